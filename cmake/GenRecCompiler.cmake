@@ -1,0 +1,86 @@
+# The compiler: libraries in lib/, one per folder, and the tools that link them and the shared libMLIR.
+#
+#   add_genrec_library(<name> [DEPENDS <targets>] [LINK_LIBS <libraries>])
+#       every .cpp below the current folder becomes static library <name>; files may be added without touching CMake
+#   add_genrec_tool(<name> [LINK_LIBS <libraries>] [RUNTIME])
+#       every .cpp of the current folder becomes build/bin/<name>; RUNTIME links the runtime instead of MLIR
+#   add_genrec_tablegen(<file.td> <target> <output> <generator flags> [<output> <generator flags>]...)
+#       generates headers into the build folder; every library waits for all of them
+
+list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+# Flags and include paths of compiler code; the precompiled header requires that they are the same everywhere.
+add_library(genrec_compiler_flags INTERFACE)
+target_include_directories(genrec_compiler_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
+target_include_directories(genrec_compiler_flags SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
+target_compile_definitions(genrec_compiler_flags INTERFACE
+  _GNU_SOURCE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
+target_compile_options(genrec_compiler_flags INTERFACE
+  ${GENREC_COMPILER_OPTIMIZATION} -fno-rtti -fno-exceptions -Xclang -fno-pch-timestamp)
+target_link_libraries(genrec_compiler_flags INTERFACE MLIR LLVM)
+if(NOT GENREC_COMPILER_ASSERTIONS)
+  target_compile_definitions(genrec_compiler_flags INTERFACE NDEBUG)
+endif()
+
+# MLIR's headers take longer to parse than our code to compile: they are parsed once, here.
+add_library(genrec_pch OBJECT ${CMAKE_SOURCE_DIR}/cmake/PrecompiledHeader.cpp)
+target_link_libraries(genrec_pch PUBLIC genrec_compiler_flags)
+target_precompile_headers(genrec_pch PRIVATE ${CMAKE_SOURCE_DIR}/cmake/PrecompiledHeader.h)
+
+# What must be generated before any compiler source can be compiled.
+add_custom_target(genrec-headers)
+
+function(_genrec_compiler_target name)
+  target_link_libraries(${name} PUBLIC ${ARGN} genrec_compiler_flags)
+  target_precompile_headers(${name} REUSE_FROM genrec_pch)
+  add_dependencies(${name} genrec-headers)
+endfunction()
+
+function(add_genrec_library name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK_LIBS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE ${ARG_LINK_LIBS} genrec_compiler_flags)
+    return()
+  endif()
+  add_library(${name} STATIC ${sources})
+  _genrec_compiler_target(${name} ${ARG_LINK_LIBS})
+  if(ARG_DEPENDS)
+    add_dependencies(${name} ${ARG_DEPENDS})
+  endif()
+endfunction()
+
+function(add_genrec_tool name)
+  cmake_parse_arguments(ARG "RUNTIME" "" "LINK_LIBS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  if(ARG_RUNTIME)
+    target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} genrec_rt)
+    add_dependencies(${name} genrec-headers)
+  else()
+    _genrec_compiler_target(${name} ${ARG_LINK_LIBS})
+  endif()
+endfunction()
+
+function(add_genrec_tablegen definitions target)
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${definitions})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR})
+    return()
+  endif()
+  set(LLVM_TARGET_DEFINITIONS ${definitions})
+  set(rest ${ARGN})
+  while(rest)
+    list(POP_FRONT rest output flags)
+    separate_arguments(flags)
+    mlir_tablegen(${output} ${flags})
+  endwhile()
+  add_custom_target(${target} DEPENDS ${TABLEGEN_OUTPUT})
+  add_dependencies(genrec-headers ${target})
+endfunction()

@@ -1,0 +1,50 @@
+# The runtime: static library genrec_rt, linked by every compiled model. No MLIR, no Python.
+#
+# Sources are built for x86-64-v3 (AVX2, FMA), the least a CPU must have; a file *.avx512.cpp for x86-64-v4. Such a
+# file keeps everything it defines in a namespace of its own (two builds of one inline function are one symbol to the
+# linker) and is entered only after a check of what the CPU has.
+
+add_library(genrec_runtime_flags INTERFACE)
+target_include_directories(genrec_runtime_flags INTERFACE ${CMAKE_SOURCE_DIR}/runtime/include ${CMAKE_BINARY_DIR}/include)
+target_compile_options(genrec_runtime_flags INTERFACE ${GENREC_RUNTIME_OPTIMIZATION} -ffp-contract=off)
+target_link_libraries(genrec_runtime_flags INTERFACE Threads::Threads)
+if(NOT GENREC_RUNTIME_ASSERTIONS)
+  target_compile_definitions(genrec_runtime_flags INTERFACE NDEBUG)
+endif()
+set(GENREC_RUNTIME_BASELINE -march=x86-64-v3)
+set(GENREC_RUNTIME_AVX512 -march=x86-64-v4 -mprefer-vector-width=512)
+
+# oneDNN brings the matrix products. Debian's build threads with libgomp; the runtime calls it with one thread.
+find_library(GENREC_DNNL_LIBRARY dnnl REQUIRED)
+
+# add_genrec_runtime(<name> <folders>): every .cpp below the folders becomes static library <name>.
+function(add_genrec_runtime name)
+  set(sources)
+  foreach(folder IN LISTS ARGN)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    list(APPEND sources ${found})
+  endforeach()
+  set(scope PUBLIC)
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_compile_options(${name} PRIVATE ${GENREC_RUNTIME_BASELINE})
+    set(avx512 ${sources})
+    list(FILTER avx512 INCLUDE REGEX "\\.avx512\\.cpp$")
+    set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS "${GENREC_RUNTIME_AVX512}")
+  else()
+    add_library(${name} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  target_link_libraries(${name} ${scope} genrec_runtime_flags Arrow::parquet Arrow::arrow ${GENREC_DNNL_LIBRARY})
+endfunction()
+
+# add_genrec_tests(<name> <folder> <libraries>): every .cpp below the folder of test/ becomes one GoogleTest program.
+function(add_genrec_tests name folder)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  if(sources)
+    add_executable(${name} ${sources})
+    target_link_libraries(${name} PRIVATE ${ARGN} GTest::gmock GTest::gtest GTest::gtest_main)
+    target_compile_definitions(${name} PRIVATE GENREC_TEST_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
+    add_dependencies(${name} genrec-headers)
+  endif()
+endfunction()
