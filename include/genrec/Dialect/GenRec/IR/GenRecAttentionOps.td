@@ -1,0 +1,107 @@
+//===- GenRecAttentionOps.td - attention and blocks of it -------*- tablegen -*-===//
+
+#ifndef GENREC_ATTENTION_OPS_TD
+#define GENREC_ATTENTION_OPS_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+defvar AttentionAttributes = (ins
+    ConfinedAttr<I64Attr, [IntPositive]>:$heads,
+    GenRec_ScoreKindAttr:$score,
+    UnitAttr:$causal,
+    DefaultValuedAttr<I64Attr, "0">:$window,
+    DefaultValuedAttr<F64Attr, "1.0">:$scale,
+    DefaultValuedAttr<F64Attr, "0.0">:$fixed_length,
+    UnitAttr:$next_event_time,
+    DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    DefaultValuedAttr<I64Attr, "0">:$stream);
+
+def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>,
+    AttrSizedOperandSegments]> {
+  let summary = "attention among the rows of each list";
+  let description = [{
+    `q`, `k`: rows [heads * qk], `v`: rows [heads * dv], one domain; the result
+    has v's type. Rows attend to rows of the same list (same parent row). Per
+    head, with i the query's and j the key's position in the list:
+
+        s_ij = scale * q_i · k_j + position_bias[clamp(j - i + (B-1)/2, 0, B-1)]
+               + time_bias[min(T-1, floor(log(max(1, dt_ij)) / 0.301))]
+        silu:    a_ij = silu(s_ij) / n,  n = fixed_length, or the list's length if that is 0
+        softmax: a_ij = exp(s_ij) / Σ_j exp(s_ij)  (fixed_length must be 0)
+        out_i  = Σ_j dropout(a_ij) v_j
+
+    `causal`: j <= i. `window` w > 0: |i - j| < w. `position_bias`: shared [B], B
+    odd, one for all heads. `time_bias`: shared [T], T <= 128; `time`: i64 seconds per row;
+    dt_ij = time_i - time_j in seconds, or, with `next_event_time`, the time of i's next
+    event (of its own for the last) instead of time_i. Dropout draws element
+    head * 2^20 + j of the query row's stream. Lists are at most 2^20 rows long.
+    SiLU scores: Zhai et al. 2024 (HSTU), eq. 2 and 3.
+  }];
+  let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
+      Optional<AnyRankedTensor>:$position_bias,
+      Optional<AnyRankedTensor>:$time_bias, Optional<AnyRankedTensor>:$time),
+      AttentionAttributes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
+    (`time_bias` $time_bias^)? (`time` $time^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+  let summary = "gradients of genrec.attention";
+  let description = [{
+    Operands of the forward op, its result `out`, and the gradient of that. Results: the gradients of
+    q, k, v, and of the two bias tables where those are operands.
+  }];
+  let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
+      Optional<AnyRankedTensor>:$position_bias,
+      Optional<AnyRankedTensor>:$time_bias, Optional<AnyRankedTensor>:$time,
+      AnyRankedTensor:$out, AnyRankedTensor:$gradient), AttentionAttributes);
+  let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$dk, AnyRankedTensor:$dv,
+      Optional<AnyRankedTensor>:$dposition_bias, Optional<AnyRankedTensor>:$dtime_bias);
+  let assemblyFormat = [{
+    $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
+    (`time_bias` $time_bias^)? (`time` $time^)? `out` $out `,` $gradient attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
+    DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>,
+    AttrSizedOperandSegments]> {
+  let summary = "one HSTU layer";
+  let description = [{
+    x: rows [d]. With n(·) a layer norm without parameters (`eps`):
+
+        u, v, q, k = split(silu(n(x) · uvqk))     sizes heads*dv, heads*dv, heads*qk, heads*qk
+        o = u ∘ n(attention_silu(q, k, v))
+        y = x + dropout(o) · out_weight + out_bias
+
+    `uvqk`: shared [d, 2*heads*dv + 2*heads*qk]; `out_weight`: shared [heads*dv, d];
+    `out_bias`: shared [d]. `linear_dropout` applies to o, `dropout` inside
+    attention. Zhai et al. 2024, eq. 1 to 3. Random streams: `stream` for the attention,
+    `stream` + 1 for o. Stays whole until `decompose-blocks`.
+  }];
+  let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$uvqk,
+      AnyRankedTensor:$out_weight, AnyRankedTensor:$out_bias,
+      Optional<AnyRankedTensor>:$position_bias,
+      Optional<AnyRankedTensor>:$time_bias, Optional<AnyRankedTensor>:$time),
+      AttentionAttributes,
+      (ins ConfinedAttr<I64Attr, [IntPositive]>:$qk, ConfinedAttr<I64Attr, [IntPositive]>:$dv,
+           F64Attr:$eps, DefaultValuedAttr<F64Attr, "0.0">:$linear_dropout));
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $score $x `,` $uvqk `,` $out_weight `,` $out_bias (`position_bias` $position_bias^)?
+    (`time_bias` $time_bias^)? (`time` $time^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // GENREC_ATTENTION_OPS_TD

@@ -1,0 +1,198 @@
+//===- GenRecLossOps.td - losses, catalogues, metrics, outputs --*- tablegen -*-===//
+
+#ifndef GENREC_LOSS_OPS_TD
+#define GENREC_LOSS_OPS_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===-- per-row losses ------------------------------------------------------===//
+
+def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [Pure,
+    DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>]> {
+  let summary = "binary cross entropy of a logit, per row";
+  let description = "softplus(logit) - label * logit; logit and label: f32 rows []. The label gets no gradient.";
+  let arguments = (ins AnyRankedTensor:$logit, AnyRankedTensor:$label);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$logit `,` $label attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "cross entropy of logits against a class, per row";
+  let description = [{
+    log Σ_c exp(logits_c) - logits_label; logits: f32 rows [C], label: i64 rows [] in [0, C).
+    A row whose label is outside has loss 0 and gradient 0 (mask it: it is a null).
+  }];
+  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$label);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$logits `,` $label attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
+  let summary = "gradient of softmax_cross_entropy with respect to the logits";
+  let description = "(softmax(logits) - onehot(label)) * gradient; gradient: f32 rows [].";
+  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$label, AnyRankedTensor:$gradient);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$logits `,` $label `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+defvar SampledSoftmaxAttributes = (ins
+    ConfinedAttr<I64Attr, [IntPositive]>:$negatives, UnitAttr:$shared,
+    F64Attr:$temperature, I64Attr:$stream);
+
+def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "softmax over the positive item and uniform negatives, per row";
+  let description = [{
+    `query`: f32 rows [d]; `positive`: i64 rows [], a row number of the catalogue
+    (`genrec.resolve`), -1 for none; `items`: f32 rows [d] of a catalogue domain.
+    Draws `negatives` rows of the catalogue uniformly, with replacement, per row (or once
+    for the whole step, with `shared`: row identity 0); a negative equal to the
+    row's own positive is masked. With logits l = query · item / temperature:
+    loss = log(exp(l_pos) + Σ_neg exp(l_neg)) - l_pos. A row without positive has loss 0 and
+    gradient 0. Draw j is Philox element j of the row's `stream`.
+  }];
+  let arguments = !con((ins AnyRankedTensor:$query, AnyRankedTensor:$positive,
+      AnyRankedTensor:$items), SampledSoftmaxAttributes);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$query `,` $positive `,` $items attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [Pure]> {
+  let summary = "gradients of sampled_softmax for query and items";
+  let description = [{
+    `gradient`: f32 rows [], of the loss. Draws the same negatives again. `dquery` is
+    aligned with query; `ditems` holds a row per catalogue row, exactly 0 where it was not used.
+  }];
+  let arguments = !con((ins AnyRankedTensor:$query, AnyRankedTensor:$positive,
+      AnyRankedTensor:$items, AnyRankedTensor:$gradient), SampledSoftmaxAttributes);
+  let results = (outs AnyRankedTensor:$dquery, AnyRankedTensor:$ditems);
+  let assemblyFormat = "$query `,` $positive `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+//===-- catalogues ----------------------------------------------------------===//
+
+def GenRec_ResolveOp : GenRec_Op<"resolve", [Pure]> {
+  let summary = "row numbers of ids in a catalogue";
+  let description = [{
+    `ids`: i64 rows []; `catalogue`: i64 rows [] of a catalogue domain, distinct. The result is
+    the catalogue row of each id; -1 where `valid` is false. An id that the catalogue
+    lacks is an error that names it, or -1 with `allow_missing`.
+  }];
+  let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
+                       AnyRankedTensor:$catalogue, UnitAttr:$allow_missing);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$ids (`valid` $valid^)? `in` $catalogue attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_ScoresOp : GenRec_Op<"scores", [Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "query · item for every item of a catalogue";
+  let description = [{
+    `query`: rows [d]; `items`: rows [d] of a catalogue domain with at most n rows,
+    where the result has rows [n]. Columns past the catalogue's end are -1e30. Meant for full-softmax
+    losses over small catalogues; `genrec.top_k` and `genrec.rank` never hold all scores.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$query `,` $items attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [Pure]> {
+  let summary = "gradients of genrec.scores for query and items";
+  let description = "dquery = gradient · items; ditems = gradientᵀ · query; columns past the catalogue's end are ignored.";
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items, AnyRankedTensor:$gradient);
+  let results = (outs AnyRankedTensor:$dquery, AnyRankedTensor:$ditems);
+  let assemblyFormat = "$query `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_TopKOp : GenRec_Op<"top_k", [Pure]> {
+  let summary = "the k best catalogue rows for each query";
+  let description = [{
+    `query`: rows [d]; `items`: rows [d] of a catalogue domain; `exclude`: i64 rows [] (catalogue
+    rows, -1 ignored) of a child domain of the query's: these are left out. Results: `index` i64 rows [k]
+    (best first; ties: the lower row first; -1 past the end) and `score` f32 rows [k].
+    The scores of all items are never in memory at once.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items,
+                       Optional<AnyRankedTensor>:$exclude);
+  let results = (outs AnyRankedTensor:$index, AnyRankedTensor:$score);
+  let assemblyFormat = "$query `,` $items (`exclude` $exclude^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_RankOp : GenRec_Op<"rank", [Pure]> {
+  let summary = "the rank of a target among all catalogue rows";
+  let description = [{
+    1 + the number of rows, other than the target and not excluded, whose score is at least the
+    target's: ties count against the model. i64 rows []; 0 where `target` (a catalogue row)
+    is -1. A NaN score fails the run. `exclude` as in `genrec.top_k`; the target itself is never excluded.
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$target, AnyRankedTensor:$items,
+                       Optional<AnyRankedTensor>:$exclude);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$query `,` $target `,` $items (`exclude` $exclude^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+//===-- what leaves a program -----------------------------------------------===//
+
+def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
+  let summary = "declares a loss: a weighted mean of a value per row";
+  let description = [{
+    The task's loss is Σ w·x / Σ w over all rows (all ranks, all micro-batches), 0 where Σ w = 0;
+    w = `weight` (f32 rows [], default 1), 0 where `valid` is false. The
+    model's loss adds `scale` times each task's. After `differentiate` it only reports.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$weight,
+                       Optional<AnyRankedTensor>:$valid, StrAttr:$name,
+                       DefaultValuedAttr<F64Attr, "1.0">:$scale);
+  let assemblyFormat = "$name $x (`weight` $weight^)? (`valid` $valid^)? attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
+  let summary = "hands a loss's weighted sum and weight to the trainer";
+  let description = "Two shared f32 scalars. What `differentiate` leaves of `genrec.loss`.";
+  let arguments = (ins AnyRankedTensor:$sum, AnyRankedTensor:$weight, StrAttr:$name,
+                       DefaultValuedAttr<F64Attr, "1.0">:$scale);
+  let assemblyFormat = "$name $sum `,` $weight attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def GenRec_MetricOp : GenRec_Op<"metric", [AttrSizedOperandSegments]> {
+  let summary = "adds rows to an evaluation metric";
+  let description = [{
+    ranking: `x` holds ranks (i64 rows [], 0 = no target, skipped); gives HR@n, NDCG@n for each n of `at`, and
+    MRR. auc: `x` holds scores (f32 rows []), `label` f32 rows []. `valid` (i1) drops rows.
+    `note` is printed beside the metric (which items are excluded, say).
+  }];
+  let arguments = (ins GenRec_MetricKindAttr:$kind, StrAttr:$name, AnyRankedTensor:$x,
+                       Optional<AnyRankedTensor>:$label, Optional<AnyRankedTensor>:$valid,
+                       OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<StrAttr>:$note);
+  let assemblyFormat = "$kind $name $x (`label` $label^)? (`valid` $valid^)? attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def GenRec_OutputOp : GenRec_Op<"output"> {
+  let summary = "a column of what `predict` writes";
+  let description = "One column per op; all outputs of one program belong to one domain (top-k lists are rows [k]).";
+  let arguments = (ins StrAttr:$name, AnyRankedTensor:$x);
+  let assemblyFormat = "$name $x attr-dict `:` type($x)";
+  let hasVerifier = 1;
+}
+
+#endif // GENREC_LOSS_OPS_TD

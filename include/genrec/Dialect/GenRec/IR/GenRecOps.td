@@ -1,0 +1,14 @@
+//===- GenRecOps.td - every op of the dialect -------------------*- tablegen -*-===//
+
+#ifndef GENREC_OPS_TD
+#define GENREC_OPS_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecSymbolOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecDomainOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecRowOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttentionOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecLossOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecUpdateOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecKernelOps.td"
+
+#endif // GENREC_OPS_TD

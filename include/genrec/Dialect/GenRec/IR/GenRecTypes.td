@@ -1,0 +1,57 @@
+//===- GenRecTypes.td - domain, row and string types ------------*- tablegen -*-===//
+
+#ifndef GENREC_TYPES_TD
+#define GENREC_TYPES_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class GenRec_Type<string name, string typeMnemonic>
+    : TypeDef<GenRec_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def GenRec_DomainType : GenRec_Type<"Domain", "domain"> {
+  let summary = "one batch's instance of a row domain";
+  let description = [{
+    Carries, at run time, the row count, the capacity (a bucketed upper bound
+    known on the host), the offsets of each parent row's range of rows and the
+    identity of every row. Written `!genrec.domain<@history>`.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$domain);
+  let assemblyFormat = "`<` $domain `>`";
+}
+
+def GenRec_RowType : GenRec_Type<"Row", "row"> {
+  let summary = "a handle on one row of an embedding table";
+  let description = [{
+    What `genrec.table_rows` finds for an id: the place of the row's `width`
+    values (f32) and of its optimizer state, valid until the row's update.
+    Written `!genrec.row<50>`.
+  }];
+  let parameters = (ins "int64_t":$width);
+  let assemblyFormat = "`<` $width `>`";
+}
+
+def GenRec_StringType : GenRec_Type<"String", "string"> {
+  let summary = "a byte string (UTF-8 not required)";
+  let description = "Element type of string features. Written `!genrec.string`.";
+}
+
+def GenRec_AccumulatorType : GenRec_Type<"Accumulator", "accumulator"> {
+  let summary = "where a row kernel adds up contributions of many rows";
+  let description = [{
+    Only seen as a block argument of `genrec.row_kernel`: the chunk-private
+    accumulator of a reduced or scattered result. The kernel's rows are cut
+    into fixed chunks; each chunk adds in row order, chunks combine in a fixed
+    tree, so that the sum has the same bits at any number of threads.
+    `!genrec.accumulator<tensor<50xf32>>` is a sum over all rows;
+    `!genrec.accumulator<tensor<211x50xf32>>` and
+    `!genrec.accumulator<tensor<?x50xf32, #genrec.rows<@movies>>>` are
+    addressed by an index.
+  }];
+  let parameters = (ins "::mlir::RankedTensorType":$tensor);
+  let assemblyFormat = "`<` $tensor `>`";
+}
+
+#endif // GENREC_TYPES_TD

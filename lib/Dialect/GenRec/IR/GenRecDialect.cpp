@@ -1,0 +1,129 @@
+//===- GenRecDialect.cpp - registration, types, attributes ----------------===//
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace genrec;
+
+#include "genrec/Dialect/GenRec/IR/GenRecDialect.cpp.inc"
+#include "genrec/Dialect/GenRec/IR/GenRecEnums.cpp.inc"
+#include "genrec/Dialect/GenRec/IR/GenRecInterfaces.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "genrec/Dialect/GenRec/IR/GenRecAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "genrec/Dialect/GenRec/IR/GenRecTypes.cpp.inc"
+
+void GenRecDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "genrec/Dialect/GenRec/IR/GenRecAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "genrec/Dialect/GenRec/IR/GenRecTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "genrec/Dialect/GenRec/IR/GenRecOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Row types
+//===----------------------------------------------------------------------===//
+
+FlatSymbolRefAttr genrec::getRowDomain(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return {};
+  auto rows = dyn_cast_or_null<RowsAttr>(tensor.getEncoding());
+  return rows ? rows.getDomain() : FlatSymbolRefAttr();
+}
+
+ArrayRef<int64_t> genrec::getRowShape(Type type) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  return getRowDomain(type) ? shape.drop_front() : shape;
+}
+
+RankedTensorType genrec::getRowsType(FlatSymbolRefAttr domain,
+                                     ArrayRef<int64_t> rowShape, Type element) {
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  llvm::append_range(shape, rowShape);
+  return RankedTensorType::get(shape, element,
+                               RowsAttr::get(element.getContext(), domain));
+}
+
+Type genrec::getBodyType(Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  ArrayRef<int64_t> shape = getRowShape(type);
+  if (shape.empty())
+    return element;
+  return VectorType::get(shape, element);
+}
+
+int64_t genrec::getRowSize(Type type) {
+  int64_t size = 1;
+  for (int64_t extent : getRowShape(type))
+    size *= extent;
+  return size;
+}
+
+std::string genrec::describe(Type type) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor) {
+    os << type;
+    return text;
+  }
+  if (FlatSymbolRefAttr domain = getRowDomain(type))
+    os << "rows of " << domain << ", [";
+  else
+    os << "shared [";
+  llvm::interleaveComma(getRowShape(type), os);
+  os << "] x " << tensor.getElementType();
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizers
+//===----------------------------------------------------------------------===//
+
+double OptimizerAttr::getOption(StringRef name, bool onTable) const {
+  if (auto value = getOptions().getAs<FloatAttr>(name))
+    return value.getValueAsDouble();
+  OptimizerKind kind = getKind();
+  if (name == "lr")
+    return 1e-3;
+  if (name == "beta1")
+    return 0.9;
+  if (name == "beta2")
+    return 0.999;
+  if (name == "eps")
+    return kind == OptimizerKind::adagrad ? 1e-10 : 1e-8;
+  // A row that is not in a batch is not decayed, so tables decay only on demand.
+  if (name == "weight_decay")
+    return kind == OptimizerKind::adamw && !onTable ? 1e-2 : 0.0;
+  return 0.0;
+}
+
+int64_t OptimizerAttr::getStateCount() const {
+  switch (getKind()) {
+  case OptimizerKind::sgd:
+    return getOption("momentum") != 0.0 ? 1 : 0;
+  case OptimizerKind::adagrad:
+    return 1;
+  case OptimizerKind::adam:
+  case OptimizerKind::adamw:
+    // Per-row step counts are kept as one more state of the row.
+    return getOption("per_row_step") != 0.0 ? 3 : 2;
+  }
+  llvm_unreachable("every optimizer kind is handled");
+}

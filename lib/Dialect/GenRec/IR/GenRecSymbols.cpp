@@ -1,0 +1,58 @@
+//===- GenRecSymbols.cpp - declarations seen from an op -------------------===//
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+using namespace mlir;
+using namespace genrec;
+
+ModelOp genrec::getModel(Operation *op) {
+  if (auto model = dyn_cast<ModelOp>(op))
+    return model;
+  return op->getParentOfType<ModelOp>();
+}
+
+template <typename OpT>
+static OpT lookup(Operation *op, FlatSymbolRefAttr name) {
+  ModelOp model = getModel(op);
+  if (!model || !name)
+    return {};
+  return dyn_cast_or_null<OpT>(
+      SymbolTable::lookupSymbolIn(model, name.getAttr()));
+}
+
+DomainOp genrec::lookupDomain(Operation *op, FlatSymbolRefAttr domain) {
+  return lookup<DomainOp>(op, domain);
+}
+
+TableOp genrec::lookupTable(Operation *op, FlatSymbolRefAttr table) {
+  return lookup<TableOp>(op, table);
+}
+
+ParameterOp genrec::lookupParameter(Operation *op, FlatSymbolRefAttr name) {
+  return lookup<ParameterOp>(op, name);
+}
+
+Value genrec::lookupDomainValue(ProgramOp program, FlatSymbolRefAttr domain) {
+  for (Operation &op : program.getBody().front())
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<DomainType>(result.getType()))
+        if (type.getDomain() == domain)
+          return result;
+  return {};
+}
+
+bool genrec::isAncestor(Operation *scope, FlatSymbolRefAttr ancestor,
+                        FlatSymbolRefAttr domain) {
+  DomainOp current = lookupDomain(scope, domain);
+  // The verifier of DomainOp rejects cycles; the bound keeps a broken model
+  // from hanging the verifier itself.
+  for (int depth = 0; current && depth < 64; ++depth) {
+    FlatSymbolRefAttr parent = current.getParentAttr();
+    if (!parent)
+      return false;
+    if (parent == ancestor)
+      return true;
+    current = lookupDomain(scope, parent);
+  }
+  return false;
+}
