@@ -1,0 +1,171 @@
+"""Runs every test and sums them up. The last line printed is "N passed, N failed".
+
+    build/venv/bin/python scripts/check.py [--preset release] [--only lit,gtest,python,endtoend]
+
+A suite that crashes, cannot be read or runs nothing counts as one failure, so that no success is ever empty.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from build import ROOT, binary_folder, duration
+
+LIT = "/usr/lib/llvm-22/bin/lit"
+SUITE_LIMIT_SECONDS = 30 * 60
+SHOWN_LINES_PER_FAILURE = 60
+
+
+@dataclass
+class Result:
+    """What one suite came to; `failures` holds (test, output)."""
+
+    passed: int = 0
+    skipped: int = 0
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass
+class Suite:
+    """A command that runs tests and leaves a report, and what reads that report."""
+
+    name: str
+    command: list[str]
+    report: Path
+    read: Callable[[Path], Result]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def read_junit(report: Path) -> Result:
+    """Reads the XML that lit and pytest write."""
+    result = Result()
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        name = f"{case.get('classname', '')}.{case.get('name', '')}".lstrip(".")
+        broken = [child for child in case if child.tag in ("failure", "error")]
+        if broken:
+            text = "\n".join(filter(None, (broken[0].get("message"), broken[0].text)))
+            result.failures.append((name, text))
+        elif case.find("skipped") is not None:
+            result.skipped += 1
+        else:
+            result.passed += 1
+    return result
+
+
+def read_gtest(report: Path) -> Result:
+    """Reads the JSON that GoogleTest writes."""
+    result = Result()
+    for group in json.loads(report.read_text())["testsuites"]:
+        for case in group["testsuite"]:
+            if case.get("failures"):
+                text = "\n".join(failure["failure"] for failure in case["failures"])
+                result.failures.append((f"{group['name']}.{case['name']}", text))
+            elif case.get("status") == "NOTRUN" or case.get("result") in ("SKIPPED", "SUPPRESSED"):
+                result.skipped += 1
+            else:
+                result.passed += 1
+    return result
+
+
+def find_suites(folder: Path, reports: Path) -> dict[str, list[Suite]]:
+    """Every suite of the build in `folder`, by the name that --only takes."""
+    python = sys.executable
+    workers = str(os.cpu_count() or 1)
+    environment = {"GENREC_BUILD_DIR": str(folder)}
+    lit = Suite(
+        "lit", [python, LIT, "-q", "-j", workers, "--xunit-xml-output", str(reports / "lit.xml"), str(folder / "test")],
+        reports / "lit.xml", read_junit,
+    )  # fmt: skip
+    suites: dict[str, list[Suite]] = {"lit": [lit], "gtest": [], "python": [], "endtoend": []}
+    for name in ("genrec-runtime-tests", "genrec-unit-tests"):
+        report = reports / f"{name}.json"
+        command = [str(folder / "bin" / name), "--gtest_brief=1", f"--gtest_output=json:{report}"]
+        suites["gtest"].append(Suite(name, command, report, read_gtest, environment))
+    for key, tests in (("python", "test/Python"), ("endtoend", "test/EndToEnd")):
+        report = reports / f"{key}.xml"
+        command = [python, "-m", "pytest", "-q", "-n", workers, f"--junitxml={report}", str(ROOT / tests)]
+        suites[key].append(Suite(tests, command, report, read_junit, environment))
+    return suites
+
+
+def run(suite: Suite, log: Path) -> Result:
+    """Runs one suite, its output into `log`; whatever keeps it from giving a report becomes a failure."""
+    suite.report.unlink(missing_ok=True)
+    environment = dict(os.environ, **suite.environment)
+    try:
+        with log.open("w") as output:
+            status = subprocess.run(
+                suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                env=environment, timeout=SUITE_LIMIT_SECONDS,
+            ).returncode  # fmt: skip
+        reason = f"exit status {status}"
+    except subprocess.TimeoutExpired:
+        status, reason = -1, f"did not end within {SUITE_LIMIT_SECONDS // 60} minutes"
+    except OSError as error:
+        return Result(failures=[(suite.name, f"could not be started: {error}")])
+    tail = "".join(log.read_text(errors="replace").splitlines(keepends=True)[-SHOWN_LINES_PER_FAILURE:])
+    try:
+        result = suite.read(suite.report)
+    except (OSError, ValueError, KeyError, ElementTree.ParseError) as error:
+        return Result(failures=[(suite.name, f"left no report that can be read ({reason}; {error})\n{tail}")])
+    if status != 0 and not result.failures:
+        result.failures.append((suite.name, f"failed outside of any test ({reason})\n{tail}"))
+    if result.passed == 0 and not result.failures:
+        result.failures.append((suite.name, f"ran no test\n{tail}"))
+    return result
+
+
+def show(suite: Suite, result: Result, seconds: float) -> None:
+    """Prints one line for the suite, then what its failing tests said."""
+    skipped = f", {result.skipped} skipped" if result.skipped else ""
+    print(
+        f"[check]   {suite.name}: {result.passed} passed, {len(result.failures)} failed{skipped} ({duration(seconds)})",
+        flush=True,
+    )
+    for name, text in result.failures:
+        lines = text.strip().splitlines()
+        hidden = len(lines) - SHOWN_LINES_PER_FAILURE
+        print(f"\n--- failed: {name}")
+        if hidden > 0:
+            print(f"    … {hidden} lines more in the report {suite.report.relative_to(ROOT)}")
+        print("\n".join(lines[-SHOWN_LINES_PER_FAILURE:]), flush=True)
+
+
+def main() -> int:
+    """Entry point; returns 0 when something ran and nothing failed."""
+    parser = argparse.ArgumentParser(description="runs every test and sums them up")
+    parser.add_argument("--preset", default="release", help="the preset whose build is tested (default: release)")
+    parser.add_argument("--only", default="", help="lit, gtest, python, endtoend, or several, separated by commas")
+    arguments = parser.parse_args()
+    folder = binary_folder(arguments.preset)
+    reports = folder / "check"
+    reports.mkdir(parents=True, exist_ok=True)
+    groups = find_suites(folder, reports)
+    chosen = arguments.only.split(",") if arguments.only else list(groups)
+    for key in chosen:
+        if key not in groups:
+            parser.error(f"there is no suite '{key}'; there are {', '.join(groups)}")
+    passed = failed = 0
+    for suite in [suite for key in chosen for suite in groups[key]]:
+        begin = time.monotonic()
+        result = run(suite, reports / f"{suite.name.replace('/', '-')}.log")
+        show(suite, result, time.monotonic() - begin)
+        passed += result.passed
+        failed += len(result.failures)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if passed and not failed else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("\n[check]   interrupted", file=sys.stderr)
+        sys.exit(130)
