@@ -1,0 +1,323 @@
+/*===- abi.h - the contract between generated code and the runtime -*- C -*-===*
+ *
+ * Plain C structs and functions; all sizes, counts and offsets are 64-bit. A
+ * compiled model exports `genrec_model()`, whose description the runtime reads:
+ * which columns to decode, which tables and parameters to keep, which buffers a
+ * step needs, and the stage functions of each program. The runtime drives the
+ * stages; generated code calls back only what this header declares, and the
+ * kernel templates under genrec_rt/kernels.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#ifndef GENREC_RT_ABI_H
+#define GENREC_RT_ABI_H
+
+#include <stdint.h>
+
+#include "genrec_rt/parallel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Increased with every incompatible change; checked when a model is loaded. */
+#define GENREC_ABI_VERSION 1
+
+/*===-- descriptors of one batch -------------------------------------------===*/
+
+/* One domain of one batch. `count` rows are in use, buffers hold `capacity`
+ * rows; `offsets` has one entry per parent row plus one (null for a root: every
+ * row is a list of its own). `parent` maps a row to its parent row (null for a
+ * root). `identity` is the identity of each row for random streams. */
+typedef struct genrec_domain {
+  int64_t count;
+  int64_t capacity;
+  const int64_t *offsets;
+  const int64_t *parent;
+  const uint64_t *identity;
+  const struct genrec_domain *parent_domain;
+  int64_t max_length; /* longest list */
+} genrec_domain;
+
+typedef struct genrec_string {
+  const char *data;
+  int64_t size;
+} genrec_string;
+
+typedef enum genrec_type {
+  GENREC_I1 = 0, /* one byte per value: 0 or 1 */
+  GENREC_I32 = 1,
+  GENREC_I64 = 2,
+  GENREC_F32 = 3,
+  GENREC_F64 = 4,
+  GENREC_BF16 = 5,
+  GENREC_STRING = 6, /* genrec_string per value */
+  GENREC_ROW = 7     /* float* per value: a table row */
+} genrec_type;
+
+/* A decoded column: `values` has the domain's row count of elements; `valid` is
+ * one byte per row, null when the column holds no nulls. */
+typedef struct genrec_column {
+  const void *values;
+  const uint8_t *valid;
+} genrec_column;
+
+/*===-- what a model is made of --------------------------------------------===*/
+
+typedef struct genrec_location { /* the user's source */
+  const char *file;
+  int32_t line;
+  const char *name;
+} genrec_location;
+
+typedef enum genrec_domain_kind {
+  GENREC_DOMAIN_DATA = 0,
+  GENREC_DOMAIN_DERIVED = 1,
+  GENREC_DOMAIN_CATALOGUE = 2,
+  GENREC_DOMAIN_STEP = 3
+} genrec_domain_kind;
+
+typedef struct genrec_domain_desc {
+  const char *name;
+  int32_t kind;          /* genrec_domain_kind */
+  int32_t parent;        /* index of the parent domain, -1 for a root */
+  const char *column;    /* data: dotted path of the list column */
+  const char *source;    /* catalogue: default file */
+  /* Host-known bound on the rows of a derived or step domain, given the bounds
+   * of all domains before it: null for data and catalogue domains. */
+  int64_t (*capacity)(const int64_t *capacities, const int64_t *max_lengths);
+  int64_t max_length;    /* derived by truncate: the most rows per parent; else 0 */
+} genrec_domain_desc;
+
+typedef struct genrec_feature_desc {
+  const char *column;    /* dotted path */
+  int32_t domain;
+  int32_t type;          /* genrec_type */
+  int32_t nullable;      /* nulls read as 0, `valid` says which */
+  int32_t has_padding_id;
+  int64_t padding_id;    /* list entries with this id are dropped when read */
+  int64_t id_bits;       /* > 0: values must lie in [0, 2^id_bits) */
+  const char *table;     /* the table the ids feed, for errors; may be null */
+  genrec_location location;
+} genrec_feature_desc;
+
+typedef struct genrec_init_desc {
+  int32_t kind;          /* InitKind: zeros, constant, normal, truncated_normal,
+                            uniform, xavier_uniform, xavier_normal */
+  double scale;
+} genrec_init_desc;
+
+typedef struct genrec_optimizer_desc {
+  int32_t kind;          /* OptimizerKind: sgd, adagrad, adam, adamw */
+  int32_t states;        /* f32 values kept beside each weight */
+  double learning_rate;
+  double initial_accumulator;
+} genrec_optimizer_desc;
+
+typedef struct genrec_table_desc {
+  const char *name;
+  int64_t dim;
+  int64_t id_bits;
+  genrec_init_desc init;
+  genrec_optimizer_desc optimizer;
+  genrec_location location;
+} genrec_table_desc;
+
+typedef struct genrec_parameter_desc {
+  const char *name;
+  int32_t rank;
+  int64_t shape[2];
+  genrec_init_desc init;
+  genrec_optimizer_desc optimizer;
+  genrec_location location;
+} genrec_parameter_desc;
+
+/* A planned buffer of a program: capacity(domain) * bytes_per_row + bytes.
+ * `domain` is -1 for a fixed size. Live from op `first` to op `last` of the
+ * program; buffers whose lives do not meet may share memory. */
+typedef struct genrec_buffer_desc {
+  int32_t domain;
+  int64_t bytes_per_row;
+  int64_t bytes;
+  int32_t first;
+  int32_t last;
+  const char *name;
+} genrec_buffer_desc;
+
+typedef struct genrec_loss_desc {
+  const char *name;
+  double scale;
+} genrec_loss_desc;
+
+typedef struct genrec_metric_desc {
+  const char *name;
+  int32_t kind;          /* 0 ranking, 1 auc */
+  const int64_t *at;
+  int32_t at_count;
+  const char *note;
+} genrec_metric_desc;
+
+typedef struct genrec_output_desc {
+  const char *name;
+  int32_t domain;
+  int32_t type;
+  int64_t width;         /* values per row; 0: a scalar per row */
+} genrec_output_desc;
+
+struct genrec_step;      /* see below */
+typedef void (*genrec_stage_fn)(struct genrec_step *step);
+
+/* One program (train, evaluate, predict): what it reads and runs. `features`
+ * and `domains` index the model's lists; only these are decoded. A stage may be
+ * null. Exactly the last index of `copy` buffers is live across the stages of
+ * one step; all buffers of a step live in that step's arena, so that two steps
+ * may be in flight. */
+typedef struct genrec_program_desc {
+  const char *name;
+  int32_t mode;          /* 1 train, 2 evaluate, 3 predict */
+  const int32_t *domains;
+  int32_t domain_count;
+  const int32_t *features;
+  int32_t feature_count;
+  const genrec_buffer_desc *buffers;
+  int32_t buffer_count;
+  genrec_stage_fn copy;
+  genrec_stage_fn dispatch;
+  genrec_stage_fn compute;
+} genrec_program_desc;
+
+/* A kernel, for profiles and --check-finite. */
+typedef struct genrec_op_desc {
+  const char *name;
+  genrec_location location;
+} genrec_op_desc;
+
+typedef struct genrec_model_desc {
+  int32_t abi_version;
+  const char *name;
+  const char *compiler;  /* what compiled it, with its version and options */
+  double clip_norm;
+  double clip_value;
+  const char *schedule;  /* "constant", "linear", "cosine" */
+  int64_t schedule_warmup;
+  int64_t schedule_steps;
+  double schedule_final;
+  const genrec_domain_desc *domains;
+  int32_t domain_count;
+  const genrec_feature_desc *features;
+  int32_t feature_count;
+  const genrec_table_desc *tables;
+  int32_t table_count;
+  const genrec_parameter_desc *parameters;
+  int32_t parameter_count;
+  const genrec_loss_desc *losses;
+  int32_t loss_count;
+  const genrec_metric_desc *metrics;
+  int32_t metric_count;
+  const genrec_output_desc *outputs;
+  int32_t output_count;
+  const genrec_program_desc *programs;
+  int32_t program_count;
+  const genrec_op_desc *ops;
+  int32_t op_count;
+} genrec_model_desc;
+
+/* The one symbol that a compiled model exports. */
+const genrec_model_desc *genrec_model(void);
+
+/*===-- what a step sees ---------------------------------------------------===*/
+
+struct genrec_runtime;   /* opaque: tables, error state, sinks */
+
+typedef struct genrec_parameter {
+  float *value;          /* rank 0 to 2, row major */
+  float *state;          /* `states` arrays of the parameter's size, one after another */
+  int64_t size;
+} genrec_parameter;
+
+/* The context of one batch in flight. Stage functions get nothing else. */
+typedef struct genrec_step {
+  struct genrec_runtime *runtime;
+  struct genrec_rt_pool *pool;
+  genrec_domain *domains;          /* by domain index; derived ones are filled by generated calls */
+  const genrec_column *columns;    /* by feature index */
+  void *const *buffers;            /* by buffer index of the program */
+  genrec_parameter *parameters;    /* by parameter index */
+  uint64_t seed;
+  uint64_t step;                   /* 1-based optimizer step; the current one for evaluation */
+  int32_t mode;                    /* as genrec_program_desc.mode */
+  int32_t check_finite;
+} genrec_step;
+
+/*===-- what generated code may call ---------------------------------------===*/
+
+/* The library calls that need the runtime's state. Each fills buffers given by
+ * the caller. Errors (an id out of range, an item missing from a catalogue, a
+ * NaN score) are recorded in the runtime, name feature, file and row, and end the
+ * run after the stage; the call then leaves zeros. */
+
+/* Finds the rows of `ids` (training: inserts unseen ones) in table `table`;
+ * rows[r] points at [value dim][state dim]…; entries with valid[r] == 0 point at a
+ * row of zeros. `valid` may be null. Outside training unseen ids point at
+ * temporary rows that hold initial values. */
+void genrec_rt_table_rows(genrec_step *step, int32_t table,
+                          const genrec_domain *domain, const int64_t *ids,
+                          const uint8_t *valid, float **rows);
+
+/* Distinct touched rows among `parts` lists of handles, in the order of first
+ * appearance; a handle whose gradient row (dim floats) is exactly zero is not
+ * touched, nor is the row of zeros. Fills *touched (count; no parent), `rows`
+ * (capacity: the sum of the parts' capacities), and `segments`, opaque scratch of
+ * genrec_rt_segment_bytes(capacity) bytes for genrec_rt_segment_sum. */
+int64_t genrec_rt_segment_bytes(int64_t capacity);
+void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
+                           const genrec_domain *const *domains,
+                           float *const *const *handles,
+                           const float *const *gradients, int64_t dim,
+                           genrec_domain *touched, float **rows, void *segments);
+void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched,
+                           const void *segments, int32_t parts,
+                           const float *const *gradients, int64_t dim,
+                           float *sums);
+
+/* Catalogue rows of ids; -1 where valid is 0, or missing with allow_missing.
+ * `catalogue_domain` and `catalogue_ids` describe the catalogue column; the
+ * hash of a catalogue is built once and kept by the runtime. */
+void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain,
+                       const int64_t *ids, const uint8_t *valid,
+                       const genrec_domain *catalogue_domain,
+                       const int64_t *catalogue_ids, int32_t feature,
+                       int32_t allow_missing, int64_t *rows);
+
+/* Scalars that the trainer supplies: 0 the scheduled learning rate for a base
+ * rate, 1 Adam's bias correction 1 - argument^step. */
+float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument);
+
+/* Gradient clipping limits in force (flags override the model). 0: off. */
+double genrec_rt_clip_norm(const genrec_step *step);
+double genrec_rt_clip_value(const genrec_step *step);
+
+/* Sinks. `valid` and `label` may be null. */
+void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight);
+void genrec_rt_report_metric(genrec_step *step, int32_t metric,
+                             const genrec_domain *domain, const void *x,
+                             const float *label, const uint8_t *valid);
+void genrec_rt_report_output(genrec_step *step, int32_t output,
+                             const genrec_domain *domain, const void *x);
+
+/* Records a failure of a kernel (a NaN score, a broken invariant of the data). */
+void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
+
+/* With --check-finite: looks for NaN and infinity in what op `op` wrote. */
+void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,
+                            int64_t count, int64_t row_size);
+
+/* Scratch memory of at least `bytes`, private to the calling pool thread, kept
+ * and reused: grows only when a larger size is asked for than ever before. */
+void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GENREC_RT_ABI_H */
