@@ -1,0 +1,18 @@
+//===- InitAllPasses.h - every pass and pipeline of genrec ------*- C++ -*-===//
+//
+// The one place where passes are registered; tools and tests call it and add nothing by hand.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GENREC_INITALLPASSES_H
+#define GENREC_INITALLPASSES_H
+
+#include "mlir/Transforms/Passes.h"
+
+namespace genrec {
+
+/// Registers genrec's passes and pipelines, and upstream's dialect-independent ones (canonicalize, cse …).
+inline void registerAllPasses() { mlir::registerTransformsPasses(); }
+
+} // namespace genrec
+
+#endif // GENREC_INITALLPASSES_H

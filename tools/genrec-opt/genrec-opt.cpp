@@ -1,0 +1,21 @@
+//===- genrec-opt.cpp - runs passes on a model ----------------------------===//
+//
+// Reads MLIR, runs the passes and pipelines named on the command line, writes MLIR: what tests of
+// passes use, and what shows a pass at work.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec/InitAllDialects.h"
+#include "genrec/InitAllPasses.h"
+#include "genrec/ToolVersion.h"
+
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  genrec::printVersionAs("genrec-opt");
+  mlir::DialectRegistry registry;
+  genrec::registerAllDialects(registry);
+  genrec::registerAllPasses();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "runs genrec's passes on a model in MLIR\n", registry));
+}
