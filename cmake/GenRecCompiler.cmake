@@ -25,13 +25,14 @@ if(NOT GENREC_COMPILER_ASSERTIONS)
   target_compile_definitions(genrec_compiler_flags INTERFACE NDEBUG)
 endif()
 
-# MLIR's headers take longer to parse than our code to compile: they are parsed once, here.
+# What must be generated before any compiler source can be compiled.
+add_custom_target(genrec-headers)
+
+# MLIR's headers and the dialect's take longer to parse than our code to compile: they are parsed once, here.
 add_library(genrec_pch OBJECT ${CMAKE_SOURCE_DIR}/cmake/PrecompiledHeader.cpp)
 target_link_libraries(genrec_pch PUBLIC genrec_compiler_flags)
 target_precompile_headers(genrec_pch PRIVATE ${CMAKE_SOURCE_DIR}/cmake/PrecompiledHeader.h)
-
-# What must be generated before any compiler source can be compiled.
-add_custom_target(genrec-headers)
+add_dependencies(genrec_pch genrec-headers)
 
 function(_genrec_compiler_target name)
   target_link_libraries(${name} PUBLIC ${ARGN} genrec_compiler_flags)
