@@ -97,7 +97,9 @@ def ninja(folder: Path, targets: list[str]) -> int:
     try:
         for line in process.stdout:
             match = PROGRESS.match(line)
-            if match and "Re-checking globbed" not in line:
+            if "Re-checking globbed directories" in line:
+                continue
+            if match:
                 progress.step(int(match[1]), int(match[2]))
                 work, failed = True, False
             elif line.startswith("FAILED: ") or failed or not line.startswith("ninja: "):
