@@ -1,6 +1,6 @@
 """Configures a CMake preset and builds it, with a progress bar on a terminal and plain lines elsewhere.
 
-    build/venv/bin/python scripts/build.py [--preset release] [target ...]
+Usage: build/venv/bin/python scripts/build.py [--preset release] [target ...]
 """
 
 import argparse
@@ -44,9 +44,13 @@ def configure(preset: str, folder: Path) -> None:
     if (folder / "build.ninja").exists() and stamp.exists() and stamp.read_text() == digest:
         return
     result = subprocess.run(
-        ["cmake", "--preset", preset], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+        ["cmake", "--preset", preset],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     if result.returncode != 0:
         sys.stderr.write(result.stdout)
         sys.exit(f"[build]   error: cmake --preset {preset} failed; its messages are above")
@@ -89,9 +93,14 @@ def ninja(folder: Path, targets: list[str]) -> int:
     if not progress.terminal:
         environment["TERM"] = "dumb"
     process = subprocess.Popen(
-        ["ninja", "-C", str(folder), *targets], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, errors="replace", env=environment,
-    )  # fmt: skip
+        ["ninja", "-C", str(folder), *targets],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+    )
     assert process.stdout is not None
     said, work, failed = [], False, False
     try:

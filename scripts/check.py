@@ -1,6 +1,6 @@
 """Runs every test and sums them up. The last line printed is "N passed, N failed".
 
-    build/venv/bin/python scripts/check.py [--preset release] [--only lit,gtest,python,endtoend]
+Usage: build/venv/bin/python scripts/check.py [--preset release] [--only lit,gtest,python,endtoend]
 
 A suite that crashes, cannot be read or runs nothing counts as one failure, so that no success is ever empty.
 """
@@ -80,11 +80,15 @@ def find_suites(folder: Path, reports: Path) -> dict[str, list[Suite]]:
     workers = str(os.cpu_count() or 1)
     environment = {"GENREC_BUILD_DIR": str(folder)}
     lit = Suite(
-        "lit", [python, LIT, "-q", "-j", workers, "--xunit-xml-output", str(reports / "lit.xml"), str(folder / "test")],
-        reports / "lit.xml", read_junit,
-    )  # fmt: skip
+        "lit",
+        [python, LIT, "-q", "-j", workers, "--xunit-xml-output", str(reports / "lit.xml"), str(folder / "test")],
+        reports / "lit.xml",
+        read_junit,
+    )
     suites: dict[str, list[Suite]] = {"lit": [lit], "gtest": [], "python": [], "endtoend": []}
-    for name in ("genrec-runtime-tests", "genrec-unit-tests"):
+    for name, tests in (("genrec-runtime-tests", "Runtime"), ("genrec-unit-tests", "Unit")):
+        if not any((ROOT / "test" / tests).rglob("*.cpp")):
+            continue
         report = reports / f"{name}.json"
         command = [str(folder / "bin" / name), "--gtest_brief=1", f"--gtest_output=json:{report}"]
         suites["gtest"].append(Suite(name, command, report, read_gtest, environment))
@@ -102,9 +106,14 @@ def run(suite: Suite, log: Path) -> Result:
     try:
         with log.open("w") as output:
             status = subprocess.run(
-                suite.command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                env=environment, timeout=SUITE_LIMIT_SECONDS,
-            ).returncode  # fmt: skip
+                suite.command,
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                timeout=SUITE_LIMIT_SECONDS,
+            ).returncode
         reason = f"exit status {status}"
     except subprocess.TimeoutExpired:
         status, reason = -1, f"did not end within {SUITE_LIMIT_SECONDS // 60} minutes"
