@@ -1,0 +1,115 @@
+//===- batch.h - The data of one batch on its way to a step ------*- C++ -*-===//
+
+#ifndef GENREC_RT_BATCH_H
+#define GENREC_RT_BATCH_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/buffer.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+/// Where the rows of a batch come from, for error messages.
+class RowLocator {
+public:
+  virtual ~RowLocator() = default;
+  /// "train.parquet, row group 3, row 18,204" for a root row's position in the
+  /// dataset.
+  virtual std::string describe(int64_t position) const = 0;
+};
+
+/// The rows of one domain: `count` of them, and where the domain has a parent,
+/// one offset per parent row plus one, from 0 up to `count`.
+struct DomainBatch {
+  int64_t count = 0;
+  GrowBuffer<int64_t> offsets;
+};
+
+/// The values of one feature: as many elements as its domain has rows, of the
+/// feature's genrec_type (a genrec_string points into `bytes`).
+struct ColumnBatch {
+  GrowBuffer<char> values;
+  GrowBuffer<uint8_t> valid;
+  bool hasNulls = false; ///< whether `valid` says anything
+  GrowBuffer<char> bytes;
+};
+
+/// One batch: data domains and their features. Buffers are kept when a batch
+/// object is filled again. What a program does not read may stay empty.
+struct Batch {
+  std::vector<DomainBatch> domains;  ///< by the model's domain index
+  std::vector<ColumnBatch> columns;  ///< by the model's feature index
+  GrowBuffer<int64_t> positions;     ///< of the root rows in the dataset
+  int64_t rows = 0;                  ///< root rows
+  const RowLocator *locator = nullptr;
+
+  Batch() = default;
+  explicit Batch(const genrec_model_desc &model)
+      : domains(model.domain_count), columns(model.feature_count) {}
+};
+
+/// Makes a batch from plain vectors, for tests and tools. Root rows get the
+/// positions firstPosition, firstPosition + 1, … unless set otherwise.
+class BatchBuilder {
+public:
+  explicit BatchBuilder(const genrec_model_desc &model);
+
+  /// Rows of a root domain.
+  BatchBuilder &rows(const std::string &domain, int64_t count,
+                     int64_t firstPosition = 0);
+  /// Rows of a child domain; `offsets` has one entry per parent row plus one.
+  BatchBuilder &offsets(const std::string &domain,
+                        const std::vector<int64_t> &offsets);
+  /// Values of the feature with this column path, in its own type; `valid` is
+  /// empty or has one entry per row.
+  template <class T>
+  BatchBuilder &column(const std::string &path, const std::vector<T> &values,
+                       const std::vector<uint8_t> &valid = {}) {
+    return columnBytes(path, values.data(), sizeof(T),
+                       static_cast<int64_t>(values.size()), valid);
+  }
+  BatchBuilder &strings(const std::string &path,
+                        const std::vector<std::string> &values,
+                        const std::vector<uint8_t> &valid = {});
+
+  /// Throws Error where sizes do not fit together.
+  Batch take();
+
+private:
+  int32_t domainIndex(const std::string &name) const;
+  int32_t featureIndex(const std::string &path) const;
+  BatchBuilder &columnBytes(const std::string &path, const void *values,
+                            size_t elementSize, int64_t count,
+                            const std::vector<uint8_t> &valid);
+  ColumnBatch &newColumn(int32_t feature, int64_t count,
+                         const std::vector<uint8_t> &valid);
+
+  const genrec_model_desc &model;
+  Batch batch;
+  std::vector<int64_t> counts; ///< per feature, -1 where not given
+};
+
+/// A sequence of batches. `next` is called from one thread at a time, not
+/// necessarily the caller's.
+class BatchSource {
+public:
+  virtual ~BatchSource() = default;
+  /// Fills `batch` (made for the same model) and returns true; false at the end.
+  virtual bool next(Batch &batch) = 0;
+};
+
+/// Bytes of one value of a genrec_type in a column.
+int64_t elementBytes(int32_t type);
+
+/// The root domain above `domain`.
+int32_t rootDomain(const genrec_model_desc &model, int32_t domain);
+
+/// How many levels below its root a domain is; 0 for a root.
+int32_t domainDepth(const genrec_model_desc &model, int32_t domain);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_BATCH_H

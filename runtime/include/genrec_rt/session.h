@@ -1,0 +1,198 @@
+//===- session.h - Drives a compiled model -----------------------*- C++ -*-===//
+//
+// The interface that the trainer, tests and tools use to run a compiled model: a
+// session owns the tables, the parameters, the thread pool and the memory of up
+// to two batches in flight.
+//
+//   Session session(*genrec_model(), {.seed = 1});
+//   Batch batch = BatchBuilder(session.model()).rows("user", 2)….take();
+//   session.train(batch);
+//   session.parameter("tower.weight").value[0];
+//
+// A session is used by one thread at a time. Everything throws Error on the
+// user's mistakes; after an Error from a step the session's state is undefined.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_SESSION_H
+#define GENREC_RT_SESSION_H
+
+#include "genrec_rt/batch.h"
+#include "genrec_rt/error.h"
+#include "genrec_rt/metrics.h"
+#include "genrec_rt/store.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace genrec::rt {
+
+enum class Mode : int32_t { train = 1, evaluate = 2, predict = 3 };
+
+/// Learning rate over steps, as a factor of each base rate. With t the 1-based
+/// step: t / warmup up to t = warmup; then, with p = (t - warmup) / (steps - warmup)
+/// capped at 1: "constant" 1; "linear" 1 + (final - 1) p; "cosine"
+/// final + (1 - final) (1 + cos(pi p)) / 2.
+struct Schedule {
+  std::string kind = "constant";
+  int64_t warmup = 0;
+  int64_t steps = 0;
+  double final = 0;
+
+  double factor(uint64_t step) const;
+  /// Throws Error at an unknown kind, negative counts, or a decaying kind
+  /// without steps.
+  void check() const;
+};
+
+struct SessionOptions {
+  uint64_t seed = 0;
+  int32_t threads = 0;                 ///< 0: the machine's cores / ranks on it
+  /// The largest base learning rate of the model becomes this one; the others
+  /// keep their ratio to it.
+  std::optional<double> learningRate;
+  std::optional<double> clipNorm;      ///< override the model's; 0 is off
+  std::optional<double> clipValue;
+  std::optional<Schedule> schedule;    ///< overrides the model's
+  bool checkFinite = false;
+};
+
+/// A loss over some rows: its weighted sum and the weight. The mean of no
+/// weight is 0.
+struct LossValue {
+  double sum = 0;
+  double weight = 0;
+
+  double mean() const { return weight == 0 ? 0 : sum / weight; }
+  void add(const LossValue &other) {
+    sum += other.sum;
+    weight += other.weight;
+  }
+};
+
+/// What one step reported. Valid until the next step.
+struct StepReport {
+  uint64_t step = 0;                   ///< the optimizer step; the current one otherwise
+  const Batch *batch = nullptr;
+  std::span<const LossValue> losses;   ///< by loss index
+  double loss = 0;                     ///< sum of scale * mean
+};
+
+/// One output of the last step, copied out of the step's memory.
+struct OutputRows {
+  int64_t count = 0;
+  int64_t width = 0;                   ///< values per row; 0: a scalar per row
+  int32_t type = GENREC_F32;
+  bool given = false;                  ///< whether the last step reported it
+  GrowBuffer<char> values;
+  GrowBuffer<int64_t> rootRows;        ///< per row, the root row of the batch
+
+  template <class T> std::span<const T> as() const {
+    return {reinterpret_cast<const T *>(values.data()),
+            static_cast<size_t>(count * (width ? width : 1))};
+  }
+};
+
+/// A dense parameter: `value` and `states` arrays of its size behind one
+/// another in `state`.
+struct ParameterView {
+  std::span<float> value;
+  std::span<float> state;
+};
+
+/// Bytes that a session holds, as of now.
+struct MemoryUse {
+  int64_t arenas = 0;      ///< planned buffers, all batches in flight together
+  int64_t batches = 0;     ///< descriptors' arrays: parents, identities
+  int64_t scratch = 0;
+  int64_t parameters = 0;
+  int64_t tableKeys = 0;
+  int64_t tableValues = 0; ///< rows in use
+};
+
+class Session {
+public:
+  /// Checks the description (Error where it is of another ABI version or broken)
+  /// and gives parameters their initial values.
+  Session(const genrec_model_desc &model, const SessionOptions &options);
+  ~Session();
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  const genrec_model_desc &model() const;
+  int32_t threads() const;
+  bool hasProgram(Mode mode) const;
+  /// The program of a mode; Error where the model has none.
+  const genrec_program_desc &program(Mode mode) const;
+
+  /// Gives the rows of a catalogue (and of the domains below it), once, before
+  /// the first step. `rows` holds those domains and features only.
+  void setCatalogue(int32_t domain, Batch rows);
+
+  //===-- single steps, one batch at a time ------------------------------===//
+
+  StepReport train(Batch &batch) { return step(Mode::train, batch); }
+  StepReport evaluate(Batch &batch) { return step(Mode::evaluate, batch); }
+  StepReport predict(Batch &batch) { return step(Mode::predict, batch); }
+  StepReport step(Mode mode, Batch &batch);
+
+  //===-- a stream of batches, two in flight -------------------------------===//
+
+  /// Runs a program over all batches of `source`: while one batch computes, the
+  /// next is read and its copy stage runs on another thread. Same results as
+  /// single steps. `onStep` is called after each step on the calling thread and
+  /// ends the run by returning false. Returns the number of steps.
+  int64_t run(Mode mode, BatchSource &source,
+              const std::function<bool(const StepReport &)> &onStep);
+
+  //===-- state --------------------------------------------------------------===//
+
+  /// Optimizer steps done.
+  uint64_t stepsDone() const;
+  void setStepsDone(uint64_t steps);
+  /// Decay schedules end at this step unless the model or a flag says otherwise.
+  void setScheduleSteps(int64_t steps);
+  /// The factor of the base learning rates at the next training step, and the
+  /// largest resulting rate.
+  double learningRate() const;
+
+  uint64_t seed() const;
+  ParameterView parameter(int32_t index);
+  ParameterView parameter(const std::string &name);
+  EmbeddingStore &table(int32_t index);
+  EmbeddingStore &table(const std::string &name);
+
+  Metrics &metrics();
+  OutputRows &output(int32_t index);
+  MemoryUse memoryUse() const;
+  /// How often the arena of any batch in flight was (re)allocated.
+  int64_t arenaAllocations() const;
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// A compiled model in a shared object. The runtime's functions are resolved
+/// from the loading program, which must export its symbols
+/// (-Wl,--export-dynamic). Error where the file cannot be loaded.
+class LoadedModel {
+public:
+  explicit LoadedModel(const std::string &path);
+  ~LoadedModel();
+  LoadedModel(const LoadedModel &) = delete;
+  LoadedModel &operator=(const LoadedModel &) = delete;
+
+  const genrec_model_desc &model() const { return *description; }
+
+private:
+  void *handle = nullptr;
+  const genrec_model_desc *description = nullptr;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_SESSION_H

@@ -1,0 +1,122 @@
+//===- store.h - The unbounded embedding store -------------------*- C++ -*-===//
+//
+// A hash table from 64-bit ids to rows of floats, keys and values apart.
+//
+// Keys: open addressing over groups of 16 slots, one digest byte per slot
+// compared 16 at a time, a power of two of groups, an odd key-dependent step
+// from group to group (so every group is visited). At load 0.75 the number of
+// groups doubles and keys move; values never do.
+//
+// Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
+// allocated a chunk ahead.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_STORE_H
+#define GENREC_RT_STORE_H
+
+#include "genrec_rt/buffer.h"
+#include "genrec_rt/parallel.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace genrec::rt {
+
+/// Writes the `dim` initial values of the row of `id`.
+struct RowInitializer {
+  int32_t kind = 0;      ///< InitKind of the dialect, as genrec_init_desc
+  double scale = 0;
+  uint64_t seed = 0;
+  uint64_t nameHash = 0; ///< nameHash of the table's name
+  double fanIn = 1;      ///< xavier kinds only
+  double fanOut = 1;
+
+  void fill(uint64_t id, int64_t columns, float *out) const;
+};
+
+struct StoreConfig {
+  int64_t dim = 0;
+  int32_t states = 0;             ///< arrays of dim floats behind the value
+  double initialAccumulator = 0;  ///< what state 0 starts with; others with 0
+  RowInitializer initializer;
+};
+
+class EmbeddingStore {
+public:
+  explicit EmbeddingStore(const StoreConfig &config);
+  ~EmbeddingStore();
+  EmbeddingStore(const EmbeddingStore &) = delete;
+  EmbeddingStore &operator=(const EmbeddingStore &) = delete;
+
+  /// rows[i] = the row of ids[i], null where the store has none; entries with
+  /// valid[i] == 0 are left untouched. `valid` may be null. Returns how many
+  /// were not found. Safe beside other finds.
+  int64_t find(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+               int64_t count, float **rows) const;
+
+  /// The same, inserting what is missing: new rows are numbered in the order of
+  /// first appearance in `ids`, whatever the number of threads, and hold their
+  /// initial values.
+  void findOrInsert(genrec_rt_pool *pool, const int64_t *ids,
+                    const uint8_t *valid, int64_t count, float **rows);
+
+  /// The number of rows; they are numbered from 0 in the order of insertion.
+  int64_t size() const { return rowCount; }
+  /// Row `number`: value, then states. Its address never changes.
+  float *row(int64_t number) const {
+    return chunks[number >> chunkShift] + (number & chunkMask) * stride;
+  }
+  int64_t id(int64_t number) const {
+    return idChunks[number >> kIdShift][number & (kIdChunk - 1)];
+  }
+  /// Floats from one row to the next: dim * (1 + states) rounded up to 16.
+  int64_t rowStride() const { return stride; }
+  const StoreConfig &configuration() const { return config; }
+  /// Slots of the key table; a power of two times 16.
+  int64_t slots() const { return (groupMask + 1) * kGroup; }
+  /// Bytes of keys and of values in use.
+  int64_t keyBytes() const;
+  int64_t valueBytes() const { return rowCount * stride * 4; }
+
+  /// Forgets all rows and keeps the memory.
+  void clear();
+
+  /// The hash of an id; public so that tests can make ids that collide.
+  static uint64_t hash(int64_t id);
+
+private:
+  static constexpr int64_t kGroup = 16;
+  static constexpr int64_t kIdShift = 14;
+  static constexpr int64_t kIdChunk = int64_t(1) << kIdShift;
+
+  struct Slot {
+    int64_t id;
+    float *row;
+  };
+
+  float *lookup(int64_t id, uint64_t hash) const;
+  float *insert(int64_t id, uint64_t hash);
+  void place(int64_t id, uint64_t hash, float *row);
+  void allocateKeys(int64_t groups);
+  void grow();
+  float *newRow(int64_t id);
+  void allocateAhead();
+  void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
+  int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
+                    int64_t end, float **rows) const;
+
+  StoreConfig config;
+  int64_t stride = 0;
+  int64_t chunkShift = 0, chunkMask = 0;
+  int64_t rowCount = 0;
+  int64_t groupMask = 0;
+  uint8_t *digests = nullptr; ///< 16 per group; 0 is an empty slot
+  Slot *slotsOf = nullptr;
+  std::vector<float *> chunks;
+  std::vector<int64_t *> idChunks;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_STORE_H
