@@ -208,6 +208,60 @@ GENREC_SIMD float sum(VecF v) {
   return (b[0] + b[2]) + (b[1] + b[3]);
 }
 
+/// Lane i of the result is the sum of the lanes of v[i], in the order of a tree
+/// over lane numbers: first l and l ^ 1, then pairs, quarters, halves.
+GENREC_SIMD VecF sumEach(const VecF (&v)[kLanes]) {
+#define GENREC_ADD_HALVES_(a, b, lo, hi)                                       \
+  (__builtin_shufflevector(a, b, lo) + __builtin_shufflevector(a, b, hi))
+#if defined(GENREC_AVX512)
+#define GENREC_EVEN_ 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30
+#define GENREC_ODD_ 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31
+#define GENREC_EVEN2_ 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29
+#define GENREC_ODD2_ 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31
+#define GENREC_EVEN4_ 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27
+#define GENREC_ODD4_ 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31
+#define GENREC_EVEN8_ 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
+#define GENREC_ODD8_ 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31
+#elif defined(GENREC_AVX2)
+#define GENREC_EVEN_ 0, 8, 2, 10, 4, 12, 6, 14
+#define GENREC_ODD_ 1, 9, 3, 11, 5, 13, 7, 15
+#define GENREC_EVEN2_ 0, 1, 8, 9, 4, 5, 12, 13
+#define GENREC_ODD2_ 2, 3, 10, 11, 6, 7, 14, 15
+#define GENREC_EVEN4_ 0, 1, 2, 3, 8, 9, 10, 11
+#define GENREC_ODD4_ 4, 5, 6, 7, 12, 13, 14, 15
+#else
+#define GENREC_EVEN_ 0, 4, 2, 6
+#define GENREC_ODD_ 1, 5, 3, 7
+#define GENREC_EVEN2_ 0, 1, 4, 5
+#define GENREC_ODD2_ 2, 3, 6, 7
+#endif
+  VecF s[kLanes / 2];
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes / 2; ++i)
+    s[i] = GENREC_ADD_HALVES_(v[2 * i], v[2 * i + 1], GENREC_EVEN_, GENREC_ODD_);
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes / 4; ++i)
+    s[i] = GENREC_ADD_HALVES_(s[2 * i], s[2 * i + 1], GENREC_EVEN2_, GENREC_ODD2_);
+#if defined(GENREC_AVX512) || defined(GENREC_AVX2)
+#pragma GCC unroll 16
+  for (int i = 0; i < kLanes / 8; ++i)
+    s[i] = GENREC_ADD_HALVES_(s[2 * i], s[2 * i + 1], GENREC_EVEN4_, GENREC_ODD4_);
+#endif
+#if defined(GENREC_AVX512)
+  s[0] = GENREC_ADD_HALVES_(s[0], s[1], GENREC_EVEN8_, GENREC_ODD8_);
+#endif
+  return s[0];
+#undef GENREC_ADD_HALVES_
+#undef GENREC_EVEN_
+#undef GENREC_ODD_
+#undef GENREC_EVEN2_
+#undef GENREC_ODD2_
+#undef GENREC_EVEN4_
+#undef GENREC_ODD4_
+#undef GENREC_EVEN8_
+#undef GENREC_ODD8_
+}
+
 /// The greatest lane; NaN lanes may be passed over.
 GENREC_SIMD float maxLane(VecF v) {
 #if defined(GENREC_AVX512)
