@@ -1,0 +1,19 @@
+//===- InitAllTranslations.h - what genrec-translate can do -----*- C++ -*-===//
+//
+// The one place where translations are registered; genrec-translate calls it and adds nothing by
+// hand.
+//
+//===----------------------------------------------------------------------===//
+#ifndef GENREC_INITALLTRANSLATIONS_H
+#define GENREC_INITALLTRANSLATIONS_H
+
+#include "genrec/Model/Model.h"
+
+namespace genrec {
+
+/// Registers the model file in both directions.
+inline void registerAllTranslations() { registerModelTranslations(); }
+
+} // namespace genrec
+
+#endif // GENREC_INITALLTRANSLATIONS_H

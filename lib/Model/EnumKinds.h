@@ -1,0 +1,40 @@
+//===- EnumKinds.h - enum attributes by name --------------------*- C++ -*-===//
+//
+// The model file writes an enum case as two strings, the attribute's mnemonic ("pool_kind") and the
+// keyword ("mean"). One table serves both directions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_MODEL_ENUMKINDS_H
+#define GENREC_LIB_MODEL_ENUMKINDS_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+/// One kind of enum attribute. `parse` gives null for an unknown keyword; `print` gives nothing for
+/// an attribute of another kind; `keywords` lists the cases for messages.
+struct EnumKind {
+  llvm::StringRef name;
+  mlir::Attribute (*parse)(mlir::MLIRContext *context, llvm::StringRef keyword);
+  std::optional<llvm::StringRef> (*print)(mlir::Attribute attribute);
+  std::string (*keywords)();
+};
+
+/// Every kind that an op of the model level may carry.
+llvm::ArrayRef<EnumKind> getEnumKinds();
+
+/// The kind called `name`; null when there is none.
+const EnumKind *findEnumKind(llvm::StringRef name);
+
+/// The cases of a dialect enum as "'a', 'b', 'c'".
+template <typename EnumT> std::string listKeywords(unsigned last) {
+  std::string text;
+  for (unsigned value = 0; value <= last; ++value)
+    text += (value ? ", '" : "'") + stringifyEnum(static_cast<EnumT>(value)).str() + "'";
+  return text;
+}
+
+} // namespace genrec
+
+#endif // GENREC_LIB_MODEL_ENUMKINDS_H

@@ -1,0 +1,109 @@
+//===- ImportOps.cpp - ops of a model file --------------------------------===//
+//
+// Generic: an op is created by name, whatever it is, so that a new op of the dialect needs no
+// change here or in the schema.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Importer.h"
+
+using namespace mlir;
+using namespace genrec;
+
+LogicalResult Importer::importOp(const schema::Op &op) {
+  Location location = importLocation(op.location());
+  OperationState state(location, ("genrec." + toRef(op.name())).str());
+  NamedAttrList attributes;
+  if (failed(checkName(state.name, location)) || failed(importOperands(op, state)) ||
+      failed(importAttributes(op, state, attributes)) || failed(importResults(op, state)))
+    return failure();
+  Operation *created = Operation::create(state);
+  auto fail = [&] { return emitError(location) << "'" << toRef(op.name()) << "': "; };
+  if (failed(created->setPropertiesFromAttribute(attributes.getDictionary(builder.getContext()),
+                                                 fail))) {
+    created->destroy();
+    return failure();
+  }
+  builder.insert(created);
+  llvm::append_range(values, created->getResults());
+  return success();
+}
+
+/// Only straight ops of the dialect: what holds a region or declares a symbol has a place of its
+/// own in the file or none.
+LogicalResult Importer::checkName(OperationName name, Location location) {
+  StringRef mnemonic = name.getStringRef();
+  mnemonic.consume_front("genrec.");
+  if (!name.isRegistered())
+    return emitError(location) << "the model file has op '" << mnemonic
+                               << "', which this build of genrec does not know";
+  if (name.hasTrait<OpTrait::OneRegion>() || name.hasTrait<OpTrait::IsTerminator>() ||
+      name.hasInterface<SymbolOpInterface>())
+    return emitError(location) << "the model file has '" << mnemonic
+                               << "' in its list of ops, where it cannot stand";
+  return success();
+}
+
+LogicalResult Importer::importOperands(const schema::Op &op, OperationState &state) {
+  if (!op.operands())
+    return success();
+  for (uint32_t number : *op.operands()) {
+    if (number >= values.size())
+      return emitError(state.location)
+             << "'" << toRef(op.name()) << "' uses value " << number << ", but only "
+             << values.size() << " values are defined before it";
+    state.operands.push_back(values[number]);
+  }
+  return success();
+}
+
+LogicalResult Importer::importAttributes(const schema::Op &op, OperationState &state,
+                                         NamedAttrList &attributes) {
+  static constexpr llvm::StringLiteral kSegments = "operandSegmentSizes";
+  StringRef mnemonic = toRef(op.name());
+  ArrayRef<StringAttr> known = state.name.getAttributeNames();
+  if (op.attributes())
+    for (const schema::Attribute *attribute : *op.attributes()) {
+      StringRef name = toRef(attribute->name());
+      bool isKnown = llvm::any_of(known, [&](StringAttr a) { return a.getValue() == name; });
+      if (!isKnown || name == kSegments)
+        return emitError(state.location)
+               << "'" << mnemonic << "' has no attribute '" << name << "'";
+      const schema::BoolValue *flag = attribute->value_as_BoolValue();
+      if (flag && !flag->value())
+        continue;
+      Attribute value = importAttribute(*attribute, state.location);
+      if (!value)
+        return failure();
+      if (attributes.set(name, value))
+        return emitError(state.location)
+               << "'" << mnemonic << "' has attribute '" << name << "' twice";
+    }
+  SmallVector<int32_t> segments;
+  uint64_t sum = 0;
+  if (op.operand_segments())
+    for (uint32_t size : *op.operand_segments()) {
+      segments.push_back(static_cast<int32_t>(std::min<uint32_t>(size, INT32_MAX)));
+      sum += size;
+    }
+  bool segmented = state.name.hasTrait<OpTrait::AttrSizedOperandSegments>();
+  if (segmented != !segments.empty() || (segmented && sum != state.operands.size()))
+    return emitError(state.location)
+           << "'" << mnemonic << "' has " << state.operands.size() << " operands in segments of "
+           << "total size " << sum << (segmented ? "" : ", but takes no segments");
+  if (segmented)
+    attributes.set(kSegments, builder.getDenseI32ArrayAttr(segments));
+  return success();
+}
+
+LogicalResult Importer::importResults(const schema::Op &op, OperationState &state) {
+  if (!op.results())
+    return success();
+  for (const schema::Type *type : *op.results()) {
+    Type result = importType(*type, state.location);
+    if (!result)
+      return failure();
+    state.types.push_back(result);
+  }
+  return success();
+}
