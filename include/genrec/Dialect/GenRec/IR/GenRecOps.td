@@ -9,6 +9,7 @@ include "genrec/Dialect/GenRec/IR/GenRecRowOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecAttentionOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecLossOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecUpdateOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecPassOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecKernelOps.td"
 
 #endif // GENREC_OPS_TD

@@ -1,0 +1,75 @@
+//===- GenRecPassOps.td - small ops that only passes make -------*- tablegen -*-===//
+//
+// Differentiation and the forming of row kernels need a few ops that no user
+// writes: the adjoint of slice_columns, a shared value given to every row, and
+// shared tensors seen as rows and back.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_PASS_OPS_TD
+#define GENREC_PASS_OPS_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "widens each row with zeros";
+  let description = [{
+    The adjoint of `genrec.slice_columns`: rows [k] become elements
+    [offset, offset + k) of rows [d]; the others are 0.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, I64Attr:$offset);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `at` $offset attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "a shared value given to every row of a domain";
+  let description = "`x`: shared scalar or shared [d]; the result has that row shape. Its gradient is `genrec.reduce_rows`.";
+  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "its operand, through which no gradient flows";
+  let description = "What a label is to a loss. `differentiate` removes it.";
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [GenRec_SymbolUser, Pure]> {
+  let summary = "a step domain with a fixed number of rows";
+  let description = [{
+    One list of `count` rows: what shared tensors are rows of when a row kernel
+    computes with them (`genrec.shared_rows`).
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$count);
+  let results = (outs GenRec_DomainType:$domain);
+  let assemblyFormat = "$count attr-dict `:` type($domain)";
+}
+
+def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure]> {
+  let summary = "rows of a fixed step domain seen as a shared tensor";
+  let description = [{
+    The inverse of `genrec.shared_rows`: rows [w] of a domain of n rows give
+    shared [n, w]; one row [w] or [] gives shared [w] or a shared scalar. No copy.
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+#endif // GENREC_PASS_OPS_TD

@@ -1,0 +1,36 @@
+//===- RowBodies.h - bodies of ops that need an accumulator -----*- C++ -*-===//
+//
+// Most row-wise ops state their body through `RowwiseOpInterface`. The gradient
+// of sampled_softmax also scatters into the items, which takes an accumulator
+// of a row kernel; `form-row-kernels` builds it through this function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_DIALECT_GENREC_IR_ROWBODIES_H
+#define GENREC_DIALECT_GENREC_IR_ROWBODIES_H
+
+#include "mlir/IR/Builders.h"
+
+namespace genrec {
+
+/// The draw of negatives of a sampled_softmax op.
+struct SampledSoftmaxDraw {
+  int64_t negatives;
+  int64_t stream;
+  bool shared;
+  double temperature;
+};
+
+/// Appends one row of sampled_softmax_grad: adds the gradients of the items to
+/// `accumulator` (nothing if null) and returns that of the query. `query`:
+/// vector<dxf32>, `positive`: i64, `items`: the source tensor, `gradient`: f32.
+mlir::Value buildSampledSoftmaxGradient(mlir::OpBuilder &builder,
+                                        mlir::Location loc, mlir::Value query,
+                                        mlir::Value positive, mlir::Value items,
+                                        mlir::Value gradient,
+                                        const SampledSoftmaxDraw &draw,
+                                        mlir::Value accumulator);
+
+} // namespace genrec
+
+#endif // GENREC_DIALECT_GENREC_IR_ROWBODIES_H

@@ -1,0 +1,177 @@
+//===- RowBodiesLosses.cpp - one row of the softmax losses ----------------===//
+//
+// Softmax over classes and over sampled items, each with its gradient. Both
+// subtract the largest logit before exp. Forward and backward build the same ops
+// in the same order, so that a body that holds both shares them after CSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
+#include "genrec/Dialect/GenRec/IR/RowBodies.h"
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// softmax_cross_entropy
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ClassSoftmax {
+  Value isLabel;   // vector<Cxi1>
+  Value isValid;   // i1: the label is a class
+  Value exps;      // exp(logits - largest)
+  Value sum;       // of exps
+  Value logSumExp; // log of Σ exp(logits)
+};
+} // namespace
+
+static ClassSoftmax buildClassSoftmax(RowBodyBuilder &b, Value logits,
+                                      Value label) {
+  ArrayRef<int64_t> shape = bodyShape(logits.getType());
+  Type labelType = label.getType();
+  Value classes =
+      b.make<RowIotaOp>(VectorType::get(shape, labelType));
+  ClassSoftmax s;
+  s.isLabel = b.compare(CompareKind::eq, classes, b.fit(label, shape));
+  Value isLow = b.compare(CompareKind::ge, label, b.integer(labelType, 0));
+  Value isHigh =
+      b.compare(CompareKind::lt, label, b.integer(labelType, shape[0]));
+  s.isValid = b.make<arith::AndIOp>(isLow, isHigh);
+  Value largest = b.reduceMax(logits);
+  s.exps = b.make<math::ExpOp>(b.sub(logits, b.fit(largest, shape)));
+  s.sum = b.reduceAdd(s.exps);
+  s.logSumExp = b.add(largest, b.make<math::LogOp>(s.sum));
+  return s;
+}
+
+LogicalResult
+SoftmaxCrossEntropyOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                                    SmallVectorImpl<Value> &results) {
+  RowBodyBuilder b(builder, getLoc());
+  Value logits = operands[0];
+  ClassSoftmax s = buildClassSoftmax(b, logits, operands[1]);
+  Value zeros = b.constant(logits.getType(), 0.0);
+  Value picked = b.reduceAdd(b.select(s.isLabel, logits, zeros));
+  Value loss = b.sub(s.logSumExp, picked);
+  results.push_back(
+      b.select(s.isValid, loss, b.constant(loss.getType(), 0.0)));
+  return success();
+}
+
+LogicalResult
+SoftmaxCrossEntropyGradOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  RowBodyBuilder b(builder, getLoc());
+  Value logits = operands[0], gradient = operands[2];
+  Type type = logits.getType();
+  ArrayRef<int64_t> shape = bodyShape(type);
+  ClassSoftmax s = buildClassSoftmax(b, logits, operands[1]);
+  Value softmax = b.make<arith::DivFOp>(s.exps, b.fit(s.sum, shape));
+  Value oneHot = b.select(s.isLabel, b.constant(type, 1.0),
+                          b.constant(type, 0.0));
+  Value seed = b.select(s.isValid, gradient,
+                        b.constant(gradient.getType(), 0.0));
+  results.push_back(b.mul(b.sub(softmax, oneHot), b.fit(seed, shape)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// sampled_softmax
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct SampledSoftmax {
+  Value index;      // vector<mxi64>: rows of the negatives
+  Value positive;   // vector<dxf32>: the positive item, 0 without one
+  Value isValid;    // i1: there is a positive
+  Value logit;      // of the positive
+  Value largest;    // of all logits
+  Value exps;       // exp(negative logits - largest)
+  Value positiveExp;
+  Value sum;        // of all exps
+};
+
+/// The masked logit of an accidental hit: exp of it is 0 beside any other.
+constexpr double maskedLogit = -1e30;
+} // namespace
+
+static SampledSoftmax buildSampledSoftmax(RowBodyBuilder &b, Value query,
+                                          Value positive, Value items,
+                                          const SampledSoftmaxDraw &draw) {
+  Type element = bodyElement(query.getType());
+  auto indexType =
+      VectorType::get({draw.negatives}, b.builder.getI64Type());
+  auto logitType = VectorType::get({draw.negatives}, element);
+  SampledSoftmax s;
+  s.index = b.make<RandomIndexOp>(indexType, items, draw.stream, draw.shared);
+  Value scale = b.constant(element, 1.0 / draw.temperature);
+  Value dots = b.make<GatherDotOp>(logitType, items, s.index, query);
+  Value scaled = b.mul(dots, b.fit(scale, {draw.negatives}));
+  Value isHit = b.compare(CompareKind::eq, s.index,
+                          b.fit(positive, {draw.negatives}));
+  Value logits =
+      b.select(isHit, b.constant(logitType, maskedLogit), scaled);
+  s.positive =
+      b.make<RowGatherOp>(query.getType(), items, positive, /*clamp=*/false);
+  s.isValid = b.compare(CompareKind::ge, positive,
+                        b.integer(positive.getType(), 0));
+  s.logit = b.mul(b.reduceAdd(b.mul(s.positive, query)), scale);
+  s.largest = b.max(b.reduceMax(logits), s.logit);
+  s.exps = b.make<math::ExpOp>(
+      b.sub(logits, b.fit(s.largest, {draw.negatives})));
+  s.positiveExp = b.make<math::ExpOp>(b.sub(s.logit, s.largest));
+  s.sum = b.add(b.reduceAdd(s.exps), s.positiveExp);
+  return s;
+}
+
+bool SampledSoftmaxOp::isGatherSource(unsigned index) { return index == 2; }
+
+LogicalResult
+SampledSoftmaxOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                               SmallVectorImpl<Value> &results) {
+  RowBodyBuilder b(builder, getLoc());
+  SampledSoftmaxDraw draw{static_cast<int64_t>(getNegatives()),
+                          static_cast<int64_t>(getStream()), getShared(),
+                          getTemperature().convertToDouble()};
+  SampledSoftmax s = buildSampledSoftmax(b, operands[0], operands[1],
+                                         operands[2], draw);
+  Value logSumExp = b.add(s.largest, b.make<math::LogOp>(s.sum));
+  Value loss = b.sub(logSumExp, s.logit);
+  results.push_back(
+      b.select(s.isValid, loss, b.constant(loss.getType(), 0.0)));
+  return success();
+}
+
+Value genrec::buildSampledSoftmaxGradient(OpBuilder &builder, Location loc,
+                                          Value query, Value positive,
+                                          Value items, Value gradient,
+                                          const SampledSoftmaxDraw &draw,
+                                          Value accumulator) {
+  RowBodyBuilder b(builder, loc);
+  SampledSoftmax s = buildSampledSoftmax(b, query, positive, items, draw);
+  Type type = gradient.getType();
+  Value zero = b.constant(type, 0.0);
+  Value seed = b.select(s.isValid, gradient, zero);
+  Value scaled = b.mul(seed, b.constant(type, 1.0 / draw.temperature));
+  Value perExp = b.make<arith::DivFOp>(scaled, s.sum);
+  // An exp of NaN times a seed of 0 is NaN: rows without positive are selected
+  // away, not multiplied away.
+  Value negative = b.mul(s.exps, b.fit(perExp, {draw.negatives}));
+  Value zeros = b.constant(negative.getType(), 0.0);
+  Value isValid = b.fit(s.isValid, {draw.negatives});
+  Value coefficients = b.select(isValid, negative, zeros);
+  Value onPositive = b.sub(b.mul(s.positiveExp, perExp), scaled);
+  onPositive = b.select(s.isValid, onPositive, zero);
+  if (accumulator) {
+    Value share = b.mul(query, b.fit(onPositive, bodyShape(query.getType())));
+    AccumulateOp::create(builder, loc, accumulator, query, s.index,
+                         coefficients, /*clamp=*/false);
+    AccumulateOp::create(builder, loc, accumulator, share, positive, Value(),
+                         /*clamp=*/false);
+  }
+  Value sum =
+      b.make<GatherSumOp>(query.getType(), items, s.index, coefficients);
+  Value own = b.mul(s.positive, b.fit(onPositive, bodyShape(query.getType())));
+  return b.add(sum, own);
+}

@@ -1,0 +1,60 @@
+//===- StepDomains.cpp - domains that exist within a step -----------------===//
+
+#include "genrec/Dialect/GenRec/IR/StepDomains.h"
+
+using namespace mlir;
+using namespace genrec;
+
+FlatSymbolRefAttr genrec::declareStepDomain(ModelOp model, StringRef name,
+                                            bool reuse) {
+  std::string unique = name.str();
+  DomainOp last;
+  while (Operation *taken = SymbolTable::lookupSymbolIn(model, unique)) {
+    auto domain = dyn_cast<DomainOp>(taken);
+    if (reuse && domain && domain.getKind() == DomainKind::step)
+      return FlatSymbolRefAttr::get(domain.getSymNameAttr());
+    unique += '_';
+  }
+  Block &body = model.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  for (auto domain : body.getOps<DomainOp>())
+    builder.setInsertionPointAfter(domain);
+  MLIRContext *context = model.getContext();
+  auto kind = DomainKindAttr::get(context, DomainKind::step);
+  auto domain = DomainOp::create(
+      builder, model.getLoc(), builder.getStringAttr(unique),
+      FlatSymbolRefAttr(), kind, StringAttr(), StringAttr());
+  return FlatSymbolRefAttr::get(domain.getSymNameAttr());
+}
+
+Value genrec::getFixedRows(ProgramOp program, int64_t count) {
+  Block &body = program.getBody().front();
+  for (auto rows : body.getOps<FixedRowsOp>())
+    if (static_cast<int64_t>(rows.getCount()) == count)
+      return rows.getDomain();
+  FlatSymbolRefAttr domain =
+      declareStepDomain(getModel(program), "rows_" + std::to_string(count),
+                        /*reuse=*/true);
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  return FixedRowsOp::create(builder, program.getLoc(),
+                             DomainType::get(program.getContext(), domain),
+                             count)
+      .getDomain();
+}
+
+int64_t genrec::getSharedRowCount(Type shared) {
+  auto tensor = cast<RankedTensorType>(shared);
+  return tensor.getRank() == 2 ? tensor.getDimSize(0) : 1;
+}
+
+Value genrec::viewSharedAsRows(OpBuilder &builder, Location loc, Value x,
+                               Value domain) {
+  auto tensor = cast<RankedTensorType>(x.getType());
+  ArrayRef<int64_t> shape = tensor.getShape();
+  if (shape.size() == 2)
+    shape = shape.drop_front();
+  FlatSymbolRefAttr symbol = cast<DomainType>(domain.getType()).getDomain();
+  return SharedRowsOp::create(
+      builder, loc, getRowsType(symbol, shape, tensor.getElementType()), x,
+      domain);
+}
