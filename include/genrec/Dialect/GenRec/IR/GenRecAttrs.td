@@ -6,13 +6,15 @@
 include "genrec/Dialect/GenRec/IR/GenRecDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
 
 class GenRec_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<GenRec_Dialect, name, traits> {
   let mnemonic = attrMnemonic;
 }
 
-def GenRec_RowsAttr : GenRec_Attr<"Rows", "rows"> {
+def GenRec_RowsAttr : GenRec_Attr<"Rows", "rows",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "the domain whose rows a tensor holds";
   let description = [{
     The encoding of a table of rows: dimension 0 of the tensor counts the rows
@@ -55,6 +57,7 @@ def GenRec_InitAttr : GenRec_Attr<"Init", "init"> {
   let parameters = (ins EnumParameter<GenRec_InitKind>:$kind,
                         "::mlir::FloatAttr":$scale);
   let assemblyFormat = "`<` $kind `,` $scale `>`";
+  let genVerifyDecl = 1;
 }
 
 def GenRec_OptimizerKind : GenRec_Enum<"OptimizerKind", "update rule", [
@@ -76,6 +79,7 @@ def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
   let parameters = (ins EnumParameter<GenRec_OptimizerKind>:$kind,
                         "::mlir::DictionaryAttr":$options);
   let assemblyFormat = "`<` $kind `,` $options `>`";
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// The value of option `name`, or PyTorch's default for this kind.
     /// `onTable` selects the default of a table's rows.

@@ -9,6 +9,7 @@
 #define GENREC_DIALECT_TD
 
 include "mlir/IR/OpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
 
 def GenRec_Dialect : Dialect {
   let name = "genrec";
@@ -36,5 +37,9 @@ def GenRec_Dialect : Dialect {
 
 class GenRec_Op<string mnemonic, list<Trait> traits = []>
     : Op<GenRec_Dialect, mnemonic, traits>;
+
+/// An op whose rules need declarations of the model (the domain tree, tables,
+/// parameters): they are checked once the whole model is there.
+def GenRec_SymbolUser : DeclareOpInterfaceMethods<SymbolUserOpInterface>;
 
 #endif // GENREC_DIALECT_TD

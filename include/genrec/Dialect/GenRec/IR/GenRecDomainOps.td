@@ -26,10 +26,9 @@ def GenRec_CatalogueOp : GenRec_Op<"catalogue", [Pure]> {
   }];
   let results = (outs GenRec_DomainType:$domain);
   let assemblyFormat = "attr-dict `:` type($domain)";
-  let hasVerifier = 1;
 }
 
-def GenRec_TruncateOp : GenRec_Op<"truncate", [Pure]> {
+def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at most `count` rows per parent row";
   let description = [{
     Keeps the last (default) or first `count` rows of every list, in order.
@@ -45,7 +44,7 @@ def GenRec_TruncateOp : GenRec_Op<"truncate", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [Pure]> {
+def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain that joins others per parent row";
   let description = [{
     All sources have the result's parent, or *are* that parent (which then
@@ -61,7 +60,7 @@ def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [Pure]> {
 
 //===-- reading -------------------------------------------------------------===//
 
-def GenRec_FeatureOp : GenRec_Op<"feature", [Pure]> {
+def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser, Pure]> {
   let summary = "a column of the data";
   let description = [{
     `column` is the dotted path in the file's schema. `nullable` permits nulls:
@@ -78,7 +77,7 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [Pure]> {
+def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_SymbolUser, Pure]> {
   let summary = "which rows of a nullable column are not null";
   let arguments = (ins GenRec_DomainType:$domain, StrAttr:$column);
   let results = (outs AnyRankedTensor:$result);
@@ -87,7 +86,7 @@ def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ParamOp : GenRec_Op<"param", [Pure]> {
+def GenRec_ParamOp : GenRec_Op<"param", [GenRec_SymbolUser, Pure]> {
   let summary = "the current value of a dense parameter";
   let description = "The parameter's value before this step's update.";
   let arguments = (ins FlatSymbolRefAttr:$parameter);
@@ -118,7 +117,7 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [Pure,
+def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "spreads rows of a truncated domain back; dropped rows get 0";
   let description = "The adjoint of `genrec.derive`; `domain` is the source domain of the truncate op.";
@@ -138,7 +137,7 @@ def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [Pure,
+def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "takes one part out of a joined value";
   let description = "The rows of part `part` (counted from 0) of the `concat_domains` op that made x's domain; `domain` is that part's source domain.";
@@ -148,7 +147,7 @@ def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_FanoutOp : GenRec_Op<"fanout", [Pure,
+def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "copies each row of an ancestor to its descendants";
   let description = "`domain` is a descendant (child, grandchild, …) of x's domain.";
@@ -158,7 +157,7 @@ def GenRec_FanoutOp : GenRec_Op<"fanout", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_PoolOp : GenRec_Op<"pool", [Pure,
+def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "reduces the children of every ancestor row";
   let description = [{
@@ -173,7 +172,7 @@ def GenRec_PoolOp : GenRec_Op<"pool", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [Pure]> {
+def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradient of a pool of kind max, first or last";
   let description = [{
     Row r of the result receives its parent's gradient (per element) where r is
@@ -212,7 +211,7 @@ def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_LengthOp : GenRec_Op<"length", [Pure]> {
+def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
   let summary = "how many rows of `children` each row of their parent has";
   let description = "i64 per row of the parent domain of `children`.";
   let arguments = (ins GenRec_DomainType:$children);

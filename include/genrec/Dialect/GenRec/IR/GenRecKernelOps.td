@@ -16,7 +16,7 @@ def GenRec_ResultRole : GenRec_Enum<"ResultRole", "where a row kernel writes a r
   I32EnumAttrCase<"reduced", 2>, I32EnumAttrCase<"scattered", 3>]>;
 def GenRec_ResultRoleAttr : GenRec_EnumAttr<GenRec_ResultRole, "result_role">;
 
-def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [SingleBlock, IsolatedFromAbove,
+def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a computation per row of a domain";
   let description = [{
@@ -43,6 +43,7 @@ def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [SingleBlock, IsolatedFromAbove
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$domain `(` $inputs `)` attr-dict-with-keyword `:` functional-type(operands, results) $body";
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
 }
 
 def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, HasParent<"RowKernelOp">]> {
@@ -54,46 +55,47 @@ def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, HasParent<"Row
 
 //===-- body ops ------------------------------------------------------------===//
 
-def GenRec_RowLoadOp : GenRec_Op<"row_load", [MemoryEffects<[MemRead]>]> {
+/// An op on scalars and vectors of one row, in the body of a row kernel.
+class GenRec_BodyOp<string mnemonic, list<Trait> traits = []>
+    : GenRec_Op<mnemonic, traits> {
+  let hasVerifier = 1;
+}
+
+def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [MemoryEffects<[MemRead]>]> {
   let summary = "reads a table or parameter row, or one of its optimizer states";
   let description = "`slot` 0 is the value, 1, 2, … the optimizer's states. `vector<width x f32>`.";
   let arguments = (ins GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$row attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
-def GenRec_RowStoreOp : GenRec_Op<"row_store", [MemoryEffects<[MemWrite]>]> {
+def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a table or parameter row, or one of its optimizer states";
   let description = "`slot` as in `genrec.row_load`.";
   let arguments = (ins AnyType:$value, GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let assemblyFormat = "$value `to` $row attr-dict `:` type(operands)";
-  let hasVerifier = 1;
 }
-def GenRec_RowGatherOp : GenRec_Op<"row_gather", [Pure]> {
+def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [Pure]> {
   let summary = "one row of a source tensor";
   let description = "`source`: a rank-1 (scalars) or rank-2 tensor argument; `index`: i64 (an element-wise vector of them for rank 1); -1 reads 0. With `clamp`, indices outside read the nearest row.";
   let arguments = (ins AnyRankedTensor:$source, AnyType:$index, UnitAttr:$clamp);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
-def GenRec_GatherDotOp : GenRec_Op<"gather_dot", [Pure]> {
+def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [Pure]> {
   let summary = "dot products of a row with many gathered rows";
   let description = "result_j = Σ_i source[index_j][i] * row[i]; index: vector<mxi64>, row: vector<dxf32>; no gathered row is stored.";
   let arguments = (ins AnyRankedTensor:$source, AnyType:$index, AnyType:$row);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $row attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
-def GenRec_GatherSumOp : GenRec_Op<"gather_sum", [Pure]> {
+def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
   let summary = "weighted sum of gathered rows";
   let description = "result = Σ_j coefficient_j * source[index_j]; the adjoint of `genrec.gather_dot` in row.";
   let arguments = (ins AnyRankedTensor:$source, AnyType:$index, AnyType:$coefficient);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $coefficient attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
-def GenRec_AccumulateOp : GenRec_Op<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "adds to an accumulator";
   let description = [{
     Without index: accumulator += value (scalar or vector). With an i64 `index`: row `index` += value
@@ -103,50 +105,49 @@ def GenRec_AccumulateOp : GenRec_Op<"accumulate", [MemoryEffects<[MemRead, MemWr
   let arguments = (ins GenRec_AccumulatorType:$accumulator, AnyType:$value,
                        Optional<AnyType>:$index, Optional<AnyType>:$coefficient, UnitAttr:$clamp);
   let assemblyFormat = "$value `into` $accumulator (`at` $index^)? (`times` $coefficient^)? attr-dict `:` type(operands)";
-  let hasVerifier = 1;
 }
-def GenRec_KeepMaskOp : GenRec_Op<"keep_mask", [Pure]> {
+def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
   let summary = "dropout's mask for this row";
   let description = "i1 or vector<dxi1>: true where the Philox word (seed, step, stream, this row's identity, element) is at least rate * 2^32.";
   let arguments = (ins F64Attr:$rate, I64Attr:$stream);
   let results = (outs AnyType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RandomIndexOp : GenRec_Op<"random_index", [Pure]> {
+def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
   let summary = "uniform row numbers of a source";
   let description = "vector<mxi64> in [0, number of rows of source): (word_j * rows) >> 32, word_j the Philox word (seed, step, stream, this row's identity or 0 if `shared`, j). At most 2^32 - 1 rows.";
   let arguments = (ins AnyRankedTensor:$source, I64Attr:$stream, UnitAttr:$shared);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowHashOp : GenRec_Op<"row_hash", [Pure]> {
+def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [Pure]> {
   let summary = "hash of a scalar";
   let description = "As `genrec.hash`, on an i64 or a string.";
   let arguments = (ins AnyType:$x, GenRec_HashKindAttr:$kind, I64Attr:$bits, I64Attr:$seed);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowBucketizeOp : GenRec_Op<"row_bucketize", [Pure]> {
+def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
   let summary = "bucket of a scalar";
   let description = "As `genrec.bucketize`.";
   let arguments = (ins AnyType:$x, DenseF64ArrayAttr:$edges);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowIotaOp : GenRec_Op<"row_iota", [Pure]> {
+def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
   let summary = "0, 1, 2, … along a row";
   let description = "vector<dxi64>.";
   let results = (outs AnyType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RowConcatOp : GenRec_Op<"row_concat", [Pure]> {
+def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [Pure]> {
   let summary = "vectors (and scalars) end to end";
   let description = "The in-row form of `genrec.concat_columns`.";
   let arguments = (ins Variadic<AnyType>:$parts);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowSliceOp : GenRec_Op<"row_slice", [Pure]> {
+def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [Pure]> {
   let summary = "a range of a vector";
   let description = "The in-row form of `genrec.slice_columns`; the result's size says how many elements.";
   let arguments = (ins AnyType:$x, I64Attr:$offset);

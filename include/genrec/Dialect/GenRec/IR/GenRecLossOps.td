@@ -48,7 +48,7 @@ defvar SampledSoftmaxAttributes = (ins
     ConfinedAttr<I64Attr, [IntPositive]>:$negatives, UnitAttr:$shared,
     F64Attr:$temperature, I64Attr:$stream);
 
-def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [Pure,
+def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "softmax over the positive item and uniform negatives, per row";
@@ -68,7 +68,7 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [Pure]> {
+def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradients of sampled_softmax for query and items";
   let description = [{
     `gradient`: f32 rows [], of the loss. Draws the same negatives again. `dquery` is
@@ -83,7 +83,7 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [Pure]> {
 
 //===-- catalogues ----------------------------------------------------------===//
 
-def GenRec_ResolveOp : GenRec_Op<"resolve", [Pure]> {
+def GenRec_ResolveOp : GenRec_Op<"resolve", [GenRec_SymbolUser, Pure]> {
   let summary = "row numbers of ids in a catalogue";
   let description = [{
     `ids`: i64 rows []; `catalogue`: i64 rows [] of a catalogue domain, distinct. The result is
@@ -97,7 +97,7 @@ def GenRec_ResolveOp : GenRec_Op<"resolve", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ScoresOp : GenRec_Op<"scores", [Pure,
+def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "query · item for every item of a catalogue";
   let description = [{
@@ -110,7 +110,7 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [Pure,
   let assemblyFormat = "$query `,` $items attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [Pure]> {
+def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradients of genrec.scores for query and items";
   let description = "dquery = gradient · items; ditems = gradientᵀ · query; columns past the catalogue's end are ignored.";
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items, AnyRankedTensor:$gradient);
@@ -119,7 +119,7 @@ def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_TopKOp : GenRec_Op<"top_k", [Pure]> {
+def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
   let summary = "the k best catalogue rows for each query";
   let description = [{
     `query`: rows [d]; `items`: rows [d] of a catalogue domain; `exclude`: i64 rows [] (catalogue
@@ -134,7 +134,7 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_RankOp : GenRec_Op<"rank", [Pure]> {
+def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
   let summary = "the rank of a target among all catalogue rows";
   let description = [{
     1 + the number of rows, other than the target and not excluded, whose score is at least the

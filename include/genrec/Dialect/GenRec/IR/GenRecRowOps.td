@@ -80,6 +80,7 @@ def GenRec_RsqrtOp    : GenRec_Unary<"rsqrt", "1 / sqrt(x)">;
 def GenRec_ExpOp      : GenRec_Unary<"exp", "e to the x">;
 def GenRec_LogOp      : GenRec_Unary<"log", "natural logarithm of x">;
 def GenRec_TanhOp     : GenRec_Unary<"tanh", "hyperbolic tangent of x">;
+def GenRec_ErfOp      : GenRec_Unary<"erf", "error function of x">;
 def GenRec_SigmoidOp  : GenRec_Unary<"sigmoid", "1 / (1 + exp(-x))">;
 def GenRec_SiluOp     : GenRec_Unary<"silu", "x * sigmoid(x)">;
 def GenRec_ReluOp     : GenRec_Unary<"relu", "max(x, 0), gradient 0 at 0">;
@@ -193,7 +194,7 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
 
 //===-- dense layers --------------------------------------------------------===//
 
-def GenRec_LinearOp : GenRec_Op<"linear", [Pure, Differentiable, AttrSizedOperandSegments]> {
+def GenRec_LinearOp : GenRec_Op<"linear", [Pure, Differentiable]> {
   let summary = "x · weight + bias";
   let description = [{
     x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias:
@@ -226,7 +227,7 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [Pure]> {
 
 //===-- embeddings ----------------------------------------------------------===//
 
-def GenRec_LookupOp : GenRec_Op<"lookup", [Pure, Differentiable]> {
+def GenRec_LookupOp : GenRec_Op<"lookup", [GenRec_SymbolUser, Pure, Differentiable]> {
   let summary = "rows of an embedding table by id";
   let description = [{
     `ids`: i64 rows []; result f32 rows [dim]. `valid` (i1): a null id gives the

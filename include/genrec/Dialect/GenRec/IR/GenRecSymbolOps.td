@@ -30,7 +30,8 @@ def GenRec_ModelOp : GenRec_Op<"model", [
   let hasVerifier = 1;
 }
 
-def GenRec_DomainOp : GenRec_Op<"domain", [Symbol, HasParent<"ModelOp">]> {
+def GenRec_DomainOp : GenRec_Op<"domain", [Symbol, HasParent<"ModelOp">,
+    GenRec_SymbolUser]> {
   let summary = "declares a row domain";
   let description = [{
     `parent` is absent for a root. `data`: read from the dataset, where `column`

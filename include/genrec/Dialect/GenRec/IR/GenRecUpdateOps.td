@@ -8,7 +8,7 @@ include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter"> {
+def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]> {
   let summary = "one optimizer step of a dense parameter";
   let description = "`gradient`: shared, the parameter's shape. Clipping of the model op is applied before. Made by `differentiate`, expanded by `expand-updates`.";
   let arguments = (ins AnyRankedTensor:$gradient, FlatSymbolRefAttr:$parameter);
@@ -16,7 +16,7 @@ def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter"> {
   let hasVerifier = 1;
 }
 
-def GenRec_UpdateTableOp : GenRec_Op<"update_table", [AttrSizedOperandSegments]> {
+def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVariadicOperandSize]> {
   let summary = "one optimizer step of the touched rows of a table";
   let description = [{
     Pair i says: the rows `ids[i]` (i64 rows []) have gradients `gradients[i]` (f32 rows
@@ -32,7 +32,7 @@ def GenRec_UpdateTableOp : GenRec_Op<"update_table", [AttrSizedOperandSegments]>
 
 //===-- what updates and lookups become -------------------------------------===//
 
-def GenRec_TableRowsOp : GenRec_Op<"table_rows", [Pure]> {
+def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "finds (training: or inserts) table rows";
   let description = [{
     `ids`: i64 rows []. Result `!genrec.row<dim>` rows []. Where `valid` is false: a row of zeros
@@ -45,7 +45,7 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [Pure]> {
+def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [Pure, SameVariadicOperandSize]> {
   let summary = "the distinct touched rows among several lookups, with their segments";
   let description = [{
     `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table; `gradients`: their
@@ -67,16 +67,15 @@ def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [Pure]> {
+def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "a dense parameter as rows that a kernel may update in place";
   let description = "[n, w] gives n rows of `!genrec.row<w>`, [w] and a scalar one row. `domain` is a `step` domain with that many rows.";
   let arguments = (ins FlatSymbolRefAttr:$parameter);
   let results = (outs GenRec_DomainType:$domain, AnyRankedTensor:$result);
   let assemblyFormat = "$parameter attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
 }
 
-def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [Pure]> {
+def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "a shared tensor seen as rows of a step domain";
   let description = "shared [n, w] gives rows [w] of a domain with n rows; shared [w] and a scalar give one row. No copy.";
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);

@@ -1,0 +1,37 @@
+//===- GenRecStepOps.td - what row kernels become ---------------*- tablegen -*-===//
+//
+// Ops of the step level, between `outline-kernels` and `lower-to-runtime`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_STEP_OPS_TD
+#define GENREC_STEP_OPS_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def GenRec_LaunchOp : GenRec_Op<"launch"> {
+  let summary = "runs an outlined row kernel over the rows of a domain";
+  let description = [{
+    `kernel` names a function of the enclosing module, made by
+    `outline-kernels` from a `genrec.row_kernel` with the same inputs and
+    results. `domain` is the one whose rows are handed out to threads: the row
+    kernel's own, or the uppermost one it pools into. `grain` is the
+    least number of its rows per chunk. `accumulators` lists the results that the
+    rows of a chunk add up in memory of their own, to be combined after the
+    kernel; the kernel writes the others directly.
+
+    ```mlir
+    %sum = genrec.launch @train_bce over %user(%logit, %label) {accumulators = array<i64: 0>, grain = 4096 : i64}
+        : (!genrec.domain<@user>, tensor<?xf32, #genrec.rows<@user>>, tensor<?xf32, #genrec.rows<@user>>) -> tensor<f32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, GenRec_DomainType:$domain,
+                       Variadic<AnyRankedTensor>:$inputs, I64Attr:$grain,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulators);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "$kernel `over` $domain `(` $inputs `)` attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // GENREC_STEP_OPS_TD

@@ -1,0 +1,126 @@
+//===- AttentionOps.cpp - rules of attention and blocks of it -------------===//
+
+#include "VerifierRules.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+/// Rules of the attributes that attention, its gradient and blocks of it share.
+template <typename OpT> static LogicalResult verifyOptions(OpT op) {
+  double fixedLength = op.getFixedLength().convertToDouble();
+  double scale = op.getScale().convertToDouble();
+  if (failed(expectRange(op, "window", op.getWindow(), 0)) ||
+      failed(expectNotNegative(op, "fixed_length", fixedLength)) ||
+      failed(expectRate(op, "dropout", op.getDropout().convertToDouble())) ||
+      failed(expectStream(op, op.getStream())))
+    return failure();
+  if (!std::isfinite(scale))
+    return op.emitOpError() << "'scale' must be finite";
+  if (op.getScore() == ScoreKind::softmax && fixedLength != 0.0)
+    return op.emitOpError() << "'fixed_length' divides silu scores; softmax scores sum to 1, so it "
+                               "must be 0";
+  if (op.getNextEventTime() && !op.getTimeBias())
+    return op.emitOpError() << "'next_event_time' says how times are compared, but there is no "
+                               "'time_bias'";
+  return success();
+}
+
+/// Rules of the bias tables and of `time`, of rows like those of `rows`.
+template <typename OpT> static LogicalResult verifyBiases(OpT op, Named rows) {
+  constexpr int64_t kMaxTimeBuckets = 128;
+  Form table = Form::shared().vector().elementOf(rows.type);
+  if (Value bias = op.getPositionBias()) {
+    if (failed(expect(op, {"position_bias", bias.getType()}, table)))
+      return failure();
+    if (int64_t size = getRowSize(bias.getType()); size % 2 == 0)
+      return op.emitOpError() << "'position_bias' must have an odd size, one middle for distance "
+                                 "0, but has "
+                              << size;
+  }
+  if (!op.getTimeBias() != !op.getTime())
+    return op.emitOpError() << "needs both 'time_bias' and 'time', or neither";
+  if (!op.getTime())
+    return success();
+  if (failed(expect(op, {"time_bias", op.getTimeBias().getType()}, table)))
+    return failure();
+  if (int64_t size = getRowSize(op.getTimeBias().getType()); size > kMaxTimeBuckets)
+    return op.emitOpError() << "'time_bias' must have at most " << kMaxTimeBuckets
+                            << " buckets, but has " << size;
+  Named time{"time", op.getTime().getType()};
+  if (failed(expectSameDomain(op, {rows, time})))
+    return failure();
+  return expect(op, time, Form::rows().scalar().element(i64), "seconds");
+}
+
+/// Rules of q, k and v, then of the rest.
+template <typename OpT> static LogicalResult verifyAttention(OpT op) {
+  Named q{"q", op.getQ().getType()}, k{"k", op.getK().getType()}, v{"v", op.getV().getType()};
+  if (failed(expect(op, q, Form::rows().vector().element(floats))) ||
+      failed(expectSameDomain(op, {q, k, v})) ||
+      failed(expectType(op, k, q.type, "the type of 'q'")) ||
+      failed(expect(op, v, Form::rows().vector().elementOf(q.type))))
+    return failure();
+  int64_t heads = op.getHeads();
+  for (const Named &value : {q, v})
+    if (getRowSize(value.type) % heads != 0)
+      return op.emitOpError() << "splits '" << value.name << "' into " << heads
+                              << " heads, but has " << describe(value.type);
+  if (failed(verifyOptions(op)))
+    return failure();
+  return verifyBiases(op, q);
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  return expectType(*this, {"result", getType()}, getV().getType(), "the type of 'v'");
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  Type q = getQ().getType(), v = getV().getType();
+  if (failed(expectType(*this, {"out", getOut().getType()}, v, "the type of 'v'")) ||
+      failed(expectType(*this, {"gradient", getGradient().getType()}, v, "the type of 'v'")) ||
+      failed(expectType(*this, {"dq", getDq().getType()}, q, "the type of 'q'")) ||
+      failed(expectType(*this, {"dk", getDk().getType()}, q, "the type of 'k'")) ||
+      failed(expectType(*this, {"dv", getDv().getType()}, v, "the type of 'v'")))
+    return failure();
+  for (auto [name, bias, gradient] :
+       {std::tuple<StringRef, Value, Value>{"position_bias", getPositionBias(), getDpositionBias()},
+        {"time_bias", getTimeBias(), getDtimeBias()}}) {
+    if (!bias != !gradient)
+      return emitOpError() << "gives 'd" << name << "' exactly where '" << name
+                           << "' is an operand";
+    if (bias && failed(expectType(*this, {("d" + name).str(), gradient.getType()}, bias.getType(),
+                                  "the type of '" + name + "'")))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult HstuBlockOp::verify() {
+  Named x{"x", getX().getType()};
+  if (failed(expect(*this, x, Form::rows().vector().element(floats))))
+    return failure();
+  int64_t size = getRowSize(x.type);
+  int64_t values = getHeads() * getDv(), keys = getHeads() * getQk();
+  if (failed(expect(*this, {"uvqk", getUvqk().getType()},
+                    Form::shared().shape({size, 2 * values + 2 * keys}).elementOf(x.type),
+                    "d by 2 * heads * dv + 2 * heads * qk")) ||
+      failed(expect(*this, {"out_weight", getOutWeight().getType()},
+                    Form::shared().shape({values, size}).elementOf(x.type), "heads * dv by d")) ||
+      failed(expect(*this, {"out_bias", getOutBias().getType()},
+                    Form::shared().shape({size}).elementOf(x.type), "an element per column")))
+    return failure();
+  if (getScore() != ScoreKind::silu)
+    return emitOpError() << "is defined with silu scores, but has " << stringifyScoreKind(getScore());
+  if (failed(verifyOptions(*this)) || failed(verifyBiases(*this, x)) ||
+      failed(expectNotNegative(*this, "eps", getEps().convertToDouble())) ||
+      failed(expectRate(*this, "linear_dropout", getLinearDropout().convertToDouble())))
+    return failure();
+  return expectType(*this, {"result", getType()}, x.type, "the type of 'x'");
+}

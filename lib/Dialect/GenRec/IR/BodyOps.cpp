@@ -1,0 +1,244 @@
+//===- BodyOps.cpp - rules of the ops in a row kernel's body --------------===//
+//
+// Values here are scalars and vectors of one dimension: "v[d] x f32" below is a
+// vector<dxf32>, "f32" a scalar.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifierRules.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+/// The size of a vector of one dimension; nothing for another type.
+static std::optional<int64_t> vectorSize(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector || vector.getRank() != 1 || vector.isScalable())
+    return std::nullopt;
+  return vector.getShape()[0];
+}
+
+static bool isScalarOrVector(Type type) { return !isa<ShapedType>(type) || vectorSize(type); }
+
+/// Reports that the value `name` is not `rule`.
+static LogicalResult complain(Operation *op, StringRef name, Type type, const Twine &rule) {
+  return op->emitOpError() << "'" << name << "' must be " << rule << ", but is " << type;
+}
+
+static LogicalResult expectExactly(Operation *op, StringRef name, Type type, Type expected,
+                                   const Twine &reason) {
+  if (type == expected)
+    return success();
+  return op->emitOpError() << "'" << name << "' must be " << expected << " (" << reason
+                           << "), but is " << type;
+}
+
+static Type i64Type(Operation *op) { return IntegerType::get(op->getContext(), 64); }
+
+/// `type` is a vector of one dimension and elements `element`.
+static LogicalResult expectVector(Operation *op, StringRef name, Type type, Type element) {
+  if (vectorSize(type) && getElementTypeOrSelf(type) == element)
+    return success();
+  std::string text;
+  llvm::raw_string_ostream(text) << "a vector of " << element;
+  return complain(op, name, type, text);
+}
+
+/// A scalar or vector like `shape`'s, with elements `element`.
+static Type withElement(Type shape, Type element) {
+  if (std::optional<int64_t> size = vectorSize(shape))
+    return VectorType::get({*size}, element);
+  return element;
+}
+
+//===----------------------------------------------------------------------===//
+// Table and parameter rows
+//===----------------------------------------------------------------------===//
+
+template <typename OpT> static LogicalResult verifyRowAccess(OpT op, StringRef name, Type value) {
+  int64_t width = op.getRow().getType().getWidth();
+  if (failed(expectExactly(op, name, value,
+                           VectorType::get({width}, Float32Type::get(op.getContext())),
+                           "the width of the row")))
+    return failure();
+  return expectRange(op, "slot", op.getSlot(), 0);
+}
+
+LogicalResult RowLoadOp::verify() { return verifyRowAccess(*this, "result", getType()); }
+
+LogicalResult RowStoreOp::verify() { return verifyRowAccess(*this, "value", getValue().getType()); }
+
+//===----------------------------------------------------------------------===//
+// Gathering
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowGatherOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  Type index = getIndex().getType();
+  if (source.getRank() != 1 && source.getRank() != 2)
+    return complain(*this, "source", source, "of rank 1 or 2");
+  bool isRow = source.getRank() == 2;
+  if (getElementTypeOrSelf(index) != i64Type(*this) || !isScalarOrVector(index) ||
+      (isRow && vectorSize(index)))
+    return complain(*this, "index", index,
+                    isRow ? "i64, for a source of rank 2" : "i64 or a vector of i64");
+  Type element = source.getElementType();
+  Type expected = isRow ? Type(VectorType::get({source.getDimSize(1)}, element))
+                        : withElement(index, element);
+  return expectExactly(*this, "result", getType(), expected, "what 'index' picks from 'source'");
+}
+
+/// Rules of a source of vectors and a vector of indices. The element type, or failure.
+template <typename OpT> static FailureOr<Type> verifyGather(OpT op) {
+  auto source = cast<RankedTensorType>(op.getSource().getType());
+  Type element = source.getElementType();
+  if (source.getRank() != 2 || !isa<FloatType>(element)) {
+    (void)complain(op, "source", source, "of rank 2, of floats");
+    return failure();
+  }
+  if (failed(expectVector(op, "index", op.getIndex().getType(), i64Type(op))))
+    return failure();
+  return element;
+}
+
+LogicalResult GatherDotOp::verify() {
+  FailureOr<Type> element = verifyGather(*this);
+  if (failed(element))
+    return failure();
+  int64_t width = cast<RankedTensorType>(getSource().getType()).getDimSize(1);
+  if (failed(expectExactly(*this, "row", getRow().getType(), VectorType::get({width}, *element),
+                           "a row of 'source'")))
+    return failure();
+  return expectExactly(*this, "result", getType(), withElement(getIndex().getType(), *element),
+                       "a dot product per index");
+}
+
+LogicalResult GatherSumOp::verify() {
+  FailureOr<Type> element = verifyGather(*this);
+  if (failed(element))
+    return failure();
+  if (failed(expectExactly(*this, "coefficient", getCoefficient().getType(),
+                           withElement(getIndex().getType(), *element), "one per index")))
+    return failure();
+  int64_t width = cast<RankedTensorType>(getSource().getType()).getDimSize(1);
+  return expectExactly(*this, "result", getType(), VectorType::get({width}, *element),
+                       "a row of 'source'");
+}
+
+LogicalResult AccumulateOp::verify() {
+  RankedTensorType tensor = getAccumulator().getType().getTensor();
+  bool isIndexed = static_cast<bool>(getIndex());
+  if (isIndexed && tensor.getRank() == 0)
+    return emitOpError() << "has an 'index', but 'accumulator' is of rank 0";
+  ArrayRef<int64_t> shape = tensor.getShape().drop_front(isIndexed ? 1 : 0);
+  if (!isIndexed && !tensor.hasStaticShape())
+    return emitOpError() << "needs an 'index' for 'accumulator' " << describe(tensor);
+  if (shape.size() > 1)
+    return emitOpError() << "adds scalars and vectors, but 'accumulator' is " << describe(tensor)
+                         << "; give an 'index'";
+  Type expected = shape.empty() ? tensor.getElementType()
+                                : Type(VectorType::get(shape, tensor.getElementType()));
+  if (failed(expectExactly(*this, "value", getValue().getType(), expected,
+                           isIndexed ? "a row of 'accumulator'" : "all of 'accumulator'")))
+    return failure();
+  if (!isIndexed)
+    return getCoefficient() ? emitOpError("has a 'coefficient', but no 'index'") : success();
+  Type index = getIndex().getType();
+  if (getElementTypeOrSelf(index) != i64Type(*this) || !isScalarOrVector(index))
+    return complain(*this, "index", index, "i64 or a vector of i64");
+  if (!vectorSize(index) != !getCoefficient())
+    return emitOpError() << "takes a 'coefficient' per element of a vector 'index', and none for "
+                            "a scalar one";
+  if (!getCoefficient())
+    return success();
+  return expectExactly(*this, "coefficient", getCoefficient().getType(),
+                       withElement(index, tensor.getElementType()), "one per index");
+}
+
+//===----------------------------------------------------------------------===//
+// Random draws
+//===----------------------------------------------------------------------===//
+
+LogicalResult KeepMaskOp::verify() {
+  if (!getElementTypeOrSelf(getType()).isInteger(1) || !isScalarOrVector(getType()))
+    return complain(*this, "result", getType(), "i1 or a vector of i1");
+  if (failed(expectRate(*this, "rate", getRate().convertToDouble())))
+    return failure();
+  return expectStream(*this, getStream());
+}
+
+LogicalResult RandomIndexOp::verify() {
+  if (cast<RankedTensorType>(getSource().getType()).getRank() == 0)
+    return complain(*this, "source", getSource().getType(), "of rank 1 or 2");
+  if (failed(expectVector(*this, "result", getType(), i64Type(*this))))
+    return failure();
+  return expectStream(*this, getStream());
+}
+
+//===----------------------------------------------------------------------===//
+// Transforms and shapes
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowHashOp::verify() {
+  Type x = getX().getType(), element = getElementTypeOrSelf(x);
+  if (!isScalarOrVector(x) || !(element.isSignlessInteger(64) || isa<StringType>(element)))
+    return complain(*this, "x", x, "i64, a vector of i64 or !genrec.string");
+  if (failed(expectExactly(*this, "result", getType(), withElement(x, i64Type(*this)),
+                           "a hash per element of 'x'")))
+    return failure();
+  return expectRange(*this, "bits", getBits(), 1, 63);
+}
+
+LogicalResult RowBucketizeOp::verify() {
+  Type x = getX().getType(), element = getElementTypeOrSelf(x);
+  if (!isScalarOrVector(x) ||
+      !(element.isF32() || element.isF64() || element.isSignlessInteger(64)))
+    return complain(*this, "x", x, "f32, f64, i64 or a vector of them");
+  if (failed(expectExactly(*this, "result", getType(), withElement(x, i64Type(*this)),
+                           "a bucket per element of 'x'")))
+    return failure();
+  return expectEdges(*this, getEdges());
+}
+
+LogicalResult RowIotaOp::verify() {
+  return expectVector(*this, "result", getType(), i64Type(*this));
+}
+
+LogicalResult RowConcatOp::verify() {
+  if (getParts().empty())
+    return emitOpError() << "needs at least one part";
+  Type element = getElementTypeOrSelf(getParts().front().getType());
+  int64_t size = 0;
+  for (auto [index, part] : llvm::enumerate(getParts())) {
+    if (!isScalarOrVector(part.getType()) || getElementTypeOrSelf(part.getType()) != element) {
+      std::string rule, name = ("part " + Twine(index)).str();
+      llvm::raw_string_ostream(rule) << element << " or a vector of it, as part 0";
+      return complain(*this, name, part.getType(), rule);
+    }
+    size += vectorSize(part.getType()).value_or(1);
+  }
+  if (!VectorType::isValidElementType(element))
+    return complain(*this, "part 0", element, "of an element type that vectors may have");
+  return expectExactly(*this, "result", getType(), VectorType::get({size}, element),
+                       "the parts end to end");
+}
+
+LogicalResult RowSliceOp::verify() {
+  Type x = getX().getType();
+  std::optional<int64_t> from = vectorSize(x), size = vectorSize(getType());
+  if (!from)
+    return complain(*this, "x", x, "a vector");
+  if (!size || getElementTypeOrSelf(x) != getElementTypeOrSelf(getType())) {
+    std::string rule;
+    llvm::raw_string_ostream(rule) << "a vector of " << getElementTypeOrSelf(x);
+    return complain(*this, "result", getType(), rule);
+  }
+  int64_t begin = getOffset();
+  if (begin >= 0 && begin + *size <= *from)
+    return success();
+  return emitOpError() << "takes elements [" << begin << ", " << begin + *size
+                       << ") of 'x', which has " << *from;
+}

@@ -1,0 +1,269 @@
+//===- LossOps.cpp - losses, catalogues, metrics, outputs -----------------===//
+
+#include "VerifierRules.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+//===----------------------------------------------------------------------===//
+// Per-row losses
+//===----------------------------------------------------------------------===//
+
+LogicalResult BceWithLogitsOp::verify() {
+  Named logit{"logit", getLogit().getType()}, label{"label", getLabel().getType()};
+  if (failed(expect(*this, logit, Form::rows().scalar().element(floats))) ||
+      failed(expectSameDomain(*this, {logit, label})) ||
+      failed(expectType(*this, label, logit.type, "the type of 'logit'")))
+    return failure();
+  return expectType(*this, {"result", getType()}, logit.type, "a loss per row");
+}
+
+/// Rules of the logits and the class of softmax_cross_entropy and its gradient.
+static LogicalResult verifyClasses(Operation *op, Named logits, Named label) {
+  if (failed(expect(op, logits, Form::rows().vector().element(floats))) ||
+      failed(expectSameDomain(op, {logits, label})))
+    return failure();
+  return expect(op, label, Form::rows().scalar().element(i64), "a class per row");
+}
+
+LogicalResult SoftmaxCrossEntropyOp::verify() {
+  Named logits{"logits", getLogits().getType()}, label{"label", getLabel().getType()};
+  if (failed(verifyClasses(*this, logits, label)))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::alike(logits.type).scalar().elementOf(logits.type), "a loss per row");
+}
+
+LogicalResult SoftmaxCrossEntropyGradOp::verify() {
+  Named logits{"logits", getLogits().getType()}, label{"label", getLabel().getType()};
+  Named gradient{"gradient", getGradient().getType()};
+  if (failed(verifyClasses(*this, logits, label)) ||
+      failed(expectSameDomain(*this, {logits, gradient})) ||
+      failed(expect(*this, gradient, Form::rows().scalar().elementOf(logits.type))))
+    return failure();
+  return expectType(*this, {"result", getType()}, logits.type, "the type of 'logits'");
+}
+
+//===----------------------------------------------------------------------===//
+// Catalogues
+//===----------------------------------------------------------------------===//
+
+/// `query` and `items` are vectors of one size; the items are another domain's.
+static LogicalResult verifyQueryAndItems(Operation *op, Type query, Type items) {
+  if (failed(expect(op, {"query", query}, Form::rows().vector().element(f32))))
+    return failure();
+  return expect(op, {"items", items}, Form::rows().shape(getRowShape(query)).element(f32),
+                "vectors of the size of 'query'");
+}
+
+static LogicalResult expectCatalogue(Operation *op, StringRef name, Value rows) {
+  return expectKind(op, name, getRowDomain(rows.getType()), {DomainKind::catalogue});
+}
+
+template <typename OpT> static LogicalResult verifySampledSoftmax(OpT op) {
+  Named query{"query", op.getQuery().getType()}, positive{"positive", op.getPositive().getType()};
+  if (failed(verifyQueryAndItems(op, query.type, op.getItems().getType())) ||
+      failed(expectSameDomain(op, {query, positive})) ||
+      failed(expect(op, positive, Form::rows().scalar().element(i64), "a catalogue row each")))
+    return failure();
+  double temperature = op.getTemperature().convertToDouble();
+  if (!(std::isfinite(temperature) && temperature > 0.0))
+    return op.emitOpError() << "'temperature' must be finite and greater than 0";
+  return expectStream(op, op.getStream());
+}
+
+LogicalResult SampledSoftmaxOp::verify() {
+  if (failed(verifySampledSoftmax(*this)))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::alike(getQuery().getType()).scalar().element(f32), "a loss per row");
+}
+
+LogicalResult SampledSoftmaxOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectCatalogue(*this, "items", getItems());
+}
+
+LogicalResult SampledSoftmaxGradOp::verify() {
+  Named query{"query", getQuery().getType()}, gradient{"gradient", getGradient().getType()};
+  if (failed(verifySampledSoftmax(*this)) || failed(expectSameDomain(*this, {query, gradient})) ||
+      failed(expect(*this, gradient, Form::rows().scalar().element(f32))) ||
+      failed(expectType(*this, {"dquery", getDquery().getType()}, query.type,
+                        "the type of 'query'")))
+    return failure();
+  return expectType(*this, {"ditems", getDitems().getType()}, getItems().getType(),
+                    "the type of 'items'");
+}
+
+LogicalResult SampledSoftmaxGradOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectCatalogue(*this, "items", getItems());
+}
+
+LogicalResult ResolveOp::verify() {
+  if (failed(expectIds(*this, getIds(), getValid())) ||
+      failed(expect(*this, {"catalogue", getCatalogue().getType()},
+                    Form::rows().scalar().element(i64), "the ids of a catalogue")))
+    return failure();
+  return expectType(*this, {"result", getType()}, getIds().getType(), "a catalogue row per id");
+}
+
+LogicalResult ResolveOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectCatalogue(*this, "catalogue", getCatalogue());
+}
+
+LogicalResult ScoresOp::verify() {
+  Type query = getQuery().getType();
+  if (failed(verifyQueryAndItems(*this, query, getItems().getType())))
+    return failure();
+  return expect(*this, {"result", getType()}, Form::alike(query).vector().element(f32),
+                "a score per catalogue row");
+}
+
+LogicalResult ScoresOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectCatalogue(*this, "items", getItems());
+}
+
+LogicalResult ScoresGradOp::verify() {
+  Named query{"query", getQuery().getType()}, gradient{"gradient", getGradient().getType()};
+  if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
+      failed(expectSameDomain(*this, {query, gradient})) ||
+      failed(expect(*this, gradient, Form::rows().vector().element(f32))) ||
+      failed(expectType(*this, {"dquery", getDquery().getType()}, query.type,
+                        "the type of 'query'")))
+    return failure();
+  return expectType(*this, {"ditems", getDitems().getType()}, getItems().getType(),
+                    "the type of 'items'");
+}
+
+LogicalResult ScoresGradOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectCatalogue(*this, "items", getItems());
+}
+
+/// Rules of `exclude`, of top_k and rank: catalogue rows listed below each query row.
+template <typename OpT> static LogicalResult verifyExclude(OpT op) {
+  if (!op.getExclude())
+    return success();
+  return expect(op, {"exclude", op.getExclude().getType()}, Form::rows().scalar().element(i64),
+                "catalogue rows");
+}
+
+template <typename OpT> static LogicalResult verifyExcludeDomain(OpT op) {
+  if (failed(expectCatalogue(op, "items", op.getItems())))
+    return failure();
+  if (!op.getExclude())
+    return success();
+  FlatSymbolRefAttr query = getRowDomain(op.getQuery().getType());
+  FlatSymbolRefAttr exclude = getRowDomain(op.getExclude().getType());
+  if (parentOf(op, exclude) == query)
+    return success();
+  return op.emitOpError() << "'exclude' must have rows of a child of " << query
+                          << ", the domain of 'query', but has rows of " << exclude;
+}
+
+LogicalResult TopKOp::verify() {
+  Type query = getQuery().getType(), index = getIndex().getType();
+  if (failed(verifyQueryAndItems(*this, query, getItems().getType())) ||
+      failed(verifyExclude(*this)) ||
+      failed(expect(*this, {"index", index}, Form::alike(query).vector().element(i64),
+                    "the k best catalogue rows")))
+    return failure();
+  return expect(*this, {"score", getScore().getType()},
+                Form::alike(query).shape(getRowShape(index)).element(f32), "a score per 'index'");
+}
+
+LogicalResult TopKOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyExcludeDomain(*this);
+}
+
+LogicalResult RankOp::verify() {
+  Named query{"query", getQuery().getType()}, target{"target", getTarget().getType()};
+  if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
+      failed(expectSameDomain(*this, {query, target})) ||
+      failed(expect(*this, target, Form::rows().scalar().element(i64), "a catalogue row each")) ||
+      failed(verifyExclude(*this)))
+    return failure();
+  return expectType(*this, {"result", getType()}, target.type, "a rank per row");
+}
+
+LogicalResult RankOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyExcludeDomain(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// What leaves a program
+//===----------------------------------------------------------------------===//
+
+/// An optional operand beside the rows of x.
+static LogicalResult expectBeside(Operation *op, Named x, StringRef name, Value value,
+                                  unsigned element) {
+  if (!value)
+    return success();
+  Named named{name, value.getType()};
+  if (failed(expectSameDomain(op, {x, named})))
+    return failure();
+  return expect(op, named, Form::rows().scalar().element(element));
+}
+
+static LogicalResult expectFinite(Operation *op, StringRef attribute, double value) {
+  if (std::isfinite(value))
+    return success();
+  return op->emitOpError() << "'" << attribute << "' must be finite";
+}
+
+LogicalResult LossOp::verify() {
+  Named x{"x", getX().getType()};
+  if (failed(expectNotEmpty(*this, "name", getName())) ||
+      failed(expect(*this, x, Form::rows().scalar().element(f32), "a loss per row")) ||
+      failed(expectBeside(*this, x, "weight", getWeight(), f32)) ||
+      failed(expectBeside(*this, x, "valid", getValid(), i1)))
+    return failure();
+  return expectFinite(*this, "scale", getScale().convertToDouble());
+}
+
+LogicalResult ReportLossOp::verify() {
+  Form scalar = Form::shared().scalar().element(f32);
+  if (failed(expectNotEmpty(*this, "name", getName())) ||
+      failed(expect(*this, {"sum", getSum().getType()}, scalar)) ||
+      failed(expect(*this, {"weight", getWeight().getType()}, scalar)))
+    return failure();
+  return expectFinite(*this, "scale", getScale().convertToDouble());
+}
+
+/// Cut-offs are positive and ascend, so that a table of them reads well.
+static LogicalResult verifyCutoffs(MetricOp op, ArrayRef<int64_t> at) {
+  int64_t last = 0;
+  for (int64_t cutoff : at) {
+    if (cutoff <= last)
+      return op.emitOpError() << "'at' must be positive and ascend, but has " << cutoff
+                              << " after " << last;
+    last = cutoff;
+  }
+  return success();
+}
+
+LogicalResult MetricOp::verify() {
+  Named x{"x", getX().getType()};
+  bool isRanking = getKind() == MetricKind::ranking;
+  if (failed(expectNotEmpty(*this, "name", getName())) ||
+      failed(expect(*this, x, Form::rows().scalar().element(isRanking ? i64 : f32),
+                    isRanking ? "a rank per row" : "a score per row")))
+    return failure();
+  if (isRanking == static_cast<bool>(getLabel()))
+    return emitOpError() << "of kind " << stringifyMetricKind(getKind())
+                         << (isRanking ? " takes no 'label'" : " needs 'label'");
+  if (!isRanking && getAtAttr())
+    return emitOpError() << "of kind auc has no cut-offs, but has 'at'";
+  if (getAt() && failed(verifyCutoffs(*this, *getAt())))
+    return failure();
+  if (failed(expectBeside(*this, x, "label", getLabel(), f32)))
+    return failure();
+  return expectBeside(*this, x, "valid", getValid(), i1);
+}
+
+LogicalResult OutputOp::verify() {
+  if (failed(expectNotEmpty(*this, "name", getName())))
+    return failure();
+  return expect(*this, {"x", getX().getType()}, Form::rows());
+}

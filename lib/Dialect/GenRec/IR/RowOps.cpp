@@ -1,0 +1,298 @@
+//===- RowOps.cpp - transforms, arithmetic, norms, dense layers -----------===//
+
+#include "VerifierRules.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+//===----------------------------------------------------------------------===//
+// Transforms of ids and raw values
+//===----------------------------------------------------------------------===//
+
+/// The result has the rows and the row shape of x.
+static LogicalResult expectSameRows(Operation *op, Type x, Type result, unsigned elements) {
+  return expect(op, {"result", result}, Form::alike(x).shape(getRowShape(x)).element(elements),
+                "a value per value of 'x'");
+}
+
+LogicalResult HashOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::any().element(i64 | string))) ||
+      failed(expectSameRows(*this, x, getType(), i64)))
+    return failure();
+  return expectRange(*this, "bits", getBits(), 1, 63);
+}
+
+LogicalResult ModOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::any().element(i64))))
+    return failure();
+  return expectSameRows(*this, x, getType(), i64);
+}
+
+LogicalResult BucketizeOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::any().element(floats | i64))) ||
+      failed(expectSameRows(*this, x, getType(), i64)))
+    return failure();
+  return expectEdges(*this, getEdges());
+}
+
+LogicalResult CastOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::any().element(values))))
+    return failure();
+  return expectSameRows(*this, x, getType(), values);
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise arithmetic
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyUnary(Operation *op) {
+  return expect(op, {"x", op->getOperand(0).getType()}, Form::any().element(floats));
+}
+
+LogicalResult NegOp::verify() { return verifyUnary(*this); }
+LogicalResult AbsOp::verify() { return verifyUnary(*this); }
+LogicalResult SquareOp::verify() { return verifyUnary(*this); }
+LogicalResult SqrtOp::verify() { return verifyUnary(*this); }
+LogicalResult RsqrtOp::verify() { return verifyUnary(*this); }
+LogicalResult ExpOp::verify() { return verifyUnary(*this); }
+LogicalResult LogOp::verify() { return verifyUnary(*this); }
+LogicalResult TanhOp::verify() { return verifyUnary(*this); }
+LogicalResult ErfOp::verify() { return verifyUnary(*this); }
+LogicalResult SigmoidOp::verify() { return verifyUnary(*this); }
+LogicalResult SiluOp::verify() { return verifyUnary(*this); }
+LogicalResult ReluOp::verify() { return verifyUnary(*this); }
+LogicalResult GeluOp::verify() { return verifyUnary(*this); }
+LogicalResult SoftplusOp::verify() { return verifyUnary(*this); }
+
+/// The two operands of an elementwise op have one element type, out of `elements`.
+static LogicalResult expectOperandPair(Operation *op, Named lhs, Named rhs, unsigned elements) {
+  if (failed(expect(op, lhs, Form::any().element(elements))))
+    return failure();
+  return expect(op, rhs, Form::any().elementOf(lhs.type),
+                "the element type of '" + lhs.name + "'");
+}
+
+template <typename OpT> static LogicalResult verifyBinary(OpT op, unsigned elements) {
+  Named lhs{"lhs", op.getLhs().getType()}, rhs{"rhs", op.getRhs().getType()};
+  if (failed(expectOperandPair(op, lhs, rhs, elements)))
+    return failure();
+  return expectElementwise(op, {lhs, rhs}, {"result", op.getType()},
+                           getElementTypeOrSelf(lhs.type));
+}
+
+LogicalResult AddOp::verify() { return verifyBinary(*this, numbers); }
+LogicalResult SubOp::verify() { return verifyBinary(*this, numbers); }
+LogicalResult MulOp::verify() { return verifyBinary(*this, numbers); }
+LogicalResult DivOp::verify() { return verifyBinary(*this, floats); }
+LogicalResult MaximumOp::verify() { return verifyBinary(*this, numbers); }
+LogicalResult MinimumOp::verify() { return verifyBinary(*this, numbers); }
+
+LogicalResult CompareOp::verify() {
+  Named lhs{"lhs", getLhs().getType()}, rhs{"rhs", getRhs().getType()};
+  bool isOrder = getKind() != CompareKind::eq && getKind() != CompareKind::ne;
+  if (failed(expectOperandPair(*this, lhs, rhs, isOrder ? numbers : values)))
+    return failure();
+  return expectElementwise(*this, {lhs, rhs}, {"result", getType()},
+                           IntegerType::get(getContext(), 1));
+}
+
+LogicalResult SelectOp::verify() {
+  Named condition{"condition", getCondition().getType()};
+  Named onTrue{"on_true", getOnTrue().getType()}, onFalse{"on_false", getOnFalse().getType()};
+  if (failed(expect(*this, condition, Form::any().element(i1))) ||
+      failed(expectOperandPair(*this, onTrue, onFalse, values)))
+    return failure();
+  return expectElementwise(*this, {condition, onTrue, onFalse}, {"result", getType()},
+                           getElementTypeOrSelf(onTrue.type));
+}
+
+//===----------------------------------------------------------------------===//
+// Along a row
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowReduceOp::verify() {
+  Type x = getX().getType();
+  unsigned elements = getKind() == ReduceKind::mean ? floats : numbers;
+  if (failed(expect(*this, {"x", x}, Form::any().vector().element(elements),
+                    "kind " + stringifyReduceKind(getKind()))))
+    return failure();
+  return expect(*this, {"result", getType()}, Form::alike(x).scalar().elementOf(x),
+                "a value per row of 'x'");
+}
+
+LogicalResult ConcatColumnsOp::verify() {
+  if (getParts().empty())
+    return emitOpError() << "needs at least one part";
+  Type first = getParts().front().getType();
+  SmallVector<std::string> names;
+  SmallVector<Named> parts;
+  for (size_t index = 0; index < getParts().size(); ++index)
+    names.push_back("part " + std::to_string(index));
+  for (auto [name, part] : llvm::zip(names, getParts()))
+    parts.push_back({name, part.getType()});
+  if (failed(expectSameDomain(*this, parts)))
+    return failure();
+  int64_t width = 0;
+  for (const Named &part : parts) {
+    Form form = Form::alike(first);
+    if (getRowShape(part.type).empty())
+      form.scalar();
+    else
+      form.vector();
+    if (failed(expect(*this, part, form.element(values).elementOf(first), "as part 0")))
+      return failure();
+    width += getRowSize(part.type);
+  }
+  return expect(*this, {"result", getType()}, Form::alike(first).shape({width}).elementOf(first),
+                "the parts end to end");
+}
+
+LogicalResult SliceColumnsOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::any().vector().element(values))) ||
+      failed(expect(*this, {"result", getType()}, Form::alike(x).vector().elementOf(x),
+                    "a range of the columns of 'x'")))
+    return failure();
+  int64_t begin = getOffset(), size = getRowSize(getType());
+  if (begin >= 0 && begin + size <= getRowSize(x))
+    return success();
+  return emitOpError() << "takes columns [" << begin << ", " << begin + size
+                       << ") of 'x', which has " << getRowSize(x);
+}
+
+/// x is a float vector per row, the result like it; `weights` are shared vectors of its size.
+static LogicalResult verifyNorm(Operation *op, Type x, Type result, ArrayRef<Named> weights) {
+  if (failed(expect(op, {"x", x}, Form::any().vector().element(floats))))
+    return failure();
+  for (const Named &weight : weights)
+    if (weight.type && failed(expect(op, weight, Form::shared().shape(getRowShape(x)).elementOf(x),
+                                     "an element per column of 'x'")))
+      return failure();
+  return expectType(op, {"result", result}, x, "the type of 'x'");
+}
+
+static Type typeOrNull(Value value) { return value ? value.getType() : Type(); }
+
+LogicalResult LayerNormOp::verify() {
+  if (failed(verifyNorm(*this, getX().getType(), getType(),
+                        {{"scale", typeOrNull(getScale())}, {"bias", typeOrNull(getBias())}})))
+    return failure();
+  return expectNotNegative(*this, "eps", getEps().convertToDouble());
+}
+
+LogicalResult RmsNormOp::verify() {
+  if (failed(
+          verifyNorm(*this, getX().getType(), getType(), {{"scale", typeOrNull(getScale())}})))
+    return failure();
+  return expectNotNegative(*this, "eps", getEps().convertToDouble());
+}
+
+LogicalResult L2NormalizeOp::verify() {
+  if (failed(verifyNorm(*this, getX().getType(), getType(), {})))
+    return failure();
+  return expectNotNegative(*this, "eps", getEps().convertToDouble());
+}
+
+LogicalResult DropoutOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().element(floats))) ||
+      failed(expectType(*this, {"result", getType()}, x, "the type of 'x'")) ||
+      failed(expectRate(*this, "rate", getRate().convertToDouble())))
+    return failure();
+  return expectStream(*this, getStream());
+}
+
+//===----------------------------------------------------------------------===//
+// Dense layers
+//===----------------------------------------------------------------------===//
+
+LogicalResult LinearOp::verify() {
+  Type x = getX().getType(), weight = getWeight().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().vector().element(floats))))
+    return failure();
+  int64_t size = getRowSize(x);
+  SmallVector<int64_t> weightShape{size, kFree};
+  if (getTransposed())
+    std::swap(weightShape[0], weightShape[1]);
+  if (failed(expect(*this, {"weight", weight}, Form::shared().shape(weightShape).elementOf(x),
+                    "a " + Twine(getTransposed() ? "column" : "row") + " per column of 'x'")))
+    return failure();
+  int64_t width = getRowShape(weight)[getTransposed() ? 0 : 1];
+  if (getBias() && failed(expect(*this, {"bias", getBias().getType()},
+                                 Form::shared().shape({width}).elementOf(x),
+                                 "an element per column of the result")))
+    return failure();
+  return expect(*this, {"result", getType()}, Form::alike(x).shape({width}).elementOf(x),
+                "x times weight");
+}
+
+LogicalResult WeightGradientOp::verify() {
+  Named x{"x", getX().getType()}, y{"y", getY().getType()};
+  if (failed(expect(*this, x, Form::rows().vector().element(floats))) ||
+      failed(expectSameDomain(*this, {x, y})) ||
+      failed(expect(*this, y, Form::rows().vector().elementOf(x.type))))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::shared().shape({getRowSize(x.type), getRowSize(y.type)}).elementOf(x.type),
+                "columns of 'x' by columns of 'y'");
+}
+
+LogicalResult ReduceRowsOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().element(numbers))))
+    return failure();
+  return expect(*this, {"result", getType()}, Form::shared().shape(getRowShape(x)).elementOf(x),
+                "the sum of the rows of 'x'");
+}
+
+//===----------------------------------------------------------------------===//
+// Embeddings
+//===----------------------------------------------------------------------===//
+
+LogicalResult LookupOp::verify() {
+  if (failed(expectIds(*this, getIds(), getValid())))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::rows(getRowDomain(getIds().getType())).vector().element(f32),
+                "a table row per id");
+}
+
+LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &) {
+  TableOp table = lookupTable(*this, getTableAttr());
+  if (!table)
+    return emitOpError() << "reads " << getTableAttr()
+                         << ", which the model does not declare as a table";
+  int64_t dim = table.getDim();
+  return expect(*this, {"result", getType()}, Form::rows().shape({dim}).element(f32),
+                "the dimension of table @" + getTable());
+}
+
+LogicalResult EmbeddingOp::verify() {
+  Type index = getIndex().getType(), weight = getWeight().getType();
+  if (failed(expect(*this, {"index", index}, Form::rows().scalar().element(i64))) ||
+      failed(expect(*this, {"weight", weight}, Form::shared().shape({kFree, kFree}).element(f32))))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::alike(index).shape({getRowShape(weight)[1]}).element(f32),
+                "a row of 'weight' per index");
+}
+
+LogicalResult EmbeddingGradOp::verify() {
+  Named index{"index", getIndex().getType()}, y{"y", getY().getType()};
+  if (failed(expect(*this, index, Form::rows().scalar().element(i64))) ||
+      failed(expectSameDomain(*this, {index, y})) ||
+      failed(expect(*this, y, Form::rows().vector().element(f32))))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::shared().shape({kFree, getRowSize(y.type)}).element(f32),
+                "the embedding's weight");
+}

@@ -1,0 +1,308 @@
+//===- SymbolOps.cpp - models, domains, tables, parameters, programs ------===//
+
+#include "VerifierRules.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+//===----------------------------------------------------------------------===//
+// ModelOp
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyScheduleEntry(ModelOp model, NamedAttribute entry) {
+  StringRef name = entry.getName();
+  auto complain = [&](StringRef rule) -> LogicalResult {
+    return model.emitOpError() << "'schedule' entry '" << name << "' must be " << rule
+                               << ", but is " << entry.getValue();
+  };
+  if (name == "kind") {
+    auto kind = dyn_cast<StringAttr>(entry.getValue());
+    if (!kind || !llvm::is_contained({"constant", "linear", "cosine"}, kind.getValue()))
+      return complain("\"constant\", \"linear\" or \"cosine\"");
+    return success();
+  }
+  if (name == "warmup" || name == "steps") {
+    auto steps = dyn_cast<IntegerAttr>(entry.getValue());
+    if (!steps || !steps.getType().isSignlessInteger(64) || steps.getInt() < 0)
+      return complain("an i64 of at least 0 (a number of steps)");
+    return success();
+  }
+  if (name == "final") {
+    auto factor = dyn_cast<FloatAttr>(entry.getValue());
+    if (!factor || !(factor.getValueAsDouble() >= 0.0 && factor.getValueAsDouble() <= 1.0))
+      return complain("a float from 0 to 1 (a factor of the learning rate)");
+    return success();
+  }
+  return model.emitOpError() << "'schedule' has unknown entry '" << name
+                             << "'; it has kind, warmup, steps and final";
+}
+
+LogicalResult ModelOp::verify() {
+  if (failed(expectNotNegative(*this, "clip_norm", getClipNorm().convertToDouble())) ||
+      failed(expectNotNegative(*this, "clip_value", getClipValue().convertToDouble())))
+    return failure();
+  if (DictionaryAttr schedule = getScheduleAttr())
+    for (NamedAttribute entry : schedule)
+      if (failed(verifyScheduleEntry(*this, entry)))
+        return failure();
+
+  DomainOp root;
+  ProgramOp programs[4];
+  for (Operation &op : getBody().front()) {
+    if (!isa<SymbolOpInterface>(op))
+      return emitOpError() << "holds declarations and programs only, but has '" << op.getName()
+                           << "'";
+    if (auto domain = dyn_cast<DomainOp>(op);
+        domain && domain.getKind() == DomainKind::data && !domain.getParentAttr()) {
+      if (root)
+        return emitOpError() << "has two roots of kind data, @" << root.getSymName() << " and @"
+                             << domain.getSymName()
+                             << "; a dataset has one, and other domains name a parent";
+      root = domain;
+    }
+    if (auto program = dyn_cast<ProgramOp>(op)) {
+      ProgramOp &other = programs[static_cast<unsigned>(program.getMode())];
+      if (other)
+        return emitOpError() << "has two programs of mode "
+                             << stringifyProgramMode(program.getMode()) << ", @"
+                             << other.getSymName() << " and @" << program.getSymName();
+      other = program;
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// DomainOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult DomainOp::verify() {
+  StringRef kind = stringifyDomainKind(getKind());
+  bool hasParent = getParentAttr() != nullptr, hasColumn = getColumnAttr() != nullptr;
+  if (getSourceAttr() && getKind() != DomainKind::catalogue)
+    return emitOpError() << "of kind " << kind
+                         << " must have no 'source'; only a catalogue is a file of its own";
+  if (hasColumn && getColumn()->empty())
+    return emitOpError() << "'column' must not be empty";
+  if (getKind() == DomainKind::data) {
+    if (hasParent != hasColumn)
+      return emitOpError() << (hasParent ? "of kind data with a parent must name the list 'column' "
+                                           "that opens it"
+                                         : "of kind data without a parent must have no 'column'; "
+                                           "its rows are the rows of the file");
+    return success();
+  }
+  if (hasColumn)
+    return emitOpError() << "of kind " << kind
+                         << " must have no 'column'; its rows are not read from a list column";
+  bool wantsParent = getKind() == DomainKind::derived;
+  if (hasParent != wantsParent)
+    return emitOpError() << "of kind " << kind << " must have " << (wantsParent ? "a" : "no")
+                         << " 'parent'";
+  return success();
+}
+
+LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
+  FlatSymbolRefAttr parent = getParentAttr();
+  if (!parent)
+    return success();
+  DomainOp declaration = lookupDomain(*this, parent);
+  if (!declaration)
+    return emitOpError() << "names parent " << parent << ", which the model does not declare";
+  bool fitting = declaration.getKind() == DomainKind::data ||
+                 (declaration.getKind() == DomainKind::derived && getKind() == DomainKind::derived);
+  if (!fitting)
+    return emitOpError() << "of kind " << stringifyDomainKind(getKind())
+                         << " cannot have the parent " << parent << " of kind "
+                         << stringifyDomainKind(declaration.getKind());
+  llvm::SmallPtrSet<Operation *, 8> seen{getOperation()};
+  for (DomainOp above = declaration; above; above = lookupDomain(*this, above.getParentAttr()))
+    if (!seen.insert(above).second)
+      return emitOpError() << "is its own ancestor; domains must form a tree";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// TableOp, ParameterOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult TableOp::verify() {
+  if (failed(expectNotEmpty(*this, "sym_name", getSymName())))
+    return failure();
+  return expectRange(*this, "id_bits", getIdBits(), 1, 63);
+}
+
+static bool isXavier(InitKind kind) {
+  return kind == InitKind::xavier_uniform || kind == InitKind::xavier_normal;
+}
+
+LogicalResult ParameterOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (type.getEncoding() || !type.hasStaticShape() || type.getRank() > 2 ||
+      !type.getElementType().isF32() || type.getNumElements() == 0)
+    return emitOpError() << "must be a tensor of f32 of static shape, rank 0 to 2 and at least one "
+                            "element, but is "
+                         << type;
+  if (isXavier(getInit().getKind()) && type.getRank() != 2)
+    return emitOpError() << "is initialised by " << stringifyInitKind(getInit().getKind())
+                         << ", which needs rank 2 (fan in and fan out), but is " << type;
+  if (getOptimizer().getOption("per_row_step") != 0.0)
+    return emitOpError() << "has optimizer option 'per_row_step', which is for tables only";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramOp
+//===----------------------------------------------------------------------===//
+
+/// The kind of the domains that `op` makes.
+static DomainKind kindMadeBy(Operation &op) {
+  if (isa<BatchOp>(op))
+    return DomainKind::data;
+  if (isa<CatalogueOp>(op))
+    return DomainKind::catalogue;
+  if (isa<TruncateOp, ConcatDomainsOp>(op))
+    return DomainKind::derived;
+  return DomainKind::step;
+}
+
+/// Rules of a value's type that hold wherever the value comes from.
+static LogicalResult verifyValueType(Operation &op, unsigned index, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return success();
+  if (!tensor.getEncoding() && (!tensor.hasStaticShape() || tensor.getRank() > 2))
+    return op.emitOpError() << "result " << index
+                            << " is shared, so it must have a static shape of rank 0 to 2, but is "
+                            << tensor;
+  if (tensor.getEncoding() && !getRowDomain(tensor))
+    return op.emitOpError() << "result " << index
+                            << " has an encoding that is not #genrec.rows: " << tensor;
+  return success();
+}
+
+namespace {
+/// Checks what belongs to the program as a whole rather than to an op.
+class ProgramVerifier {
+public:
+  explicit ProgramVerifier(ProgramOp program) : program(program) {}
+
+  LogicalResult run() {
+    for (Operation &op : program.getBody().front())
+      if (failed(verifyPlace(op)) || failed(collectDomains(op)))
+        return failure();
+    for (Operation &op : program.getBody().front())
+      if (failed(verifyValues(op)) || failed(verifyNames(op)))
+        return failure();
+    return success();
+  }
+
+private:
+  LogicalResult verifyPlace(Operation &op);
+  LogicalResult collectDomains(Operation &op);
+  LogicalResult verifyValues(Operation &op);
+  LogicalResult verifyNames(Operation &op);
+  LogicalResult verifyUnique(Operation &op, StringRef what, StringRef name);
+
+  ProgramOp program;
+  llvm::DenseMap<Attribute, Operation *> makers;
+  llvm::StringMap<Operation *> names;
+  OutputOp firstOutput;
+};
+} // namespace
+
+LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
+  if (!isa<GenRecDialect>(op.getDialect()))
+    return program.emitOpError() << "holds ops of the genrec dialect only, but has '"
+                                 << op.getName() << "'";
+  if (isa<ModelOp, DomainOp, TableOp, ParameterOp, ProgramOp, RowYieldOp>(op))
+    return program.emitOpError() << "must not hold '" << op.getName() << "'";
+  return success();
+}
+
+LogicalResult ProgramVerifier::collectDomains(Operation &op) {
+  for (Value result : op.getResults()) {
+    auto type = dyn_cast<DomainType>(result.getType());
+    if (!type)
+      continue;
+    DomainOp declaration = lookupDomain(program, type.getDomain());
+    if (!declaration)
+      return op.emitOpError() << "makes rows of " << type.getDomain()
+                              << ", which the model does not declare";
+    if (DomainKind kind = kindMadeBy(op); declaration.getKind() != kind) {
+      InFlightDiagnostic diagnostic =
+          op.emitOpError() << "makes domains of kind " << stringifyDomainKind(kind) << ", but "
+                           << type.getDomain() << " is of kind "
+                           << stringifyDomainKind(declaration.getKind());
+      diagnostic.attachNote(declaration.getLoc()) << "domain declared here";
+      return diagnostic;
+    }
+    auto [place, isNew] = makers.try_emplace(type.getDomain(), &op);
+    if (!isNew) {
+      InFlightDiagnostic diagnostic = op.emitOpError()
+                                      << "makes rows of " << type.getDomain()
+                                      << ", which the program has already; a program holds one "
+                                         "value of each domain";
+      diagnostic.attachNote(place->second->getLoc()) << "made first here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+LogicalResult ProgramVerifier::verifyValues(Operation &op) {
+  for (auto [index, type] : llvm::enumerate(op.getResultTypes())) {
+    if (failed(verifyValueType(op, index, type)))
+      return failure();
+    FlatSymbolRefAttr domain = getRowDomain(type);
+    if (!domain || makers.contains(domain))
+      continue;
+    if (!lookupDomain(program, domain))
+      return op.emitOpError() << "has rows of " << domain << ", which the model does not declare";
+    return op.emitOpError() << "has rows of " << domain
+                            << ", but the program has no value of that domain";
+  }
+  return success();
+}
+
+LogicalResult ProgramVerifier::verifyUnique(Operation &op, StringRef what, StringRef name) {
+  auto [place, isNew] = names.try_emplace((what + " " + name).str(), &op);
+  if (isNew)
+    return success();
+  InFlightDiagnostic diagnostic = op.emitOpError()
+                                  << "is a second " << what << " named \"" << name << "\"";
+  diagnostic.attachNote(place->second->getLoc()) << "the first is here";
+  return diagnostic;
+}
+
+LogicalResult ProgramVerifier::verifyNames(Operation &op) {
+  if (auto loss = dyn_cast<LossOp>(op))
+    return verifyUnique(op, "loss", loss.getName());
+  if (auto loss = dyn_cast<ReportLossOp>(op))
+    return verifyUnique(op, "reported loss", loss.getName());
+  if (auto metric = dyn_cast<MetricOp>(op))
+    return verifyUnique(op, "metric", metric.getName());
+  auto output = dyn_cast<OutputOp>(op);
+  if (!output)
+    return success();
+  if (!firstOutput)
+    firstOutput = output;
+  FlatSymbolRefAttr domain = getRowDomain(output.getX().getType());
+  FlatSymbolRefAttr firstDomain = getRowDomain(firstOutput.getX().getType());
+  if (domain != firstDomain) {
+    InFlightDiagnostic diagnostic =
+        op.emitOpError() << "\"" << output.getName() << "\" has rows of " << domain << ", but \""
+                         << firstOutput.getName() << "\" has rows of " << firstDomain
+                         << "; all outputs of a program belong to one domain";
+    diagnostic.attachNote(firstOutput.getLoc()) << "the first output is here";
+    return diagnostic;
+  }
+  return verifyUnique(op, "output", output.getName());
+}
+
+LogicalResult ProgramOp::verifyRegions() { return ProgramVerifier(*this).run(); }

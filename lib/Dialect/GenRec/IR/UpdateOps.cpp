@@ -1,0 +1,177 @@
+//===- UpdateOps.cpp - parameter and table updates ------------------------===//
+
+#include "VerifierRules.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+/// The declared parameter, or an error.
+static FailureOr<ParameterOp> findParameter(Operation *op, FlatSymbolRefAttr name) {
+  if (ParameterOp parameter = lookupParameter(op, name))
+    return parameter;
+  return op->emitOpError() << "names " << name
+                           << ", which the model does not declare as a parameter";
+}
+
+/// The declared table, or an error.
+static FailureOr<TableOp> findTable(Operation *op, FlatSymbolRefAttr name) {
+  if (TableOp table = lookupTable(op, name))
+    return table;
+  return op->emitOpError() << "names " << name << ", which the model does not declare as a table";
+}
+
+static std::string numbered(StringRef name, size_t index) {
+  return (name + " " + Twine(index)).str();
+}
+
+//===----------------------------------------------------------------------===//
+// Updates as differentiate leaves them
+//===----------------------------------------------------------------------===//
+
+LogicalResult UpdateParameterOp::verify() {
+  return expect(*this, {"gradient", getGradient().getType()}, Form::shared().element(f32));
+}
+
+LogicalResult UpdateParameterOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<ParameterOp> parameter = findParameter(*this, getParameterAttr());
+  if (failed(parameter))
+    return failure();
+  return expectType(*this, {"gradient", getGradient().getType()}, parameter->getType(),
+                    "the type of parameter @" + getParameter());
+}
+
+LogicalResult UpdateTableOp::verify() {
+  if (getIds().empty())
+    return emitOpError() << "needs at least one pair of ids and gradients";
+  for (auto [index, ids, gradients] : llvm::enumerate(getIds(), getGradients())) {
+    std::string idsName = numbered("ids", index), gradientsName = numbered("gradients", index);
+    Named idsNamed{idsName, ids.getType()}, gradientsNamed{gradientsName, gradients.getType()};
+    if (failed(expect(*this, idsNamed, Form::rows().scalar().element(i64))) ||
+        failed(expectSameDomain(*this, {idsNamed, gradientsNamed})) ||
+        failed(expect(*this, gradientsNamed, Form::rows().vector().element(f32))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult UpdateTableOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<TableOp> table = findTable(*this, getTableAttr());
+  if (failed(table))
+    return failure();
+  int64_t dim = table->getDim();
+  for (auto [index, gradients] : llvm::enumerate(getGradients()))
+    if (failed(expect(*this, {numbered("gradients", index), gradients.getType()},
+                      Form::rows().shape({dim}).element(f32),
+                      "the dimension of table @" + getTable())))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What updates and lookups become
+//===----------------------------------------------------------------------===//
+
+LogicalResult TableRowsOp::verify() {
+  if (failed(expectIds(*this, getIds(), getValid())))
+    return failure();
+  auto row = dyn_cast<RowType>(getElementTypeOrSelf(getType()));
+  if (row && getType() == getRowsType(getRowDomain(getIds().getType()), {}, row))
+    return success();
+  return emitOpError() << "'result' must be rows of " << getRowDomain(getIds().getType())
+                       << ", [] x !genrec.row (a table row per id), but is " << describe(getType());
+}
+
+LogicalResult TableRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<TableOp> table = findTable(*this, getTableAttr());
+  if (failed(table))
+    return failure();
+  int64_t dim = table->getDim();
+  return expect(*this, {"result", getType()},
+                Form::rows().scalar().element(RowType::get(getContext(), dim)),
+                "the dimension of table @" + getTable());
+}
+
+LogicalResult UniqueRowsOp::verify() {
+  if (getRows().empty())
+    return emitOpError() << "needs at least one pair of rows and gradients";
+  auto row = dyn_cast<RowType>(getElementTypeOrSelf(getRows().front().getType()));
+  if (!row)
+    return emitOpError() << "'rows 0' must be rows of a domain, [] x !genrec.row, but is "
+                         << describe(getRows().front().getType());
+  for (auto [index, rows, gradients] : llvm::enumerate(getRows(), getGradients())) {
+    std::string rowsName = numbered("rows", index), gradientsName = numbered("gradients", index);
+    Named rowsNamed{rowsName, rows.getType()}, gradientsNamed{gradientsName, gradients.getType()};
+    if (failed(expect(*this, rowsNamed, Form::rows().scalar().element(row), "rows of one table")) ||
+        failed(expectSameDomain(*this, {rowsNamed, gradientsNamed})) ||
+        failed(expect(*this, gradientsNamed, Form::rows().shape({row.getWidth()}).element(f32),
+                      "the width of the rows")))
+      return failure();
+  }
+  return expect(*this, {"result", getResult().getType()},
+                Form::rows(domainOf(getDomain())).scalar().element(row), "the distinct rows");
+}
+
+LogicalResult SegmentSumOp::verify() {
+  auto unique = getDomain().getDefiningOp<UniqueRowsOp>();
+  if (!unique)
+    return emitOpError() << "sums into rows found by genrec.unique_rows, but 'domain' "
+                         << domainOf(getDomain()) << " is made otherwise";
+  if (unique.getGradients().size() != getGradients().size())
+    return emitOpError() << "needs the gradients of the unique_rows op, "
+                         << unique.getGradients().size() << ", but has " << getGradients().size();
+  for (auto [index, own, other] : llvm::enumerate(getGradients(), unique.getGradients()))
+    if (failed(expectType(*this, {numbered("gradients", index), own.getType()}, other.getType(),
+                          "as in the unique_rows op")))
+      return failure();
+  Type first = getGradients().front().getType();
+  return expect(*this, {"result", getType()},
+                Form::rows(domainOf(getDomain())).shape(getRowShape(first)).element(f32),
+                "a sum per distinct row");
+}
+
+LogicalResult ParameterRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<ParameterOp> parameter = findParameter(*this, getParameterAttr());
+  if (failed(parameter))
+    return failure();
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter->getType()).getShape();
+  int64_t width = shape.empty() ? 1 : shape.back();
+  return expect(*this, {"result", getResult().getType()},
+                Form::rows(domainOf(getDomain())).scalar().element(RowType::get(getContext(), width)),
+                "the rows of parameter @" + getParameter());
+}
+
+LogicalResult SharedRowsOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::shared().element(values))))
+    return failure();
+  Form row = Form::rows(domainOf(getDomain())).elementOf(x);
+  ArrayRef<int64_t> shape = getRowShape(x);
+  // A scalar may be one row [] or, beside a parameter's row, one row [1].
+  bool isVector = !getRowShape(getType()).empty();
+  if (shape.empty())
+    return expect(*this, {"result", getType()}, isVector ? row.shape({1}) : row.scalar(),
+                  "'x' as one row");
+  return expect(*this, {"result", getType()}, row.shape({shape.back()}), "the rows of 'x'");
+}
+
+LogicalResult SharedRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectKind(*this, "domain", domainOf(getDomain()), {DomainKind::step});
+}
+
+LogicalResult StepValueOp::verify() {
+  double argument = getArgument().convertToDouble();
+  if (getName() == "bias_correction") {
+    if (failed(expectRate(*this, "argument", argument)))
+      return failure();
+  } else if (getName() == "learning_rate") {
+    if (failed(expectNotNegative(*this, "argument", argument)))
+      return failure();
+  } else {
+    return emitOpError() << "'name' must be \"learning_rate\" or \"bias_correction\", but is \""
+                         << getName() << "\"";
+  }
+  return expect(*this, {"result", getType()}, Form::shared().scalar().element(f32));
+}
