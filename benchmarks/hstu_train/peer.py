@@ -1,0 +1,252 @@
+"""Times, or trains, the public PyTorch code of HSTU and SASRec on this machine's CPU.
+
+The peer is meta-recsys/generative-recommenders (research folder); its checkout is given by path and its modules are
+imported as they are. What its trainer does around them (DistributedDataParallel, CUDA devices, TensorBoard) is left
+out; the step is the same: embeddings, encoder, sampled softmax with 128 negatives, backward, AdamW. Timestamps are
+constant, as MovieLens-1M without times has none. Runs in the environment of ``make check-torch``.
+
+    python peer.py --checkout <folder> --data <sequences.npz> --steps 20
+
+``sequences.npz`` is written by ``prepare.py``: ``items`` (all events, oldest first), ``offsets`` (per user) and
+``catalogue`` (all item ids). Prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import sys
+import time
+
+import numpy as np
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checkout", required=True, help="folder of the peer's checkout")
+    parser.add_argument("--data", required=True, help="sequences.npz of prepare.py")
+    parser.add_argument("--model", choices=("hstu", "sasrec"), default="hstu")
+    parser.add_argument("--steps", type=int, default=20, help="timed steps")
+    parser.add_argument("--warm-up", type=int, default=3, help="steps before the clock starts")
+    parser.add_argument("--batch", type=int, default=128, help="sequences per step")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--compile", action="store_true", help="torch.compile the encoder")
+    parser.add_argument("--epochs", type=int, default=0, help="train this many epochs instead of timing steps")
+    parser.add_argument("--eval-epochs", default="", help="comma-separated epochs after which to evaluate")
+    parser.add_argument("--seed", type=int, default=1)
+    return parser.parse_args()
+
+
+MAX_LENGTH = 200
+OUTPUT_LENGTH = 11  # the public trainer's gr_output_length + 1
+WIDTH = 50
+
+
+def build(args: argparse.Namespace, item_ids: np.ndarray):
+    """The peer's encoder, loss and negatives sampler in its MovieLens-1M configuration."""
+    import torch
+    from generative_recommenders.research.modeling.sequential.autoregressive_losses import LocalNegativesSampler
+    from generative_recommenders.research.modeling.sequential.embedding_modules import LocalEmbeddingModule
+    from generative_recommenders.research.modeling.sequential.hstu import HSTU
+    from generative_recommenders.research.modeling.sequential.input_features_preprocessors import (
+        LearnablePositionalEmbeddingInputFeaturesPreprocessor,
+    )
+    from generative_recommenders.research.modeling.sequential.losses.sampled_softmax import SampledSoftmaxLoss
+    from generative_recommenders.research.modeling.sequential.output_postprocessors import L2NormEmbeddingPostprocessor
+    from generative_recommenders.research.modeling.sequential.sasrec import SASRec
+    from generative_recommenders.research.rails.similarities.dot_product_similarity_fn import DotProductSimilarity
+
+    torch.manual_seed(args.seed)
+    embedding = LocalEmbeddingModule(num_items=int(item_ids.max()), item_embedding_dim=WIDTH)
+    common = dict(
+        max_output_len=OUTPUT_LENGTH,
+        embedding_dim=WIDTH,
+        num_blocks=2,
+        num_heads=1,
+        embedding_module=embedding,
+        similarity_module=DotProductSimilarity(),
+        input_features_preproc_module=LearnablePositionalEmbeddingInputFeaturesPreprocessor(
+            max_sequence_len=MAX_LENGTH + OUTPUT_LENGTH, embedding_dim=WIDTH, dropout_rate=0.2
+        ),
+        output_postproc_module=L2NormEmbeddingPostprocessor(embedding_dim=WIDTH, eps=1e-6),
+        verbose=False,
+    )
+    if args.model == "hstu":
+        model = HSTU(
+            max_sequence_len=MAX_LENGTH,
+            linear_dim=WIDTH,
+            attention_dim=WIDTH,
+            normalization="rel_bias",
+            linear_config="uvqk",
+            linear_activation="silu",
+            linear_dropout_rate=0.2,
+            attn_dropout_rate=0.0,
+            **common,
+        )
+    else:
+        model = SASRec(
+            max_sequence_len=MAX_LENGTH,
+            ffn_hidden_dim=WIDTH,
+            ffn_activation_fn="relu",
+            ffn_dropout_rate=0.2,
+            **common,
+        )
+    loss = SampledSoftmaxLoss(num_to_sample=128, softmax_temperature=0.05, model=model, activation_checkpoint=False)
+    sampler = LocalNegativesSampler(
+        num_items=int(item_ids.max()),
+        item_emb=embedding._item_emb,
+        all_item_ids=item_ids.tolist(),
+        l2_norm=True,
+        l2_norm_eps=1e-6,
+    )
+    return model, loss, sampler
+
+
+def make_batch(items: np.ndarray, offsets: np.ndarray, users: np.ndarray, drop_last: int):
+    """Padded ids (with the target after the inputs), lengths, targets and constant timestamps of `users`."""
+    import torch
+
+    width = MAX_LENGTH + OUTPUT_LENGTH
+    ids = np.zeros((len(users), width), np.int64)
+    lengths = np.zeros(len(users), np.int64)
+    targets = np.zeros(len(users), np.int64)
+    for row, user in enumerate(users):
+        events = items[offsets[user] : offsets[user + 1] - drop_last]
+        history = events[:-1][-MAX_LENGTH:]
+        ids[row, : len(history)] = history
+        lengths[row] = len(history)
+        targets[row] = events[-1]
+    times = torch.zeros((len(users), width), dtype=torch.int64)
+    return torch.from_numpy(ids), torch.from_numpy(lengths), torch.from_numpy(targets), times
+
+
+def train_step(model, loss_module, sampler, optimizer, batch) -> float:
+    """One step as the public trainer takes it; returns the loss."""
+    ids, lengths, targets, times = batch
+    ids = ids.clone()
+    ids.scatter_(dim=1, index=lengths.view(-1, 1), src=targets.view(-1, 1))
+    payloads = {"timestamps": times, "ratings": times}
+    optimizer.zero_grad()
+    embeddings = model.get_item_embeddings(ids)
+    encoded = model(past_lengths=lengths, past_ids=ids, past_embeddings=embeddings, past_payloads=payloads)
+    loss, _ = loss_module(
+        lengths=lengths,
+        output_embeddings=encoded[:, :-1, :],
+        supervision_ids=ids[:, 1:],
+        supervision_embeddings=embeddings[:, 1:, :],
+        supervision_weights=(ids[:, 1:] != 0).float(),
+        negatives_sampler=sampler,
+        **payloads,
+    )
+    loss.backward()
+    optimizer.step()
+    return float(loss.detach())
+
+
+def evaluate(model, sampler, items, offsets, item_ids, batch_size: int) -> dict[str, float]:
+    """HR, NDCG and MRR of every user's last event among all items but the (truncated) history's."""
+    import torch
+
+    model.eval()
+    catalogue = torch.from_numpy(item_ids)
+    column = {int(item): i for i, item in enumerate(item_ids)}
+    ranks = []
+    with torch.no_grad():
+        vectors = sampler.normalize_embeddings(model.get_item_embeddings(catalogue))
+        for begin in range(0, len(offsets) - 1, batch_size):
+            users = np.arange(begin, min(begin + batch_size, len(offsets) - 1))
+            ids, lengths, targets, times = make_batch(items, offsets, users, 0)
+            encoded = model(
+                past_lengths=lengths,
+                past_ids=ids,
+                past_embeddings=model.get_item_embeddings(ids),
+                past_payloads={"timestamps": times, "ratings": times},
+            )
+            scores = (encoded[torch.arange(len(users)), lengths - 1] @ vectors.T).numpy()
+            for row in range(len(users)):
+                target = column[int(targets[row])]
+                own = scores[row, target]
+                seen = [column[int(i)] for i in ids[row, : int(lengths[row])]]
+                scores[row, seen] = -np.inf
+                scores[row, target] = -np.inf
+                ranks.append(1 + int((scores[row] >= own).sum()))
+    model.train()
+    rank = np.array(ranks)
+    result = {"mrr": float((1 / rank).mean())}
+    for cut in (10, 50, 200):
+        hit = rank <= cut
+        result[f"hr@{cut}"] = float(hit.mean())
+        result[f"ndcg@{cut}"] = float((hit / np.log2(rank + 1)).mean())
+    return result
+
+
+def time_steps(args, model, loss_module, sampler, optimizer, items, offsets) -> dict:
+    generator = np.random.default_rng(args.seed)
+    seconds, tokens, losses = [], 0, []
+    for step in range(args.warm_up + args.steps):
+        users = generator.choice(len(offsets) - 1, args.batch, replace=False)
+        batch = make_batch(items, offsets, users, 1)
+        begin = time.perf_counter()
+        losses.append(train_step(model, loss_module, sampler, optimizer, batch))
+        if step >= args.warm_up:
+            seconds.append(time.perf_counter() - begin)
+            tokens += int(batch[1].sum())
+    return {
+        "step_seconds": statistics.median(seconds),
+        "step_seconds_min": min(seconds),
+        "step_seconds_max": max(seconds),
+        "sequences_per_second": args.batch / statistics.median(seconds),
+        "tokens_per_step": tokens / args.steps,
+        "last_loss": losses[-1],
+    }
+
+
+def train(args, model, loss_module, sampler, optimizer, items, offsets, item_ids) -> dict:
+    generator = np.random.default_rng(args.seed)
+    evaluations = {}
+    chosen = {int(e) for e in args.eval_epochs.split(",") if e} or {args.epochs - 1}
+    for epoch in range(args.epochs):
+        order = generator.permutation(len(offsets) - 1)
+        begin = time.perf_counter()
+        losses = [
+            train_step(model, loss_module, sampler, optimizer, make_batch(items, offsets, order[i : i + args.batch], 1))
+            for i in range(0, len(order), args.batch)
+        ]
+        print(f"epoch {epoch}: loss {np.mean(losses):.4f}, {time.perf_counter() - begin:.1f} s", file=sys.stderr)
+        if epoch in chosen:
+            evaluations[epoch] = evaluate(model, sampler, items, offsets, item_ids, args.batch)
+            print(f"epoch {epoch}: {evaluations[epoch]}", file=sys.stderr)
+    return {"evaluations": evaluations}
+
+
+def main() -> None:
+    args = parse_arguments()
+    if not os.path.isdir(os.path.join(args.checkout, "generative_recommenders", "research")):
+        sys.exit(f"peer.py: error: {args.checkout} is no checkout of generative-recommenders (no research folder)")
+    sys.path.insert(0, args.checkout)
+    import fbgemm_gpu  # noqa: F401  (registers the jagged operators)
+    import torch
+
+    torch.set_num_threads(args.threads)
+    data = np.load(args.data)
+    items, offsets, item_ids = data["items"], data["offsets"], data["catalogue"]
+    model, loss_module, sampler = build(args, item_ids)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0)
+    model.train()
+    if args.compile:
+        model.forward = torch.compile(model.forward)
+    run = train if args.epochs else time_steps
+    extra = (item_ids,) if args.epochs else ()
+    result = run(args, model, loss_module, sampler, optimizer, items, offsets, *extra)
+    result |= {"model": args.model, "mode": "compile" if args.compile else "eager", "torch": torch.__version__,
+               "threads": args.threads, "batch": args.batch}
+    if not all(math.isfinite(v) for v in result.values() if isinstance(v, float)):
+        sys.exit(f"peer.py: error: the peer's figures are not finite: {result}")
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""Reads delimited text in the forms that public data sets come in."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+
+# A character that no text file of rows holds; stands in for separators of several characters.
+_UNIT_SEPARATOR = "\x1f"
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": "\t", ".dat": "::", ".txt": "\t"}
+
+
+class DataError(ValueError):
+    """Input data that cannot be used; the message names the file, the column and, where there is one, the row."""
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    columns: Sequence[str] | None = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    encoding: str = "utf-8",
+    null_values: Sequence[str] = (),
+) -> pl.DataFrame:
+    """Reads a delimited file, keeping the order of its rows.
+
+    Args:
+        path: a ``.csv``, ``.tsv``, ``.dat`` or other text file, plain or ending in ``.zst`` or ``.gz``.
+        columns: names for the columns. Without a header line there must be one per column of the file; with one, they
+            choose columns by name.
+        separator: one or more characters; by default ``,`` for csv, ``::`` for dat, a tab otherwise.
+        header: whether the first line names the columns; by default true for csv and tsv files.
+        encoding: ``utf-8`` or ``latin-1``.
+        null_values: strings that stand for a missing value, besides the empty string.
+
+    Returns:
+        One row per line; integers, floats and strings by what the column holds.
+
+    Raises:
+        DataError: the file is missing, damaged, not in that encoding, or has other columns.
+    """
+    path = Path(path)
+    kind = _kind(path)
+    separator = separator or _SEPARATORS.get(kind, "\t")
+    header = kind in (".csv", ".tsv") if header is None else header
+    if header is False and columns is None:
+        raise DataError(f"{path}: the file has no header line; pass columns=[...] to name its columns")
+    text = _decode(path, _uncompress(path), encoding)
+    if len(separator) > 1:
+        if _UNIT_SEPARATOR in text:
+            raise DataError(f"{path}: holds the character U+001F, which stands in for the separator '{separator}'")
+        text = text.replace(separator, _UNIT_SEPARATOR)
+    frame = _parse(path, text, separator, header, columns, null_values)
+    if frame.height == 0:
+        raise DataError(f"{path}: no rows")
+    return frame
+
+
+def _parse(
+    path: Path, text: str, separator: str, header: bool, columns: Sequence[str] | None, null_values: Sequence[str]
+) -> pl.DataFrame:
+    several = len(separator) > 1
+    try:
+        frame = pl.read_csv(
+            io.BytesIO(text.encode()),
+            separator=_UNIT_SEPARATOR if several else separator,
+            # Formats with separators of several characters know no quotes: a title may hold a lone one.
+            quote_char=None if several or separator == "\t" else '"',
+            has_header=header,
+            null_values=["", *null_values],
+            infer_schema_length=None,
+        )
+    except (pl.exceptions.PolarsError, pa.ArrowInvalid) as error:
+        raise DataError(f"{path}: {str(error).splitlines()[0]}") from error
+    if columns is None:
+        return frame
+    if not header:
+        if len(columns) != frame.width:
+            raise DataError(f"{path}: has {frame.width} columns, but {len(columns)} names were given: {list(columns)}")
+        return frame.rename(dict(zip(frame.columns, columns, strict=True)))
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        raise DataError(f"{path}: no column {missing[0]!r}; the file has {frame.columns}")
+    return frame.select(columns)
+
+
+def _kind(path: Path) -> str:
+    suffixes = [suffix for suffix in path.suffixes if suffix not in (".zst", ".gz")]
+    return suffixes[-1].lower() if suffixes else ""
+
+
+def _uncompress(path: Path) -> bytes:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    try:
+        if path.suffix == ".gz":
+            return gzip.decompress(raw)
+        if path.suffix == ".zst":
+            return _zstd(raw)
+    except (OSError, EOFError) as error:
+        raise DataError(f"{path}: damaged or truncated {path.suffix[1:]} file") from error
+    return raw
+
+
+def _zstd(raw: bytes) -> bytes:
+    """All frames of a zstd file, by Arrow's codec, which does not need to know the size."""
+    with pa.CompressedInputStream(pa.BufferReader(raw), "zstd") as stream:
+        return stream.read()
+
+
+def _decode(path: Path, raw: bytes, encoding: str) -> str:
+    try:
+        text = raw.decode(encoding)
+    except LookupError as error:
+        raise DataError(f"{path}: unknown encoding {encoding!r}; use 'utf-8' or 'latin-1'") from error
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{path}, line {line}: not {encoding}; pass encoding='latin-1'") from error
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")

@@ -1,0 +1,136 @@
+"""genrec.data: files in every form to histories, splits and Parquet."""
+
+import gzip
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from genrec import data
+
+ROWS = "2::20::b\n1::10::a\n1::11::é\n2::21::d\n1::12::c\n"
+
+
+def compress(raw: bytes, suffix: str) -> bytes:
+    if suffix == ".gz":
+        return gzip.compress(raw)
+    if suffix == ".zst":
+        return pa.compress(raw, codec="zstd", asbytes=True)
+    return raw
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_reads_double_colon_files(tmp_path, suffix, encoding):
+    path = tmp_path / f"ratings.dat{suffix}"
+    path.write_bytes(compress(ROWS.encode(encoding), suffix))
+    frame = data.read(path, columns=["user", "item", "name"], encoding=encoding)
+    assert frame["user"].to_list() == [2, 1, 1, 2, 1]  # the file's order
+    assert frame["item"].dtype == pl.Int64
+    assert frame["name"].to_list() == ["b", "a", "é", "d", "c"]
+
+
+def test_reads_csv_and_tsv_with_a_header(tmp_path):
+    (tmp_path / "a.csv").write_text('user,title\n1,"one, two"\n2,\n')
+    (tmp_path / "a.tsv").write_text('user\ttitle\r\n1\ta "quoted\r\n')
+    csv = data.read(tmp_path / "a.csv", columns=["title", "user"])
+    assert csv.rows() == [("one, two", 1), (None, 2)]
+    assert data.read(tmp_path / "a.tsv").rows() == [(1, 'a "quoted')]
+
+
+def test_several_zstd_frames_are_one_file(tmp_path):
+    path = tmp_path / "x.csv.zst"
+    path.write_bytes(compress(b"a\n1\n", ".zst") + compress(b"2\n", ".zst"))
+    assert data.read(path)["a"].to_list() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("x.dat", "a::\xe9\n".encode("latin-1"), {"columns": ["a", "b"]}, "line 1: not utf-8; pass encoding='latin-1'"),
+        ("x.dat", b"1::2\n", {}, "the file has no header line; pass columns="),
+        ("x.dat", b"1::2\n", {"columns": ["a"]}, "has 2 columns, but 1 names were given"),
+        ("x.csv", b"a,b\n1,2\n", {"columns": ["c"]}, "no column 'c'; the file has ['a', 'b']"),
+        ("x.csv.zst", b"no zstd", {}, "damaged or truncated zst file"),
+        ("x.csv.gz", gzip.compress(b"a\n1\n")[:-6], {}, "damaged or truncated gz file"),
+        ("x.csv", b"a,b\n", {}, "no rows"),
+    ],
+)
+def test_bad_files_are_named_with_what_is_wrong(tmp_path, name, content, options, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(data.DataError) as error:
+        data.read(tmp_path / name, **options)
+    assert message in str(error.value)
+    assert str(tmp_path / name) in str(error.value)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(data.DataError, match="nowhere.csv: No such file"):
+        data.read(tmp_path / "nowhere.csv")
+
+
+def test_string_ids_become_integers_and_the_mapping_is_kept(tmp_path):
+    frame = pl.DataFrame({"item": ["x", "y", None, "x", "z"]})
+    encoded, mapping = data.encode_ids(frame, "item")
+    assert encoded["item"].to_list() == [0, 1, None, 0, 2]
+    mapping.save(tmp_path / "items.json")
+    loaded = data.IdMapping.load(tmp_path / "items.json")
+    assert loaded.decode(encoded["item"]).to_list() == frame["item"].to_list()
+    more, _ = data.encode_ids(pl.DataFrame({"item": ["w", "y"]}), "item", loaded)
+    assert more["item"].to_list() == [3, 1]
+    with pytest.raises(data.DataError, match="column 'item', row 1: 'q' is not in the mapping"):
+        loaded.encode(pl.Series("item", ["x", "q"]))
+
+
+EVENTS = pl.DataFrame(
+    {
+        "user": [2, 1, 1, 2, 1, 1, 3, 2],
+        "item": [20, 12, 10, 22, 11, 13, 30, 21],
+        "time": [5, 7, 1, 9, 1, 8, 1, 5],
+    }
+)
+
+
+def test_ties_in_time_keep_the_order_of_the_file():
+    grouped = data.group(EVENTS, user="user", order="time", columns=["item"])
+    items = {u: [e["item"] for e in h] for u, h in grouped.rows()}
+    assert items == {1: [10, 11, 12, 13], 2: [20, 21, 22], 3: [30]}
+
+
+def test_without_an_order_events_stay_as_in_the_file():
+    grouped = data.group(EVENTS, user="user", columns=["item"])
+    assert [e["item"] for e in grouped["history"][0]] == [12, 10, 11, 13]
+
+
+def test_leave_one_out_never_trains_on_the_last_event():
+    train, valid = data.leave_one_out(EVENTS, user="user", item="item", order="time", columns=["item"])
+    assert train.rows() == [
+        (1, [{"item": 10, "next": 11}, {"item": 11, "next": 12}]),
+        (2, [{"item": 20, "next": 21}]),
+    ]
+    assert valid.rows() == [
+        (1, [{"item": 10}, {"item": 11}, {"item": 12}], 13),
+        (2, [{"item": 20}, {"item": 21}], 22),
+    ]
+
+
+def test_a_null_where_a_value_is_needed_is_named():
+    events = EVENTS.with_columns(pl.when(pl.col("time") == 9).then(None).otherwise(pl.col("time")).alias("time"))
+    with pytest.raises(data.DataError, match="column 'time', row 3: null"):
+        data.group(events, user="user", order="time")
+
+
+def test_temporal_split_keeps_rows_of_one_time_together():
+    early, late = data.temporal_split(EVENTS, time="time", fraction=0.5)
+    assert sorted(early["time"]) == [1, 1, 1]
+    assert sorted(late["time"]) == [5, 5, 7, 8, 9]
+    assert data.temporal_split(EVENTS, time="time", at=9)[1].rows() == [(2, 22, 9)]
+
+
+def test_writes_lists_of_structs(tmp_path):
+    train, _ = data.leave_one_out(EVENTS, user="user", item="item", order="time", columns=["item"])
+    path = data.write(train, tmp_path / "new" / "train.parquet")
+    field = pq.read_schema(path).field("history").type
+    assert pa.types.is_large_list(field) or pa.types.is_list(field)
+    assert [f.name for f in field.value_type] == ["item", "next"]
+    assert not list(path.parent.glob("*.partial"))
