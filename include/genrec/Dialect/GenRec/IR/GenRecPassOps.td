@@ -49,7 +49,7 @@ def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
-def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [GenRec_SymbolUser, Pure]> {
+def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
   let summary = "a step domain with a fixed number of rows";
   let description = [{
     One list of `count` rows: what shared tensors are rows of when a row kernel
