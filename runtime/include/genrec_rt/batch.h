@@ -24,6 +24,7 @@ public:
 /// The rows of one domain: `count` of them, and where the domain has a parent,
 /// one offset per parent row plus one, from 0 up to `count`.
 struct DomainBatch {
+  bool given = false; ///< whether this batch has the domain
   int64_t count = 0;
   GrowBuffer<int64_t> offsets;
 };
@@ -31,6 +32,7 @@ struct DomainBatch {
 /// The values of one feature: as many elements as its domain has rows, of the
 /// feature's genrec_type (a genrec_string points into `bytes`).
 struct ColumnBatch {
+  bool given = false; ///< whether this batch has the feature
   GrowBuffer<char> values;
   GrowBuffer<uint8_t> valid;
   bool hasNulls = false; ///< whether `valid` says anything
@@ -38,7 +40,8 @@ struct ColumnBatch {
 };
 
 /// One batch: data domains and their features. Buffers are kept when a batch
-/// object is filled again. What a program does not read may stay empty.
+/// object is filled again (after reset). What a program does not read may be
+/// left out.
 struct Batch {
   std::vector<DomainBatch> domains;  ///< by the model's domain index
   std::vector<ColumnBatch> columns;  ///< by the model's feature index
@@ -49,6 +52,15 @@ struct Batch {
   Batch() = default;
   explicit Batch(const genrec_model_desc &model)
       : domains(model.domain_count), columns(model.feature_count) {}
+
+  /// Forgets the rows and keeps the memory.
+  void reset() {
+    for (DomainBatch &domain : domains)
+      domain.given = false, domain.count = 0;
+    for (ColumnBatch &column : columns)
+      column.given = false;
+    rows = 0;
+  }
 };
 
 /// Makes a batch from plain vectors, for tests and tools. Root rows get the
@@ -89,7 +101,8 @@ private:
 
   const genrec_model_desc &model;
   Batch batch;
-  std::vector<int64_t> counts; ///< per feature, -1 where not given
+  std::vector<int64_t> counts;       ///< per feature
+  std::vector<int64_t> offsetCounts; ///< per domain, 0 where not given
 };
 
 /// A sequence of batches. `next` is called from one thread at a time, not

@@ -43,8 +43,8 @@ struct Schedule {
   double final = 0;
 
   double factor(uint64_t step) const;
-  /// Throws Error at an unknown kind, negative counts, or a decaying kind
-  /// without steps.
+  /// Throws Error at an unknown kind or negative counts. A decaying kind with
+  /// steps <= warmup stays at 1 after the warm-up.
   void check() const;
 };
 

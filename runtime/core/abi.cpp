@@ -1,0 +1,276 @@
+//===- abi.cpp - What generated code calls --------------------------------===//
+//
+// Nothing here throws: what goes wrong is recorded in the step and thrown by the
+// runtime once the stage has returned.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec_rt/abi.h"
+
+#include "../embedding/segments.h"
+#include "step_slot.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+using namespace genrec::rt;
+
+namespace {
+
+constexpr int64_t kCheckGrain = 4096;
+
+/// Runs `body` and records what it throws.
+template <class Body> void guarded(StepSlot &slot, const Body &body) {
+  try {
+    body();
+  } catch (const Error &error) {
+    slot.failure.record(error.what(), error.help());
+  } catch (const std::exception &error) {
+    slot.failure.record(error.what());
+  }
+}
+
+inline bool isBeyond(int64_t id, int64_t bits) {
+  return bits < 64 && static_cast<uint64_t>(id) >> bits != 0;
+}
+
+/// Lowers `*least` to `value`.
+void lower(std::atomic<int64_t> &least, int64_t value) {
+  int64_t seen = least.load(std::memory_order_relaxed);
+  while (value < seen && !least.compare_exchange_weak(seen, value, std::memory_order_relaxed))
+    ;
+}
+
+/// Points invalid entries at the row of zeros; returns the first row whose id is
+/// out of range, `count` where there is none.
+int64_t checkIds(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
+                 int64_t bits, float *zeros, float **rows) {
+  std::atomic<int64_t> bad{count};
+  parallelFor(pool, count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t row = begin; row < end; ++row) {
+      if (valid && !valid[row])
+        rows[row] = zeros;
+      else if (isBeyond(ids[row], bits))
+        return lower(bad, row);
+    }
+  });
+  return bad.load(std::memory_order_relaxed);
+}
+
+/// Handles that were looked up before for this catalogue column, or null.
+const CatalogueHandles *knownHandles(genrec_runtime &shared, int32_t table, const int64_t *ids,
+                                     int64_t count) {
+  for (const auto &known : shared.handles)
+    if (known->table == table && known->ids == ids && known->count == count)
+      return known.get();
+  return nullptr;
+}
+
+void keepHandles(genrec_runtime &shared, int32_t table, const int64_t *ids, int64_t count,
+                 float *const *rows) {
+  auto kept = std::make_unique<CatalogueHandles>();
+  kept->table = table;
+  kept->ids = ids;
+  kept->count = count;
+  std::copy_n(rows, count, kept->rows.ensure(count));
+  shared.handles.push_back(std::move(kept));
+}
+
+void findTemporary(StepSlot &slot, int32_t table, const int64_t *ids, const uint8_t *valid,
+                   int64_t count, float **rows) {
+  uint8_t *mask = slot.missing.ensure(count);
+  for (int64_t row = 0; row < count; ++row)
+    mask[row] = (!valid || valid[row]) && !rows[row];
+  slot.temporaryTable(table).findOrInsert(slot.pool, ids, mask, count, rows);
+}
+
+void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
+               const uint8_t *valid, float **rows) {
+  genrec_runtime &shared = slot.state();
+  const genrec_table_desc &desc = shared.model.tables[table];
+  int64_t count = domain->count;
+  if (count == 0)
+    return;
+  bool wholeCatalogue = !valid && shared.isCatalogueColumn(ids);
+  if (wholeCatalogue) {
+    if (const CatalogueHandles *known = knownHandles(shared, table, ids, count)) {
+      std::memcpy(rows, known->rows.data(), static_cast<size_t>(count) * sizeof(float *));
+      return;
+    }
+  }
+  auto *zeros = const_cast<float *>(shared.zeroRow(table));
+  int64_t bad = checkIds(slot.pool, ids, valid, count, desc.id_bits, zeros, rows);
+  if (bad < count) {
+    std::fill_n(rows, count, zeros);
+    slot.failure.record(slot.describeRow(domain, bad) + ": id " + std::to_string(ids[bad]) +
+                            ", beyond the " + std::to_string(desc.id_bits) +
+                            " bits of table '" + desc.name + "'",
+                        "hash it to the bits of its table, or declare the table with more id_bits");
+    return;
+  }
+  EmbeddingStore &store = *shared.tables[table];
+  bool isTraining = slot.mode == static_cast<int32_t>(Mode::train);
+  if (isTraining) {
+    store.findOrInsert(slot.pool, ids, valid, count, rows);
+  } else if (store.find(slot.pool, ids, valid, count, rows) > 0) {
+    findTemporary(slot, table, ids, valid, count, rows);
+    return; // temporary rows go with the step: not to be kept
+  }
+  if (wholeCatalogue)
+    keepHandles(shared, table, ids, count, rows);
+}
+
+void copyRootRows(const genrec_domain *domain, OutputRows &to) {
+  int64_t *roots = to.rootRows.ensure(std::max<int64_t>(domain->count, 1));
+  for (int64_t row = 0; row < domain->count; ++row)
+    roots[row] = StepSlot::rootRow(domain, row);
+}
+
+} // namespace
+
+extern "C" {
+
+void genrec_rt_table_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
+                          const int64_t *ids, const uint8_t *valid, float **rows) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] { tableRows(slot, table, domain, ids, valid, rows); });
+}
+
+int64_t genrec_rt_segment_bytes(int64_t capacity) { return segmentBytes(capacity); }
+
+void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
+                           const genrec_domain *const *domains, float *const *const *handles,
+                           const float *const *gradients, int64_t dim, genrec_domain *touched,
+                           float **rows, void *segments) {
+  StepSlot &slot = StepSlot::of(step);
+  touched->count = 0;
+  touched->offsets = nullptr;
+  touched->parent = nullptr;
+  touched->identity = nullptr;
+  touched->parent_domain = nullptr;
+  guarded(slot, [&] {
+    constexpr int32_t kMostParts = 4096;
+    int64_t counts[kMostParts], total = 0;
+    for (int32_t part = 0; part < parts && part < kMostParts; ++part)
+      total += counts[part] = domains[part]->count;
+    if (parts > kMostParts || total > kMostContributions)
+      throw Error("table '" + std::string(slot.state().model.tables[table].name) + "' has " +
+                      std::to_string(total) + " gradients in " + std::to_string(parts) +
+                      " lookups in one step, more than " + std::to_string(kMostContributions) +
+                      " in " + std::to_string(kMostParts),
+                  "use a smaller batch");
+    touched->count = buildSegments(step->pool, {parts, counts, handles, gradients, dim},
+                                   slot.state().zeroRow(table), rows, segments);
+    touched->max_length = touched->count;
+  });
+}
+
+void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, const void *segments,
+                           int32_t parts, const float *const *gradients, int64_t dim,
+                           float *sums) {
+  if (touched->count > 0)
+    sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim}, touched->count, segments,
+                sums);
+}
+
+void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int64_t *ids,
+                       const uint8_t *valid, const genrec_domain *catalogue_domain,
+                       const int64_t *catalogue_ids, int32_t feature, int32_t allow_missing,
+                       int64_t *rows) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    genrec_runtime &shared = slot.state();
+    const CatalogueIndex &index =
+        shared.catalogueIndex(catalogue_ids, catalogue_domain->count);
+    std::atomic<int64_t> bad{domain->count};
+    parallelFor(step->pool, domain->count, kCheckGrain,
+                [&](int64_t begin, int64_t end, int64_t) {
+                  for (int64_t row = begin; row < end; ++row) {
+                    bool isValid = !valid || valid[row];
+                    rows[row] = isValid ? index.find(ids[row]) : -1;
+                    if (isValid && rows[row] < 0 && !allow_missing)
+                      lower(bad, row);
+                  }
+                });
+    int64_t row = bad.load(std::memory_order_relaxed);
+    if (row == domain->count)
+      return;
+    bool named = feature >= 0 && feature < shared.model.feature_count;
+    std::string name =
+        named ? std::string("feature '") + shared.model.features[feature].column + "' has " : "";
+    throw Error(slot.describeRow(domain, row) + ": " + name + "id " + std::to_string(ids[row]) +
+                    ", which is not in the catalogue",
+                "add the item to the catalogue's file, or drop its rows from the data");
+  });
+}
+
+float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument) {
+  if (kind == 0)
+    return static_cast<float>(step->runtime->learningRate(argument, step->step));
+  return static_cast<float>(1 - std::pow(argument, static_cast<double>(step->step)));
+}
+
+double genrec_rt_clip_norm(const genrec_step *step) { return step->runtime->clipNorm; }
+double genrec_rt_clip_value(const genrec_step *step) { return step->runtime->clipValue; }
+
+void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight) {
+  StepSlot::of(step).losses[loss].add({sum, weight});
+}
+
+void genrec_rt_report_metric(genrec_step *step, int32_t metric, const genrec_domain *domain,
+                             const void *x, const float *label, const uint8_t *valid) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] { slot.state().metrics.add(metric, domain->count, x, label, valid); });
+}
+
+void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
+                             const void *x) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    OutputRows &to = slot.state().outputs[output];
+    to.count = domain->count;
+    to.given = true;
+    int64_t bytes = domain->count * std::max<int64_t>(to.width, 1) * elementBytes(to.type);
+    if (bytes > 0)
+      std::memcpy(to.values.ensure(bytes), x, static_cast<size_t>(bytes));
+    copyRootRows(domain, to);
+  });
+}
+
+void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    throw Error(slot.describeOp(op) + ": " + message + ", in " + slot.describeBatch());
+  });
+}
+
+void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t count,
+                            int64_t row_size) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    for (int64_t i = 0; i < count; ++i) {
+      if (std::isfinite(values[i]))
+        continue;
+      int64_t size = std::max<int64_t>(row_size, 1);
+      throw Error(slot.describeOp(op) + " made " + (std::isnan(values[i]) ? "a NaN" : "an infinity") +
+                      " in row " + std::to_string(i / size) + ", element " +
+                      std::to_string(i % size) + ", in " + slot.describeBatch(),
+                  "look at the op's operands there; a smaller learning rate or gradient clipping "
+                  "(--clip-norm) often helps");
+    }
+  });
+}
+
+void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes) {
+  StepSlot &slot = StepSlot::of(step);
+  if (!step->pool) // the copy stage of the next batch, beside the pool
+    return slot.ownScratch.ensure(bytes);
+  genrec_runtime &shared = slot.state();
+  int64_t wanted = shared.scratchWanted.load(std::memory_order_relaxed);
+  while (bytes > wanted && !shared.scratchWanted.compare_exchange_weak(wanted, bytes))
+    ;
+  return shared.workerScratch[genrec_rt_worker_index()].ensure(bytes);
+}
+
+} // extern "C"

@@ -1,0 +1,52 @@
+//===- arena.h - The planned buffers of one step -----------------*- C++ -*-===//
+//
+// The compiler says how large each buffer is as a function of a domain's capacity
+// and from which op to which op it lives; offsets follow once per set of
+// capacities. Buffers whose lives do not meet share memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_CORE_ARENA_H
+#define GENREC_RT_CORE_ARENA_H
+
+#include "genrec_rt/abi.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace genrec::rt {
+
+struct ArenaLayout {
+  std::vector<int64_t> offsets; ///< per buffer, a multiple of 64
+  int64_t bytes = 0;            ///< of the whole arena
+};
+
+/// Packs buffers: the largest first, each at the lowest place that is free for
+/// the whole of its life. `capacities` is indexed by domain.
+ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
+                   std::span<const int64_t> capacities);
+
+/// The memory that a slot's programs take turns in; grows only.
+class Arena {
+public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena &) = delete;
+  Arena &operator=(const Arena &) = delete;
+
+  /// Makes room for `bytes`; the contents are lost when it grows.
+  char *ensure(int64_t bytes);
+  int64_t bytes() const { return room; }
+  /// How often memory was taken.
+  int64_t allocations() const { return taken; }
+
+private:
+  char *memory = nullptr;
+  int64_t room = 0;
+  int64_t taken = 0;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_CORE_ARENA_H

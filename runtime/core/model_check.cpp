@@ -1,0 +1,136 @@
+//===- model_check.cpp - Is a model's description sound -------------------===//
+
+#include "model_check.h"
+
+#include "genrec_rt/batch.h"
+#include "genrec_rt/error.h"
+#include "genrec_rt/session.h"
+
+namespace genrec::rt {
+
+namespace {
+
+void require(bool holds, const std::string &what) {
+  if (!holds)
+    throw Error("the compiled model's description is broken: " + what,
+                "compile the model again with the genrec-compile of this runtime");
+}
+
+bool inRange(int32_t index, int32_t count) { return index >= 0 && index < count; }
+
+void checkDomains(const genrec_model_desc &model) {
+  int32_t roots = 0;
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    std::string name = std::string("domain '") + domain.name + "'";
+    require(inRange(domain.kind, 4), name + " has kind " + std::to_string(domain.kind));
+    require(domain.parent >= -1 && domain.parent < i,
+            name + " comes before its parent " + std::to_string(domain.parent));
+    bool made = domain.kind == GENREC_DOMAIN_DERIVED || domain.kind == GENREC_DOMAIN_STEP;
+    require(!made || domain.capacity, name + " has no capacity function");
+    require(domain.kind != GENREC_DOMAIN_DATA || domain.parent < 0 ||
+                (domain.column && *domain.column),
+            name + " names no column");
+    roots += domain.kind == GENREC_DOMAIN_DATA && domain.parent < 0;
+  }
+  if (roots > 1)
+    throw Error("the model has " + std::to_string(roots) + " root domains read from the data",
+                "a dataset has one row per root row: make the others its children or catalogues");
+}
+
+void checkFeatures(const genrec_model_desc &model) {
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    const genrec_feature_desc &feature = model.features[i];
+    std::string name = std::string("feature '") + feature.column + "'";
+    require(inRange(feature.domain, model.domain_count), name + " has no domain");
+    require(inRange(feature.type, GENREC_STRING + 1),
+            name + " has type " + std::to_string(feature.type));
+    if (feature.has_padding_id && model.domains[feature.domain].parent < 0)
+      throw Error(name + " has a padding id, but its domain '" +
+                      model.domains[feature.domain].name + "' is a root",
+                  "padding is dropped from lists: give padding_id to a feature of a list");
+    require(!feature.has_padding_id || feature.type == GENREC_I32 || feature.type == GENREC_I64,
+            name + " has a padding id and is no integer");
+  }
+}
+
+void checkProgram(const genrec_model_desc &model, const genrec_program_desc &program) {
+  std::string name = std::string("program '") + program.name + "'";
+  require(program.mode >= 1 && program.mode <= 3, name + " has mode " + std::to_string(program.mode));
+  for (int32_t i = 0; i < program.domain_count; ++i)
+    require(inRange(program.domains[i], model.domain_count), name + " lists an unknown domain");
+  for (int32_t i = 0; i < program.feature_count; ++i)
+    require(inRange(program.features[i], model.feature_count), name + " lists an unknown feature");
+  for (int32_t i = 0; i < program.buffer_count; ++i) {
+    const genrec_buffer_desc &buffer = program.buffers[i];
+    require(buffer.domain >= -1 && buffer.domain < model.domain_count && buffer.bytes >= 0 &&
+                buffer.bytes_per_row >= 0 && buffer.first <= buffer.last,
+            name + " has a broken buffer " + std::to_string(i));
+  }
+}
+
+} // namespace
+
+void checkModel(const genrec_model_desc &model) {
+  if (model.abi_version != GENREC_ABI_VERSION)
+    throw Error("the model was compiled for version " + std::to_string(model.abi_version) +
+                    " of the runtime interface, this runtime has version " +
+                    std::to_string(GENREC_ABI_VERSION),
+                "compile the model again with the genrec-compile of this runtime");
+  checkDomains(model);
+  checkFeatures(model);
+  for (int32_t i = 0; i < model.table_count; ++i)
+    require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
+            std::string("table '") + model.tables[i].name + "' has a size or id width out of range");
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    require(inRange(model.parameters[i].rank, 3),
+            std::string("parameter '") + model.parameters[i].name + "' has a rank above 2");
+  for (int32_t i = 0; i < model.output_count; ++i)
+    require(inRange(model.outputs[i].domain, model.domain_count),
+            std::string("output '") + model.outputs[i].name + "' has no domain");
+  for (int32_t i = 0; i < model.program_count; ++i)
+    checkProgram(model, model.programs[i]);
+  if (model.schedule)
+    Schedule{model.schedule, model.schedule_warmup, model.schedule_steps, model.schedule_final}
+        .check();
+}
+
+int32_t dataRoot(const genrec_model_desc &model) {
+  for (int32_t i = 0; i < model.domain_count; ++i)
+    if (model.domains[i].kind == GENREC_DOMAIN_DATA && model.domains[i].parent < 0)
+      return i;
+  return -1;
+}
+
+ReadSet readSet(const genrec_model_desc &model, const genrec_program_desc &program) {
+  ReadSet set{std::vector<char>(model.domain_count), std::vector<char>(model.feature_count)};
+  int32_t root = dataRoot(model);
+  auto addDomain = [&](int32_t domain) {
+    if (rootDomain(model, domain) != root)
+      return;
+    for (; domain >= 0; domain = model.domains[domain].parent)
+      if (model.domains[domain].kind == GENREC_DOMAIN_DATA)
+        set.domains[domain] = 1;
+  };
+  if (root >= 0)
+    set.domains[root] = 1;
+  for (int32_t i = 0; i < program.domain_count; ++i)
+    addDomain(program.domains[i]);
+  for (int32_t i = 0; i < program.feature_count; ++i) {
+    int32_t domain = model.features[program.features[i]].domain;
+    addDomain(domain);
+    set.features[program.features[i]] = rootDomain(model, domain) == root;
+  }
+  for (int32_t i = 0; i < model.feature_count; ++i)
+    if (model.features[i].has_padding_id && set.domains[model.features[i].domain])
+      set.features[i] = 1;
+  return set;
+}
+
+std::string describe(const genrec_location &location) {
+  if (!location.file || !*location.file)
+    return {};
+  return std::string(location.file) + ":" + std::to_string(location.line);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,76 @@
+//===- pipeline.cpp - Two batches in flight -------------------------------===//
+
+#include "pipeline.h"
+
+namespace genrec::rt {
+
+Pipeline::Pipeline(const genrec_program_desc &program, BatchSource &source,
+                   std::array<Place, kSlots> places, uint64_t firstStep, uint64_t stride)
+    : program(program), source(source), places(places), nextStep(firstStep), stride(stride),
+      reader([this] { readAhead(); }) {}
+
+Pipeline::~Pipeline() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    stopping = true;
+  }
+  changed.notify_all();
+  reader.join();
+}
+
+/// Runs on the reading thread, without the lock.
+Pipeline::State Pipeline::fill(Place &place, uint64_t step) {
+  try {
+    place.batch->reset();
+    if (!source.next(*place.batch))
+      return State::ended;
+    place.slot->prepare(program, *place.batch, step);
+    // The pool computes the batch before this one meanwhile.
+    place.slot->runCopy(nullptr);
+    return State::ready;
+  } catch (...) {
+    error = std::current_exception();
+    return State::failed;
+  }
+}
+
+void Pipeline::readAhead() {
+  for (int index = 0;; index = (index + 1) % kSlots) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return stopping || states[index] == State::empty; });
+      if (stopping)
+        return;
+    }
+    State filled = fill(places[index], nextStep);
+    nextStep += stride;
+    {
+      std::lock_guard<std::mutex> lock(mutex);
+      states[index] = filled;
+    }
+    changed.notify_all();
+    if (filled != State::ready)
+      return;
+  }
+}
+
+Pipeline::Place *Pipeline::take() {
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return states[current] != State::empty; });
+  if (states[current] == State::ended)
+    return nullptr;
+  if (states[current] == State::failed)
+    std::rethrow_exception(error);
+  return &places[current];
+}
+
+void Pipeline::release() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    states[current] = State::empty;
+    current = (current + 1) % kSlots;
+  }
+  changed.notify_all();
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,129 @@
+//===- runtime_state.cpp - What all steps of a session share --------------===//
+
+#include "runtime_state.h"
+
+#include "genrec_rt/identity.h"
+#include "threads.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace genrec::rt;
+
+genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOptions &options)
+    : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
+      clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
+      catalogueRows(model), catalogues(model.domain_count), metrics(model),
+      outputs(model.output_count) {
+  setRates(options);
+  int32_t threads = options.threads > 0 ? options.threads : defaultThreads();
+  pool.reset(genrec_rt_pool_create(threads));
+  if (!pool)
+    throw Error("cannot start " + std::to_string(threads) + " threads",
+                "ask for fewer with --threads");
+  workerScratch.resize(threads);
+  makeTables();
+  makeParameters();
+  for (int32_t i = 0; i < model.output_count; ++i) {
+    outputs[i].type = model.outputs[i].type;
+    outputs[i].width = model.outputs[i].width;
+  }
+}
+
+void genrec_runtime::setRates(const SessionOptions &options) {
+  if (options.schedule)
+    schedule = *options.schedule;
+  else if (model.schedule)
+    schedule = {model.schedule, model.schedule_warmup, model.schedule_steps, model.schedule_final};
+  for (int32_t i = 0; i < model.table_count; ++i)
+    largestRate = std::max(largestRate, model.tables[i].optimizer.learning_rate);
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    largestRate = std::max(largestRate, model.parameters[i].optimizer.learning_rate);
+  if (!options.learningRate)
+    return;
+  if (!(*options.learningRate >= 0) || !std::isfinite(*options.learningRate))
+    throw Error("the learning rate must be a number of at least 0, got " +
+                std::to_string(*options.learningRate));
+  if (largestRate <= 0)
+    throw Error("a learning rate was given, but every optimizer of the model declares rate 0",
+                "declare a base rate in the model: the flag scales it");
+  rateScale = *options.learningRate / largestRate;
+}
+
+void genrec_runtime::makeTables() {
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const genrec_table_desc &desc = model.tables[i];
+    StoreConfig config;
+    config.dim = desc.dim;
+    config.states = desc.optimizer.states;
+    config.initialAccumulator = desc.optimizer.initial_accumulator;
+    config.initializer = {desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1,
+                          static_cast<double>(desc.dim)};
+    tables.push_back(std::make_unique<EmbeddingStore>(config));
+    int64_t floats = tables.back()->rowStride();
+    GrowBuffer<float> &zeros = zeroRows.emplace_back();
+    std::fill_n(zeros.ensure(floats), floats, 0.0f);
+  }
+}
+
+void genrec_runtime::makeParameters() {
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    const genrec_parameter_desc &desc = model.parameters[i];
+    int64_t columns = desc.rank > 0 ? desc.shape[desc.rank - 1] : 1;
+    int64_t rows = desc.rank > 1 ? desc.shape[0] : 1;
+    int64_t size = rows * columns;
+    int64_t states = desc.optimizer.states;
+    float *value = parameterMemory.emplace_back().ensure(size * (1 + states) + 1);
+    std::fill_n(value, size * (1 + states), 0.0f);
+    RowInitializer initializer{desc.init.kind, desc.init.scale,
+                               seed,           nameHash(desc.name),
+                               static_cast<double>(rows), static_cast<double>(columns)};
+    for (int64_t row = 0; row < rows; ++row)
+      initializer.fill(static_cast<uint64_t>(row), columns, value + row * columns);
+    if (states > 0)
+      std::fill_n(value + size, size, static_cast<float>(desc.optimizer.initial_accumulator));
+    parameters.push_back({value, value + size, size});
+  }
+}
+
+double genrec_runtime::learningRate(double base, uint64_t step) const {
+  return base * rateScale * schedule.factor(step);
+}
+
+bool genrec_runtime::isCatalogueColumn(const int64_t *ids) const {
+  for (const ColumnBatch &column : catalogueRows.columns)
+    if (column.values.data() && reinterpret_cast<const int64_t *>(column.values.data()) == ids)
+      return true;
+  return false;
+}
+
+const CatalogueIndex &genrec_runtime::catalogueIndex(const int64_t *ids, int64_t count) {
+  std::lock_guard<std::mutex> lock(indexMutex);
+  for (const Index &known : indices)
+    if (known.ids == ids)
+      return *known.index;
+  indices.push_back({ids, std::make_unique<CatalogueIndex>(ids, count)});
+  return *indices.back().index;
+}
+
+double Schedule::factor(uint64_t step) const {
+  double t = static_cast<double>(step);
+  if (warmup > 0 && t < static_cast<double>(warmup))
+    return t / static_cast<double>(warmup);
+  if (kind == "constant" || steps <= warmup)
+    return 1;
+  double progress = (t - static_cast<double>(warmup)) / static_cast<double>(steps - warmup);
+  progress = std::clamp(progress, 0.0, 1.0);
+  if (kind == "linear")
+    return 1 + (final - 1) * progress;
+  constexpr double kPi = 3.14159265358979323846;
+  return final + (1 - final) * (1 + std::cos(kPi * progress)) / 2;
+}
+
+void Schedule::check() const {
+  if (kind != "constant" && kind != "linear" && kind != "cosine")
+    throw Error("unknown schedule '" + kind + "'", "use constant, linear or cosine");
+  if (warmup < 0 || steps < 0)
+    throw Error("a schedule's steps must not be negative, got warmup " + std::to_string(warmup) +
+                " and steps " + std::to_string(steps));
+}

@@ -1,0 +1,91 @@
+//===- runtime_state.h - What all steps of a session share -------*- C++ -*-===//
+
+#ifndef GENREC_RT_CORE_RUNTIME_STATE_H
+#define GENREC_RT_CORE_RUNTIME_STATE_H
+
+#include "../embedding/catalogue_index.h"
+#include "descriptor.h"
+#include "genrec_rt/session.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace genrec::rt {
+
+/// The rows of a catalogue domain (or of a domain below one), for all steps.
+struct CatalogueDomain {
+  bool given = false;
+  genrec_domain descriptor{};
+  DescribedRows rows;
+};
+
+/// Handles of a catalogue column in a table: rows never move, so they are looked
+/// up once.
+struct CatalogueHandles {
+  int32_t table;
+  const int64_t *ids;
+  int64_t count;
+  GrowBuffer<float *> rows;
+};
+
+/// Removes the pool; a null pool is allowed.
+struct PoolDeleter {
+  void operator()(genrec_rt_pool *pool) const { genrec_rt_pool_destroy(pool); }
+};
+
+} // namespace genrec::rt
+
+/// Tables, parameters and sinks; the `runtime` of every genrec_step.
+struct genrec_runtime {
+  genrec_runtime(const genrec_model_desc &model, const genrec::rt::SessionOptions &options);
+
+  /// The index of a catalogue column, built at the first call. Safe from the
+  /// copy stage of one batch and the compute stage of another.
+  const genrec::rt::CatalogueIndex &catalogueIndex(const int64_t *ids, int64_t count);
+  /// Scheduled learning rate at `step` for a declared base rate.
+  double learningRate(double base, uint64_t step) const;
+  /// Whether `ids` is a column of a catalogue.
+  bool isCatalogueColumn(const int64_t *ids) const;
+  const float *zeroRow(int32_t table) const { return zeroRows[table].data(); }
+
+  const genrec_model_desc &model;
+  uint64_t seed;
+  double clipNorm, clipValue;
+  double rateScale = 1; ///< --lr over the model's largest rate
+  double largestRate = 0;
+  genrec::rt::Schedule schedule;
+  bool checkFinite;
+
+  std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
+  std::vector<std::unique_ptr<genrec::rt::EmbeddingStore>> tables;
+  std::vector<genrec::rt::GrowBuffer<float>> zeroRows; ///< per table
+  std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
+  std::vector<genrec_parameter> parameters;
+
+  genrec::rt::Batch catalogueRows; ///< columns of all catalogues
+  std::vector<genrec::rt::CatalogueDomain> catalogues; ///< by domain index
+  std::vector<std::unique_ptr<genrec::rt::CatalogueHandles>> handles;
+
+  genrec::rt::Metrics metrics;
+  std::vector<genrec::rt::OutputRows> outputs;
+
+  /// One per pool thread; all are grown to the largest wish before a step.
+  std::vector<genrec::rt::GrowBuffer<char>> workerScratch;
+  std::atomic<int64_t> scratchWanted{0};
+
+private:
+  void makeTables();
+  void makeParameters();
+  void setRates(const genrec::rt::SessionOptions &options);
+
+  struct Index {
+    const int64_t *ids;
+    std::unique_ptr<genrec::rt::CatalogueIndex> index;
+  };
+  std::mutex indexMutex;
+  std::vector<Index> indices;
+};
+
+#endif // GENREC_RT_CORE_RUNTIME_STATE_H

@@ -1,0 +1,230 @@
+//===- session.cpp - Drives a compiled model ------------------------------===//
+
+#include "genrec_rt/session.h"
+
+#include "model_check.h"
+#include "pipeline.h"
+
+#include <array>
+#include <utility>
+
+#include <dlfcn.h>
+
+namespace genrec::rt {
+
+namespace {
+
+/// Checks before anything is made from the description.
+const genrec_model_desc &checked(const genrec_model_desc &model) {
+  checkModel(model);
+  return model;
+}
+
+const char *nameOf(Mode mode) {
+  return mode == Mode::train ? "train" : mode == Mode::evaluate ? "evaluate" : "predict";
+}
+
+} // namespace
+
+struct Session::Impl {
+  Impl(const genrec_model_desc &model, const SessionOptions &options)
+      : state(checked(model), options) {
+    for (auto &slot : slots)
+      slot = std::make_unique<StepSlot>(state);
+    for (Batch &batch : batches)
+      batch = Batch(model);
+    for (int32_t i = 0; i < model.parameter_count; ++i)
+      parameterNames.emplace_back(model.parameters[i].name);
+  }
+
+  uint64_t stepNumber(Mode mode) const { return mode == Mode::train ? steps + 1 : steps; }
+
+  /// Runs a prepared slot and reports. The step counts once it is done.
+  StepReport finish(Mode mode, StepSlot &slot) {
+    for (OutputRows &output : state.outputs)
+      output.given = false;
+    slot.runRest();
+    if (mode == Mode::train)
+      ++steps;
+    StepReport report{slot.step, &slot.currentBatch(), slot.losses, 0};
+    for (size_t i = 0; i < slot.losses.size(); ++i)
+      report.loss += state.model.losses[i].scale * slot.losses[i].mean();
+    return report;
+  }
+
+  genrec_runtime state;
+  std::array<std::unique_ptr<StepSlot>, Pipeline::kSlots> slots;
+  std::array<Batch, Pipeline::kSlots> batches;
+  std::vector<std::string> parameterNames;
+  uint64_t steps = 0;
+};
+
+Session::Session(const genrec_model_desc &model, const SessionOptions &options)
+    : impl(std::make_unique<Impl>(model, options)) {
+  impl->state.schedule.check();
+}
+
+Session::~Session() = default;
+
+const genrec_model_desc &Session::model() const { return impl->state.model; }
+int32_t Session::threads() const { return genrec_rt_pool_threads(impl->state.pool.get()); }
+
+bool Session::hasProgram(Mode mode) const {
+  for (int32_t i = 0; i < model().program_count; ++i)
+    if (model().programs[i].mode == static_cast<int32_t>(mode))
+      return true;
+  return false;
+}
+
+const genrec_program_desc &Session::program(Mode mode) const {
+  for (int32_t i = 0; i < model().program_count; ++i)
+    if (model().programs[i].mode == static_cast<int32_t>(mode))
+      return model().programs[i];
+  std::string needs = mode == Mode::train      ? "a loss (gr.loss)"
+                      : mode == Mode::evaluate ? "a loss or a metric (gr.metric)"
+                                               : "an output (gr.output)";
+  throw Error(std::string("model '") + model().name + "' has no " + nameOf(mode) + " program",
+              std::string("to ") + nameOf(mode) + ", give the model " + needs +
+                  " and compile it again");
+}
+
+void Session::setCatalogue(int32_t domain, Batch rows) {
+  genrec_runtime &state = impl->state;
+  const genrec_model_desc &desc = model();
+  if (domain < 0 || domain >= desc.domain_count ||
+      desc.domains[domain].kind != GENREC_DOMAIN_CATALOGUE)
+    throw Error("the model has no catalogue domain " + std::to_string(domain));
+  if (state.catalogues[domain].given)
+    throw Error(std::string("catalogue '") + desc.domains[domain].name + "' was given before");
+  for (int32_t i = 0; i < desc.domain_count; ++i) {
+    if (rootDomain(desc, i) != domain || desc.domains[i].kind == GENREC_DOMAIN_DERIVED ||
+        desc.domains[i].kind == GENREC_DOMAIN_STEP)
+      continue;
+    CatalogueDomain &kept = state.catalogues[i];
+    state.catalogueRows.domains[i] = std::move(rows.domains[i]);
+    const DomainBatch &from = state.catalogueRows.domains[i];
+    int32_t parent = desc.domains[i].parent;
+    kept.given = true;
+    kept.descriptor = parent < 0 ? describeRoot(from.count, nullptr, kept.rows)
+                                 : describeChild(from, state.catalogues[parent].descriptor,
+                                                 kept.rows);
+  }
+  for (int32_t i = 0; i < desc.feature_count; ++i)
+    if (rootDomain(desc, desc.features[i].domain) == domain)
+      state.catalogueRows.columns[i] = std::move(rows.columns[i]);
+}
+
+StepReport Session::step(Mode mode, Batch &batch) {
+  StepSlot &slot = *impl->slots[0];
+  slot.prepare(program(mode), batch, impl->stepNumber(mode));
+  slot.runCopy(impl->state.pool.get());
+  return impl->finish(mode, slot);
+}
+
+int64_t Session::run(Mode mode, BatchSource &source,
+                     const std::function<bool(const StepReport &)> &onStep) {
+  Pipeline pipeline(program(mode), source,
+                    {Pipeline::Place{impl->slots[0].get(), &impl->batches[0]},
+                     Pipeline::Place{impl->slots[1].get(), &impl->batches[1]}},
+                    impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
+  int64_t count = 0;
+  while (Pipeline::Place *place = pipeline.take()) {
+    StepReport report = impl->finish(mode, *place->slot);
+    ++count;
+    if (onStep && !onStep(report))
+      break;
+    pipeline.release();
+  }
+  return count;
+}
+
+uint64_t Session::stepsDone() const { return impl->steps; }
+void Session::setStepsDone(uint64_t steps) { impl->steps = steps; }
+
+void Session::setScheduleSteps(int64_t steps) {
+  if (impl->state.schedule.steps == 0)
+    impl->state.schedule.steps = steps;
+}
+
+double Session::learningRate() const {
+  return impl->state.learningRate(impl->state.largestRate, impl->steps + 1);
+}
+
+uint64_t Session::seed() const { return impl->state.seed; }
+
+ParameterView Session::parameter(int32_t index) {
+  const genrec_parameter &parameter = impl->state.parameters[index];
+  auto size = static_cast<size_t>(parameter.size);
+  auto states = static_cast<size_t>(model().parameters[index].optimizer.states);
+  return {{parameter.value, size}, {parameter.state, size * states}};
+}
+
+ParameterView Session::parameter(const std::string &name) {
+  for (size_t i = 0; i < impl->parameterNames.size(); ++i)
+    if (impl->parameterNames[i] == name)
+      return parameter(static_cast<int32_t>(i));
+  throw Error("the model has no parameter '" + name + "'");
+}
+
+EmbeddingStore &Session::table(int32_t index) { return *impl->state.tables[index]; }
+
+EmbeddingStore &Session::table(const std::string &name) {
+  for (int32_t i = 0; i < model().table_count; ++i)
+    if (name == model().tables[i].name)
+      return table(i);
+  throw Error("the model has no table '" + name + "'");
+}
+
+Metrics &Session::metrics() { return impl->state.metrics; }
+OutputRows &Session::output(int32_t index) { return impl->state.outputs[index]; }
+
+MemoryUse Session::memoryUse() const {
+  MemoryUse use;
+  for (const auto &slot : impl->slots) {
+    use.arenas += slot->arenaMemory().bytes();
+    use.batches += slot->descriptorBytes();
+    use.scratch += slot->ownScratch.capacity();
+  }
+  for (const Batch &batch : impl->batches) {
+    for (const DomainBatch &domain : batch.domains)
+      use.batches += domain.offsets.capacity() * 8;
+    for (const ColumnBatch &column : batch.columns)
+      use.batches += column.values.capacity() + column.valid.capacity() + column.bytes.capacity();
+  }
+  for (const auto &scratch : impl->state.workerScratch)
+    use.scratch += scratch.capacity();
+  for (const auto &parameter : impl->state.parameterMemory)
+    use.parameters += parameter.capacity() * 4;
+  for (const auto &table : impl->state.tables) {
+    use.tableKeys += table->keyBytes();
+    use.tableValues += table->valueBytes();
+  }
+  return use;
+}
+
+int64_t Session::arenaAllocations() const {
+  int64_t count = 0;
+  for (const auto &slot : impl->slots)
+    count += slot->arenaMemory().allocations();
+  return count;
+}
+
+LoadedModel::LoadedModel(const std::string &path) {
+  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    throw Error(path + ": cannot be loaded as a compiled model: " + dlerror());
+  auto entry = reinterpret_cast<decltype(&genrec_model)>(dlsym(handle, "genrec_model"));
+  if (!entry) {
+    dlclose(handle);
+    throw Error(path + ": holds no compiled model (no symbol genrec_model)");
+  }
+  description = entry();
+  checkModel(*description);
+}
+
+LoadedModel::~LoadedModel() {
+  if (handle)
+    dlclose(handle);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,244 @@
+//===- step_slot.cpp - One batch in flight --------------------------------===//
+
+#include "step_slot.h"
+
+#include "model_check.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace genrec::rt {
+
+void Failure::record(const std::string &newMessage, const std::string &newHelp) {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (failed)
+    return;
+  failed = true;
+  message = newMessage;
+  help = newHelp;
+}
+
+void Failure::clear() {
+  std::lock_guard<std::mutex> lock(mutex);
+  failed = false;
+}
+
+void Failure::raise() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failed)
+    return;
+  failed = false;
+  throw Error(message, help);
+}
+
+StepSlot::StepSlot(genrec_runtime &runtime)
+    : genrec_step{}, losses(runtime.model.loss_count), shared(runtime),
+      domainTable(runtime.model.domain_count), columnTable(runtime.model.feature_count),
+      rows(runtime.model.domain_count), temporaries(runtime.model.table_count) {
+  this->runtime = &runtime;
+  domains = domainTable.data();
+  columns = columnTable.data();
+  parameters = runtime.parameters.data();
+  seed = runtime.seed;
+  check_finite = runtime.checkFinite;
+}
+
+StepSlot::Plan &StepSlot::planOf(const genrec_program_desc &program) {
+  for (auto &plan : plans)
+    if (plan->program == &program)
+      return *plan;
+  auto plan = std::make_unique<Plan>();
+  plan->program = &program;
+  plan->capacities.assign(domainTable.size(), -1);
+  plan->maxLengths.assign(domainTable.size(), 0);
+  plan->addresses.resize(program.buffer_count);
+  plans.push_back(std::move(plan));
+  return *plans.back();
+}
+
+void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint64_t stepNumber) {
+  batch = &newBatch;
+  current = &program;
+  mode = program.mode;
+  step = stepNumber;
+  std::fill(losses.begin(), losses.end(), LossValue{});
+  failure.clear();
+  for (auto &table : temporaries)
+    if (table && table->size() > 0)
+      table->clear();
+
+  requireGiven();
+  const genrec_model_desc &model = shared.model;
+  for (int32_t domain = 0; domain < model.domain_count; ++domain) {
+    domainTable[domain] = {};
+    if (shared.catalogues[domain].given)
+      domainTable[domain] = shared.catalogues[domain].descriptor;
+    else if (model.domains[domain].kind == GENREC_DOMAIN_DATA)
+      describeData(domain);
+    int32_t parent = model.domains[domain].parent;
+    domainTable[domain].parent_domain = parent < 0 ? nullptr : &domainTable[parent];
+  }
+  Plan &plan = planOf(program);
+  bool grown = growCapacities(plan);
+  describeMade(plan);
+  if (grown)
+    plan.layout = layOut({program.buffers, static_cast<size_t>(program.buffer_count)},
+                         plan.capacities);
+  placeBuffers(plan);
+  pointColumns();
+}
+
+/// What the program reads must be there, or stages would follow null pointers.
+void StepSlot::requireGiven() const {
+  const genrec_model_desc &model = shared.model;
+  for (int32_t i = 0; i < current->feature_count; ++i) {
+    const genrec_feature_desc &feature = model.features[current->features[i]];
+    int32_t root = rootDomain(model, feature.domain);
+    bool isData = model.domains[root].kind == GENREC_DOMAIN_DATA;
+    if (!isData && !shared.catalogues[root].given)
+      throw Error(std::string("catalogue '") + model.domains[root].name + "' was not given",
+                  std::string("pass --catalogue ") + model.domains[root].name + "=<file>");
+    if (isData && !batch->columns[current->features[i]].given)
+      throw Error(std::string("the batch lacks feature '") + feature.column + "', which program '" +
+                  current->name + "' reads");
+  }
+}
+
+void StepSlot::describeData(int32_t domain) {
+  const DomainBatch &from = batch->domains[domain];
+  int32_t parent = shared.model.domains[domain].parent;
+  if (parent < 0)
+    domainTable[domain] = describeRoot(from.count, batch->positions.data(), rows[domain]);
+  else if (from.given) // what this program does not read stays empty
+    domainTable[domain] = describeChild(from, domainTable[parent], rows[domain]);
+}
+
+/// Raises capacities to what this batch needs; they never fall, so that the
+/// arena settles. Returns whether any rose.
+bool StepSlot::growCapacities(Plan &plan) {
+  bool grown = false;
+  const genrec_model_desc &model = shared.model;
+  auto raise = [&](int64_t &value, int64_t wanted) {
+    if (wanted <= value)
+      return;
+    value = wanted;
+    grown = true;
+  };
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    int64_t &capacity = plan.capacities[i];
+    if (!domain.capacity) {
+      raise(capacity, capacityBucket(domainTable[i].count));
+      raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));
+      continue;
+    }
+    raise(capacity, domain.capacity(plan.capacities.data(), plan.maxLengths.data()));
+    raise(plan.maxLengths[i], domain.max_length > 0 ? domain.max_length : capacity);
+  }
+  return grown;
+}
+
+void StepSlot::describeMade(const Plan &plan) {
+  for (size_t i = 0; i < domainTable.size(); ++i)
+    domainTable[i].capacity = plan.capacities[i];
+}
+
+void StepSlot::placeBuffers(Plan &plan) {
+  char *base = arena.ensure(plan.layout.bytes);
+  buffers = plan.addresses.data();
+  if (plan.placedAt == base)
+    return;
+  plan.placedAt = base;
+  for (size_t i = 0; i < plan.addresses.size(); ++i)
+    plan.addresses[i] = base + plan.layout.offsets[i];
+}
+
+void StepSlot::pointColumns() {
+  const genrec_model_desc &model = shared.model;
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    bool inCatalogue = shared.catalogues[model.features[i].domain].given;
+    const ColumnBatch &column =
+        inCatalogue ? shared.catalogueRows.columns[i] : batch->columns[i];
+    columnTable[i] = {column.values.data(), column.hasNulls ? column.valid.data() : nullptr};
+  }
+}
+
+void StepSlot::runStage(genrec_stage_fn stage, genrec_rt_pool *on) {
+  if (!stage)
+    return;
+  pool = on;
+  stage(this);
+  failure.raise();
+}
+
+void StepSlot::runCopy(genrec_rt_pool *on) { runStage(current->copy, on); }
+
+void StepSlot::runRest() {
+  int64_t scratch = shared.scratchWanted.load(std::memory_order_relaxed);
+  if (scratch > 0)
+    for (GrowBuffer<char> &worker : shared.workerScratch)
+      worker.ensure(scratch);
+  runStage(current->dispatch, shared.pool.get());
+  runStage(current->compute, shared.pool.get());
+}
+
+EmbeddingStore &StepSlot::temporaryTable(int32_t table) {
+  if (!temporaries[table])
+    temporaries[table] = std::make_unique<EmbeddingStore>(shared.tables[table]->configuration());
+  return *temporaries[table];
+}
+
+int64_t StepSlot::rootRow(const genrec_domain *domain, int64_t row) {
+  while (domain->parent && domain->parent_domain) {
+    row = domain->parent[row];
+    domain = domain->parent_domain;
+  }
+  return row;
+}
+
+std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row) const {
+  ptrdiff_t index = domain - domainTable.data();
+  bool known = index >= 0 && index < static_cast<ptrdiff_t>(domainTable.size());
+  std::string text = "row " + std::to_string(row);
+  if (!known)
+    return text;
+  const genrec_model_desc &model = shared.model;
+  text += std::string(" of '") + model.domains[index].name + "'";
+  int32_t root = rootDomain(model, static_cast<int32_t>(index));
+  if (model.domains[root].kind != GENREC_DOMAIN_DATA)
+    return text;
+  int64_t above = rootRow(domain, row);
+  if (above >= batch->rows)
+    return text;
+  int64_t position = batch->positions[above];
+  if (batch->locator)
+    return text + " (" + batch->locator->describe(position) + ")";
+  return text + " (row " + std::to_string(position) + " of the data)";
+}
+
+std::string StepSlot::describeBatch() const {
+  std::string text = "step " + std::to_string(step);
+  if (!batch->locator || batch->rows == 0)
+    return text;
+  return text + ", whose batch begins at " + batch->locator->describe(batch->positions[0]);
+}
+
+std::string StepSlot::describeOp(int32_t op) const {
+  if (op < 0 || op >= shared.model.op_count)
+    return "op " + std::to_string(op);
+  const genrec_op_desc &desc = shared.model.ops[op];
+  std::string text = std::string("op '") + (desc.name ? desc.name : "") + "'";
+  if (desc.location.name && *desc.location.name)
+    text += std::string(" ('") + desc.location.name + "')";
+  std::string where = describe(desc.location);
+  return where.empty() ? text : text + " (" + where + ")";
+}
+
+int64_t StepSlot::descriptorBytes() const {
+  int64_t bytes = 0;
+  for (const DescribedRows &memory : rows)
+    bytes += memory.bytes();
+  return bytes;
+}
+
+} // namespace genrec::rt

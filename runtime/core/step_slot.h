@@ -1,0 +1,100 @@
+//===- step_slot.h - One batch in flight -------------------------*- C++ -*-===//
+
+#ifndef GENREC_RT_CORE_STEP_SLOT_H
+#define GENREC_RT_CORE_STEP_SLOT_H
+
+#include "arena.h"
+#include "descriptor.h"
+#include "runtime_state.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+/// The first failure that a stage recorded; thrown once the stage has returned.
+class Failure {
+public:
+  void record(const std::string &message, const std::string &help = {});
+  void clear();
+  /// Throws the recorded failure as an Error, if any.
+  void raise();
+
+private:
+  std::mutex mutex;
+  bool failed = false;
+  std::string message, help;
+};
+
+/// The context of one batch in flight: what generated code sees (genrec_step)
+/// and the memory behind it. Prepared and run through its copy stage by one
+/// thread, through the others by another.
+class StepSlot : public genrec_step {
+public:
+  explicit StepSlot(genrec_runtime &runtime);
+
+  /// Points descriptors, columns and buffers at `batch`, which must stay until
+  /// the step is done. Takes memory only when a capacity is the largest so far.
+  void prepare(const genrec_program_desc &program, Batch &batch, uint64_t stepNumber);
+  /// Runs a stage on `pool` (null: on this thread) and throws what it recorded.
+  void runCopy(genrec_rt_pool *pool);
+  void runRest();
+
+  static StepSlot &of(genrec_step *step) { return *static_cast<StepSlot *>(step); }
+
+  /// "row 3 of 'history' (train.parquet, row group 0, row 17)".
+  std::string describeRow(const genrec_domain *domain, int64_t row) const;
+  /// "step 12, whose batch begins at train.parquet, row group 0, row 17".
+  std::string describeBatch() const;
+  /// "op 'gate' (model.py:12)".
+  std::string describeOp(int32_t op) const;
+  /// The row of the root domain above a row.
+  static int64_t rootRow(const genrec_domain *domain, int64_t row);
+
+  genrec_runtime &state() { return shared; }
+  const Batch &currentBatch() const { return *batch; }
+  std::vector<LossValue> losses;
+  Failure failure;
+
+  /// Rows that only this step sees: unseen ids outside training.
+  EmbeddingStore &temporaryTable(int32_t table);
+  GrowBuffer<uint8_t> missing;      ///< scratch of genrec_rt_table_rows
+  GrowBuffer<char> ownScratch;      ///< for a copy stage beside the pool
+
+  const Arena &arenaMemory() const { return arena; }
+  int64_t descriptorBytes() const;
+
+private:
+  struct Plan { ///< of one program
+    const genrec_program_desc *program = nullptr;
+    std::vector<int64_t> capacities, maxLengths;
+    std::vector<void *> addresses;
+    ArenaLayout layout;
+    char *placedAt = nullptr;
+  };
+
+  Plan &planOf(const genrec_program_desc &program);
+  void requireGiven() const;
+  void describeData(int32_t domain);
+  bool growCapacities(Plan &plan);
+  void describeMade(const Plan &plan);
+  void placeBuffers(Plan &plan);
+  void pointColumns();
+  void runStage(genrec_stage_fn stage, genrec_rt_pool *pool);
+
+  genrec_runtime &shared;
+  Batch *batch = nullptr;
+  const genrec_program_desc *current = nullptr;
+  std::vector<genrec_domain> domainTable;
+  std::vector<genrec_column> columnTable;
+  std::vector<DescribedRows> rows; ///< of data domains
+  std::vector<std::unique_ptr<EmbeddingStore>> temporaries;
+  std::vector<std::unique_ptr<Plan>> plans;
+  Arena arena;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_CORE_STEP_SLOT_H

@@ -1,0 +1,174 @@
+//===- segments.cpp - Distinct touched rows and their gradients -----------===//
+
+#include "segments.h"
+
+#include "genrec_rt/identity.h"
+
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr int64_t kCheckGrain = 1024;
+constexpr int64_t kSumGrain = 64;
+/// A member is part << kPartShift | row.
+constexpr int kPartShift = 40;
+constexpr int64_t kRowMask = (int64_t(1) << kPartShift) - 1;
+constexpr int64_t kUntouched = -1;
+
+/// How the scratch is laid out for `total` contributions.
+struct Layout {
+  int64_t *offsets; ///< total + 1: where the members of a distinct row begin
+  int64_t *members; ///< total
+  int64_t *inverse; ///< total: the distinct row of a contribution
+  uint32_t *table;  ///< slots: a distinct row's number plus one
+  int64_t slots;
+
+  Layout(void *memory, int64_t total) {
+    auto *header = static_cast<int64_t *>(memory);
+    offsets = header + 8;
+    members = offsets + total + 1;
+    inverse = members + total;
+    table = reinterpret_cast<uint32_t *>(inverse + total);
+    slots = slotsFor(total);
+  }
+
+  static int64_t slotsFor(int64_t total) {
+    return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(total) * 2 + 2));
+  }
+};
+
+/// Whether every float is 0 (of either sign): only the 31 low bits count.
+bool isZeroRow(const float *values, int64_t count) {
+  constexpr int64_t kBlock = 16;
+  int64_t i = 0;
+  for (; i + kBlock <= count; i += kBlock) {
+    uint32_t words[kBlock];
+    std::memcpy(words, values + i, sizeof words);
+    uint32_t any = 0;
+    for (uint32_t word : words)
+      any |= word;
+    if (any << 1)
+      return false;
+  }
+  for (; i < count; ++i) {
+    uint32_t word;
+    std::memcpy(&word, values + i, sizeof word);
+    if (word << 1)
+      return false;
+  }
+  return true;
+}
+
+int64_t totalOf(const GradientParts &parts) {
+  int64_t total = 0;
+  for (int32_t part = 0; part < parts.parts; ++part)
+    total += parts.counts[part];
+  return total;
+}
+
+void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *untouchable,
+                 int64_t *inverse) {
+  for (int32_t part = 0; part < parts.parts; ++part) {
+    parallelFor(pool, parts.counts[part], kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
+      for (int64_t row = begin; row < end; ++row) {
+        bool touched = parts.handles[part][row] != untouchable &&
+                       !isZeroRow(parts.gradients[part] + row * parts.dim, parts.dim);
+        inverse[row] = touched ? 0 : kUntouched;
+      }
+    });
+    inverse += parts.counts[part];
+  }
+}
+
+/// Rows are 64 bytes apart at least, so the low bits of an address say nothing.
+inline uint64_t hashRow(const float *row) { return splitMix64(reinterpret_cast<uintptr_t>(row) >> 6); }
+
+/// Numbers the distinct rows and counts their members in offsets[n + 1].
+int64_t numberRows(const GradientParts &parts, float **rows, const Layout &layout) {
+  int64_t count = 0;
+  int64_t *inverse = layout.inverse;
+  for (int32_t part = 0; part < parts.parts; ++part) {
+    for (int64_t i = 0; i < parts.counts[part]; ++i) {
+      if (inverse[i] == kUntouched)
+        continue;
+      float *row = parts.handles[part][i];
+      int64_t at = static_cast<int64_t>(hashRow(row)) & (layout.slots - 1);
+      while (layout.table[at] && rows[layout.table[at] - 1] != row)
+        at = (at + 1) & (layout.slots - 1);
+      if (!layout.table[at]) {
+        rows[count] = row;
+        layout.table[at] = static_cast<uint32_t>(++count);
+        layout.offsets[count] = 0;
+      }
+      inverse[i] = layout.table[at] - 1;
+      ++layout.offsets[inverse[i] + 1];
+    }
+    inverse += parts.counts[part];
+  }
+  return count;
+}
+
+void fillMembers(const GradientParts &parts, int64_t count, const Layout &layout) {
+  layout.offsets[0] = 0;
+  for (int64_t n = 0; n < count; ++n)
+    layout.offsets[n + 1] += layout.offsets[n];
+  // offsets[n] moves through the members of row n and ends where those of n + 1
+  // begin; one shift at the end puts it back.
+  const int64_t *inverse = layout.inverse;
+  for (int32_t part = 0; part < parts.parts; ++part) {
+    for (int64_t i = 0; i < parts.counts[part]; ++i)
+      if (inverse[i] != kUntouched)
+        layout.members[layout.offsets[inverse[i]]++] =
+            static_cast<int64_t>(part) << kPartShift | i;
+    inverse += parts.counts[part];
+  }
+  for (int64_t n = count; n > 0; --n)
+    layout.offsets[n] = layout.offsets[n - 1];
+  layout.offsets[0] = 0;
+}
+
+} // namespace
+
+int64_t segmentBytes(int64_t capacity) {
+  return 64 + 8 * (3 * capacity + 1) + 4 * Layout::slotsFor(capacity) + 64;
+}
+
+int64_t buildSegments(genrec_rt_pool *pool, const GradientParts &parts, const float *untouchable,
+                      float **rows, void *segments) {
+  int64_t total = totalOf(parts);
+  assert(total <= kMostContributions);
+  *static_cast<int64_t *>(segments) = total;
+  Layout layout(segments, total);
+  std::memset(layout.table, 0, static_cast<size_t>(layout.slots) * 4);
+  markTouched(pool, parts, untouchable, layout.inverse);
+  int64_t count = numberRows(parts, rows, layout);
+  fillMembers(parts, count, layout);
+  return count;
+}
+
+void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
+                 const void *segments, float *sums) {
+  Layout layout(const_cast<void *>(segments), *static_cast<const int64_t *>(segments));
+  const int64_t dim = parts.dim;
+  parallelFor(pool, count, kSumGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t n = begin; n < end; ++n) {
+      float *__restrict__ sum = sums + n * dim;
+      for (int64_t m = layout.offsets[n]; m < layout.offsets[n + 1]; ++m) {
+        int64_t member = layout.members[m];
+        const float *gradient = parts.gradients[member >> kPartShift] + (member & kRowMask) * dim;
+        if (m == layout.offsets[n]) {
+          std::memcpy(sum, gradient, static_cast<size_t>(dim) * 4);
+          continue;
+        }
+        for (int64_t column = 0; column < dim; ++column)
+          sum[column] += gradient[column];
+      }
+    }
+  });
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,44 @@
+//===- segments.h - Distinct touched rows and their gradients ----*- C++ -*-===//
+//
+// What an update does once per distinct row: find the rows that some gradient
+// touches, in the order of first appearance, and add up the gradients of each in
+// the order (part, row). Results do not depend on the number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_EMBEDDING_SEGMENTS_H
+#define GENREC_RT_EMBEDDING_SEGMENTS_H
+
+#include "genrec_rt/parallel.h"
+
+#include <cstdint>
+
+namespace genrec::rt {
+
+/// `parts` lists of row handles with a gradient row of `dim` floats each.
+struct GradientParts {
+  int32_t parts = 0;
+  const int64_t *counts = nullptr;
+  float *const *const *handles = nullptr; ///< null when only summing
+  const float *const *gradients = nullptr;
+  int64_t dim = 0;
+};
+
+/// Most contributions of one call: an index of 32 bits, 0 being "none".
+constexpr int64_t kMostContributions = 0xFFFFFFFEll;
+
+/// Bytes of scratch for `capacity` contributions in all.
+int64_t segmentBytes(int64_t capacity);
+
+/// Fills `rows` with the distinct touched rows and returns their number.
+/// `untouchable` is a row that never counts (the row of zeros).
+int64_t buildSegments(genrec_rt_pool *pool, const GradientParts &parts, const float *untouchable,
+                      float **rows, void *segments);
+
+/// sums[s] = the sum of the gradients of distinct row s, dim floats each.
+void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
+                 const void *segments, float *sums);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_EMBEDDING_SEGMENTS_H

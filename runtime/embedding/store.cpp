@@ -1,0 +1,231 @@
+//===- store.cpp - The unbounded embedding store --------------------------===//
+
+#include "genrec_rt/store.h"
+
+#include "genrec_rt/identity.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cassert>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr int64_t kFirstGroups = 16;
+/// Bytes of a chunk of rows, and the least rows in one.
+constexpr int64_t kChunkBytes = 4 << 20;
+constexpr int64_t kLeastChunkRows = 64;
+/// Ids whose groups are prefetched before the first is resolved.
+constexpr int64_t kAhead = 16;
+/// Ids per chunk of the parallel-for.
+constexpr int64_t kFindGrain = 2048;
+constexpr int64_t kInitializeGrain = 256;
+
+/// Bit s is set where byte s of the group equals `value`.
+inline uint32_t matching(const uint8_t *group, uint8_t value) {
+#if defined(__SSE2__)
+  __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i *>(group));
+  __m128i equal = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(static_cast<char>(value)));
+  return static_cast<uint32_t>(_mm_movemask_epi8(equal));
+#else
+  uint32_t mask = 0;
+  for (int slot = 0; slot < 16; ++slot)
+    mask |= static_cast<uint32_t>(group[slot] == value) << slot;
+  return mask;
+#endif
+}
+
+/// Digest, group and step come from different bits of the hash. A digest is
+/// never 0, which marks an empty slot.
+inline uint8_t digestOf(uint64_t hash) { return static_cast<uint8_t>(hash >> 57) | 0x80; }
+inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 1); }
+
+} // namespace
+
+// A bijection of 64-bit words: two ids never have the same hash.
+uint64_t EmbeddingStore::hash(int64_t id) { return splitMix64(static_cast<uint64_t>(id)); }
+
+EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
+  assert(config.dim > 0 && config.states >= 0);
+  stride = (config.dim * (1 + config.states) + 15) / 16 * 16;
+  int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (stride * 4));
+  chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
+  chunkMask = (int64_t(1) << chunkShift) - 1;
+  allocateKeys(kFirstGroups);
+  allocateAhead();
+}
+
+EmbeddingStore::~EmbeddingStore() {
+  for (float *chunk : chunks)
+    freeAligned(chunk, (chunkMask + 1) * stride * 4);
+  for (int64_t *chunk : idChunks)
+    freeAligned(chunk, kIdChunk * 8);
+  freeAligned(digests, slots());
+  freeAligned(slotsOf, slots() * static_cast<int64_t>(sizeof(Slot)));
+}
+
+int64_t EmbeddingStore::keyBytes() const {
+  return slots() * static_cast<int64_t>(1 + sizeof(Slot)) +
+         static_cast<int64_t>(idChunks.size()) * kIdChunk * 8;
+}
+
+void EmbeddingStore::allocateKeys(int64_t groups) {
+  groupMask = groups - 1;
+  digests = static_cast<uint8_t *>(allocateAligned(slots()));
+  std::memset(digests, 0, static_cast<size_t>(slots()));
+  slotsOf = static_cast<Slot *>(allocateAligned(slots() * static_cast<int64_t>(sizeof(Slot))));
+}
+
+/// Doubles the number of groups. Only keys move, in the order of insertion, so
+/// that the table is a function of that order.
+void EmbeddingStore::grow() {
+  uint8_t *oldDigests = digests;
+  Slot *oldSlots = slotsOf;
+  int64_t oldCount = slots();
+  allocateKeys((groupMask + 1) * 2);
+  for (int64_t number = 0; number < rowCount; ++number) {
+    int64_t key = id(number);
+    place(key, hash(key), row(number));
+  }
+  freeAligned(oldDigests, oldCount);
+  freeAligned(oldSlots, oldCount * static_cast<int64_t>(sizeof(Slot)));
+}
+
+float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
+  uint8_t digest = digestOf(hash);
+  int64_t step = stepOf(hash);
+  for (int64_t group = static_cast<int64_t>(hash) & groupMask;; group = (group + step) & groupMask) {
+    const uint8_t *bytes = digests + group * kGroup;
+    for (uint32_t mask = matching(bytes, digest); mask; mask &= mask - 1) {
+      const Slot &slot = slotsOf[group * kGroup + std::countr_zero(mask)];
+      if (slot.id == id)
+        return slot.row;
+    }
+    if (matching(bytes, 0))
+      return nullptr;
+  }
+}
+
+void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
+  int64_t step = stepOf(hash);
+  for (int64_t group = static_cast<int64_t>(hash) & groupMask;; group = (group + step) & groupMask) {
+    uint32_t empty = matching(digests + group * kGroup, 0);
+    if (!empty)
+      continue;
+    int64_t slot = group * kGroup + std::countr_zero(empty);
+    digests[slot] = digestOf(hash);
+    slotsOf[slot] = {id, row};
+    return;
+  }
+}
+
+void EmbeddingStore::allocateAhead() {
+  while (static_cast<int64_t>(chunks.size()) << chunkShift < rowCount + chunkMask + 1)
+    chunks.push_back(static_cast<float *>(allocateAligned((chunkMask + 1) * stride * 4)));
+  while (static_cast<int64_t>(idChunks.size()) << kIdShift < rowCount + kIdChunk)
+    idChunks.push_back(static_cast<int64_t *>(allocateAligned(kIdChunk * 8)));
+}
+
+float *EmbeddingStore::newRow(int64_t id) {
+  int64_t number = rowCount;
+  // A chunk is always ahead at the start of a batch; a batch may need several.
+  if (number >> chunkShift >= static_cast<int64_t>(chunks.size()) ||
+      number >> kIdShift >= static_cast<int64_t>(idChunks.size()))
+    allocateAhead();
+  ++rowCount;
+  idChunks[number >> kIdShift][number & (kIdChunk - 1)] = id;
+  return row(number);
+}
+
+float *EmbeddingStore::insert(int64_t id, uint64_t hash) {
+  if ((rowCount + 1) * 4 > slots() * 3)
+    grow();
+  float *row = newRow(id);
+  place(id, hash, row);
+  return row;
+}
+
+int64_t EmbeddingStore::findRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
+                                  int64_t end, float **rows) const {
+  int64_t missing = 0;
+  uint64_t hashes[kAhead];
+  for (int64_t base = begin; base < end; base += kAhead) {
+    int64_t count = std::min(kAhead, end - base);
+    for (int64_t i = 0; i < count; ++i) {
+      hashes[i] = hash(ids[base + i]);
+      int64_t group = static_cast<int64_t>(hashes[i]) & groupMask;
+      __builtin_prefetch(digests + group * kGroup);
+    }
+    // The digest's candidate slot is almost always the right one.
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t group = static_cast<int64_t>(hashes[i]) & groupMask;
+      uint32_t mask = matching(digests + group * kGroup, digestOf(hashes[i]));
+      if (mask)
+        __builtin_prefetch(slotsOf + group * kGroup + std::countr_zero(mask));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (valid && !valid[base + i])
+        continue;
+      float *found = lookup(ids[base + i], hashes[i]);
+      rows[base + i] = found;
+      missing += found == nullptr;
+    }
+  }
+  return missing;
+}
+
+int64_t EmbeddingStore::find(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+                             int64_t count, float **rows) const {
+  std::atomic<int64_t> missing{0};
+  parallelFor(pool, count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
+    int64_t here = findRange(ids, valid, begin, end, rows);
+    if (here)
+      missing.fetch_add(here, std::memory_order_relaxed);
+  });
+  return missing.load(std::memory_order_relaxed);
+}
+
+void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to) {
+  parallelFor(pool, to - from, kInitializeGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t number = from + begin; number < from + end; ++number) {
+      float *values = row(number);
+      config.initializer.fill(static_cast<uint64_t>(id(number)), config.dim, values);
+      std::fill(values + config.dim, values + stride, 0.0f);
+      if (config.states > 0 && config.initialAccumulator != 0)
+        std::fill(values + config.dim, values + 2 * config.dim,
+                  static_cast<float>(config.initialAccumulator));
+    }
+  });
+}
+
+void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+                                  int64_t count, float **rows) {
+  int64_t missing = find(pool, ids, valid, count, rows);
+  if (missing == 0)
+    return;
+  int64_t first = rowCount;
+  for (int64_t i = 0; i < count && missing > 0; ++i) {
+    if ((valid && !valid[i]) || rows[i])
+      continue;
+    uint64_t hashed = hash(ids[i]);
+    float *found = lookup(ids[i], hashed);
+    rows[i] = found ? found : insert(ids[i], hashed);
+    --missing;
+  }
+  initializeRows(pool, first, rowCount);
+  allocateAhead();
+}
+
+void EmbeddingStore::clear() {
+  rowCount = 0;
+  std::memset(digests, 0, static_cast<size_t>(slots()));
+}
+
+} // namespace genrec::rt
