@@ -47,7 +47,7 @@ def GenRec_DomainOp : GenRec_Op<"domain", [Symbol, HasParent<"ModelOp">,
                                          "::genrec::DomainKind::data">:$kind,
                        OptionalAttr<StrAttr>:$column,
                        OptionalAttr<StrAttr>:$source);
-  let assemblyFormat = "$sym_name (`parent` $parent^)? attr-dict";
+  let assemblyFormat = "$sym_name (`parent` $parent^)? (`kind` $kind^)? attr-dict";
   let hasVerifier = 1;
 }
 
@@ -89,7 +89,7 @@ def GenRec_ProgramOp : GenRec_Op<"program", [
                        DefaultValuedAttr<GenRec_ProgramModeAttr,
                                          "::genrec::ProgramMode::all">:$mode);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name (`mode` $mode^)? attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
 }
 
