@@ -54,8 +54,7 @@ template <class E>
 void multiply(genrec_rt_pool *pool, int64_t m, int64_t n,
               const MatmulSides &sides, const E &epilogue) {
   const ColumnPlan plan = planColumns(sides.depth, n);
-  const int lastLanes =
-      plan.tailBegin - (vectorsFor(plan.tailBegin) - 1) * kLanes;
+  const int lastLanes = plan.lastLanes();
   parallelFor(pool, m, kRowGrain, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t row = begin; row < end; row += kRowBlock) {
       int64_t rowEnd = end - row < kRowBlock ? end : row + kRowBlock;

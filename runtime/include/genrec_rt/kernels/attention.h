@@ -1,116 +1,75 @@
 //===- attention.h - Attention over the rows of jagged lists ----*- C++ -*-===//
 //
-// Rows are grouped by parent: parent p owns the rows [offsets[p],
-// offsets[p + 1]). A row attends to rows of its own parent only. With i the
-// query's and j the key's position in their list of length n, per head:
-//
-//   s(i, j) = scale * dot(q_i, k_j) + positionBias[clamp(j - i + (B-1)/2, 0, B-1)]
-//                                   + timeBias[bucket(t_i - t_j)]
-//   silu:     a(i, j) = silu(s(i, j)) / norm      norm = fixedLength, or n when that is 0
-//   softmax:  a(i, j) = softmax over the keys that i sees of s(i, j)
-//   out_i   = sum over the keys that i sees of drop(a(i, j)) * v_j
-//
-// Query i sees key j when j <= i (Causal) and |i - j| < window (HasWindow and
-// window > 0). bucket(dt) = min(T - 1, floor(ln(max(1, dt in seconds)) / 0.301)), as
-// in the public HSTU code; with nextEventTime, t_i is that of row i + 1 (the
-// last row: its own). drop keeps with probability 1 - p and divides by it; the
-// draw of (i, j, head h) is element h * 2^20 + j of the row identity[i].
-//
-// Heads lie side by side in a row: head h of q is columns [h * Qk, (h+1) * Qk).
-// Empty lists yield nothing. Lists are shorter than 2^20 rows.
+// attention_args.h says what is computed. Each (list, head) is computed on its
+// own by one worker: keys are transposed into lanes, a few queries at a time are scored
+// against all the keys they see (blocks that the mask empties are never computed), and
+// the scores, still in the first-level cache, multiply the values. Widths such
+// as 50 are not padded to the next vector.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_ATTENTION_H
 #define GENREC_RT_KERNELS_ATTENTION_H
 
-#include "genrec_rt/kernels/random.h"
-#include "genrec_rt/parallel.h"
+#include "genrec_rt/kernels/attention_backward.h"
+#include "genrec_rt/kernels/attention_forward.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
-enum class ScoreKind { silu, softmax };
-
-/// What is known when a model is compiled. Qk and V are sizes per head.
-template <int HeadCount, int QkSize, int VSize, ScoreKind Kind, bool IsCausal,
-          bool WithWindow, bool WithPositionBias, bool WithTimeBias,
-          bool WithDropout>
-struct AttentionConfig {
-  static constexpr int Heads = HeadCount;
-  static constexpr int Qk = QkSize;
-  static constexpr int V = VSize;
-  static constexpr ScoreKind Score = Kind;
-  static constexpr bool Causal = IsCausal;
-  static constexpr bool HasWindow = WithWindow;
-  static constexpr bool PositionBias = WithPositionBias;
-  static constexpr bool TimeBias = WithTimeBias;
-  static constexpr bool Dropout = WithDropout;
-};
-
-/// What a call needs. Fields of features that the configuration lacks are not
-/// read. Leading dimensions are in floats; q, k, v and out may be strided views
-/// of one buffer.
-struct AttentionArgs {
-  int64_t parents = 0;
-  const int64_t *offsets = nullptr; ///< [parents + 1], first not below 0
-  int64_t maxLength = 0;            ///< no list is longer
-  const float *q = nullptr;         ///< [rows, Heads * Qk]
-  int64_t ldQ = 0;
-  const float *k = nullptr; ///< [rows, Heads * Qk]
-  int64_t ldK = 0;
-  const float *v = nullptr; ///< [rows, Heads * V]
-  int64_t ldV = 0;
-  float *out = nullptr; ///< [rows, Heads * V]; softmax backward reads it
-  int64_t ldOut = 0;
-  float *logSumExp = nullptr; ///< softmax: [rows, Heads]; written by forward, read by backward
-  float scale = 1;            ///< of q . k
-  float fixedLength = 0;      ///< silu: the norm, or 0 for each list's own length
-  int64_t window = 0;         ///< 0: none
-  const float *positionBias = nullptr; ///< [positionBuckets], shared by all heads
-  int64_t positionBuckets = 0;         ///< odd
-  const float *timeBias = nullptr;     ///< [timeBuckets], shared by all heads
-  int64_t timeBuckets = 0;
-  const int64_t *timestamps = nullptr; ///< [rows], in ticks
-  int64_t ticksPerSecond = 1;          ///< deltas are divided by it, rounding down
-  bool nextEventTime = false;
-  const uint64_t *identity = nullptr; ///< [rows], dropout's row identities
-  RandomStream random = {};
-  float dropProbability = 0;
-};
-
-/// Gradients. dq, dk, dv and the bias gradients are written, not accumulated;
-/// dq, dk and dv may be strided views of one buffer and must not overlap q, k,
-/// v, out or dOut.
-struct AttentionGradients {
-  const float *dOut = nullptr; ///< [rows, Heads * V]
-  int64_t ldDOut = 0;
-  float *dQ = nullptr; ///< [rows, Heads * Qk]
-  int64_t ldDQ = 0;
-  float *dK = nullptr; ///< [rows, Heads * Qk]
-  int64_t ldDK = 0;
-  float *dV = nullptr; ///< [rows, Heads * V]
-  int64_t ldDV = 0;
-  float *dPositionBias = nullptr; ///< [positionBuckets]
-  float *dTimeBias = nullptr;     ///< [timeBuckets]
-};
-
-/// Scratch of one call; `workers` is the pool's number of threads.
+/// Bytes of scratch of attentionForward; `workers` is the pool's number of
+/// threads.
 template <class Config>
-int64_t attentionForwardScratchBytes(int64_t maxLength, int32_t workers);
+int64_t attentionForwardScratchBytes(int64_t maxLength, int32_t workers) {
+  return detail::SharedTables<Config>(nullptr, maxLength).bytes() +
+         workers * detail::ForwardBuffers<Config>(nullptr, maxLength).bytes();
+}
+
+/// Computes `out`, and `logSumExp` for softmax.
+template <class Config>
+void attentionForward(genrec_rt_pool *pool, const AttentionArgs &args,
+                      void *scratch) {
+  detail::SharedTables<Config> tables(scratch, args.maxLength);
+  tables.fill(args);
+  char *buffers = static_cast<char *>(scratch) + tables.bytes();
+  detail::AttentionUnits units(args.parents, Config::Heads);
+  parallelFor(pool, units.count, units.grain,
+              [&](int64_t begin, int64_t end, int64_t) {
+                detail::forwardUnits<Config>(args, tables, buffers, begin, end);
+              });
+}
+
+/// Bytes of scratch of attentionBackward.
 template <class Config>
 int64_t attentionBackwardScratchBytes(int64_t maxLength, int32_t workers,
                                       int64_t positionBuckets,
-                                      int64_t timeBuckets);
+                                      int64_t timeBuckets) {
+  return detail::SharedTables<Config>(nullptr, maxLength).bytes() +
+         detail::biasPartialBytes<Config>(positionBuckets, timeBuckets) +
+         workers * detail::BackwardBuffers<Config>(nullptr, maxLength,
+                                                   timeBuckets)
+                       .bytes();
+}
 
-template <class Config>
-void attentionForward(genrec_rt_pool *pool, const AttentionArgs &args,
-                      void *scratch);
-
-/// Recomputes the scores from q and k; softmax uses logSumExp and out.
+/// Computes dQ, dK, dV and the bias gradients, recomputing the scores from q
+/// and k; softmax uses logSumExp and out.
 template <class Config>
 void attentionBackward(genrec_rt_pool *pool, const AttentionArgs &args,
-                       const AttentionGradients &gradients, void *scratch);
+                       const AttentionGradients &gradients, void *scratch) {
+  detail::SharedTables<Config> tables(scratch, args.maxLength);
+  tables.fill(args);
+  char *cursor = static_cast<char *>(scratch) + tables.bytes();
+  detail::BiasPartials<Config> partials(cursor, args);
+  cursor += detail::biasPartialBytes<Config>(args.positionBuckets,
+                                             args.timeBuckets);
+  detail::AttentionUnits units(args.parents, Config::Heads);
+  parallelFor(pool, units.count, units.grain,
+              [&](int64_t begin, int64_t end, int64_t chunk) {
+                detail::backwardUnits<Config>(args, gradients, tables, partials,
+                                              cursor, begin, end, chunk);
+              });
+  partials.addUp(units.chunks(), gradients);
+}
 
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels

@@ -15,7 +15,7 @@
 #define GENREC_RT_KERNELS_GEMM_H
 
 #include "genrec_rt/kernels/math.h"
-#include "genrec_rt/kernels/tile.h"
+#include "genrec_rt/kernels/pack.h"
 #include "genrec_rt/parallel.h"
 
 namespace genrec::rt::kernels {
@@ -88,83 +88,11 @@ struct Epilogue {
 
 namespace detail {
 
-//===----------------------------------------------------------------------===//
-// How columns are cut
-//===----------------------------------------------------------------------===//
-
 /// Rows that run against all panels before the next ones: a multiple of every
 /// tile height, and few enough to stay in the first-level cache.
 inline constexpr int64_t kRowBlock = 48;
 /// Rows per chunk of the parallel-for.
 inline constexpr int64_t kRowGrain = 5 * kRowBlock;
-inline constexpr int kMaxTailColumns = 4;
-
-/// Columns [0, tailBegin) in `panels` panels, the first `wideCount` of them
-/// `wide` vectors wide and the others one less; the rest as dot products.
-struct ColumnPlan {
-  int columns, tailBegin, panels, wide, wideCount;
-
-  constexpr int tail() const { return columns - tailBegin; }
-  /// The first vector of a panel.
-  constexpr int panelBegin(int panel) const {
-    return panel * wide - (panel > wideCount ? panel - wideCount : 0);
-  }
-  constexpr int panelVectors(int panel) const {
-    return panel < wideCount ? wide : wide - 1;
-  }
-};
-
-constexpr ColumnPlan planColumns(int64_t depth, int64_t columns) {
-  int n = static_cast<int>(columns);
-  int tail = n % kLanes;
-  // The dot products cost a reduction per row, which needs some depth to pay.
-  bool asDots = n > kLanes && tail > 0 && tail <= kLanes / 4 &&
-                tail <= kMaxTailColumns && depth >= 2 * kLanes;
-  int tailBegin = asDots ? n - tail : n;
-  int vectors = vectorsFor(tailBegin);
-  int panels = (vectors + kMaxTileVectors - 1) / kMaxTileVectors;
-  int wide = panels ? (vectors + panels - 1) / panels : 0;
-  return {n, tailBegin, panels, wide, vectors - panels * (wide - 1)};
-}
-
-constexpr int64_t packedFloats(int64_t depth, int64_t columns) {
-  ColumnPlan plan = planColumns(depth, columns);
-  return depth * vectorsFor(plan.tailBegin) * kLanes +
-         plan.tail() * roundUp(depth, kLanes);
-}
-
-/// Packs W [depth, columns] (or its transpose) into panels, each row-major
-/// [depth, vectors * kLanes] and padded with zeros, followed by the tail columns, each
-/// contiguous along the contraction and padded with zeros.
-inline void packColumns(const ColumnPlan &plan, const float *w, int64_t ldw,
-                        bool transposed, int64_t depth, float *packed) {
-  const int64_t padded = roundUp(depth, kLanes);
-  for (int panel = 0; panel < plan.panels; ++panel) {
-    const int begin = plan.panelBegin(panel) * kLanes;
-    const int width = plan.panelVectors(panel) * kLanes;
-    const int left = plan.tailBegin - begin;
-    const int valid = left < width ? left : width;
-    if (valid < width)
-      __builtin_memset(packed, 0, static_cast<size_t>(depth * width) * 4);
-    if (transposed) {
-      for (int n = 0; n < valid; ++n)
-        for (int64_t k = 0; k < depth; ++k)
-          packed[k * width + n] = w[(begin + n) * ldw + k];
-    } else {
-      for (int64_t k = 0; k < depth; ++k)
-        __builtin_memcpy(packed + k * width, w + k * ldw + begin,
-                         static_cast<size_t>(valid) * 4);
-    }
-    packed += depth * width;
-  }
-  for (int n = plan.tailBegin; n < plan.columns; ++n, packed += padded) {
-    for (int64_t k = 0; k < depth; ++k)
-      packed[k] = transposed ? w[n * ldw + k] : w[k * ldw + n];
-    for (int64_t k = depth; k < padded; ++k)
-      packed[k] = 0;
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // y = epilogue(x W)
 //===----------------------------------------------------------------------===//
@@ -193,12 +121,13 @@ matmulPanel(const MatmulSides &sides, const E &epilogue, const float *panel,
     int rows = end - row < R ? static_cast<int>(end - row) : R;
     const float *x = sides.x + row * sides.ldx;
     if (rows == R) {
-      tileMultiply(acc, x, sides.ldx, 1, panel, NV * kLanes, sides.depth);
+      tileMultiply(acc, x, sides.ldx, 1, panel, kLanes, NV * kLanes,
+                   sides.depth);
     } else {
       const float *xs[R];
       for (int r = 0; r < R; ++r)
         xs[r] = x + (r < rows ? r : 0) * sides.ldx;
-      tileMultiplyRows(acc, xs, panel, NV * kLanes, sides.depth);
+      tileMultiplyRows(acc, xs, panel, kLanes, NV * kLanes, sides.depth);
     }
     float *y = sides.y + row * sides.ldy + column;
 #pragma GCC unroll 16
@@ -268,8 +197,7 @@ template <int K, int N, class E>
 inline void matmulRange(const MatmulSides &sides, const E &epilogue,
                         int64_t begin, int64_t end) {
   constexpr ColumnPlan plan = planColumns(K, N);
-  constexpr int lastLanes =
-      plan.tailBegin - (vectorsFor(plan.tailBegin) - 1) * kLanes;
+  constexpr int lastLanes = plan.lastLanes();
   for (int64_t row = begin; row < end; row += kRowBlock) {
     int64_t rowEnd = end - row < kRowBlock ? end : row + kRowBlock;
     const float *panel = sides.packed;
@@ -371,7 +299,7 @@ contractTile(const float *x, int64_t ldx, const float *panel, int64_t rows,
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v)
       acc[r][v] = first ? VecF{} : load(part + r * ldPart + v * kLanes);
-  tileMultiply(acc, x, 1, ldx, panel, NV * kLanes, rows);
+  tileMultiply(acc, x, 1, ldx, panel, kLanes, NV * kLanes, rows);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 16
@@ -462,8 +390,7 @@ template <int K, int N>
 inline void contractRange(const ContractionSides &sides, int64_t begin,
                           int64_t end, float *part, int64_t ldPart) {
   constexpr ColumnPlan plan = planColumns(2 * kLanes, N);
-  constexpr int lastLanes =
-      plan.tailBegin - (vectorsFor(plan.tailBegin) - 1) * kLanes;
+  constexpr int lastLanes = plan.lastLanes();
   for (int64_t row = begin; row < end; row += kContractionBlock) {
     int64_t rows = end - row < kContractionBlock ? end - row : kContractionBlock;
     for (int p = 0; p < plan.panels; ++p) {

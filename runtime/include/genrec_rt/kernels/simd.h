@@ -63,6 +63,8 @@ typedef int32_t VecI __attribute__((vector_size(kLanes * 4)));
 typedef uint32_t VecU __attribute__((vector_size(kLanes * 4)));
 typedef float VecFUnaligned
     __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef int32_t VecIUnaligned
+    __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef uint32_t VecUUnaligned
     __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
@@ -95,6 +97,9 @@ GENREC_SIMD void store(float *p, VecF v) {
 }
 GENREC_SIMD VecU loadU(const uint32_t *p) {
   return *reinterpret_cast<const VecUUnaligned *>(p);
+}
+GENREC_SIMD VecI loadI(const int32_t *p) {
+  return *reinterpret_cast<const VecIUnaligned *>(p);
 }
 GENREC_SIMD void storeU(uint32_t *p, VecU v) {
   *reinterpret_cast<VecUUnaligned *>(p) = v;
@@ -151,6 +156,21 @@ GENREC_SIMD VecF loadTail(const float *p, int n) {
 }
 GENREC_SIMD void storeTail(float *p, VecF v, int n) {
   storeMasked(p, v, laneMask(n));
+}
+
+/// One bit per lane of a mask whose lanes are all ones or zero.
+GENREC_SIMD uint32_t maskBits(VecI mask) {
+#if defined(GENREC_AVX512)
+  return __builtin_ia32_cvtd2mask512(mask);
+#elif defined(GENREC_AVX2)
+  return static_cast<uint32_t>(
+      __builtin_ia32_movmskps256(__builtin_bit_cast(VecF, mask)));
+#else
+  uint32_t bits = 0;
+  for (int lane = 0; lane < kLanes; ++lane)
+    bits |= (mask[lane] ? 1u : 0u) << lane;
+  return bits;
+#endif
 }
 
 /// a * b + c, rounded once where the machine has the instruction.

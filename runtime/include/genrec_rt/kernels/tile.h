@@ -32,16 +32,16 @@ constexpr int vectorsFor(int columns) {
   return (columns + kLanes - 1) / kLanes;
 }
 
-/// acc[r][v] += sum over s < depth of a[r * aRow + s * aStep] * b[s * ldb + v * kLanes ...].
+/// acc[r][v] += sum over s < depth of a[r * aRow + s * aStep] * b[s * bStep + v * bVector ...].
 template <int R, int NV>
 GENREC_SIMD void tileMultiply(VecF (&acc)[R][NV], const float *a, int64_t aRow,
-                              int64_t aStep, const float *b, int64_t ldb,
-                              int64_t depth) {
+                              int64_t aStep, const float *b, int64_t bVector,
+                              int64_t bStep, int64_t depth) {
   for (int64_t s = 0; s < depth; ++s) {
     VecF right[NV];
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v)
-      right[v] = load(b + v * kLanes);
+      right[v] = load(b + v * bVector);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       VecF left = splat(a[r * aRow]);
@@ -50,44 +50,21 @@ GENREC_SIMD void tileMultiply(VecF (&acc)[R][NV], const float *a, int64_t aRow,
         acc[r][v] = fma(left, right[v], acc[r][v]);
     }
     a += aStep;
-    b += ldb;
+    b += bStep;
   }
 }
 
-/// The same with the last vector of the right side under a mask, for rows that
-/// end in the middle of it.
-template <int R, int NV>
-GENREC_SIMD void tileMultiplyMasked(VecF (&acc)[R][NV], const float *a,
-                                    int64_t aRow, int64_t aStep, const float *b,
-                                    int64_t ldb, int64_t depth, LaneMask last) {
-  for (int64_t s = 0; s < depth; ++s) {
-    VecF right[NV];
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v)
-      right[v] = v == NV - 1 ? loadMasked(b + v * kLanes, last)
-                             : load(b + v * kLanes);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      VecF left = splat(a[r * aRow]);
-#pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v)
-        acc[r][v] = fma(left, right[v], acc[r][v]);
-    }
-    a += aStep;
-    b += ldb;
-  }
-}
-
-/// acc[r][v] += sum over s < depth of rows[r][s] * b[s * ldb + v * kLanes ...].
+/// acc[r][v] += sum over s < depth of rows[r][s] * b[s * bStep + v * bVector ...].
 template <int R, int NV>
 GENREC_SIMD void tileMultiplyRows(VecF (&acc)[R][NV],
                                   const float *const (&rows)[R], const float *b,
-                                  int64_t ldb, int64_t depth) {
+                                  int64_t bVector, int64_t bStep,
+                                  int64_t depth) {
   for (int64_t s = 0; s < depth; ++s) {
     VecF right[NV];
 #pragma GCC unroll 16
     for (int v = 0; v < NV; ++v)
-      right[v] = load(b + v * kLanes);
+      right[v] = load(b + v * bVector);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       VecF left = splat(rows[r][s]);
@@ -95,7 +72,7 @@ GENREC_SIMD void tileMultiplyRows(VecF (&acc)[R][NV],
       for (int v = 0; v < NV; ++v)
         acc[r][v] = fma(left, right[v], acc[r][v]);
     }
-    b += ldb;
+    b += bStep;
   }
 }
 
