@@ -17,7 +17,7 @@ config.test_exec_root = os.path.join(config.genrec_build_dir, "test")
 config.environment["PATH"] = os.pathsep.join(
     [os.path.join(config.genrec_build_dir, "bin"), config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
-for name in ("CUDA_HOME", "CUDA_PATH", "CCACHE_DIR", "TMPDIR"):
+for name in ("CUDA_HOME", "CUDA_PATH", "CCACHE_DIR", "TMPDIR", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
