@@ -102,7 +102,7 @@ def find_suites(folder: Path, reports: Path) -> dict[str, list[Suite]]:
 def run(suite: Suite, log: Path) -> Result:
     """Runs one suite, its output into `log`; whatever keeps it from giving a report becomes a failure."""
     suite.report.unlink(missing_ok=True)
-    # libMLIR is not instrumented, so the sizes that its containers announce to the address sanitizer are not to be believed.
+    # libMLIR is not instrumented: what its containers tell the address sanitizer of their sizes is not to be believed.
     environment = {"ASAN_OPTIONS": "detect_container_overflow=0"} | dict(os.environ, **suite.environment)
     try:
         with log.open("w") as output:
