@@ -6,12 +6,19 @@
 #ifndef GENREC_INITALLPASSES_H
 #define GENREC_INITALLPASSES_H
 
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
 #include "mlir/Transforms/Passes.h"
 
 namespace genrec {
 
 /// Registers genrec's passes and pipelines, and upstream's dialect-independent ones (canonicalize, cse …).
-inline void registerAllPasses() { mlir::registerTransformsPasses(); }
+inline void registerAllPasses() {
+  mlir::registerTransformsPasses();
+  registerGenRecPasses();
+  registerRewriteCounterOption();
+}
 
 } // namespace genrec
 

@@ -166,11 +166,13 @@ LogicalResult StepValueOp::verify() {
   if (getName() == "bias_correction") {
     if (failed(expectRate(*this, "argument", argument)))
       return failure();
-  } else if (getName() == "learning_rate") {
+  } else if (getName() == "learning_rate" || getName() == "clip_norm" ||
+             getName() == "clip_value") {
     if (failed(expectNotNegative(*this, "argument", argument)))
       return failure();
   } else {
-    return emitOpError() << "'name' must be \"learning_rate\" or \"bias_correction\", but is \""
+    return emitOpError() << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\" or "
+                            "\"clip_value\", but is \""
                          << getName() << "\"";
   }
   return expect(*this, {"result", getType()}, Form::shared().scalar().element(f32));

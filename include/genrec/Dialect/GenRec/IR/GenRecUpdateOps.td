@@ -10,7 +10,14 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]> {
   let summary = "one optimizer step of a dense parameter";
-  let description = "`gradient`: shared, the parameter's shape. Clipping of the model op is applied before. Made by `differentiate`, expanded by `expand-updates`.";
+  let description = [{
+    `gradient`: shared, the parameter's type. Clipping of the model op is applied
+    before. Made by `differentiate`, expanded by `expand-updates`.
+
+    ```mlir
+    genrec.update_parameter @bias by %bias : tensor<4xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$gradient, FlatSymbolRefAttr:$parameter);
   let assemblyFormat = "$parameter `by` $gradient attr-dict `:` type($gradient)";
   let hasVerifier = 1;
@@ -19,10 +26,17 @@ def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]
 def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVariadicOperandSize]> {
   let summary = "one optimizer step of the touched rows of a table";
   let description = [{
-    Pair i says: the rows `ids[i]` (i64 rows []) have gradients `gradients[i]` (f32 rows
-    [dim]) of the same domain. A contribution whose gradient row is exactly 0 in every element
-    does not touch its row (invalid and never drawn rows have such gradients). All gradients
-    of an id are summed in the order (pair, row); each touched row is updated once.
+    Pair i says: the rows `ids[i]` (i64 rows []) have gradients `gradients[i]` (f32
+    rows [dim]) of the same domain. A contribution whose gradient row is exactly 0 in
+    every element does not touch its row (invalid and never drawn rows have such
+    gradients). All gradients of an id are summed in the order (pair, row); each
+    touched row is updated once.
+
+    ```mlir
+    genrec.update_table @item ids (%user, %movie) by (%user_vector, %movie_vector)
+        : (tensor<?xi64, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@history>>,
+           tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@history>>) -> ()
+    ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$ids, Variadic<AnyRankedTensor>:$gradients,
                        FlatSymbolRefAttr:$table);
@@ -35,8 +49,14 @@ def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVar
 def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "finds (training: or inserts) table rows";
   let description = [{
-    `ids`: i64 rows []. Result `!genrec.row<dim>` rows []. Where `valid` is false: a row of zeros
-    that updates skip. Outside training an unseen id gives a temporary row holding its initial value.
+    `ids`: i64 rows []. Result `!genrec.row<dim>` rows []. Where `valid` is false: a
+    row of zeros that updates skip. Outside training an unseen id gives a temporary
+    row holding its initial value.
+
+    ```mlir
+    %handles = genrec.table_rows %movie valid %movie_valid in @item
+        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>) -> tensor<?x!genrec.row<8>, #genrec.rows<@history>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
                        FlatSymbolRefAttr:$table);
@@ -48,10 +68,17 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
 def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [Pure, SameVariadicOperandSize]> {
   let summary = "the distinct touched rows among several lookups, with their segments";
   let description = [{
-    `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table; `gradients`: their
-    gradients. `domain` is a `step` domain with one row per distinct row that some
-    gradient touches (is not exactly 0); `result` holds the handles, in the order of first appearance in (operand, row).
-    `genrec.segment_sum` adds what belongs to each.
+    `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table;
+    `gradients`: their gradients, f32 rows [width] of the same domains. `domain` is a
+    `step` domain with one row per distinct row that some gradient touches (is not
+    exactly 0); `result` holds the handles, in the order of first appearance in
+    (operand, row). `genrec.segment_sum` adds what belongs to each.
+
+    ```mlir
+    %distinct, %handles = genrec.unique_rows (%user_rows) by (%user_vector)
+        : (tensor<?x!genrec.row<8>, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>)
+        -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>)
+    ```
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$rows, Variadic<AnyRankedTensor>:$gradients);
   let results = (outs GenRec_DomainType:$domain, AnyRankedTensor:$result);
@@ -60,7 +87,17 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [Pure, SameVariadicOperandSiz
 }
 def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [Pure]> {
   let summary = "per distinct row, the sum of its gradients";
-  let description = "`gradients` as in the `unique_rows` op that made `domain`; summed in the order (operand, row).";
+  let description = [{
+    `domain` is made by a `genrec.unique_rows` op and `gradients` have the types of
+    that op's gradients (scaled or clipped, say); row r of the result is the sum of
+    those that belong to distinct row r, in the order (operand, row).
+
+    ```mlir
+    %summed = genrec.segment_sum %touched (%user_vector, %movie_vector)
+        : (!genrec.domain<@touched>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@history>>)
+        -> tensor<?x8xf32, #genrec.rows<@touched>>
+    ```
+  }];
   let arguments = (ins GenRec_DomainType:$domain, Variadic<AnyRankedTensor>:$gradients);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$domain `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
@@ -69,7 +106,15 @@ def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [Pure]> {
 
 def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "a dense parameter as rows that a kernel may update in place";
-  let description = "[n, w] gives n rows of `!genrec.row<w>`, [w] and a scalar one row. `domain` is a `step` domain with that many rows.";
+  let description = [{
+    [n, w] gives n rows of `!genrec.row<w>`; [w] gives one, a scalar one of
+    `!genrec.row<1>`. `domain` is a `step` domain with that many rows.
+
+    ```mlir
+    %eight, %handles = genrec.parameter_rows @weight
+        : () -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<4>, #genrec.rows<@step_rows>>)
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);
   let results = (outs GenRec_DomainType:$domain, AnyRankedTensor:$result);
   let assemblyFormat = "$parameter attr-dict `:` functional-type(operands, results)";
@@ -77,7 +122,15 @@ def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_SymbolUser, Pur
 
 def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "a shared tensor seen as rows of a step domain";
-  let description = "shared [n, w] gives rows [w] of a domain with n rows; shared [w] and a scalar give one row. No copy.";
+  let description = [{
+    Shared [n, w] gives rows [w] of a domain with n rows; shared [w] one row [w], a
+    scalar one row [] or [1]. `domain` is a `step` domain of that many rows, from
+    `genrec.fixed_rows` or `genrec.parameter_rows`. No copy.
+
+    ```mlir
+    %row = genrec.shared_rows %bias as %one : (tensor<4xf32>, !genrec.domain<@one>) -> tensor<?x4xf32, #genrec.rows<@one>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `as` $domain attr-dict `:` functional-type(operands, results)";
@@ -87,9 +140,18 @@ def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
 def GenRec_StepValueOp : GenRec_Op<"step_value", [Pure]> {
   let summary = "a scalar that the trainer supplies each step";
   let description = [{
-    `learning_rate`: `argument` is the declared base rate; the value is the scheduled one.
-    `bias_correction`: 1 - argument^t with t the 1-based step, computed in double.
-    Shared f32 scalar.
+    A shared f32 scalar, by `name`:
+
+    - `learning_rate`: `argument` is the declared base rate; the value is the
+      scheduled one.
+    - `bias_correction`: 1 - argument^t with t the 1-based step, computed in double;
+      argument in [0, 1).
+    - `clip_norm`, `clip_value`: `argument` is the model's bound of gradients; the
+      value is the bound in force, which a flag may change. 0: no clipping.
+
+    ```mlir
+    %rate = genrec.step_value "learning_rate"(1.0e-3) : tensor<f32>
+    ```
   }];
   let arguments = (ins StrAttr:$name, F64Attr:$argument);
   let results = (outs AnyRankedTensor:$result);

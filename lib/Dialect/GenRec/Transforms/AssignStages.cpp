@@ -1,0 +1,53 @@
+//===- AssignStages.cpp - which stage of a step runs an op ----------------===//
+
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_ASSIGNSTAGES
+#include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+/// What only the step itself knows: weights, rows of tables, step values, and
+/// what is reported to the trainer.
+static bool belongsToStep(Operation *op) {
+  return op->getNumResults() == 0 || op->getNumRegions() != 0 ||
+         isa<ParamOp, LookupOp, TableRowsOp, ParameterRowsOp, UniqueRowsOp,
+             SegmentSumOp, StepValueOp, DropoutOp, SampledSoftmaxOp>(op);
+}
+
+/// Floats stay where their consumers are.
+static bool makesFloats(Operation *op) {
+  if (isa<FeatureOp, ConstantOp>(op))
+    return false;
+  return llvm::any_of(op->getResultTypes(), [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && isa<FloatType>(tensor.getElementType());
+  });
+}
+
+namespace {
+struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getBody().front().getOps<ProgramOp>())
+      assign(program);
+  }
+
+  void assign(ProgramOp program) {
+    DenseSet<Value> ofCopy;
+    for (Operation &op : program.getBody().front()) {
+      bool isCopy = !belongsToStep(&op) && !makesFloats(&op) &&
+                    llvm::all_of(op.getOperands(), [&](Value operand) {
+                      return ofCopy.contains(operand);
+                    });
+      if (isCopy)
+        ofCopy.insert(op.result_begin(), op.result_end());
+      ++(isCopy ? copyOps : computeOps);
+      Stage stage = isCopy ? Stage::copy : Stage::compute;
+      op.setAttr("genrec.stage", StageAttr::get(&getContext(), stage));
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,59 @@
+//===- DecomposeBlocks.cpp - composite blocks into simpler ops ------------===//
+
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_DECOMPOSEBLOCKS
+#include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+/// Replaces a composite op by what it stands for.
+struct DecomposeComposite
+    : OpInterfaceRewritePattern<CompositeOpInterface> {
+  DecomposeComposite(MLIRContext *context, Pass::Statistic &blocks)
+      : OpInterfaceRewritePattern(context), blocks(blocks) {
+    setDebugName("decompose-composite");
+  }
+
+  LogicalResult matchAndRewrite(CompositeOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<Value> results;
+    if (failed(op.decompose(rewriter, results)))
+      return failure();
+    rewriter.replaceOp(op, results);
+    ++blocks;
+    return success();
+  }
+
+  Pass::Statistic &blocks;
+};
+
+struct DecomposeBlocks : genrec::impl::DecomposeBlocksBase<DecomposeBlocks> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<DecomposeComposite>(&getContext(), blocks);
+    GreedyRewriteConfig config;
+    config.setListener(RewriteCounter::getListener())
+        .enableFolding(false)
+        .enableConstantCSE(false)
+        .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      return signalPassFailure();
+    // A block that could not be rewritten has said why.
+    WalkResult left = getOperation().walk([](CompositeOpInterface op) {
+      op.emitOpError() << "could not be decomposed";
+      return WalkResult::interrupt();
+    });
+    if (left.wasInterrupted())
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,275 @@
+//===- Differentiate.cpp - losses into gradients and updates --------------===//
+//
+// Reverse mode over a straight list of ops. Values on a path from a parameter
+// or a table are *active*; walking the forward ops backwards, each op whose
+// result has a gradient and whose operands are active hands gradients to its
+// operands. What parameters and tables received becomes updates.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Batch.h"
+#include "LowerLosses.h"
+#include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// Sums of gradients
+//===----------------------------------------------------------------------===//
+
+/// Gradients that are column ranges covering a row without gap or overlap, in
+/// order of their columns; empty when they are anything else.
+static SmallVector<PadColumnsOp> matchTiledPads(ArrayRef<Value> gradients) {
+  SmallVector<PadColumnsOp> pads;
+  for (Value gradient : gradients) {
+    auto pad = gradient.getDefiningOp<PadColumnsOp>();
+    if (!pad)
+      return {};
+    pads.push_back(pad);
+  }
+  llvm::sort(pads, [](PadColumnsOp lhs, PadColumnsOp rhs) {
+    return lhs.getOffset() < rhs.getOffset();
+  });
+  int64_t next = 0;
+  for (PadColumnsOp pad : pads) {
+    if (static_cast<int64_t>(pad.getOffset()) != next)
+      return {};
+    next += getRowSize(pad.getX().getType());
+  }
+  if (pads.size() < 2 || next != getRowSize(gradients.front().getType()))
+    return {};
+  return pads;
+}
+
+namespace {
+/// One run of reverse mode over a training program.
+class ReverseMode {
+public:
+  ReverseMode(ProgramOp program) : program(program) {
+    findActive();
+    builder = OpBuilder::atBlockEnd(&program.getBody().front());
+  }
+
+  bool isActive(Value value) const { return active.contains(value); }
+
+  void addGradient(Value value, Value gradient) {
+    if (gradient && isActive(value))
+      gradients[value].push_back(gradient);
+  }
+
+  /// Builds the gradients of `forward`, the ops as they were before.
+  LogicalResult run(ArrayRef<Operation *> forward);
+  void buildUpdates();
+
+  OpBuilder builder{static_cast<MLIRContext *>(nullptr)};
+  unsigned differentiated = 0, joined = 0;
+  llvm::MapVector<Attribute, SmallVector<Value>> parameters;
+  llvm::MapVector<Attribute, SmallVector<std::pair<Value, Value>>> tables;
+
+private:
+  void findActive();
+  Value sumGradients(ArrayRef<Value> parts);
+  Value takeGradient(Value value);
+  LogicalResult differentiate(Operation *op);
+  void collectLookup(LookupOp lookup, Value gradient);
+
+  ProgramOp program;
+  DenseSet<Value> active;
+  DenseMap<Value, SmallVector<Value, 2>> gradients;
+};
+} // namespace
+
+/// Gradients flow through floats only, and not through `detach`.
+void ReverseMode::findActive() {
+  for (Operation &op : program.getBody().front()) {
+    bool isActive = isa<ParamOp, LookupOp>(op) ||
+                    (!isa<DetachOp>(op) &&
+                     llvm::any_of(op.getOperands(), [&](Value operand) {
+                       return active.contains(operand);
+                     }));
+    if (!isActive)
+      continue;
+    for (Value result : op.getResults())
+      if (isDifferentiable(result.getType()))
+        active.insert(result);
+  }
+}
+
+Value ReverseMode::sumGradients(ArrayRef<Value> parts) {
+  SmallVector<PadColumnsOp> pads = matchTiledPads(parts);
+  if (!pads.empty()) {
+    ++joined;
+    RewriteCounter::count("join-padded-columns");
+    SmallVector<Value> columns;
+    for (PadColumnsOp pad : pads)
+      columns.push_back(pad.getX());
+    return ConcatColumnsOp::create(builder, pads.front().getLoc(),
+                                   parts.front().getType(), columns);
+  }
+  // Uses were met backwards; the sum is in their own order.
+  Value sum = parts.back();
+  for (Value part : llvm::reverse(parts.drop_back()))
+    sum = AddOp::create(builder, part.getLoc(), sum.getType(), sum, part);
+  return sum;
+}
+
+/// The sum of what `value` received; null when nothing.
+Value ReverseMode::takeGradient(Value value) {
+  auto it = gradients.find(value);
+  if (it == gradients.end())
+    return Value();
+  Value sum = sumGradients(it->second);
+  gradients.erase(it);
+  return sum;
+}
+
+void ReverseMode::collectLookup(LookupOp lookup, Value gradient) {
+  GradientBuilder b(builder, lookup.getLoc());
+  if (lookup.getValid())
+    gradient = b.maskWith(lookup.getValid(), gradient);
+  tables[lookup.getTableAttr()].emplace_back(lookup.getIds(), gradient);
+}
+
+LogicalResult ReverseMode::differentiate(Operation *op) {
+  SmallVector<Value> resultGradients;
+  for (Value result : op->getResults())
+    resultGradients.push_back(takeGradient(result));
+  if (llvm::none_of(resultGradients, [](Value value) { return !!value; }))
+    return success();
+  ++differentiated;
+  if (auto lookup = dyn_cast<LookupOp>(op)) {
+    collectLookup(lookup, resultGradients[0]);
+    return success();
+  }
+  if (auto param = dyn_cast<ParamOp>(op)) {
+    parameters[param.getParameterAttr()].push_back(resultGradients[0]);
+    return success();
+  }
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  if (!differentiable)
+    return op->emitOpError(
+        "has no gradient, but a loss depends through it on a parameter or a "
+        "table; detach its operands or compute the loss from something else");
+  SmallVector<Value> operandGradients;
+  if (failed(differentiable.buildGradient(builder, resultGradients,
+                                          operandGradients)))
+    return failure();
+  assert(operandGradients.size() == op->getNumOperands() &&
+         "buildGradient pushes one value per operand");
+  for (auto [operand, gradient] :
+       llvm::zip_equal(op->getOperands(), operandGradients))
+    addGradient(operand, gradient);
+  return success();
+}
+
+LogicalResult ReverseMode::run(ArrayRef<Operation *> forward) {
+  for (Operation *op : llvm::reverse(forward))
+    if (failed(differentiate(op)))
+      return failure();
+  return success();
+}
+
+void ReverseMode::buildUpdates() {
+  // Collected backwards; parameters and tables are updated in the order of
+  // their declaration, the pairs of a table in the order of its lookups.
+  ModelOp model = getModel(program);
+  for (auto parameter : model.getBody().front().getOps<ParameterOp>()) {
+    auto name = FlatSymbolRefAttr::get(parameter.getSymNameAttr());
+    auto it = parameters.find(name);
+    if (it != parameters.end())
+      UpdateParameterOp::create(builder, parameter.getLoc(),
+                                sumGradients(it->second), name);
+  }
+  for (auto table : model.getBody().front().getOps<TableOp>()) {
+    auto name = FlatSymbolRefAttr::get(table.getSymNameAttr());
+    auto it = tables.find(name);
+    if (it == tables.end())
+      continue;
+    SmallVector<Value> ids, rows;
+    for (auto [id, gradient] : llvm::reverse(it->second)) {
+      ids.push_back(id);
+      rows.push_back(gradient);
+    }
+    UpdateTableOp::create(builder, table.getLoc(), ids, rows, name);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Differentiate : genrec::impl::DifferentiateBase<Differentiate> {
+  void runOnOperation() override {
+    SmallVector<ProgramOp> programs(
+        getOperation().getBody().front().getOps<ProgramOp>());
+    for (ProgramOp program : programs)
+      if (failed(verifyDecomposed(program)) || failed(runOnProgram(program)))
+        return signalPassFailure();
+  }
+
+  static LogicalResult verifyDecomposed(ProgramOp program) {
+    for (Operation &op : program.getBody().front())
+      if (isa<CompositeOpInterface>(op))
+        return op.emitOpError(
+            "is a composite block; run genrec-decompose-blocks first");
+    return success();
+  }
+
+  LogicalResult runOnProgram(ProgramOp program) {
+    // Forward ops: those that losses may depend on, without the sums that
+    // reports add.
+    SmallVector<Operation *> forward;
+    SmallVector<LossOp> lossOps;
+    for (Operation &op : program.getBody().front()) {
+      if (auto loss = dyn_cast<LossOp>(op))
+        lossOps.push_back(loss);
+      else
+        forward.push_back(&op);
+    }
+    SmallVector<LoweredLoss> lowered;
+    for (LossOp loss : lossOps)
+      lowered.push_back(lowerLoss(loss));
+    losses += lowered.size();
+    if (program.getMode() != ProgramMode::train)
+      return success();
+
+    ReverseMode reverse(program);
+    for (const LoweredLoss &loss : lowered) {
+      bool wantsWeight = loss.weight && reverse.isActive(loss.weight);
+      LossSeeds seeds = buildLossSeeds(reverse.builder, loss, wantsWeight);
+      reverse.addGradient(loss.x, seeds.x);
+      if (wantsWeight)
+        reverse.addGradient(loss.weight, seeds.weight);
+    }
+    if (failed(reverse.run(forward)))
+      return failure();
+    reverse.buildUpdates();
+    finish(program, reverse);
+    return success();
+  }
+
+  void finish(ProgramOp program, const ReverseMode &reverse) {
+    Block &body = program.getBody().front();
+    for (auto detach : llvm::make_early_inc_range(body.getOps<DetachOp>())) {
+      detach.getResult().replaceAllUsesWith(detach.getX());
+      detach.erase();
+    }
+    eraseDeadOps(program);
+    differentiated += reverse.differentiated;
+    joined += reverse.joined;
+    parameters += reverse.parameters.size();
+    tables += reverse.tables.size();
+  }
+};
+} // namespace

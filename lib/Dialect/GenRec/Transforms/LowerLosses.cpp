@@ -1,0 +1,62 @@
+//===- LowerLosses.cpp - losses as two sums and a gradient's seed ---------===//
+
+#include "LowerLosses.h"
+#include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+/// The weight of every row: 1 or the declared one, and 0 where not valid.
+static Value buildRowWeight(GradientBuilder &b, Value x, Value weight,
+                            Value valid) {
+  if (weight)
+    return valid ? b.maskWith(valid, weight) : weight;
+  if (valid)
+    return CastOp::create(b.builder, b.loc, x.getType(), valid);
+  return BroadcastRowsOp::create(b.builder, b.loc, x.getType(),
+                                 b.constant(1.0, x.getType()),
+                                 b.domainOf(x.getType()));
+}
+
+LoweredLoss genrec::lowerLoss(LossOp loss) {
+  OpBuilder builder(loss);
+  GradientBuilder b(builder, loss.getLoc());
+  LoweredLoss lowered{loss.getX(), loss.getWeight(), loss.getValid(),
+                      Value(),     Value(),          loss.getScale().convertToDouble(),
+                      loss.getLoc()};
+  Value x = lowered.x;
+  if (lowered.weight)
+    x = b.mul(x, lowered.weight);
+  // Masked rows are selected away: a weight of 0 would keep their NaN.
+  if (lowered.valid)
+    x = b.maskWith(lowered.valid, x);
+  lowered.sum = b.reduceRows(x);
+  lowered.total = b.reduceRows(
+      buildRowWeight(b, lowered.x, lowered.weight, lowered.valid));
+  ReportLossOp::create(builder, loss.getLoc(), lowered.sum, lowered.total,
+                       loss.getNameAttr(), loss.getScaleAttr());
+  loss.erase();
+  return lowered;
+}
+
+LossSeeds genrec::buildLossSeeds(OpBuilder &builder, const LoweredLoss &loss,
+                                 bool wantsWeight) {
+  GradientBuilder b(builder, loss.loc);
+  Type type = loss.x.getType();
+  Value zero = b.constant(0.0, type), one = b.constant(1.0, type);
+  Value isWeighted = b.compare(CompareKind::ne, loss.total, zero);
+  Value divisor = b.select(isWeighted, loss.total, one);
+  Value scale = b.select(isWeighted, b.constant(loss.scale, type), zero);
+  Value perWeight = b.div(scale, divisor);
+
+  LossSeeds seeds;
+  Value rowWeight = buildRowWeight(b, loss.x, loss.weight, loss.valid);
+  seeds.x = b.mul(rowWeight, perWeight);
+  if (wantsWeight && loss.weight) {
+    Value mean = b.div(loss.sum, divisor);
+    seeds.weight = b.mul(b.sub(loss.x, mean), perWeight);
+    if (loss.valid)
+      seeds.weight = b.maskWith(loss.valid, seeds.weight);
+  }
+  return seeds;
+}

@@ -1,0 +1,87 @@
+//===- RewriteCounter.cpp - how often each rewrite was applied ------------===//
+
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <atomic>
+
+using namespace mlir;
+using namespace genrec;
+
+static std::atomic<RewriteCounter *> counterInForce = nullptr;
+
+RewriteCounter::RewriteCounter() {
+  [[maybe_unused]] RewriteCounter *before = counterInForce.exchange(this);
+  assert(!before && "one rewrite counter at a time");
+}
+
+RewriteCounter::~RewriteCounter() { counterInForce = nullptr; }
+
+RewriterBase::Listener *RewriteCounter::getListener() { return counterInForce; }
+
+void RewriteCounter::count(StringRef rewrite, uint64_t times) {
+  if (RewriteCounter *counter = counterInForce)
+    counter->add(rewrite, times);
+}
+
+void RewriteCounter::add(StringRef rewrite, uint64_t times) {
+  assert(llvm::is_contained(getRewriteNames(), rewrite) &&
+         "a rewrite is listed in getRewriteNames");
+  std::lock_guard lock(mutex);
+  counts[rewrite.str()] += times;
+}
+
+std::map<std::string, uint64_t> RewriteCounter::getCounts() const {
+  std::lock_guard lock(mutex);
+  return counts;
+}
+
+// Patterns of other dialects (canonicalizations) have names of their own and
+// are not counted.
+void RewriteCounter::notifyPatternEnd(const Pattern &pattern,
+                                      LogicalResult status) {
+  if (succeeded(status) &&
+      llvm::is_contained(getRewriteNames(), pattern.getDebugName()))
+    add(pattern.getDebugName(), 1);
+}
+
+ArrayRef<StringRef> genrec::getRewriteNames() {
+  static const StringRef names[] = {
+      "decompose-composite",
+      "expand-lookup",
+      "expand-parameter-update",
+      "expand-table-update",
+      "join-padded-columns",
+      "wrap-row-kernel",
+  };
+  return names;
+}
+
+//===----------------------------------------------------------------------===//
+// The flag
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A counter that prints what it counted when the process ends.
+struct PrintedCounter {
+  RewriteCounter counter;
+  ~PrintedCounter() {
+    std::map<std::string, uint64_t> counts = counter.getCounts();
+    llvm::errs() << "rewrites applied:\n";
+    for (StringRef name : getRewriteNames())
+      llvm::errs() << "  " << name << ": " << counts[name.str()] << "\n";
+  }
+};
+} // namespace
+
+void genrec::registerRewriteCounterOption() {
+  static llvm::cl::opt<bool> option(
+      "genrec-count-rewrites",
+      llvm::cl::desc("Print how often each of genrec's rewrites was applied"),
+      llvm::cl::callback([](const bool &isOn) {
+        if (isOn)
+          static PrintedCounter printed;
+      }));
+}

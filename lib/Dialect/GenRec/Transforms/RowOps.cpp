@@ -1,0 +1,65 @@
+//===- RowOps.cpp - which ops become part of a row kernel -----------------===//
+
+#include "RowOps.h"
+
+using namespace mlir;
+using namespace genrec;
+
+bool genrec::isRowOp(Operation *op) {
+  return isa<RowwiseOpInterface, RowKernelOp, FanoutOp, PoolOp, ReduceRowsOp,
+             EmbeddingGradOp, SampledSoftmaxGradOp>(op);
+}
+
+FlatSymbolRefAttr genrec::getRowOpDomain(Operation *op) {
+  if (auto kernel = dyn_cast<RowKernelOp>(op))
+    return cast<DomainType>(kernel.getDomain().getType()).getDomain();
+  if (isa<PoolOp, ReduceRowsOp>(op))
+    return getRowDomain(op->getOperand(0).getType());
+  if (auto grad = dyn_cast<EmbeddingGradOp>(op))
+    return getRowDomain(grad.getY().getType());
+  return getRowDomain(op->getResult(0).getType());
+}
+
+bool genrec::isSharedOnly(Operation *op) { return !getRowOpDomain(op); }
+
+std::optional<OperandRole> genrec::getOperandRole(Operation *op,
+                                                  unsigned index) {
+  Value operand = op->getOperand(index);
+  if (isa<DomainType>(operand.getType()))
+    return std::nullopt;
+  if (auto kernel = dyn_cast<RowKernelOp>(op))
+    return cast<OperandRoleAttr>(kernel.getOperandRoles()[index - 1])
+        .getValue();
+  if (auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+      rowwise && rowwise.isGatherSource(index))
+    return OperandRole::source;
+  if (auto grad = dyn_cast<SampledSoftmaxGradOp>(op);
+      grad && operand == grad.getItems() && index == 2)
+    return OperandRole::source;
+  if (isa<FanoutOp>(op))
+    return OperandRole::ancestor;
+  return getRowDomain(operand.getType()) ? OperandRole::aligned
+                                         : OperandRole::shared;
+}
+
+ResultRole genrec::getResultRole(Operation *op, unsigned index) {
+  if (auto kernel = dyn_cast<RowKernelOp>(op))
+    return cast<ResultRoleAttr>(kernel.getResultRoles()[index]).getValue();
+  if (isa<PoolOp>(op))
+    return ResultRole::pooled;
+  if (isa<ReduceRowsOp>(op))
+    return ResultRole::reduced;
+  if (isa<EmbeddingGradOp>(op) || (isa<SampledSoftmaxGradOp>(op) && index == 1))
+    return ResultRole::scattered;
+  return ResultRole::aligned;
+}
+
+bool genrec::readsColumnsInPlace(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned index = use.getOperandNumber();
+  if (isa<AttentionOp, AttentionGradOp>(user))
+    return index < 3;
+  if (isa<LinearOp>(user))
+    return index == 0;
+  return isa<WeightGradientOp>(user);
+}

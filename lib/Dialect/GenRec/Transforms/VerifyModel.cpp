@@ -1,0 +1,131 @@
+//===- VerifyModel.cpp - rejects what later passes could not compile ------===//
+
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_VERIFYMODEL
+#include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+/// The model's one program; reports anything else.
+static FailureOr<ProgramOp> findProgram(ModelOp model) {
+  SmallVector<ProgramOp> programs(
+      model.getBody().front().getOps<ProgramOp>());
+  if (programs.size() != 1)
+    return model.emitOpError()
+           << "must have exactly one program, but has " << programs.size();
+  ProgramOp program = programs.front();
+  if (program.getMode() != ProgramMode::all)
+    return program.emitOpError()
+           << "must have mode 'all' before modes are specialised, but has '"
+           << stringifyProgramMode(program.getMode()) << "'";
+  return program;
+}
+
+/// Reports names of losses, metrics or outputs (one kind at a time) used twice.
+template <typename OpT>
+static LogicalResult verifyUniqueNames(ProgramOp program, StringRef kind) {
+  llvm::StringMap<Operation *> seen;
+  for (auto op : program.getBody().front().getOps<OpT>()) {
+    auto [it, isNew] = seen.try_emplace(op.getName(), op);
+    if (isNew)
+      continue;
+    InFlightDiagnostic diagnostic = op.emitOpError()
+                                    << "names a second " << kind << " '"
+                                    << op.getName() << "'; rename one";
+    diagnostic.attachNote(it->second->getLoc()) << "the first is here";
+    return failure();
+  }
+  return success();
+}
+
+static LogicalResult verifyPurpose(ProgramOp program) {
+  Block &body = program.getBody().front();
+  if (!body.getOps<LossOp>().empty() || !body.getOps<MetricOp>().empty() ||
+      !body.getOps<OutputOp>().empty())
+    return success();
+  return program.emitOpError()
+         << "has no loss, metric or output: there is nothing to compute; add "
+            "one";
+}
+
+/// All outputs are columns of one file, so they belong to one domain.
+static LogicalResult verifyOutputs(ProgramOp program) {
+  OutputOp first;
+  for (auto output : program.getBody().front().getOps<OutputOp>()) {
+    FlatSymbolRefAttr domain = getRowDomain(output.getX().getType());
+    if (!first) {
+      first = output;
+      continue;
+    }
+    FlatSymbolRefAttr expected = getRowDomain(first.getX().getType());
+    if (domain == expected)
+      continue;
+    InFlightDiagnostic diagnostic =
+        output.emitOpError()
+        << "'" << output.getName() << "' is "
+        << describe(output.getX().getType()) << ", but output '"
+        << first.getName() << "' is " << describe(first.getX().getType())
+        << "; all outputs belong to one domain";
+    diagnostic.attachNote(first.getLoc()) << "the other output is here";
+    return failure();
+  }
+  return success();
+}
+
+/// The values that depend on a parameter or a table.
+static DenseSet<Value> collectTrained(ProgramOp program) {
+  DenseSet<Value> trained;
+  for (Operation &op : program.getBody().front()) {
+    bool isTrained = isa<ParamOp, LookupOp>(op) ||
+                     llvm::any_of(op.getOperands(), [&](Value operand) {
+                       return trained.contains(operand);
+                     });
+    if (isTrained)
+      trained.insert(op.result_begin(), op.result_end());
+  }
+  return trained;
+}
+
+static LogicalResult verifyLosses(ProgramOp program) {
+  DenseSet<Value> trained = collectTrained(program);
+  for (auto loss : program.getBody().front().getOps<LossOp>())
+    if (!trained.contains(loss.getX()))
+      return loss.emitOpError()
+             << "'" << loss.getName()
+             << "' depends on no parameter and no table: there is nothing to "
+                "train; use a metric to measure data";
+  return success();
+}
+
+static LogicalResult verifyNoStepRows(ProgramOp program) {
+  for (Operation &op : program.getBody().front())
+    for (Value result : op.getResults())
+      if (DomainOp domain = lookupDomain(program, getRowDomain(result.getType())))
+        if (domain.getKind() == DomainKind::step)
+          return op.emitOpError()
+                 << "makes rows of the step domain '" << domain.getSymName()
+                 << "', which only passes may do";
+  return success();
+}
+
+namespace {
+struct VerifyModel : genrec::impl::VerifyModelBase<VerifyModel> {
+  void runOnOperation() override {
+    FailureOr<ProgramOp> program = findProgram(getOperation());
+    if (failed(program) || failed(verifyUniqueNames<LossOp>(*program, "loss")) ||
+        failed(verifyUniqueNames<MetricOp>(*program, "metric")) ||
+        failed(verifyUniqueNames<OutputOp>(*program, "output")) ||
+        failed(verifyPurpose(*program)) || failed(verifyOutputs(*program)) ||
+        failed(verifyLosses(*program)) || failed(verifyNoStepRows(*program)))
+      return signalPassFailure();
+    ops += llvm::range_size(program->getBody().front());
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
