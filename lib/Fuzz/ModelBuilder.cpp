@@ -1,0 +1,152 @@
+//===- ModelBuilder.cpp - what a random model is put together with --------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+ModelBuilder::ModelBuilder(MLIRContext *context, uint64_t seed, int64_t longestRow)
+    : random(seed), builder(context), longestRow(longestRow) {
+  context->getOrLoadDialect<GenRecDialect>();
+  Location loc = builder.getUnknownLoc();
+  module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  auto withBody = [&](StringRef name, ArrayRef<NamedAttribute> attributes) {
+    OperationState state(loc, name);
+    state.addAttributes(attributes);
+    state.addRegion()->push_back(new Block());
+    return builder.create(state);
+  };
+  SmallVector<NamedAttribute> attributes{text("sym_name", "random")};
+  if (chance(30))
+    attributes.push_back(f64("clip_norm", real(0.05, 2.0)));
+  if (chance(20))
+    attributes.push_back(f64("clip_value", real(0.05, 1.0)));
+  model = cast<ModelOp>(withBody("genrec.model", attributes));
+  builder.setInsertionPointToEnd(&model.getBody().front());
+  program = cast<ProgramOp>(withBody("genrec.program", text("sym_name", "main")));
+  builder.setInsertionPointToEnd(&program.getBody().front());
+}
+
+FlatSymbolRefAttr ModelBuilder::declareDomain(StringRef name, FlatSymbolRefAttr parent,
+                                              DomainKind kind, StringRef column) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(program);
+  SmallVector<NamedAttribute> attributes{
+      text("sym_name", name), named("kind", DomainKindAttr::get(builder.getContext(), kind))};
+  if (parent)
+    attributes.push_back(named("parent", parent));
+  if (!column.empty())
+    attributes.push_back(text("column", column));
+  make("domain", {}, {}, attributes);
+  auto symbol = FlatSymbolRefAttr::get(builder.getContext(), name);
+  domains.push_back({symbol, parent, kind, {}, {}});
+  return symbol;
+}
+
+Attribute ModelBuilder::randomOptimizer(bool onTable) {
+  auto kind = static_cast<OptimizerKind>(integer(0, 3));
+  SmallVector<NamedAttribute> options{f64("lr", real(0.01, 0.2))};
+  if (chance(30))
+    options.push_back(f64("weight_decay", real(0.001, 0.1)));
+  if (kind == OptimizerKind::sgd && chance(50))
+    options.push_back(f64("momentum", 0.9));
+  if (kind == OptimizerKind::adagrad && chance(50))
+    options.push_back(f64("initial_accumulator", 0.1));
+  if (kind == OptimizerKind::adam || kind == OptimizerKind::adamw) {
+    // Adam divides by the root of its second moment: with a tiny eps a rounding
+    // error of a gradient near 0 becomes a whole step.
+    options.push_back(f64("eps", 1e-3));
+    if (onTable && chance(30))
+      options.push_back(f64("per_row_step", 1.0));
+  }
+  return OptimizerAttr::get(builder.getContext(), kind, builder.getDictionaryAttr(options));
+}
+
+FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits) {
+  std::string name = "table" + std::to_string(nextName++);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(program);
+  Attribute init = InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(1, 6)),
+                                 builder.getF64FloatAttr(real(0.1, 0.7)));
+  make("table", {}, {},
+       {text("sym_name", name), i64("dim", dim), i64("id_bits", idBits), named("init", init),
+        named("optimizer", randomOptimizer(/*onTable=*/true))});
+  return FlatSymbolRefAttr::get(builder.getContext(), name);
+}
+
+Value ModelBuilder::parameter(ArrayRef<int64_t> shape) {
+  std::string name = "weight" + std::to_string(nextName++);
+  auto type = RankedTensorType::get(shape, f32());
+  auto kind = static_cast<InitKind>(integer(2, shape.size() == 2 ? 6 : 4));
+  double scale = kind >= InitKind::xavier_uniform ? real(0.5, 1.0) : real(0.1, 0.5);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(program);
+    Attribute init = InitAttr::get(builder.getContext(), kind, builder.getF64FloatAttr(scale));
+    make("parameter", {}, {},
+         {text("sym_name", name), named("type", TypeAttr::get(type)), named("init", init),
+          named("optimizer", randomOptimizer(/*onTable=*/false))});
+  }
+  return value("param", type, {},
+               named("parameter", FlatSymbolRefAttr::get(builder.getContext(), name)));
+}
+
+Operation *ModelBuilder::make(StringRef name, TypeRange results, ValueRange operands,
+                              ArrayRef<NamedAttribute> attributes, ArrayRef<int32_t> segments) {
+  OperationState state(builder.getUnknownLoc(), ("genrec." + name).str());
+  state.addTypes(results);
+  state.addOperands(operands);
+  state.addAttributes(attributes);
+  if (!segments.empty())
+    state.addAttribute("operandSegmentSizes", builder.getDenseI32ArrayAttr(segments));
+  return builder.create(state);
+}
+
+Value ModelBuilder::feature(const DomainEntry &domain, StringRef column, Type element,
+                            ArrayRef<NamedAttribute> attributes) {
+  SmallVector<NamedAttribute> all(attributes);
+  all.push_back(text("column", column));
+  return value("feature", rows(domain.name, {}, element), domain.value, all);
+}
+
+Value ModelBuilder::resize(Value x, int64_t size) {
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  ArrayRef<int64_t> shape = getRowShape(x.getType());
+  if (size == 0 ? shape.empty() : shape == ArrayRef<int64_t>(size))
+    return x;
+  if (shape.empty()) // [] to [size]: a product with a parameter of that shape
+    return value("mul", rows(domain, {size}, f32()), {x, parameter({size})});
+  if (size == 0)
+    return value("row_reduce", rows(domain, {}, f32()), x,
+                 named("kind", ReduceKindAttr::get(builder.getContext(), ReduceKind::mean)));
+  return value("linear", rows(domain, {size}, f32()), {x, parameter({shape[0], size})});
+}
+
+Value ModelBuilder::find(Type element, FlatSymbolRefAttr domain, int rank) {
+  SmallVector<Value> found;
+  for (Value candidate : values) {
+    auto type = cast<RankedTensorType>(candidate.getType());
+    if (type.getElementType() == element && getRowDomain(type) &&
+        (!domain || getRowDomain(type) == domain) &&
+        (rank < 0 || static_cast<int>(getRowShape(type).size()) == rank))
+      found.push_back(candidate);
+  }
+  return found.empty() ? Value() : pick(found);
+}
+
+DomainEntry &ModelBuilder::entry(FlatSymbolRefAttr name) {
+  for (DomainEntry &domain : domains)
+    if (domain.name == name)
+      return domain;
+  llvm_unreachable("every domain of a random model is declared");
+}
+
+DomainEntry *ModelBuilder::findDomain(llvm::function_ref<bool(const DomainEntry &)> accept) {
+  SmallVector<DomainEntry *> found;
+  for (DomainEntry &domain : domains)
+    if (domain.value && accept(domain))
+      found.push_back(&domain);
+  return found.empty() ? nullptr : pick(found);
+}

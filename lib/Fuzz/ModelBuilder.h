@@ -1,0 +1,127 @@
+//===- ModelBuilder.h - what a random model is put together with -*- C++ -*-===//
+
+#ifndef GENREC_LIB_FUZZ_MODELBUILDER_H
+#define GENREC_LIB_FUZZ_MODELBUILDER_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+#include <iterator>
+#include <random>
+
+namespace genrec::fuzz {
+
+/// A domain of the model under construction and its value in the program.
+struct DomainEntry {
+  mlir::FlatSymbolRefAttr name;
+  mlir::FlatSymbolRefAttr parent; ///< null for a root
+  DomainKind kind = DomainKind::data;
+  mlir::Value value;
+  /// For derived domains: what they are made of. truncate has one source.
+  llvm::SmallVector<mlir::FlatSymbolRefAttr> sources;
+};
+
+/// Holds the model, the values made so far, and small helpers that ops of every
+/// theme need. One per model.
+class ModelBuilder {
+public:
+  ModelBuilder(mlir::MLIRContext *context, uint64_t seed, int64_t longestRow);
+
+  //===-- chance -----------------------------------------------------------===//
+  /// In [low, high].
+  int64_t integer(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
+  }
+  bool chance(int percent) { return integer(1, 100) <= percent; }
+  double real(double low, double high) {
+    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1.0p-53;
+  }
+  template <typename Range> auto &pick(Range &&range) {
+    return range[static_cast<size_t>(integer(0, static_cast<int64_t>(std::size(range)) - 1))];
+  }
+  int64_t rowSize() { return integer(1, longestRow); }
+
+  //===-- attributes and types ---------------------------------------------===//
+  mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute value) {
+    return builder.getNamedAttr(name, value);
+  }
+  mlir::NamedAttribute i64(llvm::StringRef name, int64_t value) {
+    return named(name, builder.getI64IntegerAttr(value));
+  }
+  mlir::NamedAttribute f64(llvm::StringRef name, double value) {
+    return named(name, builder.getF64FloatAttr(value));
+  }
+  mlir::NamedAttribute unit(llvm::StringRef name) { return named(name, builder.getUnitAttr()); }
+  mlir::NamedAttribute text(llvm::StringRef name, llvm::StringRef value) {
+    return named(name, builder.getStringAttr(value));
+  }
+  /// A fresh random stream.
+  mlir::NamedAttribute stream() { return i64("stream", 256 * nextStream++); }
+  mlir::RankedTensorType rows(mlir::FlatSymbolRefAttr domain, llvm::ArrayRef<int64_t> shape,
+                              mlir::Type element) {
+    return getRowsType(domain, shape, element);
+  }
+  mlir::Type f32() { return builder.getF32Type(); }
+  mlir::Type integerType() { return builder.getI64Type(); }
+  mlir::Type boolean() { return builder.getI1Type(); }
+
+  //===-- declarations -----------------------------------------------------===//
+  mlir::FlatSymbolRefAttr declareDomain(llvm::StringRef name, mlir::FlatSymbolRefAttr parent,
+                                        DomainKind kind, llvm::StringRef column);
+  mlir::FlatSymbolRefAttr declareTable(int64_t dim, int64_t idBits);
+  /// A parameter with a random initializer and optimizer, and its value.
+  mlir::Value parameter(llvm::ArrayRef<int64_t> shape);
+  mlir::Attribute randomOptimizer(bool onTable);
+
+  //===-- ops --------------------------------------------------------------===//
+  /// Creates `genrec.<name>`; `segments` are the sizes of its operand groups
+  /// where some are optional or variadic.
+  mlir::Operation *make(llvm::StringRef name, mlir::TypeRange results, mlir::ValueRange operands,
+                        llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
+                        llvm::ArrayRef<int32_t> segments = {});
+  mlir::Value value(llvm::StringRef name, mlir::Type result, mlir::ValueRange operands,
+                    llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
+                    llvm::ArrayRef<int32_t> segments = {}) {
+    return make(name, result, operands, attributes, segments)->getResult(0);
+  }
+  mlir::Value feature(const DomainEntry &domain, llvm::StringRef column, mlir::Type element,
+                      llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
+  /// x brought to row shape [size] (or [] for size 0) by a linear or a row_reduce.
+  mlir::Value resize(mlir::Value x, int64_t size);
+  /// tanh of x: bounded, so that what follows stays comparable.
+  mlir::Value bounded(mlir::Value x) { return value("tanh", x.getType(), x); }
+
+  //===-- values made so far -----------------------------------------------===//
+  /// Remembers a value as an operand for later ops.
+  void offer(mlir::Value x) { values.push_back(x); }
+  /// Values with that element type, of `domain` (null: any), of row rank 0, 1, or
+  /// any (-1); null when there is none.
+  mlir::Value find(mlir::Type element, mlir::FlatSymbolRefAttr domain, int rank);
+  DomainEntry &entry(mlir::FlatSymbolRefAttr name);
+  /// A random domain that `accept` accepts; null when there is none.
+  DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
+
+  std::mt19937_64 random;
+  mlir::OpBuilder builder;   ///< at the end of the program
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  ModelOp model;
+  ProgramOp program;
+  llvm::SmallVector<DomainEntry> domains;
+  llvm::SmallVector<mlir::Value> values;
+  llvm::SmallVector<mlir::Value> losses; ///< per-row losses not yet declared
+  int64_t longestRow;
+  int64_t nextStream = 1;
+  int64_t nextName = 0;
+};
+
+// The themes. Each function tries to add something of its theme and returns false
+// when the model has not got what it takes.
+using Theme = bool (*)(ModelBuilder &);
+void makeDomainsAndFeatures(ModelBuilder &m);
+llvm::ArrayRef<Theme> getRowThemes();
+llvm::ArrayRef<Theme> getSequenceThemes();
+llvm::ArrayRef<Theme> getLossThemes();
+void declareSinks(ModelBuilder &m);
+
+} // namespace genrec::fuzz
+
+#endif // GENREC_LIB_FUZZ_MODELBUILDER_H

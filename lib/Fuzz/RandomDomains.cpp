@@ -1,0 +1,166 @@
+//===- RandomDomains.cpp - domain trees, features and lookups -------------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+/// A random tree of one to five data domains under @request.
+static void declareDataDomains(ModelBuilder &m) {
+  m.declareDomain("request", {}, DomainKind::data, "");
+  int64_t count = m.integer(1, 4);
+  for (int64_t i = 0; i < count; ++i) {
+    std::string name = "list" + std::to_string(i);
+    FlatSymbolRefAttr parent = m.pick(m.domains).name;
+    std::string column = name;
+    if (parent.getValue() != "request")
+      column = lookupDomain(m.model, parent).getColumn()->str() + "." + name;
+    m.declareDomain(name, parent, DomainKind::data, column);
+  }
+  SmallVector<Type> types;
+  for (const DomainEntry &domain : m.domains)
+    types.push_back(DomainType::get(m.builder.getContext(), domain.name));
+  Operation *batch = m.make("batch", types, {});
+  for (auto [domain, result] : llvm::zip_equal(m.domains, batch->getResults()))
+    domain.value = result;
+}
+
+static std::string columnOf(ModelBuilder &m, const DomainEntry &domain, StringRef name) {
+  DomainOp op = lookupDomain(m.model, domain.name);
+  std::string prefix = op.getColumn() ? op.getColumn()->str() + "." : "";
+  return (prefix + name).str();
+}
+
+/// A vector per row: an id looked up in a table of its own or of an earlier feature.
+static void makeLookup(ModelBuilder &m, const DomainEntry &domain, Value ids, Value valid,
+                       FlatSymbolRefAttr table, int64_t dim) {
+  SmallVector<Value> operands{ids};
+  if (valid)
+    operands.push_back(valid);
+  m.offer(m.value("lookup", m.rows(domain.name, {dim}, m.f32()), operands, m.named("table", table)));
+}
+
+/// An id as it is, or hashed and cut to fewer bits, or from a string.
+static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) {
+  SmallVector<NamedAttribute> attributes;
+  if (nullable)
+    attributes.push_back(m.unit("nullable"));
+  auto kind = m.named("kind", HashKindAttr::get(m.builder.getContext(),
+                                                static_cast<HashKind>(m.integer(0, 1))));
+  Type ids = m.rows(domain.name, {}, m.integerType());
+  if (!nullable && m.chance(15)) {
+    Value name = m.feature(domain, columnOf(m, domain, "name"),
+                           StringType::get(m.builder.getContext()));
+    return m.value("hash", ids, name, {kind, m.i64("bits", 30), m.i64("seed", m.integer(0, 9))});
+  }
+  Value id = m.feature(domain, columnOf(m, domain, nullable ? "maybe" : "id"), m.integerType(),
+                       attributes);
+  m.offer(id);
+  if (m.chance(20))
+    return m.value("hash", ids, id, {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 7)});
+  if (m.chance(20))
+    return m.value("mod", ids, id, m.i64("divisor", m.integer(2, 9)));
+  return id;
+}
+
+static void makeFeatures(ModelBuilder &m, const DomainEntry &domain) {
+  int64_t dim = m.rowSize();
+  FlatSymbolRefAttr table = m.declareTable(dim, 52);
+  makeLookup(m, domain, makeIds(m, domain, false), {}, table, dim);
+  if (m.chance(30)) {
+    Value ids = makeIds(m, domain, true);
+    Value valid = m.value("feature_valid", m.rows(domain.name, {}, m.boolean()), domain.value,
+                          m.text("column", columnOf(m, domain, "maybe")));
+    m.offer(valid);
+    // Half of the time the same table again: its two gradients meet in one update.
+    bool shared = m.chance(50);
+    makeLookup(m, domain, ids, valid, shared ? table : m.declareTable(dim, 52), dim);
+  }
+  Value dense = m.feature(domain, columnOf(m, domain, "dense"), m.f32());
+  m.offer(dense);
+  if (m.chance(40)) {
+    SmallVector<double> edges;
+    for (int64_t edge = -2, count = m.integer(1, 5); edge < count; ++edge)
+      edges.push_back(0.4 * static_cast<double>(edge) + 0.013);
+    Value bucket = m.value("bucketize", m.rows(domain.name, {}, m.integerType()), dense,
+                           m.named("edges", m.builder.getDenseF64ArrayAttr(edges)));
+    m.offer(bucket);
+    if (m.chance(50))
+      m.offer(m.value("cast", m.rows(domain.name, {}, m.f32()), bucket));
+    else
+      m.offer(m.value("embedding", m.rows(domain.name, {dim}, m.f32()),
+                      {bucket, m.parameter({m.integer(2, 6), dim})}));
+  }
+}
+
+/// Domains made of others: truncated lists and lists joined per parent row.
+static void deriveDomains(ModelBuilder &m) {
+  MLIRContext *context = m.builder.getContext();
+  auto add = [&](StringRef name, FlatSymbolRefAttr parent, StringRef op, ArrayRef<DomainEntry *> from,
+                 ArrayRef<NamedAttribute> attributes) {
+    SmallVector<Value> sources;
+    SmallVector<FlatSymbolRefAttr> names;
+    for (DomainEntry *source : from) {
+      sources.push_back(source->value);
+      names.push_back(source->name);
+    }
+    FlatSymbolRefAttr symbol = m.declareDomain(name, parent, DomainKind::derived, "");
+    Value result = m.value(op, DomainType::get(context, symbol), sources, attributes);
+    m.entry(symbol).value = result;
+    m.entry(symbol).sources = names;
+  };
+  auto isList = [](const DomainEntry &d) { return d.parent && d.kind == DomainKind::data; };
+  if (m.chance(50))
+    if (DomainEntry *source = m.findDomain(isList))
+      add("short", source->parent, "truncate", source,
+          {m.i64("count", m.integer(1, 4)),
+           m.named("keep", KeepKindAttr::get(context, static_cast<KeepKind>(m.integer(0, 1))))});
+  if (m.chance(50))
+    if (DomainEntry *first = m.findDomain([](const DomainEntry &d) { return bool(d.parent); })) {
+      FlatSymbolRefAttr parent = first->parent;
+      FlatSymbolRefAttr firstName = first->name;
+      DomainEntry *second = m.findDomain([&](const DomainEntry &d) {
+        return (d.parent == parent || d.name == parent) && d.name != firstName;
+      });
+      // `declareDomain` moves the entries: take the pointers again by name.
+      FlatSymbolRefAttr secondName = second ? second->name : firstName;
+      if (second)
+        add("joined", parent, "concat_domains", {&m.entry(secondName), &m.entry(firstName)}, {});
+    }
+}
+
+static bool bringIntoDerived(ModelBuilder &m) {
+  DomainEntry *target =
+      m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::derived; });
+  if (!target)
+    return false;
+  if (target->sources.size() == 1) {
+    Value x = m.find(m.f32(), target->sources[0], -1);
+    if (!x)
+      return false;
+    m.offer(m.value("derive", m.rows(target->name, getRowShape(x.getType()), m.f32()),
+                    {x, target->value}));
+    return true;
+  }
+  SmallVector<Value> operands;
+  int64_t size = m.rowSize();
+  for (FlatSymbolRefAttr source : target->sources) {
+    Value x = m.find(m.f32(), source, -1);
+    if (!x)
+      return false;
+    operands.push_back(m.resize(x, size));
+  }
+  operands.push_back(target->value);
+  m.offer(m.value("concat_rows", m.rows(target->name, {size}, m.f32()), operands));
+  return true;
+}
+
+void fuzz::makeDomainsAndFeatures(ModelBuilder &m) {
+  declareDataDomains(m);
+  for (const DomainEntry &domain : SmallVector<DomainEntry>(m.domains))
+    makeFeatures(m, domain);
+  deriveDomains(m);
+  for (int attempt = 0; attempt < 2; ++attempt)
+    bringIntoDerived(m);
+}

@@ -1,0 +1,180 @@
+//===- RandomLosses.cpp - losses, catalogues, metrics, outputs ------------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+static std::string columnOf(ModelBuilder &m, FlatSymbolRefAttr domain, StringRef name) {
+  DomainOp op = lookupDomain(m.model, domain);
+  std::string prefix = op.getColumn() ? op.getColumn()->str() + "." : "";
+  return prefix + name.str();
+}
+
+/// A data domain with a value of f32 rows, and that value.
+static Value findOnData(ModelBuilder &m) {
+  DomainEntry *domain = m.findDomain([&](const DomainEntry &d) {
+    return d.kind == DomainKind::data && m.find(m.f32(), d.name, -1);
+  });
+  return domain ? m.find(m.f32(), domain->name, -1) : Value();
+}
+
+static bool makeBce(ModelBuilder &m) {
+  Value x = findOnData(m);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  Value logit = m.resize(x, 0);
+  Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
+  m.losses.push_back(m.value("bce_with_logits", logit.getType(), {logit, label}));
+  return true;
+}
+
+static bool makeCrossEntropy(ModelBuilder &m) {
+  Value x = findOnData(m);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  int64_t classes = m.integer(2, 8);
+  Value logits = m.resize(x, classes);
+  Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
+  Value label = m.value("mod", id.getType(), id, m.i64("divisor", classes));
+  m.losses.push_back(
+      m.value("softmax_cross_entropy", m.rows(domain, {}, m.f32()), {logits, label}));
+  return true;
+}
+
+namespace {
+/// The catalogue of a model: its ids and a vector per item.
+struct Catalogue {
+  Value ids, items;
+};
+} // namespace
+
+/// Declares the catalogue once; its items have `dim` values.
+static Catalogue makeCatalogue(ModelBuilder &m, int64_t dim) {
+  MLIRContext *context = m.builder.getContext();
+  FlatSymbolRefAttr name = m.declareDomain("items", {}, DomainKind::catalogue, "");
+  Value domain = m.value("catalogue", DomainType::get(context, name), {});
+  m.entry(name).value = domain;
+  Value ids = m.feature(m.entry(name), "id", m.integerType());
+  FlatSymbolRefAttr table = m.declareTable(dim, 52);
+  Value items = m.value("lookup", m.rows(name, {dim}, m.f32()), ids, m.named("table", table));
+  if (m.chance(50))
+    items = m.value("l2_normalize", items.getType(), items, m.f64("eps", 0.05));
+  return {ids, items};
+}
+
+/// Ids of a data domain that name items, and what `resolve` makes of them.
+static Value makeResolved(ModelBuilder &m, FlatSymbolRefAttr domain, const Catalogue &catalogue,
+                          StringRef column, bool allowMissing) {
+  Value ids = m.feature(m.entry(domain), columnOf(m, domain, column), m.integerType());
+  SmallVector<Value> operands{ids};
+  Value valid = m.chance(40) ? m.find(m.boolean(), domain, 0) : Value();
+  if (valid)
+    operands.push_back(valid);
+  operands.push_back(catalogue.ids);
+  SmallVector<NamedAttribute> attributes;
+  if (allowMissing)
+    attributes.push_back(m.unit("allow_missing"));
+  return m.value("resolve", m.rows(domain, {}, m.integerType()), operands, attributes);
+}
+
+static void makeCatalogueLoss(ModelBuilder &m, Value query, const Catalogue &catalogue) {
+  FlatSymbolRefAttr domain = getRowDomain(query.getType());
+  Value positive = makeResolved(m, domain, catalogue, "item", false);
+  if (m.chance(65)) {
+    SmallVector<NamedAttribute> attributes{m.i64("negatives", m.integer(1, 6)),
+                                           m.f64("temperature", m.real(0.3, 1.5)), m.stream()};
+    if (m.chance(40))
+      attributes.push_back(m.unit("shared"));
+    m.losses.push_back(m.value("sampled_softmax", m.rows(domain, {}, m.f32()),
+                               {query, positive, catalogue.items}, attributes));
+    return;
+  }
+  constexpr int64_t largestCatalogue = 16;
+  Value logits = m.value("scores", m.rows(domain, {largestCatalogue}, m.f32()),
+                         {query, catalogue.items});
+  m.losses.push_back(
+      m.value("softmax_cross_entropy", m.rows(domain, {}, m.f32()), {logits, positive}));
+}
+
+static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue) {
+  MLIRContext *context = m.builder.getContext();
+  FlatSymbolRefAttr domain = getRowDomain(query.getType());
+  Value exclude;
+  if (DomainEntry *child = m.findDomain([&](const DomainEntry &d) {
+        return d.parent == domain && d.kind == DomainKind::data;
+      }))
+    if (m.chance(60))
+      exclude = makeResolved(m, child->name, catalogue, "item", true);
+  Value target = makeResolved(m, domain, catalogue, "item", false);
+  SmallVector<Value> operands{query, target, catalogue.items};
+  if (exclude)
+    operands.push_back(exclude);
+  Value rank = m.value("rank", m.rows(domain, {}, m.integerType()), operands);
+  m.make("metric", {}, rank,
+         {m.named("kind", MetricKindAttr::get(context, MetricKind::ranking)), m.text("name", "rank"),
+          m.named("at", m.builder.getDenseI64ArrayAttr({1, 3}))},
+         {1, 0, 0});
+  int64_t k = m.integer(1, 9);
+  operands.erase(operands.begin() + 1);
+  Operation *found = m.make(
+      "top_k", {m.rows(domain, {k}, m.integerType()), m.rows(domain, {k}, m.f32())}, operands);
+  Value ids = m.value("gather_rows", found->getResult(0).getType(), {catalogue.ids, found->getResult(0)});
+  m.make("output", {}, ids, m.text("name", "top"));
+  m.make("output", {}, found->getResult(1), m.text("name", "top_score"));
+}
+
+static bool makeRetrieval(ModelBuilder &m) {
+  if (llvm::any_of(m.domains, [](const DomainEntry &d) { return d.kind == DomainKind::catalogue; }))
+    return false;
+  Value x = findOnData(m);
+  if (!x)
+    return false;
+  int64_t dim = m.rowSize();
+  Value query = m.bounded(m.resize(x, dim));
+  Catalogue catalogue = makeCatalogue(m, dim);
+  makeCatalogueLoss(m, query, catalogue);
+  if (m.chance(60))
+    makeRanking(m, query, catalogue);
+  return true;
+}
+
+ArrayRef<Theme> fuzz::getLossThemes() {
+  static constexpr Theme themes[] = {makeBce, makeCrossEntropy, makeRetrieval, makeRetrieval};
+  return themes;
+}
+
+void fuzz::declareSinks(ModelBuilder &m) {
+  MLIRContext *context = m.builder.getContext();
+  for (auto [index, loss] : llvm::enumerate(m.losses)) {
+    FlatSymbolRefAttr domain = getRowDomain(loss.getType());
+    SmallVector<Value> operands{loss};
+    Value weight = m.chance(30) ? m.find(m.f32(), domain, 0) : Value();
+    if (weight) // weights are positive and carry no gradient
+      operands.push_back(m.value("detach", weight.getType(),
+                                 m.value("softplus", weight.getType(), weight)));
+    Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value();
+    if (valid)
+      operands.push_back(valid);
+    m.make("loss", {}, operands,
+           {m.text("name", "loss" + std::to_string(index)), m.f64("scale", m.real(0.3, 2.0))},
+           {1, weight ? 1 : 0, valid ? 1 : 0});
+  }
+  bool retrieval = false;
+  for (Operation &op : m.program.getBody().front())
+    retrieval |= isa<OutputOp>(op);
+  if (retrieval)
+    return; // its outputs belong to the query's domain; one program has one
+  if (Value x = findOnData(m)) {
+    m.make("output", {}, x, m.text("name", "value"));
+    Value score = m.resize(x, 0);
+    FlatSymbolRefAttr domain = getRowDomain(x.getType());
+    Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
+    m.make("metric", {}, {score, label},
+           {m.named("kind", MetricKindAttr::get(context, MetricKind::auc)), m.text("name", "auc")},
+           {1, 1, 0});
+  }
+}

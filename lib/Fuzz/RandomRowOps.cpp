@@ -1,0 +1,176 @@
+//===- RandomRowOps.cpp - arithmetic, norms, dense layers -----------------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+/// A unary op, after something that keeps its operand in the op's domain.
+static bool makeUnary(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, -1);
+  if (!x)
+    return false;
+  static constexpr StringLiteral anywhere[] = {"neg",  "abs",  "square", "tanh",    "sigmoid", "silu",
+                                               "relu", "gelu", "erf",    "softplus"};
+  static constexpr StringLiteral positive[] = {"sqrt", "rsqrt", "log"};
+  Type type = x.getType();
+  if (m.chance(25)) {
+    // softplus(x) + something: positive and away from 0, where these are steep.
+    Value half = m.value("constant", RankedTensorType::get({}, m.f32()), {},
+                         m.named("value", DenseElementsAttr::get(RankedTensorType::get({}, m.f32()),
+                                                                 {0.5f})));
+    x = m.value("add", type, {m.value("softplus", type, x), half});
+    m.offer(m.value(m.pick(positive), type, x));
+  } else if (m.chance(15)) {
+    m.offer(m.value("exp", type, m.bounded(x)));
+  } else {
+    m.offer(m.value(m.pick(anywhere), type, x));
+  }
+  return true;
+}
+
+/// A second operand for x: rows of its domain, or a shared tensor.
+static Value makeSecond(ModelBuilder &m, Value x) {
+  ArrayRef<int64_t> shape = getRowShape(x.getType());
+  if (m.chance(30))
+    return m.parameter(m.chance(50) ? ArrayRef<int64_t>() : shape);
+  Value other = m.find(m.f32(), getRowDomain(x.getType()), -1);
+  if (getRowShape(other.getType()) != shape && !getRowShape(other.getType()).empty())
+    return m.resize(other, shape.empty() ? 0 : shape[0]);
+  return other;
+}
+
+static bool makeBinary(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, -1);
+  if (!x)
+    return false;
+  static constexpr StringLiteral names[] = {"add", "sub", "mul", "maximum", "minimum"};
+  Value y = makeSecond(m, x);
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  ArrayRef<int64_t> shape = getRowShape(x.getType());
+  Type type = m.rows(domain, shape, m.f32());
+  if (m.chance(15)) {
+    // A divisor in [1, e].
+    Value divisor = m.value("exp", y.getType(), m.value("sigmoid", y.getType(), y));
+    m.offer(m.value("div", type, {x, divisor}));
+    return true;
+  }
+  m.offer(m.value(m.pick(names), type, {x, y}));
+  return true;
+}
+
+static bool makeSelect(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, -1);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  ArrayRef<int64_t> shape = getRowShape(x.getType());
+  auto kind = m.named("kind", CompareKindAttr::get(m.builder.getContext(),
+                                                   static_cast<CompareKind>(m.integer(0, 5))));
+  Value condition = m.find(m.boolean(), domain, 0);
+  if (!condition || m.chance(60)) {
+    // Integers compare alike in every precision; computed floats would not.
+    Value left = m.find(m.integerType(), domain, 0);
+    Value right = m.find(m.integerType(), domain, 0);
+    if (!left)
+      return false;
+    condition = m.value("compare", m.rows(domain, {}, m.boolean()), {left, right}, kind);
+    m.offer(condition);
+  }
+  Value other = makeSecond(m, x);
+  m.offer(m.value("select", m.rows(domain, shape, m.f32()), {condition, x, other}));
+  return true;
+}
+
+static bool makeRowReduce(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  m.offer(m.value("row_reduce", m.rows(getRowDomain(x.getType()), {}, m.f32()), x,
+                  m.named("kind", ReduceKindAttr::get(m.builder.getContext(),
+                                                      static_cast<ReduceKind>(m.integer(0, 2))))));
+  return true;
+}
+
+static bool makeColumns(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  int64_t size = getRowSize(x.getType());
+  if (m.chance(50)) {
+    int64_t offset = m.integer(0, size - 1);
+    m.offer(m.value("slice_columns", m.rows(domain, {m.integer(1, size - offset)}, m.f32()), x,
+                    m.i64("offset", offset)));
+    return true;
+  }
+  SmallVector<Value> parts{x};
+  for (int64_t i = m.integer(1, 2); i > 0; --i) {
+    parts.push_back(m.find(m.f32(), domain, -1));
+    size += getRowSize(parts.back().getType());
+  }
+  if (size > 4 * m.longestRow)
+    return false;
+  m.offer(m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts));
+  return true;
+}
+
+static bool makeNorm(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  Type type = x.getType();
+  int64_t size = getRowSize(type);
+  // A large eps keeps rows that are nearly constant comparable.
+  auto eps = m.f64("eps", 0.05);
+  bool scale = m.chance(50), bias = m.chance(50);
+  SmallVector<Value> operands{x};
+  switch (m.integer(0, 2)) {
+  case 0:
+    if (scale)
+      operands.push_back(m.parameter({size}));
+    if (bias)
+      operands.push_back(m.parameter({size}));
+    m.offer(m.value("layer_norm", type, operands, eps, {1, scale, bias}));
+    return true;
+  case 1:
+    if (scale)
+      operands.push_back(m.parameter({size}));
+    m.offer(m.value("rms_norm", type, operands, eps));
+    return true;
+  default:
+    m.offer(m.value("l2_normalize", type, operands, eps));
+    return true;
+  }
+}
+
+static bool makeDropout(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, -1);
+  if (!x)
+    return false;
+  m.offer(m.value("dropout", x.getType(), x, {m.f64("rate", m.real(0.1, 0.6)), m.stream()}));
+  return true;
+}
+
+static bool makeLinear(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  int64_t in = getRowSize(x.getType()), out = m.rowSize();
+  bool transposed = m.chance(30);
+  SmallVector<Value> operands{x, transposed ? m.parameter({out, in}) : m.parameter({in, out})};
+  if (m.chance(60))
+    operands.push_back(m.parameter({out}));
+  SmallVector<NamedAttribute> attributes;
+  if (transposed)
+    attributes.push_back(m.unit("transposed"));
+  m.offer(m.value("linear", m.rows(getRowDomain(x.getType()), {out}, m.f32()), operands, attributes));
+  return true;
+}
+
+ArrayRef<Theme> fuzz::getRowThemes() {
+  static constexpr Theme themes[] = {makeUnary,   makeUnary, makeBinary,  makeBinary, makeSelect,
+                                     makeRowReduce, makeColumns, makeNorm, makeDropout, makeLinear};
+  return themes;
+}
