@@ -269,19 +269,17 @@ LogicalResult PoolGradOp::verify() {
   if (getKind() == PoolKind::sum || getKind() == PoolKind::mean)
     return emitOpError() << "is for kinds max, first and last; " << stringifyPoolKind(getKind())
                          << " needs no record of the chosen row";
-  Type x = getX().getType();
-  if (failed(expect(*this, {"x", x}, Form::rows(domainOf(getDomain())).element(floats))))
-    return failure();
-  Type gradient = getGradient().getType();
-  if (failed(expect(*this, {"gradient", gradient},
-                    Form::rows().shape(getRowShape(x)).elementOf(x), "the pooled value's row")))
+  Type x = getX().getType(), gradient = getGradient().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().element(floats))) ||
+      failed(expect(*this, {"gradient", gradient},
+                    Form::rows(domainOf(getDomain())).shape(getRowShape(x)).elementOf(x),
+                    "the pooled value's rows")))
     return failure();
   return expectType(*this, {"result", getType()}, x, "the type of 'x'");
 }
 
 LogicalResult PoolGradOp::verifySymbolUses(SymbolTableCollection &) {
-  return expectPoolTarget(*this, getKind(), domainOf(getDomain()),
-                          getRowDomain(getGradient().getType()));
+  return expectPoolTarget(*this, getKind(), getRowDomain(getX().getType()), domainOf(getDomain()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,9 +24,9 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
     AttrSizedOperandSegments]> {
   let summary = "attention among the rows of each list";
   let description = [{
-    `q`, `k`: rows [heads * qk], `v`: rows [heads * dv], one domain; the result
-    has v's type. Rows attend to rows of the same list (same parent row). Per
-    head, with i the query's and j the key's position in the list:
+    `q`, `k`: rows [heads * qk], `v`: rows [heads * dv], one domain, one float type;
+    the result has v's type. Rows attend to rows of the same list (same parent row).
+    Per head, with i the query's and j the key's position in the list:
 
         s_ij = scale * q_i · k_j + position_bias[clamp(j - i + (B-1)/2, 0, B-1)]
                + time_bias[min(T-1, floor(log(max(1, dt_ij)) / 0.301))]
@@ -34,12 +34,28 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
         softmax: a_ij = exp(s_ij) / Σ_j exp(s_ij)  (fixed_length must be 0)
         out_i  = Σ_j dropout(a_ij) v_j
 
-    `causal`: j <= i. `window` w > 0: |i - j| < w. `position_bias`: shared [B], B
-    odd, one for all heads. `time_bias`: shared [T], T <= 128; `time`: i64 seconds per row;
-    dt_ij = time_i - time_j in seconds, or, with `next_event_time`, the time of i's next
-    event (of its own for the last) instead of time_i. Dropout draws element
-    head * 2^20 + j of the query row's stream. Lists are at most 2^20 rows long.
-    SiLU scores: Zhai et al. 2024 (HSTU), eq. 2 and 3.
+    - `causal`: j <= i. `window` w > 0: |i - j| < w.
+    - `position_bias`: shared [B], B odd, one for all heads.
+    - `time_bias`: shared [T], T <= 128, with `time`: i64 seconds per row;
+      dt_ij = time_i - time_j in seconds, or, with `next_event_time`, the time of i's
+      next event (of its own for the last) instead of time_i. Negative differences
+      count as 0.
+    - `dropout` draws element head * 2^20 + j of the query row's stream.
+
+    An empty list gives nothing. Lists are at most 2^20 rows long. In a root domain
+    every row attends to itself alone. SiLU scores: Zhai et al. 2024 (HSTU), eq. 2
+    and 3.
+
+    ```mlir
+    %mixed = genrec.attention softmax %seq_vector, %seq_vector, %seq_vector position_bias %position_bias
+        {heads = 2 : i64, causal, scale = 0.5 : f64, window = 50 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<21xf32>)
+        -> tensor<?x8xf32, #genrec.rows<@seq>>
+    %timed = genrec.attention silu %event_vector, %event_vector, %event_vector time_bias %time_bias time %event_time
+        {heads = 1 : i64, causal, fixed_length = 200.0 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>,
+           tensor<64xf32>, tensor<?xi64, #genrec.rows<@event>>) -> tensor<?x8xf32, #genrec.rows<@event>>
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
       Optional<AnyRankedTensor>:$position_bias,
@@ -56,8 +72,17 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
 def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "gradients of genrec.attention";
   let description = [{
-    Operands of the forward op, its result `out`, and the gradient of that. Results: the gradients of
-    q, k, v, and of the two bias tables where those are operands.
+    Operands of the forward op, its result `out`, and the gradient of that, both of
+    v's type. Results: the gradients of q, k, v, and of each bias table that is an
+    operand, all of the operands' types.
+
+    ```mlir
+    %dq, %dk, %dv, %dbias = genrec.attention_grad silu %seq_vector, %seq_vector, %seq_vector
+        position_bias %position_bias out %seq_vector, %seq_vector {heads = 1 : i64, causal}
+        : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>,
+           tensor<21xf32>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>)
+        -> (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, position_bias tensor<21xf32>)
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
       Optional<AnyRankedTensor>:$position_bias,
@@ -68,7 +93,8 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperand
   let assemblyFormat = [{
     $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
     (`time_bias` $time_bias^)? (`time` $time^)? `out` $out `,` $gradient attr-dict
-    `:` functional-type(operands, results)
+    `:` `(` type(operands) `)` `->` `(` type($dq) `,` type($dk) `,` type($dv)
+    (`,` `position_bias` type($dposition_bias)^)? (`,` `time_bias` type($dtime_bias)^)? `)`
   }];
   let hasVerifier = 1;
 }
@@ -85,9 +111,17 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
         y = x + dropout(o) · out_weight + out_bias
 
     `uvqk`: shared [d, 2*heads*dv + 2*heads*qk]; `out_weight`: shared [heads*dv, d];
-    `out_bias`: shared [d]. `linear_dropout` applies to o, `dropout` inside
-    attention. Zhai et al. 2024, eq. 1 to 3. Random streams: `stream` for the attention,
+    `out_bias`: shared [d]. The scores are `silu`; the other options are those of
+    `genrec.attention`. `linear_dropout` applies to o, `dropout` inside attention.
+    Zhai et al. 2024, eq. 1 to 3. Random streams: `stream` for the attention,
     `stream` + 1 for o. Stays whole until `decompose-blocks`.
+
+    ```mlir
+    %y = genrec.hstu_block silu %seq_vector, %uvqk, %out_weight, %scale position_bias %position_bias
+        {heads = 1 : i64, qk = 8 : i64, dv = 8 : i64, causal, fixed_length = 211.0 : f64, eps = 1.0e-6 : f64, linear_dropout = 0.2 : f64, stream = 512 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<8x32xf32>, tensor<8x8xf32>, tensor<8xf32>, tensor<21xf32>)
+        -> tensor<?x8xf32, #genrec.rows<@seq>>
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$uvqk,
       AnyRankedTensor:$out_weight, AnyRankedTensor:$out_bias,

@@ -12,7 +12,15 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def GenRec_BatchOp : GenRec_Op<"batch", [Pure]> {
   let summary = "the domains of one batch of data";
-  let description = "One value per `data` domain that the program uses.";
+  let description = [{
+    One value per `data` domain that the program uses, in any order; each domain
+    once. `infer-domains` drops those that nothing uses and adds those that are
+    missing.
+
+    ```mlir
+    %clicks = genrec.batch : !genrec.domain<@click>
+    ```
+  }];
   let results = (outs Variadic<GenRec_DomainType>:$domains);
   let assemblyFormat = "attr-dict `:` type($domains)";
   let hasVerifier = 1;
@@ -21,8 +29,12 @@ def GenRec_BatchOp : GenRec_Op<"batch", [Pure]> {
 def GenRec_CatalogueOp : GenRec_Op<"catalogue", [Pure]> {
   let summary = "the rows of a catalogue, loaded once";
   let description = [{
-    A second root domain: the items that exist. The universe of negatives, of
-    top-k and of evaluation.
+    A second root domain: the items that exist. The universe of negatives, of top-k
+    and of evaluation; never "the items that happen to be in the batch".
+
+    ```mlir
+    %movies = genrec.catalogue : !genrec.domain<@movies>
+    ```
   }];
   let results = (outs GenRec_DomainType:$domain);
   let assemblyFormat = "attr-dict `:` type($domain)";
@@ -31,9 +43,16 @@ def GenRec_CatalogueOp : GenRec_Op<"catalogue", [Pure]> {
 def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at most `count` rows per parent row";
   let description = [{
-    Keeps the last (default) or first `count` rows of every list, in order.
-    Rows keep their identity (random streams do not move). Values enter the
-    new domain through `genrec.derive`.
+    Keeps the last (default) or first `count` rows of every list, in order; a list
+    that is not longer stays as it is. The result is a domain of kind `derived` with
+    the parent of `source`, which is not a root. Rows keep their identity (random
+    streams do not move). Values enter the new domain through `genrec.derive`; the
+    children of `source` do not follow.
+
+    ```mlir
+    %recent = genrec.truncate %history {count = 200 : i64, keep = #genrec<keep first>}
+        : (!genrec.domain<@history>) -> !genrec.domain<@recent>
+    ```
   }];
   let arguments = (ins GenRec_DomainType:$source,
                        ConfinedAttr<I64Attr, [IntPositive]>:$count,
@@ -48,9 +67,16 @@ def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pur
   let summary = "derives a domain that joins others per parent row";
   let description = [{
     All sources have the result's parent, or *are* that parent (which then
-    contributes one row). A list of the result holds the rows of the first
-    source, then those of the second, and so on. Row identities: part p's row
-    with identity r gets mix(r, p).
+    contributes one row). A list of the result holds the rows of the first source,
+    then those of the second, and so on. A source may appear twice. Row identities:
+    part p's row with identity r gets mix(r, p). Values enter through
+    `genrec.concat_rows` and leave through `genrec.split_rows`.
+
+    ```mlir
+    // Per request: the request itself, its events, its impressions.
+    %sequence = genrec.concat_domains %request, %event, %impression
+        : (!genrec.domain<@request>, !genrec.domain<@event>, !genrec.domain<@impression>) -> !genrec.domain<@sequence>
+    ```
   }];
   let arguments = (ins Variadic<GenRec_DomainType>:$sources);
   let results = (outs GenRec_DomainType:$result);
@@ -63,10 +89,23 @@ def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pur
 def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser, Pure]> {
   let summary = "a column of the data";
   let description = [{
-    `column` is the dotted path in the file's schema. `nullable` permits nulls:
-    a null reads as 0 (empty string), and `genrec.feature_valid` tells them apart. Without it a
-    null is an error that names file, column and row. `padding_id` drops list entries with that id
-    when read. `id_bits` > 0 checks that values lie in `[0, 2^id_bits)`.
+    A value per row of a `data` or `catalogue` domain: i1, i32, i64, f32, f64 or
+    `!genrec.string`. `column` is the dotted path in the file's schema.
+
+    - `nullable` permits nulls: a null reads as 0 (or the empty string), and
+      `genrec.feature_valid` tells them apart. Without it a null is an error that
+      names file, column and row, whatever the file's schema says.
+    - `padding_id` drops the list entries with that id when read (integers, not in a
+      root domain): all columns of the list lose that row.
+    - `id_bits` > 0 checks that values lie in `[0, 2^id_bits)` (integers);
+      `infer-domains` sets it where a feature feeds a table. Id 0 is an ordinary id.
+
+    ```mlir
+    %genre = genrec.feature %tag "history.tags.genre" {nullable, id_bits = 20 : i64}
+        : (!genrec.domain<@tag>) -> tensor<?xi64, #genrec.rows<@tag>>
+    %clicked = genrec.feature %impression "impressions.clicked" {padding_id = 0 : i64}
+        : (!genrec.domain<@impression>) -> tensor<?xi64, #genrec.rows<@impression>>
+    ```
   }];
   let arguments = (ins GenRec_DomainType:$domain, StrAttr:$column,
                        UnitAttr:$nullable,
@@ -82,13 +121,27 @@ def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_SymbolUser, Pure]
   let arguments = (ins GenRec_DomainType:$domain, StrAttr:$column);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$domain $column attr-dict `:` functional-type($domain, $result)";
-  let description = "i1 per row; the column must be read by a nullable `genrec.feature` of the same program or be nullable in the data.";
+  let description = [{
+    i1 per row, true where the column holds a value. The column is one that a
+    `genrec.feature` with `nullable` reads; of any other column all rows are valid.
+
+    ```mlir
+    %has_movie = genrec.feature_valid %history "history.movie"
+        : (!genrec.domain<@history>) -> tensor<?xi1, #genrec.rows<@history>>
+    ```
+  }];
   let hasVerifier = 1;
 }
 
 def GenRec_ParamOp : GenRec_Op<"param", [GenRec_SymbolUser, Pure]> {
   let summary = "the current value of a dense parameter";
-  let description = "The parameter's value before this step's update.";
+  let description = [{
+    The parameter's value before this step's update, shared, of the declared type.
+
+    ```mlir
+    %w = genrec.param @weight : tensor<8x4xf32>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$parameter attr-dict `:` type($result)";
@@ -97,7 +150,14 @@ def GenRec_ParamOp : GenRec_Op<"param", [GenRec_SymbolUser, Pure]> {
 
 def GenRec_ConstantOp : GenRec_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a shared scalar or small tensor known at compile time";
-  let description = "A shared tensor of rank 0 or 1.";
+  let description = [{
+    A shared tensor of rank 0 or 1 and element type i1, i32, i64, f32 or f64.
+
+    ```mlir
+    %two = genrec.constant dense<2.0> : tensor<f32>
+    %ramp = genrec.constant dense<[0.0, 0.5, 1.0, 1.5]> : tensor<4xf32>
+    ```
+  }];
   let arguments = (ins ElementsAttr:$value);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "attr-dict $value";
@@ -110,7 +170,16 @@ def GenRec_ConstantOp : GenRec_Op<"constant", [Pure, ConstantLike, AllTypesMatch
 def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "brings a value into a domain made by truncate";
-  let description = "Keeps the rows that `truncate` kept. Its gradient is `genrec.derive_grad`.";
+  let description = [{
+    Keeps the rows that `truncate` kept. `domain` is the result of a
+    `genrec.truncate` whose source is x's domain; element type and row shape stay.
+    Its gradient is `genrec.derive_grad`.
+
+    ```mlir
+    %recent_movie = genrec.derive %movie into %event
+        : (tensor<?xi64, #genrec.rows<@history>>, !genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
@@ -120,7 +189,16 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
 def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "spreads rows of a truncated domain back; dropped rows get 0";
-  let description = "The adjoint of `genrec.derive`; `domain` is the source domain of the truncate op.";
+  let description = [{
+    The adjoint of `genrec.derive`: x has rows of a domain made by
+    `genrec.truncate`, `domain` is the source it was cut from. Rows that were not
+    kept are 0.
+
+    ```mlir
+    %spread = genrec.derive_grad %event_vector into %history
+        : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@history>) -> tensor<?x8xf32, #genrec.rows<@history>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
@@ -130,7 +208,17 @@ def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
 def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "joins values of several domains per parent row";
-  let description = "One value per source of the `concat_domains` op that made `domain`, in its order, all of one row shape.";
+  let description = [{
+    One value per source of the `genrec.concat_domains` op that made `domain`, in
+    its order, all of one row shape and element type. A source that is the parent
+    gives one row per list. The gradient of part p is `genrec.split_rows` of p.
+
+    ```mlir
+    %joined = genrec.concat_rows %user_vector, %event_vector into %seq
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@seq>)
+        -> tensor<?x8xf32, #genrec.rows<@seq>>
+    ```
+  }];
   let arguments = (ins Variadic<AnyRankedTensor>:$parts, GenRec_DomainType:$domain);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$parts `into` $domain attr-dict `:` functional-type(operands, results)";
@@ -140,7 +228,16 @@ def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [Pure,
 def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "takes one part out of a joined value";
-  let description = "The rows of part `part` (counted from 0) of the `concat_domains` op that made x's domain; `domain` is that part's source domain.";
+  let description = [{
+    The rows of part `part` (counted from 0) of the `genrec.concat_domains` op that
+    made x's domain; `domain` is that part's source domain. Its gradient is 0 in the
+    other parts.
+
+    ```mlir
+    %encoded = genrec.split_rows %seq_vector part 1 into %event
+        : (tensor<?x8xf32, #genrec.rows<@seq>>, !genrec.domain<@event>) -> tensor<?x8xf32, #genrec.rows<@event>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain, I64Attr:$part);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `part` $part `into` $domain attr-dict `:` functional-type(operands, results)";
@@ -150,7 +247,17 @@ def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_SymbolUser, Pure,
 def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "copies each row of an ancestor to its descendants";
-  let description = "`domain` is a descendant (child, grandchild, …) of x's domain.";
+  let description = [{
+    `domain` is a descendant (child, grandchild, …) of x's domain; every row of it
+    gets the row of x that it lies below. Nothing else copies rows downwards: an op
+    that meets values of two domains is an error. Its gradient is a `genrec.pool` by
+    sum. Free in a row kernel, which reads the ancestor's row instead.
+
+    ```mlir
+    %context = genrec.fanout %user_vector to %impression
+        : (tensor<?x8xf32, #genrec.rows<@request>>, !genrec.domain<@impression>) -> tensor<?x8xf32, #genrec.rows<@impression>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
@@ -161,9 +268,18 @@ def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "reduces the children of every ancestor row";
   let description = [{
-    `domain` is an ancestor of x's domain (sum through several levels; other
-    kinds: the direct parent only). An empty list pools to 0 for every kind; max breaks
-    ties in favour of the first row.
+    `domain` is an ancestor of x's domain for kind sum (through several levels), its
+    parent for the other kinds. Row shape and element type stay: mean takes floats,
+    sum and max also integers, first and last also i1.
+
+    An empty list pools to 0 for every kind, and gives no gradient; max works on each
+    element of the row apart and breaks ties in favour of the first row, which then
+    gets the whole gradient.
+
+    ```mlir
+    %taste = genrec.pool mean %movie_vector to %request
+        : (tensor<?x8xf32, #genrec.rows<@history>>, !genrec.domain<@request>) -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain,
                        GenRec_PoolKindAttr:$kind);
@@ -175,8 +291,16 @@ def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_SymbolUser, Pure,
 def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradient of a pool of kind max, first or last";
   let description = [{
-    Row r of the result receives its parent's gradient (per element) where r is
-    the row that `pool` chose, else 0. Not differentiable again.
+    x is what the `genrec.pool` read, `domain` and `kind` are the pool's, `gradient`
+    is that of its result. Row r of the result receives its parent's gradient (per
+    element) where r is the row that the pool chose, else 0. Not differentiable
+    again.
+
+    ```mlir
+    %dx = genrec.pool_grad max %movie_vector, %user_vector to %request
+        : (tensor<?x8xf32, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@request>>, !genrec.domain<@request>)
+        -> tensor<?x8xf32, #genrec.rows<@history>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$gradient,
                        GenRec_DomainType:$domain, GenRec_PoolKindAttr:$kind);
@@ -195,16 +319,40 @@ class GenRec_ShiftOp<string mnemonic> : GenRec_Op<mnemonic, [Pure,
 }
 def GenRec_LeadOp : GenRec_ShiftOp<"lead"> {
   let summary = "the value `distance` rows later in the same list";
-  let description = "Past the end: 0, and `valid` (i1 per row) is false. In a root domain every row is a list of its own.";
+  let description = [{
+    The next item as label, the next event's time. Past the end of the list: 0, and
+    `valid` (i1 per row) is false, which a loss takes as weight 0. In a root domain
+    every row is a list of its own, so no row is valid.
+
+    ```mlir
+    %next, %has_next = genrec.lead %movie
+        : (tensor<?xi64, #genrec.rows<@history>>) -> (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>)
+    ```
+  }];
 }
 def GenRec_LagOp : GenRec_ShiftOp<"lag"> {
   let summary = "the value `distance` rows earlier in the same list";
-  let description = "Before the start: 0, and `valid` (i1 per row) is false.";
+  let description = [{
+    Before the start of the list: 0, and `valid` (i1 per row) is false. In a root
+    domain every row is a list of its own, so no row is valid.
+
+    ```mlir
+    %before, %has_before = genrec.lag %time {distance = 2 : i64}
+        : (tensor<?xi64, #genrec.rows<@history>>) -> (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>)
+    ```
+  }];
 }
 
 def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
   let summary = "each row's ordinal in its list, from 0";
-  let description = "i64 per row. With `from_end` the last row has 0.";
+  let description = [{
+    i64 per row. With `from_end` the last row of a list has 0. In a root domain every
+    row is a list of its own and has 0.
+
+    ```mlir
+    %age_rank = genrec.position %history {from_end} : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
+    ```
+  }];
   let arguments = (ins GenRec_DomainType:$domain, UnitAttr:$from_end);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$domain attr-dict `:` functional-type(operands, results)";
@@ -213,7 +361,13 @@ def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
 
 def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
   let summary = "how many rows of `children` each row of their parent has";
-  let description = "i64 per row of the parent domain of `children`.";
+  let description = [{
+    i64 per row of the parent domain of `children`; 0 for an empty list.
+
+    ```mlir
+    %events = genrec.length %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins GenRec_DomainType:$children);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$children attr-dict `:` functional-type(operands, results)";
@@ -224,9 +378,15 @@ def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "reads rows of another domain by index";
   let description = [{
-    `source` is a table of scalars (rank-0 rows) of any domain, `index` i64 per row (rank 0
-    or 1). An index of -1 reads 0. Integers only, so it has no gradient: it turns catalogue
-    positions back into ids.
+    `source` holds i32 or i64 rows [] of any domain, `index` i64 rows [] or [d]: row
+    numbers of that domain. The result has index's rows and shape and source's
+    element type. An index of -1 reads 0; others must exist. Integers only, so it
+    has no gradient: it turns catalogue positions back into ids.
+
+    ```mlir
+    %best_ids = genrec.gather_rows %item_ids at %best
+        : (tensor<?xi64, #genrec.rows<@items>>, tensor<?x4xi64, #genrec.rows<@request>>) -> tensor<?x4xi64, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$index);
   let results = (outs AnyRankedTensor:$result);

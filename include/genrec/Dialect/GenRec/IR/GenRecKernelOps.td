@@ -21,18 +21,40 @@ def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock
   let summary = "a computation per row of a domain";
   let description = [{
     The body sees one row. It has one block argument per input, by `operand_roles`:
+
     - aligned: this domain's row: a scalar (row shape []) or `vector<dxT>` (row shape [d]);
     - ancestor: the row of an ancestor domain above this row (a fanout that costs nothing);
-    - shared: the whole of a shared tensor, as a scalar or vector;
+    - shared: the whole of a shared tensor of rank 0 or 1, as a scalar or vector;
     - source: a tensor that body ops gather from (stays a tensor).
-    Then one `!genrec.accumulator` argument per result that is reduced or scattered. `genrec.row_yield` hands over one
-    value per *aligned* or *pooled* result, in the order of the results. Result roles:
-    - aligned: this domain's row;
-    - pooled: combined into the row of an ancestor domain by the next entry of `pool_kinds` (empty list: 0);
-    - reduced, scattered: what the body adds to the accumulator, over all rows.
 
-    The body holds `arith`, `math`, `vector` (broadcast, reduction, extract_strided_slice, insert_strided_slice) and the body ops
-    below, on scalars and 1-D vectors of static size.
+    Then one `!genrec.accumulator` argument per result that is reduced or scattered,
+    in the order of the results. `genrec.row_yield` hands over one value per
+    *aligned* or *pooled* result, in the order of the results. Result roles:
+
+    - aligned: this domain's row;
+    - pooled: combined into the row of an ancestor domain by the next entry of
+      `pool_kinds` (sum: any ancestor, else the parent; empty list: 0);
+    - reduced: a shared sum over all rows, of what the body adds to the accumulator;
+    - scattered: the same, added to the rows that an index picks, of another domain
+      or of a shared tensor; rows that nothing is added to are 0.
+
+    The body holds `arith`, `math`, `vector` (broadcast, reduction,
+    extract_strided_slice, insert_strided_slice) and the body ops below, on scalars
+    and 1-D vectors of static size. A kernel has memory effects where its body loads
+    or stores table and parameter rows.
+
+    ```mlir
+    %scaled, %sums = genrec.row_kernel %history(%movie_vector, %user_vector)
+        attributes {operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role ancestor>],
+                    result_roles = [#genrec<result_role aligned>, #genrec<result_role pooled>],
+                    pool_kinds = [#genrec<pool_kind sum>], name = "gate"}
+        : (!genrec.domain<@history>, tensor<?x8xf32, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@request>>)
+        -> (tensor<?x8xf32, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@request>>) {
+    ^bb0(%movie_row: vector<8xf32>, %user_row: vector<8xf32>):
+      %product = arith.mulf %movie_row, %user_row : vector<8xf32>
+      genrec.row_yield %product, %product : vector<8xf32>, vector<8xf32>
+    }
+    ```
   }];
   let arguments = (ins GenRec_DomainType:$domain, Variadic<AnyRankedTensor>:$inputs,
                        TypedArrayAttrBase<GenRec_OperandRoleAttr, "roles">:$operand_roles,
@@ -48,7 +70,20 @@ def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock
 
 def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, HasParent<"RowKernelOp">]> {
   let summary = "ends a row kernel's body";
-  let description = "One value per aligned or pooled result.";
+  let description = [{
+    One value per aligned or pooled result, in the order of the results: a scalar for
+    row shape [], a vector for [d].
+
+    ```mlir
+    %negative = genrec.row_kernel %request(%age)
+        attributes {operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]}
+        : (!genrec.domain<@request>, tensor<?xf32, #genrec.rows<@request>>) -> tensor<?xf32, #genrec.rows<@request>> {
+    ^bb0(%a: f32):
+      %b = arith.negf %a : f32
+      genrec.row_yield %b : f32
+    }
+    ```
+  }];
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
@@ -63,34 +98,71 @@ class GenRec_BodyOp<string mnemonic, list<Trait> traits = []>
 
 def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [MemoryEffects<[MemRead]>]> {
   let summary = "reads a table or parameter row, or one of its optimizer states";
-  let description = "`slot` 0 is the value, 1, 2, … the optimizer's states. `vector<width x f32>`.";
+  let description = [{
+    `slot` 0 is the value, 1, 2, … the optimizer's states. A vector<width x f32>.
+
+    ```mlir
+    %momentum = genrec.row_load %row {slot = 1 : i64} : (!genrec.row<8>) -> vector<8xf32>
+    ```
+  }];
   let arguments = (ins GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$row attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a table or parameter row, or one of its optimizer states";
-  let description = "`slot` as in `genrec.row_load`.";
+  let description = [{
+    `slot` as in `genrec.row_load`. No two rows of a kernel store to one table row.
+
+    ```mlir
+    genrec.row_store %x to %row : vector<8xf32>, !genrec.row<8>
+    ```
+  }];
   let arguments = (ins AnyType:$value, GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let assemblyFormat = "$value `to` $row attr-dict `:` type(operands)";
 }
 def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [Pure]> {
   let summary = "one row of a source tensor";
-  let description = "`source`: a rank-1 (scalars) or rank-2 tensor argument; `index`: i64 (an element-wise vector of them for rank 1); -1 reads 0. With `clamp`, indices outside read the nearest row.";
+  let description = [{
+    `source`: a rank-1 (scalars) or rank-2 (rows) tensor argument; `index`: i64, for
+    rank 1 also a vector of them (element by element). -1 reads 0. With `clamp`,
+    indices outside read the nearest row; without it, others must exist.
+
+    ```mlir
+    %vector = genrec.row_gather %source[%id] {clamp} : (tensor<?x8xf32, #genrec.rows<@items>>, i64) -> vector<8xf32>
+    %four = genrec.row_gather %ids[%index] : (tensor<?xi64, #genrec.rows<@items>>, vector<4xi64>) -> vector<4xi64>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$source, AnyType:$index, UnitAttr:$clamp);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [Pure]> {
   let summary = "dot products of a row with many gathered rows";
-  let description = "result_j = Σ_i source[index_j][i] * row[i]; index: vector<mxi64>, row: vector<dxf32>; no gathered row is stored.";
+  let description = [{
+    result_j = Σ_i source[index_j][i] * row[i]; source: rank 2; index: vector<mxi64>;
+    row: vector<dxf32>; result vector<mxf32>. No gathered row is stored.
+
+    ```mlir
+    %dots = genrec.gather_dot %source[%index], %x
+        : (tensor<?x8xf32, #genrec.rows<@items>>, vector<4xi64>, vector<8xf32>) -> vector<4xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$source, AnyType:$index, AnyType:$row);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $row attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
   let summary = "weighted sum of gathered rows";
-  let description = "result = Σ_j coefficient_j * source[index_j]; the adjoint of `genrec.gather_dot` in row.";
+  let description = [{
+    result = Σ_j coefficient_j * source[index_j], in the order of j; the adjoint of
+    `genrec.gather_dot` in row.
+
+    ```mlir
+    %mix = genrec.gather_sum %source[%index], %coefficient
+        : (tensor<?x8xf32, #genrec.rows<@items>>, vector<4xi64>, vector<4xf32>) -> vector<8xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$source, AnyType:$index, AnyType:$coefficient);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $coefficient attr-dict `:` functional-type(operands, results)";
@@ -98,9 +170,18 @@ def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
 def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "adds to an accumulator";
   let description = [{
-    Without index: accumulator += value (scalar or vector). With an i64 `index`: row `index` += value
-    (-1: nothing). With a vector index and `coefficient` of the same length m:
-    row index_j += coefficient_j * value for j = 0 … m-1, in order. `clamp` as in `genrec.row_gather`.
+    Without index: accumulator += value (scalar or vector). With an i64 `index`: row
+    `index` += value (-1: nothing). With a vector index and `coefficient` of the same
+    length m: row index_j += coefficient_j * value for j = 0 … m-1, in order. `clamp`
+    as in `genrec.row_gather`.
+
+    ```mlir
+    genrec.accumulate %x into %sum : !genrec.accumulator<tensor<8xf32>>, vector<8xf32>
+    genrec.accumulate %x into %rows at %id {clamp}
+        : !genrec.accumulator<tensor<?x8xf32, #genrec.rows<@items>>>, vector<8xf32>, i64
+    genrec.accumulate %x into %rows at %index times %coefficient
+        : !genrec.accumulator<tensor<?x8xf32, #genrec.rows<@items>>>, vector<8xf32>, vector<4xi64>, vector<4xf32>
+    ```
   }];
   let arguments = (ins GenRec_AccumulatorType:$accumulator, AnyType:$value,
                        Optional<AnyType>:$index, Optional<AnyType>:$coefficient, UnitAttr:$clamp);
@@ -108,48 +189,94 @@ def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, M
 }
 def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
   let summary = "dropout's mask for this row";
-  let description = "i1 or vector<dxi1>: true where the Philox word (seed, step, stream, this row's identity, element) is at least rate * 2^32.";
+  let description = [{
+    i1 or vector<dxi1>: true where the Philox word (seed, step, stream, this row's
+    identity, element) is at least rate * 2^32.
+
+    ```mlir
+    %keep = genrec.keep_mask {rate = 0.2 : f64, stream = 256 : i64} : vector<8xi1>
+    ```
+  }];
   let arguments = (ins F64Attr:$rate, I64Attr:$stream);
   let results = (outs AnyType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
   let summary = "uniform row numbers of a source";
-  let description = "vector<mxi64> in [0, number of rows of source): (word_j * rows) >> 32, word_j the Philox word (seed, step, stream, this row's identity or 0 if `shared`, j). At most 2^32 - 1 rows.";
+  let description = [{
+    vector<mxi64> in [0, number of rows of source): (word_j * rows) >> 32, word_j the
+    Philox word (seed, step, stream, this row's identity or 0 if `shared`, j). At
+    most 2^32 - 1 rows.
+
+    ```mlir
+    %negatives = genrec.random_index %source {stream = 1024 : i64} : (tensor<?x8xf32, #genrec.rows<@items>>) -> vector<128xi64>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$source, I64Attr:$stream, UnitAttr:$shared);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$source attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [Pure]> {
   let summary = "hash of a scalar";
-  let description = "As `genrec.hash`, on an i64 or a string.";
+  let description = [{
+    As `genrec.hash`, on an i64, a vector of i64 (element by element) or a string.
+
+    ```mlir
+    %hashed = genrec.row_hash murmur3 %text {bits = 20 : i64, seed = 0 : i64} : (!genrec.string) -> i64
+    ```
+  }];
   let arguments = (ins AnyType:$x, GenRec_HashKindAttr:$kind, I64Attr:$bits, I64Attr:$seed);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
   let summary = "bucket of a scalar";
-  let description = "As `genrec.bucketize`.";
+  let description = [{
+    As `genrec.bucketize`, on a scalar or a vector (element by element).
+
+    ```mlir
+    %bucket = genrec.row_bucketize %s {edges = array<f64: 0.0, 1.0, 10.0>} : (f32) -> i64
+    ```
+  }];
   let arguments = (ins AnyType:$x, DenseF64ArrayAttr:$edges);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
   let summary = "0, 1, 2, … along a row";
-  let description = "vector<dxi64>.";
+  let description = [{
+    vector<dxi64>.
+
+    ```mlir
+    %columns = genrec.row_iota : vector<8xi64>
+    ```
+  }];
   let results = (outs AnyType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [Pure]> {
   let summary = "vectors (and scalars) end to end";
-  let description = "The in-row form of `genrec.concat_columns`.";
+  let description = [{
+    The in-row form of `genrec.concat_columns`: a scalar counts as one element.
+
+    ```mlir
+    %joined = genrec.row_concat %x, %s, %coefficient : (vector<8xf32>, f32, vector<4xf32>) -> vector<13xf32>
+    ```
+  }];
   let arguments = (ins Variadic<AnyType>:$parts);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [Pure]> {
   let summary = "a range of a vector";
-  let description = "The in-row form of `genrec.slice_columns`; the result's size says how many elements.";
+  let description = [{
+    The in-row form of `genrec.slice_columns`; the result's size says how many
+    elements.
+
+    ```mlir
+    %part = genrec.row_slice %x from 2 : (vector<8xf32>) -> vector<4xf32>
+    ```
+  }];
   let arguments = (ins AnyType:$x, I64Attr:$offset);
   let results = (outs AnyType:$result);
   let assemblyFormat = "$x `from` $offset attr-dict `:` functional-type(operands, results)";

@@ -13,7 +13,15 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [Pure,
     DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>]> {
   let summary = "binary cross entropy of a logit, per row";
-  let description = "softplus(logit) - label * logit; logit and label: f32 rows []. The label gets no gradient.";
+  let description = [{
+    softplus(logit) - label * logit; logit and label: float rows [] of one domain and
+    type; label in [0, 1]. The label gets no gradient.
+
+    ```mlir
+    %loss = genrec.bce_with_logits %logit, %label
+        : (tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$logit, AnyRankedTensor:$label);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$logit `,` $label attr-dict `:` functional-type(operands, results)";
@@ -25,8 +33,14 @@ def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "cross entropy of logits against a class, per row";
   let description = [{
-    log Σ_c exp(logits_c) - logits_label; logits: f32 rows [C], label: i64 rows [] in [0, C).
-    A row whose label is outside has loss 0 and gradient 0 (mask it: it is a null).
+    log Σ_c exp(logits_c) - logits_label; logits: float rows [C], label: i64 rows []
+    in [0, C). A row whose label is outside has loss 0 and gradient 0 (mask it: it is
+    a null).
+
+    ```mlir
+    %loss = genrec.softmax_cross_entropy %logits, %shown
+        : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$label);
   let results = (outs AnyRankedTensor:$result);
@@ -37,7 +51,16 @@ def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
 def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
   let summary = "gradient of softmax_cross_entropy with respect to the logits";
-  let description = "(softmax(logits) - onehot(label)) * gradient; gradient: f32 rows [].";
+  let description = [{
+    (softmax(logits) - onehot(label)) * gradient; gradient: rows [] of the loss. 0
+    where the label is outside [0, C).
+
+    ```mlir
+    %dlogits = genrec.softmax_cross_entropy_grad %logits, %shown, %row_loss
+        : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>)
+        -> tensor<?x4xf32, #genrec.rows<@impression>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$label, AnyRankedTensor:$gradient);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$logits `,` $label `,` $gradient attr-dict `:` functional-type(operands, results)";
@@ -55,11 +78,18 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_SymbolUser, P
   let description = [{
     `query`: f32 rows [d]; `positive`: i64 rows [], a row number of the catalogue
     (`genrec.resolve`), -1 for none; `items`: f32 rows [d] of a catalogue domain.
-    Draws `negatives` rows of the catalogue uniformly, with replacement, per row (or once
-    for the whole step, with `shared`: row identity 0); a negative equal to the
+    Draws `negatives` rows of the catalogue uniformly, with replacement, per row (or
+    once for the whole step, with `shared`: row identity 0); a negative equal to the
     row's own positive is masked. With logits l = query · item / temperature:
-    loss = log(exp(l_pos) + Σ_neg exp(l_neg)) - l_pos. A row without positive has loss 0 and
-    gradient 0. Draw j is Philox element j of the row's `stream`.
+    loss = log(exp(l_pos) + Σ_neg exp(l_neg)) - l_pos. A row without positive has
+    loss 0 and gradient 0. Draw j is Philox element j of the row's `stream`.
+
+    ```mlir
+    %loss = genrec.sampled_softmax %user_vector, %target, %item_vectors
+        {negatives = 128 : i64, temperature = 0.05 : f64, stream = 1024 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
+        -> tensor<?xf32, #genrec.rows<@request>>
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$query, AnyRankedTensor:$positive,
       AnyRankedTensor:$items), SampledSoftmaxAttributes);
@@ -72,7 +102,15 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Symb
   let summary = "gradients of sampled_softmax for query and items";
   let description = [{
     `gradient`: f32 rows [], of the loss. Draws the same negatives again. `dquery` is
-    aligned with query; `ditems` holds a row per catalogue row, exactly 0 where it was not used.
+    aligned with query; `ditems` holds a row per catalogue row, exactly 0 where it
+    was not used.
+
+    ```mlir
+    %dquery, %ditems = genrec.sampled_softmax_grad %user_vector, %target, %item_vectors, %age
+        {negatives = 128 : i64, shared, temperature = 0.05 : f64, stream = 1024 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>,
+           tensor<?xf32, #genrec.rows<@request>>) -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
+    ```
   }];
   let arguments = !con((ins AnyRankedTensor:$query, AnyRankedTensor:$positive,
       AnyRankedTensor:$items, AnyRankedTensor:$gradient), SampledSoftmaxAttributes);
@@ -86,9 +124,15 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Symb
 def GenRec_ResolveOp : GenRec_Op<"resolve", [GenRec_SymbolUser, Pure]> {
   let summary = "row numbers of ids in a catalogue";
   let description = [{
-    `ids`: i64 rows []; `catalogue`: i64 rows [] of a catalogue domain, distinct. The result is
-    the catalogue row of each id; -1 where `valid` is false. An id that the catalogue
-    lacks is an error that names it, or -1 with `allow_missing`.
+    `ids`: i64 rows []; `catalogue`: i64 rows [] of a catalogue domain, distinct. The
+    result is the catalogue row of each id; -1 where `valid` is false. An id that the
+    catalogue lacks is an error that names it, or -1 with `allow_missing`.
+
+    ```mlir
+    %rows = genrec.resolve %movie valid %movie_valid in %item_ids {allow_missing}
+        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>, tensor<?xi64, #genrec.rows<@items>>)
+        -> tensor<?xi64, #genrec.rows<@history>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
                        AnyRankedTensor:$catalogue, UnitAttr:$allow_missing);
@@ -101,9 +145,15 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "query · item for every item of a catalogue";
   let description = [{
-    `query`: rows [d]; `items`: rows [d] of a catalogue domain with at most n rows,
-    where the result has rows [n]. Columns past the catalogue's end are -1e30. Meant for full-softmax
-    losses over small catalogues; `genrec.top_k` and `genrec.rank` never hold all scores.
+    `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain with at most n
+    rows, where the result has rows [n]; a larger catalogue is an error of the run.
+    Columns past the catalogue's end are -1e30. Meant for full-softmax losses over
+    small catalogues; `genrec.top_k` and `genrec.rank` never hold all scores.
+
+    ```mlir
+    %all = genrec.scores %user_vector, %item_vectors
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>) -> tensor<?x3000xf32, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items);
   let results = (outs AnyRankedTensor:$result);
@@ -112,7 +162,16 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_SymbolUser, Pure,
 }
 def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradients of genrec.scores for query and items";
-  let description = "dquery = gradient · items; ditems = gradientᵀ · query; columns past the catalogue's end are ignored.";
+  let description = [{
+    dquery = gradient · items; ditems = gradientᵀ · query; columns past the
+    catalogue's end are ignored.
+
+    ```mlir
+    %dquery, %ditems = genrec.scores_grad %user_vector, %item_vectors, %best_score
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>, tensor<?x4xf32, #genrec.rows<@request>>)
+        -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items, AnyRankedTensor:$gradient);
   let results = (outs AnyRankedTensor:$dquery, AnyRankedTensor:$ditems);
   let assemblyFormat = "$query `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
@@ -122,10 +181,17 @@ def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
 def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
   let summary = "the k best catalogue rows for each query";
   let description = [{
-    `query`: rows [d]; `items`: rows [d] of a catalogue domain; `exclude`: i64 rows [] (catalogue
-    rows, -1 ignored) of a child domain of the query's: these are left out. Results: `index` i64 rows [k]
-    (best first; ties: the lower row first; -1 past the end) and `score` f32 rows [k].
-    The scores of all items are never in memory at once.
+    `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain; `exclude`:
+    i64 rows [] (catalogue rows, -1 ignored) of a child of query's domain: these are
+    left out. Results: `index` i64 rows [k] (best first; ties: the lower row first;
+    -1 past the end) and `score` f32 rows [k]. The scores of all items are never in
+    memory at once. No gradient.
+
+    ```mlir
+    %index, %score = genrec.top_k %user_vector, %item_vectors exclude %seen
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>, tensor<?xi64, #genrec.rows<@history>>)
+        -> (tensor<?x10xi64, #genrec.rows<@request>>, tensor<?x10xf32, #genrec.rows<@request>>)
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items,
                        Optional<AnyRankedTensor>:$exclude);
@@ -137,9 +203,16 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
 def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
   let summary = "the rank of a target among all catalogue rows";
   let description = [{
-    1 + the number of rows, other than the target and not excluded, whose score is at least the
-    target's: ties count against the model. i64 rows []; 0 where `target` (a catalogue row)
-    is -1. A NaN score fails the run. `exclude` as in `genrec.top_k`; the target itself is never excluded.
+    1 + the number of rows, other than the target and not excluded, whose score is at
+    least the target's: ties count against the model. i64 rows []; 0 where `target`
+    (a catalogue row) is -1. A NaN score fails the run. `exclude` as in
+    `genrec.top_k`; the target itself is never excluded.
+
+    ```mlir
+    %place = genrec.rank %user_vector, %target, %item_vectors exclude %seen
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>,
+           tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xi64, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$target, AnyRankedTensor:$items,
                        Optional<AnyRankedTensor>:$exclude);
@@ -153,9 +226,16 @@ def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
 def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
   let summary = "declares a loss: a weighted mean of a value per row";
   let description = [{
-    The task's loss is Σ w·x / Σ w over all rows (all ranks, all micro-batches), 0 where Σ w = 0;
-    w = `weight` (f32 rows [], default 1), 0 where `valid` is false. The
-    model's loss adds `scale` times each task's. After `differentiate` it only reports.
+    x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows (all ranks, all
+    micro-batches), 0 where Σ w = 0; w = `weight` (f32 rows [], default 1), 0 where
+    `valid` (i1 rows []) is false. The model's loss adds `scale` times each task's.
+    Each loss of a program has a name of its own. `differentiate` turns it into
+    gradients and a `genrec.report_loss`.
+
+    ```mlir
+    genrec.loss "click" %row_loss weight %label {scale = 0.5 : f64}
+        : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$weight,
                        Optional<AnyRankedTensor>:$valid, StrAttr:$name,
@@ -166,7 +246,14 @@ def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
 
 def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
   let summary = "hands a loss's weighted sum and weight to the trainer";
-  let description = "Two shared f32 scalars. What `differentiate` leaves of `genrec.loss`.";
+  let description = [{
+    Two shared f32 scalars: Σ w·x and Σ w. What `differentiate` leaves of
+    `genrec.loss`.
+
+    ```mlir
+    genrec.report_loss "click" %total, %half : tensor<f32>, tensor<f32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$sum, AnyRankedTensor:$weight, StrAttr:$name,
                        DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let assemblyFormat = "$name $sum `,` $weight attr-dict `:` type(operands)";
@@ -176,9 +263,16 @@ def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
 def GenRec_MetricOp : GenRec_Op<"metric", [AttrSizedOperandSegments]> {
   let summary = "adds rows to an evaluation metric";
   let description = [{
-    ranking: `x` holds ranks (i64 rows [], 0 = no target, skipped); gives HR@n, NDCG@n for each n of `at`, and
-    MRR. auc: `x` holds scores (f32 rows []), `label` f32 rows []. `valid` (i1) drops rows.
-    `note` is printed beside the metric (which items are excluded, say).
+    Kind ranking: `x` holds ranks (i64 rows [], 0 = no target, skipped); gives HR@n
+    and NDCG@n for each n of `at` (positive, ascending), and MRR. Kind auc: `x` holds
+    scores (f32 rows []), `label` f32 rows []; exact, ties count half. `valid` (i1
+    rows []) drops rows. `note` is printed beside the metric (which items are
+    excluded, say). Each metric of a program has a name of its own.
+
+    ```mlir
+    genrec.metric ranking "next" %target {at = array<i64: 10, 50>, note = "history excluded"} : tensor<?xi64, #genrec.rows<@request>>
+    genrec.metric auc "click" %logit label %label : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
+    ```
   }];
   let arguments = (ins GenRec_MetricKindAttr:$kind, StrAttr:$name, AnyRankedTensor:$x,
                        Optional<AnyRankedTensor>:$label, Optional<AnyRankedTensor>:$valid,
@@ -189,7 +283,14 @@ def GenRec_MetricOp : GenRec_Op<"metric", [AttrSizedOperandSegments]> {
 
 def GenRec_OutputOp : GenRec_Op<"output"> {
   let summary = "a column of what `predict` writes";
-  let description = "One column per op; all outputs of one program belong to one domain (top-k lists are rows [k]).";
+  let description = [{
+    One column per op, of the given name; all outputs of one program belong to one
+    domain (top-k lists are rows [k]).
+
+    ```mlir
+    genrec.output "best" %best : tensor<?x4xi64, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins StrAttr:$name, AnyRankedTensor:$x);
   let assemblyFormat = "$name $x attr-dict `:` type($x)";
   let hasVerifier = 1;

@@ -21,6 +21,11 @@ def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [Pure,
   let description = [{
     The adjoint of `genrec.slice_columns`: rows [k] become elements
     [offset, offset + k) of rows [d]; the others are 0.
+
+    ```mlir
+    %wide = genrec.pad_columns %logits at 2
+        : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<?x8xf32, #genrec.rows<@impression>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, I64Attr:$offset);
   let results = (outs AnyRankedTensor:$result);
@@ -32,7 +37,15 @@ def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "a shared value given to every row of a domain";
-  let description = "`x`: shared scalar or shared [d]; the result has that row shape. Its gradient is `genrec.reduce_rows`.";
+  let description = [{
+    `x`: shared scalar or shared [d]; the result has that row shape. Its gradient is
+    `genrec.reduce_rows`.
+
+    ```mlir
+    %repeated = genrec.broadcast_rows %bias to %request
+        : (tensor<4xf32>, !genrec.domain<@request>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
@@ -43,7 +56,13 @@ def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "its operand, through which no gradient flows";
-  let description = "What a label is to a loss. `differentiate` removes it.";
+  let description = [{
+    What a label is to a loss. `differentiate` removes it.
+
+    ```mlir
+    %fixed = genrec.detach %user_vector : tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
@@ -54,6 +73,10 @@ def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
   let description = [{
     One list of `count` rows: what shared tensors are rows of when a row kernel
     computes with them (`genrec.shared_rows`).
+
+    ```mlir
+    %eight = genrec.fixed_rows 8 : !genrec.domain<@step_rows>
+    ```
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$count);
   let results = (outs GenRec_DomainType:$domain);
@@ -63,8 +86,13 @@ def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
 def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure]> {
   let summary = "rows of a fixed step domain seen as a shared tensor";
   let description = [{
-    The inverse of `genrec.shared_rows`: rows [w] of a domain of n rows give
-    shared [n, w]; one row [w] or [] gives shared [w] or a shared scalar. No copy.
+    The inverse of `genrec.shared_rows`: rows [w] of a domain of n rows give shared
+    [n, w]; one row [w] or [] gives shared [w] or a shared scalar. No copy.
+
+    ```mlir
+    %row = genrec.shared_rows %bias as %one : (tensor<4xf32>, !genrec.domain<@one>) -> tensor<?x4xf32, #genrec.rows<@one>>
+    %back = genrec.rows_as_shared %row : (tensor<?x4xf32, #genrec.rows<@one>>) -> tensor<4xf32>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);

@@ -26,8 +26,14 @@ def GenRec_HashOp : GenRec_TransformOp<"hash"> {
   let summary = "a published hash, cut to `bits` bits";
   let description = [{
     xxh3: XXH3_64bits_withSeed of the 8 little-endian bytes of an i64 (or of a
-    string's bytes); murmur3: the first 64 bits of MurmurHash3_x64_128 with the
-    low 32 bits of the seed. The result is the hash's low `bits` bits as i64 (1 to 63).
+    string's bytes); murmur3: the first 64 bits of MurmurHash3_x64_128 with the low
+    32 bits of the seed. The result is the hash's low `bits` bits as i64 (1 to 63):
+    as many as its table's `id_bits`.
+
+    ```mlir
+    %id = genrec.hash xxh3 %name {bits = 52 : i64, seed = 7 : i64}
+        : (tensor<?x!genrec.string, #genrec.rows<@request>>) -> tensor<?xi64, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, GenRec_HashKindAttr:$kind,
                        I64Attr:$bits, DefaultValuedAttr<I64Attr, "0">:$seed);
@@ -36,7 +42,13 @@ def GenRec_HashOp : GenRec_TransformOp<"hash"> {
 
 def GenRec_ModOp : GenRec_TransformOp<"mod"> {
   let summary = "remainder in [0, divisor)";
-  let description = "Euclidean remainder of an i64: never negative.";
+  let description = [{
+    Euclidean remainder of an i64: never negative, also for a negative x.
+
+    ```mlir
+    %weekday = genrec.mod %time {divisor = 7 : i64} : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xi64, #genrec.rows<@history>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x,
                        ConfinedAttr<I64Attr, [IntPositive]>:$divisor);
 }
@@ -44,8 +56,14 @@ def GenRec_ModOp : GenRec_TransformOp<"mod"> {
 def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize"> {
   let summary = "index of the interval a value falls in";
   let description = [{
-    The number of edges that are <= x (edges ascending, at most 4096): 0 below the first
-    edge, n from the last on. NaN falls into bucket 0. x: f32, f64 or i64; result i64.
+    The number of edges that are <= x (edges ascending, 1 to 4096 of them): 0 below
+    the first edge, n from the last on. NaN falls into bucket 0. x: f32, f64 or i64,
+    compared as f64; result i64.
+
+    ```mlir
+    %age_group = genrec.bucketize %age {edges = array<f64: 18.0, 30.0, 50.0>}
+        : (tensor<?xf32, #genrec.rows<@request>>) -> tensor<?xi64, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, DenseF64ArrayAttr:$edges);
 }
@@ -53,8 +71,14 @@ def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize"> {
 def GenRec_CastOp : GenRec_TransformOp<"cast", [Differentiable]> {
   let summary = "converts the element type";
   let description = [{
-    Between i1, i32, i64, f32 and f64. Floats to integers truncate towards 0 and saturate;
-    NaN becomes 0. The gradient passes between floats only.
+    Between i1, i32, i64, f32 and f64; rows and row shape stay. Floats to integers
+    truncate towards 0 and saturate; NaN becomes 0. To i1: true where an integer is
+    not 0, where a float is at least 1; from i1: 0 or 1. The gradient passes between
+    floats only.
+
+    ```mlir
+    %seconds = genrec.cast %time : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@history>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x);
 }
@@ -70,7 +94,8 @@ class GenRec_UnaryOp<string mnemonic>
 }
 class GenRec_Unary<string mnemonic, string formula> : GenRec_UnaryOp<mnemonic> {
   let summary = formula;
-  let description = "Elementwise on floats: " # formula # ".";
+  let description = "Elementwise on f32 or f64, rows or shared: " # formula # ".\n\n"
+      "```mlir\n%y = genrec." # mnemonic # " %user_vector : tensor<?x8xf32, #genrec.rows<@request>>\n```\n";
 }
 def GenRec_NegOp      : GenRec_Unary<"neg", "-x">;
 def GenRec_AbsOp      : GenRec_Unary<"abs", "|x|, gradient 0 at 0">;
@@ -90,11 +115,12 @@ def GenRec_SoftplusOp : GenRec_Unary<"softplus", "log(1 + exp(x)), without overf
 class GenRec_BinaryOp<string mnemonic, string formula>
     : GenRec_Op<mnemonic, [Pure, Rowwise, Differentiable]> {
   let summary = formula;
-  let description = "Elementwise on floats or integers of one type: " # formula # [{.
-    Both operands hold rows of one domain; either may be *shared* (no domain) if
-    its shape is the other's row shape or rank 0, and a row of rank 0 is
-    repeated along a row of rank 1. Two shared operands give a shared result.
-  }];
+  let description = "Elementwise on numbers of one element type: " # formula # ".\n\n"
+      "Operands that hold rows hold rows of one domain; either may be shared. The row shapes are\n"
+      "equal, or one is [] and repeated along the other. Two shared operands give a shared result.\n"
+      "Nothing is fanned out: rows of two domains are an error. Integers wrap around.\n\n"
+      "```mlir\n%y = genrec." # mnemonic # " %user_vector, %half\n"
+      "    : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<f32>) -> tensor<?x8xf32, #genrec.rows<@request>>\n```\n";
   let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
@@ -109,7 +135,16 @@ def GenRec_MinimumOp : GenRec_BinaryOp<"minimum", "the smaller of lhs and rhs; a
 
 def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
   let summary = "elementwise comparison, giving i1";
-  let description = "Operands as for the arithmetic ops. A comparison with NaN is false, but `ne` is true.";
+  let description = [{
+    Operands as for the arithmetic ops: one domain or shared, one element type; the
+    ordering kinds take numbers, `eq` and `ne` also i1. A comparison with NaN is
+    false, but `ne` is true. The result is i1 and has no gradient.
+
+    ```mlir
+    %adult = genrec.compare ge %age, %half
+        : (tensor<?xf32, #genrec.rows<@request>>, tensor<f32>) -> tensor<?xi1, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins GenRec_CompareKindAttr:$kind, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
@@ -117,7 +152,16 @@ def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
 }
 def GenRec_SelectOp : GenRec_Op<"select", [Pure, Rowwise, Differentiable]> {
   let summary = "elementwise choice";
-  let description = "`on_true` where the i1 `condition` holds, else `on_false`. Broadcasts like the arithmetic ops.";
+  let description = [{
+    `on_true` where the i1 `condition` holds, else `on_false`. The three broadcast
+    like the operands of the arithmetic ops. A gradient goes to the chosen operand,
+    0 to the other, even where the other is NaN or infinite.
+
+    ```mlir
+    %chosen = genrec.select %liked, %age, %half
+        : (tensor<?xi1, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>, tensor<f32>) -> tensor<?xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$condition, AnyRankedTensor:$on_true, AnyRankedTensor:$on_false);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` functional-type(operands, results)";
@@ -128,7 +172,16 @@ def GenRec_SelectOp : GenRec_Op<"select", [Pure, Rowwise, Differentiable]> {
 
 def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]> {
   let summary = "sum, mean or maximum along each row";
-  let description = "Row shape [d] becomes []. The gradient of max goes to all elements equal to it, divided among them.";
+  let description = [{
+    Row shape [d] becomes []; x may also be a shared [d]. mean takes floats, sum and
+    max also integers. The gradient of max goes to all elements equal to it, divided
+    among them.
+
+    ```mlir
+    %sum_of_squares = genrec.row_reduce sum %user_vector
+        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins GenRec_ReduceKindAttr:$kind, AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
@@ -136,7 +189,16 @@ def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]
 }
 def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differentiable]> {
   let summary = "joins rows end to end";
-  let description = "Row shapes [d1], [d2], … (rank 0 counts as [1]) of one domain become [d1 + d2 + …].";
+  let description = [{
+    Row shapes [d1], [d2], … (rank 0 counts as [1]) of one domain become
+    [d1 + d2 + …]; or all parts are shared. One element type, not strings. Nothing is
+    fanned out here: a front end inserts `genrec.fanout` first.
+
+    ```mlir
+    %features = genrec.concat_columns %user_vector, %age
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>) -> tensor<?x9xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins Variadic<AnyRankedTensor>:$parts);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
@@ -144,7 +206,15 @@ def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differe
 }
 def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [Pure, Rowwise, Differentiable]> {
   let summary = "takes a range of each row";
-  let description = "Elements [offset, offset + size) of every row, where size is the result's row size.";
+  let description = [{
+    Elements [offset, offset + size) of every row, where size is the result's row
+    size. x may also be a shared [d]. Its gradient is `genrec.pad_columns`.
+
+    ```mlir
+    %upper = genrec.slice_columns %user_vector from 4
+        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, I64Attr:$offset);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `from` $offset attr-dict `:` functional-type(operands, results)";
@@ -154,8 +224,14 @@ def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [Pure, Rowwise, Different
 def GenRec_LayerNormOp : GenRec_Op<"layer_norm", [Pure, Composite, AttrSizedOperandSegments]> {
   let summary = "(x - mean) / sqrt(variance + eps), then scale and bias";
   let description = [{
-    Mean and biased variance along each row of shape [d]; `scale` and `bias`,
-    when given, are shared tensors of shape [d] (Ba et al. 2016, eq. 4).
+    Mean and biased variance along each row of shape [d]; `scale` and `bias`, when
+    given, are shared tensors of shape [d] (Ba et al. 2016, eq. 4). A constant row
+    with `eps` 0 divides by 0.
+
+    ```mlir
+    %normed = genrec.layer_norm %user_vector scale %scale {eps = 1.0e-6 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8xf32>) -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale,
                        Optional<AnyRankedTensor>:$bias, F64Attr:$eps);
@@ -165,7 +241,14 @@ def GenRec_LayerNormOp : GenRec_Op<"layer_norm", [Pure, Composite, AttrSizedOper
 }
 def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [Pure, Composite]> {
   let summary = "x / sqrt(mean(x²) + eps), then scale";
-  let description = "Along each row of shape [d]; `scale`: shared [d] (Zhang & Sennrich 2019, eq. 4).";
+  let description = [{
+    Along each row of shape [d]; `scale`: shared [d] (Zhang & Sennrich 2019, eq. 4).
+
+    ```mlir
+    %normed = genrec.rms_norm %user_vector {eps = 1.0e-6 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale, F64Attr:$eps);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x (`scale` $scale^)? attr-dict `:` functional-type(operands, results)";
@@ -173,7 +256,15 @@ def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [Pure, Composite]> {
 }
 def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [Pure, Composite]> {
   let summary = "x / max(‖x‖₂, eps)";
-  let description = "Along each row of shape [d].";
+  let description = [{
+    Along each row of shape [d]. A row shorter than `eps` is divided by `eps`, so a
+    row of zeros stays one.
+
+    ```mlir
+    %unit = genrec.l2_normalize %user_vector {eps = 1.0e-6 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, F64Attr:$eps);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
@@ -184,7 +275,14 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
   let summary = "zeroes elements with probability `rate`, scales the rest by 1 / (1 - rate)";
   let description = [{
     Element e of a row with identity r is dropped when the Philox word
-    (seed, step, `stream`, r, e) is below rate * 2^32. The identity outside training.
+    (seed, step, `stream`, r, e) is below rate * 2^32. `rate` is in [0, 1). The
+    identity outside training. x has rows, because a draw belongs to a row; for the
+    same reason dropout is never moved across a fanout.
+
+    ```mlir
+    %dropped = genrec.dropout %user_vector {rate = 0.2 : f64, stream = 256 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, F64Attr:$rate, I64Attr:$stream);
   let results = (outs AnyRankedTensor:$result);
@@ -197,8 +295,13 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
 def GenRec_LinearOp : GenRec_Op<"linear", [Pure, Differentiable]> {
   let summary = "x · weight + bias";
   let description = [{
-    x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias:
-    shared [n]; result rows [n].
+    x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias: shared
+    [n]; result rows [n]. All of one float type.
+
+    ```mlir
+    %scores = genrec.linear %user_vector, %weight bias %bias
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
                        Optional<AnyRankedTensor>:$bias, UnitAttr:$transposed);
@@ -209,7 +312,16 @@ def GenRec_LinearOp : GenRec_Op<"linear", [Pure, Differentiable]> {
 
 def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [Pure]> {
   let summary = "xᵀ · y, contracted over all rows";
-  let description = "x: rows [k], y: rows [n] of one domain; result shared [k, n]. The gradient of a linear's weight.";
+  let description = [{
+    x: rows [k], y: rows [n] of one domain; result shared [k, n], summed over rows in
+    fixed chunks, so that it has the same bits at any number of threads. The gradient
+    of a linear's weight.
+
+    ```mlir
+    %dweight = genrec.weight_gradient %shown_vector, %logits
+        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<8x4xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$y);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `,` $y attr-dict `:` functional-type(operands, results)";
@@ -218,7 +330,14 @@ def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [Pure]> {
 
 def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [Pure]> {
   let summary = "sum over all rows";
-  let description = "rows [d] give a shared [d], rows [] a shared scalar. In a fixed order of fixed chunks.";
+  let description = [{
+    Rows [d] give a shared [d], rows [] a shared scalar; no rows give 0. Numbers
+    only. Added in a fixed order of fixed chunks.
+
+    ```mlir
+    %dbias = genrec.reduce_rows %logits : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<4xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
@@ -230,10 +349,16 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [Pure]> {
 def GenRec_LookupOp : GenRec_Op<"lookup", [GenRec_SymbolUser, Pure, Differentiable]> {
   let summary = "rows of an embedding table by id";
   let description = [{
-    `ids`: i64 rows []; result f32 rows [dim]. `valid` (i1): a null id gives the
-    zero vector, inserts nothing, gets no gradient. Training inserts an unseen
-    id with its initial value; evaluation reads the initial value and inserts nothing.
-    The gradient goes to the table's update, duplicates summed in a fixed order.
+    `ids`: i64 rows []; result f32 rows [dim], dim that of the table. `valid` (i1
+    rows [] of the same domain): a null id gives the zero vector, inserts nothing,
+    gets no gradient. Training inserts an unseen id with its initial value;
+    evaluation reads the initial value and inserts nothing. The gradient goes to the
+    table's update, duplicates summed in a fixed order.
+
+    ```mlir
+    %vector = genrec.lookup %movie valid %movie_valid in @item
+        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>) -> tensor<?x8xf32, #genrec.rows<@history>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
                        FlatSymbolRefAttr:$table);
@@ -246,9 +371,15 @@ def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "rows of a dense parameter by index";
   let description = [{
-    `index`: i64 rows []; `weight`: shared [n, d]; result f32 rows [d]. Position
-    embeddings are `embedding(position(domain), weight)`. An index outside
-    [0, n) reads row 0 or n - 1 (a position beyond the last shares its vector).
+    `index`: i64 rows []; `weight`: shared f32 [n, d]; result f32 rows [d]. Position
+    embeddings are `embedding(position(domain), weight)`. An index outside [0, n)
+    reads row 0 or n - 1 (a position beyond the last shares its vector).
+
+    ```mlir
+    %place = genrec.position %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
+    %encoded = genrec.embedding %place of %positions
+        : (tensor<?xi64, #genrec.rows<@history>>, tensor<200x8xf32>) -> tensor<?x8xf32, #genrec.rows<@history>>
+    ```
   }];
   let arguments = (ins AnyRankedTensor:$index, AnyRankedTensor:$weight);
   let results = (outs AnyRankedTensor:$result);
@@ -258,7 +389,15 @@ def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
 
 def GenRec_EmbeddingGradOp : GenRec_Op<"embedding_grad", [Pure]> {
   let summary = "sums rows into a dense parameter's gradient by index";
-  let description = "The adjoint of `genrec.embedding`: row i of the shared [n, d] result is the sum of the rows of y whose (clamped) index is i.";
+  let description = [{
+    The adjoint of `genrec.embedding`: row i of the shared f32 [n, d] result is the
+    sum of the rows of y whose (clamped) index is i.
+
+    ```mlir
+    %dpositions = genrec.embedding_grad %movie, %movie_vector
+        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@history>>) -> tensor<200x8xf32>
+    ```
+  }];
   let arguments = (ins AnyRankedTensor:$index, AnyRankedTensor:$y);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$index `,` $y attr-dict `:` functional-type(operands, results)";

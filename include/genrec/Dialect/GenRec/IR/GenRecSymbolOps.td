@@ -9,6 +9,10 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+/// An op that stands in a model, not in a program.
+class GenRec_DeclarationOp<string mnemonic, list<Trait> traits = []>
+    : GenRec_Op<mnemonic, !listconcat([Symbol, HasParent<"ModelOp">], traits)>;
+
 def GenRec_ModelOp : GenRec_Op<"model", [
     IsolatedFromAbove, NoTerminator, Symbol, SymbolTable, SingleBlock,
     NoRegionArguments]> {
@@ -16,10 +20,29 @@ def GenRec_ModelOp : GenRec_Op<"model", [
   let description = [{
     Holds the declarations of domains, tables and parameters, then one
     `genrec.program`; `specialize-modes` makes of that program one for each of
-    training, evaluation and prediction. `clip_norm` and `clip_value` bound
-    gradients (0: off); `schedule` is a dictionary for the learning rate:
-    `kind` ("constant", "linear", "cosine"), `warmup` and `steps` (steps),
-    `final` (factor at the end). All of it can be overridden by flags of the binary.
+    training, evaluation and prediction.
+
+    - `clip_norm`, `clip_value`: bounds of gradients, 0 for none. The norm is taken
+      over all gradients together, those of table rows after duplicates are summed.
+    - `schedule`: of the learning rate, a dictionary of `kind` ("constant",
+      "linear", "cosine"), `warmup` and `steps` (i64, steps), `final` (float, the
+      factor reached at the end).
+
+    All of it can be overridden by flags of the binary. At most one root domain is
+    of kind data, and no two programs have one mode.
+
+    ```mlir
+    genrec.model @ranker attributes {clip_norm = 1.0 : f64, schedule = {kind = "cosine", warmup = 500 : i64}} {
+      genrec.domain @request
+      genrec.domain @history parent @request {column = "history"}
+      genrec.table @movie dim 8 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adam, {lr = 1.0e-3}>}
+      genrec.program @main {
+        %history = genrec.batch : !genrec.domain<@history>
+        %id = genrec.feature %history "history.movie" : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
+        %vector = genrec.lookup %id in @movie : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?x8xf32, #genrec.rows<@history>>
+      }
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedAttr<F64Attr, "0.0">:$clip_norm,
@@ -30,16 +53,25 @@ def GenRec_ModelOp : GenRec_Op<"model", [
   let hasVerifier = 1;
 }
 
-def GenRec_DomainOp : GenRec_Op<"domain", [Symbol, HasParent<"ModelOp">,
-    GenRec_SymbolUser]> {
+def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
   let summary = "declares a row domain";
   let description = [{
-    `parent` is absent for a root. `data`: read from the dataset, where `column`
-    names the list column (dotted path) that opens it (roots have none);
-    `derived`: made by exactly one op (truncate, concat_domains);
-    `catalogue`: a root of its own, loaded once; `column` names nothing, the
-    file is a flag (`--catalogue <name>=<file>`), `source` its default path;
-    `step`: rows that exist within a step only (touched table rows).
+    A domain is a set of rows that belong together: one per request, one per event
+    of a history. Domains form a tree; `parent` is absent for a root. The kinds:
+
+    - `data` (the default): read from the dataset. A root's rows are the rows of the
+      file; another domain names the list `column` (dotted path) that opens it.
+    - `derived`: made by exactly one op (`genrec.truncate`, `genrec.concat_domains`),
+      as a child of a data or derived domain.
+    - `catalogue`: a root of its own, loaded once from the file that a flag names
+      (`--catalogue <name>=<file>`); `source` is its default path.
+    - `step`: rows that exist within a step only (touched table rows); no parent.
+
+    ```mlir
+    genrec.domain @basket parent @request {column = "basket"}
+    genrec.domain @last_ten parent @request kind derived
+    genrec.domain @catalogue kind catalogue {source = "items.parquet"}
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        OptionalAttr<FlatSymbolRefAttr>:$parent,
@@ -51,12 +83,19 @@ def GenRec_DomainOp : GenRec_Op<"domain", [Symbol, HasParent<"ModelOp">,
   let hasVerifier = 1;
 }
 
-def GenRec_TableOp : GenRec_Op<"table", [Symbol, HasParent<"ModelOp">]> {
+def GenRec_TableOp : GenRec_DeclarationOp<"table"> {
   let summary = "declares an embedding table";
   let description = [{
-    A dynamic hash table from ids in `[0, 2^id_bits)` to rows of `dim` f32.
-    Kind `unbounded`: it grows, and nothing is evicted but by rule. The initial value of a row is a function of
-    (seed, table name, id, column) alone.
+    A dynamic hash table from ids in `[0, 2^id_bits)` (1 to 63 bits) to rows of
+    `dim` f32. Kind `unbounded`: it grows, and nothing is evicted but by rule. The
+    initial value of a row is a function of (seed, table name, id, column) alone.
+    With the `xavier_*` initializers, fan in is 1 and fan out `dim`.
+
+    ```mlir
+    genrec.table @city dim 16 {
+      id_bits = 40 : i64, init = #genrec.init<truncated_normal, 0.02>,
+      optimizer = #genrec.optimizer<adamw, {lr = 1.0e-3, beta2 = 0.98}>}
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        ConfinedAttr<I64Attr, [IntPositive]>:$dim,
@@ -67,9 +106,18 @@ def GenRec_TableOp : GenRec_Op<"table", [Symbol, HasParent<"ModelOp">]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ParameterOp : GenRec_Op<"parameter", [Symbol, HasParent<"ModelOp">]> {
+def GenRec_ParameterOp : GenRec_DeclarationOp<"parameter"> {
   let summary = "declares a dense parameter";
-  let description = "A trained tensor of f32 with static shape, rank 0 to 2.";
+  let description = [{
+    A trained tensor of f32 with static shape, rank 0 to 2. `genrec.param` reads it.
+    The `xavier_*` initializers need rank 2: fan in is the first size, fan out the
+    second.
+
+    ```mlir
+    genrec.parameter @dense : tensor<64x16xf32> {
+      init = #genrec.init<xavier_uniform, 1.0>, optimizer = #genrec.optimizer<adamw, {lr = 1.0e-3}>}
+    ```
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<AnyRankedTensor>:$type,
                        GenRec_InitAttr:$init,
                        GenRec_OptimizerAttr:$optimizer);
@@ -77,13 +125,27 @@ def GenRec_ParameterOp : GenRec_Op<"parameter", [Symbol, HasParent<"ModelOp">]> 
   let hasVerifier = 1;
 }
 
-def GenRec_ProgramOp : GenRec_Op<"program", [
-    Symbol, HasParent<"ModelOp">, NoTerminator, SingleBlock, NoRegionArguments]> {
+def GenRec_ProgramOp : GenRec_DeclarationOp<"program", [
+    NoTerminator, SingleBlock, NoRegionArguments]> {
   let summary = "what is done with one batch";
   let description = [{
-    A straight list of ops. `all` (as imported) holds losses, metrics and
-    outputs together; the specialised modes hold what each needs. Every domain
-    symbol has at most one value of its type in a program.
+    A straight list of ops of this dialect. Mode `all` (as imported) holds losses,
+    metrics and outputs together; the specialised modes hold what each needs.
+
+    A program has at most one value of each domain type, so that the symbol in
+    `#genrec.rows<@history>` says whose rows a tensor holds; every domain of a
+    tensor in the program has such a value. The domain's kind fits the op that makes
+    it: data from `genrec.batch`, catalogue from `genrec.catalogue`, derived from
+    `genrec.truncate` and `genrec.concat_domains`, step from the others. Losses,
+    metrics and outputs have names of their own; all outputs belong to one domain.
+
+    ```mlir
+    genrec.program @predict mode predict {
+      %request = genrec.batch : !genrec.domain<@request>
+      %user = genrec.feature %request "user" : (!genrec.domain<@request>) -> tensor<?xi64, #genrec.rows<@request>>
+      genrec.output "user" %user : tensor<?xi64, #genrec.rows<@request>>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        DefaultValuedAttr<GenRec_ProgramModeAttr,
