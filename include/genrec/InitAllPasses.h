@@ -8,6 +8,7 @@
 
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+#include "genrec/Pipelines/Pipelines.h"
 
 #include "mlir/Transforms/Passes.h"
 
@@ -17,6 +18,7 @@ namespace genrec {
 inline void registerAllPasses() {
   mlir::registerTransformsPasses();
   registerGenRecPasses();
+  registerPipelines();
   registerRewriteCounterOption();
 }
 

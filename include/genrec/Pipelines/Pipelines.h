@@ -1,0 +1,46 @@
+//===- Pipelines.h - the order of genrec's passes ---------------*- C++ -*-===//
+//
+// The one place that says which passes run, in which order, with which options.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_PIPELINES_PIPELINES_H
+#define GENREC_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <functional>
+#include <string>
+
+namespace genrec {
+
+/// What `--genrec-pipeline="target=cpu opt=2"` takes.
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<std::string> target{
+      *this, "target", llvm::cl::desc("what to compile for: cpu"),
+      llvm::cl::init("cpu")};
+  Option<unsigned> opt{
+      *this, "opt",
+      llvm::cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute what "
+                     "is cheap"),
+      llvm::cl::init(2)};
+};
+
+/// Called after each step of the pipeline with the manager of passes over
+/// `genrec.model` and the step's name, so that a caller may add a pass that
+/// checks or prints there.
+using PipelineHook =
+    std::function<void(mlir::OpPassManager &models, llvm::StringRef step)>;
+
+/// Adds the passes from an imported model to row kernels: every level that the
+/// interpreter evaluates. `pm` is anchored on `builtin.module`.
+void buildGraphPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
+                        const PipelineHook &hook = {});
+
+/// Registers `--genrec-graph-pipeline`, the above.
+void registerPipelines();
+
+} // namespace genrec
+
+#endif // GENREC_PIPELINES_PIPELINES_H

@@ -1,0 +1,66 @@
+//===- Pipelines.cpp - the order of genrec's passes -----------------------===//
+
+#include "genrec/Pipelines/Pipelines.h"
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+/// Adds passes over `genrec.model`, each followed by the hook.
+class ModelSteps {
+public:
+  ModelSteps(OpPassManager &pm, const PipelineHook &hook)
+      : models(pm.nest<ModelOp>()), hook(hook) {}
+
+  /// A step that is `passes`, in order, seen by the hook as one.
+  template <typename... Passes>
+  void add(StringRef step, Passes... passes) {
+    (models.addPass(std::move(passes)), ...);
+    if (hook)
+      hook(models, step);
+  }
+
+private:
+  OpPassManager &models;
+  const PipelineHook &hook;
+};
+} // namespace
+
+void genrec::buildGraphPipeline(OpPassManager &pm,
+                                const PipelineOptions &options,
+                                const PipelineHook &hook) {
+  ModelSteps steps(pm, hook);
+  // Reject first: later passes take a well-formed model for granted.
+  steps.add("verify-model", createVerifyModel());
+  steps.add("infer-domains", createInferDomains());
+  // Before anything is built for a mode that does not need it.
+  steps.add("specialize-modes", createSpecializeModes());
+  // Blocks stay whole for passes over blocks, which come before this.
+  steps.add("decompose-blocks", createDecomposeBlocks());
+  // Equal lookups become one before differentiation, or their table would be
+  // updated through two lists of gradients.
+  steps.add("cse", createCSEPass());
+  steps.add("differentiate", createDifferentiate());
+  // Gradients repeat parts of the forward computation.
+  steps.add("cse", createCSEPass());
+  steps.add("expand-updates", createExpandUpdates());
+  steps.add("cse", createCSEPass());
+  // Nothing is fused across stages, so they come before fusion.
+  steps.add("assign-stages", createAssignStages());
+  FormRowKernelsOptions kernels;
+  kernels.opt = options.opt;
+  steps.add("form-row-kernels", createFormRowKernels(kernels));
+}
+
+void genrec::registerPipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "genrec-graph-pipeline",
+      "from an imported model to row kernels: what the interpreter evaluates",
+      [](OpPassManager &pm, const PipelineOptions &options) {
+        buildGraphPipeline(pm, options);
+      });
+}
