@@ -1,1 +1,50 @@
-"""Front end of genrec: record a model, write its file, compile it and drive the binary."""
+"""Front end of genrec: record a model, write its file, compile it and drive the binary.
+
+    import genrec as gr
+    from genrec import nn
+
+    class Ranker(gr.Model):
+        def __init__(self):
+            self.item = gr.Table("item", dim=16, optimizer=gr.optim.Adam(1e-3))
+            self.score = nn.Linear(16, 1)
+
+        def forward(self, batch):
+            score = self.score(self.item(batch.impression.item))
+            gr.loss.bce_with_logits(score, batch.impression.clicked)
+
+    model = gr.compile(Ranker(), gr.Schema.from_parquet("train.parquet"))
+    run = model.train("train.parquet", epochs=1, batch=4096)
+
+docs/guide.md is the guide; every name exported here has its own documentation.
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    __version__ = version("genrec")
+except PackageNotFoundError:  # used from the source folder without being installed
+    __version__ = "0.0.0"
+
+from genrec import init, loss, metric, nn, optim
+from genrec.catalogues import Catalogue, catalogue
+from genrec.domain import Domain
+from genrec.errors import CompileError, DataError, FeatureError, GenRecError, ModelError, RunError
+from genrec.model import Model, Schedule, record
+from genrec.model_file import model_bytes, write_model
+from genrec.moves import concat_rows
+from genrec.nn.module import Module, Parameter
+from genrec.ops import bucketize, concat, hash, maximum, minimum, mod, where
+from genrec.outputs import output
+from genrec.ranking import Found, Ranks, rank, scores, top_k
+from genrec.schema import Schema, parallel
+from genrec.table import Table
+from genrec.types import ElementType, bool_, float32, float64, int32, int64, string, timestamp
+from genrec.value import Value
+
+__all__ = [
+    "Catalogue", "CompileError", "DataError", "Domain", "ElementType", "FeatureError", "Found", "GenRecError", "Model",
+    "ModelError", "Module", "Parameter", "Ranks", "RunError", "Schedule", "Schema", "Table", "Value", "__version__",
+    "bool_", "bucketize", "catalogue", "concat", "concat_rows", "float32", "float64", "hash", "init", "int32", "int64",
+    "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "nn", "optim", "output", "parallel", "rank", "record",
+    "scores", "string", "timestamp", "top_k", "where", "write_model",
+]  # fmt: skip

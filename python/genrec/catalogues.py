@@ -1,0 +1,162 @@
+"""Item catalogues: the items that exist, each with its features."""
+
+from collections.abc import Callable, Iterator
+from os import PathLike, fspath
+from pathlib import Path
+
+from genrec.domain import Domain
+from genrec.emit import emit
+from genrec.errors import DataError, ModelError
+from genrec.ops import as_ids
+from genrec.recording import DomainDeclaration, ValueType, current
+from genrec.schema import Schema
+from genrec.source import Place, find_place
+from genrec.table import Normalized, Table
+from genrec.types import int64
+from genrec.value import Value, ValueLike
+
+Items = Table | Normalized | Callable[[Value], Value] | Value
+"""The vectors of a catalogue's items: a table (normalised or not), any function of ids, or rows of the catalogue."""
+
+
+class Catalogue:
+    """A Parquet file with one row per item: the universe of negatives, of `gr.top_k` and of ranking metrics.
+
+    `id` names the column of item ids (distinct int64); without it the file's only integer column is taken. `name` is
+    what `--catalogue name=file` of a compiled binary calls it; the file's stem unless given. Columns are features of
+    the items: `catalogue.genre`. `schema` gives the columns by hand, for a file that does not exist yet; then `rows`
+    says how many items it will have at most, which only `gr.scores` and full softmax losses need.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        id: str | None = None,
+        name: str | None = None,
+        schema: Schema | None = None,
+        rows: int | None = None,
+    ) -> None:
+        self._path = fspath(path)
+        self._name = name or Path(self._path).stem
+        self._rows = rows if schema is not None else _count_rows(self._path)
+        self._schema = schema or Schema.from_parquet(path, root=self._name)
+        self._id = id or self._only_id()
+        self._place = find_place()
+        feature = self._schema.root.features.get(self._id)
+        if feature is None or not feature.type.is_integer:
+            kind = "it has no such column" if feature is None else f"it is {feature.type}"
+            raise DataError(f"{self._path}: the id column '{self._id}' must be an integer column, but {kind}")
+
+    def __repr__(self) -> str:
+        return f"<catalogue '{self._name}' of {self._path}>"
+
+    def _only_id(self) -> str:
+        integers = [name for name, feature in self._schema.root.features.items() if feature.type.is_integer]
+        if len(integers) == 1:
+            return integers[0]
+        raise DataError(
+            f"{self._path}: which column holds the item ids? name it: gr.catalogue(..., id=...); "
+            f"integer columns are {', '.join(integers) or 'none'}"
+        )
+
+    def __getattr__(self, name: str) -> Value | Domain:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return domain_of(self)._member(name)
+
+    def __getitem__(self, name: str) -> Value | Domain:
+        """The feature called `name`, of rows of the catalogue."""
+        return domain_of(self)._member(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the features."""
+        return iter(self._schema.root.features)
+
+
+def catalogue(
+    path: str | PathLike[str],
+    id: str | None = None,
+    name: str | None = None,
+    schema: Schema | None = None,
+    rows: int | None = None,
+) -> Catalogue:
+    """The items in a Parquet file; see `Catalogue`."""
+    return Catalogue(path, id, name, schema, rows)
+
+
+def _count_rows(path: str) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_metadata(path).num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
+
+
+def domain_of(source: Catalogue) -> Domain:
+    """The catalogue's rows in the model being recorded."""
+    recording = current(f"catalogue '{source._name}'")
+    key = ("catalogue", source)
+    if key not in recording.cache:
+        if source._name in recording.tables or recording.unique_name(source._name, "") != source._name:
+            raise ModelError(
+                f"the catalogue cannot be named '{source._name}', something else of the model has this name",
+                source._place,
+                "",
+                "give it another: gr.catalogue(..., name=...)",
+            )
+        recording.declare_domain(
+            DomainDeclaration(source._name, "catalogue", source=source._path, place=source._place.named(source._name))
+        )
+        place = find_place().named(source._name)
+        op = recording.emit("catalogue", [], [ValueType(source._name, is_domain=True)], {}, place)
+        expression = place.name or "catalogue"
+        recording.cache[key] = Domain(
+            recording, source._name, source._schema.root, None, expression, result=op.results[0]
+        )
+    return recording.cache[key]
+
+
+def ids_of(source: Catalogue) -> Value:
+    """The item ids, int64 per row of the catalogue."""
+    domain = domain_of(source)
+    key = ("catalogue ids", source)
+    if key not in domain._recording.cache:
+        column = domain._feature(source._schema.root.features[source._id])
+        domain._recording.cache[key] = as_ids(column, "a catalogue's ids", find_place())
+    return domain._recording.cache[key]
+
+
+def vectors_of(items: Items, source: Catalogue, place: Place) -> Value:
+    """The items' vectors: [d] float32 per row of the catalogue. What is made of the same `items` is made once."""
+    domain = domain_of(source)
+    if isinstance(items, Value):
+        vectors = items
+    elif not callable(items):
+        raise ModelError(
+            f"the items must be a table, a function of ids, or rows of the catalogue, got {type(items).__name__}", place
+        )
+    else:
+        key = ("items", items, source)
+        if key not in domain._recording.cache:
+            domain._recording.cache[key] = items(ids_of(source))
+        vectors = domain._recording.cache[key]
+    if vectors.domain is not domain or len(vectors.shape) != 1 or vectors.dtype.name != "float32":
+        raise ModelError(f"the items must be rows [d] of floats of catalogue '{source._name}'", place, vectors._label())
+    return vectors
+
+
+def resolve(ids: ValueLike, source: Catalogue, what: str, place: Place, allow_missing: bool = False) -> Value:
+    """The catalogue row of each id, int64; -1 where the id is null, and for ids the catalogue lacks where that is
+    allowed; else those are an error at run time.
+    """
+    value = as_ids(ids, what, place)
+    key = ("resolve", value._result, source, allow_missing)
+    cache = value._recording.cache
+    if key not in cache:
+        operands = [value, *([value.valid] if value.valid is not None else []), ids_of(source)]
+        attributes = {"allow_missing": True} if allow_missing else {}
+        cache[key] = emit("resolve", operands, value.domain, (), int64, place.named(""), **attributes)
+        cache[key].valid = value.valid
+    return cache[key]

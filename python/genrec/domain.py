@@ -1,0 +1,231 @@
+"""Row domains as a model's author sees them: a batch, its lists, what is cut or joined from them, catalogues."""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from genrec import recording as rec
+from genrec.errors import FeatureError, ModelError, quoted
+from genrec.recording import DomainDeclaration, Enum, Recording, Result, ValueType
+from genrec.schema import ELEMENT, Feature, ListSchema
+from genrec.source import find_place
+
+if TYPE_CHECKING:
+    from genrec.value import Value
+
+
+@dataclass(frozen=True)
+class Truncation:
+    """How a derived domain was cut: at most `count` rows per list of `source`, its `keep` ("last" or "first") ones."""
+
+    source: "Domain"
+    count: int
+    keep: str
+
+
+@dataclass(frozen=True)
+class Joining:
+    """How a derived domain was joined: per parent row, the rows of each source in turn."""
+
+    sources: tuple["Domain", ...]
+
+
+class Domain:
+    """A row domain: every row of a batch (`batch` itself), of a list in it (`batch.history`), or of something derived.
+
+    Features are attributes (`batch.history.movie`) or items (`batch["history"]["movie"]`, for names that are also
+    methods). A list is a domain of its own. One model holds each domain once: truncating the same list twice in the
+    same way gives the same domain.
+    """
+
+    def __init__(
+        self,
+        recording: Recording,
+        name: str,
+        schema: ListSchema | None,
+        parent: "Domain | None",
+        expression: str,
+        origin: Truncation | Joining | None = None,
+        result: Result | None = None,
+    ) -> None:
+        self._recording = recording
+        self._name = name
+        self._schema = schema
+        self._parent = parent
+        self._expression = expression
+        self._origin = origin
+        self._known_result = result
+
+    def __repr__(self) -> str:
+        return f"<rows of '{self._name}'>"
+
+    # -- features ------------------------------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> "Value | Domain":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self._member(name)
+
+    def __getitem__(self, name: str) -> "Value | Domain":
+        """The feature or list called `name`."""
+        return self._member(name)
+
+    def __contains__(self, name: str) -> bool:
+        """True when there is a feature or list called `name`."""
+        schema = self._feature_schema()
+        return schema is not None and (name in schema.features or name in schema.children)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the features and lists."""
+        schema = self._feature_schema()
+        return iter([*schema.features, *schema.children] if schema else [])
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
+
+    def _feature_schema(self) -> ListSchema | None:
+        if isinstance(self._origin, Truncation):
+            return self._origin.source._feature_schema()
+        return self._schema
+
+    def _member(self, name: str) -> "Value | Domain":
+        schema = self._feature_schema()
+        if schema is None:
+            raise FeatureError(
+                f"'{self._name}' has no features of its own: it is joined from {quoted(self._source_names())}",
+                find_place(),
+                "",
+                "join the features: gr.concat_rows([...])",
+            )
+        if name in schema.features:
+            return self._feature(schema.features[name])
+        if name in schema.children:
+            return self._child(schema.children[name])
+        raise self._unknown(schema, name)
+
+    def _source_names(self) -> list[str]:
+        return [source._name for source in self._origin.sources] if isinstance(self._origin, Joining) else []
+
+    def _unknown(self, schema: ListSchema, name: str) -> FeatureError:
+        known = {**{n: str(f.type) for n, f in schema.features.items()}, **dict.fromkeys(schema.children, "a list")}
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        listed = ", ".join(f"{n} ({kind})" for n, kind in list(known.items())[:12])
+        more = f" and {len(known) - 12} more" if len(known) > 12 else ""
+        hint = f"did you mean '{close[0]}'? " if close else ""
+        return FeatureError(
+            f"'{self._name}' has no feature '{name}'",
+            find_place(),
+            "",
+            f"{hint}'{self._name}' has {listed or 'no features'}{more}",
+        )
+
+    def _feature(self, feature: Feature) -> "Value":
+        from genrec import moves
+
+        if isinstance(self._origin, Truncation):
+            return moves.derive(self._origin.source._feature(feature), self, find_place().named(feature.name))
+        key = ("feature", self._symbol, feature.column)
+        if key not in self._recording.cache:
+            self._recording.cache[key] = moves.feature(self, feature, find_place().named(feature.name))
+        return self._recording.cache[key]
+
+    def _child(self, schema: ListSchema) -> "Domain":
+        if self._origin is not None:
+            source = self._origin.source if isinstance(self._origin, Truncation) else self
+            raise ModelError(
+                f"the lists '{schema.name}' below '{self._name}' are not cut along with it",
+                find_place(),
+                "",
+                f"reduce them first, then cut: {source._expression}.{schema.name}.<feature>.sum().truncate(...)",
+            )
+        key = ("domain", schema.column)
+        if key not in self._recording.cache:
+            expression = f"{self._expression}.{schema.name}"
+            self._recording.cache[key] = Domain(self._recording, schema.name, schema, self, expression)
+        return self._recording.cache[key]
+
+    def _element(self) -> "Value | None":
+        """The entries of a list of plain values; None for any other domain."""
+        schema = self._feature_schema()
+        if schema is None or not schema.has_elements:
+            return None
+        return self._feature(schema.features[ELEMENT])
+
+    # -- ops -----------------------------------------------------------------------------------------------------------
+
+    def truncate(self, count: int, keep: str = "last") -> "Domain":
+        """The domain of at most `count` rows per list: the `keep` ("last", the most recent, or "first") ones, in
+        order. Its features are this domain's; other values come in through their own `truncate`.
+        """
+        from genrec import moves
+
+        return moves.truncate_domain(self, count, keep, find_place())
+
+    def position(self, from_end: bool = False) -> "Value":
+        """Each row's place in its list, int64 from 0; with `from_end` the last row has 0."""
+        from genrec import moves
+
+        return moves.position(self, from_end, find_place())
+
+    def length(self) -> "Value":
+        """How many rows each list has: int64 per row of the parent domain."""
+        from genrec import moves
+
+        return moves.length(self, find_place())
+
+    # -- for this package ----------------------------------------------------------------------------------------------
+
+    @property
+    def _is_root(self) -> bool:
+        return self._parent is None
+
+    @property
+    def _symbol(self) -> str:
+        return self._result.type.domain
+
+    @property
+    def _result(self) -> Result:
+        """The value of the domain; a list of the data is declared when it is first used."""
+        if self._known_result is None:
+            recording, schema = self._recording, self._schema
+            assert schema is not None
+            parent = self._parent._symbol if self._parent is not None else ""
+            name = recording.unique_name(self._name, "rows")
+            recording.declare_domain(DomainDeclaration(name, "data", parent, schema.column))
+            self._known_result = Result(ValueType(name, is_domain=True))
+            recording.batch.results.append(self._known_result)
+        return self._known_result
+
+    def _is_below(self, other: "Domain") -> bool:
+        """True when `other` is the parent, or the parent's parent, and so on."""
+        above = self._parent
+        while above is not None and above is not other:
+            above = above._parent
+        return above is not None
+
+    def _derive(self, wanted: str, parent: "Domain", origin: Truncation | Joining, expression: str) -> "Domain":
+        """A derived domain, declared but not yet made by an op."""
+        recording = self._recording
+        name = recording.unique_name(wanted, "rows")
+        place = find_place()
+        recording.declare_domain(DomainDeclaration(name, "derived", parent._symbol, place=place))
+        sources = origin.sources if isinstance(origin, Joining) else (origin.source,)
+        attributes: dict[str, rec.Attribute] = {}
+        if isinstance(origin, Truncation):
+            attributes = {"count": origin.count, "keep": Enum("keep", origin.keep)}
+        op = recording.emit(
+            "truncate" if isinstance(origin, Truncation) else "concat_domains",
+            [source._result for source in sources],
+            [ValueType(name, is_domain=True)],
+            attributes,
+            place.named(name),
+        )
+        return Domain(recording, name, None, parent, expression, origin, op.results[0])
+
+
+def make_batch(recording: Recording, schema: ListSchema) -> Domain:
+    """The root domain of a batch."""
+    batch = Domain(recording, schema.name, schema, None, "batch")
+    _ = batch._symbol  # A program holds its root, whether or not it reads a column of it.
+    return batch

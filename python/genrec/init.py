@@ -1,0 +1,64 @@
+"""Initial values of tables' rows and of dense parameters, reached as `gr.init`.
+
+The value of a table's row is a function of (seed, table name, id, column), of a parameter's element one of (seed,
+parameter name, element): neither depends on what else the model holds.
+"""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Initializer:
+    """A distribution of initial values; made by the functions of this module."""
+
+    kind: str
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.scale) or (self.kind != "constant" and self.scale < 0):
+            raise ValueError(f"the scale of gr.init.{self.kind} must be finite and at least 0, got {self.scale}")
+
+
+def zeros() -> Initializer:
+    """All 0."""
+    return Initializer("zeros", 0.0)
+
+
+def ones() -> Initializer:
+    """All 1."""
+    return Initializer("constant", 1.0)
+
+
+def constant(value: float) -> Initializer:
+    """All `value`."""
+    return Initializer("constant", float(value))
+
+
+def normal(std: float = 1.0) -> Initializer:
+    """Normal with mean 0 and standard deviation `std`."""
+    return Initializer("normal", float(std))
+
+
+def truncated_normal(std: float = 1.0) -> Initializer:
+    """Normal with mean 0 and standard deviation `std`, cut at two standard deviations."""
+    return Initializer("truncated_normal", float(std))
+
+
+def uniform(bound: float = 1.0) -> Initializer:
+    """Uniform in [-bound, bound)."""
+    return Initializer("uniform", float(bound))
+
+
+def xavier_uniform(gain: float = 1.0) -> Initializer:
+    """Uniform within gain * sqrt(6 / (fan in + fan out)) (Glorot and Bengio 2010). A parameter needs two sizes; for a
+    table the fans are 1 and its dimension.
+    """
+    return Initializer("xavier_uniform", float(gain))
+
+
+def xavier_normal(gain: float = 1.0) -> Initializer:
+    """Normal with standard deviation gain * sqrt(2 / (fan in + fan out)) (Glorot and Bengio 2010); fans as in
+    `xavier_uniform`.
+    """
+    return Initializer("xavier_normal", float(gain))

@@ -1,0 +1,164 @@
+"""Losses. Each is declared once per task; a model's loss is their sum, weighted by `scale`.
+
+A task's loss is the weighted mean of a value per row, over all rows of the batch (of all machines): a row's weight is
+`weight` (1 unless given), and 0 where the label is null.
+"""
+
+from collections.abc import Sequence
+
+from genrec.catalogues import Catalogue, Items, resolve, vectors_of
+from genrec.emit import emit, emit_effect
+from genrec.errors import ModelError
+from genrec.nn.functional import rows_of_floats
+from genrec.ops import as_ids, cast, squeeze
+from genrec.ranking import scores
+from genrec.rules import common_domain
+from genrec.source import Part, Place, find_place
+from genrec.types import float32
+from genrec.value import Value, ValueLike, as_value, expect_float
+
+
+def mean(x: ValueLike, weight: ValueLike | None = None, name: str = "loss", scale: float = 1.0) -> Value:
+    """Declares the weighted mean of `x` (a scalar per row) as a loss, for losses of your own. Returns `x`."""
+    place = find_place()
+    return _declare(as_value(x, place.part(0)), None, weight, name, scale, place)
+
+
+def bce_with_logits(
+    logit: ValueLike, label: ValueLike, weight: ValueLike | None = None, name: str = "loss", scale: float = 1.0
+) -> Value:
+    """Binary cross entropy: softplus(logit) - label * logit per row. logit: a float per row; label: 0 or 1 per row, of
+    any number type or bool. Returns the value per row.
+    """
+    place = find_place()
+    prediction = _scalar(logit, "the logit", place, 0)
+    truth = cast(as_value(label, place.part(1), like=prediction), prediction.dtype, place.part(1).named(""))
+    truth = squeeze(truth, place.named(""))
+    _together("bce_with_logits", prediction, truth, place)
+    if truth.shape:
+        raise ModelError("the label of 'bce_with_logits' must be one number per row", place.part(1), truth._label())
+    x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
+    return _declare(x, truth.valid, weight, name, scale, place)
+
+
+def softmax_cross_entropy(
+    logits: ValueLike, label: ValueLike, weight: ValueLike | None = None, name: str = "loss", scale: float = 1.0
+) -> Value:
+    """log Σ exp(logits) - logits[label] per row. logits: rows [classes]; label: an integer in [0, classes) per row.
+    Returns the value per row.
+    """
+    place = find_place()
+    prediction = rows_of_floats(logits, "'softmax_cross_entropy'", 0)
+    truth = as_ids(label, "the label of 'softmax_cross_entropy'", place.part(1))
+    return _cross_entropy(prediction, truth, weight, name, scale, place)
+
+
+def _cross_entropy(
+    logits: Value, label: Value, weight: ValueLike | None, name: str, scale: float, place: Place
+) -> Value:
+    _together("softmax_cross_entropy", logits, label, place)
+    x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place)
+    return _declare(x, label.valid, weight, name, scale, place)
+
+
+def full_softmax(
+    query: ValueLike,
+    positive: ValueLike,
+    items: Items,
+    catalogue: Catalogue,
+    temperature: float = 1.0,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+) -> Value:
+    """Softmax cross entropy of `positive` (an item id per row) among all items of the catalogue, with logits
+    query · item / temperature. Holds a score per row and item: for small catalogues. Returns the value per row.
+    """
+    place = find_place()
+    _check_temperature(temperature, place)
+    target = resolve(positive, catalogue, "the positive", place.part(1))
+    logits = scores(query, items, catalogue)
+    _together("full_softmax", logits, target, place)
+    if temperature != 1:
+        logits = logits * (1 / temperature)
+    return _cross_entropy(logits, target, weight, name, scale, place)
+
+
+def sampled_softmax(
+    query: ValueLike,
+    positive: ValueLike,
+    items: Items,
+    catalogue: Catalogue,
+    negatives: int,
+    temperature: float = 1.0,
+    shared: bool = False,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+) -> Value:
+    """Softmax cross entropy of `positive` (an item id per row; null: no loss) among itself and `negatives` items of the
+    catalogue, drawn uniformly with replacement per row, or once per step with `shared`.
+
+    query: rows [d]; items: the items' vectors [d]; logits are query · item / temperature. A negative that is the row's
+    own positive is masked; other accidental hits are not. Returns the value per row.
+    """
+    place = find_place()
+    _check_temperature(temperature, place)
+    if negatives < 1:
+        raise ModelError(f"'sampled_softmax' draws at least 1 negative, not {negatives}", place.part("negatives"))
+    rows = rows_of_floats(query, "'sampled_softmax'", 0)
+    target = resolve(positive, catalogue, "the positive", place.part(1))
+    _together("sampled_softmax", rows, target, place)
+    vectors = vectors_of(items, catalogue, place.part(2))
+    if vectors.shape != rows.shape:
+        raise ModelError(
+            f"'sampled_softmax' needs queries and items of one size, got [{rows.shape[0]}] and [{vectors.shape[0]}]",
+            place.part(0), rows._label(), f"the items are {vectors._label()}",
+        )  # fmt: skip
+    x = emit(
+        "sampled_softmax", [rows, target, vectors], rows.domain, (), float32, place,
+        negatives=negatives, shared=shared, temperature=float(temperature), stream=0,
+    )  # fmt: skip
+    return _declare(x, target.valid, weight, name, scale, place)
+
+
+def _check_temperature(temperature: float, place: Place) -> None:
+    if not 0 < temperature < float("inf"):
+        raise ModelError(f"the temperature must be greater than 0, got {temperature}", place.part("temperature"))
+
+
+def _scalar(x: ValueLike, what: str, place: Place, *part: Part) -> Value:
+    """`x` as a float32 per row; [1] counts as a scalar."""
+    value = squeeze(as_value(x, place.part(*part), what=what), place.named(""))
+    expect_float(value, what, place, *part)
+    if value.domain is None or value.shape:
+        raise ModelError(f"{what} must be one number per row", place.part(*part), value._label())
+    return value
+
+
+def _together(name: str, x: Value, label: Value, place: Place) -> None:
+    """Raises `ModelError` unless prediction and label are of one domain."""
+    parts: Sequence[Sequence[Part]] = ((0,), (1,))
+    common_domain(name, [x, label], place, parts)
+    if label.domain is None:
+        raise ModelError(f"the label of '{name}' is shared by all rows", place.part(1), label._label())
+
+
+def _declare(x: Value, valid: Value | None, weight: ValueLike | None, name: str, scale: float, place: Place) -> Value:
+    value = cast(_scalar(x, "a loss", place, 0), float32, place.named(""))
+    operands: list[Value] = [value]
+    if weight is not None:
+        part = place.part("weight")
+        factor = cast(as_value(weight, part, like=value), float32, part.named(""))
+        common_domain("loss", [value, factor], place, ((0,), ("weight",)))
+        if factor.domain is None or factor.shape:
+            raise ModelError("the weight of a loss must be one number per row", part, factor._label())
+        operands.append(factor)
+    if valid is not None:
+        operands.append(valid)
+    unique = value._recording.effect_name("loss", name, name == "loss", place)
+    emit_effect(
+        "loss", operands, place.named(unique), (1, int(weight is not None), int(valid is not None)),
+        name=unique, scale=float(scale),
+    )  # fmt: skip
+    return value

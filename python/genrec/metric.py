@@ -1,0 +1,68 @@
+"""Evaluation metrics."""
+
+from collections.abc import Sequence
+
+from genrec.emit import emit_effect
+from genrec.errors import ModelError
+from genrec.loss import _scalar, _together
+from genrec.ops import cast, squeeze
+from genrec.ranking import Found, Ranks, rank_against
+from genrec.recording import Enum
+from genrec.source import find_place
+from genrec.types import float32
+from genrec.value import ValueLike, as_value
+
+DEFAULT_CUTOFFS = (10, 50, 200)
+
+
+def ranking(
+    ranked: Found | Ranks,
+    target: ValueLike | None = None,
+    at: Sequence[int] = DEFAULT_CUTOFFS,
+    name: str = "ranking",
+    note: str | None = None,
+) -> None:
+    """HR@n and NDCG@n for each n of `at`, and MRR, of one target per query row.
+
+    `ranked`: what `gr.rank` gave, or what `gr.top_k` found together with `target`, an item id per query row; rows with
+    a null target do not count. The rank is the target's among all items of the catalogue but the excluded ones. `note`
+    is printed beside the metric; it says which items are excluded unless given.
+    """
+    place = find_place()
+    if isinstance(ranked, Found):
+        if target is None:
+            raise ModelError("'ranking' of what gr.top_k found needs a target", place, "", "pass target=<an item id>")
+        ranks = rank_against(ranked.query, target, place, place.part("target"))
+    elif isinstance(ranked, Ranks):
+        if target is not None:
+            raise ModelError("'ranking' of what gr.rank gave has its target already", place.part("target"))
+        ranks = ranked
+    else:
+        raise ModelError(f"'ranking' takes what gr.top_k or gr.rank gave, got {type(ranked).__name__}", place.part(0))
+    cutoffs = tuple(int(n) for n in at)
+    if not cutoffs or any(n < 1 for n in cutoffs) or any(b <= a for a, b in zip(cutoffs, cutoffs[1:], strict=False)):
+        raise ModelError(f"the cut-offs of a ranking must be positive and ascend, got {list(cutoffs)}",
+                         place.part("at"))  # fmt: skip
+    value = ranks.rank
+    unique = value._recording.effect_name("metric", name, name == "ranking", place)
+    emit_effect(
+        "metric", [value], place.named(unique), (1, 0, 0), kind=Enum("metric_kind", "ranking"), name=unique, at=cutoffs,
+        note=note if note is not None else ranks.query.note,
+    )  # fmt: skip
+
+
+def auc(score: ValueLike, label: ValueLike, name: str = "auc", note: str = "") -> None:
+    """The area under the ROC curve of `score` (a float per row; logits will do) for `label`, 0 or 1 per row; rows with
+    a null label do not count.
+    """
+    place = find_place()
+    prediction = cast(_scalar(score, "the score of 'auc'", place, 0), float32, place.named(""))
+    truth = squeeze(cast(as_value(label, place.part(1)), float32, place.part(1).named("")), place.named(""))
+    _together("auc", prediction, truth, place)
+    unique = prediction._recording.effect_name("metric", name, name == "auc", place)
+    operands = [prediction, truth, *([truth.valid] if truth.valid is not None else [])]
+    note_attribute = {"note": note} if note else {}
+    emit_effect(
+        "metric", operands, place.named(unique), (1, 1, int(truth.valid is not None)),
+        kind=Enum("metric_kind", "auc"), name=unique, **note_attribute,
+    )  # fmt: skip

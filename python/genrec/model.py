@@ -1,0 +1,88 @@
+"""Models, and their recording."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from genrec.domain import Domain, make_batch
+from genrec.errors import ModelError
+from genrec.nn.module import Module, Parameter, owned
+from genrec.optim import Adam, Optimizer
+from genrec.recording import Recording, recording
+from genrec.schema import Schema
+from genrec.source import find_place, refresh
+from genrec.table import Table, check_table_names
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How the learning rate changes: it rises linearly over `warmup` steps, then goes by `kind` ("constant", "linear"
+    or "cosine") to `final` times the base rate at step `steps`.
+    """
+
+    kind: str
+    warmup: int = 0
+    steps: int = 0
+    final: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("constant", "linear", "cosine"):
+            raise ValueError(f"a schedule is 'constant', 'linear' or 'cosine', not '{self.kind}'")
+        if self.warmup < 0 or self.steps < 0 or not 0 <= self.final <= 1:
+            raise ValueError(f"warmup and steps must be at least 0 and final in [0, 1], got {self}")
+
+
+class Model(Module):
+    """A recommendation model: a module whose `forward(batch)` declares losses, metrics and outputs.
+
+    Attributes that may be set in `__init__`: `optimizer` (of every table and parameter without one of its own; Adam
+    unless set), `clip_norm` and `clip_value` (bounds of the gradients' norm and of their elements, 0 for none),
+    `schedule` (of the learning rate), `name` (the class's name unless set).
+    """
+
+    optimizer: Optimizer | None = None
+    clip_norm: float = 0.0
+    clip_value: float = 0.0
+    schedule: Schedule | None = None
+    name: str = ""
+
+    def forward(self, batch: Any) -> None:
+        """Declares what is computed of one batch; to be defined by subclasses."""
+        raise NotImplementedError(f"{type(self).__name__} defines no forward(self, batch)")
+
+
+def record(model: Model, schema: Schema) -> Recording:
+    """Runs `model.forward` on a batch of `schema` that holds no data, and returns the ops it made.
+
+    Raises `ModelError` at the user's line for a mistake in the model.
+    """
+    refresh()
+    result = Recording(_symbol(model.name or type(model).__name__), model.optimizer or Adam())
+    result.clip_norm, result.clip_value = float(model.clip_norm), float(model.clip_value)
+    if model.schedule is not None:
+        one = model.schedule
+        result.schedule = (one.kind, one.warmup, one.steps, one.final)
+    tables = []
+    for path, thing in owned(model):
+        if isinstance(thing, Parameter):
+            result.parameter_names[id(thing)] = path
+        elif isinstance(thing, Table):
+            tables.append(thing)
+    check_table_names(tables)
+    result.reserve_public({*(table.name for table in tables), *result.parameter_names.values()})
+    with recording(result):
+        batch: Domain = make_batch(result, schema.root)
+        model.forward(batch)
+    if not any(op.name in ("loss", "metric", "output") for op in result.ops):
+        raise ModelError(
+            f"model '{result.name}' declares no loss, metric or output",
+            find_place(),
+            "",
+            "end forward with gr.loss…, gr.metric… or gr.output(...)",
+        )
+    return result
+
+
+def _symbol(name: str) -> str:
+    """`name` with everything but letters, digits and underscores replaced."""
+    return re.sub(r"\W", "_", name) or "model"

@@ -1,0 +1,258 @@
+"""The ops that read columns and move values between row domains.
+
+Moves of one value into one domain are recorded once: `batch.history.movie.truncate(200)` is the same value wherever it
+is written.
+"""
+
+from collections.abc import Sequence
+
+from genrec.domain import Domain, Joining, Truncation
+from genrec.emit import emit
+from genrec.errors import ModelError, quoted
+from genrec.recording import Attribute, Enum, ValueType
+from genrec.rules import same_dtype, sizes
+from genrec.schema import Feature
+from genrec.source import Place, find_place
+from genrec.types import element_type, int64
+from genrec.value import Value, ValueLike, as_value
+
+
+def feature(domain: Domain, column: Feature, place: Place) -> Value:
+    """A column of the data."""
+    kind = column.type
+    attributes: dict[str, Attribute] = {"column": column.column}
+    if kind.is_nullable:
+        attributes["nullable"] = True
+    if kind.padding_id is not None:
+        attributes["padding_id"] = kind.padding_id
+    value = emit("feature", [domain], domain, (), kind.plain, place, **attributes)
+    if kind.is_nullable:
+        name = place.named(f"{column.name}_valid")
+        value.valid = emit("feature_valid", [domain], domain, (), element_type("bool"), name, column=column.column)
+    return value
+
+
+def fanout(x: ValueLike, domain: Domain, place: Place | None = None) -> Value:
+    """Each row copied to its descendants in `domain`."""
+    place = place or find_place()
+    value = as_value(x, place.part("self"))
+    if not isinstance(domain, Domain):
+        raise ModelError(f"fanout takes a row domain, got {type(domain).__name__}", place.part(0))
+    if value.domain is domain:
+        return value
+    if value.domain is None or not domain._is_below(value.domain):
+        rows = f"rows of '{value.domain._name}'" if value.domain is not None else "a shared value"
+        below = value.domain is not None and value.domain._is_below(domain)
+        raise ModelError(
+            f"{rows} cannot be fanned out to '{domain._name}', which does not lie below",
+            place.part("self"),
+            value._label(),
+            "reduce it instead: .sum(), .mean(), .last() …" if below else "",
+        )
+    key = ("fanout", value._result, domain._symbol)
+    cache = value._recording.cache
+    if key not in cache:
+        valid = fanout(value.valid, domain, place.named("valid")) if value.valid is not None else None
+        cache[key] = emit("fanout", [value, domain], domain, value.shape, value.dtype, place, valid)
+    return cache[key]
+
+
+def pool(kind: str, x: Value, to: Domain | None) -> Value:
+    """Children reduced to their parent, or, by sum, to any ancestor `to`."""
+    place = find_place()
+    if kind not in ("sum", "mean", "max", "first", "last"):
+        raise ModelError(f"there is no pool '{kind}'", place, "", "use 'sum', 'mean', 'max', 'first' or 'last'")
+    if x.domain is None or x.domain._parent is None:
+        rows = f"'{x.domain._name}' is a root, its rows are in no list" if x.domain is not None else "it is shared"
+        raise ModelError(f"'{kind}' reduces lists of rows, but {rows}", place.part("self"), x._label())
+    target = to if to is not None else x.domain._parent
+    if target is not x.domain._parent and (kind != "sum" or not x.domain._is_below(target)):
+        raise ModelError(
+            f"'{kind}' reduces '{x.domain._name}' to its parent '{x.domain._parent._name}', not to '{target._name}'",
+            place.part("self"),
+            x._label(),
+            "reduce level by level; only a sum reaches further up",
+        )
+    takes = {"mean": x.dtype.is_float, "sum": x.dtype.is_number, "max": x.dtype.is_number}
+    if not takes.get(kind, x.dtype.name != "string"):
+        raise ModelError(
+            f"'{kind}' cannot reduce {x.dtype.name}", place.part("self"), x._label(), "convert it: .astype(gr.float32)"
+        )
+    kind_attribute = Enum("pool_kind", kind)
+    valid = None
+    if x.valid is not None and kind in ("first", "last"):
+        valid = emit("pool", [x.valid, target], target, (), x.valid.dtype, place.named("valid"), kind=kind_attribute)
+    return emit("pool", [x, target], target, x.shape, x.dtype, place, valid, kind=kind_attribute)
+
+
+def shift(kind: str, x: Value, distance: int) -> Value:
+    """`lead` and `lag`: the value some rows later or earlier in the same list."""
+    place = find_place()
+    if x.domain is None or x.domain._parent is None:
+        raise ModelError(f"'{kind}' moves within a list, but these rows are in none", place.part("self"), x._label())
+    if x.dtype.name == "string":
+        raise ModelError(f"'{kind}' cannot move strings", place.part("self"), x._label(), "hash them first")
+    if distance < 1:
+        raise ModelError(f"'{kind}' takes a distance of at least 1, got {distance}", place.part(0))
+
+    def record(value: Value, at: Place) -> tuple[Value, Value]:
+        rows = ValueType(value._result.type.domain, (), "bool")
+        op = value._recording.emit(kind, [value._result], [value._result.type, rows], {"distance": distance}, at)
+        moved, valid = op.results
+        return (
+            Value(value._recording, moved, value.domain, at),
+            Value(value._recording, valid, value.domain, at.named(f"{at.name or kind}_valid")),
+        )
+
+    moved, valid = record(x, place)
+    # A null among the rows stays null where it goes; a row past the end reads false, which is null too.
+    moved.valid = valid if x.valid is None else record(x.valid, place.named("valid"))[0]
+    return moved
+
+
+def truncate_domain(domain: Domain, count: int, keep: str, place: Place) -> Domain:
+    """The one domain that keeps `count` rows of each list of `domain`."""
+    parent = domain._parent
+    if parent is None:
+        raise ModelError(
+            f"'{domain._name}' is a root: its rows are in no list that could be cut", place.part("self"), "",
+            "truncate a list, such as batch.history",
+        )  # fmt: skip
+    if count < 1:
+        raise ModelError(f"truncate keeps at least 1 row, got {count}", place.part(0))
+    if keep not in ("first", "last"):
+        raise ModelError(f"truncate keeps the 'first' or the 'last' rows, not '{keep}'", place.part("keep"))
+    if isinstance(domain._origin, Truncation) and domain._origin.keep == keep:
+        # Cutting twice at one end is cutting once.
+        if domain._origin.count <= count:
+            return domain
+        return truncate_domain(domain._origin.source, count, keep, place)
+    key = ("truncate", domain._symbol, count, keep)
+    cache = domain._recording.cache
+    if key not in cache:
+        option = "" if keep == "last" else f', keep="{keep}"'
+        name = place.name if place.name.isidentifier() else f"{domain._name}_{keep}_{count}"
+        expression = place.name or f"{domain._expression}.truncate({count}{option})"
+        cache[key] = domain._derive(name, parent, Truncation(domain, count, keep), expression)
+    return cache[key]
+
+
+def truncate(x: Value, count: int, keep: str) -> Value:
+    """The rows of `x` that truncating its domain keeps."""
+    place = find_place()
+    if x.domain is None:
+        raise ModelError("truncate cuts lists of rows, but this value is shared", place.part("self"), x._label())
+    return derive(x, truncate_domain(x.domain, count, keep, place.named("")), place)
+
+
+def derive(x: Value, domain: Domain, place: Place) -> Value:
+    """`x` in a domain that was cut from its own, in one or more steps."""
+    if x.domain is domain:
+        return x
+    assert isinstance(domain._origin, Truncation)
+    if x.domain is not domain._origin.source:
+        x = derive(x, domain._origin.source, place)
+    key = ("derive", x._result, domain._symbol)
+    cache = x._recording.cache
+    if key not in cache:
+        valid = derive(x.valid, domain, place.named("valid")) if x.valid is not None else None
+        cache[key] = emit("derive", [x, domain], domain, x.shape, x.dtype, place, valid)
+    return cache[key]
+
+
+def position(domain: Domain, from_end: bool, place: Place) -> Value:
+    """Each row's place in its list."""
+    key = ("position", domain._symbol, from_end)
+    cache = domain._recording.cache
+    if key not in cache:
+        attributes: dict[str, Attribute] = {"from_end": True} if from_end else {}
+        cache[key] = emit("position", [domain], domain, (), int64, place, **attributes)
+    return cache[key]
+
+
+def length(domain: Domain, place: Place) -> Value:
+    """How many rows each list of `domain` has."""
+    if domain._parent is None:
+        raise ModelError(f"'{domain._name}' is a root: its rows are in no list", place.part("self"))
+    key = ("length", domain._symbol)
+    cache = domain._recording.cache
+    if key not in cache:
+        cache[key] = emit("length", [domain], domain._parent, (), int64, place)
+    return cache[key]
+
+
+def concat_rows(parts: Sequence[ValueLike]) -> Value:
+    """Lists joined per parent row: the rows of the first part, then those of the second, and so on, as a value of one
+    derived domain. A part may also be of the parent itself, which then gives one row per list. `split_rows` of the
+    result (or of anything computed from it) takes the parts apart again.
+    """
+    place = find_place()
+    values = [as_value(part, place.part(0, i), what=f"part {i} of gr.concat_rows") for i, part in enumerate(parts)]
+    if not values:
+        raise ModelError("gr.concat_rows takes at least one part", place)
+    for i, value in enumerate(values):
+        same_dtype("concat_rows", values[0], value, place, (0, i))
+        if value.shape != values[0].shape:
+            raise ModelError(
+                f"gr.concat_rows needs rows of one size, got [{sizes(values[0])}] and [{sizes(value)}]",
+                place.part(0, i), value._label(),
+            )  # fmt: skip
+        if value.domain is None:
+            raise ModelError("gr.concat_rows joins rows, but this part is shared", place.part(0, i), value._label())
+    domains = tuple(value.domain for value in values if value.domain is not None)
+    domain = _joined_domain(domains, values, place)
+    result = emit("concat_rows", [*values, domain], domain, values[0].shape, values[0].dtype, place)
+    if any(value.valid is not None for value in values):
+        known = [value.valid if value.valid is not None else _all_valid(value, place) for value in values]
+        result.valid = emit("concat_rows", [*known, domain], domain, (), known[0].dtype, place.named("valid"))
+    return result
+
+
+def _all_valid(value: Value, place: Place) -> Value:
+    """True per row of `value`: every row's place in its list is at least 0."""
+    assert value.domain is not None
+    where_ = position(value.domain, False, place.named(""))
+    zero = as_value(0, place, like=where_)
+    return emit(
+        "compare", [where_, zero], value.domain, (), element_type("bool"), place.named("valid"),
+        kind=Enum("compare_kind", "ge"),
+    )  # fmt: skip
+
+
+def _joined_domain(domains: tuple[Domain, ...], values: Sequence[Value], place: Place) -> Domain:
+    key = ("join", tuple(domain._symbol for domain in domains))
+    cache = domains[0]._recording.cache
+    if key in cache:
+        return cache[key]
+    # The parent: what has a part below it. If all parts are of one domain, it is that domain's parent.
+    parents = {domain._parent for domain in domains if not any(other._is_below(domain) for other in domains)}
+    parent = next(iter(parents)) if len(parents) == 1 else None
+    fits = parent is not None and all(domain is parent or domain._parent is parent for domain in domains)
+    if not fits or parent is None:
+        names = quoted(dict.fromkeys(domain._name for domain in domains))
+        raise ModelError(
+            f"'concat_rows' joins lists of one parent (and the parent itself), but {names} have no common parent",
+            place,
+            "; ".join(value._label() for value in values),
+            "reduce or fan out the parts until they are lists of one parent",
+        )
+    names = "_and_".join(domain._name for domain in domains)
+    name = f"{place.name}_rows" if place.name.isidentifier() else names
+    cache[key] = domains[0]._derive(name, parent, Joining(domains), f"<rows of {names}>")
+    return cache[key]
+
+
+def split_rows(x: Value) -> tuple[Value, ...]:
+    """The parts of a value whose domain `concat_rows` made."""
+    place = find_place()
+    origin = x.domain._origin if x.domain is not None else None
+    if not isinstance(origin, Joining):
+        raise ModelError(
+            "'split_rows' takes apart what gr.concat_rows joined, but these rows were not joined",
+            place.part("self"),
+            x._label(),
+        )
+    return tuple(
+        emit("split_rows", [x, source], source, x.shape, x.dtype, place, part=index)
+        for index, source in enumerate(origin.sources)
+    )

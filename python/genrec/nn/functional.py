@@ -1,0 +1,167 @@
+"""Functions of values without parameters of their own."""
+
+from genrec.emit import emit
+from genrec.errors import ModelError
+from genrec.ops import unary
+from genrec.source import find_place
+from genrec.value import Value, ValueLike, as_value, expect_float
+
+
+def neg(x: ValueLike) -> Value:
+    """-x."""
+    return unary("neg", x)
+
+
+def abs(x: ValueLike) -> Value:
+    """|x|; gradient 0 at 0."""
+    return unary("abs", x)
+
+
+def square(x: ValueLike) -> Value:
+    """x * x."""
+    return unary("square", x)
+
+
+def sqrt(x: ValueLike) -> Value:
+    """The square root of x."""
+    return unary("sqrt", x)
+
+
+def rsqrt(x: ValueLike) -> Value:
+    """1 / sqrt(x)."""
+    return unary("rsqrt", x)
+
+
+def exp(x: ValueLike) -> Value:
+    """e to the x."""
+    return unary("exp", x)
+
+
+def log(x: ValueLike) -> Value:
+    """The natural logarithm of x."""
+    return unary("log", x)
+
+
+def tanh(x: ValueLike) -> Value:
+    """The hyperbolic tangent of x."""
+    return unary("tanh", x)
+
+
+def sigmoid(x: ValueLike) -> Value:
+    """1 / (1 + exp(-x))."""
+    return unary("sigmoid", x)
+
+
+def silu(x: ValueLike) -> Value:
+    """x * sigmoid(x)."""
+    return unary("silu", x)
+
+
+def relu(x: ValueLike) -> Value:
+    """max(x, 0); gradient 0 at 0."""
+    return unary("relu", x)
+
+
+def gelu(x: ValueLike) -> Value:
+    """x * (1 + erf(x / sqrt 2)) / 2."""
+    return unary("gelu", x)
+
+
+def softplus(x: ValueLike) -> Value:
+    """log(1 + exp(x)), without overflow."""
+    return unary("softplus", x)
+
+
+def dropout(x: ValueLike, rate: float) -> Value:
+    """Elements zeroed with probability `rate` in training, the others scaled by 1 / (1 - rate); the identity
+    otherwise. What is dropped is a function of (seed, step, this op, the row's place in the dataset, the element).
+    """
+    place = find_place()
+    value = as_value(x, place.part(0))
+    expect_float(value, "'dropout'", place, 0)
+    check_rate("rate", rate)
+    if value.domain is None:
+        raise ModelError("'dropout' draws per row, but this value is shared by all rows", place.part(0), value._label())
+    if rate == 0:
+        return value
+    return emit("dropout", [value], value.domain, value.shape, value.dtype, place, rate=float(rate), stream=0)
+
+
+def l2_normalize(x: ValueLike, eps: float = 1e-6) -> Value:
+    """x / max(‖x‖₂, eps) along each row of shape [d]."""
+    place = find_place()
+    value = rows_of_floats(x, "'l2_normalize'", 0)
+    return emit("l2_normalize", [value], value.domain, value.shape, value.dtype, place, eps=float(eps))
+
+
+def layer_norm(x: ValueLike, scale: ValueLike | None = None, bias: ValueLike | None = None, eps: float = 1e-5) -> Value:
+    """(x - mean) / sqrt(variance + eps) along each row of shape [d], then scale and bias, which are parameters of shape
+    [d] (Ba et al. 2016, equation 4).
+    """
+    place = find_place()
+    value = rows_of_floats(x, "'layer_norm'", 0)
+    given = [as_value(one, place) for one in (scale, bias) if one is not None]
+    check_weights("layer_norm", value, given)
+    segments = (1, int(scale is not None), int(bias is not None))
+    return emit(
+        "layer_norm", [value, *given], value.domain, value.shape, value.dtype, place, segments=segments, eps=float(eps)
+    )
+
+
+def rms_norm(x: ValueLike, scale: ValueLike | None = None, eps: float = 1e-6) -> Value:
+    """x / sqrt(mean(x²) + eps) along each row of shape [d], then scale, a parameter of shape [d] (Zhang and Sennrich
+    2019, equation 4).
+    """
+    place = find_place()
+    value = rows_of_floats(x, "'rms_norm'", 0)
+    given = [as_value(one, place) for one in (scale,) if one is not None]
+    check_weights("rms_norm", value, given)
+    return emit("rms_norm", [value, *given], value.domain, value.shape, value.dtype, place, eps=float(eps))
+
+
+def linear(x: ValueLike, weight: ValueLike, bias: ValueLike | None = None) -> Value:
+    """x · weight + bias: rows [k], a shared [k, n] and a shared [n] give rows [n]."""
+    place = find_place()
+    value = rows_of_floats(x, "'linear'", 0)
+    matrix = as_value(weight, place.part(1))
+    if matrix.domain is not None or len(matrix.shape) != 2 or matrix.shape[0] != value.shape[0]:
+        raise ModelError(
+            f"'linear' multiplies rows of [{value.shape[0]}] by a shared [{value.shape[0]}, n]",
+            place.part(0), value._label(), f"the weight is {matrix._describe()}",
+        )  # fmt: skip
+    operands = [value, matrix]
+    width = matrix.shape[1]
+    if bias is not None:
+        operands.append(as_value(bias, place.part(2)))
+        if operands[2].domain is not None or operands[2].shape != (width,):
+            raise ModelError(f"the bias of 'linear' must be a shared [{width}]", place.part(2), operands[2]._label())
+    return emit("linear", operands, value.domain, (width,), value.dtype, place)
+
+
+def rows_of_floats(x: ValueLike, what: str, *part: int | str, size: int | None = None) -> Value:
+    """`x` as rows of floats of shape [d], `size` of them where that is given. Raises `ModelError` for others."""
+    place = find_place()
+    value = as_value(x, place.part(*part), what=f"what {what} takes")
+    expect_float(value, what, place, *part)
+    if value.domain is None or len(value.shape) != 1 or (size is not None and value.shape[0] != size):
+        wanted = f"[{size}]" if size is not None else "one size [d]"
+        raise ModelError(f"{what} takes rows of {wanted}", place.part(*part), value._label())
+    return value
+
+
+def check_weights(name: str, x: Value, weights: list[Value]) -> None:
+    """Raises `ModelError` unless `weights` are shared vectors of the size of a row of `x`."""
+    for weight in weights:
+        if weight.domain is not None or weight.shape != x.shape:
+            place = find_place()
+            raise ModelError(
+                f"the weights of '{name}' must be shared [{x.shape[0]}] float32, got {weight._describe()}",
+                place.part(0),
+                x._label(),
+            )
+
+
+def check_rate(what: str, rate: float) -> None:
+    """Raises `ModelError` unless `rate` is a probability below 1."""
+    if not 0 <= rate < 1:
+        raise ModelError(f"the {what} of dropout must be in [0, 1), got {rate:g}", find_place())

@@ -1,0 +1,102 @@
+"""Modules: parts of a model that own parameters and tables."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from genrec.errors import ModelError
+from genrec.init import Initializer
+from genrec.optim import Optimizer
+from genrec.recording import ParameterDeclaration, Symbol, ValueType, current
+from genrec.source import find_place
+
+if TYPE_CHECKING:
+    from genrec.value import Value
+
+
+class Parameter:
+    """A dense trained tensor of float32, of up to two sizes.
+
+    It is named by where it hangs in the model: `self.blocks[0].weight` is "blocks.0.weight". In arithmetic it stands
+    for its current value, shared by all rows. Without an optimizer of its own it has the model's.
+    """
+
+    def __init__(self, shape: tuple[int, ...], init: Initializer, optimizer: Optimizer | None = None) -> None:
+        if len(shape) > 2 or any(size < 1 for size in shape):
+            raise ValueError(f"a parameter has up to two sizes of at least 1, got {shape}")
+        if init.kind.startswith("xavier") and len(shape) != 2:
+            raise ValueError(f"gr.init.{init.kind} needs two sizes (fan in and fan out), got {shape}")
+        self.shape = shape
+        self.init = init
+        self.optimizer = optimizer
+        self._place = find_place()
+
+    def __repr__(self) -> str:
+        return f"<parameter [{', '.join(map(str, self.shape))}]>"
+
+    def value(self) -> "Value":
+        """The parameter's current value in the model being recorded."""
+        from genrec.value import Value
+
+        recording = current("a parameter")
+        key = ("parameter", self)
+        if key in recording.cache:
+            return recording.cache[key]
+        name = recording.parameter_names.get(id(self))
+        if name is None:
+            raise ModelError(
+                "a parameter is used that the model does not own",
+                find_place(),
+                f"a {self!r} made at {self._place}",
+                "assign it, or the module it is in, to an attribute of the model",
+            )
+        declaration = ParameterDeclaration(
+            name, self.shape, self.init, self.optimizer or recording.optimizer, self._place.named(name)
+        )
+        recording.declare_parameter(declaration)
+        type_ = ValueType("", self.shape)
+        place = find_place().named(name)
+        op = recording.emit("param", [], [type_], {"parameter": Symbol(name)}, place)
+        recording.cache[key] = Value(recording, op.results[0], None, place)
+        return recording.cache[key]
+
+
+class Module:
+    """Base of everything with parameters. Subclasses assign parameters, tables and other modules to attributes (also
+    in lists, tuples and dicts) and define `forward`; calling a module calls its `forward`.
+    """
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        """What the module computes; to be defined by subclasses."""
+        raise NotImplementedError(f"{type(self).__name__} defines no forward")
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Calls `forward`."""
+        return self.forward(*arguments, **options)
+
+
+def owned(root: Module) -> Iterator[tuple[str, object]]:
+    """All parameters and tables below `root` with their paths, each once, in the order of assignment."""
+    from genrec.table import Table
+
+    seen: set[int] = set()
+
+    def visit(thing: object, path: str) -> Iterator[tuple[str, object]]:
+        if id(thing) in seen:
+            return
+        if isinstance(thing, Parameter | Table):
+            seen.add(id(thing))
+            yield path, thing
+            return
+        if isinstance(thing, Module):
+            children = vars(thing).items()
+        elif isinstance(thing, dict):
+            children = thing.items()
+        elif isinstance(thing, list | tuple):
+            children = enumerate(thing)
+        else:
+            return
+        seen.add(id(thing))
+        for key, child in children:
+            yield from visit(child, f"{path}.{key}" if path else str(key))
+
+    return visit(root, "")

@@ -1,0 +1,263 @@
+"""The ops that compute values row by row: arithmetic, transforms, what joins and splits columns.
+
+Every function records one op (or a few) at the user's line, after checking the rules that the dialect's verifiers
+state, so that a mistake is an error at that line and not in the compiler.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from genrec import moves
+from genrec.emit import emit
+from genrec.errors import ModelError
+from genrec.recording import Enum
+from genrec.rules import broadcast, common_domain, mixing, same_dtype
+from genrec.source import Part, Place, find_place
+from genrec.types import ElementType, element_type, int64
+from genrec.value import Value, ValueLike, as_value, expect_float
+
+MOST_EDGES = 4096
+
+
+# -- elementwise -------------------------------------------------------------------------------------------------------
+
+
+def _operands(given: Sequence[ValueLike], place: Place, parts: Sequence[Sequence[Part]]) -> list[Value]:
+    """Values of what an elementwise op was given; numbers become constants of the others' element type."""
+    like = next((one for one in given if isinstance(one, Value)), None)
+    return [as_value(one, place.part(*part), like) for one, part in zip(given, parts, strict=True)]
+
+
+def both_valid(*values: Value | None) -> Value | None:
+    """What is valid where all `values` are: the conjunction of their `valid`."""
+    result: Value | None = None
+    for value in values:
+        valid = value.valid if value is not None else None
+        if valid is None or valid is result:
+            continue
+        if result is not None:
+            result = emit("select", [result, valid, result], valid.domain, (), valid.dtype, valid._place.named("valid"))
+        else:
+            result = valid
+    return result
+
+
+BINARY_PARTS = (("left",), ("right",))
+
+
+def binary(name: str, lhs: ValueLike, rhs: ValueLike, parts: Sequence[Sequence[Part]] = BINARY_PARTS) -> Value:
+    """Elementwise arithmetic."""
+    place = find_place()
+    a, b = _operands([lhs, rhs], place, parts)
+    same_dtype(name, a, b, place, parts[1])
+    if not a.dtype.is_number or (name == "div" and not a.dtype.is_float):
+        raise ModelError(
+            f"'{name}' takes {'floats' if name == 'div' else 'numbers'}, got {a.dtype.name}",
+            place.part(*parts[0]),
+            a._label(),
+            "convert it: .astype(gr.float32)",
+        )
+    domain = common_domain(name, [a, b], place, parts)
+    shape = broadcast(name, [a, b], place, parts)
+    return emit(name, [a, b], domain, shape, a.dtype, place, both_valid(a, b))
+
+
+def maximum(a: ValueLike, b: ValueLike) -> Value:
+    """The larger of a and b, elementwise; a tie sends its gradient to a."""
+    return binary("maximum", a, b, ((0,), (1,)))
+
+
+def minimum(a: ValueLike, b: ValueLike) -> Value:
+    """The smaller of a and b, elementwise; a tie sends its gradient to a."""
+    return binary("minimum", a, b, ((0,), (1,)))
+
+
+def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
+    """Elementwise comparison ("eq", "ne", "lt", "le", "gt", "ge"), giving bools."""
+    place = find_place()
+    a, b = _operands([lhs, rhs], place, BINARY_PARTS)
+    same_dtype(kind, a, b, place, ("right",))
+    domain = common_domain(kind, [a, b], place, BINARY_PARTS)
+    shape = broadcast(kind, [a, b], place, BINARY_PARTS)
+    result = element_type("bool")
+    return emit("compare", [a, b], domain, shape, result, place, both_valid(a, b), kind=Enum("compare_kind", kind))
+
+
+def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
+    """`on_true` where the bool `condition` holds, else `on_false`; elementwise, broadcasts like arithmetic."""
+    place = find_place()
+    parts = ((0,), (1,), (2,))
+    like = next((one for one in (on_true, on_false) if isinstance(one, Value)), None)
+    values = [condition, as_value(on_true, place.part(1), like), as_value(on_false, place.part(2), like)]
+    if condition.dtype.name != "bool":
+        raise ModelError("the condition of gr.where must be bool", place.part(0), condition._label(), "compare: x > 0")
+    same_dtype("where", values[1], values[2], place, (2,))
+    domain = common_domain("where", values, place, parts)
+    shape = broadcast("where", values, place, parts)
+    return emit("select", values, domain, shape, values[1].dtype, place, both_valid(*values[1:]))
+
+
+def unary(name: str, x: ValueLike) -> Value:
+    """An elementwise function of floats, by the name of its op."""
+    place = find_place()
+    value = as_value(x, place.part(0))
+    expect_float(value, f"'{name}'", place, "self" if name in ("neg",) else 0)
+    return emit(name, [value], value.domain, value.shape, value.dtype, place, value.valid)
+
+
+# -- transforms --------------------------------------------------------------------------------------------------------
+
+
+def cast(x: ValueLike, dtype: ElementType | str, place: Place) -> Value:
+    """`x` converted to `dtype`; `x` itself where it has it."""
+    value = as_value(x, place)
+    wanted = element_type(dtype).plain
+    if value.dtype == wanted:
+        return value
+    if "string" in (value.dtype.name, wanted.name):
+        raise ModelError("strings cannot be converted", place, value._label(), "hash them: gr.hash(x, bits=52)")
+    return emit("cast", [value], value.domain, value.shape, wanted, place, value.valid)
+
+
+def as_ids(x: ValueLike, what: str, place: Place) -> Value:
+    """`x` as int64 scalars per row."""
+    value = as_value(x, place, what=what)
+    if value.dtype.name == "string":
+        raise ModelError(
+            f"{what} must be integer ids, got strings", place, value._label(), "hash them: gr.hash(x, bits=52)"
+        )
+    if not value.dtype.is_integer or value.shape or value.domain is None:
+        raise ModelError(f"{what} must be one integer id per row", place, value._label())
+    return cast(value, int64, place.named(""))
+
+
+def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
+    """A published hash of an int64 or string, its low `bits` bits (1 to 63) as int64: "xxh3" (XXH3, 64 bits, of the 8
+    little-endian bytes or of the string's bytes) or "murmur3" (the first 64 bits of MurmurHash3_x64_128).
+    """
+    place = find_place()
+    value = as_value(x, place.part(0))
+    if value.dtype.name == "int32":
+        value = cast(value, int64, place.named(""))
+    if value.dtype.name not in ("int64", "string"):
+        raise ModelError(f"gr.hash takes integers or strings, got {value.dtype.name}", place.part(0), value._label())
+    if not 1 <= bits <= 63:
+        raise ModelError(f"gr.hash gives 1 to 63 bits, not {bits}", place.part("bits"))
+    if kind not in ("xxh3", "murmur3"):
+        raise ModelError(f"there is no hash '{kind}'", place.part("kind"), "", "use 'xxh3' or 'murmur3'")
+    return emit(
+        "hash", [value], value.domain, value.shape, int64, place, value.valid,
+        kind=Enum("hash_kind", kind), bits=bits, seed=seed,
+    )  # fmt: skip
+
+
+def mod(x: ValueLike, divisor: int) -> Value:
+    """The remainder of an integer in [0, divisor); never negative."""
+    place = find_place()
+    value = as_value(x, place.part(0))
+    if not value.dtype.is_integer:
+        raise ModelError(f"gr.mod takes integers, got {value.dtype.name}", place.part(0), value._label())
+    if divisor < 1:
+        raise ModelError(f"the divisor of gr.mod must be at least 1, got {divisor}", place.part(1))
+    value = cast(value, int64, place.named(""))
+    return emit("mod", [value], value.domain, value.shape, int64, place, value.valid, divisor=divisor)
+
+
+def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
+    """The number of `edges` (ascending, at most 4096) that are <= x, as int64: 0 below the first, n from the last on.
+    NaN falls into bucket 0.
+    """
+    place = find_place()
+    value = as_value(x, place.part(0))
+    if value.dtype.name == "int32":
+        value = cast(value, int64, place.named(""))
+    if not value.dtype.is_number:
+        raise ModelError(f"gr.bucketize takes numbers, got {value.dtype.name}", place.part(0), value._label())
+    numbers = tuple(float(edge) for edge in edges)
+    falls = next((i for i in range(1, len(numbers)) if not numbers[i] > numbers[i - 1]), None)
+    if not 1 <= len(numbers) <= MOST_EDGES:
+        raise ModelError(f"gr.bucketize takes 1 to {MOST_EDGES} edges, got {len(numbers)}", place.part(1))
+    if falls is not None:
+        raise ModelError(
+            f"the edges of gr.bucketize must ascend, but {numbers[falls]:g} follows {numbers[falls - 1]:g}",
+            place.part(1),
+        )
+    return emit("bucketize", [value], value.domain, value.shape, int64, place, value.valid, edges=numbers)
+
+
+# -- within a row ------------------------------------------------------------------------------------------------------
+
+
+def row_reduce(kind: str, x: Value) -> Value:
+    """Sum, mean or maximum along each row."""
+    place = find_place()
+    if len(x.shape) != 1:
+        raise ModelError(f"'row_{kind}' takes rows of one size [d]", place.part("self"), x._label())
+    if not x.dtype.is_number or (kind == "mean" and not x.dtype.is_float):
+        expect_float(x, f"'row_{kind}'", place, "self")
+    return emit("row_reduce", [x], x.domain, (), x.dtype, place, kind=Enum("reduce_kind", kind))
+
+
+def columns(x: Value, index: object) -> Value:
+    """`x[:, a:b]` and `x[:, i]`."""
+    place = find_place()
+    if not (isinstance(index, tuple) and len(index) == 2 and index[0] == slice(None)) or len(x.shape) != 1:
+        raise ModelError(
+            "rows are not indexed, only their columns: x[:, a:b] or x[:, i]",
+            place,
+            x._label(),
+            "to take rows use .first(), .last(), .truncate(n), .lead(n) or .lag(n)",
+        )
+    size, wanted = x.shape[0], index[1]
+    if isinstance(wanted, int):
+        if not -size <= wanted < size:
+            raise ModelError(f"column {wanted} of rows of size {size}", place, x._label())
+        one = emit("slice_columns", [x], x.domain, (1,), x.dtype, place, offset=wanted % size)
+        return squeeze(one, place)
+    if not isinstance(wanted, slice) or wanted.step not in (None, 1):
+        raise ModelError("columns are taken by x[:, a:b] or x[:, i]", place, x._label())
+    begin, end, _ = wanted.indices(size)
+    if begin >= end or not _within(wanted, size):
+        raise ModelError(f"columns {wanted.start or 0}:{'' if wanted.stop is None else wanted.stop} of rows of size "
+                         f"{size}", place, x._label())  # fmt: skip
+    return emit("slice_columns", [x], x.domain, (end - begin,), x.dtype, place, offset=begin)
+
+
+def _within(wanted: slice, size: int) -> bool:
+    return all(bound is None or -size <= bound <= size for bound in (wanted.start, wanted.stop))
+
+
+def squeeze(x: Value, place: Place) -> Value:
+    """Rows of shape [1] as scalars; others unchanged. The sum of one element is the element."""
+    if x.shape != (1,):
+        return x
+    return emit("row_reduce", [x], x.domain, (), x.dtype, place, kind=Enum("reduce_kind", "sum"))
+
+
+def concat(parts: Sequence[ValueLike]) -> Value:
+    """Rows joined end to end: [d1], [d2], … (a scalar counts as [1]) become [d1 + d2 + …].
+
+    Parts of ancestors are fanned out to the deepest domain among the parts; nothing else fans out by itself.
+    """
+    place = find_place()
+    if not parts:
+        raise ModelError("gr.concat takes at least one part", place)
+    values = [as_value(part, place.part(0, i), what=f"part {i} of gr.concat") for i, part in enumerate(parts)]
+    deepest = values[0].domain
+    for value in values:
+        if value.domain is not None and (deepest is None or value.domain._is_below(deepest)):
+            deepest = value.domain
+    for i, value in enumerate(values):
+        same_dtype("concat", values[0], value, place, (0, i))
+        if deepest is not None and value.domain is not deepest:
+            if value.domain is None:
+                raise ModelError(
+                    "gr.concat joins rows, but this part is shared by all rows", place.part(0, i), value._label()
+                )
+            if not deepest._is_below(value.domain):
+                other = next(v for v in values if v.domain is deepest)
+                raise mixing("concat", value, other, place.part(0, i), place)
+            values[i] = moves.fanout(value, deepest, place.part(0, i))
+    width = sum(value.shape[0] if value.shape else 1 for value in values)
+    if len(values) == 1 and values[0].shape:
+        return values[0]
+    return emit("concat_columns", values, deepest, (width,), values[0].dtype, place)

@@ -1,0 +1,65 @@
+"""Update rules of tables and dense parameters, reached as `gr.optim`. Equations and defaults are PyTorch's.
+
+On tables only the rows that a step touched are updated: moments are lazy, and weight decay (0 unless given) does not
+catch up. The learning rate here is the base rate; a compiled binary's `--lr` replaces it.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """An update rule and its constants; made by the functions of this module."""
+
+    kind: str
+    options: tuple[tuple[str, float], ...]
+
+
+def _make(kind: str, lr: float, **options: float | None) -> Optimizer:
+    values = {"lr": lr, **{name: value for name, value in options.items() if value is not None}}
+    for name, value in values.items():
+        rate, positive = name in ("beta1", "beta2", "momentum"), name == "eps"
+        if not 0 <= value < (1 if rate else float("inf")) or (positive and value == 0):
+            bound = "in [0, 1)" if rate else "greater than 0" if positive else "at least 0"
+            raise ValueError(f"option '{name}' of optimizer {kind} must be {bound}, got {value}")
+    return Optimizer(kind, tuple((name, float(value)) for name, value in values.items()))
+
+
+def SGD(lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0) -> Optimizer:  # noqa: N802
+    """w -= lr * g, with momentum where given."""
+    return _make("sgd", lr, momentum=momentum, weight_decay=weight_decay)
+
+
+def Adagrad(  # noqa: N802
+    lr: float = 1e-2, eps: float = 1e-10, initial_accumulator: float = 0.0, weight_decay: float = 0.0
+) -> Optimizer:
+    """Adagrad (Duchi et al. 2011)."""
+    return _make("adagrad", lr, eps=eps, initial_accumulator=initial_accumulator, weight_decay=weight_decay)
+
+
+def Adam(  # noqa: N802
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float = 0.0,
+    per_row_step: bool = False,
+) -> Optimizer:
+    """Adam (Kingma and Ba 2015). `per_row_step` counts steps per row instead of per table (tables only)."""
+    return _make(
+        "adam", lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay,
+        per_row_step=1.0 if per_row_step else None,
+    )  # fmt: skip
+
+
+def AdamW(  # noqa: N802
+    lr: float = 1e-3,
+    betas: tuple[float, float] = (0.9, 0.999),
+    eps: float = 1e-8,
+    weight_decay: float | None = None,
+    per_row_step: bool = False,
+) -> Optimizer:
+    """AdamW (Loshchilov and Hutter 2019). Without `weight_decay`: 0.01 on dense parameters, 0 on table rows."""
+    return _make(
+        "adamw", lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay,
+        per_row_step=1.0 if per_row_step else None,
+    )  # fmt: skip

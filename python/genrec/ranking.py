@@ -1,0 +1,154 @@
+"""Finding and ranking the items of a catalogue for a query."""
+
+from dataclasses import dataclass
+
+from genrec.catalogues import Catalogue, Items, ids_of, resolve, vectors_of
+from genrec.domain import Truncation
+from genrec.emit import emit
+from genrec.errors import ModelError
+from genrec.nn.functional import rows_of_floats
+from genrec.recording import ValueType
+from genrec.source import Place, find_place
+from genrec.types import float32, int64
+from genrec.value import Value, ValueLike
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What a query is ranked against: the items of a catalogue, less the excluded ones."""
+
+    rows: Value
+    vectors: Value
+    catalogue: Catalogue
+    exclude: Value | None
+    note: str
+
+    @property
+    def operands(self) -> list[Value]:
+        """The optional last operand of top_k and rank."""
+        return [self.exclude] if self.exclude is not None else []
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The k best items per query row, best first. `ids`: [k] int64, the items' ids (0 past the end of the catalogue,
+    where `index` is -1); `score`: [k] float32; `index`: [k] int64, rows of the catalogue.
+    """
+
+    index: Value
+    score: Value
+    ids: Value
+    query: Query
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """The rank of a target per query row: `rank` int64, 1 for the best, 0 where there is no target."""
+
+    rank: Value
+    query: Query
+
+
+def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude: ValueLike | None = None) -> Found:
+    """The k items with the largest query · item, best first; of equal scores the earlier row of the catalogue.
+
+    query: rows [d]. items: the items' vectors [d]; see `Items`. exclude: item ids of a list of the query's rows (such
+    as the history) that are left out; ids which the catalogue lacks exclude nothing. The scores of all items are never
+    in memory at once.
+    """
+    place = find_place()
+    against = _query("gr.top_k", query, items, catalogue, exclude, place)
+    if k < 1:
+        raise ModelError(f"gr.top_k finds at least 1 item, not {k}", place.part("k"))
+    rows = against.rows
+    assert rows.domain is not None
+    symbol = rows.domain._symbol
+    op = rows._recording.emit(
+        "top_k",
+        [one._result for one in (rows, against.vectors, *against.operands)],
+        [ValueType(symbol, (k,), int64.name), ValueType(symbol, (k,), float32.name)],
+        {},
+        place,
+    )
+    index, score = (Value(rows._recording, result, rows.domain, place) for result in op.results)
+    ids = emit("gather_rows", [ids_of(catalogue), index], rows.domain, (k,), int64, place)
+    return Found(index, score, ids, against)
+
+
+def rank(
+    query: ValueLike, target: ValueLike, items: Items, catalogue: Catalogue, exclude: ValueLike | None = None
+) -> Ranks:
+    """The rank of the item `target` (an id per query row, null for none) among all items of the catalogue.
+
+    1 plus the number of other items, not excluded, whose score query · item is at least the target's: ties count
+    against the model. The target itself is never excluded. The other arguments are as in `top_k`.
+    """
+    place = find_place()
+    against = _query("gr.rank", query, items, catalogue, exclude, place)
+    return rank_against(against, target, place, place.part(1))
+
+
+def rank_against(against: Query, target: ValueLike, place: Place, part: Place) -> Ranks:
+    """The ranks of `target` for a query made before."""
+    wanted = resolve(target, against.catalogue, "the target", part)
+    rows = against.rows
+    if wanted.domain is not rows.domain:
+        names = [value.domain._name for value in (wanted, rows) if value.domain is not None]
+        raise ModelError(
+            f"there must be one target per query, but targets are per '{names[0]}' and queries per '{names[1]}'",
+            part,
+            wanted._label(),
+            "a query per list comes from .last() or another reduction",
+        )
+    value = emit("rank", [rows, wanted, against.vectors, *against.operands], rows.domain, (), int64, place)
+    return Ranks(value, against)
+
+
+def _query(
+    what: str, query: ValueLike, items: Items, catalogue: Catalogue, exclude: ValueLike | None, place: Place
+) -> Query:
+    rows = rows_of_floats(query, what, 0)
+    # A rank has its target between query and items.
+    at = 2 if what == "gr.rank" else 1
+    vectors = vectors_of(items, catalogue, place.part(at))
+    if vectors.shape != rows.shape:
+        raise ModelError(
+            f"{what} needs queries and items of one size, got [{rows.shape[0]}] and [{vectors.shape[0]}]",
+            place.part(0), rows._label(), f"the items are {vectors._label()}",
+        )  # fmt: skip
+    if exclude is None:
+        return Query(rows, vectors, catalogue, None, "nothing excluded")
+    part = place.part("exclude")
+    left_out = resolve(exclude, catalogue, f"exclude of {what}", part, allow_missing=True)
+    if left_out.domain is None or left_out.domain._parent is not rows.domain:
+        assert rows.domain is not None
+        raise ModelError(
+            f"exclude of {what} must be ids of a list of '{rows.domain._name}', the rows of the query",
+            part,
+            left_out._label(),
+        )
+    return Query(rows, vectors, catalogue, left_out, _note(left_out))
+
+
+def _note(left_out: Value) -> str:
+    """Which items are excluded, for the reader of a metric."""
+    domain = left_out.domain
+    assert domain is not None
+    if isinstance(domain._origin, Truncation):
+        end = "latest" if domain._origin.keep == "last" else "first"
+        return f"excluded: the {domain._origin.count} {end} of '{domain._origin.source._name}'"
+    return f"excluded: all of '{domain._name}'"
+
+
+def scores(query: ValueLike, items: Items, catalogue: Catalogue) -> Value:
+    """query · item for every item: rows [n], where n is the catalogue's number of rows. For full softmax over small
+    catalogues; `top_k` and `rank` never hold all scores.
+    """
+    place = find_place()
+    against = _query("gr.scores", query, items, catalogue, None, place)
+    if catalogue._rows is None:
+        raise ModelError(
+            f"the number of items of catalogue '{catalogue._name}' is not known", place, "",
+            "say it: gr.catalogue(..., rows=...)",
+        )  # fmt: skip
+    return emit("scores", [against.rows, against.vectors], against.rows.domain, (catalogue._rows,), float32, place)

@@ -1,0 +1,238 @@
+"""What a model's `forward` leaves behind: declarations and a straight list of ops, as they go into the model file."""
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from genrec.errors import ModelError
+from genrec.source import Place, find_place
+
+if TYPE_CHECKING:
+    from genrec.init import Initializer
+    from genrec.optim import Optimizer
+
+STREAMS_PER_OP = 256
+"""Random streams that one recorded op owns: its own and those that its decomposition derives from it."""
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """An attribute that names a domain, table or parameter."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Enum:
+    """An attribute that is a case of one of the dialect's enums, such as `Enum("pool_kind", "mean")`."""
+
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The type of a value in the model file: `domain` is empty for a shared tensor; with `is_domain` it is the domain
+    itself. `shape` is that of one row, or the whole of a shared tensor.
+    """
+
+    domain: str
+    shape: tuple[int, ...] = ()
+    element: str = "float32"
+    is_domain: bool = False
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """An attribute that is a constant: a shared scalar or vector."""
+
+    type: ValueType
+    numbers: tuple[float, ...]
+
+
+Attribute = bool | int | float | str | Symbol | Enum | Tensor | tuple[int, ...] | tuple[float, ...]
+
+
+@dataclass(eq=False)
+class Result:
+    """One result of a recorded op."""
+
+    type: ValueType
+
+
+@dataclass(eq=False)
+class Op:
+    """A recorded op; `number` is its id, from which its random streams follow. `segments` holds the number of values
+    per operand of ops with optional ones.
+    """
+
+    number: int
+    name: str
+    operands: list[Result]
+    results: list[Result]
+    attributes: dict[str, Attribute]
+    place: Place
+    segments: tuple[int, ...] = ()
+
+
+@dataclass
+class DomainDeclaration:
+    """A row domain as the model file declares it; `kind` is "data", "derived" or "catalogue"."""
+
+    name: str
+    kind: str
+    parent: str = ""
+    column: str = ""
+    source: str = ""
+    place: Place = field(default_factory=Place)
+
+
+@dataclass
+class TableDeclaration:
+    """An embedding table as the model file declares it."""
+
+    name: str
+    dim: int
+    id_bits: int
+    init: "Initializer"
+    optimizer: "Optimizer"
+    place: Place
+
+
+@dataclass
+class ParameterDeclaration:
+    """A dense parameter as the model file declares it."""
+
+    name: str
+    shape: tuple[int, ...]
+    init: "Initializer"
+    optimizer: "Optimizer"
+    place: Place
+
+
+class Recording:
+    """A model being recorded, and afterwards what was recorded."""
+
+    RESERVED = ("main", "train", "evaluate", "predict")
+    """Names of programs, which share a name space with domains, tables and parameters."""
+
+    def __init__(self, name: str, optimizer: "Optimizer") -> None:
+        self.name = name
+        self.optimizer = optimizer
+        self.clip_norm = 0.0
+        self.clip_value = 0.0
+        self.schedule: tuple[str, int, int, float] | None = None
+        self.domains: dict[str, DomainDeclaration] = {}
+        self.tables: dict[str, TableDeclaration] = {}
+        self.parameters: dict[str, ParameterDeclaration] = {}
+        self.ops: list[Op] = []
+        # What was recorded for the same thing before: a feature, a derived domain, a table's declaration.
+        self.cache: dict[Hashable, Any] = {}
+        # Names taken by more than one kind of thing; see `unique_name`.
+        self._names: set[str] = set(self.RESERVED)
+        # How dense parameters are called, by the id() of their objects.
+        self.parameter_names: dict[int, str] = {}
+        # The domains of a batch appear as they are used, but all of them are results of the first op.
+        self.batch = self.emit("batch", [], [], {}, Place())
+
+    def emit(
+        self,
+        name: str,
+        operands: Sequence[Result],
+        results: Sequence[ValueType],
+        attributes: dict[str, Attribute],
+        place: Place,
+        segments: tuple[int, ...] = (),
+    ) -> Op:
+        """Appends an op. A `stream` attribute is filled in from the op's number."""
+        number = len(self.ops)
+        if "stream" in attributes:
+            attributes = {**attributes, "stream": number * STREAMS_PER_OP}
+        op = Op(number, name, list(operands), [Result(one) for one in results], attributes, place, segments)
+        self.ops.append(op)
+        return op
+
+    def declare_domain(self, declaration: DomainDeclaration) -> None:
+        """Adds a domain whose name is not taken."""
+        self._take(declaration.name)
+        self.domains[declaration.name] = declaration
+
+    def declare_table(self, declaration: TableDeclaration) -> None:
+        """Adds a table. Its name is public (checkpoints speak of it), so a taken one is an error."""
+        self._claim(declaration.name, "table", declaration.place)
+        self.tables[declaration.name] = declaration
+
+    def declare_parameter(self, declaration: ParameterDeclaration) -> None:
+        """Adds a dense parameter. Its name is public, so a taken one is an error."""
+        self._claim(declaration.name, "parameter", declaration.place)
+        self.parameters[declaration.name] = declaration
+
+    def unique_name(self, wanted: str, suffix: str) -> str:
+        """`wanted`, or, where that is taken, `wanted` with `suffix` and, if need be, a number."""
+        if wanted not in self._names:
+            return wanted
+        name, count = f"{wanted}_{suffix}", 2
+        while name in self._names:
+            name, count = f"{wanted}_{suffix}_{count}", count + 1
+        return name
+
+    def reserve_public(self, names: set[str]) -> None:
+        """Keeps the names of tables and parameters, which are public, from being given to domains."""
+        self._names |= names
+
+    def effect_name(self, kind: str, wanted: str, is_default: bool, place: Place) -> str:
+        """The name of a loss, metric or output: `wanted`, numbered where that is a default and taken."""
+        taken = {op.attributes["name"]: op.place for op in self.ops if op.name == kind}
+        name, count = wanted, 2
+        while is_default and name in taken:
+            name, count = f"{wanted}_{count}", count + 1
+        if not name:
+            raise ModelError(f"the name of a {kind} must not be empty", place)
+        if name in taken:
+            raise ModelError(f"two {kind}s are named '{name}'", place, "", f"the other is at {taken[name]}")
+        return name
+
+    def _take(self, name: str) -> None:
+        assert name not in self.domains, name
+        self._names.add(name)
+
+    def _claim(self, name: str, kind: str, place: Place) -> None:
+        for other, taken in (("table", self.tables), ("parameter", self.parameters), ("domain", self.domains)):
+            if name in taken:
+                raise ModelError(
+                    f"the name '{name}' is given twice",
+                    place,
+                    f"a {kind}, but a {other} has this name too (made at {taken[name].place})",
+                    "give it another name, or use one object in both places",
+                )
+        if name in self.RESERVED:
+            raise ModelError(f"a {kind} cannot be named '{name}'", place, "", "choose another name")
+        self._names.add(name)
+
+
+_active: ContextVar[Recording | None] = ContextVar("genrec_recording", default=None)
+
+
+@contextmanager
+def recording(target: Recording) -> Iterator[None]:
+    """Records what happens inside into `target`."""
+    token = _active.set(target)
+    try:
+        yield
+    finally:
+        _active.reset(token)
+
+
+def current(what: str) -> Recording:
+    """The recording in progress. Raises `ModelError` outside of a model's `forward`; `what` is what was tried."""
+    active = _active.get()
+    if active is None:
+        raise ModelError(
+            f"{what} outside of a model",
+            find_place(),
+            "",
+            "values exist only while genrec records a model: use it in the model's forward",
+        )
+    return active

@@ -1,0 +1,80 @@
+"""The rules that ops of several operands share: one domain, one row size, one element type."""
+
+from collections.abc import Sequence
+
+from genrec.domain import Domain, Truncation
+from genrec.errors import ModelError
+from genrec.source import Part, Place
+from genrec.value import Value, made_at
+
+
+def common_domain(name: str, values: Sequence[Value], place: Place, parts: Sequence[Sequence[Part]]) -> Domain | None:
+    """The one domain of `values`; None when all are shared. `parts` leads to each in the expression at `place`."""
+    found: Value | None = None
+    for index, value in enumerate(values):
+        if value.domain is None:
+            continue
+        if found is None:
+            found, at = value, index
+        elif value.domain is not found.domain:
+            raise mixing(name, found, value, place.part(*parts[at]), place.part(*parts[index]))
+    return found.domain if found is not None else None
+
+
+def mixing(name: str, a: Value, b: Value, place_a: Place, place_b: Place) -> ModelError:
+    """The error of an op `name` whose operands, written at `place_a` and `place_b`, are of different domains."""
+    assert a.domain is not None and b.domain is not None
+    message = f"'{name}' mixes rows of '{a.domain._name}' and '{b.domain._name}'"
+    if a.domain._is_below(b.domain):
+        a, b, place_a, place_b = b, a, place_b, place_a
+    elif isinstance(a.domain._origin, Truncation) and a.domain._origin.source is b.domain:
+        a, b, place_a, place_b = b, a, place_b, place_a
+    domain_a, domain_b = a.domain, b.domain
+    assert domain_a is not None and domain_b is not None
+    label = f"one row per {domain_a._name}{made_at(a._place)}"
+    text = place_a.text or "x"
+    origin = domain_b._origin
+    if domain_b._is_below(domain_a):
+        help = f"fan it out: {text}.fanout({domain_b._expression}), or use gr.concat, which fans out by itself"
+    elif isinstance(origin, Truncation) and origin.source is domain_a:
+        keep = "" if origin.keep == "last" else f', keep="{origin.keep}"'
+        help = f"cut it as '{domain_b._name}' was cut: {text}.truncate({origin.count}{keep})"
+    elif domain_a._parent is not None and domain_a._parent is domain_b._parent:
+        help = f"reduce one of them to '{domain_a._parent._name}' (.sum(), .mean(), .last()), or join their rows with "
+        help += "gr.concat_rows"
+    else:
+        help = "bring both to one domain first, with .fanout(...) or .pool(...)"
+    return ModelError(message, place_a, label, help)
+
+
+def broadcast(name: str, values: Sequence[Value], place: Place, parts: Sequence[Sequence[Part]]) -> tuple[int, ...]:
+    """The row shape of an elementwise op: all alike, or []."""
+    found: Value | None = None
+    for value, part in zip(values, parts, strict=True):
+        if not value.shape:
+            continue
+        if found is not None and value.shape != found.shape:
+            raise ModelError(
+                f"'{name}' needs rows of one size, got [{sizes(found)}] and [{sizes(value)}]",
+                place.part(*part),
+                value._label(),
+                f"the other operand is {found._label()}",
+            )
+        found = value if found is None else found
+    return found.shape if found is not None else ()
+
+
+def sizes(value: Value) -> str:
+    """A shape for a message, without its brackets."""
+    return ", ".join(map(str, value.shape))
+
+
+def same_dtype(name: str, a: Value, b: Value, place: Place, part: Sequence[Part]) -> None:
+    """Raises `ModelError` at the operand `part` unless `a` and `b` have one element type."""
+    if a.dtype != b.dtype:
+        raise ModelError(
+            f"'{name}' needs one element type, got {a.dtype.name} and {b.dtype.name}",
+            place.part(*part),
+            b._label(),
+            f"convert one of them, for example .astype(gr.{'float32' if a.dtype.is_float else a.dtype.name})",
+        )

@@ -1,0 +1,236 @@
+"""The schema of a dataset: which rows it nests, and which features each of them has.
+
+A dataset is a Parquet file with one row per request (or user). A list column opens a child domain, whose rows are the
+entries of the lists; its features are the fields of the list's struct, or the entries themselves.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from genrec.errors import DataError, quoted
+from genrec.types import ElementType, bool_, element_type, float32, float64, int32, int64, string, timestamp
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ELEMENT = "element"
+"""The name of the one feature of a list that is no list of structs."""
+
+Fields = Mapping[str, Any]
+"""Feature names to element types, lists (`[{...}]` or `[gr.int64]`) or `parallel(...)`."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column of one domain: `column` is its dotted path in the file."""
+
+    name: str
+    column: str
+    type: ElementType
+
+
+@dataclass(frozen=True)
+class ListSchema:
+    """One domain: the features of its rows and the lists in each row. `column` is the list's dotted path ("" at the
+    root).
+    """
+
+    name: str
+    column: str
+    features: dict[str, Feature] = field(default_factory=dict)
+    children: dict[str, "ListSchema"] = field(default_factory=dict)
+    has_elements: bool = False
+
+    def walk(self) -> "Iterable[ListSchema]":
+        """This domain and all below it, parents first."""
+        yield self
+        for child in self.children.values():
+            yield from child.walk()
+
+
+class parallel(dict[str, Any]):  # noqa: N801 (reads as a word in a schema)
+    """Several list columns of one length, seen as the fields of one list: `history=gr.parallel(movie=gr.int64)`.
+
+    The fields are columns of their own beside each other, not fields of a struct.
+    """
+
+
+class Schema:
+    """The domains of a dataset and their features.
+
+    By hand, or from a file with `Schema.from_parquet`:
+
+        gr.Schema({
+            "user": gr.int64,
+            "history": [{"movie": gr.int64, "time": gr.timestamp("s")}],
+            "interest": [gr.int64],
+        }, root="user_row")
+
+    `root` names the rows of the file themselves in messages ("one row per request").
+    """
+
+    def __init__(self, fields: Fields, root: str = "request") -> None:
+        self.root = _build(root, "", fields)
+        self.root_name = root
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: str | PathLike[str],
+        root: str = "request",
+        nullable: Iterable[str] = (),
+        padding: Mapping[str, int] | None = None,
+        parallel: Mapping[str, Iterable[str]] | None = None,
+    ) -> "Schema":
+        """The schema of a Parquet file; only its footer is read.
+
+        `nullable` names the features (dotted paths) in which nulls are allowed, `padding` the id that is padding in a
+        list of ids. `parallel={"history": ["movie", "time"]}` makes one domain of several list columns of one length.
+
+        Raises `DataError` for a file that cannot be read, a column of a type no feature can have, a timestamp without
+        zone, and names that the file does not have.
+        """
+        return cls.from_arrow(read_arrow_schema(path), root, nullable, padding, parallel, str(path))
+
+    @classmethod
+    def from_arrow(
+        cls,
+        schema: "pa.Schema",
+        root: str = "request",
+        nullable: Iterable[str] = (),
+        padding: Mapping[str, int] | None = None,
+        parallel: Mapping[str, Iterable[str]] | None = None,
+        source: str = "the schema",
+    ) -> "Schema":
+        """Like `from_parquet`, of an Arrow schema; `source` is what messages call it."""
+        fields = {entry.name: _field(entry.type, entry.name, source) for entry in schema}
+        for name, members in (parallel or {}).items():
+            fields[name] = _join(name, list(members), fields, source)
+        result = cls(fields, root)
+        result._change(nullable, padding or {}, source)
+        return result
+
+    def _change(self, nullable: Iterable[str], padding: Mapping[str, int], source: str) -> None:
+        wanted: dict[str, list[tuple[str, int]]] = {path: [] for path in [*nullable, *padding]}
+        for path, identifier in padding.items():
+            wanted[path].append(("padding", identifier))
+        allowed = set(nullable)
+        for domain in self.root.walk():
+            for name, feature in domain.features.items():
+                path = next((p for p in (feature.column, f"{domain.name}.{name}") if p in wanted), None)
+                if path is None:
+                    continue
+                kind = feature.type.nullable() if path in allowed else feature.type
+                for _, identifier in wanted.pop(path):
+                    kind = kind.padded(identifier)
+                domain.features[name] = replace(feature, type=kind)
+        if wanted:
+            raise DataError(f"{source}: there is no feature {quoted(wanted)}; there are {quoted(self.columns, 20)}")
+
+    @property
+    def columns(self) -> list[str]:
+        """The dotted paths of all features."""
+        return [feature.column for domain in self.root.walk() for feature in domain.features.values()]
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        _describe(self.root, 0, lines)
+        return "\n".join(lines)
+
+
+def _describe(domain: ListSchema, depth: int, lines: list[str]) -> None:
+    lines.append("  " * depth + domain.name)
+    lines.extend("  " * (depth + 1) + f"{name}: {feature.type}" for name, feature in domain.features.items())
+    for child in domain.children.values():
+        _describe(child, depth + 1, lines)
+
+
+def _build(name: str, column: str, fields: Fields) -> ListSchema:
+    """The domain `name` whose rows have `fields`; `column` is its list's path."""
+    result = ListSchema(name, column)
+    for key, value in fields.items():
+        if not isinstance(key, str) or not key or "." in key:
+            raise ValueError(f"the name of a feature must be a string without dots, got {key!r}")
+        path = f"{column}.{key}" if column else key
+        if isinstance(value, ElementType | str):
+            result.features[key] = Feature(key, path, element_type(value))
+        elif isinstance(value, parallel):
+            result.children[key] = _build_parallel(key, column, value)
+        elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):
+            result.children[key] = _build(key, path, value[0])
+        elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], ElementType | str):
+            child = ListSchema(key, path, has_elements=True)
+            child.features[ELEMENT] = Feature(ELEMENT, path, element_type(value[0]))
+            result.children[key] = child
+        else:
+            raise ValueError(
+                f"feature {path!r} must be an element type (gr.int64), a list [gr.int64] or [{{...}}], or "
+                f"gr.parallel(...), got {value!r}"
+            )
+    return result
+
+
+def _build_parallel(name: str, column: str, fields: parallel) -> ListSchema:
+    paths = [f"{column}.{key}" if column else key for key in fields]
+    if not paths:
+        raise ValueError(f"gr.parallel of {name!r} names no column")
+    result = ListSchema(name, paths[0])
+    for (key, value), path in zip(fields.items(), paths, strict=True):
+        result.features[key] = Feature(key, path, element_type(value))
+    return result
+
+
+def _join(name: str, members: list[str], fields: dict[str, Any], source: str) -> parallel:
+    """Takes the list columns `members` out of `fields` and makes one `parallel` of them."""
+    joined = parallel()
+    for member in members:
+        value = fields.pop(member, None)
+        if not (isinstance(value, list) and isinstance(value[0], ElementType)):
+            raise DataError(f"{source}: column '{member}' of parallel '{name}' must be a list of plain values")
+        joined[member] = value[0]
+    return joined
+
+
+def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":
+    """The Arrow schema in a Parquet file's footer. Raises `DataError` when the file cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
+
+
+def _field(kind: "pa.DataType", path: str, source: str) -> Any:
+    """A column's type as an entry of `Fields`."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        entry = kind.value_type
+        if pa.types.is_struct(entry):
+            return [{f.name: _field(f.type, f"{path}.{f.name}", source) for f in entry}]
+        inner = _field(entry, path, source)
+        if isinstance(inner, list):
+            raise DataError(f"{source}: column '{path}' is a list of lists; put the inner list into a struct")
+        return [inner]
+    if pa.types.is_dictionary(kind):
+        return _field(kind.value_type, path, source)
+    if pa.types.is_timestamp(kind):
+        if kind.tz is None:
+            raise DataError(
+                f"{source}: column '{path}' is a timestamp without time zone; write it with one (UTC), or as int64"
+            )
+        return timestamp(kind.unit)
+    for test, result in (
+        (pa.types.is_boolean, bool_), (pa.types.is_int32, int32), (pa.types.is_int64, int64),
+        (pa.types.is_float32, float32), (pa.types.is_float64, float64),
+        (pa.types.is_string, string), (pa.types.is_large_string, string),
+        (pa.types.is_int8, int32), (pa.types.is_int16, int32), (pa.types.is_uint8, int32),
+        (pa.types.is_uint16, int32), (pa.types.is_uint32, int64),
+    ):  # fmt: skip
+        if test(kind):
+            return result
+    raise DataError(f"{source}: column '{path}' has type {kind}, which no feature can have; cast it when writing")

@@ -1,0 +1,99 @@
+"""Embedding tables."""
+
+from dataclasses import dataclass
+
+from genrec.emit import emit
+from genrec.errors import ModelError
+from genrec.init import Initializer, truncated_normal
+from genrec.ops import as_ids
+from genrec.optim import Optimizer
+from genrec.recording import Recording, Symbol, TableDeclaration, current
+from genrec.source import find_place
+from genrec.types import float32
+from genrec.value import Value, ValueLike
+
+DEFAULT_ID_BITS = 52
+MOST_ID_BITS = 63
+
+
+class Table:
+    """A table of vectors of `dim` float32 by integer id, which grows as ids appear.
+
+    `name` is public: checkpoints and exports speak of it, and the initial value of a row is a function of (seed, name,
+    id). Ids lie in [0, 2^id_bits); others are errors, never wrapped. Without an optimizer of its own it has the
+    model's. Calling the table with ids looks them up; a null id gives the zero vector.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        dim: int,
+        init: Initializer | None = None,
+        optimizer: Optimizer | None = None,
+        id_bits: int = DEFAULT_ID_BITS,
+    ) -> None:
+        if dim < 1:
+            raise ValueError(f"the dimension of table '{name}' must be at least 1, got {dim}")
+        if not 1 <= id_bits <= MOST_ID_BITS:
+            raise ValueError(f"the id_bits of table '{name}' must be 1 to {MOST_ID_BITS}, got {id_bits}")
+        if not name:
+            raise ValueError("a table needs a name")
+        self.name = name
+        self.dim = dim
+        self.init = init if init is not None else truncated_normal(0.02)
+        self.optimizer = optimizer
+        self.id_bits = id_bits
+        self._place = find_place()
+
+    def __repr__(self) -> str:
+        return f"<table '{self.name}' of [{self.dim}]>"
+
+    def __call__(self, ids: ValueLike) -> Value:
+        """The rows of `ids` (one integer per row): [dim] float32 per row."""
+        place = find_place()
+        recording = current(f"table '{self.name}'")
+        value = as_ids(ids, f"the ids of table '{self.name}'", place.part(0))
+        self._declare(recording)
+        operands = [value] if value.valid is None else [value, value.valid]
+        return emit("lookup", operands, value.domain, (self.dim,), float32, place, table=Symbol(self.name))
+
+    def l2_normalized(self, eps: float = 1e-6) -> "Normalized":
+        """This table with every row divided by its length when looked up."""
+        return Normalized(self, eps)
+
+    def _declare(self, recording: Recording) -> None:
+        key = ("table", self)
+        if key not in recording.cache:
+            optimizer = self.optimizer or recording.optimizer
+            recording.declare_table(
+                TableDeclaration(self.name, self.dim, self.id_bits, self.init, optimizer, self._place.named(self.name))
+            )
+            recording.cache[key] = True
+
+
+@dataclass(frozen=True)
+class Normalized:
+    """A table whose rows are divided by max(their length, eps) when looked up."""
+
+    table: Table
+    eps: float
+
+    def __call__(self, ids: ValueLike) -> Value:
+        """The normalised rows of `ids`."""
+        from genrec.nn.functional import l2_normalize
+
+        return l2_normalize(self.table(ids), self.eps)
+
+
+def check_table_names(tables: list[Table]) -> None:
+    """Raises `ModelError` when two tables of a model have one name."""
+    by_name: dict[str, Table] = {}
+    for table in tables:
+        other = by_name.setdefault(table.name, table)
+        if other is not table:
+            raise ModelError(
+                f"two tables are named '{table.name}'",
+                table._place,
+                f"the other is made at {other._place}",
+                "use one table in both places, or give them different names",
+            )

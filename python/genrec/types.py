@@ -1,0 +1,81 @@
+"""Element types of values and features."""
+
+from dataclasses import dataclass, replace
+
+_FLOATS = ("float32", "float64")
+_INTEGERS = ("int32", "int64")
+_UNITS = ("s", "ms", "us", "ns")
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """What one element of a value is: "bool", "int32", "int64", "float32", "float64" or "string".
+
+    As the type of a feature it also says whether nulls are allowed, which list entries are padding, and the unit of a
+    time. `gr.int64`, `gr.float32` and so on are instances; `gr.int64.nullable()` and `gr.int64.padded(0)` are variants.
+    """
+
+    name: str
+    is_nullable: bool = False
+    padding_id: int | None = None
+    unit: str = ""
+
+    def nullable(self) -> "ElementType":
+        """This type with nulls allowed; a null is an error in any other feature, whatever the file says."""
+        return replace(self, is_nullable=True)
+
+    def padded(self, with_id: int) -> "ElementType":
+        """This type for a list whose entries with `with_id` are padding, dropped when read."""
+        if not self.is_integer:
+            raise ValueError(f"padding is for ids (int32 or int64), not for {self.name}")
+        return replace(self, padding_id=with_id)
+
+    @property
+    def is_float(self) -> bool:
+        """True for float32 and float64."""
+        return self.name in _FLOATS
+
+    @property
+    def is_integer(self) -> bool:
+        """True for int32 and int64."""
+        return self.name in _INTEGERS
+
+    @property
+    def is_number(self) -> bool:
+        """True for floats and integers, not for booleans."""
+        return self.is_float or self.is_integer
+
+    @property
+    def plain(self) -> "ElementType":
+        """The element type alone, without what only a feature has."""
+        return ElementType(self.name)
+
+    def __str__(self) -> str:
+        text = f"time in {self.unit}" if self.unit else self.name
+        return f"{text}, nullable" if self.is_nullable else text
+
+
+bool_ = ElementType("bool")
+int32 = ElementType("int32")
+int64 = ElementType("int64")
+float32 = ElementType("float32")
+float64 = ElementType("float64")
+string = ElementType("string")
+
+_BY_NAME = {one.name: one for one in (bool_, int32, int64, float32, float64, string)}
+
+
+def timestamp(unit: str = "s") -> ElementType:
+    """A time: int64 since 1970 in UTC, counted in `unit` ("s", "ms", "us" or "ns")."""
+    if unit not in _UNITS:
+        raise ValueError(f"the unit of a timestamp must be one of {', '.join(_UNITS)}, got {unit!r}")
+    return ElementType("int64", unit=unit)
+
+
+def element_type(of: "ElementType | str") -> ElementType:
+    """`of` itself, or the type of that name."""
+    if isinstance(of, ElementType):
+        return of
+    if of not in _BY_NAME:
+        raise ValueError(f"there is no element type {of!r}; there are {', '.join(_BY_NAME)}")
+    return _BY_NAME[of]

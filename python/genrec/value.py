@@ -1,0 +1,289 @@
+"""Values of a model being recorded: a table of rows of one domain, or something shared by all rows."""
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Union
+
+from genrec.domain import Domain
+from genrec.errors import ModelError
+from genrec.recording import Recording, Result, Tensor, ValueType, current
+from genrec.source import Part, Place, find_place
+from genrec.types import ElementType, bool_, element_type, float32, int64
+
+if TYPE_CHECKING:
+    from genrec.nn.module import Parameter
+
+Number = bool | int | float
+ValueLike = Union["Value", "Domain", "Parameter", Number, Sequence[Number]]
+"""What ops take: a value, a list of plain values (for its entries), a parameter, a number or a list of numbers."""
+
+
+class Value:
+    """A table of rows: one scalar or vector of `shape` per row of `domain`; or, with `domain` None, one scalar, vector
+    or matrix shared by all rows (a parameter, a constant).
+
+    Arithmetic works elementwise on rows of one domain; shared values and numbers go with any. A row of shape [] is
+    repeated along a row of shape [d]. `valid` tells nulls apart: a bool per row, or None where no row is null. Nulls
+    read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss.
+    """
+
+    # Lets a numpy scalar on the left hand over to __radd__ and its kin.
+    __array_ufunc__ = None
+
+    def __init__(
+        self, recording: Recording, result: Result, domain: Domain | None, place: Place, valid: "Value | None" = None
+    ) -> None:
+        self._recording = recording
+        self._result = result
+        self._place = place
+        self.domain = domain
+        self.valid = valid
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one row: () or (d,); the whole shape of a shared value."""
+        return self._result.type.shape
+
+    @property
+    def dtype(self) -> ElementType:
+        """The element type."""
+        return element_type(self._result.type.element)
+
+    def __repr__(self) -> str:
+        return f"<{self._describe()}>"
+
+    def __bool__(self) -> bool:
+        raise ModelError(
+            "a value has no truth while the model is recorded",
+            find_place(),
+            self._label(),
+            "choose per row with gr.where(condition, a, b); 'and', 'or' and 'if' see no rows",
+        )
+
+    __hash__ = object.__hash__
+
+    def _describe(self) -> str:
+        """ "[50] float32, one per 'event'" or "shared [50, 200] float32"."""
+        size = "" if not self.shape and self.domain is not None else f"[{', '.join(map(str, self.shape))}] "
+        if self.domain is None:
+            return f"shared {size}{self.dtype.name}"
+        return f"{size}{self.dtype.name}, one per '{self.domain._name}'"
+
+    def _label(self) -> str:
+        """For the caret line: what this value is and where it was made."""
+        return f"{self._describe()}{made_at(self._place)}"
+
+    # -- arithmetic ----------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: ValueLike) -> "Value":
+        return _ops().binary("add", self, other)
+
+    def __radd__(self, other: ValueLike) -> "Value":
+        return _ops().binary("add", other, self)
+
+    def __sub__(self, other: ValueLike) -> "Value":
+        return _ops().binary("sub", self, other)
+
+    def __rsub__(self, other: ValueLike) -> "Value":
+        return _ops().binary("sub", other, self)
+
+    def __mul__(self, other: ValueLike) -> "Value":
+        return _ops().binary("mul", self, other)
+
+    def __rmul__(self, other: ValueLike) -> "Value":
+        return _ops().binary("mul", other, self)
+
+    def __truediv__(self, other: ValueLike) -> "Value":
+        return _ops().binary("div", self, other)
+
+    def __rtruediv__(self, other: ValueLike) -> "Value":
+        return _ops().binary("div", other, self)
+
+    def __neg__(self) -> "Value":
+        return _ops().unary("neg", self)
+
+    def __abs__(self) -> "Value":
+        return _ops().unary("abs", self)
+
+    def __eq__(self, other: ValueLike) -> "Value":  # type: ignore[override]
+        return _ops().compare("eq", self, other)
+
+    def __ne__(self, other: ValueLike) -> "Value":  # type: ignore[override]
+        return _ops().compare("ne", self, other)
+
+    def __lt__(self, other: ValueLike) -> "Value":
+        return _ops().compare("lt", self, other)
+
+    def __le__(self, other: ValueLike) -> "Value":
+        return _ops().compare("le", self, other)
+
+    def __gt__(self, other: ValueLike) -> "Value":
+        return _ops().compare("gt", self, other)
+
+    def __ge__(self, other: ValueLike) -> "Value":
+        return _ops().compare("ge", self, other)
+
+    # -- within a row --------------------------------------------------------------------------------------------------
+
+    def __getitem__(self, index: object) -> "Value":
+        """`x[:, a:b]`: columns [a, b) of every row; `x[:, i]`: column i as a scalar per row."""
+        return _ops().columns(self, index)
+
+    def astype(self, dtype: ElementType | str) -> "Value":
+        """Converted to another element type. Floats to integers truncate towards 0 and saturate, NaN becomes 0;
+        gradients pass between floats only.
+        """
+        return _ops().cast(self, dtype, find_place())
+
+    def row_sum(self) -> "Value":
+        """The sum along each row: [d] becomes a scalar."""
+        return _ops().row_reduce("sum", self)
+
+    def row_mean(self) -> "Value":
+        """The mean along each row: [d] becomes a scalar."""
+        return _ops().row_reduce("mean", self)
+
+    def row_max(self) -> "Value":
+        """The maximum along each row: [d] becomes a scalar."""
+        return _ops().row_reduce("max", self)
+
+    # -- between rows --------------------------------------------------------------------------------------------------
+
+    def fanout(self, domain: Domain) -> "Value":
+        """Each row copied to its descendants in `domain` (a child, a child's child, …)."""
+        return _moves().fanout(self, domain)
+
+    def pool(self, kind: str, to: Domain | None = None) -> "Value":
+        """The children of each row of `to` (the parent unless given) reduced by `kind`: "sum", "mean", "max", "first"
+        or "last". An empty list gives 0. Only "sum" reaches further than the parent.
+        """
+        return _moves().pool(kind, self, to)
+
+    def sum(self, to: Domain | None = None) -> "Value":
+        """The sum over each list; see `pool`."""
+        return _moves().pool("sum", self, to)
+
+    def mean(self) -> "Value":
+        """The mean over each list; see `pool`."""
+        return _moves().pool("mean", self, None)
+
+    def max(self) -> "Value":
+        """The elementwise maximum over each list (ties: the first row); see `pool`."""
+        return _moves().pool("max", self, None)
+
+    def first(self) -> "Value":
+        """The first row of each list; see `pool`."""
+        return _moves().pool("first", self, None)
+
+    def last(self) -> "Value":
+        """The last row of each list; see `pool`."""
+        return _moves().pool("last", self, None)
+
+    def lead(self, distance: int = 1) -> "Value":
+        """The value `distance` rows later in the same list; null past its end."""
+        return _moves().shift("lead", self, distance)
+
+    def lag(self, distance: int = 1) -> "Value":
+        """The value `distance` rows earlier in the same list; null before its start."""
+        return _moves().shift("lag", self, distance)
+
+    def truncate(self, count: int, keep: str = "last") -> "Value":
+        """The rows that `domain.truncate(count, keep)` keeps, as a value of that (one) domain."""
+        return _moves().truncate(self, count, keep)
+
+    def split_rows(self) -> "tuple[Value, ...]":
+        """Undoes `gr.concat_rows`: the rows of each of its parts, in their own domains again."""
+        return _moves().split_rows(self)
+
+
+def _ops():  # type: ignore[no-untyped-def]
+    """The module of ops, which needs `Value` itself."""
+    from genrec import ops
+
+    return ops
+
+
+def _moves():  # type: ignore[no-untyped-def]
+    """The module of moves between domains, which needs `Value` itself."""
+    from genrec import moves
+
+    return moves
+
+
+def made_at(place: Place) -> str:
+    """ " (made at ranker.py:33)", or nothing where that is unknown."""
+    return f" (made at {place})" if place.line else ""
+
+
+def as_value(given: object, place: Place, like: "Value | None" = None, what: str = "an operand") -> Value:
+    """`given` as a value. Numbers take the element type of `like`, else float32 (int64 for integers). Raises
+    `ModelError` at `place` for what no value can be made of.
+    """
+    from genrec.nn.module import Parameter
+
+    if isinstance(given, Value):
+        return given
+    if isinstance(given, Parameter):
+        return given.value()
+    if isinstance(given, Domain):
+        element = given._element()
+        if element is not None:
+            return element
+        raise ModelError(
+            f"{what} must be a value, got the row domain '{given._name}'",
+            place,
+            "a domain says whose rows there are",
+            f"take one of its features: {given._expression}.<feature>" if len(list(given)) else "",
+        )
+    if inspect.ismethod(given) and isinstance(given.__self__, Domain):
+        owner, name = given.__self__, given.__name__
+        help = f"{owner._expression}['{name}'] is the feature" if name in owner else f"call it: {name}(...)"
+        raise ModelError(f"{what} must be a value, got the method '{name}' of a row domain", place, "", help)
+    numbers = _numbers(given)
+    if numbers is not None:
+        return constant(numbers, like.dtype if like is not None else None, place)
+    raise ModelError(f"{what} must be a value, got {type(given).__name__}", place)
+
+
+def _numbers(given: object) -> "Number | list[Number] | None":
+    """A number or a flat list of numbers (also of numpy); None for anything else."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(given, bool | int | float):
+        return given
+    if isinstance(given, Sequence) and given and all(isinstance(one, bool | int | float) for one in given):
+        return list(given)
+    return None
+
+
+def constant(numbers: "Number | Sequence[Number]", dtype: ElementType | str | None, place: Place) -> Value:
+    """A shared scalar or vector of constants."""
+    flat = list(numbers) if isinstance(numbers, Sequence) else [numbers]
+    if dtype is None:
+        dtype = bool_ if all(isinstance(n, bool) for n in flat) else int64
+        dtype = float32 if any(isinstance(n, float) for n in flat) else dtype
+    kind = element_type(dtype).plain
+    if kind.is_integer and any(n != int(n) for n in flat):
+        raise ModelError(
+            f"a constant of {kind} cannot hold {next(n for n in flat if n != int(n))}",
+            place,
+            "",
+            "convert the other operand first: .astype(gr.float32)",
+        )
+    shape = (len(flat),) if isinstance(numbers, Sequence) else ()
+    type_ = ValueType("", shape, kind.name)
+    recording = current("a constant")
+    convert = float if kind.is_float else int
+    tensor = Tensor(type_, tuple(convert(n) for n in flat))
+    op = recording.emit("constant", [], [type_], {"value": tensor}, place.named(""))
+    return Value(recording, op.results[0], None, place)
+
+
+def expect_float(x: Value, what: str, place: Place, *part: Part) -> None:
+    """Raises `ModelError` unless `x` is of floats."""
+    if not x.dtype.is_float:
+        raise ModelError(
+            f"{what} takes floats, got {x.dtype.name}",
+            place.part(*part),
+            x._label(),
+            "convert it: .astype(gr.float32), or look it up in a table",
+        )
