@@ -89,7 +89,11 @@ Type Importer::importType(const schema::Type &type, Location location) {
   Type element = importElement(type.element(), location);
   if (!element || failed(importShape(type.shape(), location, shape)))
     return {};
-  return domain ? getRowsType(domain, shape, element) : RankedTensorType::get(shape, element);
+  if (!domain)
+    return RankedTensorType::get(shape, element);
+  shape.insert(shape.begin(), ShapedType::kDynamic);
+  return RankedTensorType::getChecked([&] { return emitError(location); }, shape, element,
+                                      RowsAttr::get(builder.getContext(), domain));
 }
 
 Attribute Importer::importEnum(const schema::EnumValue &value, StringRef name, Location location) {

@@ -19,8 +19,9 @@ LogicalResult Importer::importOp(const schema::Op &op) {
     return failure();
   Operation *created = Operation::create(state);
   auto fail = [&] { return emitError(location) << "'" << toRef(op.name()) << "': "; };
-  if (failed(created->setPropertiesFromAttribute(attributes.getDictionary(builder.getContext()),
-                                                 fail))) {
+  // An op without attributes has no properties to set.
+  if (!attributes.empty() && failed(created->setPropertiesFromAttribute(
+                                 attributes.getDictionary(builder.getContext()), fail))) {
     created->destroy();
     return failure();
   }

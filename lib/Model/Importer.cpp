@@ -153,11 +153,8 @@ InitAttr Importer::importInit(const schema::Initializer &init, Location location
                         << listKeywords<InitKind>(getMaxEnumValForInitKind());
     return {};
   }
-  if (!std::isfinite(init.scale())) {
-    emitError(location) << "the scale of an initializer must be finite, got " << init.scale();
-    return {};
-  }
-  return InitAttr::get(builder.getContext(), *kind, builder.getF64FloatAttr(init.scale()));
+  return InitAttr::getChecked([&] { return emitError(location); }, builder.getContext(), *kind,
+                              builder.getF64FloatAttr(init.scale()));
 }
 
 OptimizerAttr Importer::importOptimizer(const schema::Optimizer &optimizer, Location location) {
@@ -171,9 +168,8 @@ OptimizerAttr Importer::importOptimizer(const schema::Optimizer &optimizer, Loca
   if (optimizer.options())
     for (const schema::Option *option : *optimizer.options()) {
       StringRef name = toRef(option->name());
-      if (name.empty() || !std::isfinite(option->value())) {
-        emitError(location) << "optimizer option '" << name << "' must have a name and a finite "
-                            << "value, got " << option->value();
+      if (name.empty()) {
+        emitError(location) << "an optimizer option has no name";
         return {};
       }
       if (options.set(name, builder.getF64FloatAttr(option->value()))) {
@@ -181,8 +177,8 @@ OptimizerAttr Importer::importOptimizer(const schema::Optimizer &optimizer, Loca
         return {};
       }
     }
-  return OptimizerAttr::get(builder.getContext(), *kind,
-                            options.getDictionary(builder.getContext()));
+  return OptimizerAttr::getChecked([&] { return emitError(location); }, builder.getContext(), *kind,
+                                   options.getDictionary(builder.getContext()));
 }
 
 LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
