@@ -270,6 +270,10 @@ void genrec_rt_table_rows(genrec_step *step, int32_t table,
  * (capacity: the sum of the parts' capacities), and `segments`, opaque scratch of
  * genrec_rt_segment_bytes(capacity) bytes for genrec_rt_segment_sum. */
 int64_t genrec_rt_segment_bytes(int64_t capacity);
+/* genrec_rt_segment_bytes(c) <= GENREC_SEGMENT_BYTES_PER_ROW * c + GENREC_SEGMENT_BYTES,
+ * for buffer descriptors, which are linear in a capacity. */
+#define GENREC_SEGMENT_BYTES_PER_ROW 40
+#define GENREC_SEGMENT_BYTES 160
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains,
                            float *const *const *handles,
@@ -290,7 +294,7 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain,
                        int32_t allow_missing, int64_t *rows);
 
 /* Scalars that the trainer supplies: 0 the scheduled learning rate for a base
- * rate, 1 Adam's bias correction 1 - argument^step. */
+ * rate, 1 Adam's bias correction 1 - argument^step. Computed in double. */
 float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument);
 
 /* Gradient clipping limits in force (flags override the model). 0: off. */
@@ -308,7 +312,8 @@ void genrec_rt_report_output(genrec_step *step, int32_t output,
 /* Records a failure of a kernel (a NaN score, a broken invariant of the data). */
 void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
 
-/* With --check-finite: looks for NaN and infinity in what op `op` wrote. */
+/* With --check-finite: looks for NaN and infinity in the `count` values that op
+ * `op` wrote, rows of `row_size` values. */
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,
                             int64_t count, int64_t row_size);
 

@@ -1,0 +1,60 @@
+//===- text.cpp - Words of error messages ---------------------------------===//
+
+#include "text.h"
+
+#include <algorithm>
+
+namespace genrec::rt {
+
+std::string withThousands(int64_t number) {
+  std::string digits = std::to_string(number);
+  size_t first = number < 0 ? 1 : 0;
+  for (size_t end = digits.size(); end > first + 3; end -= 3)
+    digits.insert(end - 3, ",");
+  return digits;
+}
+
+std::string listNames(const std::vector<std::string> &names, size_t most) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < most; ++i)
+    text += (i ? ", " : "") + names[i];
+  if (names.size() > most)
+    text += " and " + std::to_string(names.size() - most) + " more";
+  return names.empty() ? "none" : text;
+}
+
+static size_t editDistance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string closestName(const std::string &name, const std::vector<std::string> &candidates) {
+  std::string best;
+  size_t least = std::max<size_t>(name.size() / 3, 1) + 1;
+  for (const std::string &candidate : candidates) {
+    size_t distance = editDistance(name, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string suggestion(const std::string &name, const std::vector<std::string> &candidates) {
+  std::string closest = closestName(name, candidates);
+  return closest.empty() ? "" : "did you mean '" + closest + "'?";
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,32 @@
+//===- leaf_values.h - Values of a file's column -----------------*- C++ -*-===//
+
+#ifndef GENREC_RT_DATA_LEAF_VALUES_H
+#define GENREC_RT_DATA_LEAF_VALUES_H
+
+#include "chunk.h"
+
+#include <arrow/type_fwd.h>
+
+#include <string>
+
+namespace genrec::rt {
+
+/// Whether values of a file's type become a genrec_type without loss: integers
+/// and floats from equal or narrower ones, int64 also from timestamps with a
+/// zone and dates (as UTC seconds, rounded down), strings from text and bytes, and
+/// each of them from a dictionary. `why` gets the reason where there is one worth
+/// telling.
+bool isReadable(const arrow::DataType &from, int32_t type, std::string &why);
+
+/// Converts all values of `array`. `parentValid` (may be null) has one byte per
+/// value: 0 where an enclosing struct is null. Where a value is null, `valid`
+/// says so and the value is 0 or empty. Throws Error at a uint64 beyond int64.
+void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentValid, int32_t type,
+                 ChunkColumn &out);
+
+/// "int64", "string": a genrec_type in messages.
+const char *typeName(int32_t type);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_DATA_LEAF_VALUES_H

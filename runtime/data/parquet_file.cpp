@@ -1,0 +1,165 @@
+//===- parquet_file.cpp - One file of a dataset ---------------------------===//
+
+#include "parquet_file.h"
+
+#include "../core/text.h"
+#include "genrec_rt/batch.h"
+#include "genrec_rt/error.h"
+#include "leaf_values.h"
+
+#include <arrow/io/file.h>
+#include <arrow/table.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/exception.h>
+#include <parquet/file_reader.h>
+#include <parquet/metadata.h>
+
+#include <algorithm>
+
+namespace genrec::rt {
+
+namespace {
+
+const char *kUnreadableHelp = "it may be truncated, still being written, or no Parquet file: write "
+                              "it again";
+
+/// Runs `body`; what Arrow and Parquet report becomes an Error about `what`.
+template <class Body> auto reading(const std::string &what, const Body &body) {
+  try {
+    return body();
+  } catch (const Error &) {
+    throw;
+  } catch (const std::exception &error) {
+    throw Error(what + ": cannot be read: " + error.what(), kUnreadableHelp);
+  }
+}
+
+template <class T> T valueOf(arrow::Result<T> result) {
+  if (!result.ok())
+    throw std::runtime_error(result.status().message());
+  return std::move(*result);
+}
+
+std::unique_ptr<parquet::ParquetFileReader>
+openReader(const std::string &path, std::shared_ptr<parquet::FileMetaData> metadata) {
+  auto file = valueOf(arrow::io::ReadableFile::Open(path));
+  return parquet::ParquetFileReader::Open(file, parquet::default_reader_properties(),
+                                          std::move(metadata));
+}
+
+std::unique_ptr<parquet::arrow::FileReader>
+arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
+  parquet::ArrowReaderProperties properties(/*use_threads=*/false);
+  return valueOf(parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(reader),
+                                                  properties));
+}
+
+std::string listsIn(int32_t depth) {
+  return depth == 0   ? "no list"
+         : depth == 1 ? "a list"
+                      : std::to_string(depth) + " nested lists";
+}
+
+} // namespace
+
+ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &request,
+                         const std::string &path)
+    : model(model), name(path) {
+  reading(name, [&] {
+    auto reader = openReader(name, nullptr);
+    metadata = reader->metadata();
+    auto arrow = arrowReader(std::move(reader));
+    planColumns(request, arrow->manifest());
+    return 0;
+  });
+  for (int group = 0; group < metadata->num_row_groups(); ++group) {
+    auto description = metadata->RowGroup(group);
+    groupRows.push_back(description->num_rows());
+    int64_t bytes = 0;
+    for (int leaf : plan.leaves) {
+      auto column = description->ColumnChunk(leaf);
+      // Numbers decode to at most 8 bytes and an offset per list.
+      bool isText = column->type() == parquet::Type::BYTE_ARRAY;
+      bytes += column->num_values() * 16 + (isText ? column->total_uncompressed_size() : 0);
+    }
+    groupBytes.push_back(bytes);
+  }
+}
+
+ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,
+                               const std::string &path, int32_t domain,
+                               const std::string &what) const {
+  ColumnPath found;
+  if (!findPath(manifest, path, found)) {
+    std::vector<std::string> available = leafPaths(manifest);
+    std::string help = suggestion(path, available);
+    throw Error(name + ": has no column '" + path + "', which " + what + " reads; it has " +
+                    listNames(available),
+                help);
+  }
+  int32_t depth = domainDepth(model, domain);
+  if (found.depth != depth)
+    throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
+                    " of domain '" + model.domains[domain].name + "' lies in " + listsIn(depth),
+                "a feature of a row has no list around it, one of a list has one, and so on");
+  return found;
+}
+
+void ParquetFile::checkType(int32_t index, const ColumnPath &path) const {
+  const genrec_feature_desc &feature = model.features[index];
+  std::string why;
+  if (isReadable(*path.type, feature.type, why))
+    return;
+  throw Error(name + ": column '" + feature.column + "' is " + typeName(*path.type) +
+                  ", the model reads " + typeName(feature.type),
+              why.empty() ? "write the column with that type, or compile the model for this schema"
+                          : why);
+}
+
+void ParquetFile::planColumns(const ReadRequest &request,
+                              const parquet::arrow::SchemaManifest &manifest) {
+  plan.root = request.root;
+  plan.readDomain = request.domains;
+  plan.readFeature = request.features;
+  plan.domainPaths.resize(model.domain_count);
+  plan.featurePaths.resize(model.feature_count);
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    if (!plan.readFeature[i])
+      continue;
+    const genrec_feature_desc &feature = model.features[i];
+    plan.featurePaths[i] = pathOf(manifest, feature.column, feature.domain,
+                                  std::string("feature '") + feature.column + "'");
+    checkType(i, plan.featurePaths[i]);
+    plan.leaves.push_back(plan.featurePaths[i].leaf);
+  }
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    if (!plan.readDomain[i] || i == request.root)
+      continue;
+    plan.domainPaths[i] = pathOf(manifest, model.domains[i].column, i,
+                                 std::string("domain '") + model.domains[i].name + "'");
+    plan.leaves.push_back(plan.domainPaths[i].leaf);
+  }
+  std::sort(plan.leaves.begin(), plan.leaves.end());
+  plan.leaves.erase(std::unique(plan.leaves.begin(), plan.leaves.end()), plan.leaves.end());
+}
+
+Chunk ParquetFile::decode(int group, OrderWatch &order) const {
+  TablePlace place{name, group};
+  std::string what = name + ", row group " + std::to_string(group);
+  auto table = reading(what, [&] {
+    // A reader of its own: readers are not meant to be shared by threads.
+    auto reader = arrowReader(openReader(name, metadata));
+    return valueOf(reader->ReadRowGroup(group, plan.leaves));
+  });
+  if (table->num_rows() != groupRows[group] && !plan.leaves.empty())
+    throw Error(what + ": holds " + std::to_string(table->num_rows()) + " rows where its footer says " +
+                    std::to_string(groupRows[group]),
+                kUnreadableHelp);
+  Chunk chunk = decodeTable(model, plan, *table, place, order);
+  chunk.rows = groupRows[group]; // a table of no columns does not know
+  chunk.domains[plan.root].count = chunk.rows;
+  return chunk;
+}
+
+} // namespace genrec::rt

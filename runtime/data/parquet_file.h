@@ -1,0 +1,55 @@
+//===- parquet_file.h - One file of a dataset --------------------*- C++ -*-===//
+
+#ifndef GENREC_RT_DATA_PARQUET_FILE_H
+#define GENREC_RT_DATA_PARQUET_FILE_H
+
+#include "decode.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace parquet {
+class FileMetaData;
+}
+
+namespace genrec::rt {
+
+/// What is read, by the model's domain and feature indices.
+struct ReadRequest {
+  int32_t root = 0;
+  std::vector<char> domains, features;
+};
+
+/// An opened file: its metadata, and where the model's columns are in it. Row
+/// groups may be decoded from several threads at once.
+class ParquetFile {
+public:
+  /// Throws Error where the file cannot be read, lacks a column or has one of
+  /// another type or depth.
+  ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const std::string &path);
+
+  const std::string &path() const { return name; }
+  int groups() const { return static_cast<int>(groupRows.size()); }
+  int64_t rowsOf(int group) const { return groupRows[group]; }
+  /// About how many bytes the chunk of a row group will take.
+  int64_t estimatedBytes(int group) const { return groupBytes[group]; }
+
+  Chunk decode(int group, OrderWatch &order) const;
+
+private:
+  void planColumns(const ReadRequest &request, const parquet::arrow::SchemaManifest &manifest);
+  ColumnPath pathOf(const parquet::arrow::SchemaManifest &manifest, const std::string &path,
+                    int32_t domain, const std::string &what) const;
+  void checkType(int32_t feature, const ColumnPath &path) const;
+
+  const genrec_model_desc &model;
+  std::string name;
+  FilePlan plan;
+  std::shared_ptr<parquet::FileMetaData> metadata;
+  std::vector<int64_t> groupRows, groupBytes;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_DATA_PARQUET_FILE_H

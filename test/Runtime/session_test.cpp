@@ -1,0 +1,264 @@
+//===- session_test.cpp - Steps, determinism, two batches in flight -------===//
+
+#include "TinyModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+
+namespace genrec::rt::test {
+namespace {
+
+constexpr int64_t kMovies = 50;
+
+SessionOptions seeded(uint64_t seed, int32_t threads = 2) {
+  SessionOptions options;
+  options.seed = seed;
+  options.threads = threads;
+  return options;
+}
+
+std::vector<float> trainSteps(Session &session, int64_t steps, int64_t users) {
+  std::vector<float> losses;
+  for (int64_t i = 0; i < steps; ++i) {
+    Batch batch = tinyBatch(static_cast<uint64_t>(i), users, kMovies, i * users);
+    losses.push_back(static_cast<float>(session.train(batch).loss));
+  }
+  return losses;
+}
+
+TEST(Session, TrainingLowersTheLossOfOneBatch) {
+  Session session(tinyModel(), seeded(1));
+  Batch batch = tinyBatch(3, 64, kMovies);
+  double first = session.train(batch).loss, last = 0;
+  for (int i = 0; i < 40; ++i)
+    last = session.train(batch).loss;
+  EXPECT_LT(last, first - 0.05);
+  EXPECT_EQ(session.stepsDone(), 41u);
+}
+
+TEST(Session, SameBitsAtAnyNumberOfThreads) {
+  Session one(tinyModel(), seeded(5, 1)), four(tinyModel(), seeded(5, 4));
+  EXPECT_EQ(trainSteps(one, 12, 200), trainSteps(four, 12, 200));
+  EXPECT_EQ(trainedState(one), trainedState(four));
+  Session other(tinyModel(), seeded(6, 1));
+  trainSteps(other, 12, 200);
+  EXPECT_NE(trainedState(one), trainedState(other));
+}
+
+TEST(Session, PipelineGivesTheBitsOfSingleSteps) {
+  Session single(tinyModel(), seeded(5)), piped(tinyModel(), seeded(5));
+  std::vector<float> expected = trainSteps(single, 12, 100), losses;
+  TinySource source(12, 100, kMovies);
+  int64_t steps = piped.run(Mode::train, source, [&](const StepReport &report) {
+    losses.push_back(static_cast<float>(report.loss));
+    return true;
+  });
+  EXPECT_EQ(steps, 12);
+  EXPECT_EQ(losses, expected);
+  EXPECT_EQ(trainedState(piped), trainedState(single));
+}
+
+TEST(Session, RunEndsWhereTheCallerSays) {
+  Session session(tinyModel(), seeded(5));
+  TinySource source(12, 10, kMovies);
+  int64_t seen = 0;
+  EXPECT_EQ(session.run(Mode::train, source, [&](const StepReport &) { return ++seen < 3; }), 3);
+  EXPECT_EQ(session.stepsDone(), 3u);
+}
+
+/// The copy stage of batch t + 1 and the compute stage of batch t wait for each
+/// other: only two batches in flight can pass.
+struct Meeting {
+  std::mutex mutex;
+  std::condition_variable changed;
+  uint64_t copied = 0;
+  bool overlapped = false;
+} meeting;
+
+TEST(Session, CopyStageOfTheNextBatchRunsDuringCompute) {
+  meeting.copied = 0;
+  tinyHooks.copy = [](genrec_step *step) {
+    std::lock_guard<std::mutex> lock(meeting.mutex);
+    meeting.copied = step->step;
+    meeting.changed.notify_all();
+  };
+  tinyHooks.compute = [](genrec_step *step) {
+    if (step->step >= 5)
+      return;
+    std::unique_lock<std::mutex> lock(meeting.mutex);
+    meeting.overlapped = meeting.changed.wait_for(
+        lock, std::chrono::seconds(60), [&] { return meeting.copied > step->step; });
+    EXPECT_TRUE(meeting.overlapped);
+  };
+  Session session(tinyModel(), seeded(5));
+  TinySource source(5, 10, kMovies);
+  EXPECT_EQ(session.run(Mode::train, source, nullptr), 5);
+  tinyHooks = {};
+}
+
+TEST(Session, ErrorsOfTheReadingThreadReachTheCallerInOrder) {
+  struct Failing : TinySource {
+    using TinySource::TinySource;
+    int64_t calls = 0;
+    bool next(Batch &batch) override {
+      if (++calls == 3)
+        throw Error("the third batch is broken");
+      return TinySource::next(batch);
+    }
+  } source(9, 10, kMovies);
+  Session session(tinyModel(), seeded(5));
+  int64_t steps = 0;
+  try {
+    session.run(Mode::train, source, [&](const StepReport &) { return ++steps, true; });
+    FAIL() << "no error";
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), "the third batch is broken");
+  }
+  EXPECT_EQ(steps, 2);
+}
+
+TEST(Session, EvaluationLeavesTrainingBitsUnchanged) {
+  Session plain(tinyModel(), seeded(5)), mixed(tinyModel(), seeded(5));
+  mixed.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
+  for (int64_t i = 0; i < 6; ++i) {
+    Batch batch = tinyBatch(static_cast<uint64_t>(i), 20, kMovies);
+    plain.train(batch);
+    mixed.train(batch);
+    Batch unseen = tinyBatch(100 + static_cast<uint64_t>(i), 30, kMovies);
+    mixed.evaluate(unseen);
+    mixed.predict(unseen);
+  }
+  EXPECT_EQ(trainedState(plain), trainedState(mixed));
+  EXPECT_EQ(mixed.metrics().rows(0), 180);
+}
+
+TEST(Session, UnseenIdsHaveTheirInitialValuesInEvaluation) {
+  Session evaluated(tinyModel(), seeded(5)), trained(tinyModel(), seeded(5));
+  evaluated.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
+  Batch batch = tinyBatch(1, 40, kMovies);
+  evaluated.predict(batch);
+  std::vector<float> scores(evaluated.output(0).as<float>().begin(),
+                            evaluated.output(0).as<float>().end());
+  EXPECT_EQ(evaluated.table(0).size(), 0);
+  // With all rows inserted (by findOrInsert), predictions are the same.
+  trained.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
+  std::vector<int64_t> ids(kMovies);
+  std::vector<float *> rows(kMovies);
+  for (int64_t i = 0; i < kMovies; ++i)
+    ids[i] = i;
+  trained.table(0).findOrInsert(nullptr, ids.data(), nullptr, kMovies, rows.data());
+  trained.predict(batch);
+  EXPECT_EQ(scores, std::vector<float>(trained.output(0).as<float>().begin(),
+                                       trained.output(0).as<float>().end()));
+}
+
+TEST(Session, OutputsNameTheRootRow) {
+  Session session(tinyModel(), seeded(5));
+  session.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
+  Batch batch = tinyBatch(1, 7, kMovies);
+  session.predict(batch);
+  OutputRows &top = session.output(1);
+  ASSERT_TRUE(top.given);
+  EXPECT_EQ(top.count, 7);
+  EXPECT_EQ(top.as<int64_t>().size(), 14u);
+  for (int64_t row = 0; row < 7; ++row)
+    EXPECT_EQ(top.rootRows[row], row);
+}
+
+std::string messageOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Session, MistakesAreNamed) {
+  Session session(tinyModel(), seeded(5));
+  Batch batch = tinyBatch(1, 4, kMovies);
+  EXPECT_EQ(messageOf([&] { session.evaluate(batch); }), "catalogue 'movies' was not given");
+
+  session.setCatalogue(kTinyMovies, tinyCatalogue(10));
+  Batch outside = BatchBuilder(tinyModel())
+                      .rows("user", 2, 70)
+                      .offsets("history", {0, 1, 1})
+                      .column<float>("label", {0, 1})
+                      .column<int64_t>("target", {3, 99})
+                      .column<int64_t>("history.movie", {1})
+                      .take();
+  EXPECT_EQ(messageOf([&] { session.evaluate(outside); }),
+            "row 1 of 'user' (row 71 of the data): feature 'target' has id 99, which is not in the "
+            "catalogue");
+
+  Batch beyond = BatchBuilder(tinyModel())
+                     .rows("user", 2)
+                     .offsets("history", {0, 1, 3})
+                     .column<float>("label", {0, 1})
+                     .column<int64_t>("history.movie", {1, 2, 1 << 20})
+                     .take();
+  EXPECT_EQ(messageOf([&] { session.train(beyond); }),
+            "row 2 of 'history' (row 1 of the data): id 1048576, beyond the 20 bits of table "
+            "'movie'");
+
+  Batch without = BatchBuilder(tinyModel()).rows("user", 1).offsets("history", {0, 0}).take();
+  EXPECT_EQ(messageOf([&] { session.train(without); }),
+            "the batch lacks feature 'label', which program 'train' reads");
+}
+
+TEST(Session, DuplicateCatalogueIdsAreAnError) {
+  Session session(tinyModel(), seeded(5));
+  session.setCatalogue(
+      kTinyMovies,
+      BatchBuilder(tinyModel()).rows("movies", 3).column<int64_t>("movie", {4, 5, 4}).take());
+  Batch batch = tinyBatch(1, 4, 5);
+  EXPECT_EQ(messageOf([&] { session.evaluate(batch); }),
+            "id 4 occurs twice in the catalogue, in rows 0 and 2");
+}
+
+TEST(Session, CheckFiniteNamesOpLineAndRow) {
+  SessionOptions options = seeded(5);
+  options.checkFinite = true;
+  Session session(tinyModel(), options);
+  session.parameter("bias").value[0] = NAN;
+  Batch batch = tinyBatch(1, 4, kMovies);
+  EXPECT_EQ(messageOf([&] { session.train(batch); }),
+            "op 'linear' ('logit') (tiny.py:12) made a NaN in row 0, element 0, in step 1");
+}
+
+TEST(Session, LearningRateScalesAndFollowsTheSchedule) {
+  SessionOptions options = seeded(5);
+  options.learningRate = 0.5;
+  options.schedule = Schedule{"linear", 10, 110, 0.1};
+  Session session(tinyModel(), options);
+  EXPECT_DOUBLE_EQ(session.learningRate(), 0.05);
+  session.setStepsDone(9);
+  EXPECT_DOUBLE_EQ(session.learningRate(), 0.5);
+  session.setStepsDone(59);
+  EXPECT_DOUBLE_EQ(session.learningRate(), 0.5 * 0.55);
+  session.setStepsDone(1000);
+  EXPECT_DOUBLE_EQ(session.learningRate(), 0.05);
+}
+
+TEST(Session, CosineEndsAtItsFinalFactor) {
+  Schedule cosine{"cosine", 0, 100, 0.2};
+  EXPECT_DOUBLE_EQ(cosine.factor(0), 1.0);
+  EXPECT_DOUBLE_EQ(cosine.factor(50), 0.6);
+  EXPECT_DOUBLE_EQ(cosine.factor(100), 0.2);
+  EXPECT_THROW((Schedule{"square", 0, 0, 0}.check()), Error);
+}
+
+TEST(Session, AnotherAbiVersionIsRefused) {
+  genrec_model_desc newer = tinyModel();
+  newer.abi_version = GENREC_ABI_VERSION + 1;
+  EXPECT_EQ(messageOf([&] { Session session(newer, seeded(1)); }),
+            "the model was compiled for version " + std::to_string(GENREC_ABI_VERSION + 1) +
+                " of the runtime interface, this runtime has version " +
+                std::to_string(GENREC_ABI_VERSION));
+}
+
+} // namespace
+} // namespace genrec::rt::test
