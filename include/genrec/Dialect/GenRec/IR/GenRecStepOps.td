@@ -23,8 +23,8 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
     kernel; the kernel writes the others directly.
 
     ```mlir
-    %sum = genrec.launch @train_bce over %user(%logit, %label) {accumulators = array<i64: 0>, grain = 4096 : i64}
-        : (!genrec.domain<@user>, tensor<?xf32, #genrec.rows<@user>>, tensor<?xf32, #genrec.rows<@user>>) -> tensor<f32>
+    %sum = genrec.launch @train_bce over %impression(%logit, %label) {accumulators = array<i64: 0>, grain = 4096 : i64}
+        : (!genrec.domain<@impression>, tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<f32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, GenRec_DomainType:$domain,
