@@ -6,6 +6,7 @@
 #ifndef GENREC_INITALLPASSES_H
 #define GENREC_INITALLPASSES_H
 
+#include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 #include "genrec/Pipelines/Pipelines.h"
@@ -18,6 +19,7 @@ namespace genrec {
 inline void registerAllPasses() {
   mlir::registerTransformsPasses();
   registerGenRecPasses();
+  registerGenRecConversionPasses();
   registerPipelines();
   registerRewriteCounterOption();
 }

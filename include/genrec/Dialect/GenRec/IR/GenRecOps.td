@@ -11,5 +11,6 @@ include "genrec/Dialect/GenRec/IR/GenRecLossOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecUpdateOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecPassOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecKernelOps.td"
+include "genrec/Dialect/GenRec/IR/GenRecStepOps.td"
 
 #endif // GENREC_OPS_TD

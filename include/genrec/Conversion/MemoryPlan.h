@@ -1,0 +1,78 @@
+//===- MemoryPlan.h - what plan-memory leaves on a program ------*- C++ -*-===//
+//
+// A program carries its buffers as attributes; this is how they are read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_CONVERSION_MEMORYPLAN_H
+#define GENREC_CONVERSION_MEMORYPLAN_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+/// Array of dictionaries on a program: `domain` (absent: fixed size),
+/// `bytes_per_row`, `bytes`, `first`, `last`, `name`.
+inline constexpr llvm::StringLiteral kBuffersAttrName = "genrec.buffers";
+/// Array of buffer numbers on an op, one per slot (see `getBufferSlots`).
+inline constexpr llvm::StringLiteral kBufferIdsAttrName = "genrec.buffer_ids";
+
+/// A planned buffer: `bytesPerRow` * capacity(domain) + bytes.
+struct PlannedBuffer {
+  mlir::FlatSymbolRefAttr domain; ///< null: a fixed size
+  int64_t bytesPerRow = 0;
+  int64_t bytes = 0;
+  int64_t first = 0, last = 0;    ///< numbers of ops of the program
+  std::string name;
+
+  mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context) const;
+  static PlannedBuffer fromAttribute(mlir::DictionaryAttr attribute);
+};
+
+/// The buffers of a program; empty before `plan-memory`.
+llvm::SmallVector<PlannedBuffer> getBuffers(ProgramOp program);
+
+/// Memory that an op needs. Slot i of the first `getNumResults()` slots belongs
+/// to result i and is empty (no buffer) for a view; further slots are the op's own.
+struct BufferSlot {
+  mlir::FlatSymbolRefAttr domain;
+  int64_t bytesPerRow = 0;
+  int64_t bytes = 0;
+  std::string name;
+  bool needed = true;
+  /// Lives to the end of the program: arrays of a domain.
+  bool untilEnd = false;
+};
+
+/// Slots after those of the results of ops that make a domain from others.
+enum DomainSlot { kOffsetsSlot = 0, kParentSlot = 1, kIdentitySlot = 2 };
+/// unique_rows: scratch that says which gradients belong to which row.
+enum UniqueRowsSlot { kSegmentsSlot = 0 };
+/// A linear bound on genrec_rt_segment_bytes; test/Runtime/domains_test.cpp holds it.
+inline constexpr int64_t kSegmentBytesPerRow = 40;
+inline constexpr int64_t kSegmentBytes = 256;
+/// attention with softmax scores: log of the sum of exponentials per row and head.
+enum AttentionSlot { kLogSumExpSlot = 0 };
+
+llvm::SmallVector<BufferSlot> getBufferSlots(mlir::Operation *op);
+
+/// The number of the buffer in `slot` after the results' slots; -1 for none.
+int64_t getOwnBuffer(mlir::Operation *op, unsigned slot);
+/// The number of the buffer that holds result `result`; -1 for none.
+int64_t getResultBuffer(mlir::OpResult result);
+
+/// True for an op whose result shows memory of its first operand.
+bool isView(mlir::Operation *op);
+
+/// Where the rows of a value lie: row r starts at element `offset` + r * `stride` of
+/// the memory of `root`, which is no view.
+struct RowPlace {
+  mlir::Value root;
+  int64_t offset = 0;
+  int64_t stride = 0;
+};
+RowPlace getRowPlace(mlir::Value value);
+
+} // namespace genrec
+
+#endif // GENREC_CONVERSION_MEMORYPLAN_H

@@ -1,0 +1,97 @@
+//===- Passes.td - from row kernels to EmitC --------------------*- tablegen -*-===//
+//
+// The passes below the optimised level: memory, outlined kernels, calls of the
+// runtime, EmitC. Each is one file in lib/Conversion of the same stem.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_CONVERSION_PASSES_TD
+#define GENREC_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
+  let summary = "gives every value of a program a buffer, with its size and life";
+  let description = [{
+    Orders the ops of a program by stage (copy, dispatch, compute; the order
+    within a stage stays), then gives each value that needs memory a buffer:
+    `bytes_per_row` times the capacity of a domain plus `bytes`, live from op
+    `first` to op `last` of the program. The program gets them as the attribute
+    `genrec.buffers`, an op the numbers of its own as `genrec.buffer_ids`.
+    The runtime places the buffers in one arena per batch in flight; those whose
+    lives do not meet may share memory.
+
+    Columns of the data, parameters, constants and views (`shared_rows`,
+    `rows_as_shared`, a `slice_columns` left outside of row kernels) need no memory. The
+    life of what a view shows ends with the last use of the view.
+
+    Preconditions: `form-row-kernels` has run; what needs a kernel is in one.
+  }];
+  let dependentDialects = ["::genrec::GenRecDialect"];
+  let statistics = [
+    Statistic<"buffers", "buffers", "buffers planned">,
+    Statistic<"views", "views", "values that are views of others">];
+}
+
+def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "turns the bodies of row kernels into functions with loops";
+  let description = [{
+    Each `genrec.row_kernel` becomes a `genrec.launch` and a function beside
+    the model that runs the body for a range of rows. The vectors of the body
+    become loops over their elements: elementwise ops of one phase run fused in
+    one loop, a reduction or a gather ends a phase, and what a later phase needs
+    is kept in a small local array or, where that is only a load or a little
+    arithmetic, computed again. Kernels of equal code are made once.
+
+    The functions hold EmitC control flow and memory accesses around scalar
+    `arith` and `math`, which `lower-to-emitc` converts. With target `cuda` the
+    same phases are handed to the lanes of a warp per row.
+
+    Preconditions: none but valid row kernels. A body op that has no loop form is
+    an error with its location.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"cpu\"",
+           "`cpu`: loops, rows in chunks; `cuda`: a warp per row">];
+  let dependentDialects = ["::genrec::GenRecDialect", "::mlir::emitc::EmitCDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let statistics = [
+    Statistic<"kernels", "kernels", "functions made">,
+    Statistic<"launches", "launches", "row kernels replaced">,
+    Statistic<"loops", "loops", "loops over the elements of a row">,
+    Statistic<"arrays", "arrays", "local arrays between phases">];
+}
+
+def LowerToRuntime : Pass<"genrec-lower-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "turns programs into stage functions that call the runtime";
+  let description = [{
+    Each program becomes one function per stage, `<program>_<stage>(genrec_step *)`:
+    launches and library ops become calls of the runtime's kernels, specialised
+    by template arguments, over the buffers of `plan-memory`. The declarations of the model
+    become the constant tables that `genrec_model()` hands to the runtime. What
+    is left holds no op of the genrec dialect; an op without a lowering is an
+    error with its location.
+
+    Preconditions: `plan-memory` and `outline-kernels` have run.
+  }];
+  let options = [
+    Option<"compiler", "compiler", "std::string", "\"genrec\"",
+           "name, version and options of the compiler, kept in the description of the model">];
+  let dependentDialects = ["::genrec::GenRecDialect", "::mlir::emitc::EmitCDialect"];
+  let statistics = [
+    Statistic<"stages", "stages", "stage functions made">,
+    Statistic<"libraryCalls", "library-calls", "library ops turned into calls">];
+}
+
+def LowerToEmitC : Pass<"genrec-lower-to-emitc", "::mlir::ModuleOp"> {
+  let summary = "converts scalar arithmetic to EmitC, so that nothing else is left";
+  let description = [{
+    Converts the scalar `arith` and `math` ops of outlined kernels. Functions of
+    `math` become calls of the branch-free ones in `genrec_rt/kernels/math.h`, so that
+    loops over them vectorise. Anything that is not EmitC afterwards is an
+    error with its location.
+  }];
+  let dependentDialects = ["::mlir::emitc::EmitCDialect"];
+}
+
+#endif // GENREC_CONVERSION_PASSES_TD

@@ -1,0 +1,141 @@
+//===- MemoryPlan.cpp - what plan-memory leaves on a program --------------===//
+
+#include "genrec/Conversion/MemoryPlan.h"
+
+#include "ModelIndex.h"
+#include "genrec/Conversion/EmitCBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+DictionaryAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
+  Builder builder(context);
+  SmallVector<NamedAttribute> entries;
+  auto add = [&](StringRef key, Attribute value) {
+    entries.push_back(builder.getNamedAttr(key, value));
+  };
+  if (domain) {
+    add("domain", domain);
+    add("bytes_per_row", builder.getI64IntegerAttr(bytesPerRow));
+  }
+  add("bytes", builder.getI64IntegerAttr(bytes));
+  add("first", builder.getI64IntegerAttr(first));
+  add("last", builder.getI64IntegerAttr(last));
+  add("name", builder.getStringAttr(name));
+  return builder.getDictionaryAttr(entries);
+}
+
+PlannedBuffer PlannedBuffer::fromAttribute(DictionaryAttr attribute) {
+  auto integer = [&](StringRef key) {
+    auto value = attribute.getAs<IntegerAttr>(key);
+    return value ? value.getInt() : 0;
+  };
+  PlannedBuffer buffer;
+  buffer.domain = attribute.getAs<FlatSymbolRefAttr>("domain");
+  buffer.bytesPerRow = integer("bytes_per_row");
+  buffer.bytes = integer("bytes");
+  buffer.first = integer("first");
+  buffer.last = integer("last");
+  if (auto name = attribute.getAs<StringAttr>("name"))
+    buffer.name = name.getValue().str();
+  return buffer;
+}
+
+SmallVector<PlannedBuffer> genrec::getBuffers(ProgramOp program) {
+  SmallVector<PlannedBuffer> buffers;
+  if (auto attributes = program->getAttrOfType<ArrayAttr>(kBuffersAttrName))
+    for (Attribute attribute : attributes)
+      buffers.push_back(PlannedBuffer::fromAttribute(cast<DictionaryAttr>(attribute)));
+  return buffers;
+}
+
+static int64_t getBuffer(Operation *op, unsigned slot) {
+  auto ids = op->getAttrOfType<DenseI64ArrayAttr>(kBufferIdsAttrName);
+  return ids && slot < ids.size() ? ids[slot] : -1;
+}
+
+int64_t genrec::getOwnBuffer(Operation *op, unsigned slot) {
+  return getBuffer(op, op->getNumResults() + slot);
+}
+
+int64_t genrec::getResultBuffer(OpResult result) {
+  return getBuffer(result.getOwner(), result.getResultNumber());
+}
+
+bool genrec::isView(Operation *op) {
+  return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp>(op);
+}
+
+RowPlace genrec::getRowPlace(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !isView(op))
+    return {value, 0, getRowSize(value.getType())};
+  RowPlace place = getRowPlace(op->getOperand(0));
+  // A slice keeps the distance of the rows it is taken from; a view of a shared
+  // tensor as rows, or back, counts its rows anew.
+  if (auto slice = dyn_cast<SliceColumnsOp>(op))
+    place.offset += slice.getOffset();
+  else
+    place.stride = getRowSize(value.getType());
+  return place;
+}
+
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+/// Results that live elsewhere: in the batch, in the model, in other buffers.
+static bool holdsOwnMemory(Operation *op) {
+  return !isView(op) && !isa<FeatureOp, ParamOp, ConstantOp, ParameterRowsOp>(op);
+}
+
+static std::string getBufferName(Operation *op, unsigned index) {
+  StringRef name = getUserName(op->getLoc());
+  if (name.empty()) {
+    auto kernel = dyn_cast<RowKernelOp>(op);
+    name = kernel && kernel.getName() ? *kernel.getName() : op->getName().stripDialect();
+  }
+  return op->getNumResults() > 1 ? (name + "_" + Twine(index)).str() : name.str();
+}
+
+static BufferSlot getResultSlot(Operation *op, OpResult result) {
+  auto tensor = dyn_cast<RankedTensorType>(result.getType());
+  BufferSlot slot;
+  slot.needed = tensor && holdsOwnMemory(op);
+  if (!slot.needed)
+    return slot;
+  slot.name = getBufferName(op, result.getResultNumber());
+  int64_t bytes = getRowSize(tensor) * getElementBytes(tensor.getElementType());
+  slot.domain = getRowDomain(tensor);
+  (slot.domain ? slot.bytesPerRow : slot.bytes) = bytes;
+  return slot;
+}
+
+/// Offsets (one per parent row and one more), parent rows and identities.
+static void addDomainSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) {
+  FlatSymbolRefAttr domain = cast<DomainType>(op->getResult(0).getType()).getDomain();
+  DomainOp declaration = lookupDomain(op, domain);
+  std::string name = domain.getValue().str();
+  slots.push_back({declaration.getParentAttr(), 8, 8, name + "_offsets", true, true});
+  slots.push_back({domain, 8, 0, name + "_parent", true, true});
+  slots.push_back({domain, 8, 0, name + "_identity", true, true});
+}
+
+SmallVector<BufferSlot> genrec::getBufferSlots(Operation *op) {
+  SmallVector<BufferSlot> slots;
+  for (OpResult result : op->getResults())
+    slots.push_back(getResultSlot(op, result));
+  if (isa<TruncateOp, ConcatDomainsOp>(op)) {
+    addDomainSlots(op, slots);
+  } else if (auto unique = dyn_cast<UniqueRowsOp>(op)) {
+    FlatSymbolRefAttr domain = unique.getDomain().getType().getDomain();
+    slots.push_back({domain, kSegmentBytesPerRow, kSegmentBytes, domain.getValue().str() + "_segments",
+                     true, false});
+  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
+    if (attention.getScore() == ScoreKind::softmax)
+      slots.push_back({getRowDomain(attention.getResult().getType()),
+                       4 * static_cast<int64_t>(attention.getHeads()), 0,
+                       getBufferName(op, 0) + "_log_sum_exp", true, false});
+  }
+  return slots;
+}

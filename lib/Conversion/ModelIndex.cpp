@@ -1,0 +1,134 @@
+//===- ModelIndex.cpp - numbers of what a model declares ------------------===//
+
+#include "ModelIndex.h"
+
+using namespace mlir;
+using namespace genrec;
+
+ModelIndex::ModelIndex(ModelOp model) : model(model) {
+  for (Operation &op : model.getBody().front()) {
+    if (auto domain = dyn_cast<DomainOp>(op)) {
+      domains.push_back(domain);
+    } else if (auto table = dyn_cast<TableOp>(op)) {
+      tableNumbers[table.getSymNameAttr()] = tables.size();
+      tables.push_back(table);
+    } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      parameterNumbers[parameter.getSymNameAttr()] = parameters.size();
+      parameters.push_back(parameter);
+    } else if (auto program = dyn_cast<ProgramOp>(op)) {
+      programs.push_back(program);
+    }
+  }
+  for (ProgramOp program : programs)
+    collectProgram(program);
+  orderDomains();
+}
+
+void ModelIndex::collectProgram(ProgramOp program) {
+  for (Operation &op : program.getBody().front()) {
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<DomainType>(result.getType()))
+        makers.try_emplace(type.getDomain(), &op);
+    if (auto feature = dyn_cast<FeatureOp>(op))
+      collectFeature(&op, feature.getDomain(), feature.getColumnAttr());
+    else if (auto valid = dyn_cast<FeatureValidOp>(op))
+      collectFeature(&op, valid.getDomain(), valid.getColumnAttr());
+    else if (auto loss = dyn_cast<ReportLossOp>(op))
+      losses.try_emplace(loss.getNameAttr(), &op);
+    else if (auto loss = dyn_cast<LossOp>(op))
+      losses.try_emplace(loss.getNameAttr(), &op);
+    else if (auto metric = dyn_cast<MetricOp>(op))
+      metrics.try_emplace(metric.getNameAttr(), metric);
+    else if (auto output = dyn_cast<OutputOp>(op))
+      outputs.try_emplace(output.getNameAttr(), output);
+  }
+}
+
+/// The table that the rows of `ids` are looked up in; null when none.
+static FlatSymbolRefAttr findTable(Value ids) {
+  for (OpOperand &use : ids.getUses())
+    if (auto rows = dyn_cast<TableRowsOp>(use.getOwner()))
+      if (rows.getIds() == ids)
+        return rows.getTableAttr();
+  return {};
+}
+
+void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) {
+  FlatSymbolRefAttr symbol = cast<DomainType>(domain.getType()).getDomain();
+  auto *entry = llvm::find_if(features, [&](const FeatureEntry &entry) {
+    return entry.domain == symbol && entry.column == column;
+  });
+  if (entry == features.end()) {
+    features.push_back({symbol, column, {}, false, {}, 0, {}, op->getLoc()});
+    entry = &features.back();
+  }
+  auto feature = dyn_cast<FeatureOp>(op);
+  if (!feature) {
+    entry->nullable = true;
+    return;
+  }
+  entry->element = cast<RankedTensorType>(feature.getType()).getElementType();
+  entry->nullable |= feature.getNullable();
+  if (std::optional<uint64_t> padding = feature.getPaddingId())
+    entry->paddingId = static_cast<int64_t>(*padding);
+  entry->idBits = std::max<int64_t>(entry->idBits, feature.getIdBits());
+  entry->loc = feature.getLoc();
+  if (!entry->table)
+    entry->table = findTable(feature.getResult());
+}
+
+int64_t ModelIndex::getFeature(FlatSymbolRefAttr domain, StringAttr column) const {
+  for (auto [index, entry] : llvm::enumerate(features))
+    if (entry.domain == domain && entry.column == column)
+      return index;
+  return -1;
+}
+
+void ModelIndex::orderDomains() {
+  SmallVector<DomainOp> declared = std::move(domains);
+  llvm::MapVector<Attribute, DomainOp> bySymbol;
+  for (DomainOp domain : declared)
+    bySymbol[FlatSymbolRefAttr::get(domain.getSymNameAttr())] = domain;
+  domains.clear();
+  llvm::DenseSet<Attribute> seen;
+  std::function<void(DomainOp)> visit = [&](DomainOp domain) {
+    auto symbol = FlatSymbolRefAttr::get(domain.getSymNameAttr());
+    if (!seen.insert(symbol).second)
+      return;
+    if (FlatSymbolRefAttr parent = domain.getParentAttr())
+      visit(bySymbol.lookup(parent));
+    if (Operation *maker = makers.lookup(symbol))
+      for (Value operand : maker->getOperands()) {
+        FlatSymbolRefAttr source = getRowDomain(operand.getType());
+        if (auto type = dyn_cast<DomainType>(operand.getType()))
+          source = type.getDomain();
+        if (source)
+          visit(bySymbol.lookup(source));
+      }
+    domainNumbers[domain.getSymNameAttr()] = domains.size();
+    domains.push_back(domain);
+  };
+  for (DomainOp domain : declared)
+    visit(domain);
+}
+
+SmallVector<DomainOp> genrec::getDomainPath(Operation *scope, FlatSymbolRefAttr domain) {
+  SmallVector<DomainOp> path;
+  for (DomainOp op = lookupDomain(scope, domain); op;
+       op = op.getParentAttr() ? lookupDomain(scope, op.getParentAttr()) : DomainOp())
+    path.push_back(op);
+  return path;
+}
+
+Stage genrec::getStage(Operation *op) {
+  auto stage = op->getAttrOfType<StageAttr>("genrec.stage");
+  return stage ? stage.getValue() : Stage::compute;
+}
+
+int64_t genrec::getElementBytes(Type element) {
+  if (isa<RowType>(element))
+    return 8;
+  if (isa<StringType>(element))
+    return 16;
+  return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
+}

@@ -1,0 +1,75 @@
+//===- ModelIndex.h - numbers of what a model declares ----------*- C++ -*-===//
+//
+// Generated code and the runtime speak of domains, features, tables, parameters,
+// losses, metrics and outputs by number. This is where the numbers come from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_CONVERSION_MODELINDEX_H
+#define GENREC_LIB_CONVERSION_MODELINDEX_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+/// One column of the data, as all programs together read it.
+struct FeatureEntry {
+  mlir::FlatSymbolRefAttr domain;
+  mlir::StringAttr column;
+  mlir::Type element;              ///< null while only feature_valid was seen
+  bool nullable = false;
+  std::optional<int64_t> paddingId;
+  int64_t idBits = 0;
+  mlir::FlatSymbolRefAttr table;   ///< a table that the ids feed; may be null
+  mlir::Location loc;
+};
+
+class ModelIndex {
+public:
+  explicit ModelIndex(ModelOp model);
+
+  ModelOp model;
+  /// Domains in an order where what a derived domain is made of precedes it.
+  llvm::SmallVector<DomainOp> domains;
+  llvm::SmallVector<TableOp> tables;
+  llvm::SmallVector<ParameterOp> parameters;
+  llvm::SmallVector<ProgramOp> programs;
+  llvm::SmallVector<FeatureEntry> features;
+  /// One op per name, the first that any program has.
+  llvm::MapVector<mlir::StringAttr, mlir::Operation *> losses;
+  llvm::MapVector<mlir::StringAttr, MetricOp> metrics;
+  llvm::MapVector<mlir::StringAttr, OutputOp> outputs;
+  /// The op that makes a domain in the first program that has it; null when none has.
+  mlir::Operation *getMaker(mlir::FlatSymbolRefAttr domain) const { return makers.lookup(domain); }
+
+  int64_t getDomain(mlir::FlatSymbolRefAttr symbol) const { return domainNumbers.lookup(symbol.getAttr()); }
+  int64_t getTable(mlir::FlatSymbolRefAttr symbol) const { return tableNumbers.lookup(symbol.getAttr()); }
+  int64_t getParameter(mlir::FlatSymbolRefAttr symbol) const {
+    return parameterNumbers.lookup(symbol.getAttr());
+  }
+  int64_t getFeature(mlir::FlatSymbolRefAttr domain, mlir::StringAttr column) const;
+  int64_t getLoss(mlir::StringAttr name) const { return losses.find(name) - losses.begin(); }
+  int64_t getMetric(mlir::StringAttr name) const { return metrics.find(name) - metrics.begin(); }
+  int64_t getOutput(mlir::StringAttr name) const { return outputs.find(name) - outputs.begin(); }
+
+private:
+  void collectProgram(ProgramOp program);
+  void collectFeature(mlir::Operation *op, mlir::Value domain, mlir::StringAttr column);
+  void orderDomains();
+
+  llvm::DenseMap<mlir::Attribute, mlir::Operation *> makers;
+  llvm::DenseMap<mlir::Attribute, int64_t> domainNumbers, tableNumbers, parameterNumbers;
+};
+
+/// The domains from `domain` up to its root, itself first.
+llvm::SmallVector<DomainOp> getDomainPath(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
+
+/// The op's stage; compute where nothing is said.
+Stage getStage(mlir::Operation *op);
+
+/// Bytes of one element in a buffer; i1 takes one, a row handle eight.
+int64_t getElementBytes(mlir::Type element);
+
+} // namespace genrec
+
+#endif // GENREC_LIB_CONVERSION_MODELINDEX_H

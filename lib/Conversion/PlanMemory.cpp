@@ -1,0 +1,124 @@
+//===- PlanMemory.cpp - gives every value of a program a buffer -----------===//
+
+#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Conversion/Passes.h"
+
+#include "ModelIndex.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "genrec/Conversion/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+/// Plans one program.
+class Planner {
+public:
+  explicit Planner(ProgramOp program) : program(program) {}
+
+  void run();
+
+  SmallVector<PlannedBuffer> buffers;
+  int64_t viewCount = 0;
+
+private:
+  void orderByStage();
+  void plan(Operation *op);
+  /// Extends the life of whatever memory `value` shows to op number `last`.
+  void extend(Value value, int64_t last);
+
+  ProgramOp program;
+  llvm::DenseMap<Operation *, int64_t> numbers;
+  int64_t opCount = 0;
+};
+
+} // namespace
+
+// Stages run one after another for a batch, so the ops of an earlier stage come
+// first; an earlier stage never depends on a later one. Ops without code of
+// their own may be needed by any stage.
+void Planner::orderByStage() {
+  Block &body = program.getBody().front();
+  SmallVector<Operation *> leaves, stages[3];
+  for (Operation &op : body) {
+    bool isLeaf = isa<BatchOp, CatalogueOp, FeatureOp, ConstantOp, ParamOp>(op);
+    (isLeaf ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
+  }
+  for (ArrayRef<Operation *> ops : {ArrayRef(leaves), ArrayRef(stages[0]), ArrayRef(stages[1]),
+                                    ArrayRef(stages[2])})
+    for (Operation *op : ops) {
+      op->moveBefore(&body, body.end());
+      numbers[op] = opCount++;
+    }
+}
+
+void Planner::plan(Operation *op) {
+  int64_t number = numbers[op];
+  if (isView(op))
+    ++viewCount;
+  SmallVector<int64_t> ids;
+  for (BufferSlot &slot : getBufferSlots(op)) {
+    if (!slot.needed) {
+      ids.push_back(-1);
+      continue;
+    }
+    ids.push_back(buffers.size());
+    buffers.push_back({slot.domain, slot.bytesPerRow, slot.bytes, number,
+                       slot.untilEnd ? opCount - 1 : number, slot.name});
+  }
+  if (llvm::any_of(ids, [](int64_t id) { return id >= 0; }))
+    op->setAttr(kBufferIdsAttrName, DenseI64ArrayAttr::get(op->getContext(), ids));
+}
+
+void Planner::extend(Value value, int64_t last) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return;
+  Operation *op = result.getOwner();
+  if (isView(op))
+    return extend(op->getOperand(0), last);
+  if (int64_t id = getResultBuffer(result); id >= 0)
+    buffers[id].last = std::max(buffers[id].last, last);
+}
+
+void Planner::run() {
+  orderByStage();
+  for (Operation &op : program.getBody().front())
+    plan(&op);
+  for (Operation &op : program.getBody().front()) {
+    for (Value operand : op.getOperands())
+      extend(operand, numbers[&op]);
+    // What an op keeps for its partner lives as long as the partner needs it.
+    if (auto sum = dyn_cast<SegmentSumOp>(op)) {
+      Operation *unique = sum.getDomain().getDefiningOp();
+      if (int64_t id = getOwnBuffer(unique, kSegmentsSlot); id >= 0)
+        buffers[id].last = std::max(buffers[id].last, numbers[&op]);
+    } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+      Operation *forward = grad.getOut().getDefiningOp();
+      int64_t id = forward ? getOwnBuffer(forward, kLogSumExpSlot) : -1;
+      if (id >= 0)
+        buffers[id].last = std::max(buffers[id].last, numbers[&op]);
+    }
+  }
+  SmallVector<Attribute> attributes;
+  for (const PlannedBuffer &buffer : buffers)
+    attributes.push_back(buffer.toAttribute(program.getContext()));
+  program->setAttr(kBuffersAttrName, ArrayAttr::get(program.getContext(), attributes));
+}
+
+namespace {
+struct PlanMemoryPass : genrec::impl::PlanMemoryBase<PlanMemoryPass> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
+      Planner planner(program);
+      planner.run();
+      buffers += planner.buffers.size();
+      views += planner.viewCount;
+    }
+  }
+};
+} // namespace
