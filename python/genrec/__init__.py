@@ -27,7 +27,7 @@ except PackageNotFoundError:  # used from the source folder without being instal
 
 from genrec import init, loss, metric, nn, optim
 from genrec.catalogues import Catalogue, catalogue
-from genrec.domain import Domain
+from genrec.domain import Batch, Domain
 from genrec.errors import CompileError, DataError, FeatureError, GenRecError, ModelError, RunError
 from genrec.model import Model, Schedule, record
 from genrec.model_file import model_bytes, write_model
@@ -42,9 +42,9 @@ from genrec.types import ElementType, bool_, float32, float64, int32, int64, str
 from genrec.value import Value
 
 __all__ = [
-    "Catalogue", "CompileError", "DataError", "Domain", "ElementType", "FeatureError", "Found", "GenRecError", "Model",
-    "ModelError", "Module", "Parameter", "Ranks", "RunError", "Schedule", "Schema", "Table", "Value", "__version__",
-    "bool_", "bucketize", "catalogue", "concat", "concat_rows", "float32", "float64", "hash", "init", "int32", "int64",
-    "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "nn", "optim", "output", "parallel", "rank", "record",
-    "scores", "string", "timestamp", "top_k", "where", "write_model",
+    "Batch", "Catalogue", "CompileError", "DataError", "Domain", "ElementType", "FeatureError", "Found",
+    "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "RunError", "Schedule", "Schema", "Table",
+    "Value", "__version__", "bool_", "bucketize", "catalogue", "concat", "concat_rows", "float32", "float64",
+    "hash", "init", "int32", "int64", "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "nn", "optim",
+    "output", "parallel", "rank", "record", "scores", "string", "timestamp", "top_k", "where", "write_model",
 ]  # fmt: skip

@@ -24,8 +24,7 @@ class Catalogue:
 
     `id` names the column of item ids (distinct int64); without it the file's only integer column is taken. `name` is
     what `--catalogue name=file` of a compiled binary calls it; the file's stem unless given. Columns are features of
-    the items: `catalogue.genre`. `schema` gives the columns by hand, for a file that does not exist yet; then `rows`
-    says how many items it will have at most, which only `gr.scores` and full softmax losses need.
+    the items: `catalogue.genre`. `schema` gives the columns by hand, for a file that does not exist yet.
     """
 
     def __init__(
@@ -34,11 +33,10 @@ class Catalogue:
         id: str | None = None,
         name: str | None = None,
         schema: Schema | None = None,
-        rows: int | None = None,
     ) -> None:
         self._path = fspath(path)
         self._name = name or Path(self._path).stem
-        self._rows = rows if schema is not None else _count_rows(self._path)
+        self._rows = None if schema is not None else _count_rows(self._path)
         self._schema = schema or Schema.from_parquet(path, root=self._name)
         self._id = id or self._only_id()
         self._place = find_place()
@@ -78,10 +76,9 @@ def catalogue(
     id: str | None = None,
     name: str | None = None,
     schema: Schema | None = None,
-    rows: int | None = None,
 ) -> Catalogue:
     """The items in a Parquet file; see `Catalogue`."""
-    return Catalogue(path, id, name, schema, rows)
+    return Catalogue(path, id, name, schema)
 
 
 def _count_rows(path: str) -> int:

@@ -102,6 +102,8 @@ class Domain:
             return self._feature(schema.features[name])
         if name in schema.children:
             return self._child(schema.children[name])
+        if self._parent is None and name == self._name:
+            return self  # `batch.request` names the rows of the batch themselves
         raise self._unknown(schema, name)
 
     def _source_names(self) -> list[str]:
@@ -222,6 +224,10 @@ class Domain:
             place.named(name),
         )
         return Domain(recording, name, None, parent, expression, origin, op.results[0])
+
+
+Batch = Domain
+"""The rows of a batch, which `forward` is given: the root domain."""
 
 
 def make_batch(recording: Recording, schema: ListSchema) -> Domain:

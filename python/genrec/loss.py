@@ -67,17 +67,19 @@ def full_softmax(
     items: Items,
     catalogue: Catalogue,
     temperature: float = 1.0,
+    max_items: int | None = None,
     weight: ValueLike | None = None,
     name: str = "loss",
     scale: float = 1.0,
 ) -> Value:
     """Softmax cross entropy of `positive` (an item id per row) among all items of the catalogue, with logits
-    query · item / temperature. Holds a score per row and item: for small catalogues. Returns the value per row.
+    query · item / temperature. Holds a score per row and item: for small catalogues, of at most `max_items` items (the
+    number it has now, unless given). Returns the value per row.
     """
     place = find_place()
     _check_temperature(temperature, place)
     target = resolve(positive, catalogue, "the positive", place.part(1))
-    logits = scores(query, items, catalogue)
+    logits = scores(query, items, catalogue, max_items)
     _together("full_softmax", logits, target, place)
     if temperature != 1:
         logits = logits * (1 / temperature)

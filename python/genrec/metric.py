@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from genrec.catalogues import Catalogue, Items
 from genrec.emit import emit_effect
 from genrec.errors import ModelError
 from genrec.loss import _scalar, _together
 from genrec.ops import cast, squeeze
-from genrec.ranking import Found, Ranks, rank_against
+from genrec.ranking import Found, Ranks, make_query, rank_against
 from genrec.recording import Enum
 from genrec.source import find_place
 from genrec.types import float32
@@ -16,29 +17,42 @@ DEFAULT_CUTOFFS = (10, 50, 200)
 
 
 def ranking(
-    ranked: Found | Ranks,
+    ranked: Found | Ranks | ValueLike,
+    items: Items | None = None,
+    catalogue: Catalogue | None = None,
     target: ValueLike | None = None,
+    exclude: ValueLike | None = None,
     at: Sequence[int] = DEFAULT_CUTOFFS,
     name: str = "ranking",
     note: str | None = None,
 ) -> None:
     """HR@n and NDCG@n for each n of `at`, and MRR, of one target per query row.
 
-    `ranked`: what `gr.rank` gave, or what `gr.top_k` found together with `target`, an item id per query row; rows with
-    a null target do not count. The rank is the target's among all items of the catalogue but the excluded ones. `note`
+    `ranked`: a query, rows [d], with `items`, `catalogue` and `exclude` as in `gr.rank`; or what `gr.top_k` found, with
+    these already; or what `gr.rank` gave, which has its target too. `target`: an item id per query row; rows with a
+    null target do not count. The rank is the target's among all items of the catalogue but the excluded ones. `note`
     is printed beside the metric; it says which items are excluded unless given.
     """
     place = find_place()
-    if isinstance(ranked, Found):
-        if target is None:
-            raise ModelError("'ranking' of what gr.top_k found needs a target", place, "", "pass target=<an item id>")
-        ranks = rank_against(ranked.query, target, place, place.part("target"))
-    elif isinstance(ranked, Ranks):
+    if isinstance(ranked, Found | Ranks):
+        for keyword, given in (("items", items), ("catalogue", catalogue), ("exclude", exclude)):
+            if given is not None:
+                raise ModelError(f"'{keyword}' belongs to what was ranked already", place.part(keyword))
+    if isinstance(ranked, Ranks):
         if target is not None:
             raise ModelError("'ranking' of what gr.rank gave has its target already", place.part("target"))
         ranks = ranked
+    elif target is None:
+        raise ModelError("'ranking' needs a target", place, "", "pass target=<an item id per row>")
+    elif isinstance(ranked, Found):
+        ranks = rank_against(ranked.query, target, place, place.part("target"))
+    elif items is None or catalogue is None:
+        raise ModelError(
+            "'ranking' of a query needs items and a catalogue", place, "", "or pass what gr.top_k or gr.rank gave"
+        )
     else:
-        raise ModelError(f"'ranking' takes what gr.top_k or gr.rank gave, got {type(ranked).__name__}", place.part(0))
+        against = make_query("'ranking'", ranked, items, catalogue, exclude, place, 1)
+        ranks = rank_against(against, target, place, place.part("target"))
     cutoffs = tuple(int(n) for n in at)
     if not cutoffs or any(n < 1 for n in cutoffs) or any(b <= a for a, b in zip(cutoffs, cutoffs[1:], strict=False)):
         raise ModelError(f"the cut-offs of a ranking must be positive and ascend, got {list(cutoffs)}",

@@ -35,16 +35,30 @@ class Schedule:
 class Model(Module):
     """A recommendation model: a module whose `forward(batch)` declares losses, metrics and outputs.
 
-    Attributes that may be set in `__init__`: `optimizer` (of every table and parameter without one of its own; Adam
-    unless set), `clip_norm` and `clip_value` (bounds of the gradients' norm and of their elements, 0 for none),
+    May be set by `super().__init__(...)` or as attributes: `optimizer` (of every table and parameter without one of its
+    own; Adam unless set), `clip_norm` and `clip_value` (bounds of the gradients' norm and of their elements; 0: none),
     `schedule` (of the learning rate), `name` (the class's name unless set).
     """
 
+    # On the class as well, for models that do not call this class's __init__.
     optimizer: Optimizer | None = None
     clip_norm: float = 0.0
     clip_value: float = 0.0
     schedule: Schedule | None = None
     name: str = ""
+
+    def __init__(
+        self,
+        optimizer: Optimizer | None = None,
+        clip_norm: float = 0.0,
+        clip_value: float = 0.0,
+        schedule: Schedule | None = None,
+        name: str = "",
+    ) -> None:
+        self.optimizer = optimizer
+        self.clip_norm, self.clip_value = clip_norm, clip_value
+        self.schedule = schedule
+        self.name = name
 
     def forward(self, batch: Any) -> None:
         """Declares what is computed of one batch; to be defined by subclasses."""

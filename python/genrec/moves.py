@@ -10,7 +10,7 @@ from genrec.domain import Domain, Joining, Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError, quoted
 from genrec.recording import Attribute, Enum, ValueType
-from genrec.rules import same_dtype, sizes
+from genrec.rules import listed, same_dtype, sizes
 from genrec.schema import Feature
 from genrec.source import Place, find_place
 from genrec.types import element_type, int64
@@ -181,24 +181,30 @@ def length(domain: Domain, place: Place) -> Value:
     return cache[key]
 
 
-def concat_rows(parts: Sequence[ValueLike]) -> Value:
+def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     """Lists joined per parent row: the rows of the first part, then those of the second, and so on, as a value of one
     derived domain. A part may also be of the parent itself, which then gives one row per list. `split_rows` of the
     result (or of anything computed from it) takes the parts apart again.
     """
     place = find_place()
-    values = [as_value(part, place.part(0, i), what=f"part {i} of gr.concat_rows") for i, part in enumerate(parts)]
+    given, paths = listed(parts)
+    values = [
+        as_value(part, place.part(*path), what=f"part {i} of gr.concat_rows")
+        for i, (part, path) in enumerate(zip(given, paths, strict=True))
+    ]
     if not values:
         raise ModelError("gr.concat_rows takes at least one part", place)
     for i, value in enumerate(values):
-        same_dtype("concat_rows", values[0], value, place, (0, i))
+        same_dtype("concat_rows", values[0], value, place, paths[i])
         if value.shape != values[0].shape:
             raise ModelError(
                 f"gr.concat_rows needs rows of one size, got [{sizes(values[0])}] and [{sizes(value)}]",
-                place.part(0, i), value._label(),
+                place.part(*paths[i]), value._label(),
             )  # fmt: skip
         if value.domain is None:
-            raise ModelError("gr.concat_rows joins rows, but this part is shared", place.part(0, i), value._label())
+            raise ModelError(
+                "gr.concat_rows joins rows, but this part is shared", place.part(*paths[i]), value._label()
+            )
     domains = tuple(value.domain for value in values if value.domain is not None)
     domain = _joined_domain(domains, values, place)
     result = emit("concat_rows", [*values, domain], domain, values[0].shape, values[0].dtype, place)

@@ -10,7 +10,7 @@ from genrec import moves
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.recording import Enum
-from genrec.rules import broadcast, common_domain, mixing, same_dtype
+from genrec.rules import broadcast, common_domain, listed, mixing, same_dtype
 from genrec.source import Part, Place, find_place
 from genrec.types import ElementType, element_type, int64
 from genrec.value import Value, ValueLike, as_value, expect_float
@@ -226,6 +226,14 @@ def _within(wanted: slice, size: int) -> bool:
     return all(bound is None or -size <= bound <= size for bound in (wanted.start, wanted.stop))
 
 
+def squeezed(x: Value) -> Value:
+    """Rows of shape [1] as scalars. Raises `ModelError` for longer rows."""
+    place = find_place()
+    if x.shape not in ((), (1,)):
+        raise ModelError("'squeeze' takes rows of one element", place.part("self"), x._label())
+    return squeeze(x, place)
+
+
 def squeeze(x: Value, place: Place) -> Value:
     """Rows of shape [1] as scalars; others unchanged. The sum of one element is the element."""
     if x.shape != (1,):
@@ -233,30 +241,35 @@ def squeeze(x: Value, place: Place) -> Value:
     return emit("row_reduce", [x], x.domain, (), x.dtype, place, kind=Enum("reduce_kind", "sum"))
 
 
-def concat(parts: Sequence[ValueLike]) -> Value:
+def concat(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     """Rows joined end to end: [d1], [d2], … (a scalar counts as [1]) become [d1 + d2 + …].
 
-    Parts of ancestors are fanned out to the deepest domain among the parts; nothing else fans out by itself.
+    Written `gr.concat(a, b, c)` or `gr.concat([a, b, c])`. Parts of ancestors are fanned out to the deepest domain
+    among the parts; nothing else fans out by itself.
     """
     place = find_place()
-    if not parts:
+    given, paths = listed(parts)
+    if not given:
         raise ModelError("gr.concat takes at least one part", place)
-    values = [as_value(part, place.part(0, i), what=f"part {i} of gr.concat") for i, part in enumerate(parts)]
+    values = [
+        as_value(part, place.part(*path), what=f"part {i} of gr.concat")
+        for i, (part, path) in enumerate(zip(given, paths, strict=True))
+    ]
     deepest = values[0].domain
     for value in values:
         if value.domain is not None and (deepest is None or value.domain._is_below(deepest)):
             deepest = value.domain
     for i, value in enumerate(values):
-        same_dtype("concat", values[0], value, place, (0, i))
+        same_dtype("concat", values[0], value, place, paths[i])
         if deepest is not None and value.domain is not deepest:
             if value.domain is None:
                 raise ModelError(
-                    "gr.concat joins rows, but this part is shared by all rows", place.part(0, i), value._label()
+                    "gr.concat joins rows, but this part is shared by all rows", place.part(*paths[i]), value._label()
                 )
             if not deepest._is_below(value.domain):
                 other = next(v for v in values if v.domain is deepest)
-                raise mixing("concat", value, other, place.part(0, i), place)
-            values[i] = moves.fanout(value, deepest, place.part(0, i))
+                raise mixing("concat", value, other, place.part(*paths[i]), place)
+            values[i] = moves.fanout(value, deepest, place.part(*paths[i]))
     width = sum(value.shape[0] if value.shape else 1 for value in values)
     if len(values) == 1 and values[0].shape:
         return values[0]

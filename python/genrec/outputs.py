@@ -18,7 +18,7 @@ def output(**columns: ValueLike | Found) -> None:
         part = place.part(name)
         if isinstance(given, Found):
             _output(name, given.ids, name, place)
-            _output(f"{name}_score", given.score, name, place)
+            _output(f"{name}_score", given.scores, name, place)
         else:
             _output(name, as_value(given, part, what=f"output '{name}'"), name, place)
 

@@ -32,11 +32,11 @@ class Query:
 @dataclass(frozen=True, eq=False)
 class Found:
     """The k best items per query row, best first. `ids`: [k] int64, the items' ids (0 past the end of the catalogue,
-    where `index` is -1); `score`: [k] float32; `index`: [k] int64, rows of the catalogue.
+    where `index` is -1); `scores`: [k] float32; `index`: [k] int64, rows of the catalogue.
     """
 
     index: Value
-    score: Value
+    scores: Value
     ids: Value
     query: Query
 
@@ -57,7 +57,7 @@ def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude:
     in memory at once.
     """
     place = find_place()
-    against = _query("gr.top_k", query, items, catalogue, exclude, place)
+    against = make_query("gr.top_k", query, items, catalogue, exclude, place, 1)
     if k < 1:
         raise ModelError(f"gr.top_k finds at least 1 item, not {k}", place.part("k"))
     rows = against.rows
@@ -70,9 +70,9 @@ def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude:
         {},
         place,
     )
-    index, score = (Value(rows._recording, result, rows.domain, place) for result in op.results)
+    index, best = (Value(rows._recording, result, rows.domain, place) for result in op.results)
     ids = emit("gather_rows", [ids_of(catalogue), index], rows.domain, (k,), int64, place)
-    return Found(index, score, ids, against)
+    return Found(index, best, ids, against)
 
 
 def rank(
@@ -84,7 +84,7 @@ def rank(
     against the model. The target itself is never excluded. The other arguments are as in `top_k`.
     """
     place = find_place()
-    against = _query("gr.rank", query, items, catalogue, exclude, place)
+    against = make_query("gr.rank", query, items, catalogue, exclude, place, 2)
     return rank_against(against, target, place, place.part(1))
 
 
@@ -104,13 +104,18 @@ def rank_against(against: Query, target: ValueLike, place: Place, part: Place) -
     return Ranks(value, against)
 
 
-def _query(
-    what: str, query: ValueLike, items: Items, catalogue: Catalogue, exclude: ValueLike | None, place: Place
+def make_query(
+    what: str,
+    query: ValueLike,
+    items: Items,
+    catalogue: Catalogue,
+    exclude: ValueLike | None,
+    place: Place,
+    items_at: int,
 ) -> Query:
+    """What `what` ranks a query against; `items_at` is the number of its argument `items`."""
     rows = rows_of_floats(query, what, 0)
-    # A rank has its target between query and items.
-    at = 2 if what == "gr.rank" else 1
-    vectors = vectors_of(items, catalogue, place.part(at))
+    vectors = vectors_of(items, catalogue, place.part(items_at))
     if vectors.shape != rows.shape:
         raise ModelError(
             f"{what} needs queries and items of one size, got [{rows.shape[0]}] and [{vectors.shape[0]}]",
@@ -140,15 +145,20 @@ def _note(left_out: Value) -> str:
     return f"excluded: all of '{domain._name}'"
 
 
-def scores(query: ValueLike, items: Items, catalogue: Catalogue) -> Value:
-    """query · item for every item: rows [n], where n is the catalogue's number of rows. For full softmax over small
+def scores(query: ValueLike, items: Items, catalogue: Catalogue, max_items: int | None = None) -> Value:
+    """query · item for every item: rows [n], where n is `max_items`, the most items that the catalogue may have, or its
+    number of rows now. Columns past the last item are -1e30. For full softmax over small
     catalogues; `top_k` and `rank` never hold all scores.
     """
     place = find_place()
-    against = _query("gr.scores", query, items, catalogue, None, place)
-    if catalogue._rows is None:
+    against = make_query("gr.scores", query, items, catalogue, None, place, 1)
+    size = max_items if max_items is not None else catalogue._rows
+    if size is None or size < 1 or (catalogue._rows or 0) > size:
+        known = f"it has {catalogue._rows} items" if catalogue._rows is not None else "its number of items is not known"
         raise ModelError(
-            f"the number of items of catalogue '{catalogue._name}' is not known", place, "",
-            "say it: gr.catalogue(..., rows=...)",
-        )  # fmt: skip
-    return emit("scores", [against.rows, against.vectors], against.rows.domain, (catalogue._rows,), float32, place)
+            f"gr.scores needs the most items that catalogue '{catalogue._name}' may have; {known}",
+            place,
+            "",
+            "pass max_items",
+        )
+    return emit("scores", [against.rows, against.vectors], against.rows.domain, (size,), float32, place)

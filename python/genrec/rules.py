@@ -1,6 +1,7 @@
 """The rules that ops of several operands share: one domain, one row size, one element type."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from genrec.domain import Domain, Truncation
 from genrec.errors import ModelError
@@ -78,3 +79,10 @@ def same_dtype(name: str, a: Value, b: Value, place: Place, part: Sequence[Part]
             b._label(),
             f"convert one of them, for example .astype(gr.{'float32' if a.dtype.is_float else a.dtype.name})",
         )
+
+
+def listed(parts: Sequence[object]) -> tuple[list[Any], list[tuple[Part, ...]]]:
+    """What a function of several values was given, one by one or as one list, and where each is written."""
+    if len(parts) == 1 and isinstance(parts[0], list | tuple):
+        return list(parts[0]), [(0, i) for i in range(len(parts[0]))]
+    return list(parts), [(i,) for i in range(len(parts))]

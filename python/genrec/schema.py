@@ -15,8 +15,8 @@ from genrec.types import ElementType, bool_, element_type, float32, float64, int
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ELEMENT = "element"
-"""The name of the one feature of a list that is no list of structs."""
+ELEMENT = "value"
+"""The name of the one feature of a list that is no list of structs: `batch.interest.value`."""
 
 Fields = Mapping[str, Any]
 """Feature names to element types, lists (`[{...}]` or `[gr.int64]`) or `parallel(...)`."""
@@ -78,21 +78,27 @@ class Schema:
     @classmethod
     def from_parquet(
         cls,
-        path: str | PathLike[str],
+        *paths: str | PathLike[str],
         root: str = "request",
         nullable: Iterable[str] = (),
         padding: Mapping[str, int] | None = None,
         parallel: Mapping[str, Iterable[str]] | None = None,
     ) -> "Schema":
-        """The schema of a Parquet file; only its footer is read.
+        """The schema of Parquet files, whose footers alone are read: every column that one of them has. A column that
+        a file lacks must not be needed for what the file is used for (labels when predicting, say).
 
         `nullable` names the features (dotted paths) in which nulls are allowed, `padding` the id that is padding in a
         list of ids. `parallel={"history": ["movie", "time"]}` makes one domain of several list columns of one length.
 
-        Raises `DataError` for a file that cannot be read, a column of a type no feature can have, a timestamp without
-        zone, and names that the file does not have.
+        Raises `DataError` for a file that cannot be read, a column of a type that no feature can have, a timestamp
+        without zone, files that disagree about a column, and names that no file has.
         """
-        return cls.from_arrow(read_arrow_schema(path), root, nullable, padding, parallel, str(path))
+        if not paths:
+            raise ValueError("Schema.from_parquet takes at least one file")
+        merged: dict[str, Any] = {}
+        for path in paths:
+            _merge(merged, _fields(read_arrow_schema(path), str(path)), str(path), "")
+        return cls._finish(merged, root, nullable, padding, parallel, str(paths[0]))
 
     @classmethod
     def from_arrow(
@@ -102,10 +108,21 @@ class Schema:
         nullable: Iterable[str] = (),
         padding: Mapping[str, int] | None = None,
         parallel: Mapping[str, Iterable[str]] | None = None,
-        source: str = "the schema",
     ) -> "Schema":
-        """Like `from_parquet`, of an Arrow schema; `source` is what messages call it."""
-        fields = {entry.name: _field(entry.type, entry.name, source) for entry in schema}
+        """Like `from_parquet`, of an Arrow schema."""
+        source = "the schema"
+        return cls._finish(_fields(schema, source), root, nullable, padding, parallel, source)
+
+    @classmethod
+    def _finish(
+        cls,
+        fields: dict[str, Any],
+        root: str,
+        nullable: Iterable[str],
+        padding: Mapping[str, int] | None,
+        parallel: Mapping[str, Iterable[str]] | None,
+        source: str,
+    ) -> "Schema":
         for name, members in (parallel or {}).items():
             fields[name] = _join(name, list(members), fields, source)
         result = cls(fields, root)
@@ -193,6 +210,21 @@ def _join(name: str, members: list[str], fields: dict[str, Any], source: str) ->
     return joined
 
 
+def _fields(schema: "pa.Schema", source: str) -> dict[str, Any]:
+    return {entry.name: _field(entry.type, entry.name, source) for entry in schema}
+
+
+def _merge(into: dict[str, Any], other: dict[str, Any], source: str, prefix: str) -> None:
+    """Adds the fields of another file to `into`."""
+    for name, kind in other.items():
+        known = into.setdefault(name, kind)
+        both_structs = all(isinstance(one, list) and isinstance(one[0], dict) for one in (known, kind))
+        if both_structs:
+            _merge(known[0], kind[0], source, f"{prefix}{name}.")
+        elif known != kind:
+            raise DataError(f"{source}: column '{prefix}{name}' has another type than in the files before it")
+
+
 def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":
     """The Arrow schema in a Parquet file's footer. Raises `DataError` when the file cannot be read."""
     import pyarrow as pa
@@ -204,11 +236,21 @@ def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":
         raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
 
 
+# Arrow's types as the runtime reads them, by the names of pyarrow's tests. A double stays a double: as float it would
+# lose digits without anyone having said so.
+_ARROW_TYPES = (
+    ("boolean", bool_), ("int64", int64), ("uint64", int64), ("uint32", int64), ("int32", int32), ("uint16", int32),
+    ("int16", int32), ("uint8", int32), ("int8", int32), ("float16", float32), ("float32", float32),
+    ("float64", float64), ("string", string), ("large_string", string), ("binary", string), ("large_binary", string),
+    ("fixed_size_binary", string), ("date", timestamp()),
+)  # fmt: skip
+
+
 def _field(kind: "pa.DataType", path: str, source: str) -> Any:
     """A column's type as an entry of `Fields`."""
     import pyarrow as pa
 
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         entry = kind.value_type
         if pa.types.is_struct(entry):
             return [{f.name: _field(f.type, f"{path}.{f.name}", source) for f in entry}]
@@ -221,16 +263,10 @@ def _field(kind: "pa.DataType", path: str, source: str) -> Any:
     if pa.types.is_timestamp(kind):
         if kind.tz is None:
             raise DataError(
-                f"{source}: column '{path}' is a timestamp without time zone; write it with one (UTC), or as int64"
+                f"{source}: column '{path}' is a timestamp without time zone; write it with one (UTC), or as seconds"
             )
         return timestamp(kind.unit)
-    for test, result in (
-        (pa.types.is_boolean, bool_), (pa.types.is_int32, int32), (pa.types.is_int64, int64),
-        (pa.types.is_float32, float32), (pa.types.is_float64, float64),
-        (pa.types.is_string, string), (pa.types.is_large_string, string),
-        (pa.types.is_int8, int32), (pa.types.is_int16, int32), (pa.types.is_uint8, int32),
-        (pa.types.is_uint16, int32), (pa.types.is_uint32, int64),
-    ):  # fmt: skip
-        if test(kind):
+    for test, result in _ARROW_TYPES:
+        if getattr(pa.types, f"is_{test}")(kind):
             return result
     raise DataError(f"{source}: column '{path}' has type {kind}, which no feature can have; cast it when writing")

@@ -11,14 +11,15 @@ _UNITS = ("s", "ms", "us", "ns")
 class ElementType:
     """What one element of a value is: "bool", "int32", "int64", "float32", "float64" or "string".
 
-    As the type of a feature it also says whether nulls are allowed, which list entries are padding, and the unit of a
-    time. `gr.int64`, `gr.float32` and so on are instances; `gr.int64.nullable()` and `gr.int64.padded(0)` are variants.
+    As the type of a feature it also says whether nulls are allowed, which list entries are padding, and that an int64
+    is a time. `gr.int64`, `gr.float32` and so on are instances; `gr.int64.nullable()` and `gr.int64.padded(0)` are
+    variants.
     """
 
     name: str
     is_nullable: bool = False
     padding_id: int | None = None
-    unit: str = ""
+    is_time: bool = False
 
     def nullable(self) -> "ElementType":
         """This type with nulls allowed; a null is an error in any other feature, whatever the file says."""
@@ -51,7 +52,7 @@ class ElementType:
         return ElementType(self.name)
 
     def __str__(self) -> str:
-        text = f"time in {self.unit}" if self.unit else self.name
+        text = "time" if self.is_time else self.name
         return f"{text}, nullable" if self.is_nullable else text
 
 
@@ -66,10 +67,12 @@ _BY_NAME = {one.name: one for one in (bool_, int32, int64, float32, float64, str
 
 
 def timestamp(unit: str = "s") -> ElementType:
-    """A time: int64 since 1970 in UTC, counted in `unit` ("s", "ms", "us" or "ns")."""
+    """A timestamp or date. `unit` ("s", "ms", "us" or "ns") is the file's; values are read as int64 seconds since 1970
+    in UTC, whatever it is.
+    """
     if unit not in _UNITS:
         raise ValueError(f"the unit of a timestamp must be one of {', '.join(_UNITS)}, got {unit!r}")
-    return ElementType("int64", unit=unit)
+    return ElementType("int64", is_time=True)
 
 
 def element_type(of: "ElementType | str") -> ElementType:

@@ -135,6 +135,10 @@ class Value:
         """
         return _ops().cast(self, dtype, find_place())
 
+    def squeeze(self) -> "Value":
+        """Rows of shape [1] as scalars; scalars stay what they are."""
+        return _ops().squeezed(self)
+
     def row_sum(self) -> "Value":
         """The sum along each row: [d] becomes a scalar."""
         return _ops().row_reduce("sum", self)
@@ -163,21 +167,21 @@ class Value:
         """The sum over each list; see `pool`."""
         return _moves().pool("sum", self, to)
 
-    def mean(self) -> "Value":
+    def mean(self, to: Domain | None = None) -> "Value":
         """The mean over each list; see `pool`."""
-        return _moves().pool("mean", self, None)
+        return _moves().pool("mean", self, to)
 
-    def max(self) -> "Value":
+    def max(self, to: Domain | None = None) -> "Value":
         """The elementwise maximum over each list (ties: the first row); see `pool`."""
-        return _moves().pool("max", self, None)
+        return _moves().pool("max", self, to)
 
-    def first(self) -> "Value":
+    def first(self, to: Domain | None = None) -> "Value":
         """The first row of each list; see `pool`."""
-        return _moves().pool("first", self, None)
+        return _moves().pool("first", self, to)
 
-    def last(self) -> "Value":
+    def last(self, to: Domain | None = None) -> "Value":
         """The last row of each list; see `pool`."""
-        return _moves().pool("last", self, None)
+        return _moves().pool("last", self, to)
 
     def lead(self, distance: int = 1) -> "Value":
         """The value `distance` rows later in the same list; null past its end."""

@@ -12,7 +12,8 @@ Parquet: one row per user or request, one ``list<struct>`` column per domain bel
 
 from genrec.data.histories import group, leave_one_out, temporal_split
 from genrec.data.ids import IdMapping, encode_ids
-from genrec.data.reading import DataError, read
+from genrec.data.reading import read
 from genrec.data.writing import write
+from genrec.errors import DataError
 
 __all__ = ["DataError", "IdMapping", "encode_ids", "group", "leave_one_out", "read", "temporal_split", "write"]

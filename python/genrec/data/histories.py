@@ -7,7 +7,7 @@ from datetime import datetime
 
 import polars as pl
 
-from genrec.data.reading import DataError
+from genrec.errors import DataError
 
 
 def _require(frame: pl.DataFrame, *columns: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from genrec.data.reading import DataError
+from genrec.errors import DataError
 
 
 class IdMapping:

@@ -11,13 +11,11 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
+from genrec.errors import DataError
+
 # A character that no text file of rows holds; stands in for separators of several characters.
 _UNIT_SEPARATOR = "\x1f"
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".data": "\t", ".dat": "::", ".txt": "\t"}
-
-
-class DataError(ValueError):
-    """Input data that cannot be used; the message names the file, the column and, where there is one, the row."""
 
 
 def read(

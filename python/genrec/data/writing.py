@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 
-from genrec.data.reading import DataError
+from genrec.errors import DataError
 
 
 def write(frame: pl.DataFrame, path: str | os.PathLike[str], *, row_group: int = 1 << 16) -> Path:

@@ -211,8 +211,9 @@ class HSTUBlock(Module):
         u, v, q, k = split(silu(n(x) · uvqk))
         y = x + dropout(u * n(attention(q, k, v))) · out_weight + out_bias
 
-    Attention has SiLU scores divided by `length`: that of `bias` unless given, 0 for each list's own length. `dropout`
-    applies before the output projection, `attention_dropout` to the scores. `bias` and `time_bias` are added to them.
+    Attention has SiLU scores divided by `fixed_length`: that of `bias` unless given, 0 for each list's own length.
+    `dropout` applies before the output projection, `attention_dropout` to the scores; `bias` and `time_bias` are added
+    to them.
     """
 
     def __init__(
@@ -225,7 +226,7 @@ class HSTUBlock(Module):
         attention_dropout: float = 0.0,
         bias: RelativePosition | None = None,
         time_bias: RelativeTime | None = None,
-        length: float | None = None,
+        fixed_length: float | None = None,
         causal: bool = True,
         window: int = 0,
         scale: float = 1.0,
@@ -240,7 +241,8 @@ class HSTUBlock(Module):
         self.out_weight = Parameter((heads * v, dim), init.xavier_uniform())
         self.out_bias = Parameter((dim,), init.zeros())
         self.bias, self.time_bias = bias, time_bias
-        fixed = length if length is not None else bias.count if bias is not None else 0
+        default = bias.count if bias is not None else 0
+        fixed = default if fixed_length is None else fixed_length
         self.options = _Options(heads, "silu", causal, window, float(scale), float(fixed), attention_dropout)
 
     def forward(self, x: ValueLike, time: ValueLike | None = None) -> Value:

@@ -129,28 +129,25 @@ class PositionEmbedding(Module):
 
 
 class MLP(Module):
-    """Linear layers of the given sizes with an activation (and dropout) after each but the last.
+    """Linear layers with an activation (and dropout) after each but the last.
 
-    `MLP(64, [32, 1])` maps rows [64] to [32], then to [1]. `final` is an activation for the last layer too.
+    `MLP([64, 32, 1])` maps rows [64] to [32], then to [1]. `final` is an activation for the last layer too.
     """
 
-    def __init__(
-        self, inputs: int, sizes: Sequence[int], activation: str = "relu", dropout: float = 0.0, final: str = ""
-    ) -> None:
+    def __init__(self, sizes: Sequence[int], activation: str = "relu", dropout: float = 0.0, final: str = "") -> None:
         for name in filter(None, (activation, final)):
             if name not in ACTIVATIONS:
                 raise ValueError(f"there is no activation '{name}'; there are {', '.join(ACTIVATIONS)}")
-        if not sizes:
-            raise ValueError("an MLP needs at least one layer")
+        if len(sizes) < 2:
+            raise ValueError(f"an MLP needs the size of its rows and of at least one layer, got {list(sizes)}")
         functional.check_rate("rate", dropout)
-        widths = [inputs, *sizes]
-        self.layers = [Linear(a, b) for a, b in zip(widths, widths[1:], strict=False)]
+        self.layers = [Linear(a, b) for a, b in zip(sizes, sizes[1:], strict=False)]
         self.activation, self.dropout, self.final = activation, dropout, final
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows [sizes[-1]] of rows [inputs]."""
-        first = self.layers[0]
-        value = functional.rows_of_floats(x, f"nn.MLP({first.inputs}, …)", 0, size=first.inputs)
+        """Rows [sizes[-1]] of rows [sizes[0]]."""
+        size = self.layers[0].inputs
+        value = functional.rows_of_floats(x, f"nn.MLP([{size}, …])", 0, size=size)
         for layer in self.layers[:-1]:
             value = ACTIVATIONS[self.activation](layer(value))
             if self.dropout:
