@@ -39,10 +39,15 @@ function(add_genrec_runtime name)
 endfunction()
 
 # add_genrec_tests(<name> <folder> <libraries>): every .cpp below the folder of test/ becomes one GoogleTest program.
+# As in the runtime, *.avx512.cpp is built for AVX-512; its tests skip themselves where the CPU lacks it.
 function(add_genrec_tests name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   if(sources)
     add_executable(${name} ${sources})
+    target_compile_options(${name} PRIVATE ${GENREC_RUNTIME_BASELINE})
+    set(avx512 ${sources})
+    list(FILTER avx512 INCLUDE REGEX "\\.avx512\\.cpp$")
+    set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS "${GENREC_RUNTIME_AVX512}")
     target_link_libraries(${name} PRIVATE ${ARGN} GTest::gmock GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name} PRIVATE GENREC_TEST_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
     add_dependencies(${name} genrec-headers)

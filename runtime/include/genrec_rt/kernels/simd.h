@@ -177,6 +177,10 @@ GENREC_SIMD uint32_t maskBits(VecI mask) {
 GENREC_SIMD VecF fma(VecF a, VecF b, VecF c) {
 #if defined(__clang__)
   return __builtin_elementwise_fma(a, b, c);
+#elif defined(GENREC_AVX512)
+  return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<LaneMask>(-1), 4);
+#elif defined(GENREC_AVX2)
+  return __builtin_ia32_vfmaddps256(a, b, c);
 #else
   return a * b + c;
 #endif

@@ -1,0 +1,180 @@
+//===- kernels_attention_harness.h - Kernel against reference ---*- C++ -*-===//
+
+#ifndef GENREC_TEST_RUNTIME_KERNELS_ATTENTION_HARNESS_H
+#define GENREC_TEST_RUNTIME_KERNELS_ATTENTION_HARNESS_H
+
+#include "kernels_attention_reference.h"
+
+#include "genrec_rt/kernels/attention.h"
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+namespace testing {
+
+template <class C> ReferenceConfig referenceConfig() {
+  return {C::Heads,     C::Qk,        C::V,
+          C::Score == ScoreKind::softmax, C::Causal, C::HasWindow,
+          C::PositionBias, C::TimeBias, C::Dropout};
+}
+
+/// Random inputs whose values are floats, for lists of the given lengths.
+inline ReferenceInputs randomInputs(const ReferenceConfig &c,
+                                    const std::vector<int64_t> &lengths,
+                                    Random &random) {
+  ReferenceInputs in;
+  in.offsets = {0};
+  for (int64_t n : lengths)
+    in.offsets.push_back(in.offsets.back() + n);
+  auto fill = [&](std::vector<double> &x, int64_t count, double scale) {
+    x.resize(static_cast<size_t>(count));
+    for (double &value : x)
+      value = static_cast<float>(scale * random.real());
+  };
+  double spread = 2 / std::sqrt(std::sqrt(static_cast<double>(c.qk)));
+  fill(in.q, in.rows() * c.heads * c.qk, spread);
+  fill(in.k, in.rows() * c.heads * c.qk, spread);
+  fill(in.v, in.rows() * c.heads * c.v, 1);
+  fill(in.dOut, in.rows() * c.heads * c.v, 1);
+  // Fewer buckets than distances at times, so that both ends are clamped.
+  fill(in.positionBias, 2 * random.below(60) + 1, 1);
+  fill(in.timeBias, 1 + random.below(64), 1);
+  for (size_t p = 0; p < lengths.size(); ++p) {
+    int64_t now = 978300000 + random.below(1000000);
+    for (int64_t i = 0; i < lengths[p]; ++i) {
+      // Mostly sorted, in bursts; now and then out of order.
+      now += random.below(8) ? random.below(100) : random.below(10000000) - 100000;
+      in.timestamps.push_back(now);
+    }
+  }
+  for (int64_t i = 0; i < in.rows(); ++i)
+    in.identity.push_back(random.word());
+  in.scale = static_cast<float>(0.5 + 0.5 * random.real());
+  in.fixedLength = random.below(2) ? 211 : 0;
+  in.window = random.below(4) ? 1 + random.below(40) : 0;
+  in.ticksPerSecond = random.below(2) ? 1 : 1000;
+  in.nextEventTime = random.below(2);
+  in.random = {random.word(), random.word(), static_cast<uint32_t>(random.word())};
+  in.dropProbability = 0.25;
+  return in;
+}
+
+/// A float copy of a dense matrix, in rows of a wider buffer.
+struct Strided {
+  int64_t rows, columns, ld;
+  std::vector<float> values;
+  Strided(const std::vector<double> &dense, int64_t rows, int64_t columns, int64_t gap)
+      : rows(rows), columns(columns), ld(columns + gap),
+        values(static_cast<size_t>(rows * ld) + 1, 7.5f) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        values[static_cast<size_t>(i * ld + j)] =
+            dense.empty() ? NAN : static_cast<float>(dense[static_cast<size_t>(i * columns + j)]);
+  }
+  void expectNear(const std::vector<double> &dense, double tolerance, const char *what) const {
+    double most = 0;
+    for (double x : dense)
+      most = std::max(most, std::fabs(x));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < ld; ++j) {
+        float got = values[static_cast<size_t>(i * ld + j)];
+        if (j < columns)
+          ASSERT_NEAR(got, dense[static_cast<size_t>(i * columns + j)], tolerance * (1 + most))
+              << what << " row " << i << " column " << j;
+        else
+          ASSERT_EQ(got, 7.5f) << what << " was written between rows";
+      }
+    ASSERT_EQ(values.back(), 7.5f) << what << " was written behind its end";
+  }
+};
+
+/// What the kernels make of the inputs.
+template <class C> struct KernelRun {
+  Strided q, k, v, dOut, out, logSumExp, dQ, dK, dV, dPositionBias, dTimeBias;
+
+  KernelRun(genrec_rt_pool *pool, const ReferenceInputs &in, int64_t gap,
+            int64_t maxLength)
+      : q(in.q, in.rows(), C::Heads * C::Qk, gap),
+        k(in.k, in.rows(), C::Heads * C::Qk, gap),
+        v(in.v, in.rows(), C::Heads * C::V, gap),
+        dOut(in.dOut, in.rows(), C::Heads * C::V, gap),
+        out({}, in.rows(), C::Heads * C::V, gap),
+        logSumExp({}, in.rows(), C::Heads, 0),
+        dQ({}, in.rows(), C::Heads * C::Qk, gap),
+        dK({}, in.rows(), C::Heads * C::Qk, gap),
+        dV({}, in.rows(), C::Heads * C::V, gap),
+        dPositionBias({}, 1, static_cast<int64_t>(in.positionBias.size()), 0),
+        dTimeBias({}, 1, static_cast<int64_t>(in.timeBias.size()), 0) {
+    std::vector<float> position(in.positionBias.begin(), in.positionBias.end());
+    std::vector<float> time(in.timeBias.begin(), in.timeBias.end());
+    AttentionArgs args;
+    args.parents = static_cast<int64_t>(in.offsets.size()) - 1;
+    args.offsets = in.offsets.data();
+    args.maxLength = maxLength;
+    args.q = q.values.data(), args.ldQ = q.ld;
+    args.k = k.values.data(), args.ldK = k.ld;
+    args.v = v.values.data(), args.ldV = v.ld;
+    args.out = out.values.data(), args.ldOut = out.ld;
+    args.logSumExp = logSumExp.values.data();
+    args.scale = static_cast<float>(in.scale);
+    args.fixedLength = static_cast<float>(in.fixedLength);
+    args.window = in.window;
+    args.positionBias = position.data();
+    args.positionBuckets = static_cast<int64_t>(position.size());
+    args.timeBias = time.data();
+    args.timeBuckets = static_cast<int64_t>(time.size());
+    args.timestamps = in.timestamps.data();
+    args.ticksPerSecond = in.ticksPerSecond;
+    args.nextEventTime = in.nextEventTime;
+    args.identity = in.identity.data();
+    args.random = in.random;
+    args.dropProbability = static_cast<float>(in.dropProbability);
+    AttentionGradients gradients;
+    gradients.dOut = dOut.values.data(), gradients.ldDOut = dOut.ld;
+    gradients.dQ = dQ.values.data(), gradients.ldDQ = dQ.ld;
+    gradients.dK = dK.values.data(), gradients.ldDK = dK.ld;
+    gradients.dV = dV.values.data(), gradients.ldDV = dV.ld;
+    gradients.dPositionBias = dPositionBias.values.data();
+    gradients.dTimeBias = dTimeBias.values.data();
+    int32_t workers = genrec_rt_pool_threads(pool);
+    Scratch forward(attentionForwardScratchBytes<C>(maxLength, workers));
+    attentionForward<C>(pool, args, forward.data());
+    EXPECT_TRUE(forward.guardIsWhole());
+    Scratch backward(attentionBackwardScratchBytes<C>(
+        maxLength, workers, args.positionBuckets, args.timeBuckets));
+    attentionBackward<C>(pool, args, gradients, backward.data());
+    EXPECT_TRUE(backward.guardIsWhole());
+  }
+};
+
+/// Runs the kernels over lists of the given lengths and compares everything.
+template <class C>
+void checkAttention(const std::vector<int64_t> &lengths, uint64_t seed, int threads = 2) {
+  SCOPED_TRACE(::testing::Message() << "heads " << C::Heads << " qk " << C::Qk << " v " << C::V
+                                    << " softmax " << (C::Score == ScoreKind::softmax)
+                                    << " causal " << C::Causal << " window " << C::HasWindow
+                                    << " position " << C::PositionBias << " time " << C::TimeBias
+                                    << " dropout " << C::Dropout << " seed " << seed);
+  Random random(seed);
+  ReferenceConfig config = referenceConfig<C>();
+  ReferenceInputs in = randomInputs(config, lengths, random);
+  ReferenceResults expected = Reference(config, in).run(true);
+  int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  Pool pool(threads);
+  KernelRun<C> got(pool, in, random.below(3) * 5, longest + random.below(2) * 13);
+  got.out.expectNear(expected.out, 4e-6, "out");
+  if (C::Score == ScoreKind::softmax)
+    got.logSumExp.expectNear(expected.logSumExp, 2e-6, "log sum exp");
+  got.dQ.expectNear(expected.dQ, 1e-5, "dq");
+  got.dK.expectNear(expected.dK, 1e-5, "dk");
+  got.dV.expectNear(expected.dV, 1e-5, "dv");
+  if (C::PositionBias)
+    got.dPositionBias.expectNear(expected.dPositionBias, 2e-5, "position bias");
+  if (C::TimeBias)
+    got.dTimeBias.expectNear(expected.dTimeBias, 2e-5, "time bias");
+}
+
+} // namespace testing
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_TEST_RUNTIME_KERNELS_ATTENTION_HARNESS_H

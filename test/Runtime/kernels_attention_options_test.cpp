@@ -1,0 +1,32 @@
+// Attention against the naive reference with every combination of options.
+
+#include "kernels_attention_harness.h"
+
+#include <utility>
+
+namespace {
+
+namespace k = genrec::rt::kernels;
+using namespace genrec::rt::kernels::testing;
+
+template <int Mask, int Heads, int Qk, int V>
+using Options =
+    k::AttentionConfig<Heads, Qk, V,
+                       (Mask & 1) ? k::ScoreKind::softmax : k::ScoreKind::silu,
+                       (Mask & 2) != 0, (Mask & 4) != 0, (Mask & 8) != 0,
+                       (Mask & 16) != 0, (Mask & 32) != 0>;
+
+/// Lists from 1 to 70 rows: below, at and above a tile, a vector and a block.
+template <int First, int... Masks>
+void checkOptions(std::integer_sequence<int, Masks...>) {
+  (checkAttention<Options<First + Masks, 2, 18, 12>>({3, 0, 17, 70, 1, 49}, First + Masks), ...);
+}
+
+KERNEL_TEST(KernelsAttentionOptions, WithoutDropout) {
+  checkOptions<0>(std::make_integer_sequence<int, 32>());
+}
+KERNEL_TEST(KernelsAttentionOptions, WithDropout) {
+  checkOptions<32>(std::make_integer_sequence<int, 32>());
+}
+
+} // namespace

@@ -1,0 +1,162 @@
+//===- kernels_attention_reference.h - Attention, naive ---------*- C++ -*-===//
+//
+// Attention as attention_args.h defines it, in double precision, pair by pair,
+// forward and backward, with its configuration as values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TEST_RUNTIME_KERNELS_ATTENTION_REFERENCE_H
+#define GENREC_TEST_RUNTIME_KERNELS_ATTENTION_REFERENCE_H
+
+#include "kernels_testing.h"
+
+#include <algorithm>
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+namespace testing {
+
+struct ReferenceConfig {
+  int64_t heads, qk, v;
+  bool softmax, causal, hasWindow, positionBias, timeBias, dropout;
+};
+
+/// Inputs; matrices are dense, [rows, heads * size].
+struct ReferenceInputs {
+  std::vector<int64_t> offsets;
+  std::vector<double> q, k, v, dOut, positionBias, timeBias;
+  std::vector<int64_t> timestamps;
+  std::vector<uint64_t> identity;
+  double scale = 1, fixedLength = 0, dropProbability = 0;
+  int64_t window = 0, ticksPerSecond = 1;
+  bool nextEventTime = false;
+  RandomStream random{};
+  int64_t rows() const { return offsets.back(); }
+};
+
+struct ReferenceResults {
+  std::vector<double> out, logSumExp, dQ, dK, dV, dPositionBias, dTimeBias;
+};
+
+class Reference {
+public:
+  Reference(const ReferenceConfig &c, const ReferenceInputs &in) : c(c), in(in) {}
+
+  ReferenceResults run(bool backward) {
+    size_t rows = static_cast<size_t>(in.rows());
+    r.out.assign(rows * static_cast<size_t>(c.heads * c.v), 0);
+    r.dV = r.out;
+    r.dQ.assign(rows * static_cast<size_t>(c.heads * c.qk), 0);
+    r.dK = r.dQ;
+    r.logSumExp.assign(rows * static_cast<size_t>(c.heads), 0);
+    r.dPositionBias.assign(in.positionBias.size(), 0);
+    r.dTimeBias.assign(in.timeBias.size(), 0);
+    for (size_t p = 0; p + 1 < in.offsets.size(); ++p)
+      for (int64_t h = 0; h < c.heads; ++h)
+        for (int64_t i = 0; i < in.offsets[p + 1] - in.offsets[p]; ++i)
+          query(in.offsets[p], in.offsets[p + 1] - in.offsets[p], h, i, backward);
+    return r;
+  }
+
+private:
+  const ReferenceConfig &c;
+  const ReferenceInputs &in;
+  ReferenceResults r;
+
+  double at(const std::vector<double> &x, int64_t row, int64_t h, int64_t size, int64_t e) {
+    return x[static_cast<size_t>((row * c.heads + h) * size + e)];
+  }
+  bool sees(int64_t i, int64_t j) {
+    return !(c.causal && j > i) &&
+           !(c.hasWindow && in.window > 0 && std::llabs(i - j) >= in.window);
+  }
+  size_t positionIndex(int64_t i, int64_t j) {
+    int64_t b = static_cast<int64_t>(in.positionBias.size());
+    return static_cast<size_t>(std::clamp<int64_t>(j - i + (b - 1) / 2, 0, b - 1));
+  }
+  size_t timeIndex(int64_t first, int64_t n, int64_t i, int64_t j) {
+    int64_t from = in.nextEventTime && i + 1 < n ? i + 1 : i;
+    int64_t delta = in.timestamps[static_cast<size_t>(first + from)] -
+                    in.timestamps[static_cast<size_t>(first + j)];
+    int64_t seconds = delta < 0 ? 0 : delta / in.ticksPerSecond;
+    double bucket = std::floor(std::log(static_cast<double>(std::max<int64_t>(1, seconds))) / 0.301);
+    return static_cast<size_t>(std::min<double>(bucket, static_cast<double>(in.timeBias.size() - 1)));
+  }
+  bool keptAt(int64_t row, int64_t h, int64_t j) {
+    return philoxWord(in.random, in.identity[static_cast<size_t>(row)],
+                      static_cast<uint64_t>(h * (1 << 20) + j)) >=
+           keepThreshold(static_cast<float>(in.dropProbability));
+  }
+
+  void query(int64_t first, int64_t n, int64_t h, int64_t i, bool backward) {
+    const int64_t row = first + i;
+    std::vector<int64_t> keys;
+    std::vector<double> scores, weights, kept, dWeights;
+    for (int64_t j = 0; j < n; ++j) {
+      if (!sees(i, j))
+        continue;
+      double s = 0;
+      for (int64_t e = 0; e < c.qk; ++e)
+        s += at(in.q, row, h, c.qk, e) * at(in.k, first + j, h, c.qk, e);
+      s *= in.scale;
+      if (c.positionBias)
+        s += in.positionBias[positionIndex(i, j)];
+      if (c.timeBias)
+        s += in.timeBias[timeIndex(first, n, i, j)];
+      keys.push_back(j);
+      scores.push_back(s);
+      bool keep = !c.dropout || keptAt(row, h, j);
+      kept.push_back(!keep ? 0 : c.dropout ? 1 / (1 - in.dropProbability) : 1);
+    }
+    double norm = in.fixedLength > 0 ? in.fixedLength : static_cast<double>(n);
+    double most = *std::max_element(scores.begin(), scores.end()), total = 0;
+    for (double s : scores)
+      total += std::exp(s - most);
+    for (double s : scores)
+      weights.push_back(c.softmax ? std::exp(s - most) / total
+                                  : s / (1 + std::exp(-s)) / norm);
+    if (c.softmax)
+      r.logSumExp[static_cast<size_t>(row * c.heads + h)] = most + std::log(total);
+    double weighted = 0; // softmax: sum of weight times its gradient
+    for (size_t x = 0; x < keys.size(); ++x) {
+      double d = 0;
+      for (int64_t e = 0; e < c.v; ++e) {
+        size_t o = static_cast<size_t>((row * c.heads + h) * c.v + e);
+        double value = at(in.v, first + keys[x], h, c.v, e);
+        r.out[o] += weights[x] * kept[x] * value;
+        if (backward)
+          d += in.dOut[o] * value * kept[x];
+      }
+      dWeights.push_back(d);
+      weighted += d * weights[x];
+    }
+    if (!backward)
+      return;
+    for (size_t x = 0; x < keys.size(); ++x) {
+      const int64_t j = keys[x], key = first + j;
+      double sigmoid = 1 / (1 + std::exp(-scores[x]));
+      double dScore = c.softmax
+                          ? weights[x] * (dWeights[x] - weighted)
+                          : dWeights[x] / norm * sigmoid * (1 + scores[x] * (1 - sigmoid));
+      if (c.positionBias)
+        r.dPositionBias[positionIndex(i, j)] += dScore;
+      if (c.timeBias)
+        r.dTimeBias[timeIndex(first, n, i, j)] += dScore;
+      for (int64_t e = 0; e < c.v; ++e)
+        r.dV[static_cast<size_t>((key * c.heads + h) * c.v + e)] +=
+            weights[x] * kept[x] * in.dOut[static_cast<size_t>((row * c.heads + h) * c.v + e)];
+      for (int64_t e = 0; e < c.qk; ++e) {
+        r.dQ[static_cast<size_t>((row * c.heads + h) * c.qk + e)] +=
+            in.scale * dScore * at(in.k, key, h, c.qk, e);
+        r.dK[static_cast<size_t>((key * c.heads + h) * c.qk + e)] +=
+            in.scale * dScore * at(in.q, row, h, c.qk, e);
+      }
+    }
+  }
+};
+
+} // namespace testing
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_TEST_RUNTIME_KERNELS_ATTENTION_REFERENCE_H
