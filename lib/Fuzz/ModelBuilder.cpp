@@ -95,7 +95,9 @@ Value ModelBuilder::parameter(ArrayRef<int64_t> shape) {
 
 Operation *ModelBuilder::make(StringRef name, TypeRange results, ValueRange operands,
                               ArrayRef<NamedAttribute> attributes, ArrayRef<int32_t> segments) {
-  OperationState state(builder.getUnknownLoc(), ("genrec." + name).str());
+  // A name of its own per op: a fused kernel then says how many ops it holds.
+  Location loc = NameLoc::get(builder.getStringAttr("op" + std::to_string(nextOp++)));
+  OperationState state(loc, ("genrec." + name).str());
   state.addTypes(results);
   state.addOperands(operands);
   state.addAttributes(attributes);

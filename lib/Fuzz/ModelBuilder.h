@@ -111,6 +111,7 @@ public:
   int64_t longestRow;
   int64_t nextStream = 1;
   int64_t nextName = 0;
+  int64_t nextOp = 0;
 };
 
 // The themes. Each function tries to add something of its theme and returns false

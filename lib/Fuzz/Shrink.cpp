@@ -1,0 +1,105 @@
+//===- Shrink.cpp - the smallest model that still fails -------------------===//
+
+#include "genrec/Fuzz/Shrink.h"
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+/// The ops of the model's program, in order.
+static SmallVector<Operation *> getProgramOps(ModuleOp module) {
+  SmallVector<Operation *> ops;
+  module.walk([&](ProgramOp program) {
+    for (Operation &op : program.getBody().front())
+      ops.push_back(&op);
+  });
+  return ops;
+}
+
+/// Drops what nobody uses: values first, then tables and parameters.
+static void removeUnused(ModuleOp module) {
+  for (Operation *op : llvm::reverse(getProgramOps(module)))
+    if (op->use_empty() && isPure(op))
+      op->erase();
+  module.walk([&](ModelOp model) {
+    for (Operation &op : llvm::make_early_inc_range(model.getBody().front())) {
+      auto symbol = dyn_cast<SymbolOpInterface>(op);
+      // Domains are named by types, which symbol uses do not see.
+      if (symbol && isa<TableOp, ParameterOp>(op) && SymbolTable::symbolKnownUseEmpty(symbol, model))
+        op.erase();
+    }
+  });
+}
+
+/// Applies `change` to op number `index` of a copy, and keeps the copy if it still fails.
+static bool attempt(OwningOpRef<ModuleOp> &module, size_t index,
+                    llvm::function_ref<bool(Operation *)> change,
+                    const std::function<bool(ModuleOp)> &fails) {
+  OwningOpRef<ModuleOp> copy = module->clone();
+  SmallVector<Operation *> ops = getProgramOps(*copy);
+  if (index >= ops.size() || !change(ops[index]))
+    return false;
+  removeUnused(*copy);
+  ScopedDiagnosticHandler quiet(copy->getContext(), [](Diagnostic &) { return success(); });
+  if (failed(verify(*copy)) || !fails(*copy))
+    return false;
+  module = std::move(copy);
+  return true;
+}
+
+/// Puts value number `choice` of the same type, made before `op`, in the place of its results.
+static bool bypass(Operation *op, size_t choice) {
+  if (op->getNumResults() == 0 || isa<BatchOp, CatalogueOp>(op))
+    return false;
+  for (Value result : op->getResults()) {
+    SmallVector<Value> candidates;
+    for (Operation &earlier : *op->getBlock()) {
+      if (&earlier == op)
+        break;
+      for (Value value : earlier.getResults())
+        if (value.getType() == result.getType())
+          candidates.push_back(value);
+    }
+    if (result.use_empty())
+      continue;
+    if (choice >= candidates.size())
+      return false;
+    result.replaceAllUsesWith(candidates[choice]);
+  }
+  return true;
+}
+
+OwningOpRef<ModuleOp> fuzz::shrink(ModuleOp module, const std::function<bool(ModuleOp)> &fails,
+                                   int64_t attempts) {
+  OwningOpRef<ModuleOp> best = module.clone();
+  bool smaller = true;
+  while (smaller && attempts > 0) {
+    smaller = false;
+    for (size_t index = getProgramOps(*best).size(); index-- > 0 && attempts > 0;) {
+      auto erase = [](Operation *op) {
+        if (op->getNumResults() != 0)
+          return false;
+        op->erase();
+        return true;
+      };
+      --attempts;
+      if (attempt(best, index, erase, fails)) {
+        smaller = true;
+        continue;
+      }
+      for (size_t choice = 0; choice < 3 && attempts > 0; ++choice) {
+        --attempts;
+        if (attempt(best, index, [&](Operation *op) { return bypass(op, choice); }, fails)) {
+          smaller = true;
+          break;
+        }
+      }
+    }
+  }
+  return best;
+}
