@@ -2,8 +2,6 @@
 
 #include "VerifierRules.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
@@ -11,17 +9,16 @@ using namespace genrec::rules;
 /// Rules of the attributes that attention, its gradient and blocks of it share.
 template <typename OpT> static LogicalResult verifyOptions(OpT op) {
   double fixedLength = op.getFixedLength().convertToDouble();
-  double scale = op.getScale().convertToDouble();
   if (failed(expectRange(op, "window", op.getWindow(), 0)) ||
       failed(expectNotNegative(op, "fixed_length", fixedLength)) ||
+      failed(expectFinite(op, "scale", op.getScale().convertToDouble())) ||
       failed(expectRate(op, "dropout", op.getDropout().convertToDouble())) ||
       failed(expectStream(op, op.getStream())))
     return failure();
-  if (!std::isfinite(scale))
-    return op.emitOpError() << "'scale' must be finite";
   if (op.getScore() == ScoreKind::softmax && fixedLength != 0.0)
     return op.emitOpError() << "'fixed_length' divides silu scores; softmax scores sum to 1, so it "
-                               "must be 0";
+                               "must be 0, but is "
+                            << op.getFixedLengthAttr().getValueAsDouble();
   if (op.getNextEventTime() && !op.getTimeBias())
     return op.emitOpError() << "'next_event_time' says how times are compared, but there is no "
                                "'time_bias'";
@@ -41,7 +38,8 @@ template <typename OpT> static LogicalResult verifyBiases(OpT op, Named rows) {
                               << size;
   }
   if (!op.getTimeBias() != !op.getTime())
-    return op.emitOpError() << "needs both 'time_bias' and 'time', or neither";
+    return op.emitOpError() << "needs 'time_bias' and 'time' together, but has only '"
+                            << (op.getTime() ? "time" : "time_bias") << "'";
   if (!op.getTime())
     return success();
   if (failed(expect(op, {"time_bias", op.getTimeBias().getType()}, table)))
@@ -52,7 +50,7 @@ template <typename OpT> static LogicalResult verifyBiases(OpT op, Named rows) {
   Named time{"time", op.getTime().getType()};
   if (failed(expectSameDomain(op, {rows, time})))
     return failure();
-  return expect(op, time, Form::rows().scalar().element(i64), "seconds");
+  return expect(op, time, Form::alike(rows.type).scalar().element(i64), "seconds");
 }
 
 /// Rules of q, k and v, then of the rest.
@@ -61,13 +59,13 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   if (failed(expect(op, q, Form::rows().vector().element(floats))) ||
       failed(expectSameDomain(op, {q, k, v})) ||
       failed(expectType(op, k, q.type, "the type of 'q'")) ||
-      failed(expect(op, v, Form::rows().vector().elementOf(q.type))))
+      failed(expect(op, v, Form::alike(q.type).vector().elementOf(q.type))))
     return failure();
   int64_t heads = op.getHeads();
   for (const Named &value : {q, v})
     if (getRowSize(value.type) % heads != 0)
       return op.emitOpError() << "splits '" << value.name << "' into " << heads
-                              << " heads, but has " << describe(value.type);
+                              << " heads, but it is " << describe(value.type);
   if (failed(verifyOptions(op)))
     return failure();
   return verifyBiases(op, q);
@@ -93,7 +91,7 @@ LogicalResult AttentionGradOp::verify() {
        {std::tuple<StringRef, Value, Value>{"position_bias", getPositionBias(), getDpositionBias()},
         {"time_bias", getTimeBias(), getDtimeBias()}}) {
     if (!bias != !gradient)
-      return emitOpError() << "gives 'd" << name << "' exactly where '" << name
+      return emitOpError() << "must give 'd" << name << "' where, and only where, '" << name
                            << "' is an operand";
     if (bias && failed(expectType(*this, {("d" + name).str(), gradient.getType()}, bias.getType(),
                                   "the type of '" + name + "'")))

@@ -21,7 +21,7 @@ LogicalResult RowsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType
       else
         diagnostic << size;
     }
-    return diagnostic << "] x " << elementType;
+    return diagnostic << "] x " << rules::typeText(elementType);
   };
   if (shape.empty() || !ShapedType::isDynamic(shape.front()))
     return complain("have a dynamic first size, the number of rows");
@@ -112,7 +112,7 @@ LogicalResult OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError
     if (!value || !value.getType().isF64() || !std::isfinite(value.getValueAsDouble()) ||
         !option->holds(value.getValueAsDouble()))
       return emitError() << "option '" << option->name << "' of optimizer " << kindName
-                         << " must be an f64 " << option->range << ", but is " << entry.getValue();
+                         << " must be an f64, " << option->range << ", but is " << entry.getValue();
   }
   return success();
 }

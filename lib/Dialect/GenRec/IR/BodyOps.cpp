@@ -25,15 +25,15 @@ static bool isScalarOrVector(Type type) { return !isa<ShapedType>(type) || vecto
 
 /// Reports that the value `name` is not `rule`.
 static LogicalResult complain(Operation *op, StringRef name, Type type, const Twine &rule) {
-  return op->emitOpError() << "'" << name << "' must be " << rule << ", but is " << type;
+  return op->emitOpError() << "'" << name << "' must be " << rule << ", but is " << typeText(type);
 }
 
 static LogicalResult expectExactly(Operation *op, StringRef name, Type type, Type expected,
                                    const Twine &reason) {
   if (type == expected)
     return success();
-  return op->emitOpError() << "'" << name << "' must be " << expected << " (" << reason
-                           << "), but is " << type;
+  return op->emitOpError() << "'" << name << "' must be " << typeText(expected) << " (" << reason
+                           << "), but is " << typeText(type);
 }
 
 static Type i64Type(Operation *op) { return IntegerType::get(op->getContext(), 64); }
@@ -42,9 +42,7 @@ static Type i64Type(Operation *op) { return IntegerType::get(op->getContext(), 6
 static LogicalResult expectVector(Operation *op, StringRef name, Type type, Type element) {
   if (vectorSize(type) && getElementTypeOrSelf(type) == element)
     return success();
-  std::string text;
-  llvm::raw_string_ostream(text) << "a vector of " << element;
-  return complain(op, name, type, text);
+  return complain(op, name, type, "a vector of " + typeText(element));
 }
 
 /// A scalar or vector like `shape`'s, with elements `element`.
@@ -214,9 +212,9 @@ LogicalResult RowConcatOp::verify() {
   int64_t size = 0;
   for (auto [index, part] : llvm::enumerate(getParts())) {
     if (!isScalarOrVector(part.getType()) || getElementTypeOrSelf(part.getType()) != element) {
-      std::string rule, name = ("part " + Twine(index)).str();
-      llvm::raw_string_ostream(rule) << element << " or a vector of it, as part 0";
-      return complain(*this, name, part.getType(), rule);
+      std::string name = ("part " + Twine(index)).str();
+      return complain(*this, name, part.getType(),
+                      typeText(element) + " or a vector of it, as part 0");
     }
     size += vectorSize(part.getType()).value_or(1);
   }
@@ -231,11 +229,9 @@ LogicalResult RowSliceOp::verify() {
   std::optional<int64_t> from = vectorSize(x), size = vectorSize(getType());
   if (!from)
     return complain(*this, "x", x, "a vector");
-  if (!size || getElementTypeOrSelf(x) != getElementTypeOrSelf(getType())) {
-    std::string rule;
-    llvm::raw_string_ostream(rule) << "a vector of " << getElementTypeOrSelf(x);
-    return complain(*this, "result", getType(), rule);
-  }
+  if (!size || getElementTypeOrSelf(x) != getElementTypeOrSelf(getType()))
+    return complain(*this, "result", getType(),
+                    "a vector of " + typeText(getElementTypeOrSelf(x)));
   int64_t begin = getOffset();
   if (begin >= 0 && begin + *size <= *from)
     return success();

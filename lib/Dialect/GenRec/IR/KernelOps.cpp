@@ -165,8 +165,8 @@ static LogicalResult verifyArguments(RowKernelOp kernel) {
   for (auto [index, argument, entry] : llvm::enumerate(body.getArguments(), expected))
     if (argument.getType() != entry.second)
       return kernel.emitOpError() << "block argument " << index << " stands for '" << entry.first
-                                  << "', so it must be " << entry.second << ", but is "
-                                  << argument.getType();
+                                  << "', so it must be " << typeText(entry.second) << ", but is "
+                                  << typeText(argument.getType());
   return success();
 }
 
@@ -184,8 +184,8 @@ static LogicalResult verifyYield(RowKernelOp kernel) {
   for (auto [index, value, entry] : llvm::enumerate(yield.getValues(), expected))
     if (value.getType() != entry.second)
       return yield.emitOpError() << "value " << index << " is for '" << entry.first
-                                 << "', so it must be " << entry.second << ", but is "
-                                 << value.getType();
+                                 << "', so it must be " << typeText(entry.second) << ", but is "
+                                 << typeText(value.getType());
   return success();
 }
 

@@ -2,8 +2,6 @@
 
 #include "VerifierRules.h"
 
-#include <cmath>
-
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
@@ -26,7 +24,7 @@ static LogicalResult verifyClasses(Operation *op, Named logits, Named label) {
   if (failed(expect(op, logits, Form::rows().vector().element(floats))) ||
       failed(expectSameDomain(op, {logits, label})))
     return failure();
-  return expect(op, label, Form::rows().scalar().element(i64), "a class per row");
+  return expect(op, label, Form::alike(logits.type).scalar().element(i64), "a class per row");
 }
 
 LogicalResult SoftmaxCrossEntropyOp::verify() {
@@ -42,7 +40,7 @@ LogicalResult SoftmaxCrossEntropyGradOp::verify() {
   Named gradient{"gradient", getGradient().getType()};
   if (failed(verifyClasses(*this, logits, label)) ||
       failed(expectSameDomain(*this, {logits, gradient})) ||
-      failed(expect(*this, gradient, Form::rows().scalar().elementOf(logits.type))))
+      failed(expect(*this, gradient, Form::alike(logits.type).scalar().elementOf(logits.type))))
     return failure();
   return expectType(*this, {"result", getType()}, logits.type, "the type of 'logits'");
 }
@@ -67,11 +65,10 @@ template <typename OpT> static LogicalResult verifySampledSoftmax(OpT op) {
   Named query{"query", op.getQuery().getType()}, positive{"positive", op.getPositive().getType()};
   if (failed(verifyQueryAndItems(op, query.type, op.getItems().getType())) ||
       failed(expectSameDomain(op, {query, positive})) ||
-      failed(expect(op, positive, Form::rows().scalar().element(i64), "a catalogue row each")))
+      failed(expect(op, positive, Form::alike(query.type).scalar().element(i64), "a catalogue row each")))
     return failure();
-  double temperature = op.getTemperature().convertToDouble();
-  if (!(std::isfinite(temperature) && temperature > 0.0))
-    return op.emitOpError() << "'temperature' must be finite and greater than 0";
+  if (failed(expectPositive(op, "temperature", op.getTemperature().convertToDouble())))
+    return failure();
   return expectStream(op, op.getStream());
 }
 
@@ -89,7 +86,7 @@ LogicalResult SampledSoftmaxOp::verifySymbolUses(SymbolTableCollection &) {
 LogicalResult SampledSoftmaxGradOp::verify() {
   Named query{"query", getQuery().getType()}, gradient{"gradient", getGradient().getType()};
   if (failed(verifySampledSoftmax(*this)) || failed(expectSameDomain(*this, {query, gradient})) ||
-      failed(expect(*this, gradient, Form::rows().scalar().element(f32))) ||
+      failed(expect(*this, gradient, Form::alike(query.type).scalar().element(f32))) ||
       failed(expectType(*this, {"dquery", getDquery().getType()}, query.type,
                         "the type of 'query'")))
     return failure();
@@ -129,7 +126,7 @@ LogicalResult ScoresGradOp::verify() {
   Named query{"query", getQuery().getType()}, gradient{"gradient", getGradient().getType()};
   if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
       failed(expectSameDomain(*this, {query, gradient})) ||
-      failed(expect(*this, gradient, Form::rows().vector().element(f32))) ||
+      failed(expect(*this, gradient, Form::alike(query.type).vector().element(f32))) ||
       failed(expectType(*this, {"dquery", getDquery().getType()}, query.type,
                         "the type of 'query'")))
     return failure();
@@ -181,7 +178,7 @@ LogicalResult RankOp::verify() {
   Named query{"query", getQuery().getType()}, target{"target", getTarget().getType()};
   if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
       failed(expectSameDomain(*this, {query, target})) ||
-      failed(expect(*this, target, Form::rows().scalar().element(i64), "a catalogue row each")) ||
+      failed(expect(*this, target, Form::alike(query.type).scalar().element(i64), "a catalogue row each")) ||
       failed(verifyExclude(*this)))
     return failure();
   return expectType(*this, {"result", getType()}, target.type, "a rank per row");
@@ -203,13 +200,7 @@ static LogicalResult expectBeside(Operation *op, Named x, StringRef name, Value 
   Named named{name, value.getType()};
   if (failed(expectSameDomain(op, {x, named})))
     return failure();
-  return expect(op, named, Form::rows().scalar().element(element));
-}
-
-static LogicalResult expectFinite(Operation *op, StringRef attribute, double value) {
-  if (std::isfinite(value))
-    return success();
-  return op->emitOpError() << "'" << attribute << "' must be finite";
+  return expect(op, named, Form::alike(x.type).scalar().element(element));
 }
 
 LogicalResult LossOp::verify() {

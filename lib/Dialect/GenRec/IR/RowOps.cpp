@@ -133,6 +133,8 @@ LogicalResult ConcatColumnsOp::verify() {
   if (getParts().empty())
     return emitOpError() << "needs at least one part";
   Type first = getParts().front().getType();
+  if (failed(expect(*this, {"part 0", first}, Form::any().element(values))))
+    return failure();
   SmallVector<std::string> names;
   SmallVector<Named> parts;
   for (size_t index = 0; index < getParts().size(); ++index)
@@ -148,7 +150,7 @@ LogicalResult ConcatColumnsOp::verify() {
       form.scalar();
     else
       form.vector();
-    if (failed(expect(*this, part, form.element(values).elementOf(first), "as part 0")))
+    if (failed(expect(*this, part, form.elementOf(first), "as part 0")))
       return failure();
     width += getRowSize(part.type);
   }
@@ -239,7 +241,7 @@ LogicalResult WeightGradientOp::verify() {
   Named x{"x", getX().getType()}, y{"y", getY().getType()};
   if (failed(expect(*this, x, Form::rows().vector().element(floats))) ||
       failed(expectSameDomain(*this, {x, y})) ||
-      failed(expect(*this, y, Form::rows().vector().elementOf(x.type))))
+      failed(expect(*this, y, Form::alike(x.type).vector().elementOf(x.type))))
     return failure();
   return expect(*this, {"result", getType()},
                 Form::shared().shape({getRowSize(x.type), getRowSize(y.type)}).elementOf(x.type),
@@ -272,7 +274,7 @@ LogicalResult LookupOp::verifySymbolUses(SymbolTableCollection &) {
     return emitOpError() << "reads " << getTableAttr()
                          << ", which the model does not declare as a table";
   int64_t dim = table.getDim();
-  return expect(*this, {"result", getType()}, Form::rows().shape({dim}).element(f32),
+  return expect(*this, {"result", getType()}, Form::alike(getType()).shape({dim}).element(f32),
                 "the dimension of table @" + getTable());
 }
 
@@ -290,7 +292,7 @@ LogicalResult EmbeddingGradOp::verify() {
   Named index{"index", getIndex().getType()}, y{"y", getY().getType()};
   if (failed(expect(*this, index, Form::rows().scalar().element(i64))) ||
       failed(expectSameDomain(*this, {index, y})) ||
-      failed(expect(*this, y, Form::rows().vector().element(f32))))
+      failed(expect(*this, y, Form::alike(index.type).vector().element(f32))))
     return failure();
   return expect(*this, {"result", getType()},
                 Form::shared().shape({kFree, getRowSize(y.type)}).element(f32),

@@ -132,8 +132,6 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
 //===----------------------------------------------------------------------===//
 
 LogicalResult TableOp::verify() {
-  if (failed(expectNotEmpty(*this, "sym_name", getSymName())))
-    return failure();
   return expectRange(*this, "id_bits", getIdBits(), 1, 63);
 }
 
@@ -147,10 +145,11 @@ LogicalResult ParameterOp::verify() {
       !type.getElementType().isF32() || type.getNumElements() == 0)
     return emitOpError() << "must be a tensor of f32 of static shape, rank 0 to 2 and at least one "
                             "element, but is "
-                         << type;
+                         << typeText(type);
   if (isXavier(getInit().getKind()) && type.getRank() != 2)
     return emitOpError() << "is initialised by " << stringifyInitKind(getInit().getKind())
-                         << ", which needs rank 2 (fan in and fan out), but is " << type;
+                         << ", which needs rank 2 (fan in and fan out), but is "
+                         << typeText(type);
   if (getOptimizer().getOption("per_row_step") != 0.0)
     return emitOpError() << "has optimizer option 'per_row_step', which is for tables only";
   return success();
@@ -179,10 +178,11 @@ static LogicalResult verifyValueType(Operation &op, unsigned index, Type type) {
   if (!tensor.getEncoding() && (!tensor.hasStaticShape() || tensor.getRank() > 2))
     return op.emitOpError() << "result " << index
                             << " is shared, so it must have a static shape of rank 0 to 2, but is "
-                            << tensor;
+                            << typeText(tensor);
   if (tensor.getEncoding() && !getRowDomain(tensor))
     return op.emitOpError() << "result " << index
-                            << " has an encoding that is not #genrec.rows: " << tensor;
+                            << " has an encoding that is not #genrec.rows: "
+                            << typeText(tensor);
   return success();
 }
 
@@ -217,12 +217,11 @@ private:
 } // namespace
 
 LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
-  if (!isa<GenRecDialect>(op.getDialect()))
-    return program.emitOpError() << "holds ops of the genrec dialect only, but has '"
-                                 << op.getName() << "'";
-  if (isa<ModelOp, DomainOp, TableOp, ParameterOp, ProgramOp, RowYieldOp>(op))
-    return program.emitOpError() << "must not hold '" << op.getName() << "'";
-  return success();
+  // Declarations and body ops name the op they must stand in themselves.
+  if (isa<GenRecDialect>(op.getDialect()))
+    return success();
+  return program.emitOpError() << "holds ops of the genrec dialect only, but has '"
+                               << op.getName() << "'";
 }
 
 LogicalResult ProgramVerifier::collectDomains(Operation &op) {

@@ -51,7 +51,8 @@ LogicalResult UpdateTableOp::verify() {
     Named idsNamed{idsName, ids.getType()}, gradientsNamed{gradientsName, gradients.getType()};
     if (failed(expect(*this, idsNamed, Form::rows().scalar().element(i64))) ||
         failed(expectSameDomain(*this, {idsNamed, gradientsNamed})) ||
-        failed(expect(*this, gradientsNamed, Form::rows().vector().element(f32))))
+        failed(expect(*this, gradientsNamed,
+                      Form::alike(ids.getType()).vector().element(f32))))
       return failure();
   }
   return success();
@@ -64,7 +65,7 @@ LogicalResult UpdateTableOp::verifySymbolUses(SymbolTableCollection &) {
   int64_t dim = table->getDim();
   for (auto [index, gradients] : llvm::enumerate(getGradients()))
     if (failed(expect(*this, {numbered("gradients", index), gradients.getType()},
-                      Form::rows().shape({dim}).element(f32),
+                      Form::alike(gradients.getType()).shape({dim}).element(f32),
                       "the dimension of table @" + getTable())))
       return failure();
   return success();
@@ -90,7 +91,7 @@ LogicalResult TableRowsOp::verifySymbolUses(SymbolTableCollection &) {
     return failure();
   int64_t dim = table->getDim();
   return expect(*this, {"result", getType()},
-                Form::rows().scalar().element(RowType::get(getContext(), dim)),
+                Form::alike(getType()).scalar().element(RowType::get(getContext(), dim)),
                 "the dimension of table @" + getTable());
 }
 
@@ -106,7 +107,8 @@ LogicalResult UniqueRowsOp::verify() {
     Named rowsNamed{rowsName, rows.getType()}, gradientsNamed{gradientsName, gradients.getType()};
     if (failed(expect(*this, rowsNamed, Form::rows().scalar().element(row), "rows of one table")) ||
         failed(expectSameDomain(*this, {rowsNamed, gradientsNamed})) ||
-        failed(expect(*this, gradientsNamed, Form::rows().shape({row.getWidth()}).element(f32),
+        failed(expect(*this, gradientsNamed,
+                      Form::alike(rows.getType()).shape({row.getWidth()}).element(f32),
                       "the width of the rows")))
       return failure();
   }

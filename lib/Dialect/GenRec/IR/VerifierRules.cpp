@@ -16,6 +16,12 @@ using namespace genrec::rules;
 // Forms
 //===----------------------------------------------------------------------===//
 
+std::string rules::typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
 static unsigned elementBit(Type type) {
   if (type.isInteger(1))
     return i1;
@@ -103,15 +109,15 @@ std::string Form::str() const {
   std::string text;
   llvm::raw_string_ostream os(text);
   if (place == Place::any)
-    os << "a tensor ";
+    os << "a tensor";
   else if (place == Place::shared)
-    os << "shared ";
+    os << "shared";
   else if (domain)
-    os << "rows of " << domain << ", ";
+    os << "rows of " << domain;
   else
-    os << "rows of a domain, ";
+    os << "rows of a domain";
   if (sizes) {
-    os << "[";
+    os << (place == Place::shared ? " [" : ", [");
     StringRef names = sizes->size() == 1 ? "d" : "nd";
     for (auto [index, size] : llvm::enumerate(*sizes)) {
       os << (index ? ", " : "");
@@ -121,8 +127,10 @@ std::string Form::str() const {
         os << size;
     }
     os << "] x ";
+  } else if (exactElement || elements != anything) {
+    os << (place == Place::rows ? ", of element type " : " of element type ");
   } else {
-    os << "of element type ";
+    return text;
   }
   if (exactElement)
     os << exactElement;
@@ -249,7 +257,7 @@ LogicalResult rules::expectElementwise(Operation *op, ArrayRef<Named> operands, 
     InFlightDiagnostic diagnostic =
         op->emitOpError() << "needs operands of one row shape, or of row shape []:";
     for (auto [index, operand] : llvm::enumerate(operands))
-      diagnostic << (index ? ", '" : " '") << operand.name << "' has " << describe(operand.type);
+      diagnostic << (index ? ", '" : " '") << operand.name << "' is " << describe(operand.type);
     return diagnostic;
   }
   FlatSymbolRefAttr domain;
@@ -296,6 +304,19 @@ LogicalResult rules::expectNotNegative(Operation *op, StringRef attribute, doubl
                            << numberText(value);
 }
 
+LogicalResult rules::expectFinite(Operation *op, StringRef attribute, double value) {
+  if (std::isfinite(value))
+    return success();
+  return op->emitOpError() << "'" << attribute << "' must be finite, but is " << numberText(value);
+}
+
+LogicalResult rules::expectPositive(Operation *op, StringRef attribute, double value) {
+  if (std::isfinite(value) && value > 0.0)
+    return success();
+  return op->emitOpError() << "'" << attribute << "' must be finite and greater than 0, but is "
+                           << numberText(value);
+}
+
 LogicalResult rules::expectRate(Operation *op, StringRef attribute, double value) {
   if (value >= 0.0 && value < 1.0)
     return success();
@@ -327,5 +348,5 @@ LogicalResult rules::expectIds(Operation *op, Value ids, Value valid) {
   Named validNamed{"valid", valid.getType()};
   if (failed(expectSameDomain(op, {idsNamed, validNamed})))
     return failure();
-  return expect(op, validNamed, Form::rows().scalar().element(i1));
+  return expect(op, validNamed, Form::alike(ids.getType()).scalar().element(i1));
 }

@@ -32,6 +32,9 @@ enum Elements : unsigned {
   anything = values | string,
 };
 
+/// A type as text; diagnostics put quotes around types that they print.
+std::string typeText(mlir::Type type);
+
 /// The size of a dimension that may be anything.
 constexpr int64_t kFree = mlir::ShapedType::kDynamic;
 
@@ -93,6 +96,12 @@ llvm::LogicalResult expectRange(mlir::Operation *op, llvm::StringRef attribute, 
 
 /// Reports unless `value` is finite and at least 0.
 llvm::LogicalResult expectNotNegative(mlir::Operation *op, llvm::StringRef attribute, double value);
+
+/// Reports unless `value` is finite.
+llvm::LogicalResult expectFinite(mlir::Operation *op, llvm::StringRef attribute, double value);
+
+/// Reports unless `value` is finite and greater than 0.
+llvm::LogicalResult expectPositive(mlir::Operation *op, llvm::StringRef attribute, double value);
 
 /// Reports unless 0 <= value < 1.
 llvm::LogicalResult expectRate(mlir::Operation *op, llvm::StringRef attribute, double value);

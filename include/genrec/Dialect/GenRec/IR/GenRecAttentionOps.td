@@ -81,7 +81,8 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperand
         position_bias %position_bias out %seq_vector, %seq_vector {heads = 1 : i64, causal}
         : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>,
            tensor<21xf32>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>)
-        -> (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, position_bias tensor<21xf32>)
+        -> (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>)
+       position_bias tensor<21xf32>
     ```
   }];
   let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
@@ -93,8 +94,8 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperand
   let assemblyFormat = [{
     $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
     (`time_bias` $time_bias^)? (`time` $time^)? `out` $out `,` $gradient attr-dict
-    `:` `(` type(operands) `)` `->` `(` type($dq) `,` type($dk) `,` type($dv)
-    (`,` `position_bias` type($dposition_bias)^)? (`,` `time_bias` type($dtime_bias)^)? `)`
+    `:` `(` type(operands) `)` `->` `(` type($dq) `,` type($dk) `,` type($dv) `)`
+    (`position_bias` type($dposition_bias)^)? (`time_bias` type($dtime_bias)^)?
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,471 @@
+// RUN: genrec-opt %s --split-input-file --verify-diagnostics
+
+// The rules of attention and blocks of it.
+
+// q is a float vector.
+!ids = tensor<?x8xi64, #genrec.rows<@request>>
+func.func @test(%q: !ids) {
+  // expected-error@+1 {{'genrec.attention' op 'q' must be rows of a domain, [d] x f32 or f64, but is rows of @request, [8] x i64}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64} : (!ids, !ids, !ids) -> !ids
+  return
+}
+
+// -----
+
+// q, k and v have rows of one domain.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+func.func @test(%q: !vec, %v: !evec) {
+  // expected-error@+1 {{'genrec.attention' op mixes rows of @request and @event: 'q' has rows of @request, [8] x f32 and 'v' has rows of @event, [8] x f32; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
+  %0 = genrec.attention silu %q, %q, %v {heads = 1 : i64} : (!vec, !vec, !evec) -> !evec
+  return
+}
+
+// -----
+
+// k has the type of q.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %k: !vec4) {
+  // expected-error@+1 {{'genrec.attention' op 'k' must be rows of @request, [8] x f32 (the type of 'q'), but is rows of @request, [4] x f32}}
+  %0 = genrec.attention silu %q, %k, %q {heads = 1 : i64} : (!vec, !vec4, !vec) -> !vec
+  return
+}
+
+// -----
+
+// v is a vector.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %v: !num) {
+  // expected-error@+1 {{'genrec.attention' op 'v' must be rows of @request, [d] x f32, but is rows of @request, [] x f32}}
+  %0 = genrec.attention silu %q, %q, %v {heads = 1 : i64} : (!vec, !vec, !num) -> !num
+  return
+}
+
+// -----
+
+// Heads split q.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %v: !vec4) {
+  // expected-error@+1 {{'genrec.attention' op splits 'q' into 3 heads, but it is rows of @request, [8] x f32}}
+  %0 = genrec.attention silu %q, %q, %v {heads = 3 : i64} : (!vec, !vec, !vec4) -> !vec4
+  return
+}
+
+// -----
+
+// Heads split v.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %v: !vec4) {
+  // expected-error@+1 {{'genrec.attention' op splits 'v' into 8 heads, but it is rows of @request, [4] x f32}}
+  %0 = genrec.attention silu %q, %q, %v {heads = 8 : i64} : (!vec, !vec, !vec4) -> !vec4
+  return
+}
+
+// -----
+
+// A window is not negative.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'window' must be at least 0, but is -1}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64, window = -1 : i64} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// A fixed length is not negative.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'fixed_length' must be finite and at least 0, but is -1}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64, fixed_length = -1.0 : f64} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// Dropout is a rate.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'dropout' must be in [0, 1), but is 1.5}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64, dropout = 1.5 : f64} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// Streams are numbered from 0.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'stream' must be at least 0, but is -3}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64, stream = -3 : i64} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// A scale is finite.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'scale' must be finite, but is inf}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64, scale = 0x7FF0000000000000 : f64} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// softmax has no fixed length.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'fixed_length' divides silu scores; softmax scores sum to 1, so it must be 0, but is 2.000000e+02}}
+  %0 = genrec.attention softmax %q, %q, %q {heads = 1 : i64, fixed_length = 200.0 : f64} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// next_event_time needs times.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'next_event_time' says how times are compared, but there is no 'time_bias'}}
+  %0 = genrec.attention silu %q, %q, %q {heads = 1 : i64, next_event_time} : (!vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// position_bias is a shared vector.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention' op 'position_bias' must be shared [d] x f32, but is rows of @request, [8] x f32}}
+  %0 = genrec.attention silu %q, %q, %q position_bias %q {heads = 1 : i64} : (!vec, !vec, !vec, !vec) -> !vec
+  return
+}
+
+// -----
+
+// position_bias has a middle.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+func.func @test(%q: !vec, %b: !shared8) {
+  // expected-error@+1 {{'genrec.attention' op 'position_bias' must have an odd size, one middle for distance 0, but has 8}}
+  %0 = genrec.attention silu %q, %q, %q position_bias %b {heads = 1 : i64} : (!vec, !vec, !vec, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// time_bias needs time.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+func.func @test(%q: !vec, %b: !shared8) {
+  // expected-error@+1 {{'genrec.attention' op needs 'time_bias' and 'time' together, but has only 'time_bias'}}
+  %0 = genrec.attention silu %q, %q, %q time_bias %b {heads = 1 : i64} : (!vec, !vec, !vec, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// time needs time_bias.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%q: !vec, %t: !id) {
+  // expected-error@+1 {{'genrec.attention' op needs 'time_bias' and 'time' together, but has only 'time'}}
+  %0 = genrec.attention silu %q, %q, %q time %t {heads = 1 : i64} : (!vec, !vec, !vec, !id) -> !vec
+  return
+}
+
+// -----
+
+// time_bias is a shared vector.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!mat = tensor<8x4xf32>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%q: !vec, %b: !mat, %t: !id) {
+  // expected-error@+1 {{'genrec.attention' op 'time_bias' must be shared [d] x f32, but is shared [8, 4] x f32}}
+  %0 = genrec.attention silu %q, %q, %q time_bias %b time %t {heads = 1 : i64} : (!vec, !vec, !vec, !mat, !id) -> !vec
+  return
+}
+
+// -----
+
+// time_bias has at most 128 buckets.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%q: !vec, %t: !id, %b: tensor<129xf32>) {
+  // expected-error@+1 {{'genrec.attention' op 'time_bias' must have at most 128 buckets, but has 129}}
+  %0 = genrec.attention silu %q, %q, %q time_bias %b time %t {heads = 1 : i64} : (!vec, !vec, !vec, tensor<129xf32>, !id) -> !vec
+  return
+}
+
+// -----
+
+// time has rows of q.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+func.func @test(%q: !vec, %b: !shared8, %t: !eid) {
+  // expected-error@+1 {{'genrec.attention' op mixes rows of @request and @event: 'q' has rows of @request, [8] x f32 and 'time' has rows of @event, [] x i64; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
+  %0 = genrec.attention silu %q, %q, %q time_bias %b time %t {heads = 1 : i64} : (!vec, !vec, !vec, !shared8, !eid) -> !vec
+  return
+}
+
+// -----
+
+// time is in seconds.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %b: !shared8, %t: !num) {
+  // expected-error@+1 {{'genrec.attention' op 'time' must be rows of @request, [] x i64 (seconds), but is rows of @request, [] x f32}}
+  %0 = genrec.attention silu %q, %q, %q time_bias %b time %t {heads = 1 : i64} : (!vec, !vec, !vec, !shared8, !num) -> !vec
+  return
+}
+
+// -----
+
+// The result has the type of v.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %v: !vec4) {
+  // expected-error@+1 {{'genrec.attention' op 'result' must be rows of @request, [4] x f32 (the type of 'v'), but is rows of @request, [8] x f32}}
+  %0 = genrec.attention silu %q, %q, %v {heads = 1 : i64} : (!vec, !vec, !vec4) -> !vec
+  return
+}
+
+// -----
+
+// The gradient follows the rules of attention.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %k: !vec4) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'k' must be rows of @request, [8] x f32 (the type of 'q'), but is rows of @request, [4] x f32}}
+  %0:3 = genrec.attention_grad silu %q, %k, %q out %q, %q {heads = 1 : i64} : (!vec, !vec4, !vec, !vec, !vec) -> (!vec, !vec, !vec)
+  return
+}
+
+// -----
+
+// out has the type of v.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %o: !vec4) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'out' must be rows of @request, [8] x f32 (the type of 'v'), but is rows of @request, [4] x f32}}
+  %0:3 = genrec.attention_grad silu %q, %q, %q out %o, %q {heads = 1 : i64} : (!vec, !vec, !vec, !vec4, !vec) -> (!vec, !vec, !vec)
+  return
+}
+
+// -----
+
+// gradient has the type of v.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec, %o: !vec4) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'gradient' must be rows of @request, [8] x f32 (the type of 'v'), but is rows of @request, [4] x f32}}
+  %0:3 = genrec.attention_grad silu %q, %q, %q out %q, %o {heads = 1 : i64} : (!vec, !vec, !vec, !vec, !vec4) -> (!vec, !vec, !vec)
+  return
+}
+
+// -----
+
+// dq has the type of q.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'dq' must be rows of @request, [8] x f32 (the type of 'q'), but is rows of @request, [4] x f32}}
+  %0:3 = genrec.attention_grad silu %q, %q, %q out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !vec, !vec) -> (!vec4, !vec, !vec)
+  return
+}
+
+// -----
+
+// dk has the type of k.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'dk' must be rows of @request, [8] x f32 (the type of 'k'), but is rows of @request, [4] x f32}}
+  %0:3 = genrec.attention_grad silu %q, %q, %q out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !vec, !vec) -> (!vec, !vec4, !vec)
+  return
+}
+
+// -----
+
+// dv has the type of v.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'dv' must be rows of @request, [8] x f32 (the type of 'v'), but is rows of @request, [4] x f32}}
+  %0:3 = genrec.attention_grad silu %q, %q, %q out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !vec, !vec) -> (!vec, !vec, !vec4)
+  return
+}
+
+// -----
+
+// A gradient of no operand.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+func.func @test(%q: !vec) {
+  // expected-error@+1 {{'genrec.attention_grad' op must give 'dposition_bias' where, and only where, 'position_bias' is an operand}}
+  %0:4 = genrec.attention_grad silu %q, %q, %q out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !vec, !vec) -> (!vec, !vec, !vec) position_bias !shared8
+  return
+}
+
+// -----
+
+// An operand without gradient.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%q: !vec, %b: !shared8, %t: !id) {
+  // expected-error@+1 {{'genrec.attention_grad' op must give 'dtime_bias' where, and only where, 'time_bias' is an operand}}
+  %0:3 = genrec.attention_grad silu %q, %q, %q time_bias %b time %t out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !shared8, !id, !vec, !vec) -> (!vec, !vec, !vec)
+  return
+}
+
+// -----
+
+// A bias gradient has the type of the bias.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!shared8 = tensor<8xf32>
+!id = tensor<?xi64, #genrec.rows<@request>>
+!shared4 = tensor<4xf32>
+func.func @test(%q: !vec, %b: !shared8, %t: !id) {
+  // expected-error@+1 {{'genrec.attention_grad' op 'dtime_bias' must be shared [8] x f32 (the type of 'time_bias'), but is shared [4] x f32}}
+  %0:4 = genrec.attention_grad silu %q, %q, %q time_bias %b time %t out %q, %q {heads = 1 : i64} : (!vec, !vec, !vec, !shared8, !id, !vec, !vec) -> (!vec, !vec, !vec) time_bias !shared4
+  return
+}
+
+// -----
+
+// x is a vector per row.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !num, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'x' must be rows of a domain, [d] x f32 or f64, but is rows of @request, [] x f32}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!num, !u, !w, !shared8) -> !num
+  return
+}
+
+// -----
+
+// uvqk gives u, v, q and k.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'uvqk' must be shared [8, 24] x f32 (d by 2 * heads * dv + 2 * heads * qk), but is shared [8, 16] x f32}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 8 : i64, eps = 0.1 : f64} : (!vec, !u, !w, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// out_weight leads back.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!mat = tensor<8x4xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !vec, %u: !u, %w: !mat, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'out_weight' must be shared [4, 8] x f32 (heads * dv by d), but is shared [8, 4] x f32}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!vec, !u, !mat, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// out_bias has an element per column.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared4 = tensor<4xf32>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared4) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'out_bias' must be shared [8] x f32 (an element per column), but is shared [4] x f32}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!vec, !u, !w, !shared4) -> !vec
+  return
+}
+
+// -----
+
+// The block has silu scores.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op is defined with silu scores, but has softmax}}
+  %0 = genrec.hstu_block softmax %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!vec, !u, !w, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// The block follows the rules of attention.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'window' must be at least 0, but is -1}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64, window = -1 : i64} : (!vec, !u, !w, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// The block follows the rules of biases.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8, %t: !id) {
+  // expected-error@+1 {{'genrec.hstu_block' op needs 'time_bias' and 'time' together, but has only 'time'}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b time %t {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!vec, !u, !w, !shared8, !id) -> !vec
+  return
+}
+
+// -----
+
+// eps is not negative.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'eps' must be finite and at least 0, but is -0.1}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = -0.1 : f64} : (!vec, !u, !w, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// linear_dropout is a rate.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'linear_dropout' must be in [0, 1), but is 1}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64, linear_dropout = 1.0 : f64} : (!vec, !u, !w, !shared8) -> !vec
+  return
+}
+
+// -----
+
+// The block keeps the type.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!u = tensor<8x16xf32>
+!w = tensor<4x8xf32>
+!shared8 = tensor<8xf32>
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
+  // expected-error@+1 {{'genrec.hstu_block' op 'result' must be rows of @request, [8] x f32 (the type of 'x'), but is rows of @request, [4] x f32}}
+  %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!vec, !u, !w, !shared8) -> !vec4
+  return
+}
