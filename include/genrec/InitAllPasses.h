@@ -21,7 +21,7 @@ inline void registerAllPasses() {
   registerGenRecPasses();
   registerGenRecConversionPasses();
   registerPipelines();
-  registerRewriteCounterOption();
+  registerRewriteCounterOptions();
 }
 
 } // namespace genrec

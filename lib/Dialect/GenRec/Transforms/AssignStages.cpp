@@ -1,6 +1,7 @@
 //===- AssignStages.cpp - which stage of a step runs an op ----------------===//
 
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_ASSIGNSTAGES
@@ -44,7 +45,10 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
                     });
       if (isCopy)
         ofCopy.insert(op.result_begin(), op.result_end());
-      ++(isCopy ? copyOps : computeOps);
+      if (isCopy)
+        countStatistic(*this, copyOps, "copy-ops", 1);
+      else
+        countStatistic(*this, computeOps, "compute-ops", 1);
       Stage stage = isCopy ? Stage::copy : Stage::compute;
       op.setAttr("genrec.stage", StageAttr::get(&getContext(), stage));
     }

@@ -18,7 +18,7 @@ namespace {
 /// Replaces a composite op by what it stands for.
 struct DecomposeComposite
     : OpInterfaceRewritePattern<CompositeOpInterface> {
-  DecomposeComposite(MLIRContext *context, Pass::Statistic &blocks)
+  DecomposeComposite(MLIRContext *context, unsigned &blocks)
       : OpInterfaceRewritePattern(context), blocks(blocks) {
     setDebugName("decompose-composite");
   }
@@ -33,13 +33,14 @@ struct DecomposeComposite
     return success();
   }
 
-  Pass::Statistic &blocks;
+  unsigned &blocks;
 };
 
 struct DecomposeBlocks : genrec::impl::DecomposeBlocksBase<DecomposeBlocks> {
   void runOnOperation() override {
+    unsigned rewritten = 0;
     RewritePatternSet patterns(&getContext());
-    patterns.add<DecomposeComposite>(&getContext(), blocks);
+    patterns.add<DecomposeComposite>(&getContext(), rewritten);
     GreedyRewriteConfig config;
     config.setListener(RewriteCounter::getListener())
         .enableFolding(false)
@@ -47,6 +48,7 @@ struct DecomposeBlocks : genrec::impl::DecomposeBlocksBase<DecomposeBlocks> {
         .setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       return signalPassFailure();
+    countStatistic(*this, blocks, "blocks", rewritten);
     // A block that could not be rewritten has said why.
     WalkResult left = getOperation().walk([](CompositeOpInterface op) {
       op.emitOpError() << "could not be decomposed";

@@ -240,7 +240,7 @@ struct Differentiate : genrec::impl::DifferentiateBase<Differentiate> {
     SmallVector<LoweredLoss> lowered;
     for (LossOp loss : lossOps)
       lowered.push_back(lowerLoss(loss));
-    losses += lowered.size();
+    countStatistic(*this, losses, "losses", lowered.size());
     if (program.getMode() != ProgramMode::train)
       return success();
 
@@ -266,10 +266,11 @@ struct Differentiate : genrec::impl::DifferentiateBase<Differentiate> {
       detach.erase();
     }
     eraseDeadOps(program);
-    differentiated += reverse.differentiated;
-    joined += reverse.joined;
-    parameters += reverse.parameters.size();
-    tables += reverse.tables.size();
+    countStatistic(*this, differentiated, "differentiated",
+                   reverse.differentiated);
+    countStatistic(*this, joined, "joined", reverse.joined);
+    countStatistic(*this, parameters, "parameters", reverse.parameters.size());
+    countStatistic(*this, tables, "tables", reverse.tables.size());
   }
 };
 } // namespace

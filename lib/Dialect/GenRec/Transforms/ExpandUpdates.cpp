@@ -248,10 +248,13 @@ struct ExpandUpdates : genrec::impl::ExpandUpdatesBase<ExpandUpdates> {
       Expansion expansion(program);
       expansion.expandLookups();
       expansion.expandUpdates();
-      lookups += expansion.lookups;
-      parameterUpdates += expansion.parameterUpdates;
-      tableUpdates += expansion.tableUpdates;
-      handlesShared += expansion.handlesShared;
+      countStatistic(*this, lookups, "lookups", expansion.lookups);
+      countStatistic(*this, parameterUpdates, "parameter-updates",
+                     expansion.parameterUpdates);
+      countStatistic(*this, tableUpdates, "table-updates",
+                     expansion.tableUpdates);
+      countStatistic(*this, handlesShared, "handles-shared",
+                     expansion.handlesShared);
     }
   }
 };

@@ -1,7 +1,10 @@
 //===- FormRowKernels.cpp - row-wise ops into row kernels -----------------===//
 
 #include "Batch.h"
+#include "BodySimplification.h"
 #include "KernelEmitter.h"
+#include "KernelPlanner.h"
+#include "ProgramOrder.h"
 #include "RowOps.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
@@ -21,17 +24,31 @@ static bool isView(Operation *op) {
          llvm::all_of(op->getUses(), readsColumnsInPlace);
 }
 
-/// One plan per op.
+/// One plan for one op.
 static KernelPlan planAlone(Operation *op) {
   KernelPlan plan;
   plan.domain = getRowOpDomain(op);
   if (!plan.domain)
     plan.sharedRows = getSharedRowCount(op->getResult(0).getType());
   plan.ops.insert(op);
-  plan.outputs.insert(op->result_begin(), op->result_end());
+  for (Value result : op->getResults())
+    if (!result.use_empty())
+      plan.outputs.insert(result);
   plan.name = op->getName().stripDialect().str();
   plan.stage = op->getDiscardableAttr("genrec.stage");
   return plan;
+}
+
+/// "lookup, mul, add": what a kernel was made of.
+static std::string listOps(const KernelPlan &plan) {
+  std::string list;
+  for (Operation *op : plan.ops) {
+    StringRef name = op->getName().stripDialect();
+    if (auto kernel = dyn_cast<RowKernelOp>(op))
+      name = kernel.getName().value_or("kernel");
+    list += (list.empty() ? "" : ", ") + name.str();
+  }
+  return list;
 }
 
 namespace {
@@ -41,9 +58,16 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
   void runOnOperation() override {
     SmallVector<ProgramOp> programs(
         getOperation().getBody().front().getOps<ProgramOp>());
-    for (ProgramOp program : programs)
-      if (failed(formOneEach(program)))
+    for (ProgramOp program : programs) {
+      eraseDeadOps(program);
+      if (failed(opt == 0 ? formOneEach(program) : formFused(program)))
         return signalPassFailure();
+      eraseDeadOps(program);
+      simplifyBodies(program);
+      countStatistic(*this, kernels, "kernels",
+                     llvm::range_size(
+                         program.getBody().front().getOps<RowKernelOp>()));
+    }
   }
 
   LogicalResult formOneEach(ProgramOp program) {
@@ -58,12 +82,88 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
       for (auto [from, to] : replacements)
         from.replaceAllUsesWith(to);
       op.erase();
-      ++wrapped;
+      countStatistic(*this, wrapped, "wrapped", 1);
       RewriteCounter::count("wrap-row-kernel");
     }
-    eraseDeadOps(program);
-    kernels += llvm::range_size(body.getOps<RowKernelOp>());
     return success();
+  }
+
+  LogicalResult formFused(ProgramOp program) {
+    KernelPlanner planner(program, /*recompute=*/opt >= 2);
+    std::vector<KernelPlan> plans = planner.run();
+    noteKept(program, planner);
+    DenseMap<Operation *, unsigned> positions;
+    DenseMap<Value, Value> replacements;
+    SmallVector<Operation *> replaced;
+    for (Operation &op : program.getBody().front()) {
+      positions[&op] = planner.getPosition(&op);
+      if (isRowOp(&op))
+        replaced.push_back(&op);
+    }
+    for (const KernelPlan &plan : plans)
+      if (failed(emitPlan(program, plan, planner, positions, replacements)))
+        return failure();
+    for (auto [from, to] : replacements)
+      from.replaceAllUsesWith(to);
+    eraseReplaced(replaced);
+    orderProgram(program, positions);
+    return success();
+  }
+
+  /// Emits a kernel at the end of the program and gives it, and the views it
+  /// needs, a position: that of its first op that leaves it; last for updates.
+  LogicalResult emitPlan(ProgramOp program, const KernelPlan &plan,
+                         const KernelPlanner &planner,
+                         DenseMap<Operation *, unsigned> &positions,
+                         DenseMap<Value, Value> &replacements) {
+    Block &body = program.getBody().front();
+    Operation *before = &body.back();
+    OpBuilder builder = OpBuilder::atBlockEnd(&body);
+    if (failed(emitKernel(builder, plan, replacements)))
+      return failure();
+    // Updates read nothing that later ops make, and everything may read what they
+    // overwrite: they come after all other ops.
+    unsigned position = positions.size() + planner.getPosition(plan.ops.back());
+    for (Value output : plan.outputs)
+      position = std::min(position, planner.getPosition(output.getDefiningOp()));
+    for (Operation *op = before->getNextNode(); op; op = op->getNextNode()) {
+      positions[op] = position;
+      if (plan.ops.size() > 1 && isa<RowKernelOp>(op))
+        op->setDiscardableAttr("genrec.ops",
+                               builder.getStringAttr(listOps(plan)));
+    }
+    countStatistic(*this, wrapped, "wrapped", plan.ops.size());
+    RewriteCounter::count("wrap-row-kernel", plan.ops.size());
+    RewriteCounter::count("fuse-row-kernels", plan.ops.size() - 1);
+    return success();
+  }
+
+  /// Erases the ops that kernels now compute; views stay.
+  static void eraseReplaced(ArrayRef<Operation *> replaced) {
+    for (Operation *op : llvm::reverse(replaced)) {
+      if (isa<SliceColumnsOp>(op) && !op->use_empty())
+        continue;
+      assert(op->use_empty() && "what is read outside of kernels is an output");
+      op->erase();
+    }
+  }
+
+  /// What `--explain` says about values kept between kernels.
+  void noteKept(ProgramOp program, const KernelPlanner &planner) {
+    countStatistic(*this, recomputed, "recomputed", planner.getRecomputed());
+    RewriteCounter::count("recompute-row-op", planner.getRecomputed());
+    OpBuilder builder(program.getContext());
+    SmallVector<Attribute> notes;
+    for (const KernelPlanner::Kept &kept : planner.getKept()) {
+      Operation *op = kept.value.getDefiningOp();
+      notes.push_back(builder.getStringAttr(
+          kept.maker + " keeps " + op->getName().stripDialect() + " (" +
+          describe(kept.value.getType()) + ") for " + kept.reader + ": " +
+          kept.reason));
+    }
+    countStatistic(*this, keptBuffers, "kept-buffers", notes.size());
+    if (!notes.empty())
+      program->setDiscardableAttr("genrec.notes", builder.getArrayAttr(notes));
   }
 };
 } // namespace

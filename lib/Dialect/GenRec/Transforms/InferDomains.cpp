@@ -2,6 +2,7 @@
 
 #include "Batch.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -68,8 +69,8 @@ struct InferDomains : genrec::impl::InferDomainsBase<InferDomains> {
   void runOnOperation() override {
     for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
       BatchChange change = completeBatch(program);
-      domainsAdded += change.added;
-      domainsDropped += change.dropped;
+      countStatistic(*this, domainsAdded, "domains-added", change.added);
+      countStatistic(*this, domainsDropped, "domains-dropped", change.dropped);
       if (failed(boundFeatures(program)))
         return signalPassFailure();
     }
@@ -89,7 +90,7 @@ struct InferDomains : genrec::impl::InferDomainsBase<InferDomains> {
             bounded.insert(feature);
       }
     }
-    featuresBounded += bounded.size();
+    countStatistic(*this, featuresBounded, "features-bounded", bounded.size());
     return success();
   }
 

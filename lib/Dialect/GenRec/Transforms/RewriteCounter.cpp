@@ -38,6 +38,21 @@ std::map<std::string, uint64_t> RewriteCounter::getCounts() const {
   return counts;
 }
 
+std::map<std::string, uint64_t> RewriteCounter::getStatistics() const {
+  std::lock_guard lock(mutex);
+  return statistics;
+}
+
+void genrec::countStatistic(Pass &pass, Pass::Statistic &statistic,
+                            StringRef name, uint64_t times) {
+  statistic += times;
+  RewriteCounter *counter = counterInForce;
+  if (!counter)
+    return;
+  std::lock_guard lock(counter->mutex);
+  counter->statistics[(pass.getArgument() + " " + name).str()] += times;
+}
+
 // Patterns of other dialects (canonicalizations) have names of their own and
 // are not counted.
 void RewriteCounter::notifyPatternEnd(const Pattern &pattern,
@@ -53,35 +68,58 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
       "expand-lookup",
       "expand-parameter-update",
       "expand-table-update",
+      "fuse-row-kernels",
       "join-padded-columns",
+      "recompute-row-op",
+      "single-concat",
+      "slice-of-concat",
+      "whole-slice",
       "wrap-row-kernel",
   };
   return names;
 }
 
 //===----------------------------------------------------------------------===//
-// The flag
+// The flags
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// A counter that prints what it counted when the process ends.
 struct PrintedCounter {
   RewriteCounter counter;
+  bool printsRewrites = false, printsStatistics = false;
+
   ~PrintedCounter() {
-    std::map<std::string, uint64_t> counts = counter.getCounts();
-    llvm::errs() << "rewrites applied:\n";
-    for (StringRef name : getRewriteNames())
-      llvm::errs() << "  " << name << ": " << counts[name.str()] << "\n";
+    if (printsRewrites) {
+      std::map<std::string, uint64_t> counts = counter.getCounts();
+      llvm::errs() << "rewrites applied:\n";
+      for (StringRef name : getRewriteNames())
+        llvm::errs() << "  " << name << ": " << counts[name.str()] << "\n";
+    }
+    if (printsStatistics) {
+      llvm::errs() << "statistics of passes:\n";
+      for (const auto &[name, value] : counter.getStatistics())
+        llvm::errs() << "  " << name << ": " << value << "\n";
+    }
+  }
+
+  static PrintedCounter &get() {
+    static PrintedCounter printed;
+    return printed;
   }
 };
 } // namespace
 
-void genrec::registerRewriteCounterOption() {
-  static llvm::cl::opt<bool> option(
+void genrec::registerRewriteCounterOptions() {
+  static llvm::cl::opt<bool> rewrites(
       "genrec-count-rewrites",
       llvm::cl::desc("Print how often each of genrec's rewrites was applied"),
+      llvm::cl::callback(
+          [](const bool &isOn) { PrintedCounter::get().printsRewrites = isOn; }));
+  static llvm::cl::opt<bool> statistics(
+      "genrec-pass-statistics",
+      llvm::cl::desc("Print the statistics of genrec's passes"),
       llvm::cl::callback([](const bool &isOn) {
-        if (isOn)
-          static PrintedCounter printed;
+        PrintedCounter::get().printsStatistics = isOn;
       }));
 }

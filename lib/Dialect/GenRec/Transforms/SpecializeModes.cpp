@@ -2,6 +2,7 @@
 
 #include "Batch.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_SPECIALIZEMODES
@@ -93,8 +94,8 @@ struct SpecializeModes : genrec::impl::SpecializeModesBase<SpecializeModes> {
     clone.setSymName(pickName(stringifyProgramMode(mode)));
     keepNeeded(clone);
     if (mode != ProgramMode::train)
-      dropoutsRemoved += removeDropout(clone);
-    ++programs;
+      countStatistic(*this, dropoutsRemoved, "dropouts-removed", removeDropout(clone));
+    countStatistic(*this, programs, "programs", 1);
   }
 
   std::string pickName(StringRef wanted) {

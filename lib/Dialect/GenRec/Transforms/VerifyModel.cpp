@@ -1,6 +1,7 @@
 //===- VerifyModel.cpp - rejects what later passes could not compile ------===//
 
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -124,7 +125,8 @@ struct VerifyModel : genrec::impl::VerifyModelBase<VerifyModel> {
         failed(verifyPurpose(*program)) || failed(verifyOutputs(*program)) ||
         failed(verifyLosses(*program)) || failed(verifyNoStepRows(*program)))
       return signalPassFailure();
-    ops += llvm::range_size(program->getBody().front());
+    countStatistic(*this, ops, "ops",
+                   llvm::range_size(program->getBody().front()));
     markAllAnalysesPreserved();
   }
 };

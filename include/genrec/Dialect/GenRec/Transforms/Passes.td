@@ -203,7 +203,9 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
                         "0: one kernel per op; 1: merge; 2: merge and recompute what is cheap">];
   let statistics = [
     Statistic<"kernels", "kernels", "row kernels formed">,
-    Statistic<"wrapped", "wrapped", "ops wrapped into row kernels">];
+    Statistic<"wrapped", "wrapped", "ops wrapped into row kernels">,
+    Statistic<"recomputed", "recomputed", "ops computed in one more row kernel">,
+    Statistic<"keptBuffers", "kept-buffers", "values kept from one row kernel for another of its domain and stage">];
 }
 
 #endif // GENREC_TRANSFORMS_PASSES_TD

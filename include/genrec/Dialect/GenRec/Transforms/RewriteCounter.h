@@ -3,7 +3,8 @@
 // Every rewrite pattern of genrec has a debug name, and what is rewritten
 // without a pattern (fusions) reports under a name too. A counter that is in
 // force adds up the applications, so that a fuzzer can tell which rewrites its
-// models exercised.
+// models exercised. It also adds up the statistics of passes: release builds of
+// LLVM leave those of `Pass::Statistic` out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +12,7 @@
 #define GENREC_DIALECT_GENREC_TRANSFORMS_REWRITECOUNTER_H
 
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Pass/Pass.h"
 
 #include <map>
 #include <mutex>
@@ -36,23 +38,32 @@ public:
 
   /// The applications so far, by name.
   std::map<std::string, uint64_t> getCounts() const;
+  /// The statistics so far, by "<flag of the pass> <name of the statistic>".
+  std::map<std::string, uint64_t> getStatistics() const;
 
   void notifyPatternEnd(const mlir::Pattern &pattern,
                         llvm::LogicalResult status) override;
 
 private:
+  friend void countStatistic(mlir::Pass &, mlir::Pass::Statistic &,
+                             llvm::StringRef, uint64_t);
   void add(llvm::StringRef rewrite, uint64_t times);
 
   mutable std::mutex mutex;
-  std::map<std::string, uint64_t> counts;
+  std::map<std::string, uint64_t> counts, statistics;
 };
+
+/// Adds `times` to a statistic of `pass`, and to that of the counter in force
+/// under the name that the pass declares.
+void countStatistic(mlir::Pass &pass, mlir::Pass::Statistic &statistic,
+                    llvm::StringRef name, uint64_t times);
 
 /// The names of every rewrite that genrec's passes may report, sorted.
 llvm::ArrayRef<llvm::StringRef> getRewriteNames();
 
-/// Adds the command line flag --genrec-count-rewrites, which prints the counts
-/// to stderr when the tool ends.
-void registerRewriteCounterOption();
+/// Adds the command line flags --genrec-count-rewrites and
+/// --genrec-pass-statistics, which print the counts to stderr when the tool ends.
+void registerRewriteCounterOptions();
 
 } // namespace genrec
 

@@ -1,0 +1,346 @@
+//===- KernelPlanner.cpp - which row ops share a row kernel ---------------===//
+
+#include "KernelPlanner.h"
+#include "RecomputeCost.h"
+#include "RowOps.h"
+#include "genrec/Dialect/GenRec/IR/StepDomains.h"
+
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+using namespace genrec;
+
+KernelPlanner::KernelPlanner(ProgramOp program, bool recompute)
+    : program(program), recompute(recompute) {
+  for (auto [index, op] : llvm::enumerate(program.getBody().front()))
+    positions[&op] = index;
+}
+
+//===----------------------------------------------------------------------===//
+// Levels
+//===----------------------------------------------------------------------===//
+
+/// Arithmetic on shared scalars: computed inside whichever kernel needs it.
+static bool isScalarMath(Operation *op) {
+  auto isScalar = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 0;
+  };
+  return isa<RowwiseOpInterface>(op) &&
+         llvm::all_of(op->getOperandTypes(), isScalar) &&
+         llvm::all_of(op->getResultTypes(), isScalar);
+}
+
+static bool storesRows(Operation *op) { return op->getNumResults() == 0; }
+
+/// Where an op's kernel runs: over which rows, in which stage.
+unsigned KernelPlanner::getPlace(Operation *op) {
+  FlatSymbolRefAttr domain = getRowOpDomain(op);
+  int64_t rows =
+      domain ? 0 : getSharedRowCount(op->getResult(0).getType());
+  Place place{{domain, rows}, op->getDiscardableAttr("genrec.stage")};
+  return places.try_emplace(place, places.size()).first->second;
+}
+
+/// True when `use` can read its value inside the body that makes it.
+bool KernelPlanner::flows(OpOperand &use) {
+  Operation *reader = use.getOwner();
+  auto result = dyn_cast<OpResult>(use.get());
+  if (!result || !isRowOp(reader) || !isRowOp(result.getOwner()))
+    return false;
+  std::optional<OperandRole> role =
+      getOperandRole(reader, use.getOperandNumber());
+  if (role != OperandRole::aligned && role != OperandRole::shared)
+    return false;
+  Operation *maker = result.getOwner();
+  if (getResultRole(maker, result.getResultNumber()) != ResultRole::aligned)
+    return false;
+  return isScalarMath(maker) || getPlace(maker) == getPlace(reader);
+}
+
+void KernelPlanner::computeLevels() {
+  for (Operation &op : program.getBody().front()) {
+    unsigned level = 0;
+    for (OpOperand &use : op.getOpOperands()) {
+      Operation *maker = use.get().getDefiningOp();
+      if (!maker)
+        continue;
+      bool leavesKernel = isRowOp(maker) && !flows(use);
+      level = std::max(level, levels.lookup(maker) + leavesKernel);
+    }
+    levels[&op] = level;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Roots
+//===----------------------------------------------------------------------===//
+
+void KernelPlanner::addRootOp(Operation *op) {
+  GroupKey key{levels.lookup(op), getPlace(op), storesRows(op)};
+  groups[key].roots.insert(op);
+}
+
+void KernelPlanner::addRoot(Value value) {
+  materialised.insert(value);
+  addRootOp(value.getDefiningOp());
+}
+
+void KernelPlanner::collectRoots() {
+  for (Operation &op : program.getBody().front()) {
+    if (!isRowOp(&op))
+      continue;
+    if (storesRows(&op))
+      addRootOp(&op);
+    for (OpResult result : op.getResults())
+      for (OpOperand &use : result.getUses()) {
+        if (flows(use))
+          continue;
+        // A column slice that is read in place is a view of a whole row.
+        Value needed = result;
+        if (isa<SliceColumnsOp>(op) && readsColumnsInPlace(use))
+          needed = op.getOperand(0);
+        Operation *maker = needed.getDefiningOp();
+        if (maker && isRowOp(maker))
+          addRoot(needed);
+      }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+/// Ops that are free inside a body, whoever else computes them. A column slice of
+/// a value in memory reads those columns only.
+bool KernelPlanner::mustInclude(Operation *op) {
+  if (isa<SliceColumnsOp>(op))
+    return isInMemory(op->getOperand(0));
+  return isScalarMath(op) || isa<BroadcastRowsOp>(op);
+}
+
+bool KernelPlanner::isInMemory(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return !op || !isRowOp(op) || materialised.contains(value);
+}
+
+double KernelPlanner::getOperandCost(OpOperand &use, Group &group) {
+  Operation *reader = use.getOwner();
+  if (isa<DomainType>(use.get().getType()) || group.loaded.contains(use.get()))
+    return 0.0;
+  if (isa<SliceColumnsOp>(reader) && isInMemory(use.get()))
+    return getRowBytes(reader->getResult(0).getType());
+  if (flows(use))
+    return getCost(use.get().getDefiningOp(), group);
+  return getReadCost(reader, use.getOperandNumber());
+}
+
+/// What it costs `group` to have the result of `op`, per row.
+double KernelPlanner::getCost(Operation *op, Group &group) {
+  if (group.body.contains(op) || isScalarMath(op) || isa<BroadcastRowsOp>(op))
+    return 0.0;
+  auto [it, isNew] = group.costs.try_emplace(op, 0.0);
+  if (!isNew)
+    return it->second;
+  double bytes = getRowBytes(op->getResult(0).getType());
+  double cost = getArithmeticCost(op);
+  if (materialised.contains(op->getResult(0))) {
+    cost = group.loaded.contains(op->getResult(0)) ? 0.0 : bytes;
+  } else {
+    for (OpOperand &use : op->getOpOperands())
+      cost += getOperandCost(use, group);
+    if (owners.contains(op))
+      cost = std::min(cost, 2.0 * bytes);
+  }
+  group.costs[op] = cost;
+  return cost;
+}
+
+/// Decides for an op that an earlier kernel computes. `cost`: of recomputing it.
+bool KernelPlanner::shouldRecompute(Operation *op, Group &group, double &cost) {
+  if (!recompute || !isRecomputable(op))
+    return false;
+  cost = getArithmeticCost(op);
+  for (OpOperand &use : op->getOpOperands())
+    cost += getOperandCost(use, group);
+  return cost <= 2.0 * getRowBytes(op->getResult(0).getType());
+}
+
+void KernelPlanner::include(Operation *op, Group &group) {
+  group.body.insert(op);
+  group.costs.clear();
+  for (OpOperand &use : op->getOpOperands())
+    if (!flows(use))
+      group.loaded.insert(use.get());
+}
+
+static std::string formatBytes(double bytes) {
+  return llvm::formatv("{0:F0}", bytes).str();
+}
+
+void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
+  SmallVector<Operation *> pending(group.roots.begin(), group.roots.end());
+  for (Operation *root : group.roots)
+    include(root, group);
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val();
+    for (OpOperand &use : op->getOpOperands()) {
+      if (!flows(use))
+        continue;
+      Value value = use.get();
+      Operation *maker = value.getDefiningOp();
+      if (group.body.contains(maker))
+        continue;
+      double cost = 0.0;
+      bool isInside = mustInclude(maker) ||
+                      (!materialised.contains(value) &&
+                       (!owners.contains(maker) ||
+                        shouldRecompute(maker, group, cost)));
+      if (isInside) {
+        include(maker, group);
+        pending.push_back(maker);
+        continue;
+      }
+      group.loaded.insert(value);
+      if (!materialised.insert(value).second)
+        continue;
+      plans[owners.lookup(maker)].outputs.insert(value);
+      keepReasons[value] =
+          isRecomputable(maker)
+              ? "computing it again would cost " + formatBytes(cost) +
+                    " bytes per row, keeping it " +
+                    formatBytes(2.0 * getRowBytes(value.getType()))
+              : "it is computed once";
+    }
+  }
+  splitGroup(key, group);
+}
+
+/// Ops that share neither ops nor rows of memory get kernels of their own.
+void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
+  llvm::EquivalenceClasses<void *> classes;
+  for (Operation *op : group.body) {
+    if (isScalarMath(op) && !group.roots.contains(op))
+      continue;
+    classes.insert(op);
+    for (OpOperand &use : op->getOpOperands()) {
+      Value value = use.get();
+      std::optional<OperandRole> role =
+          getOperandRole(op, use.getOperandNumber());
+      if (!role || isa_and_nonnull<ConstantOp>(value.getDefiningOp()))
+        continue;
+      if (flows(use) && group.body.contains(value.getDefiningOp())) {
+        if (!isScalarMath(value.getDefiningOp()) ||
+            group.roots.contains(value.getDefiningOp()))
+          classes.unionSets(op, value.getDefiningOp());
+      } else if (*role != OperandRole::shared) {
+        classes.unionSets(op, value.getAsOpaquePointer());
+      }
+    }
+  }
+  llvm::MapVector<void *, SmallVector<Operation *>> components;
+  for (Operation *op : group.body)
+    if (!isScalarMath(op) || group.roots.contains(op))
+      components[classes.getLeaderValue(op)].push_back(op);
+  for (auto &[leader, ops] : components)
+    addPlan(key, ops, group);
+}
+
+/// Adds the scalar math that `ops` need.
+static void addScalarMath(SmallVectorImpl<Operation *> &ops) {
+  llvm::SmallSetVector<Operation *, 8> all(ops.begin(), ops.end());
+  for (unsigned index = 0; index < all.size(); ++index)
+    for (Value operand : all[index]->getOperands())
+      if (Operation *maker = operand.getDefiningOp())
+        if (isRowOp(maker) && isScalarMath(maker))
+          all.insert(maker);
+  ops.assign(all.begin(), all.end());
+}
+
+void KernelPlanner::addPlan(const GroupKey &key, ArrayRef<Operation *> members,
+                            const Group &group) {
+  SmallVector<Operation *> ops(members);
+  addScalarMath(ops);
+  llvm::sort(ops, [&](Operation *lhs, Operation *rhs) {
+    return positions.lookup(lhs) < positions.lookup(rhs);
+  });
+  KernelPlan plan;
+  const Place &place = (places.begin() + key.place)->first;
+  plan.domain = cast_or_null<FlatSymbolRefAttr>(place.first.first);
+  plan.sharedRows = place.first.second;
+  plan.stage = place.second;
+  for (Operation *op : ops) {
+    plan.ops.insert(op);
+    if (!owners.try_emplace(op, plans.size()).second && !isScalarMath(op))
+      ++recomputed;
+    if (!group.roots.contains(op))
+      continue;
+    for (Value result : op->getResults())
+      if (materialised.contains(result))
+        plan.outputs.insert(result);
+  }
+  plans.push_back(std::move(plan));
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+/// Why `value` is in memory although another kernel of its place reads it.
+std::string KernelPlanner::describeKept(Value value) {
+  if (auto it = keepReasons.find(value); it != keepReasons.end())
+    return it->second;
+  for (OpOperand &use : value.getUses())
+    if (!flows(use))
+      return (use.getOwner()->getName().getStringRef() + " reads it too").str();
+  return "a view of it is read in place";
+}
+
+/// Lists every value that joins two kernels of one domain and stage.
+void KernelPlanner::noteKept() {
+  for (const KernelPlan &plan : plans) {
+    llvm::SmallSetVector<Value, 8> read;
+    for (Operation *op : plan.ops)
+      for (OpOperand &use : op->getOpOperands())
+        if (flows(use) && !plan.ops.contains(use.get().getDefiningOp()))
+          read.insert(use.get());
+    for (Value value : read)
+      kept.push_back({value, plans[owners.lookup(value.getDefiningOp())].name,
+                      plan.name, describeKept(value)});
+  }
+}
+
+/// `<domain>_<ops of the first and the last root>`, unique in the program.
+static void namePlans(std::vector<KernelPlan> &plans) {
+  llvm::StringMap<unsigned> used;
+  for (KernelPlan &plan : plans) {
+    SmallVector<StringRef> names;
+    for (Operation *op : plan.ops) {
+      bool isRoot = storesRows(op) || llvm::any_of(op->getResults(), [&](Value v) {
+                      return plan.outputs.contains(v);
+                    });
+      StringRef name = op->getName().stripDialect();
+      if (auto kernel = dyn_cast<RowKernelOp>(op))
+        name = kernel.getName().value_or("kernel");
+      if (isRoot && !llvm::is_contained(names, name))
+        names.push_back(name);
+    }
+    std::string name = plan.domain ? plan.domain.getValue().str() : "shared";
+    if (names.size() > 2)
+      names = {names.front(), names.back()};
+    for (StringRef part : names)
+      name += "_" + part.str();
+    unsigned count = used[name]++;
+    plan.name = count ? name + "_" + std::to_string(count + 1) : name;
+  }
+}
+
+std::vector<KernelPlan> KernelPlanner::run() {
+  computeLevels();
+  collectRoots();
+  for (auto &[key, group] : groups)
+    formGroup(key, group);
+  namePlans(plans);
+  noteKept();
+  return std::move(plans);
+}
