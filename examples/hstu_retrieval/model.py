@@ -49,7 +49,7 @@ class Retrieval(gr.Model):
                 v=WIDTH,
                 dropout=dropout,
                 fixed_length=POSITIONS,
-                position_bias=nn.RelativePosition(POSITIONS),
+                bias=nn.RelativePosition(POSITIONS),
                 time_bias=nn.RelativeTime(128) if time_bias else None,
             )
             for _ in range(2)
@@ -67,7 +67,7 @@ class Retrieval(gr.Model):
         query = nn.l2_normalize(x)
         candidates = self.item.l2_normalized()
         if self.full_softmax:
-            gr.loss.softmax_over(
+            gr.loss.full_softmax(
                 query, event.next, candidates, self.items, temperature=0.05, max_items=self.full_softmax, name="next"
             )
         else:
@@ -77,7 +77,7 @@ class Retrieval(gr.Model):
 
         last = query.last()
         gr.metric.ranking(
-            last, candidates, self.items, target=batch.held_out, exclude=event.item, at=(10, 50, 200), name=""
+            last, candidates, self.items, target=batch.held_out, exclude=event.item, at=(10, 50, 200)
         )
         gr.metric.ranking(
             last,

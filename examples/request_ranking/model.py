@@ -35,7 +35,7 @@ class Ranker(gr.Model):
         user = nn.dropout(self.tower(gr.concat(self.user(batch.user), interest)), 0.1)
         tags = self.tag(shown.tags.value).mean(shown)
         item = self.item(shown.item)
-        place = self.position(gr.bucketize(shown.position, [0.5, 1.5, 2.5, 3.5, 5.5, 8.5, 12.5, 20.5]))
+        place = self.position(gr.bucketize(shown["position"], [0.5, 1.5, 2.5, 3.5, 5.5, 8.5, 12.5, 20.5]))
         user_here = user.fanout(shown)
         logit = self.head(gr.concat(user_here, item, tags, user_here * item, place)).squeeze()
         gr.loss.bce_with_logits(logit, shown.label, name="click")

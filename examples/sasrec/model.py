@@ -56,5 +56,5 @@ class SASRec(gr.Model):
         candidates = self.item.l2_normalized()
         gr.loss.sampled_softmax(query, event.next, candidates, self.items, negatives=128, temperature=0.05, name="next")
         gr.metric.ranking(
-            query.last(), candidates, self.items, target=batch.held_out, exclude=event.item, at=(10, 50, 200), name=""
+            query.last(), candidates, self.items, target=batch.held_out, exclude=event.item, at=(10, 50, 200)
         )
