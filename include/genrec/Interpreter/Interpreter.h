@@ -1,0 +1,101 @@
+//===- Interpreter.h - evaluates programs from op definitions ---*- C++ -*-===//
+//
+// The reference that everything else is compared with. Each op is evaluated as
+// its definition reads, one after another, in double (or rounded to float after
+// each op); no code is shared with passes, lowering or runtime kernels. It covers
+// the ops of the model, of differentiated programs and of row kernels, so a
+// program can be judged after every pass up to form-row-kernels.
+//
+//   State state(model, /*seed=*/1);
+//   llvm::Expected<Results> results = runProgram(program, batch, state, Mode::train);
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_INTERPRETER_INTERPRETER_H
+#define GENREC_INTERPRETER_INTERPRETER_H
+
+#include "genrec/Interpreter/Batch.h"
+#include "genrec/Interpreter/State.h"
+#include "genrec/Interpreter/Tensor.h"
+
+namespace genrec::interpreter {
+
+/// What a program is run for. A program of mode `all` gives its losses in
+/// `train`, losses and metrics in `evaluate`, outputs in `predict`; a specialised
+/// program is run in its own mode.
+enum class Mode { train, evaluate, predict };
+
+/// Whether f32 values are kept as double, or rounded to float after every op.
+enum class Precision { exact, rounded };
+
+struct RunOptions {
+  Precision precision = Precision::exact;
+  /// Losses only: no update, no gradient, no row inserted.
+  bool forwardOnly = false;
+  /// Keep the value of every evaluated op in `Results::values`.
+  bool keepValues = false;
+};
+
+/// Sum of weight * value and sum of weight over the rows of the batch.
+struct LossResult {
+  std::string name;
+  double sum = 0.0;
+  double weight = 0.0;
+  double scale = 1.0;
+
+  double mean() const { return weight == 0.0 ? 0.0 : sum / weight; }
+};
+
+struct Results {
+  std::vector<LossResult> losses;
+  std::vector<std::pair<std::string, Tensor>> outputs;
+  /// As the runtime names them: "hr@10", "mrr", "<name>.hr@10", the name of an
+  /// auc. NaN without rows, or with one class only.
+  std::vector<std::pair<std::string, double>> metrics;
+  /// What update_parameter and update_table received, by parameter name, and by
+  /// table name and id (summed; ids that got exactly 0 are absent).
+  std::map<std::string, std::vector<double>> parameterGradients;
+  std::map<std::string, std::map<int64_t, std::vector<double>>> tableGradients;
+  llvm::DenseMap<mlir::Value, Tensor> values;
+
+  /// The model's loss: scale * mean, summed over tasks.
+  double loss() const;
+};
+
+/// An op that cannot be evaluated on this data: an id out of range, an item that
+/// the catalogue lacks, a column of another type.
+class EvaluationError : public llvm::ErrorInfo<EvaluationError> {
+public:
+  static char ID;
+  EvaluationError(mlir::Location location, std::string message)
+      : location(location), message(std::move(message)) {}
+
+  mlir::Location getLocation() const { return location; }
+  llvm::StringRef getMessage() const { return message; }
+  void log(llvm::raw_ostream &os) const override;
+  std::error_code convertToErrorCode() const override { return llvm::inconvertibleErrorCode(); }
+
+private:
+  mlir::Location location;
+  std::string message;
+};
+
+/// Runs `program`, whose module must have passed the verifier, on `batch`. A run
+/// of a train program updates `state` and counts a step; in training, lookups
+/// insert rows. Errors are EvaluationErrors; `state` is then undefined.
+llvm::Expected<Results> runProgram(ProgramOp program, const Batch &batch, State &state, Mode mode,
+                                   const RunOptions &options = {});
+
+/// The mode in which a program is run: its own, or `train` for mode `all`.
+Mode modeOf(ProgramOp program);
+
+/// Whether ops of this name can be evaluated (or are declarations).
+bool canEvaluate(mlir::OperationName name);
+
+/// Reports `error` as diagnostics at the ops' locations; errors of other kinds
+/// at `location`.
+void emitErrors(llvm::Error error, mlir::Location location);
+
+} // namespace genrec::interpreter
+
+#endif // GENREC_INTERPRETER_INTERPRETER_H

@@ -1,0 +1,69 @@
+//===- State.h - parameters and tables of an interpreted model --*- C++ -*-===//
+
+#ifndef GENREC_INTERPRETER_STATE_H
+#define GENREC_INTERPRETER_STATE_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace genrec::interpreter {
+
+/// The value of a dense parameter and its optimizer states, one after another.
+struct ParameterState {
+  int64_t size = 0;   ///< elements of the value
+  int64_t width = 1;  ///< elements of one row: the last size, 1 for a scalar
+  int64_t states = 0;
+  std::vector<double> memory; ///< (1 + states) * size
+
+  llvm::ArrayRef<double> value() const { return {memory.data(), static_cast<size_t>(size)}; }
+  llvm::MutableArrayRef<double> value() { return {memory.data(), static_cast<size_t>(size)}; }
+};
+
+/// The rows of an embedding table by id; a row is its value, then its states.
+struct TableState {
+  std::string name;
+  int64_t dim = 0;
+  int64_t states = 0;
+  int64_t idBits = 0;
+  double initialAccumulator = 0;
+  InitAttr init;
+  std::map<int64_t, std::vector<double>> rows;
+};
+
+/// The learning rate over steps as a factor of the base rate. With t the 1-based
+/// step: t / warmup up to t = warmup; then, with p = (t - warmup) / (steps - warmup)
+/// at most 1: constant 1, linear 1 + (final - 1) p, cosine
+/// final + (1 - final) (1 + cos(pi p)) / 2. Without `steps` nothing decays.
+struct Schedule {
+  std::string kind = "constant";
+  int64_t warmup = 0;
+  int64_t steps = 0;
+  double final = 0.0;
+
+  double factor(uint64_t step) const;
+};
+
+/// Everything that outlives a step. Copyable: a copy is a snapshot.
+class State {
+public:
+  /// Parameters get their initial values, tables have no rows.
+  State(ModelOp model, uint64_t seed);
+
+  /// The row of `id`, made with its initial value when there is none.
+  std::vector<double> &insertRow(TableState &table, int64_t id) const;
+  /// Value and states of a row that nobody has touched yet.
+  std::vector<double> initialRow(const TableState &table, int64_t id) const;
+
+  std::map<std::string, ParameterState, std::less<>> parameters;
+  std::map<std::string, TableState, std::less<>> tables;
+  uint64_t seed = 0;
+  uint64_t stepsDone = 0; ///< optimizer steps; the next is stepsDone + 1
+  Schedule schedule;
+};
+
+} // namespace genrec::interpreter
+
+#endif // GENREC_INTERPRETER_STATE_H

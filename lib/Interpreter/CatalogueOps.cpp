@@ -1,0 +1,275 @@
+//===- CatalogueOps.cpp - sampled softmax, scores, ranking ----------------===//
+
+#include "Evaluator.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::interpreter;
+
+using llvm::Error;
+
+static double dotRows(const Tensor &x, int64_t row, const Tensor &y, int64_t other) {
+  double sum = 0;
+  for (int64_t column = 0; column < x.width; ++column)
+    sum += x.row(row)[column] * y.row(other)[column];
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Sampled softmax
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The candidates of one row: its positive first, then the negatives that are
+/// not masked, each with its logit.
+struct Candidates {
+  std::vector<int64_t> items;
+  std::vector<double> logits;
+  double logSumExp = 0;
+
+  template <class OpT>
+  Candidates(Evaluator &e, OpT op, const Tensor &query, const Tensor &items, int64_t row,
+             int64_t positive) {
+    uint64_t identity = op.getShared() ? 0 : e.rowsOf(op.getQuery().getType()).identity[row];
+    auto add = [&](int64_t item) {
+      this->items.push_back(item);
+      logits.push_back(dotRows(query, row, items, item) / op.getTemperature().convertToDouble());
+    };
+    add(positive);
+    for (uint64_t draw = 0; draw < op.getNegatives(); ++draw) {
+      uint64_t word = e.word(op.getStream(), identity, draw);
+      int64_t item = static_cast<int64_t>((word * static_cast<uint64_t>(items.rows)) >> 32);
+      if (item != positive)
+        add(item);
+    }
+    double largest = *llvm::max_element(logits), sum = 0;
+    for (double logit : logits)
+      sum += std::exp(logit - largest);
+    logSumExp = largest + std::log(sum);
+  }
+};
+
+} // namespace
+
+static Error checkPositive(Operation *op, int64_t positive, const Tensor &items) {
+  if (positive >= -1 && positive < items.rows)
+    return Error::success();
+  return fail(op, "has the positive " + Twine(positive) + ", but the catalogue has " +
+                      Twine(items.rows) + " rows");
+}
+
+static Error evaluateSampledSoftmax(Evaluator &e, SampledSoftmaxOp op) {
+  const Tensor &query = e.get(op.getQuery()), &items = e.get(op.getItems());
+  Tensor result = makeTensor(op.getType(), query.rows);
+  for (int64_t row = 0; row < query.rows; ++row) {
+    int64_t positive = e.get(op.getPositive()).integers()[row];
+    if (Error error = checkPositive(op, positive, items))
+      return error;
+    if (positive < 0)
+      continue;
+    Candidates candidates(e, op, query, items, row, positive);
+    result.floats()[row] = candidates.logSumExp - candidates.logits.front();
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateSampledSoftmaxGrad(Evaluator &e, SampledSoftmaxGradOp op) {
+  const Tensor &query = e.get(op.getQuery()), &items = e.get(op.getItems());
+  Tensor dquery = makeTensor(op.getDquery().getType(), query.rows);
+  Tensor ditems = makeTensor(op.getDitems().getType(), items.rows);
+  for (int64_t row = 0; row < query.rows; ++row) {
+    int64_t positive = e.get(op.getPositive()).integers()[row];
+    if (Error error = checkPositive(op, positive, items))
+      return error;
+    if (positive < 0)
+      continue;
+    Candidates candidates(e, op, query, items, row, positive);
+    double seed = e.get(op.getGradient()).floats()[row] / op.getTemperature().convertToDouble();
+    for (size_t c = 0; c < candidates.items.size(); ++c) {
+      double softmax = std::exp(candidates.logits[c] - candidates.logSumExp);
+      double dlogit = (softmax - (c == 0 ? 1.0 : 0.0)) * seed;
+      for (int64_t column = 0; column < query.width; ++column) {
+        dquery.row(row)[column] += dlogit * items.row(candidates.items[c])[column];
+        ditems.row(candidates.items[c])[column] += dlogit * query.row(row)[column];
+      }
+    }
+  }
+  e.set(op.getDquery(), std::move(dquery));
+  e.set(op.getDitems(), std::move(ditems));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ids and scores
+//===----------------------------------------------------------------------===//
+
+static Error evaluateResolve(Evaluator &e, ResolveOp op) {
+  const Tensor &ids = e.get(op.getIds()), &catalogue = e.get(op.getCatalogue());
+  std::map<int64_t, int64_t> rows;
+  for (int64_t row = 0; row < catalogue.rows; ++row) {
+    auto [place, isNew] = rows.try_emplace(catalogue.integers()[row], row);
+    if (!isNew)
+      return fail(op, "has id " + Twine(place->first) + " twice in the catalogue, in rows " +
+                          Twine(place->second) + " and " + Twine(row));
+  }
+  Tensor result = makeTensor(op.getType(), ids.rows);
+  for (int64_t row = 0; row < ids.rows; ++row) {
+    int64_t &found = result.integers()[row] = -1;
+    if (op.getValid() && !e.get(op.getValid()).integers()[row])
+      continue;
+    auto place = rows.find(ids.integers()[row]);
+    if (place != rows.end())
+      found = place->second;
+    else if (!op.getAllowMissing())
+      return fail(op, "has id " + Twine(ids.integers()[row]) + " in row " + Twine(row) +
+                          ", which the catalogue lacks");
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+/// The score of columns past the catalogue's end.
+constexpr double kNoItem = -1e30;
+
+static Error checkColumns(Operation *op, const Tensor &items, Type scores) {
+  if (items.rows <= getRowSize(scores))
+    return Error::success();
+  return fail(op, "has scores for " + Twine(getRowSize(scores)) +
+                      " items, but the catalogue has " + Twine(items.rows) + " rows");
+}
+
+static Error evaluateScores(Evaluator &e, ScoresOp op) {
+  const Tensor &query = e.get(op.getQuery()), &items = e.get(op.getItems());
+  if (Error error = checkColumns(op, items, op.getType()))
+    return error;
+  Tensor result = makeTensor(op.getType(), query.rows);
+  forEachElement(result, [&](int64_t row, int64_t item) {
+    result.row(row)[item] = item < items.rows ? dotRows(query, row, items, item) : kNoItem;
+  });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateScoresGrad(Evaluator &e, ScoresGradOp op) {
+  const Tensor &query = e.get(op.getQuery()), &items = e.get(op.getItems());
+  const Tensor &gradient = e.get(op.getGradient());
+  if (Error error = checkColumns(op, items, op.getGradient().getType()))
+    return error;
+  Tensor dquery = makeTensor(op.getDquery().getType(), query.rows);
+  Tensor ditems = makeTensor(op.getDitems().getType(), items.rows);
+  for (int64_t row = 0; row < query.rows; ++row)
+    for (int64_t item = 0; item < items.rows; ++item)
+      for (int64_t column = 0; column < query.width; ++column) {
+        dquery.row(row)[column] += gradient.row(row)[item] * items.row(item)[column];
+        ditems.row(item)[column] += gradient.row(row)[item] * query.row(row)[column];
+      }
+  e.set(op.getDquery(), std::move(dquery));
+  e.set(op.getDitems(), std::move(ditems));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// The best items
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The scores of all items for one query row, and which are left out.
+class Scored {
+public:
+  template <class OpT> Scored(Evaluator &e, OpT op) : op(op), query(e.get(op.getQuery())),
+                                                      items(e.get(op.getItems())) {
+    if (!op.getExclude())
+      return;
+    exclude = &e.get(op.getExclude());
+    excludeRows = &e.rowsOf(op.getExclude().getType());
+  }
+
+  Error score(int64_t row) {
+    scores.clear();
+    for (int64_t item = 0; item < items.rows; ++item) {
+      scores.push_back(dotRows(query, row, items, item));
+      if (std::isnan(scores.back()))
+        return fail(op, "has a NaN score for row " + Twine(row) + " and item " + Twine(item));
+    }
+    excluded.assign(items.rows, false);
+    for (int64_t r = 0; excludeRows && r < excludeRows->count; ++r)
+      if (int64_t item = exclude->integers()[r];
+          excludeRows->parent[r] == row && item >= 0 && item < items.rows)
+        excluded[item] = true;
+    return Error::success();
+  }
+
+  std::vector<double> scores;
+  std::vector<bool> excluded;
+
+private:
+  Operation *op;
+  const Tensor &query, &items;
+  const Tensor *exclude = nullptr;
+  const DomainRows *excludeRows = nullptr;
+};
+
+} // namespace
+
+static Error evaluateTopK(Evaluator &e, TopKOp op) {
+  Scored scored(e, op);
+  int64_t rows = e.get(op.getQuery()).rows;
+  Tensor index = makeTensor(op.getIndex().getType(), rows);
+  Tensor score = makeTensor(op.getScore().getType(), rows);
+  for (int64_t row = 0; row < rows; ++row) {
+    if (Error error = scored.score(row))
+      return error;
+    std::vector<int64_t> best;
+    for (size_t item = 0; item < scored.scores.size(); ++item)
+      if (!scored.excluded[item])
+        best.push_back(static_cast<int64_t>(item));
+    llvm::sort(best, [&](int64_t x, int64_t y) {
+      return std::pair(-scored.scores[x], x) < std::pair(-scored.scores[y], y);
+    });
+    for (int64_t place = 0; place < index.width; ++place) {
+      bool exists = place < static_cast<int64_t>(best.size());
+      index.integers()[index.at(row, place)] = exists ? best[place] : -1;
+      score.floats()[score.at(row, place)] = exists ? scored.scores[best[place]] : kNoItem;
+    }
+  }
+  e.set(op.getIndex(), std::move(index));
+  e.set(op.getScore(), std::move(score));
+  return Error::success();
+}
+
+static Error evaluateRank(Evaluator &e, RankOp op) {
+  Scored scored(e, op);
+  const Tensor &targets = e.get(op.getTarget());
+  Tensor result = makeTensor(op.getType(), targets.rows);
+  for (int64_t row = 0; row < targets.rows; ++row) {
+    int64_t target = targets.integers()[row];
+    if (Error error = scored.score(row))
+      return error;
+    if (target < -1 || target >= static_cast<int64_t>(scored.scores.size()))
+      return fail(op, "has the target " + Twine(target) + ", but the catalogue has " +
+                          Twine(scored.scores.size()) + " rows");
+    if (target < 0)
+      continue;
+    int64_t &rank = result.integers()[row] = 1;
+    for (int64_t item = 0; item < static_cast<int64_t>(scored.scores.size()); ++item)
+      rank += item != target && !scored.excluded[item] &&
+              scored.scores[item] >= scored.scores[target];
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+void interpreter::addCatalogueOps(HandlerMap &map) {
+  map.add<SampledSoftmaxOp, evaluateSampledSoftmax>();
+  map.add<SampledSoftmaxGradOp, evaluateSampledSoftmaxGrad>();
+  map.add<ResolveOp, evaluateResolve>();
+  map.add<ScoresOp, evaluateScores>();
+  map.add<ScoresGradOp, evaluateScoresGrad>();
+  map.add<TopKOp, evaluateTopK>();
+  map.add<RankOp, evaluateRank>();
+}

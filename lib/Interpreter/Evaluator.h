@@ -1,0 +1,230 @@
+//===- Evaluator.h - one run of one program ---------------------*- C++ -*-===//
+//
+// Holds the values of a run and hands each op to the function that evaluates
+// ops of its kind. The files beside this one hold those functions, by theme.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_INTERPRETER_EVALUATOR_H
+#define GENREC_LIB_INTERPRETER_EVALUATOR_H
+
+#include "Metrics.h"
+
+#include "genrec/Interpreter/Interpreter.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <deque>
+#include <memory>
+
+namespace genrec::interpreter {
+
+class Evaluator {
+public:
+  Evaluator(ProgramOp program, const Batch &batch, State &state, Mode mode,
+            const RunOptions &options);
+
+  /// Evaluates what the mode asks for.
+  llvm::Expected<Results> run();
+
+  //===-- values ---------------------------------------------------------===//
+
+  /// The value of an operand; stays where it is until its last use.
+  const Tensor &get(mlir::Value value) const;
+  /// Sets a result, rounded and wrapped to its element type.
+  void set(mlir::Value value, Tensor tensor);
+  /// What a row kernel's accumulator holds so far.
+  Tensor &accumulator(mlir::Value value) { return *values.find(value)->second; }
+  void erase(mlir::Value value) { values.erase(value); }
+  /// Evaluates one op, of the program or of a row kernel's body.
+  llvm::Error evaluate(mlir::Operation *op);
+
+  //===-- domains ----------------------------------------------------------===//
+
+  /// The rows of a domain that the program has; those of `data` and `catalogue`
+  /// domains are built from the batch on demand.
+  llvm::Expected<const DomainRows *> domain(mlir::Operation *user, mlir::FlatSymbolRefAttr name);
+  /// The rows of a domain value, which exist once its op was evaluated.
+  const DomainRows &rowsOf(mlir::Value domain) const;
+  /// The rows that a tensor type names; the type must not be shared.
+  const DomainRows &rowsOf(mlir::Type type) const;
+  void setRows(mlir::Value domain, DomainRows rows);
+
+  //===-- what ops ask for ---------------------------------------------------===//
+
+  bool isTraining() const { return mode == Mode::train; }
+  /// The words of `stream` in this step.
+  uint32_t word(int64_t stream, uint64_t row, uint64_t element) const;
+  /// Whether dropout keeps an element.
+  bool keeps(double rate, int64_t stream, uint64_t row, uint64_t element) const;
+
+  ParameterState &parameter(llvm::StringRef name);
+  /// The parameter's value before this step.
+  llvm::ArrayRef<double> parameterBefore(llvm::StringRef name);
+  /// To be called before a parameter is written.
+  void saveParameter(llvm::StringRef name);
+  TableState &table(llvm::StringRef name);
+  /// The row of `id`: training inserts it, otherwise an unseen id has a temporary
+  /// row. Error where the id is out of the table's range.
+  llvm::Expected<RowHandle> findRow(mlir::Operation *op, TableState &table, int64_t id);
+
+  const Batch &batch;
+  State &state;
+  const Mode mode;
+  const RunOptions options;
+  const uint64_t step; ///< that random streams and step values see
+  Results results;
+  MetricAccumulator metrics;
+  /// The rows of the row kernel whose body is being evaluated.
+  const DomainRows *kernelRows = nullptr;
+  /// By the domain that unique_rows made: per operand and row, the distinct row
+  /// that it belongs to; -1 for none.
+  llvm::DenseMap<mlir::Value, std::vector<std::vector<int64_t>>> segments;
+
+private:
+  bool isWanted(mlir::Operation &op);
+  void markNeeded();
+  void release(mlir::Operation &op);
+  llvm::Expected<DomainRows> buildDataRows(mlir::Operation *user, DomainOp declaration);
+  void keepUnpadded(DomainOp declaration, const BatchRows &rows, std::vector<uint8_t> &kept);
+
+  ProgramOp program;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Tensor>> values;
+  llvm::DenseMap<mlir::Value, int64_t> pendingUses;
+  llvm::DenseSet<mlir::Operation *> needed;
+  llvm::DenseMap<mlir::Attribute, std::unique_ptr<DomainRows>> domains;
+  std::map<std::string, std::vector<double>, std::less<>> parametersBefore;
+  std::deque<std::vector<double>> temporaryRows;
+};
+
+//===-- functions that evaluate ops -------------------------------------------===//
+
+using Handler = llvm::Error (*)(Evaluator &, mlir::Operation *);
+
+/// Handlers by op.
+class HandlerMap {
+public:
+  /// `evaluate` is a function of (Evaluator &, OpT).
+  template <class OpT, auto evaluate> void add() {
+    handlers[mlir::TypeID::get<OpT>()] = [](Evaluator &evaluator, mlir::Operation *op) {
+      return evaluate(evaluator, mlir::cast<OpT>(op));
+    };
+  }
+  template <class OpT> void addGeneric(Handler handler) {
+    handlers[mlir::TypeID::get<OpT>()] = handler;
+  }
+  /// Null for an op that nobody evaluates.
+  Handler lookup(mlir::OperationName name) const { return handlers.lookup(name.getTypeID()); }
+
+private:
+  llvm::DenseMap<mlir::TypeID, Handler> handlers;
+};
+
+void addDomainOps(HandlerMap &map);
+void addElementwiseOps(HandlerMap &map);
+void addRowOps(HandlerMap &map);
+void addAttentionOps(HandlerMap &map);
+void addLossOps(HandlerMap &map);
+void addCatalogueOps(HandlerMap &map);
+void addUpdateOps(HandlerMap &map);
+void addKernelOps(HandlerMap &map);
+void addArithOps(HandlerMap &map);
+const HandlerMap &getHandlers();
+
+/// An EvaluationError at `op`.
+llvm::Error fail(mlir::Operation *op, const llvm::Twine &message);
+
+//===-- idioms ------------------------------------------------------------------===//
+
+/// An empty tensor of the shape and element type of `type`, with `rows` rows
+/// unless it is shared.
+Tensor makeTensor(mlir::Type type, int64_t rows);
+
+/// The common shape of operands that are broadcast against each other.
+struct BroadcastShape {
+  int64_t rows = 1;
+  int64_t width = 1;
+  bool shared = true;
+
+  explicit BroadcastShape(std::initializer_list<const Tensor *> operands) {
+    for (const Tensor *operand : operands) {
+      width = std::max(width, operand->width);
+      if (!operand->shared) {
+        shared = false;
+        rows = operand->rows;
+      }
+    }
+  }
+};
+
+/// Applies `function` to each element.
+template <class To, class From, class Function>
+Tensor mapElements(const Tensor &x, Function function) {
+  Tensor result = Tensor::make<To>(x.rows, x.width, x.shared);
+  const std::vector<From> &from = x.as<From>();
+  std::vector<To> &to = result.as<To>();
+  for (size_t i = 0; i < from.size(); ++i)
+    to[i] = function(from[i]);
+  return result;
+}
+
+/// Applies `function` to each pair of elements.
+template <class To, class From, class Function>
+Tensor zipElements(const Tensor &x, const Tensor &y, Function function) {
+  BroadcastShape shape({&x, &y});
+  Tensor result = Tensor::make<To>(shape.rows, shape.width, shape.shared);
+  const std::vector<From> &left = x.as<From>(), &right = y.as<From>();
+  std::vector<To> &to = result.as<To>();
+  size_t next = 0;
+  for (int64_t row = 0; row < shape.rows; ++row)
+    for (int64_t column = 0; column < shape.width; ++column)
+      to[next++] = function(left[x.at(row, column)], right[y.at(row, column)]);
+  return result;
+}
+
+/// `body(row, column)` for every element of `tensor`.
+template <class Body> void forEachElement(const Tensor &tensor, Body body) {
+  for (int64_t row = 0; row < tensor.rows; ++row)
+    for (int64_t column = 0; column < tensor.width; ++column)
+      body(row, column);
+}
+
+/// Copies row `from` of `x` to row `to` of `result`, whatever the element type.
+void copyRow(const Tensor &x, int64_t from, Tensor &result, int64_t to);
+
+/// Copies columns [from, from + count) of x to columns [to, to + count) of `result`.
+void copyColumns(const Tensor &x, int64_t from, Tensor &result, int64_t to, int64_t count);
+
+/// Rows of `x` combined into the rows of an ancestor; an empty list gives 0.
+Tensor poolRows(PoolKind kind, const Tensor &x, const DomainRows &from, const DomainRows &to,
+                mlir::Type resultType);
+
+/// `x` with a shared tensor repeated for each of `rows` rows.
+Tensor repeatRows(const Tensor &x, int64_t rows);
+
+/// The number of edges that are <= x; 0 for NaN.
+int64_t bucketOf(double x, llvm::ArrayRef<double> edges);
+
+double sigmoid(double x);
+double silu(double x);
+double siluSlope(double x);
+double softplus(double x);
+double gelu(double x);
+
+/// The remainder in [0, divisor).
+int64_t euclideanRemainder(int64_t x, int64_t divisor);
+
+/// (x - mean) / sqrt(variance + eps) of each row.
+Tensor normalizeRows(const Tensor &x, double eps);
+
+/// x · weight, or x · weightᵀ where `transposed`; weight is shared [k, n] ([n, k]).
+Tensor multiply(const Tensor &x, const Tensor &weight, int64_t columns, bool transposed);
+
+/// One optimizer step of `gradient.size()` weights by `gradient`. `step` is 1-based.
+void applyOptimizer(OptimizerAttr optimizer, bool onTable, double scheduleFactor, uint64_t step,
+                    RowHandle row, llvm::ArrayRef<double> gradient);
+
+} // namespace genrec::interpreter
+
+#endif // GENREC_LIB_INTERPRETER_EVALUATOR_H

@@ -1,0 +1,146 @@
+//===- GradientCheck.cpp - gradients against central differences ----------===//
+
+#include "genrec/Interpreter/GradientCheck.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::interpreter;
+
+namespace {
+
+/// Compares the derivatives of one program at one state.
+class Checker {
+public:
+  Checker(ProgramOp program, const Batch &batch, const State &state,
+          const GradientCheckOptions &options)
+      : program(program), batch(batch), state(state), options(options) {}
+
+  llvm::Expected<GradientCheck> run();
+
+private:
+  llvm::Error checkValues(StringRef name, int64_t row, int64_t width,
+                          llvm::MutableArrayRef<double> values, ArrayRef<double> gradients,
+                          double largest);
+  llvm::Expected<double> lossAt(double &place, double value);
+  llvm::Expected<double> difference(double &place, double step);
+
+  ProgramOp program;
+  const Batch &batch;
+  State state; ///< with the rows that the batch touches
+  const GradientCheckOptions &options;
+  GradientCheck result;
+};
+
+double largestOf(ArrayRef<double> values) {
+  double largest = 0;
+  for (double value : values)
+    largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+} // namespace
+
+llvm::Expected<double> Checker::lossAt(double &place, double value) {
+  double before = place;
+  place = value;
+  RunOptions forward;
+  forward.forwardOnly = true;
+  llvm::Expected<Results> results = runProgram(program, batch, state, Mode::train, forward);
+  place = before;
+  if (!results)
+    return results.takeError();
+  return results->loss();
+}
+
+/// Central difference of fourth order:
+/// (8 (f(x + h) - f(x - h)) - (f(x + 2h) - f(x - 2h))) / 12h.
+llvm::Expected<double> Checker::difference(double &place, double step) {
+  double h = step * std::max(1.0, std::abs(place)), x = place, sum = 0;
+  for (auto [offset, weight] : {std::pair(1.0, 8.0), {-1.0, -8.0}, {2.0, -1.0}, {-2.0, 1.0}}) {
+    llvm::Expected<double> loss = lossAt(place, x + offset * h);
+    if (!loss)
+      return loss.takeError();
+    sum += weight * *loss;
+  }
+  return sum / (12.0 * h);
+}
+
+llvm::Error Checker::checkValues(StringRef name, int64_t row, int64_t width,
+                                 llvm::MutableArrayRef<double> values, ArrayRef<double> gradients,
+                                 double largest) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    double gradient = gradients.empty() ? 0.0 : gradients[i], relative = 0, last = 0;
+    for (double factor : {1.0, 10.0, 0.1, 0.01}) {
+      llvm::Expected<double> found = difference(values[i], factor * options.step);
+      if (!found)
+        return found.takeError();
+      last = *found;
+      // Differences of a loss near 1 are known to about 1e-16 / h.
+      double scale = std::max({std::abs(gradient), std::abs(last), 1e-3 * largest, 1e-6});
+      relative = std::abs(gradient - last) / scale;
+      if (relative <= options.tolerance)
+        break;
+    }
+    ++result.checked;
+    result.nonzero += last != 0.0;
+    if (relative <= options.tolerance) {
+      result.worst = std::max(result.worst, relative);
+      continue;
+    }
+    int64_t offset = static_cast<int64_t>(i);
+    result.mismatches.push_back(
+        {name.str(), row + offset / width, offset % width, gradient, last});
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<GradientCheck> Checker::run() {
+  State trained = state;
+  llvm::Expected<Results> results = runProgram(program, batch, trained, Mode::train);
+  if (!results)
+    return results.takeError();
+  for (auto &[name, parameter] : state.parameters) {
+    auto gradient = results->parameterGradients.find(name);
+    ArrayRef<double> gradients;
+    if (gradient != results->parameterGradients.end())
+      gradients = gradient->second;
+    if (llvm::Error error = checkValues(name, 0, parameter.width, parameter.value(), gradients,
+                                        largestOf(gradients)))
+      return error;
+  }
+  for (auto &[name, table] : state.tables) {
+    const auto &gradients = results->tableGradients[name];
+    double largest = 0;
+    for (const auto &[id, gradient] : gradients)
+      largest = std::max(largest, largestOf(gradient));
+    for (const auto &[id, row] : trained.tables.find(name)->second.rows)
+      state.insertRow(table, id);
+    for (auto &[id, row] : table.rows) {
+      auto gradient = gradients.find(id);
+      ArrayRef<double> values;
+      if (gradient != gradients.end())
+        values = gradient->second;
+      if (llvm::Error error =
+              checkValues(name, id, table.dim,
+                          llvm::MutableArrayRef(row).take_front(table.dim), values, largest))
+        return error;
+    }
+  }
+  return std::move(result);
+}
+
+llvm::Expected<GradientCheck> interpreter::checkGradients(ProgramOp program, const Batch &batch,
+                                                          const State &state,
+                                                          const GradientCheckOptions &options) {
+  if (program.getMode() != ProgramMode::train)
+    return llvm::make_error<EvaluationError>(
+        program.getLoc(), "gradients are checked on a differentiated program of mode train");
+  ModelOp model = getModel(program);
+  if (!model.getClipNorm().isZero() || !model.getClipValue().isZero())
+    return llvm::make_error<EvaluationError>(
+        model.getLoc(), "gradients that are clipped differ from derivatives of the loss: check "
+                        "them with 'clip_norm' and 'clip_value' 0");
+  return Checker(program, batch, state, options).run();
+}

@@ -1,0 +1,304 @@
+//===- KernelOps.cpp - row kernels and what their bodies hold -------------===//
+//
+// A body is evaluated op by op like a program, each op for all rows at once. Its
+// values are tables of rows too; what does not depend on the row is shared.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+#include "Random.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::interpreter;
+
+using llvm::Error;
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+/// The ancestor's row above each row of the kernel.
+static Tensor fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from) {
+  return std::visit(
+      [&](const auto &source) {
+        using Values = std::decay_t<decltype(source)>;
+        Tensor result = Tensor::make<typename Values::value_type>(rows.count, x.width);
+        for (int64_t row = 0; row < rows.count; ++row)
+          copyRow(x, rows.ancestorRow(row, from), result, row);
+        return result;
+      },
+      x.data);
+}
+
+static ResultRole roleOf(RowKernelOp op, size_t result) {
+  return cast<ResultRoleAttr>(op.getResultRoles()[result]).getValue();
+}
+
+static bool isAccumulated(ResultRole role) {
+  return role == ResultRole::reduced || role == ResultRole::scattered;
+}
+
+/// Rows of an accumulated result: 1 where it is shared.
+static int64_t accumulatorRows(Evaluator &e, Type type) {
+  return getRowDomain(type) ? e.rowsOf(type).count : 1;
+}
+
+static void bindArguments(Evaluator &e, RowKernelOp op) {
+  Block &body = op.getBody().front();
+  size_t next = 0;
+  for (auto [input, roleAttribute] : llvm::zip(op.getInputs(), op.getOperandRoles())) {
+    bool isAncestor = cast<OperandRoleAttr>(roleAttribute).getValue() == OperandRole::ancestor;
+    const Tensor &x = e.get(input);
+    e.set(body.getArgument(next++),
+          isAncestor ? fanOut(x, *e.kernelRows, e.rowsOf(input.getType())) : Tensor(x));
+  }
+  for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
+    if (isAccumulated(roleOf(op, index)))
+      e.set(body.getArgument(next++), makeTensor(type, accumulatorRows(e, type)));
+}
+
+static void setResults(Evaluator &e, RowKernelOp op) {
+  Block &body = op.getBody().front();
+  const DomainRows &rows = *e.kernelRows;
+  size_t accumulator = op.getInputs().size(), yielded = 0, pool = 0;
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    if (isAccumulated(roleOf(op, index))) {
+      e.set(result, e.get(body.getArgument(accumulator++)));
+      continue;
+    }
+    Tensor value = repeatRows(e.get(body.getTerminator()->getOperand(yielded++)), rows.count);
+    if (roleOf(op, index) == ResultRole::pooled) {
+      PoolKind kind = cast<PoolKindAttr>((*op.getPoolKinds())[pool++]).getValue();
+      value = poolRows(kind, value, rows, e.rowsOf(result.getType()), result.getType());
+    }
+    e.set(result, std::move(value));
+  }
+}
+
+static Error evaluateRowKernel(Evaluator &e, RowKernelOp op) {
+  Block &body = op.getBody().front();
+  e.kernelRows = &e.rowsOf(op.getDomain());
+  bindArguments(e, op);
+  for (Operation &inner : body.without_terminator())
+    if (Error error = e.evaluate(&inner))
+      return error;
+  setResults(e, op);
+  e.kernelRows = nullptr;
+  for (Value argument : body.getArguments())
+    e.erase(argument);
+  for (Operation &inner : body)
+    for (Value result : inner.getResults())
+      e.erase(result);
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Table and parameter rows
+//===----------------------------------------------------------------------===//
+
+static Error evaluateRowLoad(Evaluator &e, RowLoadOp op) {
+  const Tensor &rows = e.get(op.getRow());
+  Tensor result = makeTensor(op.getResult().getType(), rows.rows);
+  for (int64_t row = 0; row < rows.rows; ++row)
+    if (RowHandle handle = rows.handles()[row]; !handle.isZero())
+      std::copy_n(handle.value + op.getSlot() * handle.slotStride, result.width, result.row(row));
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateRowStore(Evaluator &e, RowStoreOp op) {
+  const Tensor &rows = e.get(op.getRow()), &value = e.get(op.getValue());
+  for (int64_t row = 0; row < rows.rows; ++row)
+    if (RowHandle handle = rows.handles()[row]; !handle.isZero())
+      std::copy_n(value.row(row), value.width, handle.value + op.getSlot() * handle.slotStride);
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Gathering and accumulating
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A tensor as rows that an index addresses: [n] and rows [] hold scalars.
+struct IndexedRows {
+  int64_t count, width;
+
+  IndexedRows(Type type, int64_t size) {
+    auto tensor = cast<RankedTensorType>(type);
+    width = tensor.getRank() == 2 ? tensor.getDimSize(1) : 1;
+    count = size / width;
+  }
+};
+} // namespace
+
+/// The row that an index means; -1 for none.
+static llvm::Expected<int64_t> rowAt(Operation *op, int64_t index, int64_t count, bool clamp) {
+  if (clamp && count > 0)
+    return std::clamp<int64_t>(index, 0, count - 1);
+  if (index >= -1 && index < count)
+    return index;
+  return fail(op, "has index " + Twine(index) + ", but there are " + Twine(count) + " rows");
+}
+
+static Error evaluateRowGather(Evaluator &e, RowGatherOp op) {
+  const Tensor &source = e.get(op.getSource()), &index = e.get(op.getIndex());
+  IndexedRows rows(op.getSource().getType(), source.size());
+  Tensor result = makeTensor(op.getResult().getType(), index.rows);
+  result.shared = index.shared;
+  for (int64_t i = 0; i < index.size(); ++i) {
+    llvm::Expected<int64_t> from = rowAt(op, index.integers()[i], rows.count, op.getClamp());
+    if (!from)
+      return from.takeError();
+    if (*from < 0)
+      continue;
+    std::visit(
+        [&](auto &target) {
+          using Values = std::decay_t<decltype(target)>;
+          const auto &values = source.as<typename Values::value_type>();
+          std::copy_n(values.begin() + *from * rows.width, rows.width,
+                      target.begin() + i * rows.width);
+        },
+        result.data);
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateGatherDot(Evaluator &e, GatherDotOp op) {
+  const Tensor &source = e.get(op.getSource()), &index = e.get(op.getIndex());
+  const Tensor &row = e.get(op.getRow());
+  IndexedRows rows(op.getSource().getType(), source.size());
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  for (int64_t r = 0; r < result.rows; ++r)
+    for (int64_t j = 0; j < result.width; ++j) {
+      llvm::Expected<int64_t> from = rowAt(op, index.integers()[index.at(r, j)], rows.count, false);
+      if (!from)
+        return from.takeError();
+      for (int64_t i = 0; *from >= 0 && i < rows.width; ++i)
+        result.row(r)[j] += source.floats()[*from * rows.width + i] * row.row(r)[i];
+    }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateGatherSum(Evaluator &e, GatherSumOp op) {
+  const Tensor &source = e.get(op.getSource()), &index = e.get(op.getIndex());
+  const Tensor &coefficient = e.get(op.getCoefficient());
+  IndexedRows rows(op.getSource().getType(), source.size());
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  for (int64_t r = 0; r < result.rows; ++r)
+    for (int64_t j = 0; j < coefficient.width; ++j) {
+      llvm::Expected<int64_t> from = rowAt(op, index.integers()[index.at(r, j)], rows.count, false);
+      if (!from)
+        return from.takeError();
+      for (int64_t i = 0; *from >= 0 && i < rows.width; ++i)
+        result.row(r)[i] += coefficient.floats()[coefficient.at(r, j)] *
+                            source.floats()[*from * rows.width + i];
+    }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateAccumulate(Evaluator &e, AccumulateOp op) {
+  const Tensor &value = e.get(op.getValue());
+  const Tensor *index = op.getIndex() ? &e.get(op.getIndex()) : nullptr;
+  const Tensor *coefficient = op.getCoefficient() ? &e.get(op.getCoefficient()) : nullptr;
+  Tensor &accumulator = e.accumulator(op.getAccumulator());
+  int64_t count = accumulator.size() / value.width, draws = index ? index->width : 1;
+  for (int64_t row = 0; row < e.kernelRows->count; ++row)
+    for (int64_t j = 0; j < draws; ++j) {
+      int64_t target = 0;
+      if (index) {
+        llvm::Expected<int64_t> found =
+            rowAt(op, index->integers()[index->at(row, j)], count, op.getClamp());
+        if (!found)
+          return found.takeError();
+        target = *found;
+      }
+      double factor = coefficient ? coefficient->floats()[coefficient->at(row, j)] : 1.0;
+      for (int64_t i = 0; target >= 0 && i < value.width; ++i)
+        if (value.isFloat())
+          accumulator.floats()[target * value.width + i] += factor * value.row(row)[i];
+        else
+          accumulator.integers()[target * value.width + i] += value.integers()[value.at(row, i)];
+    }
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Random numbers
+//===----------------------------------------------------------------------===//
+
+static Error evaluateKeepMask(Evaluator &e, KeepMaskOp op) {
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  double rate = op.getRate().convertToDouble();
+  size_t next = 0;
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    result.integers()[next++] =
+        e.keeps(rate, op.getStream(), e.kernelRows->identity[row], column);
+  });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateRandomIndex(Evaluator &e, RandomIndexOp op) {
+  IndexedRows rows(op.getSource().getType(), e.get(op.getSource()).size());
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  if (result.rows > 0 && rows.count == 0)
+    return fail(op, "draws from a source without rows");
+  size_t next = 0;
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    uint64_t identity = op.getShared() ? 0 : e.kernelRows->identity[row];
+    uint64_t word = e.word(op.getStream(), identity, column);
+    result.integers()[next++] = static_cast<int64_t>((word * uint64_t(rows.count)) >> 32);
+  });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+static Error evaluateRowIota(Evaluator &e, RowIotaOp op) {
+  Tensor result = makeTensor(op.getResult().getType(), 1);
+  result.shared = true;
+  for (int64_t i = 0; i < result.width; ++i)
+    result.integers()[i] = i;
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateRowConcat(Evaluator &e, RowConcatOp op) {
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  int64_t offset = 0;
+  for (Value part : op.getParts()) {
+    copyColumns(e.get(part), 0, result, offset, e.get(part).width);
+    offset += e.get(part).width;
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateRowSlice(Evaluator &e, RowSliceOp op) {
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  copyColumns(e.get(op.getX()), op.getOffset(), result, 0, result.width);
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+void interpreter::addKernelOps(HandlerMap &map) {
+  map.add<RowKernelOp, evaluateRowKernel>();
+  map.add<RowLoadOp, evaluateRowLoad>();
+  map.add<RowStoreOp, evaluateRowStore>();
+  map.add<RowGatherOp, evaluateRowGather>();
+  map.add<GatherDotOp, evaluateGatherDot>();
+  map.add<GatherSumOp, evaluateGatherSum>();
+  map.add<AccumulateOp, evaluateAccumulate>();
+  map.add<KeepMaskOp, evaluateKeepMask>();
+  map.add<RandomIndexOp, evaluateRandomIndex>();
+  map.add<RowIotaOp, evaluateRowIota>();
+  map.add<RowConcatOp, evaluateRowConcat>();
+  map.add<RowSliceOp, evaluateRowSlice>();
+}

@@ -1,0 +1,40 @@
+//===- Random.h - random words, identities, hashes, initial values -*- C++ -*-===//
+//
+// The reference definitions of what depends on bits: written down here a second
+// time, apart from the runtime's, so that each checks the other.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_INTERPRETER_RANDOM_H
+#define GENREC_LIB_INTERPRETER_RANDOM_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec::interpreter {
+
+/// One output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) from state `x`.
+uint64_t splitMix(uint64_t x);
+
+/// Identity of the root row at `position` of the dataset.
+uint64_t rootIdentity(int64_t position);
+/// Identity of child `ordinal` of a row, or of a row in part `ordinal` of a
+/// concatenation.
+uint64_t childIdentity(uint64_t identity, uint64_t ordinal);
+
+/// The random word of element `element` of the row with identity `row`, in the
+/// stream `stream` of one step: Philox4x32-10 (Salmon et al., SC 2011).
+uint32_t randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row, uint64_t element);
+
+/// XXH3_64bits_withSeed, or the first half of MurmurHash3_x64_128.
+uint64_t hashBytes(HashKind kind, llvm::StringRef bytes, uint64_t seed);
+/// The hash of the 8 little-endian bytes of `value`.
+uint64_t hashInteger(HashKind kind, int64_t value, uint64_t seed);
+
+/// The initial value of element `column` of row `row` of the parameter or table
+/// `name`; `fanIn` and `fanOut` matter to the Xavier kinds.
+double initialValue(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row,
+                    uint64_t column, double fanIn, double fanOut);
+
+} // namespace genrec::interpreter
+
+#endif // GENREC_LIB_INTERPRETER_RANDOM_H
