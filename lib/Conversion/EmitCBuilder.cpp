@@ -223,3 +223,8 @@ Value EmitCBuilder::constant(Value value) {
   value.getDefiningOp()->setAttr(kConstAttrName, UnitAttr::get(value.getContext()));
   return value;
 }
+
+Value EmitCBuilder::kept(Value value) {
+  value.getDefiningOp()->setAttr(kVariableAttrName, UnitAttr::get(value.getContext()));
+  return value;
+}

@@ -1,5 +1,6 @@
 //===- LowerToEmitC.cpp - converts scalar arithmetic to EmitC -------------===//
 
+#include "genrec/Conversion/Callees.h"
 #include "genrec/Conversion/EmitCBuilder.h"
 #include "genrec/Conversion/Passes.h"
 
@@ -263,7 +264,8 @@ struct LowerToEmitCPass : genrec::impl::LowerToEmitCBase<LowerToEmitCPass> {
     ConversionTarget target(getContext());
     target.addLegalDialect<emitc::EmitCDialect>();
     target.addLegalOp<ModuleOp>();
-    if (failed(applyFullConversion(getOperation(), target, std::move(patterns))))
+    if (failed(applyFullConversion(getOperation(), target, std::move(patterns))) ||
+        failed(checkCallees(getOperation())))
       signalPassFailure();
   }
 };

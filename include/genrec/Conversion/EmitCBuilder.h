@@ -19,6 +19,8 @@ namespace genrec {
 /// the variable that holds it.
 inline constexpr llvm::StringLiteral kConstAttrName = "emit.const";
 inline constexpr llvm::StringLiteral kRestrictAttrName = "emit.restrict";
+/// Unit attribute of an op whose result is to be a variable, however few its uses.
+inline constexpr llvm::StringLiteral kVariableAttrName = "emit.variable";
 
 /// The user's name in `loc`: of the first name location found from the outside
 /// in. Empty when there is none.
@@ -104,6 +106,8 @@ public:
   /// Marks the op that made pointer `value`.
   static mlir::Value restricted(mlir::Value value);
   static mlir::Value constant(mlir::Value value);
+  /// Asks for a variable that holds `value`.
+  static mlir::Value kept(mlir::Value value);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;

@@ -1,0 +1,187 @@
+//===- DenseCalls.cpp - matrix products and attention as calls ------------===//
+//
+// Lowers to genrec_rt/kernels/step_linear.h and step_attention.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+static LogicalResult expectFloats(Operation *op) {
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isF32())
+        return op->emitOpError() << "is compiled for f32 only, but has " << describe(type);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+static void lowerLinear(LinearOp op, StageBuilder &stage) {
+  Value x = op.getX(), weight = op.getWeight(), result = op.getResult();
+  Value rows = stage.getCount(result), bias = stage.getOptionalPointer(op.getBias(), stage.at(op).f32());
+  SmallVector<Value> operands = {stage.getStep(), rows, stage.getPointer(x), stage.getStride(x),
+                                 stage.getPointer(weight), bias, stage.getPointer(result),
+                                 stage.getStride(result)};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::linear", operands,
+             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(result.getType())),
+              b.templateBool(op.getTransposed()), b.templateBool(static_cast<bool>(op.getBias()))});
+}
+
+static void lowerWeightGradient(WeightGradientOp op, StageBuilder &stage) {
+  Value x = op.getX(), y = op.getY();
+  SmallVector<Value> operands = {stage.getStep(),    stage.getCount(x), stage.getPointer(x),
+                                 stage.getStride(x), stage.getPointer(y), stage.getStride(y),
+                                 stage.getPointer(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::weightGradient", operands,
+             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(y.getType()))});
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A local struct whose fields are set one by one.
+struct Record {
+  const EmitCBuilder &b;
+  Value place;
+
+  Record(const EmitCBuilder &b, StringRef type)
+      : b(b), place(b.variable(b.opaque(type), b.templateName("{}"))) {}
+  void set(StringRef field, Value value) const {
+    b.assign(b.member(place, field, value.getType()), value);
+  }
+};
+} // namespace
+
+template <typename OpT>
+static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b,
+                                        const Record &args) {
+  FlatSymbolRefAttr symbol = getRowDomain(op.getQ().getType());
+  if (!lookupDomain(op, symbol).getParentAttr())
+    return op.emitOpError() << "needs rows of lists, but @" << symbol.getValue() << " is a root";
+  Value domain = stage.getDomain(symbol);
+  Type genrecDomain = b.opaque("const genrec_domain");
+  Value parent = b.load(b.memberOf(domain, "parent_domain", b.pointer(genrecDomain)));
+  args.set("parents", b.load(b.memberOf(parent, "count", b.i64())));
+  args.set("offsets", b.load(b.memberOf(domain, "offsets", b.pointer(b.i64()))));
+  args.set("maxLength", b.load(b.memberOf(domain, "max_length", b.i64())));
+  for (auto [name, stride, value] :
+       {std::tuple("q", "ldQ", op.getQ()), std::tuple("k", "ldK", op.getK()),
+        std::tuple("v", "ldV", op.getV())}) {
+    args.set(name, stage.getPointer(value));
+    args.set(stride, stage.getStride(value));
+  }
+  args.set("scale", b.floating(op.getScale().convertToDouble()));
+  if (op.getScore() == ScoreKind::silu)
+    args.set("fixedLength", b.floating(op.getFixedLength().convertToDouble()));
+  if (op.getWindow() > 0)
+    args.set("window", b.integer(op.getWindow()));
+  for (auto [name, count, bias] :
+       {std::tuple("positionBias", "positionBuckets", op.getPositionBias()),
+        std::tuple("timeBias", "timeBuckets", op.getTimeBias())})
+    if (bias) {
+      args.set(name, stage.getPointer(bias));
+      args.set(count, b.integer(getRowSize(bias.getType())));
+    }
+  if (op.getTimeBias()) {
+    args.set("timestamps", stage.getPointer(op.getTime()));
+    args.set("nextEventTime", b.literal(op.getNextEventTime() ? "true" : "false", b.i1()));
+  }
+  if (double rate = op.getDropout().convertToDouble()) {
+    args.set("identity", b.load(b.memberOf(domain, "identity", b.pointer(b.u64()))));
+    args.set("random", b.call("kernels::randomStream", b.opaque("kernels::RandomStream"),
+                              {stage.getStep(), b.integer(op.getStream(), b.u32())}));
+    args.set("dropProbability", b.floating(rate));
+  }
+  return success();
+}
+
+template <typename OpT>
+static SmallVector<Attribute> getAttentionTemplate(OpT op, const EmitCBuilder &b) {
+  int64_t heads = op.getHeads();
+  bool isSilu = op.getScore() == ScoreKind::silu;
+  return {b.templateInteger(heads),
+          b.templateInteger(getRowSize(op.getQ().getType()) / heads),
+          b.templateInteger(getRowSize(op.getV().getType()) / heads),
+          b.templateName(isSilu ? "kernels::ScoreKind::silu" : "kernels::ScoreKind::softmax"),
+          b.templateBool(op.getCausal()),
+          b.templateBool(op.getWindow() > 0),
+          b.templateBool(static_cast<bool>(op.getPositionBias())),
+          b.templateBool(static_cast<bool>(op.getTimeBias())),
+          b.templateBool(op.getDropout().convertToDouble() > 0)};
+}
+
+/// The buffer of log Σ exp that the forward op `op` keeps for its gradient.
+static void setLogSumExp(Operation *op, StageBuilder &stage, const EmitCBuilder &b,
+                         const Record &args) {
+  if (int64_t number = getOwnBuffer(op, kLogSumExpSlot); number >= 0)
+    args.set("logSumExp", stage.getBuffer(number, b.f32(), "log_sum_exp"));
+}
+
+static LogicalResult lowerAttention(AttentionOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  EmitCBuilder named = b.named("attention");
+  Record args(named, "kernels::AttentionArgs");
+  if (failed(setAttentionInputs(op, stage, b, args)))
+    return failure();
+  args.set("out", stage.getPointer(op.getResult()));
+  args.set("ldOut", stage.getStride(op.getResult()));
+  setLogSumExp(op, stage, b, args);
+  b.callVoid("kernels::attention", {stage.getStep(), b.addressOf(args.place)},
+             getAttentionTemplate(op, b));
+  return success();
+}
+
+static LogicalResult lowerAttentionGrad(AttentionGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  EmitCBuilder named = b.named("attention"), namedGradients = b.named("gradients");
+  Record args(named, "kernels::AttentionArgs");
+  if (failed(setAttentionInputs(op, stage, b, args)))
+    return failure();
+  args.set("out", stage.getPointer(op.getOut()));
+  args.set("ldOut", stage.getStride(op.getOut()));
+  if (op.getScore() == ScoreKind::softmax) {
+    auto forward = op.getOut().getDefiningOp<AttentionOp>();
+    if (!forward)
+      return op.emitOpError("needs 'out' to be the result of genrec.attention");
+    setLogSumExp(forward, stage, b, args);
+  }
+  Record gradients(namedGradients, "kernels::AttentionGradients");
+  gradients.set("dOut", stage.getPointer(op.getGradient()));
+  gradients.set("ldDOut", stage.getStride(op.getGradient()));
+  for (auto [name, stride, value] :
+       {std::tuple("dQ", "ldDQ", op.getDq()), std::tuple("dK", "ldDK", op.getDk()),
+        std::tuple("dV", "ldDV", op.getDv())}) {
+    gradients.set(name, stage.getPointer(value));
+    gradients.set(stride, stage.getStride(value));
+  }
+  if (Value bias = op.getDpositionBias())
+    gradients.set("dPositionBias", stage.getPointer(bias));
+  if (Value bias = op.getDtimeBias())
+    gradients.set("dTimeBias", stage.getPointer(bias));
+  b.callVoid("kernels::attentionGradient",
+             {stage.getStep(), b.addressOf(args.place), b.addressOf(gradients.place)},
+             getAttentionTemplate(op, b));
+  return success();
+}
+
+LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &matched) {
+  matched = isa<LinearOp, WeightGradientOp, AttentionOp, AttentionGradOp>(op);
+  if (!matched)
+    return success();
+  if (failed(expectFloats(op)))
+    return failure();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](LinearOp op) { return lowerLinear(op, stage), success(); })
+      .Case([&](WeightGradientOp op) { return lowerWeightGradient(op, stage), success(); })
+      .Case([&](AttentionOp op) { return lowerAttention(op, stage); })
+      .Case([&](AttentionGradOp op) { return lowerAttentionGrad(op, stage); });
+}

@@ -1,0 +1,432 @@
+//===- Description.cpp - the constant tables of a compiled model ----------===//
+//
+// What genrec_model() returns: EmitC globals whose initial values are the
+// structs of genrec_rt/abi.h, field by field.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelOutliner.h"
+#include "StageBuilder.h"
+
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+/// Text as a C string literal.
+std::string quote(StringRef text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    if (llvm::isPrint(c) || static_cast<unsigned char>(c) >= 0x80)
+      result += c;
+    else
+      llvm::raw_string_ostream(result) << llvm::format("\\%03o", c);
+  }
+  return result + "\"";
+}
+
+std::string real(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
+  return text;
+}
+
+/// The initial value of one struct: `{.name = "user", .kind = 0}`.
+class Fields {
+public:
+  Fields &text(StringRef field, StringRef value) { return raw(field, quote(value)); }
+  Fields &integer(StringRef field, int64_t value) { return raw(field, std::to_string(value)); }
+  Fields &number(StringRef field, double value) { return raw(field, real(value)); }
+  /// A name, or another struct.
+  Fields &raw(StringRef field, const Twine &value) {
+    body += (body.empty() ? "." : ", .") + field.str() + " = " + value.str();
+    return *this;
+  }
+  std::string str() const { return "{" + body + "}"; }
+
+private:
+  std::string body;
+};
+
+class Describer {
+public:
+  Describer(const ModelIndex &index, OpBuilder &builder)
+      : index(index), builder(builder), b(builder, ModelOp(index.model).getLoc()) {}
+
+  void describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<StepOp> ops,
+                StringRef compiler);
+
+private:
+  using Rows = SmallVector<std::string>;
+
+  /// A table of `type` named `name`; gives the pair of fields `name`, `count`.
+  void table(Fields &to, StringRef type, StringRef name, StringRef count, const Rows &rows,
+             StringRef prefix = "model_");
+  std::string location(Location loc, StringRef name);
+  std::string optimizer(OptimizerAttr attribute, bool onTable);
+  std::string init(InitAttr attribute);
+
+  void capacity(DomainOp domain);
+  Value capacityOf(Operation *maker, Value capacities);
+  Rows domains();
+  Rows features();
+  Rows tables();
+  Rows parameters();
+  Rows losses();
+  Rows metrics();
+  Rows outputs();
+  Rows buffers(ProgramOp program);
+  std::string program(ProgramOp program, const std::array<std::string, 3> &stages);
+
+  const ModelIndex &index;
+  OpBuilder &builder;
+  EmitCBuilder b;
+};
+
+StringRef getTypeName(Type element) {
+  if (isa<StringType>(element))
+    return "GENREC_STRING";
+  if (isa<RowType>(element))
+    return "GENREC_ROW";
+  if (element.isF32())
+    return "GENREC_F32";
+  if (element.isF64())
+    return "GENREC_F64";
+  if (element.isBF16())
+    return "GENREC_BF16";
+  return element.isInteger(1) ? "GENREC_I1" : element.isInteger(32) ? "GENREC_I32" : "GENREC_I64";
+}
+
+} // namespace
+
+void Describer::table(Fields &to, StringRef type, StringRef name, StringRef count,
+                      const Rows &rows, StringRef prefix) {
+  if (rows.empty()) {
+    to.raw(name, "nullptr").integer(count, 0);
+    return;
+  }
+  std::string symbol = (prefix + name).str();
+  auto arrayType = emitc::ArrayType::get({static_cast<int64_t>(rows.size())}, b.opaque(type));
+  auto value = emitc::OpaqueAttr::get(b.getContext(), "{\n  " + llvm::join(rows, ",\n  ") + "}");
+  emitc::GlobalOp::create(builder, b.loc, symbol, arrayType, value, /*extern_specifier=*/false,
+                          /*static_specifier=*/true, /*const_specifier=*/true);
+  to.raw(name, symbol).integer(count, rows.size());
+}
+
+std::string Describer::location(Location loc, StringRef name) {
+  FileLineColLoc file = getUserLocation(loc);
+  Fields fields;
+  fields.text("file", file ? file.getFilename().getValue() : "");
+  fields.integer("line", file ? file.getLine() : 0);
+  return fields.text("name", name).str();
+}
+
+std::string Describer::optimizer(OptimizerAttr attribute, bool onTable) {
+  auto option = [&](StringRef name) {
+    auto value = attribute.getOptions().getAs<FloatAttr>(name);
+    return value ? value.getValueAsDouble() : attribute.getOption(name, onTable);
+  };
+  Fields fields;
+  fields.integer("kind", static_cast<int64_t>(attribute.getKind()));
+  fields.integer("states", attribute.getStateCount());
+  fields.number("learning_rate", option("lr"));
+  bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad;
+  fields.number("initial_accumulator", isAdagrad ? option("initial_accumulator") : 0);
+  return fields.str();
+}
+
+std::string Describer::init(InitAttr attribute) {
+  return Fields()
+      .integer("kind", static_cast<int64_t>(attribute.getKind()))
+      .number("scale", attribute.getScale().getValueAsDouble())
+      .str();
+}
+
+//===----------------------------------------------------------------------===//
+// Domains
+//===----------------------------------------------------------------------===//
+
+/// The bound on the rows that `maker` makes, from those of the domains before it.
+Value Describer::capacityOf(Operation *maker, Value capacities) {
+  auto of = [&](FlatSymbolRefAttr domain) {
+    return b.loadElement(capacities, b.integer(index.getDomain(domain)));
+  };
+  auto sum = [&](TypeRange types) {
+    Value total;
+    for (Type type : types) {
+      auto domainType = dyn_cast<DomainType>(type);
+      Value part = of(domainType ? domainType.getDomain() : getRowDomain(type));
+      total = total ? b.add(total, part) : part;
+    }
+    return total;
+  };
+  if (auto truncate = dyn_cast_or_null<TruncateOp>(maker)) {
+    FlatSymbolRefAttr source = truncate.getSource().getType().getDomain();
+    Value all = b.named("all").load(b.element(capacities, b.integer(index.getDomain(source))));
+    Value parents = of(lookupDomain(maker, source).getParentAttr());
+    Value most = b.named("most").mul(parents, b.integer(truncate.getCount()));
+    Value isLess = b.compare(emitc::CmpPredicate::lt, all, most);
+    return emitc::ConditionalOp::create(builder, b.loc, b.i64(), isLess, all, most);
+  }
+  if (auto concat = dyn_cast_or_null<ConcatDomainsOp>(maker))
+    return sum(concat.getSources().getTypes());
+  if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker))
+    return sum(unique.getRows().getTypes());
+  if (auto fixed = dyn_cast_or_null<FixedRowsOp>(maker))
+    return b.integer(fixed.getCount());
+  if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker)) {
+    auto type = cast<RankedTensorType>(lookupParameter(rows, rows.getParameterAttr()).getType());
+    return b.integer(type.getRank() == 2 ? type.getDimSize(0) : 1);
+  }
+  // No program makes it.
+  return b.integer(1);
+}
+
+void Describer::capacity(DomainOp domain) {
+  auto symbol = FlatSymbolRefAttr::get(domain.getSymNameAttr());
+  Type list = b.pointer(b.i64());
+  FunctionType type = builder.getFunctionType({list, list}, {b.i64()});
+  std::string name = "capacity_" + makeIdentifier(domain.getSymName());
+  auto function = emitc::FuncOp::create(builder, domain.getLoc(), name, type);
+  function.setSpecifiersAttr(builder.getStrArrayAttr({"static"}));
+  Block *entry = function.addEntryBlock();
+  for (auto [number, title] : llvm::enumerate(ArrayRef<StringRef>{"capacities", "max_lengths"})) {
+    entry->getArgument(number).setLoc(NameLoc::get(builder.getStringAttr(title), b.loc));
+    function.setArgAttr(number, kConstAttrName, builder.getUnitAttr());
+  }
+  builder.setInsertionPointToStart(entry);
+  Value result = capacityOf(index.getMaker(symbol), entry->getArgument(0));
+  emitc::ReturnOp::create(builder, b.loc, result);
+  builder.setInsertionPointAfter(function);
+}
+
+Describer::Rows Describer::domains() {
+  Rows rows;
+  for (DomainOp domain : index.domains) {
+    Fields fields;
+    fields.text("name", domain.getSymName());
+    fields.raw("kind", "GENREC_DOMAIN_" + StringRef(stringifyDomainKind(domain.getKind())).upper());
+    FlatSymbolRefAttr parent = domain.getParentAttr();
+    fields.integer("parent", parent ? index.getDomain(parent) : -1);
+    if (domain.getColumn())
+      fields.text("column", *domain.getColumn());
+    if (domain.getSource())
+      fields.text("source", *domain.getSource());
+    if (domain.getKind() == DomainKind::derived || domain.getKind() == DomainKind::step) {
+      capacity(domain);
+      fields.raw("capacity", "capacity_" + makeIdentifier(domain.getSymName()));
+    }
+    Operation *maker = index.getMaker(FlatSymbolRefAttr::get(domain.getSymNameAttr()));
+    if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
+      fields.integer("max_length", truncate.getCount());
+    rows.push_back(fields.str());
+  }
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Features, tables, parameters
+//===----------------------------------------------------------------------===//
+
+Describer::Rows Describer::features() {
+  Rows rows;
+  for (const FeatureEntry &feature : index.features) {
+    Fields fields;
+    fields.text("column", feature.column.getValue());
+    fields.integer("domain", index.getDomain(feature.domain));
+    fields.raw("type", feature.element ? getTypeName(feature.element) : "GENREC_I64");
+    fields.integer("nullable", feature.nullable);
+    fields.integer("has_padding_id", feature.paddingId.has_value());
+    fields.integer("padding_id", feature.paddingId.value_or(0));
+    fields.integer("id_bits", feature.idBits);
+    if (feature.table)
+      fields.text("table", feature.table.getValue());
+    fields.raw("location", location(feature.loc, getUserName(feature.loc)));
+    rows.push_back(fields.str());
+  }
+  return rows;
+}
+
+Describer::Rows Describer::tables() {
+  Rows rows;
+  for (TableOp table : index.tables) {
+    Fields fields;
+    fields.text("name", table.getSymName());
+    fields.integer("dim", table.getDim()).integer("id_bits", table.getIdBits());
+    fields.raw("init", init(table.getInit())).raw("optimizer", optimizer(table.getOptimizer(), true));
+    fields.raw("location", location(table.getLoc(), table.getSymName()));
+    rows.push_back(fields.str());
+  }
+  return rows;
+}
+
+Describer::Rows Describer::parameters() {
+  Rows rows;
+  for (ParameterOp parameter : index.parameters) {
+    auto type = cast<RankedTensorType>(parameter.getType());
+    Fields fields;
+    fields.text("name", parameter.getSymName()).integer("rank", type.getRank());
+    SmallVector<std::string> sizes;
+    for (int64_t size : type.getShape())
+      sizes.push_back(std::to_string(size));
+    fields.raw("shape", "{" + llvm::join(sizes, ", ") + "}");
+    fields.raw("init", init(parameter.getInit()));
+    fields.raw("optimizer", optimizer(parameter.getOptimizer(), false));
+    fields.raw("location", location(parameter.getLoc(), parameter.getSymName()));
+    rows.push_back(fields.str());
+  }
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// What leaves a program
+//===----------------------------------------------------------------------===//
+
+Describer::Rows Describer::losses() {
+  Rows rows;
+  for (auto [name, op] : index.losses)
+    rows.push_back(Fields()
+                       .text("name", name.getValue())
+                       .number("scale", cast<ReportLossOp>(op).getScale().convertToDouble())
+                       .str());
+  return rows;
+}
+
+Describer::Rows Describer::metrics() {
+  Rows rows;
+  for (auto [name, op] : index.metrics) {
+    MetricOp metric = op;
+    Fields fields;
+    fields.text("name", name.getValue()).integer("kind", static_cast<int64_t>(metric.getKind()));
+    if (std::optional<ArrayRef<int64_t>> at = metric.getAt(); at && !at->empty()) {
+      Rows cutoffs;
+      for (int64_t cutoff : *at)
+        cutoffs.push_back(std::to_string(cutoff));
+      table(fields, "int64_t", "at", "at_count", cutoffs, "metric_" + std::to_string(rows.size()) + "_");
+    }
+    if (metric.getNote())
+      fields.text("note", *metric.getNote());
+    rows.push_back(fields.str());
+  }
+  return rows;
+}
+
+Describer::Rows Describer::outputs() {
+  Rows rows;
+  for (auto [name, op] : index.outputs) {
+    auto type = cast<RankedTensorType>(OutputOp(op).getX().getType());
+    rows.push_back(Fields()
+                       .text("name", name.getValue())
+                       .integer("domain", index.getDomain(getRowDomain(type)))
+                       .raw("type", getTypeName(type.getElementType()))
+                       .integer("width", getRowShape(type).empty() ? 0 : getRowSize(type))
+                       .str());
+  }
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+Describer::Rows Describer::buffers(ProgramOp program) {
+  Rows rows;
+  for (const PlannedBuffer &buffer : getBuffers(program))
+    rows.push_back(Fields()
+                       .integer("domain", buffer.domain ? index.getDomain(buffer.domain) : -1)
+                       .integer("bytes_per_row", buffer.bytesPerRow)
+                       .integer("bytes", buffer.bytes)
+                       .integer("first", buffer.first)
+                       .integer("last", buffer.last)
+                       .text("name", buffer.name)
+                       .str());
+  return rows;
+}
+
+std::string Describer::program(ProgramOp program, const std::array<std::string, 3> &stages) {
+  Rows domains, features;
+  auto add = [](Rows &rows, int64_t number) {
+    if (!llvm::is_contained(rows, std::to_string(number)))
+      rows.push_back(std::to_string(number));
+  };
+  for (Operation &op : program.getBody().front()) {
+    if (isa<BatchOp, CatalogueOp>(op))
+      for (Value domain : op.getResults())
+        add(domains, index.getDomain(cast<DomainType>(domain.getType()).getDomain()));
+    if (auto feature = dyn_cast<FeatureOp>(op))
+      add(features, index.getFeature(feature.getDomain().getType().getDomain(), feature.getColumnAttr()));
+    if (auto valid = dyn_cast<FeatureValidOp>(op))
+      add(features, index.getFeature(valid.getDomain().getType().getDomain(), valid.getColumnAttr()));
+  }
+  std::string name = program.getSymName().str();
+  Fields fields;
+  fields.text("name", name).integer("mode", static_cast<int64_t>(program.getMode()));
+  table(fields, "int32_t", "domains", "domain_count", domains, name + "_");
+  table(fields, "int32_t", "features", "feature_count", features, name + "_");
+  table(fields, "genrec_buffer_desc", "buffers", "buffer_count", buffers(program), name + "_");
+  for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute"}, stages))
+    fields.raw(stage, function.empty() ? "nullptr" : function);
+  return fields.str();
+}
+
+void Describer::describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<StepOp> ops,
+                         StringRef compiler) {
+  ModelOp op = index.model;
+  Fields model;
+  model.raw("abi_version", "GENREC_ABI_VERSION").text("name", op.getSymName());
+  model.text("compiler", compiler);
+  model.number("clip_norm", op.getClipNorm().convertToDouble());
+  model.number("clip_value", op.getClipValue().convertToDouble());
+  DictionaryAttr schedule = op.getScheduleAttr();
+  auto entry = [&](StringRef name) -> double {
+    Attribute value = schedule ? schedule.get(name) : Attribute();
+    if (auto number = dyn_cast_or_null<FloatAttr>(value))
+      return number.getValueAsDouble();
+    auto number = dyn_cast_or_null<IntegerAttr>(value);
+    return number ? static_cast<double>(number.getInt()) : 0;
+  };
+  auto kind = schedule ? schedule.getAs<StringAttr>("kind") : StringAttr();
+  model.text("schedule", kind ? kind.getValue() : "constant");
+  model.integer("schedule_warmup", static_cast<int64_t>(entry("warmup")));
+  model.integer("schedule_steps", static_cast<int64_t>(entry("steps")));
+  model.number("schedule_final", entry("final"));
+  table(model, "genrec_domain_desc", "domains", "domain_count", domains());
+  table(model, "genrec_feature_desc", "features", "feature_count", features());
+  table(model, "genrec_table_desc", "tables", "table_count", tables());
+  table(model, "genrec_parameter_desc", "parameters", "parameter_count", parameters());
+  table(model, "genrec_loss_desc", "losses", "loss_count", losses());
+  table(model, "genrec_metric_desc", "metrics", "metric_count", metrics());
+  table(model, "genrec_output_desc", "outputs", "output_count", outputs());
+  Rows programs, names;
+  for (auto [op, functions] : llvm::zip(index.programs, stages))
+    programs.push_back(program(op, functions));
+  table(model, "genrec_program_desc", "programs", "program_count", programs);
+  for (const StepOp &step : ops)
+    names.push_back(Fields()
+                        .text("name", step.name)
+                        .raw("location", location(step.loc, getUserName(step.loc)))
+                        .str());
+  table(model, "genrec_op_desc", "ops", "op_count", names);
+
+  Type type = b.opaque("genrec_model_desc");
+  auto value = emitc::OpaqueAttr::get(b.getContext(), model.str());
+  emitc::GlobalOp::create(builder, b.loc, "model", type, value, /*extern_specifier=*/false,
+                          /*static_specifier=*/true, /*const_specifier=*/true);
+  Type pointer = b.pointer(b.opaque("const genrec_model_desc"));
+  auto function = emitc::FuncOp::create(builder, b.loc, "genrec_model",
+                                        builder.getFunctionType({}, {pointer}));
+  function.setSpecifiersAttr(builder.getStrArrayAttr({"extern \"C\""}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  Value place = emitc::GetGlobalOp::create(builder, b.loc, emitc::LValueType::get(type), "model");
+  emitc::ReturnOp::create(builder, b.loc, b.cast(b.addressOf(place), pointer));
+  builder.setInsertionPointAfter(function);
+}
+
+void genrec::emitDescription(const ModelIndex &index, ArrayRef<std::array<std::string, 3>> stages,
+                             ArrayRef<StepOp> ops, StringRef compiler, OpBuilder &builder) {
+  Describer(index, builder).describe(stages, ops, compiler);
+}

@@ -1,0 +1,139 @@
+//===- SinkCalls.cpp - catalogues, losses, metrics, outputs as calls ------===//
+//
+// Lowers to functions of genrec_rt/abi.h and genrec_rt/kernels/step_rank.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+static Value getNullDomain(const EmitCBuilder &b) {
+  return b.literal("nullptr", b.pointer(b.opaque("genrec_domain")));
+}
+
+/// i1 buffers hold a byte per row, as the runtime's `valid` does.
+static Value getValid(const EmitCBuilder &b, Value valid, StageBuilder &stage) {
+  return b.cast(stage.getOptionalPointer(valid, b.i1()), b.pointer(b.u8()));
+}
+
+static void lowerResolve(ResolveOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  int64_t feature = -1;
+  if (auto ids = op.getIds().getDefiningOp<FeatureOp>())
+    feature = stage.index.getFeature(ids.getDomain().getType().getDomain(), ids.getColumnAttr());
+  b.callVoid("genrec_rt_resolve",
+             {stage.getStep(), stage.getDomainOf(op.getIds()), stage.getPointer(op.getIds()),
+              getValid(b, op.getValid(), stage), stage.getDomainOf(op.getCatalogue()),
+              stage.getPointer(op.getCatalogue()), b.integer(feature, b.i32()),
+              b.integer(op.getAllowMissing() ? 1 : 0, b.i32()), stage.getPointer(op.getResult())});
+}
+
+/// Queries, items, and what is excluded: the first operands of scoring calls.
+static SmallVector<Value> getScoring(Operation *op, Value query, Value items, Value exclude,
+                                     StageBuilder &stage, const EmitCBuilder &b) {
+  Value excluding = exclude ? stage.getDomainOf(exclude) : getNullDomain(b);
+  return {stage.getStep(),
+          stage.getOpNumber(op),
+          b.integer(getRowSize(query.getType())),
+          stage.getDomainOf(query),
+          stage.getPointer(query),
+          stage.getStride(query),
+          stage.getDomainOf(items),
+          stage.getPointer(items),
+          stage.getStride(items),
+          excluding,
+          stage.getOptionalPointer(exclude, b.i64())};
+}
+
+static void lowerTopK(TopKOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> operands =
+      getScoring(op, op.getQuery(), op.getItems(), op.getExclude(), stage, b);
+  operands.append({b.integer(getRowSize(op.getIndex().getType())), stage.getPointer(op.getIndex()),
+                   stage.getPointer(op.getScore())});
+  b.callVoid("kernels::topRows", operands);
+}
+
+static void lowerRank(RankOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> operands =
+      getScoring(op, op.getQuery(), op.getItems(), op.getExclude(), stage, b);
+  operands.append({stage.getPointer(op.getTarget()), stage.getPointer(op.getResult())});
+  b.callVoid("kernels::rankRows", operands);
+}
+
+static void lowerScores(ScoresOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::scores",
+             {stage.getStep(), b.integer(getRowSize(op.getQuery().getType())),
+              stage.getDomainOf(op.getQuery()), stage.getPointer(op.getQuery()),
+              stage.getStride(op.getQuery()), stage.getDomainOf(op.getItems()),
+              stage.getPointer(op.getItems()), stage.getStride(op.getItems()),
+              b.integer(getRowSize(op.getResult().getType())), stage.getPointer(op.getResult())});
+}
+
+static void lowerScoresGrad(ScoresGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::scoresGradient",
+             {stage.getStep(), b.integer(getRowSize(op.getQuery().getType())),
+              stage.getDomainOf(op.getQuery()), stage.getPointer(op.getQuery()),
+              stage.getStride(op.getQuery()), stage.getDomainOf(op.getItems()),
+              stage.getPointer(op.getItems()), stage.getStride(op.getItems()),
+              stage.getPointer(op.getGradient()), stage.getStride(op.getGradient()),
+              stage.getPointer(op.getDquery()), stage.getPointer(op.getDitems())});
+}
+
+/// Sinks take rows that lie one behind another.
+static LogicalResult expectDense(Operation *op, Value x) {
+  if (getRowPlace(x).stride == getRowSize(x.getType()))
+    return success();
+  return op->emitOpError("takes no view of some columns; a row kernel must copy them first");
+}
+
+static void lowerReportLoss(ReportLossOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value sum = stage.getPointer(op.getSum()), weight = stage.getPointer(op.getWeight());
+  b.callVoid("genrec_rt_report_loss",
+             {stage.getStep(), b.integer(stage.index.getLoss(op.getNameAttr()), b.i32()),
+              b.loadElement(sum, b.integer(0)), b.loadElement(weight, b.integer(0))});
+}
+
+static LogicalResult lowerMetric(MetricOp op, StageBuilder &stage) {
+  if (failed(expectDense(op, op.getX())))
+    return failure();
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("genrec_rt_report_metric",
+             {stage.getStep(), b.integer(stage.index.getMetric(op.getNameAttr()), b.i32()),
+              stage.getDomainOf(op.getX()), stage.getPointer(op.getX()),
+              stage.getOptionalPointer(op.getLabel(), b.f32()), getValid(b, op.getValid(), stage)});
+  return success();
+}
+
+static LogicalResult lowerOutput(OutputOp op, StageBuilder &stage) {
+  if (failed(expectDense(op, op.getX())))
+    return failure();
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("genrec_rt_report_output",
+             {stage.getStep(), b.integer(stage.index.getOutput(op.getNameAttr()), b.i32()),
+              stage.getDomainOf(op.getX()), stage.getPointer(op.getX())});
+  return success();
+}
+
+LogicalResult genrec::lowerSinkOp(Operation *op, StageBuilder &stage, bool &matched) {
+  matched = true;
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](ResolveOp op) { return lowerResolve(op, stage), success(); })
+      .Case([&](TopKOp op) { return lowerTopK(op, stage), success(); })
+      .Case([&](RankOp op) { return lowerRank(op, stage), success(); })
+      .Case([&](ScoresOp op) { return lowerScores(op, stage), success(); })
+      .Case([&](ScoresGradOp op) { return lowerScoresGrad(op, stage), success(); })
+      .Case([&](ReportLossOp op) { return lowerReportLoss(op, stage), success(); })
+      .Case([&](MetricOp op) { return lowerMetric(op, stage); })
+      .Case([&](OutputOp op) { return lowerOutput(op, stage); })
+      .Default([&](Operation *) {
+        matched = false;
+        return success();
+      });
+}

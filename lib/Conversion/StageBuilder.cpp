@@ -1,0 +1,144 @@
+//===- StageBuilder.cpp - a stage of a program as a function --------------===//
+
+#include "StageBuilder.h"
+
+#include "KernelOutliner.h"
+
+using namespace mlir;
+using namespace genrec;
+
+void StageBuilder::begin(Stage stage) {
+  EmitCBuilder b(builder, program.getLoc());
+  std::string name = (program.getSymName() + "_" + stringifyStage(stage)).str();
+  FunctionType type = builder.getFunctionType({b.pointer(b.opaque("genrec_step"))}, {});
+  function = emitc::FuncOp::create(builder, program.getLoc(), name, type);
+  function.setSpecifiersAttr(builder.getStrArrayAttr({"static"}));
+  Block *entry = function.addEntryBlock();
+  step = entry->getArgument(0);
+  step.setLoc(NameLoc::get(builder.getStringAttr("step"), program.getLoc()));
+  builder.setInsertionPointToStart(entry);
+  auto end = emitc::ReturnOp::create(builder, program.getLoc(), Value());
+  builder.setInsertionPoint(end);
+  opCount = 0;
+  pool = Value();
+  domains.clear();
+  pointers.clear();
+}
+
+void StageBuilder::end() {
+  builder.setInsertionPointAfter(function);
+  if (isEmpty())
+    function->erase();
+}
+
+EmitCBuilder StageBuilder::at(Operation *op) {
+  ++opCount;
+  return {builder, op->getLoc()};
+}
+
+Value StageBuilder::getPool() {
+  if (!pool) {
+    EmitCBuilder b = at(program.getLoc()).named("pool");
+    pool = EmitCBuilder::kept(b.load(b.memberOf(step, "pool", b.pointer(b.opaque("genrec_rt_pool")))));
+  }
+  return pool;
+}
+
+Value StageBuilder::getDomain(FlatSymbolRefAttr domain) {
+  Value &pointer = domains[domain];
+  if (!pointer) {
+    EmitCBuilder b = at(program.getLoc()).named(makeIdentifier(domain.getValue()));
+    pointer = EmitCBuilder::kept(getDomainPointer(b, step, index.getDomain(domain)));
+  }
+  return pointer;
+}
+
+Value StageBuilder::getDomain(Value domain) {
+  return getDomain(cast<DomainType>(domain.getType()).getDomain());
+}
+
+Value StageBuilder::getDomainOf(Value tensor) { return getDomain(getRowDomain(tensor.getType())); }
+
+Value StageBuilder::getCount(Value tensor) {
+  EmitCBuilder b = at(tensor.getLoc());
+  return b.load(b.memberOf(getDomainOf(tensor), "count", b.i64()));
+}
+
+Value StageBuilder::getBuffer(int64_t number, Type element, StringRef name) {
+  EmitCBuilder b = at(program.getLoc()).named(makeIdentifier(name));
+  Value buffers = b.load(b.memberOf(step, "buffers", b.pointer(b.voidPointer())));
+  Value buffer = b.loadElement(buffers, b.integer(number));
+  return EmitCBuilder::kept(b.cast(buffer, b.pointer(element)));
+}
+
+Value StageBuilder::getColumnMember(int64_t feature, StringRef member, Type element) {
+  EmitCBuilder b = at(program.getLoc());
+  Value columns = b.load(b.memberOf(step, "columns", b.pointer(b.opaque("genrec_column"))));
+  Value place = b.member(b.element(columns, b.integer(feature)), member, b.voidPointer());
+  return b.cast(b.load(place), b.pointer(element));
+}
+
+Value StageBuilder::getParameterMember(int64_t number, StringRef member) {
+  EmitCBuilder b = at(program.getLoc());
+  Value parameters = b.load(b.memberOf(step, "parameters", b.pointer(b.opaque("genrec_parameter"))));
+  return b.load(b.member(b.element(parameters, b.integer(number)), member, b.pointer(b.f32())));
+}
+
+Value StageBuilder::getOpNumber(Operation *op) {
+  auto [known, isNew] = opNumbers.try_emplace(op, ops.size());
+  if (isNew) {
+    StringRef name = op->getName().stripDialect();
+    if (auto launch = dyn_cast<LaunchOp>(op))
+      name = launch.getKernel();
+    ops.push_back({name.str(), op->getLoc()});
+  }
+  EmitCBuilder b = at(op->getLoc());
+  return b.integer(known->second, b.i32());
+}
+
+Value StageBuilder::makePointer(Value tensor) {
+  Operation *op = tensor.getDefiningOp();
+  StringRef userName = getUserName(tensor.getLoc());
+  std::string name = makeIdentifier(userName.empty() ? op->getName().stripDialect() : userName);
+  EmitCBuilder b = at(tensor.getLoc()).named(name);
+  Type element = getBufferElement(b, cast<RankedTensorType>(tensor.getType()).getElementType());
+  if (isView(op)) {
+    RowPlace place = getRowPlace(tensor);
+    Value pointer = getPointer(place.root);
+    return place.offset ? EmitCBuilder::kept(b.add(pointer, b.integer(place.offset))) : pointer;
+  }
+  if (auto feature = dyn_cast<FeatureOp>(op)) {
+    FlatSymbolRefAttr domain = feature.getDomain().getType().getDomain();
+    Value values = getColumnMember(index.getFeature(domain, feature.getColumnAttr()), "values", element);
+    values.getDefiningOp()->setLoc(b.loc);
+    return EmitCBuilder::kept(values);
+  }
+  if (auto parameter = dyn_cast<ParamOp>(op)) {
+    Value value = getParameterMember(index.getParameter(parameter.getParameterAttr()), "value");
+    value.getDefiningOp()->setLoc(at(tensor.getLoc()).named(makeIdentifier(parameter.getParameter())).loc);
+    return EmitCBuilder::kept(value);
+  }
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return getConstantTable(b, cast<DenseElementsAttr>(constant.getValue()), name);
+  int64_t number = getResultBuffer(cast<OpResult>(tensor));
+  SmallVector<PlannedBuffer> buffers = getBuffers(program);
+  return getBuffer(number, element, userName.empty() ? buffers[number].name : userName);
+}
+
+Value StageBuilder::getPointer(Value tensor) {
+  if (Value known = pointers.lookup(tensor))
+    return known;
+  Value pointer = makePointer(tensor);
+  return pointers[tensor] = pointer;
+}
+
+Value StageBuilder::getOptionalPointer(Value tensor, Type element) {
+  if (tensor)
+    return getPointer(tensor);
+  EmitCBuilder b = at(program.getLoc());
+  return b.literal("nullptr", b.pointer(element));
+}
+
+Value StageBuilder::getStride(Value tensor) {
+  return at(tensor.getLoc()).integer(getRowPlace(tensor).stride);
+}

@@ -1,0 +1,96 @@
+//===- StageBuilder.h - a stage of a program as a function ------*- C++ -*-===//
+//
+// Where the values of a program are when its stage functions run: columns,
+// parameters, buffers and domains of the step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_CONVERSION_STAGEBUILDER_H
+#define GENREC_LIB_CONVERSION_STAGEBUILDER_H
+
+#include "ModelIndex.h"
+#include "genrec/Conversion/EmitCBuilder.h"
+#include "genrec/Conversion/MemoryPlan.h"
+
+namespace genrec {
+
+/// A kernel or library call, as errors and profiles name it.
+struct StepOp {
+  std::string name;
+  mlir::Location loc;
+};
+
+class StageBuilder {
+public:
+  StageBuilder(ProgramOp program, const ModelIndex &index, llvm::SmallVectorImpl<StepOp> &ops,
+               mlir::OpBuilder &builder)
+      : program(program), index(index), builder(builder), ops(ops) {}
+
+  /// Starts the function of `stage` at the builder's insertion point.
+  void begin(Stage stage);
+  void end();
+  bool isEmpty() const { return opCount == 0; }
+  mlir::emitc::FuncOp getFunction() const { return function; }
+
+  /// A builder for the code of `op`.
+  EmitCBuilder at(mlir::Operation *op);
+  EmitCBuilder at(mlir::Location loc) { return {builder, loc}; }
+
+  mlir::Value getStep() const { return step; }
+  /// `genrec_rt_pool *`.
+  mlir::Value getPool();
+  /// `genrec_domain *` of a domain's instance.
+  mlir::Value getDomain(mlir::FlatSymbolRefAttr domain);
+  mlir::Value getDomain(mlir::Value domain);
+  /// The domain whose rows `tensor` holds.
+  mlir::Value getDomainOf(mlir::Value tensor);
+  /// Its number of rows.
+  mlir::Value getCount(mlir::Value tensor);
+  /// The first element of `tensor`, as a pointer to its element type.
+  mlir::Value getPointer(mlir::Value tensor);
+  /// The same, or a null pointer where `tensor` is null.
+  mlir::Value getOptionalPointer(mlir::Value tensor, mlir::Type element);
+  /// Elements from row to row of `tensor`.
+  mlir::Value getStride(mlir::Value tensor);
+  /// `step->buffers[number]` as a pointer to `element`.
+  mlir::Value getBuffer(int64_t number, mlir::Type element, llvm::StringRef name);
+  mlir::Value getColumnMember(int64_t feature, llvm::StringRef member, mlir::Type element);
+  /// `step->parameters[number].member`.
+  mlir::Value getParameterMember(int64_t number, llvm::StringRef member);
+  /// The number under which the runtime knows the op that is being lowered.
+  mlir::Value getOpNumber(mlir::Operation *op);
+
+  ProgramOp program;
+  const ModelIndex &index;
+  mlir::OpBuilder &builder;
+
+private:
+  mlir::Value makePointer(mlir::Value tensor);
+
+  mlir::emitc::FuncOp function;
+  mlir::Value step, pool;
+  llvm::SmallVectorImpl<StepOp> &ops;
+  llvm::DenseMap<mlir::Operation *, int64_t> opNumbers;
+  int64_t opCount = 0;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> domains;
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+};
+
+/// Lowers one op of a family; `matched` says whether it belongs to it.
+/// Domains and moves between them.
+mlir::LogicalResult lowerDomainOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
+/// Matrix products and attention.
+mlir::LogicalResult lowerDenseOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
+/// Tables, parameters, updates.
+mlir::LogicalResult lowerTableOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
+/// Catalogues, losses, metrics, outputs.
+mlir::LogicalResult lowerSinkOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
+
+/// Makes the constant tables of the description and `genrec_model()`.
+/// `stages[p]` holds the names of program p's copy, dispatch and compute functions, "" for none.
+void emitDescription(const ModelIndex &index, llvm::ArrayRef<std::array<std::string, 3>> stages,
+                     llvm::ArrayRef<StepOp> ops, llvm::StringRef compiler, mlir::OpBuilder &builder);
+
+} // namespace genrec
+
+#endif // GENREC_LIB_CONVERSION_STAGEBUILDER_H

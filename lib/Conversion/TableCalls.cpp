@@ -1,0 +1,120 @@
+//===- TableCalls.cpp - embedding tables and their updates as calls -------===//
+//
+// Lowers to functions of genrec_rt/abi.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+static void lowerTableRows(TableRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value valid = stage.getOptionalPointer(op.getValid(), b.i1());
+  b.callVoid("genrec_rt_table_rows",
+             {stage.getStep(), b.integer(stage.index.getTable(op.getTableAttr()), b.i32()),
+              stage.getDomainOf(op.getIds()), stage.getPointer(op.getIds()),
+              b.cast(valid, b.pointer(b.u8())), stage.getPointer(op.getResult())});
+}
+
+/// A local array of pointers.
+static Value makeArray(const EmitCBuilder &b, Type pointer, ValueRange values) {
+  Value array = b.array(pointer, values.size());
+  for (auto [number, value] : llvm::enumerate(values))
+    b.storeElement(array, b.integer(number), b.cast(value, pointer));
+  return b.decay(array);
+}
+
+static FailureOr<TableOp> getTable(UniqueRowsOp op) {
+  for (Value rows : op.getRows())
+    if (auto made = rows.getDefiningOp<TableRowsOp>())
+      return lookupTable(op, made.getTableAttr());
+  return op.emitOpError("needs rows made by table_rows");
+}
+
+static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
+  FailureOr<TableOp> table = getTable(op);
+  if (failed(table))
+    return failure();
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> domains, handles, gradients;
+  for (auto [rows, gradient] : llvm::zip(op.getRows(), op.getGradients())) {
+    domains.push_back(stage.getDomainOf(rows));
+    handles.push_back(stage.getPointer(rows));
+    gradients.push_back(stage.getPointer(gradient));
+  }
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  Value touched = stage.getDomain(domain), rows = stage.getPointer(op.getResult());
+  std::string name = makeIdentifier(domain.getValue()) + "_segments";
+  Value segments = stage.getBuffer(getOwnBuffer(op, kSegmentsSlot), b.opaque("void"), name);
+  int64_t number = stage.index.getTable(FlatSymbolRefAttr::get(table->getSymNameAttr()));
+  Value parts = b.integer(domains.size(), b.i32());
+  Value domainArray = makeArray(b.named(domain.getValue() + "_domains"),
+                                b.pointer(b.opaque("const genrec_domain")), domains);
+  Value handleArray = makeArray(b.named(domain.getValue() + "_handles"),
+                                b.pointer(b.opaque("float *const")), handles);
+  Value gradientArray = makeArray(b.named(domain.getValue() + "_gradients"),
+                                  b.pointer(b.opaque("const float")), gradients);
+  b.callVoid("genrec_rt_unique_rows",
+             {stage.getStep(), b.integer(number, b.i32()), parts, domainArray, handleArray,
+              gradientArray, b.integer(table->getDim()), touched, rows, segments});
+  return success();
+}
+
+static LogicalResult lowerSegmentSum(SegmentSumOp op, StageBuilder &stage) {
+  auto unique = op.getDomain().getDefiningOp<UniqueRowsOp>();
+  if (!unique)
+    return op.emitOpError("needs a domain made by unique_rows");
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> gradients;
+  for (Value gradient : op.getGradients())
+    gradients.push_back(stage.getPointer(gradient));
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  std::string name = makeIdentifier(domain.getValue());
+  Value segments =
+      stage.getBuffer(getOwnBuffer(unique, kSegmentsSlot), b.opaque("void"), name + "_segments");
+  Value sums = stage.getPointer(op.getResult());
+  Value parts = b.integer(gradients.size(), b.i32());
+  Value array =
+      makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), gradients);
+  b.callVoid("genrec_rt_segment_sum",
+             {stage.getStep(), stage.getDomain(domain), segments, parts, array,
+              b.integer(getRowSize(op.getResult().getType())), sums});
+  return success();
+}
+
+static LogicalResult lowerStepValue(StepValueOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value to = stage.getPointer(op.getResult()), value;
+  double argument = op.getArgument().convertToDouble();
+  if (op.getName() == "learning_rate" || op.getName() == "bias_correction") {
+    int64_t kind = op.getName() == "learning_rate" ? 0 : 1;
+    value = b.call("genrec_rt_step_value", b.f32(),
+                   {stage.getStep(), b.integer(kind, b.i32()),
+                    b.floating(argument, b.builder.getF64Type())});
+  } else if (op.getName() == "clip_norm" || op.getName() == "clip_value") {
+    value = b.cast(b.call(("genrec_rt_" + op.getName()).str(), b.builder.getF64Type(),
+                          {stage.getStep()}),
+                   b.f32());
+  } else {
+    return op.emitOpError() << "name must be learning_rate, bias_correction, clip_norm or "
+                               "clip_value, but is '"
+                            << op.getName() << "'";
+  }
+  b.storeElement(to, b.integer(0), value);
+  return success();
+}
+
+LogicalResult genrec::lowerTableOp(Operation *op, StageBuilder &stage, bool &matched) {
+  matched = true;
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](TableRowsOp op) { return lowerTableRows(op, stage), success(); })
+      .Case([&](UniqueRowsOp op) { return lowerUniqueRows(op, stage); })
+      .Case([&](SegmentSumOp op) { return lowerSegmentSum(op, stage); })
+      .Case([&](StepValueOp op) { return lowerStepValue(op, stage); })
+      .Default([&](Operation *) {
+        matched = false;
+        return success();
+      });
+}
