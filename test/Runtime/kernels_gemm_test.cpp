@@ -3,7 +3,7 @@
 
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/gemm.h"
+#include "../../runtime/kernels/cpu/gemm_impl.h"
 
 #include <algorithm>
 
@@ -175,18 +175,23 @@ KERNEL_TEST(KernelsGemm, ContractionOverRows) {
   }
 }
 
+/// The build that the process would pick, and this file's own.
+const k::DynamicGemm kPublicGemm = {k::matmulDynamic, k::matmulDynamicScratchBytes,
+                                    k::matmulRowsDynamic, k::matmulRowsDynamicScratchBytes};
+
 KERNEL_TEST(KernelsGemm, SizesAtRunTime) {
   Pool pool(2);
   Random random(9);
   for (int round = 0; round < 60; ++round) {
     int64_t m = random.below(400), depth = 1 + random.below(150), n = 1 + random.below(150);
     bool transposed = round % 2, accumulate = round % 3 == 0;
+    const k::DynamicGemm &gemm = round % 5 < 3 ? k::kDynamicGemm : kPublicGemm;
     Matrix x(random, m, depth, 2), w(random, transposed ? n : depth, transposed ? depth : n, 1);
     Matrix y(random, m, n, 3), dw(random, depth, n, 1);
     Matrix before = y, dwBefore = dw;
-    Scratch scratch(k::matmulDynamicScratchBytes(depth, n));
-    k::matmulDynamic(pool, transposed, m, depth, n, x.data(), x.ld, w.data(), w.ld,
-                     y.data(), y.ld, accumulate, scratch.data());
+    Scratch scratch(gemm.productScratchBytes(depth, n));
+    gemm.product(pool, transposed, m, depth, n, x.data(), x.ld, w.data(), w.ld, y.data(), y.ld,
+                 accumulate, scratch.data());
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
         double total = accumulate ? before.at(i, j) : 0;
@@ -197,9 +202,9 @@ KERNEL_TEST(KernelsGemm, SizesAtRunTime) {
     expectSameGaps(y, before);
     EXPECT_TRUE(scratch.guardIsWhole());
 
-    Scratch rows(k::matmulRowsDynamicScratchBytes(depth, n));
-    k::matmulRowsDynamic(pool, m, depth, n, x.data(), x.ld, y.data(), y.ld, dw.data(),
-                         dw.ld, accumulate, rows.data());
+    Scratch rows(gemm.contractionScratchBytes(depth, n));
+    gemm.contraction(pool, m, depth, n, x.data(), x.ld, y.data(), y.ld, dw.data(), dw.ld,
+                     accumulate, rows.data());
     for (int64_t i = 0; i < depth; ++i)
       for (int64_t j = 0; j < n; ++j) {
         double total = accumulate ? dwBefore.at(i, j) : 0, size = 1;

@@ -1,169 +1,38 @@
 //===- gemm.cpp - Matrix products whose sizes are known at run time -------===//
-//
-// The same tiles as the static products, chosen by a switch per panel.
-//
-//===----------------------------------------------------------------------===//
 
-#include "genrec_rt/kernels/gemm.h"
+#include "gemm_impl.h"
+#include "isa.h"
 
 namespace genrec::rt::kernels {
 
-namespace {
-
-using namespace detail;
-
-template <class E>
-void multiplyPanel(int vectors, const MatmulSides &sides, const E &epilogue,
-                   const float *panel, int64_t begin, int64_t end,
-                   int64_t column, int lastLanes) {
-  switch (vectors) {
-  case 1:
-    return matmulPanel<1>(sides, epilogue, panel, begin, end, column, lastLanes);
-  case 2:
-    return matmulPanel<2>(sides, epilogue, panel, begin, end, column, lastLanes);
-#if defined(GENREC_AVX512)
-  case 3:
-    return matmulPanel<3>(sides, epilogue, panel, begin, end, column, lastLanes);
-  case 4:
-    return matmulPanel<4>(sides, epilogue, panel, begin, end, column, lastLanes);
-#endif
-  }
+static const DynamicGemm &gemm() {
+  static const DynamicGemm &chosen =
+      machineHasAvx512() ? avx512Gemm() : kDynamicGemm;
+  return chosen;
 }
-
-template <class E>
-void multiplyTail(int columns, const MatmulSides &sides, const E &epilogue,
-                  const float *tail, int64_t begin, int64_t end,
-                  int64_t column) {
-  switch (columns) {
-  case 1:
-    return matmulTail<1>(sides, epilogue, tail, begin, end, column);
-#if defined(GENREC_AVX512) || defined(GENREC_AVX2)
-  case 2:
-    return matmulTail<2>(sides, epilogue, tail, begin, end, column);
-#endif
-#if defined(GENREC_AVX512)
-  case 3:
-    return matmulTail<3>(sides, epilogue, tail, begin, end, column);
-  case 4:
-    return matmulTail<4>(sides, epilogue, tail, begin, end, column);
-#endif
-  }
-}
-
-template <class E>
-void multiply(genrec_rt_pool *pool, int64_t m, int64_t n,
-              const MatmulSides &sides, const E &epilogue) {
-  const ColumnPlan plan = planColumns(sides.depth, n);
-  const int lastLanes = plan.lastLanes();
-  parallelFor(pool, m, kRowGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t row = begin; row < end; row += kRowBlock) {
-      int64_t rowEnd = end - row < kRowBlock ? end : row + kRowBlock;
-      const float *panel = sides.packed;
-      for (int p = 0; p < plan.panels; ++p) {
-        multiplyPanel(plan.panelVectors(p), sides, epilogue, panel, row, rowEnd,
-                      plan.panelBegin(p) * kLanes,
-                      p == plan.panels - 1 ? lastLanes : kLanes);
-        panel += sides.depth * plan.panelVectors(p) * kLanes;
-      }
-      if (plan.tail() > 0)
-        multiplyTail(plan.tail(), sides, epilogue, panel, row, rowEnd,
-                     plan.tailBegin);
-    }
-  });
-}
-
-/// The result's rows in tiles of the full height, then of 4, 2 and 1 rows.
-template <int NV>
-void contractRows(const float *x, int64_t ldx, int64_t k, const float *panel,
-                  int64_t rows, bool first, float *part, int64_t ldPart) {
-  constexpr int R = tileRows(NV);
-  int64_t i = 0;
-  for (; i + R <= k; i += R)
-    contractTile<R, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
-  for (; i + 4 <= k; i += 4)
-    contractTile<4, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
-  for (; i + 2 <= k; i += 2)
-    contractTile<2, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
-  for (; i < k; ++i)
-    contractTile<1, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
-}
-
-void contractColumns(const ContractionSides &sides, int64_t k, int64_t n,
-                     int64_t begin, int64_t end, float *part, int64_t ldPart) {
-  alignas(64) float panel[kContractionBlock * kMaxTileVectors * kLanes];
-  constexpr int64_t kWidth = kMaxTileVectors * kLanes;
-  for (int64_t row = begin; row < end; row += kContractionBlock) {
-    int64_t rows = end - row < kContractionBlock ? end - row : kContractionBlock;
-    const float *x = sides.x + row * sides.ldx;
-    for (int64_t column = 0; column < n; column += kWidth) {
-      int64_t valid = n - column < kWidth ? n - column : kWidth;
-      int vectors = vectorsFor(static_cast<int>(valid));
-      int64_t width = vectors * kLanes;
-      for (int64_t i = 0; i < rows; ++i) {
-        const float *from = sides.dy + (row + i) * sides.lddy + column;
-        for (int64_t c = 0; c < width; ++c)
-          panel[i * width + c] = c < valid ? from[c] : 0.0f;
-      }
-      bool first = row == begin;
-      float *to = part + column;
-      switch (vectors) {
-      case 1:
-        contractRows<1>(x, sides.ldx, k, panel, rows, first, to, ldPart);
-        break;
-      case 2:
-        contractRows<2>(x, sides.ldx, k, panel, rows, first, to, ldPart);
-        break;
-#if defined(GENREC_AVX512)
-      case 3:
-        contractRows<3>(x, sides.ldx, k, panel, rows, first, to, ldPart);
-        break;
-      case 4:
-        contractRows<4>(x, sides.ldx, k, panel, rows, first, to, ldPart);
-        break;
-#endif
-      }
-    }
-  }
-}
-
-} // namespace
 
 int64_t matmulDynamicScratchBytes(int64_t k, int64_t n) {
-  return roundUp(packedFloats(k, n) * 4, 64);
+  return gemm().productScratchBytes(k, n);
 }
 
 void matmulDynamic(genrec_rt_pool *pool, bool transposeW, int64_t m, int64_t k,
                    int64_t n, const float *x, int64_t ldx, const float *w,
                    int64_t ldw, float *y, int64_t ldy, bool accumulate,
                    void *scratch) {
-  float *packed = static_cast<float *>(scratch);
-  packColumns(planColumns(k, n), w, ldw, transposeW, k, packed);
-  MatmulSides sides{x, ldx, packed, y, ldy, k};
-  if (accumulate)
-    multiply(pool, m, n, sides,
-             Epilogue<Activation::none, false, false, false, true>{});
-  else
-    multiply(pool, m, n, sides, Epilogue<>{});
+  gemm().product(pool, transposeW, m, k, n, x, ldx, w, ldw, y, ldy, accumulate,
+                 scratch);
 }
 
 int64_t matmulRowsDynamicScratchBytes(int64_t k, int64_t n) {
-  return maxRowChunks(k, n) * k * roundUp(n, kLanes) * 4;
+  return gemm().contractionScratchBytes(k, n);
 }
 
 void matmulRowsDynamic(genrec_rt_pool *pool, int64_t m, int64_t k, int64_t n,
                        const float *x, int64_t ldx, const float *dy,
                        int64_t lddy, float *dw, int64_t lddw, bool accumulate,
                        void *scratch) {
-  int64_t ldPart = roundUp(n, kLanes);
-  float *parts = static_cast<float *>(scratch);
-  RowChunks chunks = planRowChunks(m, k, n);
-  ContractionSides sides{x, ldx, dy, lddy};
-  parallelFor(pool, m, chunks.rows,
-              [&](int64_t begin, int64_t end, int64_t chunk) {
-                contractColumns(sides, k, n, begin, end,
-                                parts + chunk * k * ldPart, ldPart);
-              });
-  addPartials(pool, parts, chunks.count, k, n, ldPart, accumulate, dw, lddw);
+  gemm().contraction(pool, m, k, n, x, ldx, dy, lddy, dw, lddw, accumulate,
+                     scratch);
 }
 
 } // namespace genrec::rt::kernels

@@ -6,32 +6,12 @@
 #include "genrec_rt/kernels/attention_args.h"
 #include "genrec_rt/kernels/math.h"
 #include "genrec_rt/kernels/pack.h"
+#include "genrec_rt/kernels/scratch.h"
 #include "genrec_rt/kernels/time_buckets.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 namespace detail {
-
-//===----------------------------------------------------------------------===//
-// Scratch
-//===----------------------------------------------------------------------===//
-
-/// Cuts scratch into arrays aligned to 64 bytes; from null it only counts.
-class ScratchCursor {
-public:
-  explicit ScratchCursor(void *base) : base(static_cast<char *>(base)) {}
-
-  template <class T> T *take(int64_t count) {
-    char *at = base ? base + used : nullptr;
-    used += roundUp(count * static_cast<int64_t>(sizeof(T)), 64);
-    return reinterpret_cast<T *>(at);
-  }
-  int64_t bytes() const { return used; }
-
-private:
-  char *base;
-  int64_t used = 0;
-};
 
 //===----------------------------------------------------------------------===//
 // Work units
