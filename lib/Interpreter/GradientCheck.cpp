@@ -83,8 +83,8 @@ llvm::Error Checker::checkValues(StringRef name, int64_t row, int64_t width,
       if (relative <= options.tolerance)
         break;
     }
-    ++result.checked;
-    result.nonzero += last != 0.0;
+    ++result.summaries.back().checked;
+    result.summaries.back().nonzero += last != 0.0;
     if (relative <= options.tolerance) {
       result.worst = std::max(result.worst, relative);
       continue;
@@ -102,6 +102,7 @@ llvm::Expected<GradientCheck> Checker::run() {
   if (!results)
     return results.takeError();
   for (auto &[name, parameter] : state.parameters) {
+    result.summaries.push_back({name, 0, 0});
     auto gradient = results->parameterGradients.find(name);
     ArrayRef<double> gradients;
     if (gradient != results->parameterGradients.end())
@@ -111,6 +112,7 @@ llvm::Expected<GradientCheck> Checker::run() {
       return error;
   }
   for (auto &[name, table] : state.tables) {
+    result.summaries.push_back({name, 0, 0});
     const auto &gradients = results->tableGradients[name];
     double largest = 0;
     for (const auto &[id, gradient] : gradients)

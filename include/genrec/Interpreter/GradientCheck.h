@@ -27,10 +27,16 @@ struct GradientMismatch {
   double difference = 0.0;
 };
 
+/// What was compared for one parameter or table.
+struct GradientSummary {
+  std::string name;
+  int64_t checked = 0; ///< derivatives compared
+  int64_t nonzero = 0; ///< of these, how many differences are not 0
+};
+
 struct GradientCheck {
-  int64_t checked = 0;   ///< derivatives compared
-  int64_t nonzero = 0;   ///< of these, how many differences are not 0
-  double worst = 0.0;    ///< largest relative difference among those that agree
+  std::vector<GradientSummary> summaries;
+  double worst = 0.0; ///< largest relative difference among those that agree
   std::vector<GradientMismatch> mismatches;
 };
 
