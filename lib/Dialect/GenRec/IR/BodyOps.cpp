@@ -7,6 +7,8 @@
 
 #include "VerifierRules.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include <cmath>
 
 using namespace mlir;

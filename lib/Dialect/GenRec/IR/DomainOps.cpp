@@ -26,6 +26,8 @@ LogicalResult TruncateOp::verify() {
 }
 
 LogicalResult TruncateOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr source = domainOf(getSource()), result = domainOf(getResult());
   FlatSymbolRefAttr parent = parentOf(*this, source);
   if (!parent)
@@ -48,6 +50,8 @@ LogicalResult ConcatDomainsOp::verify() {
 }
 
 LogicalResult ConcatDomainsOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr parent = parentOf(*this, domainOf(getResult()));
   for (Value source : getSources()) {
     FlatSymbolRefAttr domain = domainOf(source);
@@ -163,6 +167,8 @@ LogicalResult DeriveGradOp::verify() {
 }
 
 LogicalResult DeriveGradOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr derived = getRowDomain(getX().getType());
   auto truncate = dyn_cast_or_null<TruncateOp>(makerOf(*this, derived));
   if (!truncate)
@@ -202,6 +208,8 @@ LogicalResult SplitRowsOp::verify() {
 }
 
 LogicalResult SplitRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr joined = getRowDomain(getX().getType());
   auto concat = dyn_cast_or_null<ConcatDomainsOp>(makerOf(*this, joined));
   if (!concat)
@@ -227,6 +235,8 @@ LogicalResult FanoutOp::verify() {
 }
 
 LogicalResult FanoutOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr from = getRowDomain(getX().getType()), to = domainOf(getDomain());
   if (isAncestor(*this, from, to))
     return success();
@@ -308,6 +318,8 @@ LogicalResult LengthOp::verify() {
 }
 
 LogicalResult LengthOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr children = domainOf(getChildren());
   FlatSymbolRefAttr parent = parentOf(*this, children);
   if (!parent)

@@ -118,6 +118,8 @@ LogicalResult RowKernelOp::verify() {
 }
 
 LogicalResult RowKernelOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
   FlatSymbolRefAttr domain = domainOf(getDomain());
   for (auto [index, input] : llvm::enumerate(getInputs())) {
     FlatSymbolRefAttr own = getRowDomain(input.getType());

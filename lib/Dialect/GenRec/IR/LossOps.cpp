@@ -149,7 +149,7 @@ template <typename OpT> static LogicalResult verifyExclude(OpT op) {
 template <typename OpT> static LogicalResult verifyExcludeDomain(OpT op) {
   if (failed(expectCatalogue(op, "items", op.getItems())))
     return failure();
-  if (!op.getExclude())
+  if (!op.getExclude() || !isInProgram(op))
     return success();
   FlatSymbolRefAttr query = getRowDomain(op.getQuery().getType());
   FlatSymbolRefAttr exclude = getRowDomain(op.getExclude().getType());

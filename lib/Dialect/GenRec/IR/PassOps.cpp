@@ -37,9 +37,6 @@ LogicalResult RowsAsSharedOp::verify() {
   Type x = getX().getType(), result = getResult().getType();
   if (failed(expect(*this, {"x", x}, Form::rows().element(values))))
     return failure();
-  if (getRowShape(x).size() > 1)
-    return emitOpError() << "'x' must be rows [] or [d], but is "
-                         << describe(x);
   if (failed(expect(*this, {"result", result},
                     Form::shared().elementOf(x))))
     return failure();

@@ -2,6 +2,8 @@
 
 #include "VerifierRules.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>

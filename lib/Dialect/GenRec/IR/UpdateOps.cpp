@@ -2,6 +2,7 @@
 
 #include "VerifierRules.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

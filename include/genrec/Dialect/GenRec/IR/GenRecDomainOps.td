@@ -37,7 +37,7 @@ def GenRec_CatalogueOp : GenRec_Op<"catalogue", [Pure]> {
     ```
   }];
   let results = (outs GenRec_DomainType:$domain);
-  let assemblyFormat = "attr-dict `:` type($domain)";
+  let assemblyFormat = "attr-dict `:` type(results)";
 }
 
 def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {

@@ -80,7 +80,7 @@ def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
   }];
   let arguments = (ins ConfinedAttr<I64Attr, [IntPositive]>:$count);
   let results = (outs GenRec_DomainType:$domain);
-  let assemblyFormat = "$count attr-dict `:` type($domain)";
+  let assemblyFormat = "$count attr-dict `:` type(results)";
 }
 
 def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure]> {
