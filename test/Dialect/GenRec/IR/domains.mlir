@@ -87,3 +87,28 @@ genrec.model @domains {
         : (tensor<?xi32, #genrec.rows<@items>>, tensor<?xi64, #genrec.rows<@event>>) -> tensor<?xi32, #genrec.rows<@event>>
   }
 }
+
+// Outside a program the domain tree is not known, and only what an op itself says is checked.
+// CHECK-LABEL: func @outside
+func.func @outside(%event: !genrec.domain<@event>, %request: !genrec.domain<@request>,
+                   %x: tensor<?xf32, #genrec.rows<@event>>) {
+  // CHECK: genrec.truncate
+  %a = genrec.truncate %event {count = 5 : i64} : (!genrec.domain<@event>) -> !genrec.domain<@recent>
+  // CHECK: genrec.concat_domains
+  %b = genrec.concat_domains %event, %request : (!genrec.domain<@event>, !genrec.domain<@request>) -> !genrec.domain<@twice>
+  // CHECK: genrec.derive_grad
+  %c = genrec.derive_grad %x into %request
+      : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@request>) -> tensor<?xf32, #genrec.rows<@request>>
+  // CHECK: genrec.split_rows
+  %d = genrec.split_rows %x part 0 into %request
+      : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@request>) -> tensor<?xf32, #genrec.rows<@request>>
+  // CHECK: genrec.fanout
+  %e = genrec.fanout %x to %request
+      : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@request>) -> tensor<?xf32, #genrec.rows<@request>>
+  // CHECK: genrec.pool max
+  %f = genrec.pool max %x to %request
+      : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@request>) -> tensor<?xf32, #genrec.rows<@request>>
+  // CHECK: genrec.length
+  %g = genrec.length %event : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@request>>
+  return
+}
