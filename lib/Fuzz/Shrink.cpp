@@ -23,7 +23,8 @@ static SmallVector<Operation *> getProgramOps(ModuleOp module) {
 
 /// Drops what nobody uses: values first, then tables and parameters.
 static void removeUnused(ModuleOp module) {
-  for (Operation *op : llvm::reverse(getProgramOps(module)))
+  SmallVector<Operation *> ops = getProgramOps(module);
+  for (Operation *op : llvm::reverse(ops))
     if (op->use_empty() && isPure(op))
       op->erase();
   module.walk([&](ModelOp model) {
