@@ -5,10 +5,15 @@ imported as they are. What its trainer does around them (DistributedDataParallel
 out; the step is the same: embeddings, encoder, sampled softmax with 128 negatives, backward, AdamW. Timestamps are
 constant, as MovieLens-1M without times has none. Runs in the environment of ``make check-torch``.
 
-    python peer.py --checkout <folder> --data <sequences.npz> --steps 20
+    python peer.py --checkout <folder> --data <sequences.npz> --position-bias-only --serve
+    python peer.py --checkout <folder> --data <sequences.npz> --model sasrec --epochs 101 --eval-epochs 80,85,90,95,100
 
-``sequences.npz`` is written by ``prepare.py``: ``items`` (all events, oldest first), ``offsets`` (per user) and
-``catalogue`` (all item ids). Prints one JSON object.
+With ``--serve`` it reads lines ``steps <begin> <count>`` and answers each with a JSON object: the seconds, real tokens
+and loss of every step. Step n trains on the n-th batch of the order in sequences.npz. With ``--epochs`` it trains and
+prints its evaluations as one JSON object.
+
+``sequences.npz`` is written by ``prepare.py``: ``items`` (all events, oldest first), ``offsets`` (per user), ``order``
+(of the users) and ``catalogue`` (all item ids).
 """
 
 from __future__ import annotations
@@ -17,7 +22,6 @@ import argparse
 import json
 import math
 import os
-import statistics
 import sys
 import time
 
@@ -25,17 +29,21 @@ import numpy as np
 
 
 def parse_arguments() -> argparse.Namespace:
+    """Command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkout", required=True, help="folder of the peer's checkout")
     parser.add_argument("--data", required=True, help="sequences.npz of prepare.py")
     parser.add_argument("--model", choices=("hstu", "sasrec"), default="hstu")
-    parser.add_argument("--steps", type=int, default=20, help="timed steps")
-    parser.add_argument("--warm-up", type=int, default=3, help="steps before the clock starts")
     parser.add_argument("--batch", type=int, default=128, help="sequences per step")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--compile", action="store_true", help="torch.compile the encoder")
-    parser.add_argument("--epochs", type=int, default=0, help="train this many epochs instead of timing steps")
-    parser.add_argument("--eval-epochs", default="", help="comma-separated epochs after which to evaluate")
+    parser.add_argument("--compile", action="store_true", help="torch.compile the encoder and the loss")
+    parser.add_argument(
+        "--position-bias-only", action="store_true", help="the public code's position bias without its time bias"
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--serve", action="store_true", help="time steps on request")
+    what.add_argument("--epochs", type=int, default=0, help="train this many epochs")
+    parser.add_argument("--eval-epochs", default="", help="comma-separated epochs after which to evaluate (from 0)")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -50,7 +58,7 @@ def build(args: argparse.Namespace, item_ids: np.ndarray):
     import torch
     from generative_recommenders.research.modeling.sequential.autoregressive_losses import LocalNegativesSampler
     from generative_recommenders.research.modeling.sequential.embedding_modules import LocalEmbeddingModule
-    from generative_recommenders.research.modeling.sequential.hstu import HSTU
+    from generative_recommenders.research.modeling.sequential.hstu import HSTU, RelativePositionalBias
     from generative_recommenders.research.modeling.sequential.input_features_preprocessors import (
         LearnablePositionalEmbeddingInputFeaturesPreprocessor,
     )
@@ -86,6 +94,9 @@ def build(args: argparse.Namespace, item_ids: np.ndarray):
             attn_dropout_rate=0.0,
             **common,
         )
+        if args.position_bias_only:
+            for layer in model._hstu._attention_layers:
+                layer._rel_attn_bias = RelativePositionalBias(MAX_LENGTH + OUTPUT_LENGTH)
     else:
         model = SASRec(
             max_sequence_len=MAX_LENGTH,
@@ -183,28 +194,27 @@ def evaluate(model, sampler, items, offsets, item_ids, batch_size: int) -> dict[
     return result
 
 
-def time_steps(args, model, loss_module, sampler, optimizer, items, offsets) -> dict:
-    generator = np.random.default_rng(args.seed)
-    seconds, tokens, losses = [], 0, []
-    for step in range(args.warm_up + args.steps):
-        users = generator.choice(len(offsets) - 1, args.batch, replace=False)
-        batch = make_batch(items, offsets, users, 1)
-        begin = time.perf_counter()
-        losses.append(train_step(model, loss_module, sampler, optimizer, batch))
-        if step >= args.warm_up:
-            seconds.append(time.perf_counter() - begin)
-            tokens += int(batch[1].sum())
-    return {
-        "step_seconds": statistics.median(seconds),
-        "step_seconds_min": min(seconds),
-        "step_seconds_max": max(seconds),
-        "sequences_per_second": args.batch / statistics.median(seconds),
-        "tokens_per_step": tokens / args.steps,
-        "last_loss": losses[-1],
-    }
+def serve(args, model, loss_module, sampler, optimizer, items, offsets, order) -> None:
+    """Answers requests for steps until the input ends. Making a batch is not timed: the public trainer has workers."""
+    batches = -(-len(order) // args.batch)
+    print(json.dumps({"ready": True}), flush=True)
+    for line in sys.stdin:
+        _, begin, count = line.split()
+        seconds, tokens, losses = [], [], []
+        for step in range(int(begin), int(begin) + int(count)):
+            first = step % batches * args.batch
+            batch = make_batch(items, offsets, order[first : first + args.batch], 1)
+            start = time.perf_counter()
+            losses.append(train_step(model, loss_module, sampler, optimizer, batch))
+            seconds.append(time.perf_counter() - start)
+            tokens.append(int(batch[1].sum()))
+        if not all(math.isfinite(loss) for loss in losses):
+            sys.exit(f"peer.py: error: the peer's losses are not finite: {losses}")
+        print(json.dumps({"seconds": seconds, "tokens": tokens, "losses": losses}), flush=True)
 
 
 def train(args, model, loss_module, sampler, optimizer, items, offsets, item_ids) -> dict:
+    """Trains on all users, in a new random order each epoch; returns the evaluations by epoch."""
     generator = np.random.default_rng(args.seed)
     evaluations = {}
     chosen = {int(e) for e in args.eval_epochs.split(",") if e} or {args.epochs - 1}
@@ -223,6 +233,7 @@ def train(args, model, loss_module, sampler, optimizer, items, offsets, item_ids
 
 
 def main() -> None:
+    """Builds the peer's model, then serves or trains."""
     args = parse_arguments()
     if not os.path.isdir(os.path.join(args.checkout, "generative_recommenders", "research")):
         sys.exit(f"peer.py: error: {args.checkout} is no checkout of generative-recommenders (no research folder)")
@@ -238,13 +249,12 @@ def main() -> None:
     model.train()
     if args.compile:
         model.forward = torch.compile(model.forward)
-    run = train if args.epochs else time_steps
-    extra = (item_ids,) if args.epochs else ()
-    result = run(args, model, loss_module, sampler, optimizer, items, offsets, *extra)
-    result |= {"model": args.model, "mode": "compile" if args.compile else "eager", "torch": torch.__version__,
-               "threads": args.threads, "batch": args.batch}
-    if not all(math.isfinite(v) for v in result.values() if isinstance(v, float)):
-        sys.exit(f"peer.py: error: the peer's figures are not finite: {result}")
+        loss_module.jagged_forward = torch.compile(loss_module.jagged_forward)
+    if args.serve:
+        serve(args, model, loss_module, sampler, optimizer, items, offsets, data["order"])
+        return
+    result = train(args, model, loss_module, sampler, optimizer, items, offsets, item_ids)
+    result |= {"model": args.model, "torch": torch.__version__, "threads": args.threads, "batch": args.batch}
     print(json.dumps(result))
 
 

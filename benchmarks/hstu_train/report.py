@@ -1,0 +1,57 @@
+"""What a benchmark's results say of where they come from."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+INSTRUCTION_SETS = ("avx2", "fma", "avx512f", "avx512vl", "avx512_bf16", "amx_tile")
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def hardware() -> dict[str, object]:
+    """Processor, cores, memory in GiB, and the vector instruction sets."""
+    text = Path("/proc/cpuinfo").read_text()
+    fields = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
+    fields = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = fields.get("flags", "").split()
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "processor": fields.get("model name", platform.processor()),
+        "family": fields.get("cpu family", ""),
+        "cache": fields.get("cache size", ""),
+        "cores": available_cores(),
+        "memory_gib": round(pages / 2**30, 1),
+        "instructions": [name for name in INSTRUCTION_SETS if name in flags],
+        "load_before": os.getloadavg()[0],
+    }
+
+
+def commit(folder: Path) -> str:
+    """The commit of a checkout, with "+" where files differ from it; "unknown" outside of one."""
+
+    def git(*words: str) -> str:
+        result = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        return result.stdout.strip() if result.returncode == 0 else ""
+
+    name = git("rev-parse", "HEAD")
+    return (name + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")) if name else "unknown"
+
+
+def write(name: str, results: dict[str, object], folder: Path) -> Path:
+    """Writes `results` with hardware, date and commit to <folder>/<name>-<date>.json; returns the file."""
+    today = datetime.date.today().isoformat()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{today}.json"
+    head = {"benchmark": name, "date": today, "commit": commit(ROOT), "hardware": hardware()}
+    path.write_text(json.dumps(head | results, indent=1) + "\n")
+    return path
