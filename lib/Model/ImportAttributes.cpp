@@ -11,6 +11,8 @@ using namespace genrec;
 /// More than any row or parameter needs, and small enough that products of sizes fit 64 bits.
 static constexpr int64_t kMostElements = int64_t(1) << 40;
 static constexpr unsigned kHighestRank = 4;
+static constexpr llvm::StringLiteral kMisaligned =
+    "the model file is damaged: a list of numbers is not aligned";
 
 Location Importer::importLocation(const schema::Location *location) {
   if (!location)
@@ -36,13 +38,14 @@ FlatSymbolRefAttr Importer::getDomain(StringRef name, Location location) {
 
 LogicalResult Importer::importShape(const flatbuffers::Vector<int64_t> *shape, Location location,
                                     SmallVectorImpl<int64_t> &result) {
-  if (!shape)
-    return success();
-  if (shape->size() > kHighestRank)
-    return emitError(location) << "a shape of rank " << shape->size() << ", at most "
+  std::optional<ArrayRef<int64_t>> extents = toNumbers(shape);
+  if (!extents)
+    return emitError(location) << kMisaligned;
+  if (extents->size() > kHighestRank)
+    return emitError(location) << "a shape of rank " << extents->size() << ", at most "
                                << kHighestRank << " is possible";
   int64_t elements = 1;
-  for (int64_t extent : *shape) {
+  for (int64_t extent : *extents) {
     if (extent < 1)
       return emitError(location) << "sizes must be at least 1, got " << extent;
     std::optional<int64_t> product = llvm::checkedMul(elements, extent);
@@ -119,21 +122,26 @@ Attribute Importer::importTensor(const schema::TensorValue &value, Location loca
     return {};
   }
   Type element = type.getElementType();
-  bool isFloat = isa<FloatType>(element);
-  size_t count = isFloat ? (value.floats() ? value.floats()->size() : 0)
-                         : (value.ints() ? value.ints()->size() : 0);
-  if (static_cast<int64_t>(count) != type.getNumElements()) {
-    emitError(location) << "a constant of " << type.getNumElements() << " elements comes with "
-                        << count << " numbers";
+  std::optional<ArrayRef<double>> floats = toNumbers(value.floats());
+  std::optional<ArrayRef<int64_t>> ints = toNumbers(value.ints());
+  if (!floats || !ints) {
+    emitError(location) << kMisaligned;
     return {};
   }
   SmallVector<Attribute> numbers;
-  for (size_t i = 0; i < count; ++i)
-    numbers.push_back(
-        isFloat ? Attribute(builder.getFloatAttr(element, value.floats()->Get(i)))
-                : Attribute(IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(),
-                                                            value.ints()->Get(i), /*isSigned=*/true,
-                                                            /*implicitTrunc=*/true))));
+  if (isa<FloatType>(element))
+    for (double number : *floats)
+      numbers.push_back(builder.getFloatAttr(element, number));
+  else
+    for (int64_t number : *ints)
+      numbers.push_back(IntegerAttr::get(element, APInt(element.getIntOrFloatBitWidth(), number,
+                                                        /*isSigned=*/true,
+                                                        /*implicitTrunc=*/true)));
+  if (static_cast<int64_t>(numbers.size()) != type.getNumElements()) {
+    emitError(location) << "a constant of " << type.getNumElements() << " elements comes with "
+                        << numbers.size() << " numbers";
+    return {};
+  }
   return DenseElementsAttr::get(type, numbers);
 }
 
@@ -158,18 +166,16 @@ Attribute Importer::importAttribute(const schema::Attribute &attribute, Location
                         << "', which the model file does not declare";
     return {};
   }
-  case schema::AttributeValue::IntsValue: {
-    SmallVector<int64_t> ints;
-    if (const auto *values = attribute.value_as_IntsValue()->values())
-      ints.assign(values->begin(), values->end());
-    return builder.getDenseI64ArrayAttr(ints);
-  }
-  case schema::AttributeValue::FloatsValue: {
-    SmallVector<double> floats;
-    if (const auto *values = attribute.value_as_FloatsValue()->values())
-      floats.assign(values->begin(), values->end());
-    return builder.getDenseF64ArrayAttr(floats);
-  }
+  case schema::AttributeValue::IntsValue:
+    if (auto ints = toNumbers(attribute.value_as_IntsValue()->values()))
+      return builder.getDenseI64ArrayAttr(*ints);
+    emitError(location) << kMisaligned;
+    return {};
+  case schema::AttributeValue::FloatsValue:
+    if (auto floats = toNumbers(attribute.value_as_FloatsValue()->values()))
+      return builder.getDenseF64ArrayAttr(*floats);
+    emitError(location) << kMisaligned;
+    return {};
   case schema::AttributeValue::EnumValue:
     return importEnum(*attribute.value_as_EnumValue(), name, location);
   case schema::AttributeValue::TensorValue:

@@ -60,7 +60,8 @@ const schema::Model *ModelReader::read(Location location) {
                         << " bytes); record the model again";
     return nullptr;
   };
-  if (size >= FLATBUFFERS_MAX_BUFFER_SIZE)
+  // Writers pad to whole words, so a file that lost a byte of its padding was cut too.
+  if (size >= FLATBUFFERS_MAX_BUFFER_SIZE || size % sizeof(flatbuffers::uoffset_t) != 0)
     return damaged();
   flatbuffers::Verifier header(bytes, size);
   if (!header.VerifyBuffer<VersionOnly>(schema::ModelIdentifier()))

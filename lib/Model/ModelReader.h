@@ -8,6 +8,7 @@
 #include "mlir/IR/Location.h"
 
 #include <memory>
+#include <optional>
 
 namespace genrec {
 
@@ -30,6 +31,17 @@ private:
 /// `string`, or empty when it is absent.
 inline llvm::StringRef toRef(const flatbuffers::String *string) {
   return string ? llvm::StringRef(string->data(), string->size()) : llvm::StringRef();
+}
+
+/// The numbers of `vector`, none when it is absent; no value where they are not aligned, which
+/// FlatBuffers leaves unchecked and no writer does.
+template <typename T>
+std::optional<llvm::ArrayRef<T>> toNumbers(const flatbuffers::Vector<T> *vector) {
+  if (!vector)
+    return llvm::ArrayRef<T>();
+  if (reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) != 0)
+    return std::nullopt;
+  return llvm::ArrayRef<T>(reinterpret_cast<const T *>(vector->Data()), vector->size());
 }
 
 } // namespace genrec

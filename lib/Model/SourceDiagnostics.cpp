@@ -2,6 +2,7 @@
 
 #include "genrec/Model/SourceDiagnostics.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
@@ -117,7 +118,7 @@ StringRef SourceDiagnosticHandler::getLine(StringRef file, unsigned line) {
 }
 
 void SourceDiagnosticHandler::printSnippet(FileLineColRange range) {
-  StringRef line = getLine(range.getFilename(), range.getStartLine());
+  StringRef line = getLine(range.getFilename().getValue(), range.getStartLine());
   if (line.trim().empty())
     return;
   os << llvm::format_decimal(range.getStartLine(), 5) << " | " << line << "\n";
