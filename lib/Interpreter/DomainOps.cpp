@@ -290,7 +290,7 @@ static Error evaluatePoolGrad(Evaluator &e, PoolGradOp op) {
   const Tensor &x = e.get(op.getX()), &gradient = e.get(op.getGradient());
   Tensor result = makeTensor(op.getType(), x.rows);
   int64_t list = 0;
-  e.rowsOf(op.getDomain()).forEachList([&](int64_t begin, int64_t end) {
+  e.rowsOf(op.getType()).forEachList([&](int64_t begin, int64_t end) {
     for (int64_t column = 0; column < x.width && begin < end; ++column) {
       int64_t chosen = op.getKind() == PoolKind::last ? end - 1 : begin;
       for (int64_t row = begin; op.getKind() == PoolKind::max && row < end; ++row)
