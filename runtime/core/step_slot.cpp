@@ -81,9 +81,11 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   Plan &plan = planOf(program);
   bool grown = growCapacities(plan);
   describeMade(plan);
-  if (grown)
+  if (grown) {
     plan.layout = layOut({program.buffers, static_cast<size_t>(program.buffer_count)},
                          plan.capacities);
+    plan.placedAt = nullptr;
+  }
   placeBuffers(plan);
   pointColumns();
 }

@@ -12,6 +12,9 @@ Assembler::Assembler(const genrec_model_desc &model, const std::vector<char> &do
     : model(model), domains(domains), features(features), root(root), ranges(model.domain_count) {}
 
 void Assembler::assemble(const RowRef *refs, int64_t count, Batch &batch) {
+  // A model with key columns has more features than the session's.
+  if (batch.columns.size() < features.size())
+    batch.columns.resize(features.size());
   batch.rows = count;
   int64_t *positions = batch.positions.ensure(std::max<int64_t>(count, 1));
   Ranges &rows = ranges[root];

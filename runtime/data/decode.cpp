@@ -106,8 +106,7 @@ public:
   Chunk run() {
     for (int32_t i = 0; i < model.domain_count; ++i)
       if (plan.readDomain[i] && i != plan.root)
-        keepOffsets(i, follow(plan.domainPaths[i], model.domains[i].column).levels,
-                    model.domains[i].column);
+        readDomain(i);
     for (int32_t i = 0; i < model.feature_count; ++i)
       if (plan.readFeature[i])
         readFeature(i);
@@ -165,6 +164,13 @@ private:
                     std::to_string(lengthAt(known)) + " and " + std::to_string(lengthAt(offsets)) +
                     " entries",
                 "columns of one list must be equally long; give the other a domain of its own");
+  }
+
+  void readDomain(int32_t domain) {
+    const char *path = model.domains[domain].column;
+    auto levels = follow(plan.domainPaths[domain], path).levels;
+    levels.resize(static_cast<size_t>(domainDepth(model, domain))); // lists further in are others'
+    keepOffsets(domain, std::move(levels), path);
   }
 
   /// The root row above a row of `domain`, before or after padding is dropped.

@@ -55,6 +55,15 @@ arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
                                                   properties));
 }
 
+[[noreturn]] void throwMissing(const std::string &file,
+                               const parquet::arrow::SchemaManifest &manifest,
+                               const std::string &path, const std::string &wish) {
+  std::vector<std::string> available = leafPaths(manifest);
+  throw Error(file + ": has no column '" + path + "', which " + wish + "; it has " +
+                  listNames(available),
+              suggestion(path, available));
+}
+
 std::string listsIn(int32_t depth) {
   return depth == 0   ? "no list"
          : depth == 1 ? "a list"
@@ -88,20 +97,19 @@ ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &requ
 }
 
 ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,
-                               const std::string &path, int32_t domain,
-                               const std::string &what) const {
+                               const std::string &path, int32_t domain, bool isDomain) const {
+  std::string what = isDomain ? std::string("domain '") + model.domains[domain].name + "'"
+                              : "feature '" + path + "'";
   ColumnPath found;
-  if (!findPath(manifest, path, found)) {
-    std::vector<std::string> available = leafPaths(manifest);
-    std::string help = suggestion(path, available);
-    throw Error(name + ": has no column '" + path + "', which " + what + " reads; it has " +
-                    listNames(available),
-                help);
-  }
+  if (!findPath(manifest, path, found))
+    throwMissing(name, manifest, path, what + " reads");
   int32_t depth = domainDepth(model, domain);
-  if (found.depth != depth)
+  // A domain's path may end at a list of lists, whose inner ones open another.
+  bool fits = isDomain ? found.depth >= depth : found.depth == depth;
+  if (!fits)
     throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
-                    " of domain '" + model.domains[domain].name + "' lies in " + listsIn(depth),
+                    (isDomain ? "" : std::string(" of domain '") + model.domains[domain].name + "'") +
+                    " lies in " + listsIn(depth),
                 "a feature of a row has no list around it, one of a list has one, and so on");
   return found;
 }
@@ -128,20 +136,28 @@ void ParquetFile::planColumns(const ReadRequest &request,
     if (!plan.readFeature[i])
       continue;
     const genrec_feature_desc &feature = model.features[i];
-    plan.featurePaths[i] = pathOf(manifest, feature.column, feature.domain,
-                                  std::string("feature '") + feature.column + "'");
+    plan.featurePaths[i] = pathOf(manifest, feature.column, feature.domain, /*isDomain=*/false);
     checkType(i, plan.featurePaths[i]);
     plan.leaves.push_back(plan.featurePaths[i].leaf);
   }
   for (int32_t i = 0; i < model.domain_count; ++i) {
     if (!plan.readDomain[i] || i == request.root)
       continue;
-    plan.domainPaths[i] = pathOf(manifest, model.domains[i].column, i,
-                                 std::string("domain '") + model.domains[i].name + "'");
+    plan.domainPaths[i] = pathOf(manifest, model.domains[i].column, i, /*isDomain=*/true);
     plan.leaves.push_back(plan.domainPaths[i].leaf);
   }
   std::sort(plan.leaves.begin(), plan.leaves.end());
   plan.leaves.erase(std::unique(plan.leaves.begin(), plan.leaves.end()), plan.leaves.end());
+}
+
+ColumnPath findColumn(const std::string &file, const std::string &column) {
+  return reading(file, [&] {
+    auto reader = arrowReader(openReader(file, nullptr));
+    ColumnPath found;
+    if (!findPath(reader->manifest(), column, found))
+      throwMissing(file, reader->manifest(), column, "was asked for");
+    return found;
+  });
 }
 
 Chunk ParquetFile::decode(int group, OrderWatch &order) const {

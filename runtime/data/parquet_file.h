@@ -40,7 +40,7 @@ public:
 private:
   void planColumns(const ReadRequest &request, const parquet::arrow::SchemaManifest &manifest);
   ColumnPath pathOf(const parquet::arrow::SchemaManifest &manifest, const std::string &path,
-                    int32_t domain, const std::string &what) const;
+                    int32_t domain, bool isDomain) const;
   void checkType(int32_t feature, const ColumnPath &path) const;
 
   const genrec_model_desc &model;
@@ -49,6 +49,9 @@ private:
   std::shared_ptr<parquet::FileMetaData> metadata;
   std::vector<int64_t> groupRows, groupBytes;
 };
+
+/// Where a column is in a file; Error, listing what the file has, where it lacks it.
+ColumnPath findColumn(const std::string &file, const std::string &column);
 
 } // namespace genrec::rt
 

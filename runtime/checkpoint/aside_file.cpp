@@ -1,0 +1,106 @@
+//===- aside_file.cpp - Files that appear whole or not at all -------------===//
+
+#include "aside_file.h"
+
+#include "genrec_rt/error.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 20;
+
+} // namespace
+
+void throwFileError(const std::string &doing, const std::string &path) {
+  int reason = errno;
+  std::string help;
+  if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+    help = "free some space, or write to another folder";
+  throw Error("cannot " + doing + " " + path + ": " + std::strerror(reason), help);
+}
+
+AsideFile::AsideFile(const std::string &path) : path(path), partial(path + ".partial") {
+  descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0)
+    throwFileError("create", partial);
+  buffer.reserve(kBufferBytes);
+}
+
+AsideFile::~AsideFile() {
+  if (descriptor < 0)
+    return;
+  close(descriptor);
+  unlink(partial.c_str());
+}
+
+void AsideFile::fail(const char *doing) { throwFileError(doing, partial); }
+
+void AsideFile::writeAll(const char *data, int64_t bytes) {
+  while (bytes > 0) {
+    ssize_t written = ::write(descriptor, data, static_cast<size_t>(bytes));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      fail("write");
+    data += written;
+    bytes -= written;
+  }
+}
+
+void AsideFile::write(const void *data, int64_t bytes) {
+  const char *from = static_cast<const char *>(data);
+  if (buffer.size() + static_cast<size_t>(bytes) > kBufferBytes)
+    flush();
+  if (static_cast<size_t>(bytes) >= kBufferBytes)
+    writeAll(from, bytes);
+  else
+    buffer.append(from, static_cast<size_t>(bytes));
+}
+
+void AsideFile::flush() {
+  writeAll(buffer.data(), static_cast<int64_t>(buffer.size()));
+  buffer.clear();
+}
+
+void AsideFile::commit() {
+  flush();
+  if (fsync(descriptor) != 0)
+    fail("write");
+  int closing = descriptor;
+  descriptor = -1;
+  if (close(closing) != 0) {
+    unlink(partial.c_str());
+    fail("write");
+  }
+  if (rename(partial.c_str(), path.c_str()) != 0) {
+    int reason = errno;
+    unlink(partial.c_str());
+    errno = reason;
+    throwFileError("rename to", path);
+  }
+}
+
+void writeFile(const std::string &path, const std::string &text) {
+  AsideFile file(path);
+  file.write(text.data(), static_cast<int64_t>(text.size()));
+  file.commit();
+}
+
+void syncFolder(const std::string &folder) {
+  int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0)
+    throwFileError("open folder", folder);
+  // Some file systems cannot flush folders; their renames are then as durable as
+  // they get.
+  fsync(descriptor);
+  close(descriptor);
+}
+
+} // namespace genrec::rt

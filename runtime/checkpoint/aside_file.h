@@ -1,0 +1,46 @@
+//===- aside_file.h - Files that appear whole or not at all ------*- C++ -*-===//
+
+#ifndef GENREC_RT_CHECKPOINT_ASIDE_FILE_H
+#define GENREC_RT_CHECKPOINT_ASIDE_FILE_H
+
+#include <cstdint>
+#include <string>
+
+namespace genrec::rt {
+
+/// Writes `<path>.partial` and renames it to `path` at the end. Whatever fails is
+/// an Error that names the file and the reason ("No space left on device"); the
+/// partial file is removed then.
+class AsideFile {
+public:
+  explicit AsideFile(const std::string &path);
+  ~AsideFile();
+  AsideFile(const AsideFile &) = delete;
+  AsideFile &operator=(const AsideFile &) = delete;
+
+  void write(const void *data, int64_t bytes);
+  /// Flushes to disk and renames.
+  void commit();
+
+private:
+  void flush();
+  void writeAll(const char *data, int64_t bytes);
+  [[noreturn]] void fail(const char *doing);
+
+  std::string path, partial;
+  int descriptor = -1;
+  std::string buffer;
+};
+
+/// Writes a small file aside and renames it.
+void writeFile(const std::string &path, const std::string &text);
+
+/// Makes a folder's entries (new names, renames) survive a power cut.
+void syncFolder(const std::string &folder);
+
+/// "cannot write x: No space left on device" from errno, as an Error.
+[[noreturn]] void throwFileError(const std::string &doing, const std::string &path);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_CHECKPOINT_ASIDE_FILE_H

@@ -1,0 +1,211 @@
+//===- model_tensors.cpp - A session's state as named tensors -------------===//
+
+#include "../core/text.h"
+#include "genrec_rt/checkpoint.h"
+#include "genrec_rt/safetensors.h"
+#include "model_tensors.h"
+
+#include <algorithm>
+#include <set>
+
+namespace genrec::rt {
+
+namespace {
+
+/// Rows moved at a time between a table and a file.
+constexpr int64_t kBlockRows = 1 << 14;
+
+std::string stateName(const std::string &name, int32_t state) {
+  return name + ".state" + std::to_string(state);
+}
+
+std::vector<int64_t> shapeOf(const genrec_parameter_desc &parameter) {
+  return {parameter.shape, parameter.shape + parameter.rank};
+}
+
+void putIds(const EmbeddingStore &table, const SafetensorsWriter::Put &put) {
+  std::vector<int64_t> block;
+  for (int64_t row = 0; row < table.size(); row += kBlockRows) {
+    int64_t end = std::min(table.size(), row + kBlockRows);
+    block.clear();
+    for (int64_t i = row; i < end; ++i)
+      block.push_back(table.id(i));
+    put(block.data(), static_cast<int64_t>(block.size()) * 8);
+  }
+}
+
+/// Array `part` of every row: 0 the value, 1 the first state, ….
+void putRows(const EmbeddingStore &table, int32_t part, const SafetensorsWriter::Put &put) {
+  int64_t dim = table.configuration().dim;
+  for (int64_t row = 0; row < table.size(); ++row)
+    put(table.row(row) + part * dim, dim * 4);
+}
+
+void addTable(SafetensorsWriter &writer, const std::string &name, const EmbeddingStore &table,
+              bool states) {
+  int64_t dim = table.configuration().dim;
+  writer.add(name + ".ids", "I64", {table.size()},
+             [&table](const SafetensorsWriter::Put &put) { putIds(table, put); });
+  writer.add(name + ".values", "F32", {table.size(), dim},
+             [&table](const SafetensorsWriter::Put &put) { putRows(table, 0, put); });
+  for (int32_t s = 0; states && s < table.configuration().states; ++s)
+    writer.add(stateName(name, s), "F32", {table.size(), dim},
+               [&table, s](const SafetensorsWriter::Put &put) { putRows(table, s + 1, put); });
+}
+
+/// What a file must or may hold for a model.
+struct Expected {
+  std::vector<int64_t> shape; ///< -1: any size
+  bool required;
+};
+
+std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, bool states) {
+  std::map<std::string, Expected> expected;
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    const genrec_parameter_desc &parameter = model.parameters[i];
+    expected[parameter.name] = {shapeOf(parameter), true};
+    for (int32_t s = 0; s < parameter.optimizer.states; ++s)
+      expected[stateName(parameter.name, s)] = {shapeOf(parameter), states};
+  }
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const genrec_table_desc &table = model.tables[i];
+    std::string name = table.name;
+    expected[name + ".ids"] = {{-1}, true};
+    expected[name + ".values"] = {{-1, table.dim}, true};
+    for (int32_t s = 0; s < table.optimizer.states; ++s)
+      expected[stateName(name, s)] = {{-1, table.dim}, states};
+  }
+  return expected;
+}
+
+bool shapeFits(const std::vector<int64_t> &shape, const std::vector<int64_t> &wanted) {
+  if (shape.size() != wanted.size())
+    return false;
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (wanted[i] >= 0 && shape[i] != wanted[i])
+      return false;
+  return true;
+}
+
+/// "[n, 4]" where -1 stands for any size.
+std::string describeWanted(const std::vector<int64_t> &shape) {
+  std::string text = describeShape(shape);
+  for (size_t at; (at = text.find("-1")) != std::string::npos;)
+    text.replace(at, 2, "n");
+  return text;
+}
+
+/// All differences at once, so that one run tells everything.
+void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model, bool states) {
+  std::map<std::string, Expected> expected = expectedTensors(model, states);
+  std::vector<std::string> missing, unknown, differing;
+  for (const auto &[name, wanted] : expected) {
+    if (!file.has(name)) {
+      if (wanted.required)
+        missing.push_back(name + " " + describeWanted(wanted.shape));
+      continue;
+    }
+    const auto &tensor = file.tensor(name);
+    if (!shapeFits(tensor.shape, wanted.shape))
+      differing.push_back(name + " (" + describeShape(tensor.shape) + " in the file, " +
+                          describeWanted(wanted.shape) + " in the model)");
+  }
+  for (const auto &[name, tensor] : file.tensors())
+    if (!expected.count(name))
+      unknown.push_back(name + " " + describeShape(tensor.shape));
+  if (missing.empty() && unknown.empty() && differing.empty())
+    return;
+  std::string text = file.path() + ": does not fit model '" + model.name + "'";
+  if (!missing.empty())
+    text += "; only in the model: " + listNames(missing);
+  if (!unknown.empty())
+    text += "; only in the file: " + listNames(unknown);
+  if (!differing.empty())
+    text += "; of another shape: " + listNames(differing);
+  throw Error(text, "use the file of the same model, or rename its tensors");
+}
+
+void readParameter(const SafetensorsReader &file, const genrec_parameter_desc &desc,
+                   ParameterView view) {
+  auto size = static_cast<int64_t>(view.value.size());
+  file.readFloats(desc.name, 0, size, view.value.data());
+  for (int32_t s = 0; s < desc.optimizer.states; ++s)
+    if (file.has(stateName(desc.name, s)))
+      file.readFloats(stateName(desc.name, s), 0, size, view.state.data() + s * size);
+}
+
+void checkIds(const SafetensorsReader &file, const genrec_table_desc &desc,
+              const std::vector<int64_t> &ids) {
+  for (int64_t id : ids)
+    if (id < 0 || (desc.id_bits < 63 && id >> desc.id_bits != 0))
+      throw Error(file.path() + ": tensor '" + desc.name + ".ids' holds id " + std::to_string(id) +
+                  ", beyond the " + std::to_string(desc.id_bits) + " bits of the table");
+}
+
+void readTable(const SafetensorsReader &file, const genrec_table_desc &desc,
+               EmbeddingStore &table) {
+  std::string name = desc.name;
+  int64_t count = file.tensor(name + ".ids").shape[0];
+  for (int32_t part = 0; part <= desc.optimizer.states; ++part) {
+    std::string tensor = part == 0 ? name + ".values" : stateName(name, part - 1);
+    if (file.has(tensor) && file.tensor(tensor).shape[0] != count)
+      throw Error(file.path() + ": '" + name + ".ids' has " + std::to_string(count) +
+                  " rows, '" + tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
+  }
+  std::vector<int64_t> ids(kBlockRows);
+  std::vector<float *> rows(kBlockRows);
+  std::vector<float> values(kBlockRows * desc.dim);
+  for (int64_t first = 0; first < count; first += kBlockRows) {
+    int64_t block = std::min(kBlockRows, count - first);
+    ids.resize(block);
+    file.readIntegers(name + ".ids", first, block, ids.data());
+    checkIds(file, desc, ids);
+    table.findOrInsert(nullptr, ids.data(), nullptr, block, rows.data());
+    if (table.size() != first + block)
+      throw Error(file.path() + ": tensor '" + name + ".ids' holds an id twice, before row " +
+                  std::to_string(first + block));
+    for (int32_t part = 0; part <= desc.optimizer.states; ++part) {
+      std::string tensor = part == 0 ? name + ".values" : stateName(name, part - 1);
+      if (!file.has(tensor))
+        continue;
+      file.readFloats(tensor, first * desc.dim, block * desc.dim, values.data());
+      for (int64_t i = 0; i < block; ++i)
+        std::copy_n(values.data() + i * desc.dim, desc.dim, rows[i] + part * desc.dim);
+    }
+  }
+}
+
+} // namespace
+
+void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
+  const genrec_model_desc &model = session.model();
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    const genrec_parameter_desc &desc = model.parameters[i];
+    ParameterView view = session.parameter(i);
+    writer.add(desc.name, view.value.data(), shapeOf(desc));
+    for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
+      writer.add(stateName(desc.name, s), view.state.data() + s * view.value.size(),
+                 shapeOf(desc));
+  }
+  for (int32_t i = 0; i < model.table_count; ++i)
+    addTable(writer, model.tables[i].name, session.table(i), states);
+}
+
+void readModelTensors(const SafetensorsReader &file, Session &session, bool states) {
+  const genrec_model_desc &model = session.model();
+  checkTensors(file, model, states);
+  for (int32_t i = 0; i < model.table_count; ++i)
+    if (session.table(i).size() > 0)
+      throw Error("tables are set from a file in a fresh session only; '" +
+                  std::string(model.tables[i].name) + "' has rows already");
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    readParameter(file, model.parameters[i], session.parameter(i));
+  for (int32_t i = 0; i < model.table_count; ++i)
+    readTable(file, model.tables[i], session.table(i));
+}
+
+void initializeFrom(const std::string &file, Session &session) {
+  readModelTensors(SafetensorsReader(file), session, /*states=*/false);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,68 @@
+//===- commands.h - The commands of a compiled model -------------*- C++ -*-===//
+
+#ifndef GENREC_RT_TRAINER_COMMANDS_H
+#define GENREC_RT_TRAINER_COMMANDS_H
+
+#include "flags.h"
+#include "progress.h"
+
+#include "genrec_rt/dataset.h"
+#include "genrec_rt/session.h"
+
+#include <chrono>
+#include <memory>
+
+namespace genrec::rt {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin);
+
+// Each returns the exit status and throws Error on the user's mistakes.
+int runTrain(const genrec_model_desc &model, const Flags &flags, Clock::time_point start);
+int runEvaluate(const genrec_model_desc &model, const Flags &flags);
+int runPredict(const genrec_model_desc &model, const Flags &flags);
+int runExport(const genrec_model_desc &model, const Flags &flags);
+int runInfo(const genrec_model_desc &model, const Flags &flags);
+
+//===-- shared by the commands --------------------------------------------===//
+
+DatasetOptions datasetOptions(const Flags &flags, int32_t threads);
+
+/// Reads the catalogues that the programs of `modes` need, from the flags' files or
+/// those that the model names.
+void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes);
+
+/// A session that holds the checkpoint of the flags, with its seed.
+std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags);
+
+/// Runs the evaluation program over all rows. The record has rows, loss, losses,
+/// metrics, seconds. Empty when a signal came in between.
+Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress);
+
+/// The losses' means by name.
+Json lossesToJson(const genrec_model_desc &model, const std::vector<LossValue> &losses);
+/// Sum of scale * mean.
+double totalLoss(const genrec_model_desc &model, const std::vector<LossValue> &losses);
+
+/// What the metrics leave out, by metric name, as the model says.
+Json metricNotes(const genrec_model_desc &model);
+
+/// Cores, processor and memory of this machine.
+Json hardware();
+/// Resident memory of this process now and at most, in bytes.
+int64_t residentBytes();
+int64_t peakResidentBytes();
+Json memoryToJson(const MemoryUse &use);
+
+//===-- signals -----------------------------------------------------------===//
+
+/// From here on the first SIGINT or SIGTERM is only noted; a second one ends the
+/// process.
+void watchSignals();
+/// The signal noted, 0 for none.
+int caughtSignal();
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_TRAINER_COMMANDS_H

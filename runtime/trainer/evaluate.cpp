@@ -1,0 +1,37 @@
+//===- evaluate.cpp - The evaluate command --------------------------------===//
+
+#include "../checkpoint/aside_file.h"
+#include "commands.h"
+
+namespace genrec::rt {
+
+int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
+  Progress progress(flags.progress, flags.logEvery);
+  auto session = restoredSession(model, flags);
+  Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,
+               datasetOptions(flags, session->threads()));
+  if (data.rows() == 0)
+    throw Error(flags.data + ": the data has no rows");
+  loadCatalogues(*session, flags, {Mode::evaluate});
+  watchSignals();
+  Json record = evaluateOn(*session, data, flags.batch, progress);
+  if (record.is_null())
+    return 128 + caughtSignal();
+  record["step"] = session->stepsDone();
+  progress.evaluationDone(record);
+  for (const std::string &warning : data.warnings())
+    progress.message("warning: " + warning);
+  if (!flags.metricsJson.empty()) {
+    Json json = {{"model", model.name},
+                 {"data", data.files()},
+                 {"checkpoint", flags.checkpoint},
+                 {"hardware", hardware()},
+                 {"evaluation", record},
+                 {"metric_notes", metricNotes(model)}};
+    writeFile(flags.metricsJson, json.dump(1) + "\n");
+  }
+  progress.done({{"evaluation", record}});
+  return 0;
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,185 @@
+//===- export.cpp - The export command ------------------------------------===//
+
+#include "commands.h"
+#include "genrec_rt/checkpoint.h"
+#include "genrec_rt/safetensors.h"
+
+#include <cstring>
+#include <filesystem>
+
+namespace genrec::rt {
+
+namespace {
+
+/// The ids of a catalogue: its first int64 feature that feeds a table, else its
+/// first int64 feature; -1 where there is none.
+int32_t idFeature(const genrec_model_desc &model, int32_t domain) {
+  int32_t found = -1;
+  for (int32_t i = model.feature_count - 1; i >= 0; --i) {
+    const genrec_feature_desc &feature = model.features[i];
+    if (feature.domain != domain || feature.type != GENREC_I64)
+      continue;
+    if (found < 0 || feature.table || !model.features[found].table)
+      found = i;
+  }
+  return found;
+}
+
+/// A batch without rows: what a program needs to run for its catalogues alone.
+Batch emptyBatch(const genrec_model_desc &model) {
+  BatchBuilder builder(model);
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    int32_t root = rootDomain(model, i);
+    if (model.domains[root].kind != GENREC_DOMAIN_DATA ||
+        model.domains[i].kind != GENREC_DOMAIN_DATA)
+      continue;
+    if (i == root)
+      builder.rows(model.domains[i].name, 0);
+    else
+      builder.offsets(model.domains[i].name, {0});
+  }
+  Batch batch = builder.take();
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    if (model.domains[rootDomain(model, model.features[i].domain)].kind != GENREC_DOMAIN_DATA)
+      continue;
+    ColumnBatch &column = batch.columns[i];
+    column.given = true;
+    std::memset(column.values.ensure(64), 0, 64);
+  }
+  return batch;
+}
+
+class Exporter {
+public:
+  Exporter(const genrec_model_desc &model, const Flags &flags)
+      : model(model), flags(flags), session(restoredSession(model, flags)) {}
+
+  Json run() {
+    std::filesystem::create_directories(flags.out);
+    writeTensors("parameters.safetensors", true);
+    writeTensors("tables.safetensors", false);
+    if (session->hasProgram(Mode::predict) && hasItemOutputs())
+      exportItems();
+    else
+      exportCatalogueRows();
+    return written;
+  }
+
+private:
+  void finish(SafetensorsWriter &writer, const std::string &name) {
+    writer.note("model", model.name);
+    std::string path = flags.out + "/" + name;
+    written.push_back({{"file", path}, {"bytes", writer.write(path)}});
+  }
+
+  /// Parameters or tables, without optimizer states.
+  void writeTensors(const std::string &name, bool parameters) {
+    SafetensorsWriter all;
+    addModelTensors(all, *session, /*states=*/false);
+    SafetensorsWriter writer = all.filtered([&](const std::string &tensor) {
+      for (int32_t i = 0; i < model.parameter_count; ++i)
+        if (tensor == model.parameters[i].name)
+          return parameters;
+      return !parameters;
+    });
+    finish(writer, name);
+  }
+
+  bool hasItemOutputs() const {
+    for (int32_t i = 0; i < model.output_count; ++i)
+      if (model.domains[model.outputs[i].domain].kind == GENREC_DOMAIN_CATALOGUE)
+        return true;
+    return false;
+  }
+
+  std::string catalogueFile(int32_t domain) const {
+    const genrec_domain_desc &desc = model.domains[domain];
+    auto given = flags.catalogues.find(desc.name);
+    if (given != flags.catalogues.end())
+      return given->second;
+    return desc.source ? desc.source : "";
+  }
+
+  /// Reads a catalogue's ids and adds them as "<catalogue>.ids".
+  std::vector<int64_t> addIds(SafetensorsWriter &writer, int32_t domain, int32_t feature) {
+    Batch rows = readCatalogue(model, domain, catalogueFile(domain));
+    const auto *ids = reinterpret_cast<const int64_t *>(rows.columns[feature].values.data());
+    std::vector<int64_t> kept(ids, ids + rows.rows);
+    std::string name = std::string(model.domains[domain].name) + ".ids";
+    writer.add(name, "I64", {rows.rows}, [kept](const SafetensorsWriter::Put &put) {
+      put(kept.data(), static_cast<int64_t>(kept.size()) * 8);
+    });
+    return kept;
+  }
+
+  /// What the model gives out for every item, as "<catalogue>.<output>".
+  void exportItems() {
+    loadCatalogues(*session, flags, {Mode::predict});
+    Batch batch = emptyBatch(model);
+    session->predict(batch);
+    SafetensorsWriter writer;
+    std::vector<char> hasIds(model.domain_count);
+    for (int32_t i = 0; i < model.output_count; ++i) {
+      const genrec_output_desc &output = model.outputs[i];
+      if (model.domains[output.domain].kind != GENREC_DOMAIN_CATALOGUE || output.type != GENREC_F32)
+        continue;
+      int32_t feature = idFeature(model, output.domain);
+      if (feature >= 0 && !hasIds[output.domain])
+        addIds(writer, output.domain, feature);
+      hasIds[output.domain] = 1;
+      OutputRows &rows = session->output(i);
+      std::vector<int64_t> shape = {rows.count};
+      if (rows.width > 0)
+        shape.push_back(rows.width);
+      writer.add(std::string(model.domains[output.domain].name) + "." + output.name,
+                 rows.as<float>().data(), shape);
+    }
+    finish(writer, "items.safetensors");
+  }
+
+  /// Without such outputs: the table rows of every item, as
+  /// "<catalogue>.<table>"; ids that were never trained have their initial values.
+  void exportCatalogueRows() {
+    SafetensorsWriter writer;
+    bool any = false;
+    for (int32_t domain = 0; domain < model.domain_count; ++domain) {
+      int32_t feature = idFeature(model, domain);
+      if (model.domains[domain].kind != GENREC_DOMAIN_CATALOGUE || feature < 0 ||
+          !model.features[feature].table || catalogueFile(domain).empty())
+        continue;
+      any = true;
+      std::vector<int64_t> ids = addIds(writer, domain, feature);
+      EmbeddingStore &table = session->table(model.features[feature].table);
+      std::vector<float *> rows(ids.size());
+      table.findOrInsert(nullptr, ids.data(), nullptr, static_cast<int64_t>(ids.size()),
+                         rows.data());
+      int64_t dim = table.configuration().dim;
+      writer.add(std::string(model.domains[domain].name) + "." + model.features[feature].table,
+                 "F32", {static_cast<int64_t>(ids.size()), dim},
+                 [rows, dim](const SafetensorsWriter::Put &put) {
+                   for (float *row : rows)
+                     put(row, dim * 4);
+                 });
+    }
+    if (any)
+      finish(writer, "items.safetensors");
+  }
+
+  const genrec_model_desc &model;
+  const Flags &flags;
+  std::unique_ptr<Session> session;
+  Json written = Json::array();
+};
+
+} // namespace
+
+int runExport(const genrec_model_desc &model, const Flags &flags) {
+  Progress progress(flags.progress, flags.logEvery);
+  Json written = Exporter(model, flags).run();
+  for (const Json &file : written)
+    progress.message("wrote " + file["file"].get<std::string>());
+  progress.done({{"files", written}});
+  return 0;
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,209 @@
+//===- flags.cpp - What a compiled model is asked to do -------------------===//
+
+#include "flags.h"
+
+#include "../core/text.h"
+
+#include <CLI/CLI.hpp>
+
+namespace genrec::rt {
+
+namespace {
+
+const char *kData = "Parquet files: a comma-separated list of files, folders and patterns";
+
+void addData(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
+  app.add_option("--data", flags.data, kData)->required();
+  app.add_option("--catalogue", catalogues,
+                 "name=file for a catalogue of the model; may be repeated. Without it the file that "
+                 "the model names is read")
+      ->take_all();
+  app.add_option("--batch", flags.batch, "rows of the root domain per step")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--data-memory", flags.dataMemoryMegabytes,
+                 "megabytes of decoded data to keep; larger data is decoded again each epoch and "
+                 "shuffled within windows of half of this")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+}
+
+void addRunning(CLI::App &app, Flags &flags) {
+  app.add_option("--threads", flags.threads, "threads that compute (default: the cores / ranks here)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--progress", flags.progress,
+                 "auto (a bar on a terminal, lines elsewhere), bar, lines, json (one object per "
+                 "line) or none")
+      ->check(CLI::IsMember({"auto", "bar", "lines", "json", "none"}))
+      ->capture_default_str();
+  app.add_option("--log-every", flags.logEvery, "report every so many steps (default: by time)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--check-finite", flags.checkFinite,
+               "stop at the first NaN or infinity and name the op that made it (slow)");
+}
+
+void addOptimization(CLI::App &app, Flags &flags) {
+  app.add_option("--lr", flags.learningRate,
+                 "the model's largest learning rate becomes this; others keep their ratio to it");
+  app.add_option("--schedule", flags.schedule, "constant, linear or cosine (default: the model's)")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}));
+  app.add_option("--warmup", flags.warmup, "steps of linear warm-up")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--schedule-steps", flags.scheduleSteps,
+                 "the step at which a decaying schedule ends (default: the last one)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--schedule-final", flags.scheduleFinal,
+                 "the factor of the learning rate at the end of the schedule");
+  app.add_option("--clip-norm", flags.clipNorm, "clip gradients to this global norm; 0: off")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--clip-value", flags.clipValue, "clip gradients to [-x, x]; 0: off")
+      ->check(CLI::NonNegativeNumber);
+}
+
+void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
+  CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
+  addData(*train, flags, catalogues);
+  train->add_option("--validation", flags.validation, "data to evaluate on, as --data");
+  train->add_option("--epochs", flags.epochs, "passes over the data")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  train->add_option("--max-steps", flags.maxSteps, "stop after so many optimizer steps in all")
+      ->check(CLI::PositiveNumber);
+  train->add_option("--seed", flags.seed,
+                    "of initial values, order, dropout and negatives (default: 0)");
+  train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
+                  "visit the rows in an order by (seed, epoch) (default), or as they are");
+  addOptimization(*train, flags);
+  train->add_option("--init", flags.init,
+                    "start from a safetensors file: parameters by name, tables by <table>.ids and "
+                    "<table>.values");
+  train->add_option("--checkpoint", flags.checkpoint,
+                    "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
+  train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
+      ->check(CLI::PositiveNumber);
+  train->add_flag("--resume", flags.resume,
+                  "go on from the checkpoint, to the same bits as without the interruption");
+  train->add_option("--eval-every", flags.evalEvery, "evaluate every so many epochs; 0: at the end")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  train->add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
+      ->delimiter(',');
+  train->add_option("--eval-batch", flags.evaluationBatch,
+                    "rows per step of an evaluation (default: --batch)")
+      ->check(CLI::PositiveNumber);
+  train->add_option("--metrics-json", flags.metricsJson,
+                    "write configuration, history, final metrics and timings to this file");
+  addRunning(*train, flags);
+}
+
+void addOthers(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
+  CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
+  addData(*evaluate, flags, catalogues);
+  evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")->required();
+  evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
+  addRunning(*evaluate, flags);
+
+  CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
+  addData(*predict, flags, catalogues);
+  predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")->required();
+  predict->add_option("--out", flags.out, "Parquet file to write")->required();
+  predict
+      ->add_option("--keys", flags.keys,
+                   "columns of the data to pass through, as user,request.id (default: the row's "
+                   "position, as column row)")
+      ->delimiter(',');
+  addRunning(*predict, flags);
+
+  CLI::App *exporting =
+      app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
+  exporting->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")->required();
+  exporting->add_option("--out", flags.out, "folder to write to")->required();
+  exporting->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
+      ->take_all();
+  addRunning(*exporting, flags);
+
+  CLI::App *info = app.add_subcommand("info", "what the model is made of and what it reads");
+  info->add_flag("--json", flags.json, "as JSON");
+}
+
+std::string knownCatalogues(const genrec_model_desc &model) {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < model.domain_count; ++i)
+    if (model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
+      names.push_back(model.domains[i].name);
+  return listNames(names);
+}
+
+void splitCatalogues(const genrec_model_desc &model, const std::vector<std::string> &entries,
+                     Flags &flags) {
+  for (const std::string &entry : entries) {
+    size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw CLI::ValidationError("--catalogue", "'" + entry + "' is not of the form name=file");
+    std::string name = entry.substr(0, equals);
+    bool known = false;
+    for (int32_t i = 0; i < model.domain_count; ++i)
+      known |= model.domains[i].kind == GENREC_DOMAIN_CATALOGUE && name == model.domains[i].name;
+    if (!known)
+      throw CLI::ValidationError("--catalogue", "the model has no catalogue '" + name +
+                                                    "'; it has " + knownCatalogues(model));
+    flags.catalogues[name] = entry.substr(equals + 1);
+  }
+}
+
+Flags::Command commandOf(const CLI::App &app) {
+  if (app.got_subcommand("train"))
+    return Flags::Command::train;
+  if (app.got_subcommand("evaluate"))
+    return Flags::Command::evaluate;
+  if (app.got_subcommand("predict"))
+    return Flags::Command::predict;
+  if (app.got_subcommand("export"))
+    return Flags::Command::exportTensors;
+  return Flags::Command::info;
+}
+
+} // namespace
+
+ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv) {
+  ParsedFlags parsed;
+  std::vector<std::string> catalogues;
+  CLI::App app("Compiled model '" + std::string(model.name) +
+               "'. Each command has a --help of its own.");
+  app.set_version_flag("--version", std::string(model.name) + ", compiled by " +
+                                        (model.compiler ? model.compiler : "genrec"));
+  app.require_subcommand(1);
+  addTrain(app, parsed.flags, catalogues);
+  addOthers(app, parsed.flags, catalogues);
+  try {
+    app.parse(argc, argv);
+    splitCatalogues(model, catalogues, parsed.flags);
+    if (parsed.flags.resume && parsed.flags.checkpoint.empty())
+      throw CLI::ValidationError("--resume", "needs --checkpoint, the folder to go on from");
+    parsed.flags.command = commandOf(app);
+  } catch (const CLI::ParseError &error) {
+    parsed.exitStatus = app.exit(error) == 0 ? 0 : 2;
+  }
+  return parsed;
+}
+
+SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model) {
+  SessionOptions options;
+  options.seed = flags.seed.value_or(0);
+  options.threads = flags.threads;
+  options.learningRate = flags.learningRate;
+  options.clipNorm = flags.clipNorm;
+  options.clipValue = flags.clipValue;
+  options.checkFinite = flags.checkFinite;
+  Schedule schedule;
+  if (model.schedule)
+    schedule = {model.schedule, model.schedule_warmup, model.schedule_steps, model.schedule_final};
+  schedule.kind = flags.schedule.value_or(schedule.kind);
+  schedule.warmup = flags.warmup.value_or(schedule.warmup);
+  schedule.steps = flags.scheduleSteps.value_or(schedule.steps);
+  schedule.final = flags.scheduleFinal.value_or(schedule.final);
+  options.schedule = schedule;
+  return options;
+}
+
+} // namespace genrec::rt

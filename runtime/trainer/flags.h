@@ -1,0 +1,70 @@
+//===- flags.h - What a compiled model is asked to do ------------*- C++ -*-===//
+
+#ifndef GENREC_RT_TRAINER_FLAGS_H
+#define GENREC_RT_TRAINER_FLAGS_H
+
+#include "genrec_rt/session.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+struct Flags {
+  enum class Command { none, train, evaluate, predict, exportTensors, info };
+  Command command = Command::none;
+
+  // Data.
+  std::string data, validation;
+  std::map<std::string, std::string> catalogues; ///< by domain name
+  int64_t dataMemoryMegabytes = 4096;
+  int64_t batch = 128;
+  int64_t evaluationBatch = 0; ///< 0: as `batch`
+  bool shuffle = true;
+
+  // Training.
+  int64_t epochs = 1;
+  int64_t maxSteps = 0; ///< 0: no limit
+  std::optional<uint64_t> seed;
+  std::optional<double> learningRate, clipNorm, clipValue;
+  std::optional<std::string> schedule;
+  std::optional<int64_t> warmup, scheduleSteps;
+  std::optional<double> scheduleFinal;
+  bool checkFinite = false;
+  std::string init;
+  int64_t evalEvery = 1; ///< epochs; 0: at the end only
+  std::vector<int64_t> evalEpochs;
+
+  // Checkpoints.
+  std::string checkpoint;
+  int64_t checkpointEvery = 0; ///< steps; 0: at the end of each epoch
+  bool resume = false;
+
+  // Output.
+  std::string out;
+  std::vector<std::string> keys;
+  std::string metricsJson;
+  std::string progress = "auto";
+  int64_t logEvery = 0; ///< steps; 0: by time
+  bool json = false;    ///< info
+  int32_t threads = 0;
+};
+
+/// What parsing ended with: flags, or an exit status where there is nothing to do
+/// (help was printed, or an error).
+struct ParsedFlags {
+  Flags flags;
+  std::optional<int> exitStatus;
+};
+
+ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv);
+
+/// The session's options from flags; the model's own schedule is the default.
+SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_TRAINER_FLAGS_H

@@ -1,0 +1,205 @@
+//===- info.cpp - The info command ----------------------------------------===//
+
+#include "../core/model_check.h"
+#include "../core/text.h"
+#include "../data/leaf_values.h"
+#include "commands.h"
+
+#include <cstdio>
+
+namespace genrec::rt {
+
+namespace {
+
+const char *optimizerName(int32_t kind) {
+  constexpr const char *kNames[] = {"sgd", "adagrad", "adam", "adamw"};
+  return kind >= 0 && kind < 4 ? kNames[kind] : "unknown";
+}
+
+const char *initName(int32_t kind) {
+  constexpr const char *kNames[] = {"zeros",   "constant",       "normal",       "truncated_normal",
+                                    "uniform", "xavier_uniform", "xavier_normal"};
+  return kind >= 0 && kind < 7 ? kNames[kind] : "unknown";
+}
+
+Json optimizerJson(const genrec_optimizer_desc &optimizer) {
+  return {{"kind", optimizerName(optimizer.kind)},
+          {"learning_rate", optimizer.learning_rate},
+          {"states", optimizer.states}};
+}
+
+Json initJson(const genrec_init_desc &init) {
+  return {{"kind", initName(init.kind)}, {"scale", init.scale}};
+}
+
+Json domainsJson(const genrec_model_desc &model) {
+  constexpr const char *kKinds[] = {"data", "derived", "catalogue", "step"};
+  Json list = Json::array();
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    if (domain.kind == GENREC_DOMAIN_STEP)
+      continue;
+    Json entry = {{"name", domain.name}, {"kind", kKinds[domain.kind]}};
+    if (domain.parent >= 0)
+      entry["parent"] = model.domains[domain.parent].name;
+    if (domain.column && *domain.column)
+      entry["column"] = domain.column;
+    if (domain.source && *domain.source)
+      entry["source"] = domain.source;
+    list.push_back(entry);
+  }
+  return list;
+}
+
+Json columnsJson(const genrec_model_desc &model) {
+  Json list = Json::array();
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    const genrec_feature_desc &feature = model.features[i];
+    Json entry = {{"column", feature.column},
+                  {"domain", model.domains[feature.domain].name},
+                  {"type", typeName(feature.type)},
+                  {"nullable", feature.nullable != 0}};
+    if (feature.has_padding_id)
+      entry["padding_id"] = feature.padding_id;
+    if (feature.id_bits > 0)
+      entry["id_bits"] = feature.id_bits;
+    Json programs = Json::array();
+    for (int32_t p = 0; p < model.program_count; ++p)
+      for (int32_t f = 0; f < model.programs[p].feature_count; ++f)
+        if (model.programs[p].features[f] == i)
+          programs.push_back(model.programs[p].name);
+    entry["read_by"] = programs;
+    list.push_back(entry);
+  }
+  return list;
+}
+
+Json parametersJson(const genrec_model_desc &model) {
+  Json list = Json::array();
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    const genrec_parameter_desc &parameter = model.parameters[i];
+    list.push_back({{"name", parameter.name},
+                    {"shape", std::vector<int64_t>(parameter.shape, parameter.shape + parameter.rank)},
+                    {"init", initJson(parameter.init)},
+                    {"optimizer", optimizerJson(parameter.optimizer)}});
+  }
+  return list;
+}
+
+Json infoJson(const genrec_model_desc &model) {
+  Json tables = Json::array(), losses = Json::array(), metrics = Json::array(),
+       outputs = Json::array(), programs = Json::array();
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const genrec_table_desc &table = model.tables[i];
+    tables.push_back({{"name", table.name},
+                      {"dim", table.dim},
+                      {"id_bits", table.id_bits},
+                      {"init", initJson(table.init)},
+                      {"optimizer", optimizerJson(table.optimizer)}});
+  }
+  for (int32_t i = 0; i < model.loss_count; ++i)
+    losses.push_back({{"name", model.losses[i].name}, {"scale", model.losses[i].scale}});
+  for (int32_t i = 0; i < model.metric_count; ++i) {
+    const genrec_metric_desc &metric = model.metrics[i];
+    metrics.push_back({{"name", metric.name},
+                       {"kind", metric.kind == 0 ? "ranking" : "auc"},
+                       {"at", std::vector<int64_t>(metric.at, metric.at + metric.at_count)},
+                       {"note", metric.note ? metric.note : ""}});
+  }
+  for (int32_t i = 0; i < model.output_count; ++i)
+    outputs.push_back({{"name", model.outputs[i].name},
+                       {"domain", model.domains[model.outputs[i].domain].name},
+                       {"type", typeName(model.outputs[i].type)},
+                       {"width", model.outputs[i].width}});
+  for (int32_t i = 0; i < model.program_count; ++i)
+    programs.push_back(model.programs[i].name);
+  return {{"model", model.name},
+          {"compiler", model.compiler ? model.compiler : ""},
+          {"abi_version", model.abi_version},
+          {"programs", programs},
+          {"domains", domainsJson(model)},
+          {"columns", columnsJson(model)},
+          {"tables", tables},
+          {"parameters", parametersJson(model)},
+          {"losses", losses},
+          {"metrics", metrics},
+          {"outputs", outputs},
+          {"schedule",
+           {{"kind", model.schedule ? model.schedule : "constant"},
+            {"warmup", model.schedule_warmup},
+            {"steps", model.schedule_steps},
+            {"final", model.schedule_final}}},
+          {"clip_norm", model.clip_norm},
+          {"clip_value", model.clip_value}};
+}
+
+std::string shapeText(const Json &shape) { return shape.dump(); }
+
+void printList(const char *title, const Json &list,
+               const std::function<std::string(const Json &)> &text) {
+  if (list.empty())
+    return;
+  std::printf("%s\n", title);
+  for (const Json &entry : list)
+    std::printf("  %s\n", text(entry).c_str());
+}
+
+std::string words(const Json &value) { return value.get<std::string>(); }
+
+void printInfo(const Json &info) {
+  std::printf("model '%s', compiled by %s\n", words(info["model"]).c_str(),
+              words(info["compiler"]).c_str());
+  printList("domains", info["domains"], [](const Json &domain) {
+    std::string text = words(domain["name"]) + " (" + words(domain["kind"]);
+    for (const char *key : {"parent", "column", "source"})
+      if (domain.contains(key))
+        text += std::string(", ") + key + " " + words(domain[key]);
+    return text + ")";
+  });
+  printList("columns", info["columns"], [](const Json &column) {
+    std::vector<std::string> programs = column["read_by"];
+    return words(column["column"]) + ": " + words(column["type"]) + " per row of " +
+           words(column["domain"]) + "; read by " + listNames(programs);
+  });
+  printList("tables", info["tables"], [](const Json &table) {
+    return words(table["name"]) + ": dim " + table["dim"].dump() + ", ids of " +
+           table["id_bits"].dump() + " bits, " + words(table["init"]["kind"]) + " " +
+           table["init"]["scale"].dump() + ", " + words(table["optimizer"]["kind"]) + " " +
+           table["optimizer"]["learning_rate"].dump();
+  });
+  printList("parameters", info["parameters"], [](const Json &parameter) {
+    return words(parameter["name"]) + ": " + shapeText(parameter["shape"]) + ", " +
+           words(parameter["init"]["kind"]) + " " + parameter["init"]["scale"].dump() + ", " +
+           words(parameter["optimizer"]["kind"]) + " " +
+           parameter["optimizer"]["learning_rate"].dump();
+  });
+  printList("losses", info["losses"], [](const Json &loss) {
+    return words(loss["name"]) + ", scale " + loss["scale"].dump();
+  });
+  printList("metrics", info["metrics"], [](const Json &metric) {
+    std::string note = words(metric["note"]);
+    return words(metric["name"]) + " (" + words(metric["kind"]) +
+           (metric["at"].empty() ? "" : " at " + metric["at"].dump()) + ")" +
+           (note.empty() ? "" : ": " + note);
+  });
+  printList("outputs", info["outputs"], [](const Json &output) {
+    std::string width =
+        output["width"] == 0 ? "" : " x " + output["width"].dump();
+    return words(output["name"]) + ": " + words(output["type"]) + width + " per row of " +
+           words(output["domain"]);
+  });
+}
+
+} // namespace
+
+int runInfo(const genrec_model_desc &model, const Flags &flags) {
+  checkModel(model);
+  Json info = infoJson(model);
+  if (flags.json)
+    std::printf("%s\n", info.dump(1).c_str());
+  else
+    printInfo(info);
+  return 0;
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,99 @@
+//===- key_columns.cpp - Columns passed through by predict ----------------===//
+
+#include "key_columns.h"
+
+#include "../core/model_check.h"
+#include "../data/leaf_values.h"
+#include "../data/parquet_file.h"
+#include "genrec_rt/batch.h"
+#include "genrec_rt/error.h"
+
+#include <arrow/type.h>
+
+namespace genrec::rt {
+
+namespace {
+
+/// The type that a key column is decoded to, -1 where there is none.
+int32_t decodedType(const arrow::DataType &type) {
+  std::string ignored;
+  for (int32_t wanted : {GENREC_I1, GENREC_I32, GENREC_I64, GENREC_F32, GENREC_F64, GENREC_STRING})
+    if (isReadable(type, wanted, ignored))
+      return wanted;
+  return -1;
+}
+
+std::shared_ptr<arrow::DataType> writtenType(const arrow::DataType &from, int32_t decoded) {
+  switch (decoded) {
+  case GENREC_I1:
+    return arrow::boolean();
+  case GENREC_I32:
+    return arrow::int32();
+  case GENREC_F32:
+    return arrow::float32();
+  case GENREC_F64:
+    return arrow::float64();
+  case GENREC_STRING:
+    return arrow::utf8();
+  default:
+    // Times were decoded to UTC seconds.
+    return from.id() == arrow::Type::TIMESTAMP ? arrow::timestamp(arrow::TimeUnit::SECOND, "UTC")
+                                               : arrow::int64();
+  }
+}
+
+} // namespace
+
+ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program,
+                             int32_t domain, const std::vector<std::string> &paths,
+                             const std::string &file)
+    : extended(model), extendedProgram(program),
+      features(model.features, model.features + model.feature_count),
+      read(program.features, program.features + program.feature_count) {
+  columns.reserve(paths.size());
+  for (const std::string &path : paths)
+    columns.push_back({path, 0, false, nullptr});
+  for (size_t i = 0; i < paths.size(); ++i) {
+    for (int32_t output = 0; output < model.output_count; ++output)
+      if (paths[i] == model.outputs[output].name)
+        throw Error("key '" + paths[i] + "' has the name of an output of the model",
+                    "leave it out of --keys, or rename the output");
+    addKey(model, domain, paths[i], file);
+  }
+  extended.features = features.data();
+  extended.feature_count = static_cast<int32_t>(features.size());
+  extendedProgram.features = read.data();
+  extendedProgram.feature_count = static_cast<int32_t>(read.size());
+}
+
+void ExtendedModel::addKey(const genrec_model_desc &model, int32_t domain, const std::string &path,
+                           const std::string &file) {
+  auto index = static_cast<size_t>(features.size()) - model.feature_count;
+  KeyColumn &key = columns[index];
+  ColumnPath found = findColumn(file, path);
+  int32_t type = decodedType(*found.type);
+  if (type < 0)
+    throw Error(file + ": column '" + path + "' is " + typeName(*found.type) +
+                    ", which cannot be a key",
+                "keys are booleans, numbers, strings and timestamps with a zone");
+  int32_t owner = found.depth == 0 ? dataRoot(model) : domain;
+  bool fits = found.depth == 0 || (model.domains[domain].kind == GENREC_DOMAIN_DATA &&
+                                   domainDepth(model, domain) == found.depth);
+  if (!fits)
+    throw Error(file + ": key '" + path + "' lies in " + std::to_string(found.depth) +
+                    " lists, but the outputs are rows of '" + model.domains[domain].name + "'",
+                "keys are columns of the rows of the file or of the list that the outputs belong "
+                "to");
+  key.feature = static_cast<int32_t>(features.size());
+  key.isRoot = found.depth == 0;
+  key.type = writtenType(*found.type, type);
+  genrec_feature_desc feature{};
+  feature.column = key.path.c_str();
+  feature.domain = owner;
+  feature.type = type;
+  feature.nullable = 1;
+  features.push_back(feature);
+  read.push_back(key.feature);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,51 @@
+//===- key_columns.h - Columns passed through by predict ---------*- C++ -*-===//
+
+#ifndef GENREC_RT_TRAINER_KEY_COLUMNS_H
+#define GENREC_RT_TRAINER_KEY_COLUMNS_H
+
+#include "genrec_rt/abi.h"
+
+#include <arrow/type_fwd.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+/// A column that predict copies from the data to its output.
+struct KeyColumn {
+  std::string path;
+  int32_t feature = 0;  ///< in the extended model
+  bool isRoot = false;  ///< per row of the root domain, else of the outputs' domain
+  std::shared_ptr<arrow::DataType> type; ///< as written
+};
+
+/// The model with the key columns as nullable features of its predict program, so
+/// that they are decoded beside what the model reads. The model's own features
+/// keep their numbers.
+class ExtendedModel {
+public:
+  /// `domain` is that of the outputs. Error where a column is missing, holds what
+  /// cannot be passed through, or belongs to neither the root nor `domain`.
+  ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program, int32_t domain,
+                const std::vector<std::string> &paths, const std::string &file);
+
+  const genrec_model_desc &description() const { return extended; }
+  const genrec_program_desc &program() const { return extendedProgram; }
+  const std::vector<KeyColumn> &keys() const { return columns; }
+
+private:
+  void addKey(const genrec_model_desc &model, int32_t domain, const std::string &path,
+              const std::string &file);
+
+  genrec_model_desc extended;
+  genrec_program_desc extendedProgram;
+  std::vector<KeyColumn> columns;
+  std::vector<genrec_feature_desc> features;
+  std::vector<int32_t> read;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_TRAINER_KEY_COLUMNS_H

@@ -1,0 +1,233 @@
+//===- output_file.cpp - What predict writes ------------------------------===//
+
+#include "output_file.h"
+
+#include "genrec_rt/error.h"
+
+#include <arrow/builder.h>
+#include <arrow/io/file.h>
+#include <arrow/table.h>
+#include <arrow/table_builder.h>
+#include <parquet/arrow/writer.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr int64_t kRowsPerGroup = 1 << 16;
+
+void check(const arrow::Status &status, const std::string &path) {
+  if (!status.ok())
+    throw Error(path + ": cannot be written: " + status.message());
+}
+
+std::shared_ptr<arrow::DataType> arrowType(int32_t type) {
+  switch (type) {
+  case GENREC_I1:
+    return arrow::boolean();
+  case GENREC_I32:
+    return arrow::int32();
+  case GENREC_I64:
+    return arrow::int64();
+  case GENREC_F64:
+    return arrow::float64();
+  case GENREC_STRING:
+    return arrow::utf8();
+  default:
+    return arrow::float32(); // bf16 too
+  }
+}
+
+template <class T> T valueAt(const char *values, int64_t index) {
+  T value;
+  std::memcpy(&value, values + index * static_cast<int64_t>(sizeof(T)), sizeof value);
+  return value;
+}
+
+float fromBf16(uint16_t bits) {
+  uint32_t word = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+/// Appends value `index` of a column of genrec_type `type`.
+arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char *values,
+                          int64_t index) {
+  switch (type) {
+  case GENREC_I1:
+    return static_cast<arrow::BooleanBuilder &>(builder).Append(valueAt<uint8_t>(values, index));
+  case GENREC_I32:
+    return static_cast<arrow::Int32Builder &>(builder).Append(valueAt<int32_t>(values, index));
+  case GENREC_I64:
+    // A key that was a time has a builder of its own.
+    if (builder.type()->id() == arrow::Type::TIMESTAMP)
+      return static_cast<arrow::TimestampBuilder &>(builder).Append(valueAt<int64_t>(values, index));
+    return static_cast<arrow::Int64Builder &>(builder).Append(valueAt<int64_t>(values, index));
+  case GENREC_F64:
+    return static_cast<arrow::DoubleBuilder &>(builder).Append(valueAt<double>(values, index));
+  case GENREC_STRING: {
+    auto text = valueAt<genrec_string>(values, index);
+    return static_cast<arrow::StringBuilder &>(builder).Append(
+        std::string_view(text.data, static_cast<size_t>(text.size)));
+  }
+  case GENREC_BF16:
+    return static_cast<arrow::FloatBuilder &>(builder).Append(
+        fromBf16(valueAt<uint16_t>(values, index)));
+  default:
+    return static_cast<arrow::FloatBuilder &>(builder).Append(valueAt<float>(values, index));
+  }
+}
+
+int32_t keyType(const arrow::DataType &type) {
+  switch (type.id()) {
+  case arrow::Type::BOOL:
+    return GENREC_I1;
+  case arrow::Type::INT32:
+    return GENREC_I32;
+  case arrow::Type::FLOAT:
+    return GENREC_F32;
+  case arrow::Type::DOUBLE:
+    return GENREC_F64;
+  case arrow::Type::STRING:
+    return GENREC_STRING;
+  default:
+    return GENREC_I64;
+  }
+}
+
+} // namespace
+
+struct OutputFile::Impl {
+  Impl(const std::string &path, const genrec_model_desc &model, std::vector<int32_t> outputList,
+       std::vector<KeyColumn> keyList)
+      : path(path), partial(path + ".partial"), outputs(std::move(outputList)),
+        keys(std::move(keyList)) {
+    arrow::FieldVector fields;
+    if (keys.empty())
+      fields.push_back(arrow::field("row", arrow::int64(), false));
+    for (const KeyColumn &key : keys)
+      fields.push_back(arrow::field(key.path, key.type));
+    for (int32_t output : outputs) {
+      auto type = arrowType(model.outputs[output].type);
+      if (model.outputs[output].width > 0)
+        type = arrow::list(arrow::field("element", type, false));
+      fields.push_back(arrow::field(model.outputs[output].name, type, false));
+    }
+    auto schema = arrow::schema(fields);
+    auto made = arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool());
+    check(made.status(), path);
+    builder = std::move(*made);
+    auto opened = arrow::io::FileOutputStream::Open(partial);
+    check(opened.status(), path);
+    file = *opened;
+    auto properties = parquet::WriterProperties::Builder()
+                          .compression(parquet::Compression::ZSTD)
+                          ->build();
+    auto arrowProperties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
+    auto writing = parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), file,
+                                                    properties, arrowProperties);
+    check(writing.status(), path);
+    writer = std::move(*writing);
+  }
+
+  ~Impl() {
+    if (!file)
+      return;
+    writer.reset();
+    (void)file->Close();
+    std::remove(partial.c_str());
+  }
+
+  void appendKeys(const OutputRows &rows, const Batch &batch) {
+    if (keys.empty()) {
+      auto &positions = static_cast<arrow::Int64Builder &>(*builder->GetField(0));
+      for (int64_t row = 0; row < rows.count; ++row)
+        check(positions.Append(batch.positions[rows.rootRows[row]]), path);
+      return;
+    }
+    for (size_t i = 0; i < keys.size(); ++i) {
+      const ColumnBatch &column = batch.columns[keys[i].feature];
+      arrow::ArrayBuilder &to = *builder->GetField(static_cast<int>(i));
+      int32_t type = keyType(*keys[i].type);
+      for (int64_t row = 0; row < rows.count; ++row) {
+        int64_t from = keys[i].isRoot ? rows.rootRows[row] : row;
+        bool isNull = column.hasNulls && !column.valid[from];
+        check(isNull ? to.AppendNull() : appendValue(to, type, column.values.data(), from), path);
+      }
+    }
+  }
+
+  void appendOutput(const OutputRows &rows, arrow::ArrayBuilder &to) {
+    for (int64_t row = 0; row < rows.count; ++row) {
+      if (rows.width == 0) {
+        check(appendValue(to, rows.type, rows.values.data(), row), path);
+        continue;
+      }
+      auto &list = static_cast<arrow::ListBuilder &>(to);
+      check(list.Append(), path);
+      for (int64_t i = 0; i < rows.width; ++i)
+        check(appendValue(*list.value_builder(), rows.type, rows.values.data(),
+                          row * rows.width + i),
+              path);
+    }
+  }
+
+  void flush() {
+    if (pending == 0)
+      return;
+    auto rows = builder->Flush();
+    check(rows.status(), path);
+    check(writer->NewBufferedRowGroup(), path);
+    check(writer->WriteRecordBatch(**rows), path);
+    pending = 0;
+  }
+
+  std::string path, partial;
+  std::vector<int32_t> outputs;
+  std::vector<KeyColumn> keys;
+  std::unique_ptr<arrow::RecordBatchBuilder> builder;
+  std::shared_ptr<arrow::io::FileOutputStream> file;
+  std::unique_ptr<parquet::arrow::FileWriter> writer;
+  int64_t pending = 0, written = 0;
+};
+
+OutputFile::OutputFile(const std::string &path, const genrec_model_desc &model,
+                       std::vector<int32_t> outputs, std::vector<KeyColumn> keys)
+    : impl(std::make_unique<Impl>(path, model, std::move(outputs), std::move(keys))) {}
+
+OutputFile::~OutputFile() = default;
+
+void OutputFile::append(Session &session, const Batch &batch) {
+  const OutputRows &first = session.output(impl->outputs[0]);
+  impl->appendKeys(first, batch);
+  int field = impl->keys.empty() ? 1 : static_cast<int>(impl->keys.size());
+  for (int32_t output : impl->outputs) {
+    const OutputRows &rows = session.output(output);
+    if (!rows.given || rows.count != first.count)
+      throw Error("output '" + std::string(session.model().outputs[output].name) + "' gave " +
+                  std::to_string(rows.count) + " rows, another output " +
+                  std::to_string(first.count));
+    impl->appendOutput(rows, *impl->builder->GetField(field++));
+  }
+  impl->pending += first.count;
+  impl->written += first.count;
+  if (impl->pending >= kRowsPerGroup)
+    impl->flush();
+}
+
+int64_t OutputFile::close() {
+  impl->flush();
+  check(impl->writer->Close(), impl->path);
+  check(impl->file->Close(), impl->path);
+  impl->file.reset();
+  if (std::rename(impl->partial.c_str(), impl->path.c_str()) != 0)
+    throw Error(impl->path + ": cannot be written: " + std::strerror(errno));
+  return impl->written;
+}
+
+} // namespace genrec::rt

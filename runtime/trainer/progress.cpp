@@ -1,0 +1,202 @@
+//===- progress.cpp - What a run prints while it runs ---------------------===//
+
+#include "progress.h"
+
+#include "../core/text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include <unistd.h>
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr int kBarCells = 12;
+
+std::string formatted(const char *format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+/// Blocks in eighths of a cell.
+std::string barOf(double fraction) {
+  const char *eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  int filled = static_cast<int>(std::clamp(fraction, 0.0, 1.0) * kBarCells * 8);
+  std::string bar;
+  for (int cell = 0; cell < kBarCells; ++cell) {
+    int part = std::clamp(filled - cell * 8, 0, 8);
+    bar += part == 8 ? "█" : part == 0 ? " " : eighths[part];
+  }
+  return bar;
+}
+
+/// 72 seconds as "1:12".
+std::string clockTime(double seconds) {
+  auto whole = static_cast<int64_t>(std::max(seconds, 0.0));
+  char text[32];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%ld:%02ld:%02ld", static_cast<long>(whole / 3600),
+                  static_cast<long>(whole / 60 % 60), static_cast<long>(whole % 60));
+  else
+    std::snprintf(text, sizeof text, "%ld:%02ld", static_cast<long>(whole / 60),
+                  static_cast<long>(whole % 60));
+  return text;
+}
+
+/// "HR@10 0.2130  MRR 0.1020" from a record's metrics.
+std::string metricsText(const Json &record) {
+  std::string text;
+  if (!record.contains("metrics"))
+    return text;
+  for (const auto &[name, value] : record["metrics"].items()) {
+    std::string shown = name;
+    std::transform(shown.begin(), shown.end(), shown.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    text += "  " + shown + " " + (value.is_null() ? "undefined" : formatted("%.4f", value));
+  }
+  return text;
+}
+
+double secondsBetween(std::chrono::steady_clock::time_point from,
+                      std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+} // namespace
+
+Json toJson(const NamedValues &values) {
+  Json json = Json::object();
+  for (const auto &[name, value] : values)
+    json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  return json;
+}
+
+Progress::Progress(const std::string &wanted, int64_t every) : every(every) {
+  bool terminal = isatty(STDOUT_FILENO);
+  style = wanted == "bar"     ? Style::bar
+          : wanted == "lines" ? Style::lines
+          : wanted == "json"  ? Style::json
+          : wanted == "none"  ? Style::none
+          : terminal          ? Style::bar
+                              : Style::lines;
+  begin();
+}
+
+Progress::~Progress() { clearBar(); }
+
+void Progress::begin() {
+  phaseBegin = lastReport = Clock::now();
+  rowsAtBegin = -1;
+}
+
+bool Progress::isDue(uint64_t step) {
+  if (every > 0)
+    return step % static_cast<uint64_t>(every) == 0;
+  double seconds = style == Style::bar ? 0.1 : style == Style::json ? 0.2 : 15;
+  return secondsBetween(lastReport, Clock::now()) >= seconds;
+}
+
+void Progress::step(const StepNews &news) {
+  // Speed is measured from the end of the first step: that one pays for memory
+  // and for what was not decoded yet.
+  if (rowsAtBegin < 0) {
+    rowsAtBegin = news.rows;
+    phaseBegin = Clock::now();
+  }
+  if (style == Style::none || !isDue(news.step))
+    return;
+  lastReport = Clock::now();
+  draw(news);
+}
+
+void Progress::draw(const StepNews &news) {
+  double seconds = secondsBetween(phaseBegin, Clock::now());
+  double speed = seconds > 0 ? static_cast<double>(news.rows - rowsAtBegin) / seconds : 0;
+  double eta = speed > 0 ? static_cast<double>(news.totalRows - news.rows) / speed : 0;
+  if (style == Style::json)
+    return event("step", {{"phase", news.phase},
+                          {"epoch", news.epoch},
+                          {"epochs", news.epochs},
+                          {"step", news.step},
+                          {"rows", news.rows},
+                          {"total_rows", news.totalRows},
+                          {"loss", news.loss},
+                          {"mean_loss", news.meanLoss},
+                          {"learning_rate", news.learningRate},
+                          {"rows_per_second", speed}});
+  std::string title = news.epochs > 0 && std::string(news.phase) == "train"
+                          ? "epoch " + std::to_string(news.epoch) + "/" + std::to_string(news.epochs)
+                          : news.phase;
+  bool hasLoss = std::string(news.phase) != "predict";
+  std::string loss = hasLoss ? "  loss " + formatted("%.4f", news.meanLoss) : "";
+  std::string rate =
+      speed > 0 ? "  " + withThousands(static_cast<int64_t>(speed)) + " rows/s" : "";
+  if (style == Style::bar) {
+    double fraction = news.totalRows > 0 ? static_cast<double>(news.rows) / news.totalRows : 0;
+    std::printf("\r\033[K[train]   %s %s%s%s%s  eta %s", title.c_str(), barOf(fraction).c_str(),
+                loss.c_str(), rate.c_str(), lastMetrics.c_str(), clockTime(eta).c_str());
+    barShown = true;
+    std::fflush(stdout);
+    return;
+  }
+  printLine("[train]   " + title + "  step " + withThousands(static_cast<int64_t>(news.step)) +
+            loss + rate);
+}
+
+void Progress::clearBar() {
+  if (barShown)
+    std::printf("\r\033[K");
+  barShown = false;
+  std::fflush(stdout);
+}
+
+void Progress::printLine(const std::string &text) {
+  clearBar();
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void Progress::message(const std::string &text) {
+  if (style == Style::json)
+    event("message", {{"text", text}});
+  else if (style != Style::none)
+    printLine("[train]   " + text);
+}
+
+void Progress::epochDone(int64_t epoch, int64_t epochs, const Json &record) {
+  event("epoch", record);
+  if (style == Style::bar || style == Style::lines)
+    printLine("[train]   epoch " + std::to_string(epoch) + "/" + std::to_string(epochs) +
+              "  loss " + formatted("%.4f", record.value("loss", 0.0)) + "  " +
+              withThousands(static_cast<int64_t>(record.value("rows_per_second", 0.0))) +
+              " rows/s");
+}
+
+void Progress::evaluationDone(const Json &record) {
+  event("evaluation", record);
+  std::string metrics = metricsText(record);
+  std::string loss = record.contains("loss") && record["loss"].is_number()
+                         ? "  loss " + formatted("%.4f", record["loss"])
+                         : "";
+  if (style == Style::bar || style == Style::lines)
+    printLine("[eval]  " + loss + metrics);
+  // The bar has room for one metric.
+  lastMetrics = metrics.substr(0, metrics.find("  ", 2));
+}
+
+void Progress::done(const Json &summary) { event("done", summary); }
+
+void Progress::event(const std::string &kind, Json fields) {
+  if (style != Style::json)
+    return;
+  Json line = {{"event", kind}};
+  line.update(fields);
+  std::printf("%s\n", line.dump().c_str());
+  std::fflush(stdout);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,73 @@
+//===- progress.h - What a run prints while it runs --------------*- C++ -*-===//
+
+#ifndef GENREC_RT_TRAINER_PROGRESS_H
+#define GENREC_RT_TRAINER_PROGRESS_H
+
+#include <nlohmann/json.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace genrec::rt {
+
+using Json = nlohmann::ordered_json;
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
+/// {"hr@10": 0.29, …}; NaN becomes null.
+Json toJson(const NamedValues &values);
+
+/// What a step tells the progress.
+struct StepNews {
+  const char *phase = "train"; ///< train, evaluate, predict
+  int64_t epoch = 0, epochs = 0;
+  uint64_t step = 0;
+  int64_t rows = 0, totalRows = 0; ///< of this phase (an epoch)
+  double loss = 0;                 ///< of this step
+  double meanLoss = 0;             ///< so far in this phase
+  double learningRate = 0;
+};
+
+/// Prints a bar on a terminal, lines elsewhere, or JSON events; on standard
+/// output.
+class Progress {
+public:
+  /// `style`: auto, bar, lines, json, none. `every`: steps between reports, 0: by
+  /// time (bar 10 a second, json 5 a second, lines one in 15 seconds).
+  Progress(const std::string &style, int64_t every);
+  ~Progress();
+
+  /// A new epoch, evaluation or prediction begins.
+  void begin();
+  void step(const StepNews &news);
+  /// A message of its own: "resuming at step 300".
+  void message(const std::string &text);
+  void epochDone(int64_t epoch, int64_t epochs, const Json &record);
+  void evaluationDone(const Json &record);
+  /// The last event of a JSON stream.
+  void done(const Json &summary);
+  /// A JSON event of another kind; nothing in other styles.
+  void event(const std::string &kind, Json fields);
+
+private:
+  enum class Style { bar, lines, json, none };
+  using Clock = std::chrono::steady_clock;
+
+  bool isDue(uint64_t step);
+  void draw(const StepNews &news);
+  void printLine(const std::string &text);
+  void clearBar();
+
+  Style style;
+  int64_t every;
+  Clock::time_point phaseBegin, lastReport;
+  int64_t rowsAtBegin = -1;
+  bool barShown = false;
+  std::string lastMetrics;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_TRAINER_PROGRESS_H

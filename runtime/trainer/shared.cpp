@@ -1,0 +1,153 @@
+//===- shared.cpp - What several commands do ------------------------------===//
+
+#include "../core/model_check.h"
+#include "../core/threads.h"
+#include "commands.h"
+#include "genrec_rt/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace genrec::rt {
+
+DatasetOptions datasetOptions(const Flags &flags, int32_t threads) {
+  DatasetOptions options;
+  options.decodeThreads = std::clamp(threads, 1, 8);
+  options.memoryBudget = flags.dataMemoryMegabytes << 20;
+  return options;
+}
+
+void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes) {
+  const genrec_model_desc &model = session.model();
+  std::vector<char> needed(model.domain_count);
+  for (Mode mode : modes) {
+    if (!session.hasProgram(mode))
+      continue;
+    const genrec_program_desc &program = session.program(mode);
+    for (int32_t i = 0; i < program.domain_count; ++i)
+      needed[rootDomain(model, program.domains[i])] = 1;
+    for (int32_t i = 0; i < program.feature_count; ++i)
+      needed[rootDomain(model, model.features[program.features[i]].domain)] = 1;
+  }
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    if (!needed[i] || domain.kind != GENREC_DOMAIN_CATALOGUE)
+      continue;
+    auto given = flags.catalogues.find(domain.name);
+    std::string file = given != flags.catalogues.end() ? given->second
+                       : domain.source                 ? domain.source
+                                                       : "";
+    if (file.empty())
+      throw Error(std::string("the model needs catalogue '") + domain.name +
+                      "' and names no file for it",
+                  std::string("pass --catalogue ") + domain.name + "=<file>");
+    session.setCatalogue(i, readCatalogue(model, i, file));
+  }
+}
+
+std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags) {
+  SessionOptions options = sessionOptions(flags, model);
+  options.seed = readTrainingState(flags.checkpoint).seed;
+  auto session = std::make_unique<Session>(model, options);
+  loadCheckpoint(flags.checkpoint, *session);
+  return session;
+}
+
+Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress) {
+  Clock::time_point begin = Clock::now();
+  const genrec_model_desc &model = session.model();
+  std::vector<LossValue> losses(model.loss_count);
+  session.metrics().reset();
+  progress.begin();
+  EpochOptions options;
+  options.batch = batch;
+  int64_t rows = 0;
+  auto source = data.epoch(options);
+  session.run(Mode::evaluate, *source, [&](const StepReport &report) {
+    for (size_t i = 0; i < losses.size(); ++i)
+      losses[i].add(report.losses[i]);
+    rows += report.batch->rows;
+    StepNews news;
+    news.phase = "evaluate";
+    news.step = report.step;
+    news.rows = rows;
+    news.totalRows = data.rows();
+    news.loss = report.loss;
+    news.meanLoss = totalLoss(model, losses);
+    progress.step(news);
+    return caughtSignal() == 0;
+  });
+  if (caughtSignal() != 0)
+    return {};
+  Json record = {{"rows", rows}};
+  if (model.loss_count > 0) {
+    record["loss"] = totalLoss(model, losses);
+    record["losses"] = lossesToJson(model, losses);
+  }
+  record["metrics"] = toJson(session.metrics().values());
+  record["seconds"] = secondsSince(begin);
+  return record;
+}
+
+double totalLoss(const genrec_model_desc &model, const std::vector<LossValue> &losses) {
+  double total = 0;
+  for (size_t i = 0; i < losses.size(); ++i)
+    total += model.losses[i].scale * losses[i].mean();
+  return total;
+}
+
+Json lossesToJson(const genrec_model_desc &model, const std::vector<LossValue> &losses) {
+  Json json = Json::object();
+  for (size_t i = 0; i < losses.size(); ++i)
+    json[model.losses[i].name] = losses[i].mean();
+  return json;
+}
+
+Json metricNotes(const genrec_model_desc &model) {
+  Json notes = Json::object();
+  for (int32_t i = 0; i < model.metric_count; ++i)
+    if (model.metrics[i].note && *model.metrics[i].note)
+      notes[model.metrics[i].name] = model.metrics[i].note;
+  return notes;
+}
+
+Json hardware() {
+  std::string processor = "unknown", line;
+  std::ifstream cpus("/proc/cpuinfo");
+  while (std::getline(cpus, line))
+    if (line.rfind("model name", 0) == 0) {
+      processor = line.substr(std::min(line.find(':') + 2, line.size()));
+      break;
+    }
+  double gigabytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
+  return {{"cores", availableCores()},
+          {"processor", processor},
+          {"memory_gigabytes", std::round(gigabytes * 10) / 10}};
+}
+
+int64_t residentBytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+int64_t peakResidentBytes() {
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+Json memoryToJson(const MemoryUse &use) {
+  return {{"arenas", use.arenas},           {"batches", use.batches},
+          {"scratch", use.scratch},         {"parameters", use.parameters},
+          {"table_keys", use.tableKeys},    {"table_values", use.tableValues}};
+}
+
+} // namespace genrec::rt

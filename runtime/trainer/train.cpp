@@ -1,0 +1,338 @@
+//===- train.cpp - The train command --------------------------------------===//
+
+#include "../checkpoint/aside_file.h"
+#include "../core/text.h"
+#include "commands.h"
+#include "genrec_rt/checkpoint.h"
+
+#include <algorithm>
+
+namespace genrec::rt {
+
+namespace {
+
+/// Steps that timings leave out: memory is taken and caches are cold there.
+constexpr int64_t kWarmSteps = 5;
+
+class Training {
+public:
+  Training(const genrec_model_desc &model, const Flags &flags, Clock::time_point start)
+      : model(model), flags(flags), start(start), progress(flags.progress, flags.logEvery) {}
+
+  int run();
+
+private:
+  void open();
+  void begin();
+  void resume();
+  void checkResumed() const;
+  bool trainEpoch();
+  bool onStep(const StepReport &report);
+  bool isEvaluated(int64_t epoch) const;
+  bool finishEpoch();
+  bool reachedMaxSteps() const {
+    return flags.maxSteps > 0 && session->stepsDone() >= static_cast<uint64_t>(flags.maxSteps);
+  }
+  void save();
+  void warnOnce();
+  Json configuration() const;
+  Json timings() const;
+  Json summary() const;
+
+  const genrec_model_desc &model;
+  const Flags &flags;
+  Clock::time_point start;
+  Progress progress;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Dataset> data, validation;
+
+  TrainingState state;
+  Json history = Json::array();
+  Json lastEvaluation;
+  Json stepLosses = Json::array();
+
+  // Timings of this process.
+  double firstStepSeconds = 0, epochSeconds = 0;
+  int64_t stepsHere = 0, rowsHere = 0, timedSteps = 0, timedRows = 0;
+  double timedSeconds = 0;
+  Clock::time_point stepBegin;
+  int64_t residentBefore = 0;
+  bool warned = false;
+};
+
+void Training::open() {
+  SessionOptions options = sessionOptions(flags, model);
+  if (flags.resume && hasCheckpoint(flags.checkpoint) && !flags.seed)
+    options.seed = readTrainingState(flags.checkpoint).seed;
+  state.seed = options.seed;
+  session = std::make_unique<Session>(model, options);
+  std::vector<Mode> modes = {Mode::train};
+  if (!flags.validation.empty())
+    modes.push_back(Mode::evaluate);
+  DatasetOptions dataOptions = datasetOptions(flags, session->threads());
+  data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, flags.data,
+                                   dataOptions);
+  if (data->rows() == 0)
+    throw Error(flags.data + ": the training data has no rows");
+  if (!flags.validation.empty())
+    validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
+                                           flags.validation, dataOptions);
+  loadCatalogues(*session, flags, modes);
+  int64_t perEpoch = (data->rows() + flags.batch - 1) / flags.batch;
+  int64_t steps = perEpoch * flags.epochs;
+  session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
+  if (flags.shuffle && !data->inMemory())
+    progress.message("the data does not fit in " + std::to_string(flags.dataMemoryMegabytes) +
+                     " MB: shuffling within windows of at most " +
+                     withThousands(data->windowRows()) + " of " + withThousands(data->rows()) +
+                     " rows");
+}
+
+void Training::begin() {
+  state.batch = flags.batch;
+  state.shuffle = flags.shuffle;
+  state.dataRows = data->rows();
+  state.windowRows = flags.shuffle ? data->windowRows() : 0;
+  state.epochLosses.assign(model.loss_count, {});
+  if (flags.resume && hasCheckpoint(flags.checkpoint))
+    resume();
+  else if (!flags.init.empty())
+    initializeFrom(flags.init, *session);
+}
+
+void Training::resume() {
+  TrainingState saved = loadCheckpoint(flags.checkpoint, *session);
+  auto mustBe = [](const std::string &what, const std::string &was, const std::string &is) {
+    if (was != is)
+      throw Error("the checkpoint was trained with " + what + " " + was + ", now it is " + is,
+                  "resume with what it was trained with, or start anew without --resume");
+  };
+  mustBe("--seed", std::to_string(saved.seed), std::to_string(state.seed));
+  mustBe("--batch", std::to_string(saved.batch), std::to_string(state.batch));
+  mustBe("shuffling", saved.shuffle ? "on" : "off", state.shuffle ? "on" : "off");
+  mustBe("data of rows:", std::to_string(saved.dataRows), std::to_string(state.dataRows));
+  mustBe("shuffle windows of rows:", std::to_string(saved.windowRows),
+         std::to_string(state.windowRows));
+  state = saved;
+  history = Json::parse(saved.history);
+  for (const Json &record : history)
+    if (record.contains("evaluation"))
+      lastEvaluation = record["evaluation"];
+  progress.message("resuming at step " + withThousands(static_cast<int64_t>(state.step)) +
+                   ", epoch " + std::to_string(state.epoch) + ", row " +
+                   withThousands(state.rowsInEpoch));
+}
+
+bool Training::onStep(const StepReport &report) {
+  if (stepsHere++ == 0)
+    firstStepSeconds = secondsSince(start);
+  rowsHere += report.batch->rows;
+  if (stepsHere > kWarmSteps) {
+    timedSeconds += secondsSince(stepBegin);
+    timedRows += report.batch->rows;
+    ++timedSteps;
+  }
+  for (size_t i = 0; i < state.epochLosses.size(); ++i)
+    state.epochLosses[i].add(report.losses[i]);
+  state.rowsInEpoch += report.batch->rows;
+  state.step = report.step;
+  if (flags.logEvery > 0 && report.step % static_cast<uint64_t>(flags.logEvery) == 0)
+    stepLosses.push_back({{"step", report.step}, {"loss", report.loss}});
+  StepNews news;
+  news.epoch = state.epoch;
+  news.epochs = flags.epochs;
+  news.step = report.step;
+  news.rows = state.rowsInEpoch;
+  news.totalRows = data->rows();
+  news.loss = report.loss;
+  news.meanLoss = totalLoss(model, state.epochLosses);
+  news.learningRate = session->learningRate();
+  progress.step(news);
+  if (flags.checkpointEvery > 0 &&
+      report.step % static_cast<uint64_t>(flags.checkpointEvery) == 0 && !flags.checkpoint.empty())
+    save();
+  stepBegin = Clock::now();
+  return caughtSignal() == 0 && !reachedMaxSteps();
+}
+
+/// Trains what is left of the current epoch; false where a signal came.
+bool Training::trainEpoch() {
+  EpochOptions options;
+  options.batch = flags.batch;
+  options.shuffle = flags.shuffle;
+  options.seed = state.seed;
+  options.epoch = static_cast<uint64_t>(state.epoch);
+  options.skipRows = state.rowsInEpoch;
+  progress.begin();
+  Clock::time_point begin = stepBegin = Clock::now();
+  int64_t rowsBefore = rowsHere;
+  auto source = data->epoch(options);
+  session->run(Mode::train, *source, [&](const StepReport &report) { return onStep(report); });
+  epochSeconds = secondsSince(begin);
+  warnOnce();
+  if (caughtSignal() != 0)
+    return false;
+  if (rowsHere == rowsBefore) // a resumed run had only the evaluation left
+    epochSeconds = 0;
+  return true;
+}
+
+bool Training::isEvaluated(int64_t epoch) const {
+  if (!validation)
+    return false;
+  if (!flags.evalEpochs.empty())
+    return std::find(flags.evalEpochs.begin(), flags.evalEpochs.end(), epoch) !=
+           flags.evalEpochs.end();
+  bool isLast = epoch == flags.epochs || reachedMaxSteps();
+  return isLast || (flags.evalEvery > 0 && epoch % flags.evalEvery == 0);
+}
+
+/// Records and evaluates; false where a signal came, which leaves the epoch
+/// unfinished: a resumed run evaluates again.
+bool Training::finishEpoch() {
+  bool isWhole = state.rowsInEpoch == data->rows();
+  Json record = {{"epoch", state.epoch},
+                 {"step", state.step},
+                 {"rows", state.rowsInEpoch},
+                 {"loss", totalLoss(model, state.epochLosses)},
+                 {"losses", lossesToJson(model, state.epochLosses)},
+                 {"seconds", epochSeconds}};
+  double speed = epochSeconds > 0 ? static_cast<double>(state.rowsInEpoch) / epochSeconds : 0;
+  record["rows_per_second"] = speed;
+  progress.epochDone(state.epoch, flags.epochs, record);
+  if (isEvaluated(state.epoch)) {
+    int64_t batch = flags.evaluationBatch > 0 ? flags.evaluationBatch : flags.batch;
+    Json evaluation = evaluateOn(*session, *validation, batch, progress);
+    if (evaluation.is_null())
+      return false;
+    evaluation["epoch"] = state.epoch;
+    evaluation["step"] = state.step;
+    progress.evaluationDone(evaluation);
+    record["evaluation"] = lastEvaluation = evaluation;
+  }
+  history.push_back(record);
+  if (isWhole) {
+    ++state.epoch;
+    state.rowsInEpoch = 0;
+    state.epochLosses.assign(model.loss_count, {});
+  }
+  return true;
+}
+
+void Training::save() {
+  if (flags.checkpoint.empty())
+    return;
+  state.history = history.dump();
+  saveCheckpoint(flags.checkpoint, *session, state);
+  progress.event("checkpoint", {{"step", state.step}, {"folder", flags.checkpoint}});
+}
+
+void Training::warnOnce() {
+  if (warned)
+    return;
+  warned = true;
+  for (const std::string &warning : data->warnings())
+    progress.message("warning: " + warning);
+}
+
+Json Training::configuration() const {
+  Json json = {{"data", data->files()},
+               {"rows", data->rows()},
+               {"validation", validation ? Json(validation->files()) : Json(nullptr)},
+               {"epochs", flags.epochs},
+               {"batch", flags.batch},
+               {"seed", state.seed},
+               {"shuffle", flags.shuffle},
+               {"shuffle_window_rows", state.windowRows},
+               {"threads", session->threads()}};
+  if (flags.learningRate)
+    json["learning_rate"] = *flags.learningRate;
+  if (flags.maxSteps > 0)
+    json["max_steps"] = flags.maxSteps;
+  if (!flags.init.empty())
+    json["init"] = flags.init;
+  SessionOptions options = sessionOptions(flags, model);
+  json["schedule"] = {{"kind", options.schedule->kind},
+                      {"warmup", options.schedule->warmup},
+                      {"steps", options.schedule->steps},
+                      {"final", options.schedule->final}};
+  json["clip_norm"] = flags.clipNorm.value_or(model.clip_norm);
+  json["clip_value"] = flags.clipValue.value_or(model.clip_value);
+  return json;
+}
+
+Json Training::timings() const {
+  Json json = {{"start_to_first_step_seconds", firstStepSeconds},
+               {"total_seconds", secondsSince(start)},
+               {"steps", stepsHere},
+               {"rows", rowsHere}};
+  if (timedSteps > 0) {
+    json["milliseconds_per_step"] = timedSeconds * 1000 / static_cast<double>(timedSteps);
+    json["rows_per_second"] = static_cast<double>(timedRows) / timedSeconds;
+  }
+  return json;
+}
+
+Json Training::summary() const {
+  Json final = Json::object();
+  if (!history.empty()) {
+    final["loss"] = history.back()["loss"];
+    final["epoch"] = history.back()["epoch"];
+  }
+  final["step"] = state.step;
+  if (!lastEvaluation.is_null())
+    final["evaluation"] = lastEvaluation;
+  Json memory = memoryToJson(session->memoryUse());
+  memory["data"] = data->decodedBytes() + (validation ? validation->decodedBytes() : 0);
+  memory["resident_before_training"] = residentBefore;
+  memory["resident_after"] = residentBytes();
+  memory["resident_peak"] = peakResidentBytes();
+  Json json = {{"model", model.name},
+               {"compiler", model.compiler ? model.compiler : ""},
+               {"config", configuration()},
+               {"hardware", hardware()},
+               {"history", history},
+               {"final", final},
+               {"metric_notes", metricNotes(model)},
+               {"timings", timings()},
+               {"memory_bytes", memory},
+               {"warnings", data->warnings()}};
+  if (!stepLosses.empty())
+    json["step_losses"] = stepLosses;
+  return json;
+}
+
+int Training::run() {
+  open();
+  begin();
+  watchSignals();
+  residentBefore = residentBytes();
+  bool interrupted = false;
+  while (state.epoch <= flags.epochs && !reachedMaxSteps() && !interrupted) {
+    interrupted = !trainEpoch() || !finishEpoch();
+    if (!interrupted)
+      save();
+  }
+  if (interrupted) {
+    save();
+    std::string kept = flags.checkpoint.empty() ? "nothing was saved (no --checkpoint)"
+                                                : "saved step " + std::to_string(state.step) +
+                                                      " to " + flags.checkpoint;
+    progress.message("stopped by a signal: " + kept);
+  }
+  Json result = summary();
+  if (!flags.metricsJson.empty())
+    writeFile(flags.metricsJson, result.dump(1) + "\n");
+  progress.done({{"final", result["final"]},
+                 {"timings", result["timings"]},
+                 {"interrupted", interrupted}});
+  return interrupted ? 128 + caughtSignal() : 0;
+}
+
+} // namespace
+
+int runTrain(const genrec_model_desc &model, const Flags &flags, Clock::time_point start) {
+  return Training(model, flags, start).run();
+}
+
+} // namespace genrec::rt

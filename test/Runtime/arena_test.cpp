@@ -1,0 +1,133 @@
+//===- arena_test.cpp - Packing of planned buffers ------------------------===//
+
+#include "../../runtime/core/arena.h"
+
+#include "TinyModel.h"
+#include "genrec_rt/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <random>
+
+namespace {
+// Allocations through operator new on threads that a test marks as step threads.
+std::atomic<int64_t> stepAllocations{0};
+thread_local bool isStepThread = false;
+} // namespace
+
+void *operator new(size_t bytes) {
+  if (isStepThread)
+    stepAllocations.fetch_add(1, std::memory_order_relaxed);
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+
+namespace genrec::rt::test {
+namespace {
+
+TEST(Arena, BucketsWasteAtMostAnEighth) {
+  EXPECT_EQ(capacityBucket(0), 0);
+  EXPECT_EQ(capacityBucket(1), 16);
+  EXPECT_EQ(capacityBucket(16), 16);
+  EXPECT_EQ(capacityBucket(17), 18);
+  EXPECT_EQ(capacityBucket(33), 36);
+  EXPECT_EQ(capacityBucket(1 << 20), 1 << 20);
+  for (int64_t count = 17; count < 5000; ++count) {
+    EXPECT_GE(capacityBucket(count), count);
+    EXPECT_LE(capacityBucket(count) * 8, count * 9);
+    EXPECT_LE(capacityBucket(count - 1), capacityBucket(count));
+    EXPECT_EQ(capacityBucket(capacityBucket(count)), capacityBucket(count));
+  }
+}
+
+TEST(Arena, BuffersThatDoNotMeetShareMemory) {
+  genrec_buffer_desc buffers[] = {{-1, 0, 1000, 0, 1, "a"}, {-1, 0, 1000, 2, 3, "b"},
+                                  {-1, 0, 1000, 1, 2, "c"}};
+  ArenaLayout layout = layOut(buffers, {});
+  EXPECT_EQ(layout.offsets[0], layout.offsets[1]);
+  EXPECT_NE(layout.offsets[0], layout.offsets[2]);
+  EXPECT_EQ(layout.bytes, 2048);
+}
+
+TEST(Arena, SizesFollowCapacities) {
+  genrec_buffer_desc buffers[] = {{1, 12, 5, 0, 0, "a"}};
+  std::vector<int64_t> capacities = {7, 100};
+  EXPECT_EQ(layOut(buffers, capacities).bytes, 1216); // 1205, rounded to 64
+}
+
+TEST(Arena, RandomPlansNeverOverlapWhileLive) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<genrec_buffer_desc> buffers(40);
+    for (auto &buffer : buffers) {
+      int32_t first = static_cast<int32_t>(random() % 30);
+      buffer = {-1, 0, static_cast<int64_t>(random() % 3000), first,
+                first + static_cast<int32_t>(random() % 8), "b"};
+    }
+    ArenaLayout layout = layOut(buffers, {});
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      EXPECT_EQ(layout.offsets[i] % 64, 0);
+      EXPECT_LE(layout.offsets[i] + buffers[i].bytes, layout.bytes);
+      for (size_t j = 0; j < i; ++j) {
+        bool meet = buffers[i].first <= buffers[j].last && buffers[j].first <= buffers[i].last;
+        bool apart = layout.offsets[i] + buffers[i].bytes <= layout.offsets[j] ||
+                     layout.offsets[j] + buffers[j].bytes <= layout.offsets[i];
+        EXPECT_TRUE(!meet || apart || buffers[i].bytes == 0 || buffers[j].bytes == 0);
+      }
+    }
+  }
+}
+
+/// Hands out batches made before, so that what is counted is the runtime's.
+class PreparedSource : public BatchSource {
+public:
+  explicit PreparedSource(std::vector<Batch> batches) : batches(std::move(batches)) {}
+  bool next(Batch &batch) override {
+    isStepThread = true; // the reading thread is a step thread, too
+    if (at == batches.size())
+      return false;
+    std::swap(batch, batches[at++]);
+    return true;
+  }
+
+private:
+  std::vector<Batch> batches;
+  size_t at = 0;
+};
+
+TEST(Arena, StepsAllocateNothingButForANewLargestBucket) {
+  SessionOptions options;
+  options.seed = 1;
+  options.threads = 2;
+  Session session(tinyModel(), options);
+  std::vector<Batch> batches;
+  for (uint64_t i = 0; i < 40; ++i) // the longest comes last
+    batches.push_back(tinyBatch(i, i < 39 ? 40 : 400, 30));
+  PreparedSource source(std::move(batches));
+  std::vector<int64_t> arenas, allocations, news;
+  arenas.reserve(64), allocations.reserve(64), news.reserve(64);
+  isStepThread = true;
+  session.run(Mode::train, source, [&](const StepReport &) {
+    arenas.push_back(session.arenaAllocations());
+    allocations.push_back(alignedAllocations());
+    news.push_back(stepAllocations.load());
+    return true;
+  });
+  isStepThread = false;
+  ASSERT_EQ(arenas.size(), 40u);
+  // The 40-user batches reach their largest buckets within a few steps; two of
+  // them run while the last one is prepared.
+  EXPECT_EQ(arenas[37], arenas[10]);
+  EXPECT_EQ(allocations[37], allocations[10]);
+  EXPECT_EQ(news[37], news[10]);
+  EXPECT_EQ(arenas[39], arenas[37] + 1); // one batch in flight grew, once
+}
+
+} // namespace
+} // namespace genrec::rt::test

@@ -1,0 +1,113 @@
+//===- segments_test.cpp - Distinct touched rows and their sums -----------===//
+
+#include "../../runtime/embedding/segments.h"
+
+#include "genrec_rt/abi.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <vector>
+
+namespace genrec::rt::test {
+namespace {
+
+struct Case {
+  std::vector<std::vector<float *>> handles;
+  std::vector<std::vector<float>> gradients;
+  int64_t dim;
+};
+
+struct Result {
+  std::vector<float *> rows;
+  std::vector<float> sums;
+};
+
+Result runSegments(const Case &input, const float *zeros, int32_t threads) {
+  genrec_rt_pool *pool = genrec_rt_pool_create(threads);
+  std::vector<int64_t> counts;
+  std::vector<float *const *> handles;
+  std::vector<const float *> gradients;
+  int64_t total = 0;
+  for (size_t part = 0; part < input.handles.size(); ++part) {
+    counts.push_back(static_cast<int64_t>(input.handles[part].size()));
+    handles.push_back(input.handles[part].data());
+    gradients.push_back(input.gradients[part].data());
+    total += counts.back();
+  }
+  std::vector<int64_t> scratch(static_cast<size_t>(segmentBytes(total)) / 8 + 1);
+  Result result;
+  result.rows.resize(static_cast<size_t>(total));
+  GradientParts parts{static_cast<int32_t>(counts.size()), counts.data(), handles.data(),
+                      gradients.data(), input.dim};
+  int64_t count = buildSegments(pool, parts, zeros, result.rows.data(), scratch.data());
+  result.rows.resize(static_cast<size_t>(count));
+  result.sums.resize(static_cast<size_t>(count * input.dim));
+  sumSegments(pool, parts, count, scratch.data(), result.sums.data());
+  genrec_rt_pool_destroy(pool);
+  return result;
+}
+
+TEST(Segments, NothingGivesNothing) {
+  EXPECT_TRUE(runSegments({{{}}, {{}}, 4}, nullptr, 1).rows.empty());
+}
+
+TEST(Segments, FirstAppearanceOrderAndSums) {
+  float a[64], b[64], zeros[64];
+  Case input{{{a, b, a}, {b, zeros}}, {{1, 2, 3, 4, 5, 6}, {7, 8, 9, 9}}, 2};
+  Result result = runSegments(input, zeros, 2);
+  EXPECT_EQ(result.rows, (std::vector<float *>{a, b}));
+  EXPECT_EQ(result.sums, (std::vector<float>{6, 8, 10, 12}));
+}
+
+TEST(Segments, ExactlyZeroGradientsDoNotTouch) {
+  float a[64], b[64], c[64];
+  Case input{{{a, b, c}}, {{0, -0.0f, 0, 1e-45f, 0, 0}}, 2};
+  Result result = runSegments(input, nullptr, 1);
+  EXPECT_EQ(result.rows, (std::vector<float *>{b}));
+}
+
+TEST(Segments, AgreesWithAMapAtAnyNumberOfThreads) {
+  constexpr int64_t kDim = 19, kRows = 500, kCount = 20000;
+  std::mt19937 random(5);
+  std::vector<float> memory(kRows * 32);
+  Case input{{{}, {}, {}}, {{}, {}, {}}, kDim};
+  std::map<float *, std::vector<float>> expected;
+  std::vector<float *> order;
+  for (size_t part = 0; part < 3; ++part)
+    for (int64_t i = 0; i < kCount; ++i) {
+      // Skewed: half of all contributions are of one row.
+      int64_t row = random() % 2 ? 0 : static_cast<int64_t>(random() % kRows);
+      float *handle = memory.data() + row * 32;
+      bool isZero = random() % 4 == 0;
+      std::vector<float> gradient(kDim);
+      for (float &value : gradient)
+        value = isZero ? 0 : static_cast<float>(random() % 1000) / 64;
+      input.handles[part].push_back(handle);
+      input.gradients[part].insert(input.gradients[part].end(), gradient.begin(), gradient.end());
+      if (isZero)
+        continue;
+      auto [entry, isNew] = expected.try_emplace(handle, std::vector<float>(kDim));
+      if (isNew)
+        order.push_back(handle);
+      for (int64_t d = 0; d < kDim; ++d)
+        entry->second[d] += gradient[d];
+    }
+  Result one = runSegments(input, nullptr, 1), four = runSegments(input, nullptr, 4);
+  EXPECT_EQ(one.rows, order);
+  EXPECT_EQ(one.rows, four.rows);
+  EXPECT_EQ(one.sums, four.sums);
+  for (size_t n = 0; n < order.size(); ++n)
+    for (int64_t d = 0; d < kDim; ++d)
+      ASSERT_EQ(one.sums[n * kDim + d], expected[order[n]][d]); // the order of summation is fixed
+}
+
+TEST(Segments, BytesAreBoundedByALine) {
+  for (int64_t capacity : {0, 1, 2, 15, 16, 17, 1000, 1 << 20, (1 << 20) + 1})
+    EXPECT_LE(genrec_rt_segment_bytes(capacity),
+              GENREC_SEGMENT_BYTES_PER_ROW * capacity + GENREC_SEGMENT_BYTES);
+}
+
+} // namespace
+} // namespace genrec::rt::test
