@@ -10,7 +10,7 @@ from genrec.nn.module import Module, Parameter, owned
 from genrec.optim import Adam, Optimizer
 from genrec.recording import Recording, recording
 from genrec.schema import Schema
-from genrec.source import find_place, refresh
+from genrec.source import Place, refresh
 from genrec.table import Table, check_table_names
 
 
@@ -90,11 +90,17 @@ def record(model: Model, schema: Schema) -> Recording:
     if not any(op.name in ("loss", "metric", "output") for op in result.ops):
         raise ModelError(
             f"model '{result.name}' declares no loss, metric or output",
-            find_place(),
+            _place_of(model.forward),
             "",
             "end forward with gr.loss…, gr.metric… or gr.output(...)",
         )
     return result
+
+
+def _place_of(function: Any) -> Place:
+    """Where a method is defined."""
+    code = function.__func__.__code__
+    return Place(code.co_filename, code.co_firstlineno)
 
 
 def _symbol(name: str) -> str:

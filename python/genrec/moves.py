@@ -195,7 +195,7 @@ def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     if not values:
         raise ModelError("gr.concat_rows takes at least one part", place)
     for i, value in enumerate(values):
-        same_dtype("concat_rows", values[0], value, place, paths[i])
+        same_dtype("concat_rows", values[0], value, place, (paths[0], paths[i]))
         if value.shape != values[0].shape:
             raise ModelError(
                 f"gr.concat_rows needs rows of one size, got [{sizes(values[0])}] and [{sizes(value)}]",

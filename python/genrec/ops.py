@@ -48,7 +48,7 @@ def binary(name: str, lhs: ValueLike, rhs: ValueLike, parts: Sequence[Sequence[P
     """Elementwise arithmetic."""
     place = find_place()
     a, b = _operands([lhs, rhs], place, parts)
-    same_dtype(name, a, b, place, parts[1])
+    same_dtype(name, a, b, place, parts)
     if not a.dtype.is_number or (name == "div" and not a.dtype.is_float):
         raise ModelError(
             f"'{name}' takes {'floats' if name == 'div' else 'numbers'}, got {a.dtype.name}",
@@ -75,7 +75,7 @@ def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
     """Elementwise comparison ("eq", "ne", "lt", "le", "gt", "ge"), giving bools."""
     place = find_place()
     a, b = _operands([lhs, rhs], place, BINARY_PARTS)
-    same_dtype(kind, a, b, place, ("right",))
+    same_dtype(kind, a, b, place, BINARY_PARTS)
     domain = common_domain(kind, [a, b], place, BINARY_PARTS)
     shape = broadcast(kind, [a, b], place, BINARY_PARTS)
     result = element_type("bool")
@@ -90,7 +90,7 @@ def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     values = [condition, as_value(on_true, place.part(1), like), as_value(on_false, place.part(2), like)]
     if condition.dtype.name != "bool":
         raise ModelError("the condition of gr.where must be bool", place.part(0), condition._label(), "compare: x > 0")
-    same_dtype("where", values[1], values[2], place, (2,))
+    same_dtype("where", values[1], values[2], place, parts[1:])
     domain = common_domain("where", values, place, parts)
     shape = broadcast("where", values, place, parts)
     return emit("select", values, domain, shape, values[1].dtype, place, both_valid(*values[1:]))
@@ -126,7 +126,8 @@ def as_ids(x: ValueLike, what: str, place: Place) -> Value:
             f"{what} must be integer ids, got strings", place, value._label(), "hash them: gr.hash(x, bits=52)"
         )
     if not value.dtype.is_integer or value.shape or value.domain is None:
-        raise ModelError(f"{what} must be one integer id per row", place, value._label())
+        help = f"turn it into buckets: gr.bucketize({place.text or 'x'}, edges)" if value.dtype.is_float else ""
+        raise ModelError(f"{what} must be one integer id per row", place, value._label(), help)
     return cast(value, int64, place.named(""))
 
 
@@ -260,7 +261,7 @@ def concat(*parts: ValueLike | Sequence[ValueLike]) -> Value:
         if value.domain is not None and (deepest is None or value.domain._is_below(deepest)):
             deepest = value.domain
     for i, value in enumerate(values):
-        same_dtype("concat", values[0], value, place, paths[i])
+        same_dtype("concat", values[0], value, place, (paths[0], paths[i]))
         if deepest is not None and value.domain is not deepest:
             if value.domain is None:
                 raise ModelError(

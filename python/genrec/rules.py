@@ -70,15 +70,19 @@ def sizes(value: Value) -> str:
     return ", ".join(map(str, value.shape))
 
 
-def same_dtype(name: str, a: Value, b: Value, place: Place, part: Sequence[Part]) -> None:
-    """Raises `ModelError` at the operand `part` unless `a` and `b` have one element type."""
-    if a.dtype != b.dtype:
-        raise ModelError(
-            f"'{name}' needs one element type, got {a.dtype.name} and {b.dtype.name}",
-            place.part(*part),
-            b._label(),
-            f"convert one of them, for example .astype(gr.{'float32' if a.dtype.is_float else a.dtype.name})",
-        )
+def same_dtype(name: str, a: Value, b: Value, place: Place, parts: Sequence[Sequence[Part]]) -> None:
+    """Raises `ModelError` unless `a` and `b`, written at `parts` of `place`, have one element type."""
+    if a.dtype == b.dtype:
+        return
+    # Of an integer and a float the integer is converted; else the second follows the first.
+    convert, other, part = (a, b, parts[0]) if b.dtype.is_float and not a.dtype.is_float else (b, a, parts[1])
+    at = place.part(*part)
+    raise ModelError(
+        f"'{name}' needs one element type, got {a.dtype.name} and {b.dtype.name}",
+        at,
+        convert._label(),
+        f"convert it: {at.text or 'x'}.astype(gr.{other.dtype.name})" if other.dtype.name != "string" else "",
+    )
 
 
 def listed(parts: Sequence[object]) -> tuple[list[Any], list[tuple[Part, ...]]]:

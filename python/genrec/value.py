@@ -241,7 +241,8 @@ def as_value(given: object, place: Place, like: "Value | None" = None, what: str
         )
     if inspect.ismethod(given) and isinstance(given.__self__, Domain):
         owner, name = given.__self__, given.__name__
-        help = f"{owner._expression}['{name}'] is the feature" if name in owner else f"call it: {name}(...)"
+        help = f"{owner._expression}['{name}'] is the feature" if name in owner else ""
+        help = help or f"call it: {owner._expression}.{name}(...)"
         raise ModelError(f"{what} must be a value, got the method '{name}' of a row domain", place, "", help)
     numbers = _numbers(given)
     if numbers is not None:

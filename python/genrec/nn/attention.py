@@ -94,7 +94,7 @@ def _biases(
             if time is None
             else (f"make the {what} with time_bias=nn.RelativeTime(), or leave time out")
         )
-        raise ModelError(f"{what} has {given} but no {missing}", place, "", help)
+        raise ModelError(f"{what} has {given} but no {missing}", place.part(given), "", help)
     operands = [position.weight.value()] if position is not None else []
     if time_bias is not None:
         at = place.part("time")
@@ -176,7 +176,7 @@ class SelfAttention(Module):
         time_bias: RelativeTime | None = None,
         linear_bias: bool = True,
     ) -> None:
-        qk, v = qk or dim // heads, v or dim // heads
+        qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
         _check("nn.SelfAttention", heads, window, {"dim": dim, "qk": qk, "v": v})
         self.dim = dim
         self.query = Linear(dim, heads * qk, bias=linear_bias)
@@ -232,7 +232,7 @@ class HSTUBlock(Module):
         scale: float = 1.0,
         eps: float = 1e-6,
     ) -> None:
-        qk, v = qk or dim // heads, v or dim // heads
+        qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
         _check("nn.HSTUBlock", heads, window, {"dim": dim, "qk": qk, "v": v})
         functional.check_rate("dropout", dropout)
         functional.check_rate("attention_dropout", attention_dropout)

@@ -145,7 +145,8 @@ def rows_of_floats(x: ValueLike, what: str, *part: int | str, size: int | None =
     expect_float(value, what, place, *part)
     if value.domain is None or len(value.shape) != 1 or (size is not None and value.shape[0] != size):
         wanted = f"[{size}]" if size is not None else "one size [d]"
-        raise ModelError(f"{what} takes rows of {wanted}", place.part(*part), value._label())
+        got = f"rows of [{', '.join(map(str, value.shape))}]" if value.domain is not None else "a shared value"
+        raise ModelError(f"{what} takes rows of {wanted}, got {got}", place.part(*part), value._label())
     return value
 
 

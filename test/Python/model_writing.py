@@ -1,0 +1,70 @@
+"""What tests of the front end share: a model around the lines of a forward, and the tools that read model files."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HEADER = """\
+import genrec as gr
+from genrec import nn
+
+schema = gr.Schema({
+    "user": gr.int64, "name": gr.string, "held_out": gr.int64.nullable(),
+    "history": [{"item": gr.int64, "time": gr.timestamp("s")}],
+    "impression": [{"item": gr.int64, "label": gr.float32, "tags": [gr.int64]}],
+})
+
+
+class Ranker(gr.Model):
+    def __init__(self):
+        self.user = gr.Table("user", dim=2)
+        self.item = gr.Table("item", dim=2)
+        self.wide = gr.Table("wide", dim=6)
+        self.dense, self.score = nn.Linear(2, 4), nn.Linear(2, 1)
+        self.block = nn.HSTUBlock(2, bias=nn.RelativePosition(4))
+        self.items = gr.catalogue("items.parquet", schema=gr.Schema({"item": gr.int64}, root="items"))
+
+    def forward(self, batch):
+"""
+
+
+def load(path: Path) -> ModuleType:
+    """The Python file at `path` as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write_ranker(folder: Path, body: str) -> ModuleType:
+    """`ranker.py` in `folder`: a model whose forward is `body`, which begins at line 21."""
+    path = folder / "ranker.py"
+    path.write_text(HEADER + textwrap.indent(body, " " * 8) + "\n")
+    return load(path)
+
+
+def translate() -> str:
+    """The path of genrec-translate; the test is skipped where it is not built."""
+    folder = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build")) / "bin"
+    found = shutil.which("genrec-translate", path=os.environ.get("GENREC_BIN", str(folder)))
+    if found is None:
+        pytest.skip("genrec-translate is not built")
+    return found
+
+
+def import_model(path: Path, *options: str) -> str:
+    """The MLIR of a model file, which must import without a diagnostic."""
+    result = subprocess.run(
+        [translate(), "--import-model", *options, str(path)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0 and not result.stderr, result.stderr
+    return result.stdout

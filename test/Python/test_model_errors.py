@@ -1,0 +1,93 @@
+"""Mistakes in a model: each is said at the user's line, with the fix. The cases are in Inputs/model_errors.txt."""
+
+from pathlib import Path
+
+import genrec as gr
+import pytest
+from model_writing import load, write_ranker
+
+CASES = (Path(__file__).parent / "Inputs" / "model_errors.txt").read_text().split("\n=== ")[1:]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.splitlines()[0] for case in CASES])
+def test_message(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    body, expected = case.split("\n", 1)[1].split("\n---\n")
+    module = write_ranker(tmp_path, body)
+    with pytest.raises(gr.ModelError) as raised:
+        gr.record(module.Ranker(), module.schema)
+    assert str(raised.value).splitlines() == expected.strip("\n").splitlines()
+
+
+def test_unknown_feature_is_an_attribute_error_too(tmp_path):
+    module = write_ranker(tmp_path, "assert not hasattr(batch, 'age') and 'age' not in batch\ngr.output(u=batch.user)")
+    gr.record(module.Ranker(), module.schema)
+
+
+def test_a_file_elsewhere_is_named_in_full(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    module = write_ranker(tmp_path, "batch.nothing")
+    with pytest.raises(gr.ModelError) as raised:
+        gr.record(module.Ranker(), module.schema)
+    assert str(raised.value).startswith(f"{tmp_path}/ranker.py:21: error: 'request' has no feature 'nothing'")
+
+
+def test_without_source_the_message_remains():
+    scope = {}
+    exec(
+        compile("import genrec as gr\nclass M(gr.Model):\n def forward(self, b):\n  b.nothing\n", "<made>", "exec"),
+        scope,
+    )
+    with pytest.raises(gr.ModelError) as raised:
+        gr.record(scope["M"](), gr.Schema({"user": gr.int64}))
+    assert str(raised.value) == (
+        "<made>:4: error: 'request' has no feature 'nothing'\n  help: 'request' has user (int64)"
+    )
+
+
+def test_values_exist_only_while_recording():
+    with pytest.raises(gr.ModelError, match="table 'user' outside of a model"):
+        gr.Table("user", dim=2)(1)
+
+
+def test_two_tables_of_one_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "twins.py").write_text(
+        "import genrec as gr\n"
+        "class Twins(gr.Model):\n"
+        "    def __init__(self):\n"
+        '        self.a = gr.Table("user", dim=2)\n'
+        '        self.b = gr.Table("user", dim=3)\n'
+        "    def forward(self, batch):\n"
+        "        gr.output(a=self.a(batch.user))\n"
+    )
+    with pytest.raises(gr.ModelError) as raised:
+        gr.record(load(tmp_path / "twins.py").Twins(), gr.Schema({"user": gr.int64}))
+    assert str(raised.value) == (
+        "twins.py:5: error: two tables are named 'user'\n"
+        '    5 |         self.b = gr.Table("user", dim=3)\n'
+        "      |                  ^^^^^^^^^^^^^^^^^^^^^^^ the other is made at twins.py:4\n"
+        "  help: use one table in both places, or give them different names"
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gr.Table("t", dim=0), "the dimension of table 't' must be at least 1, got 0"),
+        (lambda: gr.Table("t", dim=1, id_bits=64), "the id_bits of table 't' must be 1 to 63, got 64"),
+        (lambda: gr.Table("", dim=1), "a table needs a name"),
+        (lambda: gr.optim.Adam(betas=(0.9, 1.0)), r"option 'beta2' of optimizer adam must be in \[0, 1\), got 1.0"),
+        (lambda: gr.optim.SGD(lr=-1), "option 'lr' of optimizer sgd must be at least 0, got -1"),
+        (lambda: gr.init.normal(-0.1), "the scale of gr.init.normal must be finite and at least 0, got -0.1"),
+        (lambda: gr.Schedule("square"), "a schedule is 'constant', 'linear' or 'cosine', not 'square'"),
+        (lambda: gr.nn.MLP([3]), r"an MLP needs the size of its rows and of at least one layer, got \[3\]"),
+        (lambda: gr.nn.RelativeTime(129), "nn.RelativeTime takes 1 to 128 buckets, got 129"),
+        (lambda: gr.nn.HSTUBlock(4, heads=0), "heads of nn.HSTUBlock must be at least 1, got 0"),
+        (lambda: gr.Parameter((3,), gr.init.xavier_normal()), r"gr.init.xavier_normal needs two sizes"),
+    ],
+)
+def test_wrong_options(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,141 @@
+"""Model files as Python writes them, read by genrec-translate."""
+
+import subprocess
+
+import genrec as gr
+import pytest
+from genrec import nn
+from model_writing import ROOT, import_model, load, translate, write_ranker
+
+EVERYTHING = """\
+event = batch.history.truncate(20)
+hashed = gr.hash(batch.name, bits=40, kind="murmur3", seed=3)
+rest = gr.mod(batch.user, 9) + gr.bucketize(batch.user, [0.5, 10])
+x = self.item(event.item) * 2.0 - self.item(event.item) / 3.0
+x = self.block(gr.maximum(x, -x))
+x = nn.attention(x, x, x, heads=2, score="silu", causal=False, window=4, dropout=0.1)
+x = nn.layer_norm(nn.rms_norm(x)) + gr.where(event.position() > 2, x, 0.0)
+for function in (nn.abs, nn.square, nn.exp, nn.tanh, nn.sigmoid, nn.silu, nn.relu, nn.gelu, nn.softplus):
+    x = function(x)
+x = nn.log(nn.sqrt(nn.square(x) + 1.0)) * nn.rsqrt(nn.square(x) + 1.0)
+query = nn.l2_normalize(nn.dropout(x, 0.2))
+next = event.item.lead()
+gr.loss.sampled_softmax(query, next, self.item.l2_normalized(), self.items, negatives=4, temperature=0.1, name="next")
+gr.loss.full_softmax(query, event.item.lag(2), self.item, self.items, max_items=100, name="all", scale=0.5)
+one = query.last() + query.first() + query.max() + query.mean() + query.sum()
+tags = self.item(batch.impression.tags).sum(batch)
+shown = batch.impression
+wide = gr.concat(self.item(shown.item), one + tags, self.user(hashed), self.user(rest))
+logit = self.score(wide[:, 0:2]) * shown.length().astype(gr.float32).fanout(shown)
+gr.loss.bce_with_logits(logit, shown.label, name="click")
+gr.loss.softmax_cross_entropy(wide, gr.mod(shown.item, 8), name="class")
+gr.metric.auc(logit, shown.label)
+user, joined, item = gr.concat_rows(one, query, self.item(shown.item)).split_rows()
+found = gr.top_k(joined.last(), self.item, self.items, k=3, exclude=event.item)
+gr.metric.ranking(found, target=batch.held_out, at=(1, 3))
+gr.output(user=batch.user, top=found, row=wide[:, 1].sum(), valid=user[:, 0] > 0)"""
+
+
+@pytest.fixture
+def everything(tmp_path, monkeypatch):
+    """The path of a model file with every op that the front end records."""
+    monkeypatch.chdir(tmp_path)
+    module = write_ranker(tmp_path, EVERYTHING)
+    model = module.Ranker()
+    model.clip_norm, model.schedule = 1.0, gr.Schedule("cosine", warmup=5, steps=100, final=0.1)
+    recording = gr.record(model, module.schema)
+    gr.write_model(recording, "everything.genrec")
+    return recording, tmp_path / "everything.genrec"
+
+
+def test_every_op_imports_and_verifies(everything):
+    recording, path = everything
+    text = import_model(path)
+    for name in {op.name for op in recording.ops}:
+        assert f"genrec.{name} " in text, name
+    assert text.count("genrec.param @") == len(recording.parameters)
+    assert "genrec.model @Ranker attributes {clip_norm = 1.000000e+00" in text
+    assert 'schedule = {final = 1.000000e-01 : f64, kind = "cosine", steps = 100 : i64, warmup = 5 : i64}' in text
+
+
+def test_the_file_survives_mlir(everything, tmp_path):
+    _, path = everything
+    (tmp_path / "model.mlir").write_text(import_model(path, "--mlir-print-debuginfo"))
+    subprocess.run([translate(), "--export-model", "model.mlir", "-o", "again.genrec"], check=True)
+    again = import_model(tmp_path / "again.genrec", "--mlir-print-debuginfo").replace("again.genrec", path.name)
+    assert again == (tmp_path / "model.mlir").read_text()
+
+
+def test_places_travel(everything):
+    _, path = everything
+    text = import_model(path, "--mlir-print-debuginfo")
+    assert 'loc("ranker.py":21:17 to :43)' in text  # batch.history.truncate(20)
+    assert 'loc("event"(' in text
+
+
+def test_recording_twice_gives_the_same_bytes(tmp_path):
+    module = write_ranker(tmp_path, EVERYTHING)
+    files = {gr.model_bytes(gr.record(module.Ranker(), module.schema)) for _ in range(2)}
+    assert len(files) == 1
+
+
+def test_the_compiler_names_the_users_line(tmp_path, monkeypatch):
+    """A rule that only the compiler checks is reported where the front end's own errors are."""
+    monkeypatch.chdir(tmp_path)
+    module = write_ranker(tmp_path, "x = nn.relu(self.user(batch.user))\ngr.output(x=x)")
+    recording = gr.record(module.Ranker(), module.schema)
+    relu = next(op for op in recording.ops if op.name == "relu")
+    relu.results[0].type = recording.ops[0].results[0].type
+    gr.write_model(recording, "broken.genrec")
+    result = subprocess.run([translate(), "--import-model", "broken.genrec"], capture_output=True, text=True)
+    assert result.returncode != 0
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("ranker.py:21: error: 'relu'")
+    assert lines[1:] == [
+        "   21 |         x = nn.relu(self.user(batch.user))",
+        "      |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+    ]
+
+
+def test_many_columns(tmp_path):
+    """Hundreds of columns are a loop over hundreds of columns."""
+
+    class Wide(gr.Model):
+        def __init__(self):
+            self.tables = [gr.Table(f"t{i}", dim=4) for i in range(600)]
+            self.head = nn.MLP([2400, 8, 1])
+
+        def forward(self, batch):
+            x = gr.concat([table(batch[f"c{i}"]) for i, table in enumerate(self.tables)])
+            gr.loss.bce_with_logits(self.head(x), batch.label)
+
+    schema = gr.Schema({"label": gr.float32, **{f"c{i}": gr.int64 for i in range(600)}})
+    path = tmp_path / "wide.genrec"
+    gr.write_model(gr.record(Wide(), schema), path)
+    assert import_model(path).count("genrec.lookup ") == 600
+
+
+HISTORY = {"item": gr.int64, "next": gr.int64, "time": gr.timestamp("s")}
+REQUESTS = {
+    "user": gr.int64,
+    "interest": [gr.int64],
+    "impression": [{"item": gr.int64, "position": gr.int64, "label": gr.float32, "tags": [gr.int64]}],
+}
+
+
+@pytest.mark.parametrize(
+    ("example", "name", "fields"),
+    [
+        ("hstu_retrieval", "Retrieval", {"user": gr.int64, "history": [HISTORY], "held_out": gr.int64}),
+        ("sasrec", "SASRec", {"user": gr.int64, "history": [HISTORY], "held_out": gr.int64}),
+        ("request_ranking", "Ranker", REQUESTS),
+    ],
+)
+def test_examples_record_and_import(example, name, fields, tmp_path):
+    module = load(ROOT / "examples" / example / "model.py")
+    items = gr.catalogue("items.parquet", id="item", schema=gr.Schema({"item": gr.int64}, root="items"))
+    make = getattr(module, name)
+    model = make() if name == "Ranker" else make(items)
+    path = tmp_path / "example.genrec"
+    gr.write_model(gr.record(model, gr.Schema(fields)), path)
+    assert f"genrec.model @{name}" in import_model(path)

@@ -1,0 +1,129 @@
+"""Schemas by hand and from Parquet files."""
+
+import genrec as gr
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+HISTORY = pa.list_(
+    pa.struct([("movie", pa.int64()), ("time", pa.timestamp("us", "UTC")), ("tags", pa.list_(pa.int64()))])
+)
+TABLE = pa.schema(
+    [
+        ("user", pa.uint32()),
+        ("name", pa.dictionary(pa.int32(), pa.string())),
+        ("score", pa.float64()),
+        ("flag", pa.bool_()),
+        ("day", pa.date32()),
+        ("interest", pa.large_list(pa.int16())),
+        ("history", HISTORY),
+    ]
+)
+
+
+def write(path, schema):
+    pq.write_table(pa.Table.from_pylist([], schema=schema), path)
+    return path
+
+
+def test_nested_lists_become_domains(tmp_path):
+    schema = gr.Schema.from_parquet(write(tmp_path / "t.parquet", TABLE), root="user_row", nullable=["score"])
+    assert str(schema) == (
+        "user_row\n"
+        "  user: int64\n"
+        "  name: string\n"
+        "  score: float64, nullable\n"
+        "  flag: bool\n"
+        "  day: time\n"
+        "  interest\n"
+        "    value: int32\n"
+        "  history\n"
+        "    movie: int64\n"
+        "    time: time\n"
+        "    tags\n"
+        "      value: int64"
+    )
+    assert schema.columns[-3:] == ["history.movie", "history.time", "history.tags"]
+
+
+def test_files_are_merged(tmp_path):
+    train = write(
+        tmp_path / "train.parquet", pa.schema([("h", pa.list_(pa.struct([("a", pa.int64()), ("next", pa.int64())])))])
+    )
+    valid = write(
+        tmp_path / "valid.parquet", pa.schema([("h", pa.list_(pa.struct([("a", pa.int64())]))), ("target", pa.int64())])
+    )
+    assert gr.Schema.from_parquet(train, valid).columns == ["target", "h.a", "h.next"]
+    other = write(tmp_path / "other.parquet", pa.schema([("h", pa.list_(pa.struct([("a", pa.string())])))]))
+    with pytest.raises(gr.DataError, match="other.parquet: column 'h.a' has another type than in the files before it"):
+        gr.Schema.from_parquet(train, other)
+
+
+def test_parallel_lists_are_one_domain(tmp_path):
+    arrow = pa.schema([("movies", pa.list_(pa.int64())), ("times", pa.list_(pa.int64()))])
+    schema = gr.Schema.from_arrow(arrow, parallel={"history": ["movies", "times"]}, padding={"movies": 0})
+    history = schema.root.children["history"]
+    assert history.column == "movies"
+    assert {name: one.column for name, one in history.features.items()} == {"movies": "movies", "times": "times"}
+    assert history.features["movies"].type.padding_id == 0
+    by_hand = gr.Schema({"history": gr.parallel(movies=gr.int64.padded(0), times=gr.int64)})
+    assert by_hand.root.children["history"] == history
+
+
+def test_padding_by_the_name_of_the_domain():
+    schema = gr.Schema.from_arrow(TABLE, padding={"interest": 0, "history.tags": -1})
+    assert schema.root.children["interest"].features["value"].type.padding_id == 0
+    assert schema.root.children["history"].children["tags"].features["value"].type.padding_id == -1
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (pa.timestamp("s"), "column 'x' is a timestamp without time zone; write it with one \\(UTC\\), or as seconds"),
+        (
+            pa.decimal128(5, 2),
+            "column 'x' has type decimal128\\(5, 2\\), which no feature can have; cast it when writing",
+        ),
+        (pa.list_(pa.list_(pa.int64())), "column 'x' is a list of lists; put the inner list into a struct"),
+    ],
+)
+def test_types_that_no_feature_has(kind, message):
+    with pytest.raises(gr.DataError, match=message):
+        gr.Schema.from_arrow(pa.schema([("x", kind)]))
+
+
+def test_unknown_names_and_files(tmp_path):
+    with pytest.raises(gr.DataError, match="the schema: there is no feature 'histroy.movie'; there are 'user', 'name'"):
+        gr.Schema.from_arrow(TABLE, nullable=["histroy.movie"])
+    with pytest.raises(gr.DataError, match="missing.parquet: cannot be read as Parquet"):
+        gr.Schema.from_parquet(tmp_path / "missing.parquet")
+    (tmp_path / "text.parquet").write_text("no parquet at all")
+    with pytest.raises(gr.DataError, match="text.parquet: cannot be read as Parquet"):
+        gr.Schema.from_parquet(tmp_path / "text.parquet")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"a.b": gr.int64}, "the name of a feature must be a string without dots, got 'a.b'"),
+        ({"a": int}, "feature 'a' must be an element type"),
+        ({"a": [gr.int64, gr.int64]}, "feature 'a' must be an element type"),
+        ({"a": "integer"}, "there is no element type 'integer'; there are bool, int32"),
+    ],
+)
+def test_wrong_fields(fields, message):
+    with pytest.raises(ValueError, match=message):
+        gr.Schema(fields)
+
+
+def test_catalogue_finds_its_id(tmp_path):
+    path = write(tmp_path / "movies.parquet", pa.schema([("movie", pa.int64()), ("title", pa.string())]))
+    assert repr(gr.catalogue(path)) == f"<catalogue 'movies' of {path}>"
+    assert list(gr.catalogue(path)) == ["movie", "title"]
+    two = write(tmp_path / "two.parquet", pa.schema([("movie", pa.int64()), ("year", pa.int32())]))
+    with pytest.raises(
+        gr.DataError, match="which column holds the item ids\\? name it: .* integer columns are movie, year"
+    ):
+        gr.catalogue(two)
+    with pytest.raises(gr.DataError, match="the id column 'title' must be an integer column, but it is string"):
+        gr.catalogue(path, id="title")
