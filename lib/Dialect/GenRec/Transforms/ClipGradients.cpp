@@ -56,6 +56,8 @@ static Value buildCoefficient(GradientBuilder &b, ArrayRef<Value> gradients,
 
 void genrec::clipGradients(OpBuilder &builder, ModelOp model,
                            MutableArrayRef<Value> gradients) {
+  if (gradients.empty())
+    return;
   GradientBuilder b(builder, model.getLoc());
   if (double declared = model.getClipValue().convertToDouble()) {
     Value limit = buildLimit(b, "clip_value", declared);

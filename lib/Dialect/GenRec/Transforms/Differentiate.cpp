@@ -27,27 +27,30 @@ using namespace genrec;
 // Sums of gradients
 //===----------------------------------------------------------------------===//
 
-/// Gradients that are column ranges covering a row without gap or overlap, in
-/// order of their columns; empty when they are anything else.
-static SmallVector<PadColumnsOp> matchTiledPads(ArrayRef<Value> gradients) {
+/// Takes out of `gradients` column ranges that together cover a row without gap
+/// or overlap, in order of their columns; none where there are no such.
+static SmallVector<PadColumnsOp> takeTiledPads(SmallVector<Value> &gradients) {
   SmallVector<PadColumnsOp> pads;
-  for (Value gradient : gradients) {
-    auto pad = gradient.getDefiningOp<PadColumnsOp>();
-    if (!pad)
-      return {};
-    pads.push_back(pad);
-  }
+  for (Value gradient : gradients)
+    if (auto pad = gradient.getDefiningOp<PadColumnsOp>())
+      pads.push_back(pad);
   llvm::sort(pads, [](PadColumnsOp lhs, PadColumnsOp rhs) {
-    return lhs.getOffset() < rhs.getOffset();
+    return lhs.getOffset() != rhs.getOffset()
+               ? lhs.getOffset() < rhs.getOffset()
+               : lhs->isBeforeInBlock(rhs);
   });
   int64_t next = 0;
-  for (PadColumnsOp pad : pads) {
+  llvm::erase_if(pads, [&](PadColumnsOp pad) {
     if (static_cast<int64_t>(pad.getOffset()) != next)
-      return {};
+      return true;
     next += getRowSize(pad.getX().getType());
-  }
+    return false;
+  });
   if (pads.size() < 2 || next != getRowSize(gradients.front().getType()))
     return {};
+  // One gradient may be there twice; each pad stands for one of them.
+  for (PadColumnsOp pad : pads)
+    gradients.erase(llvm::find(gradients, pad.getResult()));
   return pads;
 }
 
@@ -106,20 +109,23 @@ void ReverseMode::findActive() {
 }
 
 Value ReverseMode::sumGradients(ArrayRef<Value> parts) {
-  SmallVector<PadColumnsOp> pads = matchTiledPads(parts);
+  // Uses were met backwards; the sum is in their own order.
+  SmallVector<Value> terms(llvm::reverse(parts));
+  Type type = parts.front().getType();
+  SmallVector<PadColumnsOp> pads = takeTiledPads(terms);
   if (!pads.empty()) {
     ++joined;
     RewriteCounter::count("join-padded-columns");
     SmallVector<Value> columns;
     for (PadColumnsOp pad : pads)
       columns.push_back(pad.getX());
-    return ConcatColumnsOp::create(builder, pads.front().getLoc(),
-                                   parts.front().getType(), columns);
+    Value whole =
+        ConcatColumnsOp::create(builder, pads.front().getLoc(), type, columns);
+    terms.insert(terms.begin(), whole);
   }
-  // Uses were met backwards; the sum is in their own order.
-  Value sum = parts.back();
-  for (Value part : llvm::reverse(parts.drop_back()))
-    sum = AddOp::create(builder, part.getLoc(), sum.getType(), sum, part);
+  Value sum = terms.front();
+  for (Value term : ArrayRef<Value>(terms).drop_front())
+    sum = AddOp::create(builder, term.getLoc(), type, sum, term);
   return sum;
 }
 

@@ -178,40 +178,62 @@ static std::string formatBytes(double bytes) {
   return llvm::formatv("{0:F0}", bytes).str();
 }
 
-void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
-  SmallVector<Operation *> pending(group.roots.begin(), group.roots.end());
-  for (Operation *root : group.roots)
-    include(root, group);
+/// Marks a value that an earlier kernel computes as read from memory.
+void KernelPlanner::keep(Value value, double recomputeCost, Group &group) {
+  group.loaded.insert(value);
+  group.costs.clear();
+  if (!materialised.insert(value).second)
+    return;
+  Operation *maker = value.getDefiningOp();
+  plans[owners.lookup(maker)].outputs.insert(value);
+  keepReasons[value] =
+      isRecomputable(maker)
+          ? "computing it again would cost " + formatBytes(recomputeCost) +
+                " bytes per row, keeping it " +
+                formatBytes(2.0 * getRowBytes(value.getType()))
+          : "it is computed once";
+}
+
+/// Includes `op` and all that it needs and only this kernel can compute; what
+/// there is a choice about goes to `choices`, in the order of the program.
+void KernelPlanner::includeWithNeeds(Operation *first, Group &group,
+                                     std::map<unsigned, Value> &choices) {
+  SmallVector<Operation *> pending{first};
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val();
+    if (group.body.contains(op))
+      continue;
+    include(op, group);
     for (OpOperand &use : op->getOpOperands()) {
       if (!flows(use))
         continue;
-      Value value = use.get();
-      Operation *maker = value.getDefiningOp();
-      if (group.body.contains(maker))
-        continue;
-      double cost = 0.0;
-      bool isInside = mustInclude(maker) ||
-                      (!materialised.contains(value) &&
-                       (!owners.contains(maker) ||
-                        shouldRecompute(maker, group, cost)));
-      if (isInside) {
-        include(maker, group);
+      Operation *maker = use.get().getDefiningOp();
+      if (mustInclude(maker) ||
+          (!owners.contains(maker) && !materialised.contains(use.get())))
         pending.push_back(maker);
-        continue;
-      }
-      group.loaded.insert(value);
-      if (!materialised.insert(value).second)
-        continue;
-      plans[owners.lookup(maker)].outputs.insert(value);
-      keepReasons[value] =
-          isRecomputable(maker)
-              ? "computing it again would cost " + formatBytes(cost) +
-                    " bytes per row, keeping it " +
-                    formatBytes(2.0 * getRowBytes(value.getType()))
-              : "it is computed once";
+      else
+        choices[positions.lookup(maker)] = use.get();
     }
+  }
+}
+
+void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
+  std::map<unsigned, Value> choices;
+  for (Operation *root : group.roots)
+    includeWithNeeds(root, group, choices);
+  while (!choices.empty()) {
+    // The earliest first: what is decided for one counts for those computed
+    // from it.
+    Value value = choices.begin()->second;
+    choices.erase(choices.begin());
+    Operation *maker = value.getDefiningOp();
+    if (group.body.contains(maker))
+      continue;
+    double cost = 0.0;
+    if (!materialised.contains(value) && shouldRecompute(maker, group, cost))
+      includeWithNeeds(maker, group, choices);
+    else
+      keep(value, cost, group);
   }
   splitGroup(key, group);
 }

@@ -69,6 +69,9 @@ private:
   double getCost(mlir::Operation *op, Group &group);
   double getOperandCost(mlir::OpOperand &use, Group &group);
   void include(mlir::Operation *op, Group &group);
+  void includeWithNeeds(mlir::Operation *op, Group &group,
+                        std::map<unsigned, mlir::Value> &choices);
+  void keep(mlir::Value value, double recomputeCost, Group &group);
   void splitGroup(const GroupKey &key, Group &group);
   void addPlan(const GroupKey &key, llvm::ArrayRef<mlir::Operation *> ops,
                const Group &group);

@@ -3,8 +3,6 @@
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
-#include "llvm/ADT/StringMap.h"
-
 namespace genrec {
 #define GEN_PASS_DEF_VERIFYMODEL
 #include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
@@ -28,23 +26,6 @@ static FailureOr<ProgramOp> findProgram(ModelOp model) {
   return program;
 }
 
-/// Reports names of losses, metrics or outputs (one kind at a time) used twice.
-template <typename OpT>
-static LogicalResult verifyUniqueNames(ProgramOp program, StringRef kind) {
-  llvm::StringMap<Operation *> seen;
-  for (auto op : program.getBody().front().getOps<OpT>()) {
-    auto [it, isNew] = seen.try_emplace(op.getName(), op);
-    if (isNew)
-      continue;
-    InFlightDiagnostic diagnostic = op.emitOpError()
-                                    << "names a second " << kind << " '"
-                                    << op.getName() << "'; rename one";
-    diagnostic.attachNote(it->second->getLoc()) << "the first is here";
-    return failure();
-  }
-  return success();
-}
-
 static LogicalResult verifyPurpose(ProgramOp program) {
   Block &body = program.getBody().front();
   if (!body.getOps<LossOp>().empty() || !body.getOps<MetricOp>().empty() ||
@@ -53,30 +34,6 @@ static LogicalResult verifyPurpose(ProgramOp program) {
   return program.emitOpError()
          << "has no loss, metric or output: there is nothing to compute; add "
             "one";
-}
-
-/// All outputs are columns of one file, so they belong to one domain.
-static LogicalResult verifyOutputs(ProgramOp program) {
-  OutputOp first;
-  for (auto output : program.getBody().front().getOps<OutputOp>()) {
-    FlatSymbolRefAttr domain = getRowDomain(output.getX().getType());
-    if (!first) {
-      first = output;
-      continue;
-    }
-    FlatSymbolRefAttr expected = getRowDomain(first.getX().getType());
-    if (domain == expected)
-      continue;
-    InFlightDiagnostic diagnostic =
-        output.emitOpError()
-        << "'" << output.getName() << "' is "
-        << describe(output.getX().getType()) << ", but output '"
-        << first.getName() << "' is " << describe(first.getX().getType())
-        << "; all outputs belong to one domain";
-    diagnostic.attachNote(first.getLoc()) << "the other output is here";
-    return failure();
-  }
-  return success();
 }
 
 /// The values that depend on a parameter or a table.
@@ -119,10 +76,7 @@ namespace {
 struct VerifyModel : genrec::impl::VerifyModelBase<VerifyModel> {
   void runOnOperation() override {
     FailureOr<ProgramOp> program = findProgram(getOperation());
-    if (failed(program) || failed(verifyUniqueNames<LossOp>(*program, "loss")) ||
-        failed(verifyUniqueNames<MetricOp>(*program, "metric")) ||
-        failed(verifyUniqueNames<OutputOp>(*program, "output")) ||
-        failed(verifyPurpose(*program)) || failed(verifyOutputs(*program)) ||
+    if (failed(program) || failed(verifyPurpose(*program)) ||
         failed(verifyLosses(*program)) || failed(verifyNoStepRows(*program)))
       return signalPassFailure();
     countStatistic(*this, ops, "ops",

@@ -21,14 +21,12 @@ def VerifyModel : GenRecPass<"genrec-verify-model"> {
     granted:
 
     - the model has exactly one program, of mode `all`;
-    - every name of a loss, a metric or an output is used once;
     - there is something to do: at least one loss, metric or output;
-    - all outputs belong to one domain;
     - every loss depends on a parameter or on a table;
     - rows of a `step` domain appear nowhere (only passes make them).
 
-    What can be checked by looking at one op is checked by its verifier. The IR
-    does not change.
+    What holds for every valid program, in any mode, is checked by the verifiers
+    of the ops. The IR does not change.
   }];
   let statistics = [Statistic<"ops", "ops", "ops of the program that were checked">];
 }

@@ -1,0 +1,173 @@
+// RUN: genrec-opt %s --genrec-expand-updates --cse --split-input-file | FileCheck %s
+// RUN: genrec-opt %s --genrec-expand-updates --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+
+// COUNT: expand-lookup: 5
+// COUNT: expand-parameter-update: 4
+// COUNT: expand-table-update: 3
+// COUNT: genrec-expand-updates handles-shared: 5
+// COUNT: genrec-expand-updates lookups: 5
+// COUNT: genrec-expand-updates parameter-updates: 4
+// COUNT: genrec-expand-updates table-updates: 3
+
+// A lookup and the update of the same ids share their handles.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @table
+// CHECK: genrec.domain @touched_item {{.*}}step
+// CHECK: %[[IDS:.*]] = genrec.feature
+// CHECK: %[[ROWS:.*]] = genrec.table_rows %[[IDS]] in @item
+// CHECK-NOT: genrec.table_rows
+// CHECK: %[[X:.*]] = genrec.row_kernel %{{.*}}(%[[ROWS]]) attributes {name = "lookup"
+// CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4>):
+// CHECK: %[[V:.*]] = genrec.row_load %[[ROW]] : (!genrec.row<4>) -> vector<4xf32>
+// CHECK: genrec.row_yield %[[V]]
+// CHECK: %[[TOUCHED:.*]], %[[HANDLES:.*]] = genrec.unique_rows(%[[ROWS]]) by(%[[X]])
+// CHECK: %[[SUM:.*]] = genrec.segment_sum %[[TOUCHED]](%[[X]])
+// CHECK: %[[LR:.*]] = genrec.step_value "learning_rate"(1.000000e-01)
+// CHECK: genrec.row_kernel %[[TOUCHED]](%[[HANDLES]], %[[SUM]], %[[LR]]) attributes {name = "update_item"
+// CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4>, %[[G:.*]]: vector<4xf32>, %[[RATE:.*]]: f32):
+// CHECK: %[[W:.*]] = genrec.row_load %[[ROW]] :
+// CHECK: %[[S0:.*]] = genrec.row_load %[[ROW]] {slot = 1 : i64}
+// CHECK: %[[GG:.*]] = arith.mulf %[[G]], %[[G]]
+// CHECK: %[[S:.*]] = arith.addf %[[S0]], %[[GG]]
+// CHECK: genrec.row_store %[[S]] to %[[ROW]] {slot = 1 : i64}
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[S]]
+// CHECK: %[[DIVISOR:.*]] = arith.addf %[[ROOT]]
+// CHECK: %[[STEP:.*]] = arith.divf %[[G]], %[[DIVISOR]]
+// CHECK: %[[DELTA:.*]] = arith.mulf %{{.*}}, %[[STEP]]
+// CHECK: %[[NEW:.*]] = arith.subf %[[W]], %[[DELTA]]
+// CHECK: genrec.row_store %[[NEW]] to %[[ROW]] :
+genrec.model @table {
+  genrec.domain @user
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adagrad, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %x = genrec.lookup %ids in @item : (!ids) -> !x
+    genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
+  }
+}
+
+// -----
+
+// Lookups of the same ids that are valid in different rows share handles valid in either.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!ok = tensor<?xi1, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @validities
+// CHECK: %[[A:.*]] = genrec.feature_valid %{{.*}} "a"
+// CHECK: %[[B:.*]] = genrec.feature_valid %{{.*}} "b"
+// CHECK: %[[OR:.*]] = genrec.select %[[A]], %[[A]], %[[B]]
+// CHECK: %[[ROWS:.*]] = genrec.table_rows %{{.*}} valid %[[OR]] in @item
+// CHECK-DAG: %[[X:.*]] = genrec.row_kernel %{{.*}}(%[[ROWS]], %[[A]])
+// CHECK-DAG: %[[Y:.*]] = genrec.row_kernel %{{.*}}(%[[ROWS]], %[[B]])
+// CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4>, %[[OK:.*]]: i1):
+// CHECK: %[[V:.*]] = genrec.row_load %[[ROW]]
+// CHECK: arith.select %[[OK]], %[[V]], %{{.*}} : vector<4xf32>
+// CHECK: genrec.unique_rows(%[[ROWS]], %[[ROWS]]) by(%[[X]], %[[Y]])
+genrec.model @validities {
+  genrec.domain @user
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %other = genrec.feature %user "other" : (!genrec.domain<@user>) -> !ids
+    %a = genrec.feature_valid %user "a" : (!genrec.domain<@user>) -> !ok
+    %x = genrec.lookup %ids valid %a in @item : (!ids, !ok) -> !x
+    %z = genrec.lookup %other in @item : (!ids) -> !x
+    %b = genrec.feature_valid %user "b" : (!genrec.domain<@user>) -> !ok
+    %y = genrec.lookup %ids valid %b in @item : (!ids, !ok) -> !x
+    genrec.update_table @item ids(%ids, %ids) by(%x, %y) : (!ids, !ids, !x, !x) -> ()
+  }
+}
+
+// -----
+
+// The optimizers of PyTorch on parameters.
+
+// CHECK-LABEL: genrec.model @parameters
+// CHECK: %[[D:.*]], %[[H:.*]] = genrec.parameter_rows @momentum : () -> (!genrec.domain<@momentum_rows>, tensor<?x!genrec.row<3>
+// CHECK: genrec.shared_rows %{{.*}} as %[[D]] : (tensor<2x3xf32>, {{.*}} -> tensor<?x3xf32
+// CHECK: genrec.parameter_rows @scalar : () -> {{.*}}!genrec.row<1>
+// CHECK: genrec.shared_rows %{{.*}} : (tensor<f32>, {{.*}} -> tensor<?x1xf32
+// CHECK: name = "update_momentum"
+// CHECK: %[[W:.*]] = genrec.row_load
+// CHECK: %[[DECAY:.*]] = arith.mulf %[[W]], %{{.*}} : vector<3xf32>
+// CHECK: %[[G:.*]] = arith.addf %{{.*}}, %[[DECAY]]
+// CHECK: %[[BUF:.*]] = genrec.row_load %{{.*}} {slot = 1 : i64}
+// CHECK: %[[KEPT:.*]] = arith.mulf %[[BUF]]
+// CHECK: %[[NEXT:.*]] = arith.addf %[[KEPT]], %[[G]]
+// CHECK: genrec.row_store %[[NEXT]] to %{{.*}} {slot = 1 : i64}
+// CHECK: genrec.step_value "bias_correction"(9.000000e-01)
+// CHECK: genrec.step_value "bias_correction"(0.99899999999999999)
+// CHECK: name = "update_scalar"
+// CHECK: name = "update_decoupled"
+// CHECK-COUNT-3: genrec.row_store
+genrec.model @parameters {
+  genrec.domain @user
+  genrec.parameter @momentum : tensor<2x3xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {momentum = 0.9, weight_decay = 0.5}>}
+  genrec.parameter @scalar : tensor<f32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adam, {}>}
+  genrec.parameter @decoupled : tensor<3xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adamw, {}>}
+  genrec.program @train mode train {
+    %a = genrec.param @momentum : tensor<2x3xf32>
+    %b = genrec.param @scalar : tensor<f32>
+    %c = genrec.param @decoupled : tensor<3xf32>
+    genrec.update_parameter @momentum by %a : tensor<2x3xf32>
+    genrec.update_parameter @scalar by %b : tensor<f32>
+    genrec.update_parameter @decoupled by %c : tensor<3xf32>
+  }
+}
+
+// -----
+
+// Clipping: every gradient into [-v, v], then all by min(1, c / norm) of their common norm.
+// A row's own step count corrects its moments.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @clipped
+// CHECK: %[[GW:.*]] = genrec.shared_rows
+// CHECK: %[[GT:.*]] = genrec.segment_sum
+// CHECK: %[[V:.*]] = genrec.step_value "clip_value"(5.000000e-01)
+// CHECK: %[[ON:.*]] = genrec.compare gt %[[V]]
+// CHECK: %[[LOW:.*]] = genrec.neg %[[V]]
+// CHECK: %[[MIN:.*]] = genrec.minimum %[[GW]], %[[V]]
+// CHECK: %[[MAX:.*]] = genrec.maximum %[[MIN]], %[[LOW]]
+// CHECK: %[[CW:.*]] = genrec.select %[[ON]], %[[MAX]], %[[GW]]
+// CHECK: %[[CT:.*]] = genrec.select %[[ON]], %{{.*}}, %[[GT]]
+// CHECK: %[[C:.*]] = genrec.step_value "clip_norm"(1.000000e+00)
+// CHECK: genrec.square %[[CW]]
+// CHECK: %[[SW:.*]] = genrec.reduce_rows
+// CHECK: genrec.square %[[CT]]
+// CHECK: %[[ST:.*]] = genrec.reduce_rows
+// CHECK: %[[TOTAL:.*]] = genrec.add %[[SW]], %[[ST]]
+// CHECK: genrec.sqrt %[[TOTAL]]
+// CHECK: %[[RATIO:.*]] = genrec.div %[[C]]
+// CHECK: %[[BOUNDED:.*]] = genrec.minimum %{{.*}}, %[[RATIO]]
+// CHECK: %[[COEFFICIENT:.*]] = genrec.select %{{.*}}, %[[BOUNDED]]
+// CHECK: genrec.mul %[[CW]], %[[COEFFICIENT]]
+// CHECK: genrec.mul %[[CT]], %[[COEFFICIENT]]
+// CHECK: name = "update_item"
+// CHECK: %[[STEPS:.*]] = genrec.row_load %{{.*}} {slot = 3 : i64}
+// CHECK: %[[NOW:.*]] = arith.addf %[[STEPS]]
+// CHECK: genrec.row_store %[[NOW]] to %{{.*}} {slot = 3 : i64}
+// CHECK: math.exp
+genrec.model @clipped attributes {clip_norm = 1.0, clip_value = 0.5} {
+  genrec.domain @user
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adam, {per_row_step = 1.0}>}
+  genrec.parameter @w : tensor<4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %w = genrec.param @w : tensor<4xf32>
+    %x = genrec.broadcast_rows %w to %user : (tensor<4xf32>, !genrec.domain<@user>) -> !x
+    %y = genrec.lookup %ids in @item : (!ids) -> !x
+    genrec.update_parameter @w by %w : tensor<4xf32>
+    genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
+  }
+}
