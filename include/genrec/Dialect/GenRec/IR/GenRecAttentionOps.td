@@ -8,6 +8,15 @@ include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_AttentionOpsDocs : OpDocGroup {
+  let summary = "Attention";
+  let description = [{
+    Attention among the rows of each list, and blocks of it.
+  }];
+}
+
+let opDocGroup = GenRec_AttentionOpsDocs in {
+
 defvar AttentionAttributes = (ins
     ConfinedAttr<I64Attr, [IntPositive]>:$heads,
     GenRec_ScoreKindAttr:$score,
@@ -57,11 +66,11 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
            tensor<64xf32>, tensor<?xi64, #genrec.rows<@event>>) -> tensor<?x8xf32, #genrec.rows<@event>>
     ```
   }];
-  let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
-      Optional<AnyRankedTensor>:$position_bias,
-      Optional<AnyRankedTensor>:$time_bias, Optional<AnyRankedTensor>:$time),
+  let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
+      Optional<GenRec_Shared>:$position_bias,
+      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time),
       AttentionAttributes);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = [{
     $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
     (`time_bias` $time_bias^)? (`time` $time^)? attr-dict `:` functional-type(operands, results)
@@ -82,15 +91,15 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperand
         : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>,
            tensor<21xf32>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>)
         -> (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>)
-       position_bias tensor<21xf32>
+        position_bias tensor<21xf32>
     ```
   }];
-  let arguments = !con((ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
-      Optional<AnyRankedTensor>:$position_bias,
-      Optional<AnyRankedTensor>:$time_bias, Optional<AnyRankedTensor>:$time,
-      AnyRankedTensor:$out, AnyRankedTensor:$gradient), AttentionAttributes);
-  let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$dk, AnyRankedTensor:$dv,
-      Optional<AnyRankedTensor>:$dposition_bias, Optional<AnyRankedTensor>:$dtime_bias);
+  let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
+      Optional<GenRec_Shared>:$position_bias,
+      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time,
+      GenRec_Rows:$out, GenRec_Rows:$gradient), AttentionAttributes);
+  let results = (outs GenRec_Rows:$dq, GenRec_Rows:$dk, GenRec_Rows:$dv,
+      Optional<GenRec_Shared>:$dposition_bias, Optional<GenRec_Shared>:$dtime_bias);
   let assemblyFormat = [{
     $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
     (`time_bias` $time_bias^)? (`time` $time^)? `out` $out `,` $gradient attr-dict
@@ -124,19 +133,21 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
         -> tensor<?x8xf32, #genrec.rows<@seq>>
     ```
   }];
-  let arguments = !con((ins AnyRankedTensor:$x, AnyRankedTensor:$uvqk,
-      AnyRankedTensor:$out_weight, AnyRankedTensor:$out_bias,
-      Optional<AnyRankedTensor>:$position_bias,
-      Optional<AnyRankedTensor>:$time_bias, Optional<AnyRankedTensor>:$time),
+  let arguments = !con((ins GenRec_Rows:$x, GenRec_Shared:$uvqk,
+      GenRec_Shared:$out_weight, GenRec_Shared:$out_bias,
+      Optional<GenRec_Shared>:$position_bias,
+      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time),
       AttentionAttributes,
       (ins ConfinedAttr<I64Attr, [IntPositive]>:$qk, ConfinedAttr<I64Attr, [IntPositive]>:$dv,
            F64Attr:$eps, DefaultValuedAttr<F64Attr, "0.0">:$linear_dropout));
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = [{
     $score $x `,` $uvqk `,` $out_weight `,` $out_bias (`position_bias` $position_bias^)?
     (`time_bias` $time_bias^)? (`time` $time^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_ATTENTION_OPS_TD

@@ -26,6 +26,23 @@ def GenRec_Dialect : Dialect {
 
     A program holds exactly one value of each domain type, so the symbol in the
     encoding identifies the instance; the verifier of `genrec.program` checks it.
+
+    A row is a scalar, written [], or a vector of static size, written [d]. Element
+    types are i1, i32, i64, f32, f64 and `!genrec.string`. There are no nullable
+    types: where a value may be missing, an i1 value beside it says where it is
+    there, and the ops that care take it as `valid`.
+
+    An op that draws random numbers has a `stream`. A draw is a function of (seed,
+    step, stream, the row's identity, the element), so it does not depend on the
+    batch, the thread or what a pass did.
+
+    The levels, from what a user wrote to what is emitted:
+
+    - model: features, transforms, lookups, layers, losses, in one program;
+    - after `differentiate` and `expand-updates`: gradients and updates as ops of
+      the same kind, table rows found once and updated once;
+    - after `form-row-kernels`: `genrec.row_kernel` for everything row-wise, and the
+      ops that become calls of the runtime's library.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;

@@ -8,6 +8,17 @@ include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_DomainOpsDocs : OpDocGroup {
+  let summary = "Domains, features, and moves between domains";
+  let description = [{
+    Ops that make domain values, read columns and parameters, and carry values from
+    one domain to another. A value that is per request never silently becomes per
+    impression: that takes a `genrec.fanout`.
+  }];
+}
+
+let opDocGroup = GenRec_DomainOpsDocs in {
+
 //===-- domain instances ----------------------------------------------------===//
 
 def GenRec_BatchOp : GenRec_Op<"batch", [Pure]> {
@@ -111,7 +122,7 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser, Pure]> {
                        UnitAttr:$nullable,
                        OptionalAttr<I64Attr>:$padding_id,
                        DefaultValuedAttr<I64Attr, "0">:$id_bits);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain $column attr-dict `:` functional-type($domain, $result)";
   let hasVerifier = 1;
 }
@@ -119,7 +130,7 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser, Pure]> {
 def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_SymbolUser, Pure]> {
   let summary = "which rows of a nullable column are not null";
   let arguments = (ins GenRec_DomainType:$domain, StrAttr:$column);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain $column attr-dict `:` functional-type($domain, $result)";
   let description = [{
     i1 per row, true where the column holds a value. The column is one that a
@@ -143,7 +154,7 @@ def GenRec_ParamOp : GenRec_Op<"param", [GenRec_SymbolUser, Pure]> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$parameter attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -159,7 +170,7 @@ def GenRec_ConstantOp : GenRec_Op<"constant", [Pure, ConstantLike, AllTypesMatch
     ```
   }];
   let arguments = (ins ElementsAttr:$value);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
   let hasVerifier = 1;
@@ -180,8 +191,8 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
         : (tensor<?xi64, #genrec.rows<@history>>, !genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -199,8 +210,8 @@ def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
         : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@history>) -> tensor<?x8xf32, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -219,8 +230,8 @@ def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [Pure,
         -> tensor<?x8xf32, #genrec.rows<@seq>>
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$parts, GenRec_DomainType:$domain);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Variadic<GenRec_Rows>:$parts, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$parts `into` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -238,8 +249,8 @@ def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_SymbolUser, Pure,
         : (tensor<?x8xf32, #genrec.rows<@seq>>, !genrec.domain<@event>) -> tensor<?x8xf32, #genrec.rows<@event>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain, I64Attr:$part);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain, I64Attr:$part);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `part` $part `into` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -258,8 +269,8 @@ def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_SymbolUser, Pure,
         : (tensor<?x8xf32, #genrec.rows<@request>>, !genrec.domain<@impression>) -> tensor<?x8xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -281,9 +292,9 @@ def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_SymbolUser, Pure,
         : (tensor<?x8xf32, #genrec.rows<@history>>, !genrec.domain<@request>) -> tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain,
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain,
                        GenRec_PoolKindAttr:$kind);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$kind $x `to` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -302,18 +313,18 @@ def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
         -> tensor<?x8xf32, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$gradient,
+  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$gradient,
                        GenRec_DomainType:$domain, GenRec_PoolKindAttr:$kind);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$kind $x `,` $gradient `to` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
 class GenRec_ShiftOp<string mnemonic> : GenRec_Op<mnemonic, [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let arguments = (ins AnyRankedTensor:$x,
+  let arguments = (ins GenRec_Rows:$x,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$distance);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$valid);
+  let results = (outs GenRec_Rows:$result, GenRec_Rows:$valid);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -354,7 +365,7 @@ def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
     ```
   }];
   let arguments = (ins GenRec_DomainType:$domain, UnitAttr:$from_end);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -369,7 +380,7 @@ def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
     ```
   }];
   let arguments = (ins GenRec_DomainType:$children);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$children attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -388,10 +399,12 @@ def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [Pure,
         : (tensor<?xi64, #genrec.rows<@items>>, tensor<?x4xi64, #genrec.rows<@request>>) -> tensor<?x4xi64, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$source, AnyRankedTensor:$index);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$source, GenRec_Rows:$index);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$source `at` $index attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_DOMAIN_OPS_TD

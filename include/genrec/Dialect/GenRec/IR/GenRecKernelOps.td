@@ -16,6 +16,16 @@ def GenRec_ResultRole : GenRec_Enum<"ResultRole", "where a row kernel writes a r
   I32EnumAttrCase<"reduced", 2>, I32EnumAttrCase<"scattered", 3>]>;
 def GenRec_ResultRoleAttr : GenRec_EnumAttr<GenRec_ResultRole, "result_role">;
 
+def GenRec_KernelOpsDocs : OpDocGroup {
+  let summary = "Row kernels";
+  let description = [{
+    `genrec.row_kernel` computes one row of a domain; its body holds upstream ops and
+    the body ops below, on scalars and vectors of static size.
+  }];
+}
+
+let opDocGroup = GenRec_KernelOpsDocs in {
+
 def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a computation per row of a domain";
@@ -56,12 +66,12 @@ def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock
     }
     ```
   }];
-  let arguments = (ins GenRec_DomainType:$domain, Variadic<AnyRankedTensor>:$inputs,
+  let arguments = (ins GenRec_DomainType:$domain, Variadic<GenRec_RowsOrShared>:$inputs,
                        TypedArrayAttrBase<GenRec_OperandRoleAttr, "roles">:$operand_roles,
                        TypedArrayAttrBase<GenRec_ResultRoleAttr, "roles">:$result_roles,
                        OptionalAttr<TypedArrayAttrBase<GenRec_PoolKindAttr, "kinds">>:$pool_kinds,
                        OptionalAttr<StrAttr>:$name);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let results = (outs Variadic<GenRec_RowsOrShared>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$domain `(` $inputs `)` attr-dict-with-keyword `:` functional-type(operands, results) $body";
   let hasVerifier = 1;
@@ -84,7 +94,7 @@ def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, HasParent<"Row
     }
     ```
   }];
-  let arguments = (ins Variadic<AnyType>:$values);
+  let arguments = (ins Variadic<GenRec_BodyValue>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
@@ -106,7 +116,7 @@ def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [MemoryEffects<[MemRead]>]> {
     ```
   }];
   let arguments = (ins GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
-  let results = (outs AnyType:$result);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$row attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [MemoryEffects<[MemWrite]>]> {
@@ -118,7 +128,7 @@ def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [MemoryEffects<[MemWrite]>]> 
     genrec.row_store %x to %row : vector<8xf32>, !genrec.row<8>
     ```
   }];
-  let arguments = (ins AnyType:$value, GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
+  let arguments = (ins GenRec_BodyValue:$value, GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let assemblyFormat = "$value `to` $row attr-dict `:` type(operands)";
 }
 def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [Pure]> {
@@ -133,8 +143,8 @@ def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [Pure]> {
     %four = genrec.row_gather %ids[%index] : (tensor<?xi64, #genrec.rows<@items>>, vector<4xi64>) -> vector<4xi64>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$source, AnyType:$index, UnitAttr:$clamp);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_RowsOrShared:$source, GenRec_BodyValue:$index, UnitAttr:$clamp);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [Pure]> {
@@ -148,8 +158,8 @@ def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [Pure]> {
         : (tensor<?x8xf32, #genrec.rows<@items>>, vector<4xi64>, vector<8xf32>) -> vector<4xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$source, AnyType:$index, AnyType:$row);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_RowsOrShared:$source, GenRec_BodyValue:$index, GenRec_BodyValue:$row);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $row attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
@@ -163,8 +173,8 @@ def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
         : (tensor<?x8xf32, #genrec.rows<@items>>, vector<4xi64>, vector<4xf32>) -> vector<8xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$source, AnyType:$index, AnyType:$coefficient);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_RowsOrShared:$source, GenRec_BodyValue:$index, GenRec_BodyValue:$coefficient);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $coefficient attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
@@ -183,8 +193,8 @@ def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, M
         : !genrec.accumulator<tensor<?x8xf32, #genrec.rows<@items>>>, vector<8xf32>, vector<4xi64>, vector<4xf32>
     ```
   }];
-  let arguments = (ins GenRec_AccumulatorType:$accumulator, AnyType:$value,
-                       Optional<AnyType>:$index, Optional<AnyType>:$coefficient, UnitAttr:$clamp);
+  let arguments = (ins GenRec_AccumulatorType:$accumulator, GenRec_BodyValue:$value,
+                       Optional<GenRec_BodyValue>:$index, Optional<GenRec_BodyValue>:$coefficient, UnitAttr:$clamp);
   let assemblyFormat = "$value `into` $accumulator (`at` $index^)? (`times` $coefficient^)? attr-dict `:` type(operands)";
 }
 def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
@@ -198,7 +208,7 @@ def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
     ```
   }];
   let arguments = (ins F64Attr:$rate, I64Attr:$stream);
-  let results = (outs AnyType:$result);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
@@ -212,8 +222,8 @@ def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
     %negatives = genrec.random_index %source {stream = 1024 : i64} : (tensor<?x8xf32, #genrec.rows<@items>>) -> vector<128xi64>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$source, I64Attr:$stream, UnitAttr:$shared);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_RowsOrShared:$source, I64Attr:$stream, UnitAttr:$shared);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [Pure]> {
@@ -225,8 +235,8 @@ def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [Pure]> {
     %hashed = genrec.row_hash murmur3 %text {bits = 20 : i64, seed = 0 : i64} : (!genrec.string) -> i64
     ```
   }];
-  let arguments = (ins AnyType:$x, GenRec_HashKindAttr:$kind, I64Attr:$bits, I64Attr:$seed);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_BodyValue:$x, GenRec_HashKindAttr:$kind, I64Attr:$bits, I64Attr:$seed);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
@@ -238,8 +248,8 @@ def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
     %bucket = genrec.row_bucketize %s {edges = array<f64: 0.0, 1.0, 10.0>} : (f32) -> i64
     ```
   }];
-  let arguments = (ins AnyType:$x, DenseF64ArrayAttr:$edges);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_BodyValue:$x, DenseF64ArrayAttr:$edges);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
@@ -251,7 +261,7 @@ def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
     %columns = genrec.row_iota : vector<8xi64>
     ```
   }];
-  let results = (outs AnyType:$result);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [Pure]> {
@@ -263,8 +273,8 @@ def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [Pure]> {
     %joined = genrec.row_concat %x, %s, %coefficient : (vector<8xf32>, f32, vector<4xf32>) -> vector<13xf32>
     ```
   }];
-  let arguments = (ins Variadic<AnyType>:$parts);
-  let results = (outs AnyType:$result);
+  let arguments = (ins Variadic<GenRec_BodyValue>:$parts);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [Pure]> {
@@ -277,9 +287,11 @@ def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [Pure]> {
     %part = genrec.row_slice %x from 2 : (vector<8xf32>) -> vector<4xf32>
     ```
   }];
-  let arguments = (ins AnyType:$x, I64Attr:$offset);
-  let results = (outs AnyType:$result);
+  let arguments = (ins GenRec_BodyValue:$x, I64Attr:$offset);
+  let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$x `from` $offset attr-dict `:` functional-type(operands, results)";
 }
+
+} // opDocGroup
 
 #endif // GENREC_KERNEL_OPS_TD

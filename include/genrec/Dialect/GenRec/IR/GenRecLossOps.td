@@ -8,6 +8,16 @@ include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_LossOpsDocs : OpDocGroup {
+  let summary = "Losses, catalogues, metrics, outputs";
+  let description = [{
+    What a program is for: a loss per row and its declaration, ranking over a
+    catalogue, metrics, columns to be written.
+  }];
+}
+
+let opDocGroup = GenRec_LossOpsDocs in {
+
 //===-- per-row losses ------------------------------------------------------===//
 
 def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [Pure,
@@ -22,8 +32,8 @@ def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [Pure,
         : (tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$logit, AnyRankedTensor:$label);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$logit, GenRec_Rows:$label);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$logit `,` $label attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -42,8 +52,8 @@ def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
         : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$label);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$logits `,` $label attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -61,8 +71,8 @@ def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [
         -> tensor<?x4xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$label, AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label, GenRec_Rows:$gradient);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$logits `,` $label `,` $gradient attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -91,9 +101,9 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_SymbolUser, P
         -> tensor<?xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = !con((ins AnyRankedTensor:$query, AnyRankedTensor:$positive,
-      AnyRankedTensor:$items), SampledSoftmaxAttributes);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = !con((ins GenRec_Rows:$query, GenRec_Rows:$positive,
+      GenRec_Rows:$items), SampledSoftmaxAttributes);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$query `,` $positive `,` $items attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -112,9 +122,9 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Symb
            tensor<?xf32, #genrec.rows<@request>>) -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
     ```
   }];
-  let arguments = !con((ins AnyRankedTensor:$query, AnyRankedTensor:$positive,
-      AnyRankedTensor:$items, AnyRankedTensor:$gradient), SampledSoftmaxAttributes);
-  let results = (outs AnyRankedTensor:$dquery, AnyRankedTensor:$ditems);
+  let arguments = !con((ins GenRec_Rows:$query, GenRec_Rows:$positive,
+      GenRec_Rows:$items, GenRec_Rows:$gradient), SampledSoftmaxAttributes);
+  let results = (outs GenRec_Rows:$dquery, GenRec_Rows:$ditems);
   let assemblyFormat = "$query `,` $positive `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -134,9 +144,9 @@ def GenRec_ResolveOp : GenRec_Op<"resolve", [GenRec_SymbolUser, Pure]> {
         -> tensor<?xi64, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
-                       AnyRankedTensor:$catalogue, UnitAttr:$allow_missing);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$ids, Optional<GenRec_Rows>:$valid,
+                       GenRec_Rows:$catalogue, UnitAttr:$allow_missing);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$ids (`valid` $valid^)? `in` $catalogue attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -155,8 +165,8 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_SymbolUser, Pure,
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>) -> tensor<?x3000xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$query `,` $items attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -172,8 +182,8 @@ def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
         -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items, AnyRankedTensor:$gradient);
-  let results = (outs AnyRankedTensor:$dquery, AnyRankedTensor:$ditems);
+  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items, GenRec_Rows:$gradient);
+  let results = (outs GenRec_Rows:$dquery, GenRec_Rows:$ditems);
   let assemblyFormat = "$query `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -193,9 +203,9 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
         -> (tensor<?x10xi64, #genrec.rows<@request>>, tensor<?x10xf32, #genrec.rows<@request>>)
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$items,
-                       Optional<AnyRankedTensor>:$exclude);
-  let results = (outs AnyRankedTensor:$index, AnyRankedTensor:$score);
+  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items,
+                       Optional<GenRec_Rows>:$exclude);
+  let results = (outs GenRec_Rows:$index, GenRec_Rows:$score);
   let assemblyFormat = "$query `,` $items (`exclude` $exclude^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -214,9 +224,9 @@ def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
            tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xi64, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$target, AnyRankedTensor:$items,
-                       Optional<AnyRankedTensor>:$exclude);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$target, GenRec_Rows:$items,
+                       Optional<GenRec_Rows>:$exclude);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$query `,` $target `,` $items (`exclude` $exclude^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -237,8 +247,8 @@ def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
         : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$weight,
-                       Optional<AnyRankedTensor>:$valid, StrAttr:$name,
+  let arguments = (ins GenRec_Rows:$x, Optional<GenRec_Rows>:$weight,
+                       Optional<GenRec_Rows>:$valid, StrAttr:$name,
                        DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let assemblyFormat = "$name $x (`weight` $weight^)? (`valid` $valid^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
@@ -254,7 +264,7 @@ def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
     genrec.report_loss "click" %total, %half : tensor<f32>, tensor<f32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$sum, AnyRankedTensor:$weight, StrAttr:$name,
+  let arguments = (ins GenRec_Shared:$sum, GenRec_Shared:$weight, StrAttr:$name,
                        DefaultValuedAttr<F64Attr, "1.0">:$scale);
   let assemblyFormat = "$name $sum `,` $weight attr-dict `:` type(operands)";
   let hasVerifier = 1;
@@ -274,8 +284,8 @@ def GenRec_MetricOp : GenRec_Op<"metric", [AttrSizedOperandSegments]> {
     genrec.metric auc "click" %logit label %label : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins GenRec_MetricKindAttr:$kind, StrAttr:$name, AnyRankedTensor:$x,
-                       Optional<AnyRankedTensor>:$label, Optional<AnyRankedTensor>:$valid,
+  let arguments = (ins GenRec_MetricKindAttr:$kind, StrAttr:$name, GenRec_Rows:$x,
+                       Optional<GenRec_Rows>:$label, Optional<GenRec_Rows>:$valid,
                        OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<StrAttr>:$note);
   let assemblyFormat = "$kind $name $x (`label` $label^)? (`valid` $valid^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
@@ -291,9 +301,11 @@ def GenRec_OutputOp : GenRec_Op<"output"> {
     genrec.output "best" %best : tensor<?x4xi64, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins StrAttr:$name, AnyRankedTensor:$x);
+  let arguments = (ins StrAttr:$name, GenRec_Rows:$x);
   let assemblyFormat = "$name $x attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_LOSS_OPS_TD

@@ -14,6 +14,15 @@ include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_PassOpsDocs : OpDocGroup {
+  let summary = "Small ops that passes make";
+  let description = [{
+    No user writes these.
+  }];
+}
+
+let opDocGroup = GenRec_PassOpsDocs in {
+
 def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
@@ -27,8 +36,8 @@ def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [Pure,
         : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<?x8xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, I64Attr:$offset);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x, I64Attr:$offset);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x `at` $offset attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -46,8 +55,8 @@ def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [Pure,
         : (tensor<4xf32>, !genrec.domain<@request>) -> tensor<?x4xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Shared:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -63,8 +72,8 @@ def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
     %fixed = genrec.detach %user_vector : tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
@@ -94,10 +103,12 @@ def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure
     %back = genrec.rows_as_shared %row : (tensor<?x4xf32, #genrec.rows<@one>>) -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_PASS_OPS_TD

@@ -9,6 +9,16 @@ include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_RowOpsDocs : OpDocGroup {
+  let summary = "Transforms, arithmetic, norms, dense layers, embeddings";
+  let description = [{
+    What is computed per row: the result has the rows of the operands, and shared
+    tensors may stand beside rows.
+  }];
+}
+
+let opDocGroup = GenRec_RowOpsDocs in {
+
 defvar Rowwise = DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>;
 defvar Differentiable = DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>;
 defvar Composite = DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>;
@@ -17,7 +27,7 @@ defvar Composite = DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>;
 
 class GenRec_TransformOp<string mnemonic, list<Trait> traits = []>
     : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise], traits)> {
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -35,7 +45,7 @@ def GenRec_HashOp : GenRec_TransformOp<"hash"> {
         : (tensor<?x!genrec.string, #genrec.rows<@request>>) -> tensor<?xi64, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_HashKindAttr:$kind,
+  let arguments = (ins GenRec_RowsOrShared:$x, GenRec_HashKindAttr:$kind,
                        I64Attr:$bits, DefaultValuedAttr<I64Attr, "0">:$seed);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
@@ -49,7 +59,7 @@ def GenRec_ModOp : GenRec_TransformOp<"mod"> {
     %weekday = genrec.mod %time {divisor = 7 : i64} : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xi64, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x,
+  let arguments = (ins GenRec_RowsOrShared:$x,
                        ConfinedAttr<I64Attr, [IntPositive]>:$divisor);
 }
 
@@ -65,7 +75,7 @@ def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize"> {
         : (tensor<?xf32, #genrec.rows<@request>>) -> tensor<?xi64, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, DenseF64ArrayAttr:$edges);
+  let arguments = (ins GenRec_RowsOrShared:$x, DenseF64ArrayAttr:$edges);
 }
 
 def GenRec_CastOp : GenRec_TransformOp<"cast", [Differentiable]> {
@@ -80,15 +90,15 @@ def GenRec_CastOp : GenRec_TransformOp<"cast", [Differentiable]> {
     %seconds = genrec.cast %time : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x);
+  let arguments = (ins GenRec_RowsOrShared:$x);
 }
 
 //===-- elementwise arithmetic ----------------------------------------------===//
 
 class GenRec_UnaryOp<string mnemonic>
     : GenRec_Op<mnemonic, [Pure, Rowwise, Differentiable, SameOperandsAndResultType]> {
-  let arguments = (ins AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
@@ -121,8 +131,8 @@ class GenRec_BinaryOp<string mnemonic, string formula>
       "Nothing is fanned out: rows of two domains are an error. Integers wrap around.\n\n"
       "```mlir\n%y = genrec." # mnemonic # " %user_vector, %half\n"
       "    : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<f32>) -> tensor<?x8xf32, #genrec.rows<@request>>\n```\n";
-  let arguments = (ins AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$lhs, GenRec_RowsOrShared:$rhs);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -145,8 +155,8 @@ def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
         : (tensor<?xf32, #genrec.rows<@request>>, tensor<f32>) -> tensor<?xi1, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins GenRec_CompareKindAttr:$kind, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_CompareKindAttr:$kind, GenRec_RowsOrShared:$lhs, GenRec_RowsOrShared:$rhs);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -162,8 +172,8 @@ def GenRec_SelectOp : GenRec_Op<"select", [Pure, Rowwise, Differentiable]> {
         : (tensor<?xi1, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>, tensor<f32>) -> tensor<?xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$condition, AnyRankedTensor:$on_true, AnyRankedTensor:$on_false);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$condition, GenRec_RowsOrShared:$on_true, GenRec_RowsOrShared:$on_false);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -182,8 +192,8 @@ def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]
         : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins GenRec_ReduceKindAttr:$kind, AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_ReduceKindAttr:$kind, GenRec_RowsOrShared:$x);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -199,8 +209,8 @@ def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differe
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>) -> tensor<?x9xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$parts);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins Variadic<GenRec_RowsOrShared>:$parts);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -215,8 +225,8 @@ def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [Pure, Rowwise, Different
         : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x4xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, I64Attr:$offset);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x, I64Attr:$offset);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x `from` $offset attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -233,9 +243,9 @@ def GenRec_LayerNormOp : GenRec_Op<"layer_norm", [Pure, Composite, AttrSizedOper
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8xf32>) -> tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale,
-                       Optional<AnyRankedTensor>:$bias, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x, Optional<GenRec_Shared>:$scale,
+                       Optional<GenRec_Shared>:$bias, F64Attr:$eps);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x (`scale` $scale^)? (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -249,8 +259,8 @@ def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [Pure, Composite]> {
         : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, Optional<AnyRankedTensor>:$scale, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x, Optional<GenRec_Shared>:$scale, F64Attr:$eps);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x (`scale` $scale^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -265,8 +275,8 @@ def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [Pure, Composite]> {
         : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_RowsOrShared:$x, F64Attr:$eps);
+  let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -284,8 +294,8 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
         : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, F64Attr:$rate, I64Attr:$stream);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, F64Attr:$rate, I64Attr:$stream);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -303,9 +313,9 @@ def GenRec_LinearOp : GenRec_Op<"linear", [Pure, Differentiable]> {
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
-                       Optional<AnyRankedTensor>:$bias, UnitAttr:$transposed);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, GenRec_Shared:$weight,
+                       Optional<GenRec_Shared>:$bias, UnitAttr:$transposed);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -322,8 +332,8 @@ def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [Pure]> {
         : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<8x4xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$y);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$y);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$x `,` $y attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -338,8 +348,8 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [Pure]> {
     %dbias = genrec.reduce_rows %logits : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$x);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -360,9 +370,9 @@ def GenRec_LookupOp : GenRec_Op<"lookup", [GenRec_SymbolUser, Pure, Differentiab
         : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>) -> tensor<?x8xf32, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
+  let arguments = (ins GenRec_Rows:$ids, Optional<GenRec_Rows>:$valid,
                        FlatSymbolRefAttr:$table);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$ids (`valid` $valid^)? `in` $table attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -381,8 +391,8 @@ def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
         : (tensor<?xi64, #genrec.rows<@history>>, tensor<200x8xf32>) -> tensor<?x8xf32, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$index, AnyRankedTensor:$weight);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$index, GenRec_Shared:$weight);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$index `of` $weight attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -398,10 +408,12 @@ def GenRec_EmbeddingGradOp : GenRec_Op<"embedding_grad", [Pure]> {
         : (tensor<?xi64, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@history>>) -> tensor<200x8xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$index, AnyRankedTensor:$y);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Rows:$index, GenRec_Rows:$y);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$index `,` $y attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_ROW_OPS_TD

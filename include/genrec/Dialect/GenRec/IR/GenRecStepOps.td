@@ -11,6 +11,15 @@ include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
 include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_StepOpsDocs : OpDocGroup {
+  let summary = "Step level";
+  let description = [{
+    What row kernels are between `outline-kernels` and `lower-to-runtime`.
+  }];
+}
+
+let opDocGroup = GenRec_StepOpsDocs in {
+
 def GenRec_LaunchOp : GenRec_Op<"launch"> {
   let summary = "runs an outlined row kernel over the rows of a domain";
   let description = [{
@@ -28,10 +37,12 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, GenRec_DomainType:$domain,
-                       Variadic<AnyRankedTensor>:$inputs, I64Attr:$grain,
+                       Variadic<GenRec_RowsOrShared>:$inputs, I64Attr:$grain,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulators);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let results = (outs Variadic<GenRec_RowsOrShared>:$results);
   let assemblyFormat = "$kernel `over` $domain `(` $inputs `)` attr-dict `:` functional-type(operands, results)";
 }
+
+} // opDocGroup
 
 #endif // GENREC_STEP_OPS_TD

@@ -9,6 +9,15 @@ include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 
+def GenRec_SymbolOpsDocs : OpDocGroup {
+  let summary = "Models and declarations";
+  let description = [{
+    A model declares domains, tables and parameters; its programs use them by name.
+  }];
+}
+
+let opDocGroup = GenRec_SymbolOpsDocs in {
+
 /// An op that stands in a model, not in a program.
 class GenRec_DeclarationOp<string mnemonic, list<Trait> traits = []>
     : GenRec_Op<mnemonic, !listconcat([Symbol, HasParent<"ModelOp">], traits)>;
@@ -154,5 +163,7 @@ def GenRec_ProgramOp : GenRec_DeclarationOp<"program", [
   let assemblyFormat = "$sym_name (`mode` $mode^)? attr-dict-with-keyword $body";
   let hasRegionVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_SYMBOL_OPS_TD

@@ -54,4 +54,13 @@ def GenRec_AccumulatorType : GenRec_Type<"Accumulator", "accumulator"> {
   let assemblyFormat = "`<` $tensor `>`";
 }
 
+//===-- what the documentation of operands and results says -----------------===//
+//
+// Verifiers check more than these and name the value: see VerifierRules.h.
+
+def GenRec_Rows : TypeAlias<AnyRankedTensor, "rows of a domain">;
+def GenRec_Shared : TypeAlias<AnyRankedTensor, "shared tensor">;
+def GenRec_RowsOrShared : TypeAlias<AnyRankedTensor, "rows of a domain, or a shared tensor">;
+def GenRec_BodyValue : TypeAlias<AnyType, "scalar or vector, of one row">;
+
 #endif // GENREC_TYPES_TD

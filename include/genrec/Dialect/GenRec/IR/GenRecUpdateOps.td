@@ -8,6 +8,16 @@ include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+def GenRec_UpdateOpsDocs : OpDocGroup {
+  let summary = "Updates";
+  let description = [{
+    What `differentiate` makes of gradients, and `expand-updates` of updates. No
+    front end writes these.
+  }];
+}
+
+let opDocGroup = GenRec_UpdateOpsDocs in {
+
 def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]> {
   let summary = "one optimizer step of a dense parameter";
   let description = [{
@@ -18,7 +28,7 @@ def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]
     genrec.update_parameter @bias by %bias : tensor<4xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$gradient, FlatSymbolRefAttr:$parameter);
+  let arguments = (ins GenRec_Shared:$gradient, FlatSymbolRefAttr:$parameter);
   let assemblyFormat = "$parameter `by` $gradient attr-dict `:` type($gradient)";
   let hasVerifier = 1;
 }
@@ -38,7 +48,7 @@ def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVar
            tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@history>>) -> ()
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$ids, Variadic<AnyRankedTensor>:$gradients,
+  let arguments = (ins Variadic<GenRec_Rows>:$ids, Variadic<GenRec_Rows>:$gradients,
                        FlatSymbolRefAttr:$table);
   let assemblyFormat = "$table `ids` `(` $ids `)` `by` `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -58,9 +68,9 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
         : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>) -> tensor<?x!genrec.row<8>, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$ids, Optional<AnyRankedTensor>:$valid,
+  let arguments = (ins GenRec_Rows:$ids, Optional<GenRec_Rows>:$valid,
                        FlatSymbolRefAttr:$table);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$ids (`valid` $valid^)? `in` $table attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -80,8 +90,8 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [Pure, SameVariadicOperandSiz
         -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>)
     ```
   }];
-  let arguments = (ins Variadic<AnyRankedTensor>:$rows, Variadic<AnyRankedTensor>:$gradients);
-  let results = (outs GenRec_DomainType:$domain, AnyRankedTensor:$result);
+  let arguments = (ins Variadic<GenRec_Rows>:$rows, Variadic<GenRec_Rows>:$gradients);
+  let results = (outs GenRec_DomainType:$domain, GenRec_Rows:$result);
   let assemblyFormat = "`(` $rows `)` `by` `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -98,8 +108,8 @@ def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [Pure]> {
         -> tensor<?x8xf32, #genrec.rows<@touched>>
     ```
   }];
-  let arguments = (ins GenRec_DomainType:$domain, Variadic<AnyRankedTensor>:$gradients);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_DomainType:$domain, Variadic<GenRec_Rows>:$gradients);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -116,7 +126,7 @@ def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_SymbolUser, Pur
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$parameter);
-  let results = (outs GenRec_DomainType:$domain, AnyRankedTensor:$result);
+  let results = (outs GenRec_DomainType:$domain, GenRec_Rows:$result);
   let assemblyFormat = "$parameter attr-dict `:` functional-type(operands, results)";
 }
 
@@ -131,8 +141,8 @@ def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
     %row = genrec.shared_rows %bias as %one : (tensor<4xf32>, !genrec.domain<@one>) -> tensor<?x4xf32, #genrec.rows<@one>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$x, GenRec_DomainType:$domain);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins GenRec_Shared:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `as` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
@@ -154,9 +164,11 @@ def GenRec_StepValueOp : GenRec_Op<"step_value", [Pure]> {
     ```
   }];
   let arguments = (ins StrAttr:$name, F64Attr:$argument);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$name `(` $argument `)` attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
+
+} // opDocGroup
 
 #endif // GENREC_UPDATE_OPS_TD
