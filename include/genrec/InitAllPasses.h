@@ -20,6 +20,7 @@ inline void registerAllPasses() {
   mlir::registerTransformsPasses();
   registerGenRecPasses();
   registerGenRecConversionPasses();
+  registerLoweringPipeline();
   registerPipelines();
   registerRewriteCounterOptions();
 }

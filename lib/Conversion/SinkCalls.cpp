@@ -67,7 +67,7 @@ static void lowerRank(RankOp op, StageBuilder &stage) {
 static void lowerScores(ScoresOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::scores",
-             {stage.getStep(), b.integer(getRowSize(op.getQuery().getType())),
+             {stage.getStep(), stage.getOpNumber(op), b.integer(getRowSize(op.getQuery().getType())),
               stage.getDomainOf(op.getQuery()), stage.getPointer(op.getQuery()),
               stage.getStride(op.getQuery()), stage.getDomainOf(op.getItems()),
               stage.getPointer(op.getItems()), stage.getStride(op.getItems()),

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
 
 namespace genrec {
 
@@ -21,6 +22,14 @@ namespace genrec {
 
 #define GEN_PASS_REGISTRATION
 #include "genrec/Conversion/Passes.h.inc"
+
+/// Adds the passes from row kernels to EmitC. `pm` is anchored on `builtin.module`; `target` is
+/// `cpu`, `compiler` goes into the description of the model.
+void buildLoweringPipeline(mlir::OpPassManager &pm, llvm::StringRef target,
+                           llvm::StringRef compiler);
+
+/// Registers `--genrec-lowering-pipeline`, the above for the CPU.
+void registerLoweringPipeline();
 
 } // namespace genrec
 

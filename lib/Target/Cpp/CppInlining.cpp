@@ -1,0 +1,91 @@
+//===- CppInlining.cpp - which values become part of expressions ----------===//
+
+#include "CppInlining.h"
+
+#include "genrec/Conversion/EmitCBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+bool genrec::isPlaceOrConstant(Operation *op) {
+  return isa<emitc::ConstantOp, emitc::LiteralOp, emitc::SubscriptOp, emitc::MemberOp,
+             emitc::DereferenceOp, emitc::GetGlobalOp>(op);
+}
+
+/// Reads memory, or calls what may.
+static bool isRead(Operation *op) { return isa<emitc::LoadOp, emitc::CallOpaqueOp>(op); }
+
+static bool isWrite(Operation *op) {
+  if (isa<emitc::CallOpaqueOp>(op))
+    return op->getNumResults() == 0;
+  return isa<emitc::AssignOp, emitc::ForOp, emitc::IfOp>(op);
+}
+
+CppInlining::CppInlining(Operation *function) {
+  function->walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        decideBlock(block);
+  });
+}
+
+void CppInlining::decideBlock(Block &block) {
+  unsigned count = 0;
+  for (Operation &op : block) {
+    writes[&op] = count;
+    count += isWrite(&op);
+  }
+  // Users come first, so that it is known where they are printed.
+  for (Operation &op : llvm::reverse(block))
+    if (decide(&op))
+      inlined.insert(&op);
+  // Long expressions are cut where they get too long.
+  constexpr unsigned kMostOps = 8;
+  for (Operation &op : block) {
+    unsigned size = isa<emitc::ConstantOp, emitc::LiteralOp>(op) ? 0 : 1;
+    for (Value operand : op.getOperands())
+      if (Operation *maker = operand.getDefiningOp(); maker && isInlined(maker))
+        size += sizes.lookup(maker);
+    sizes[&op] = size;
+    if (size > kMostOps && isInlined(&op) && !isPlaceOrConstant(&op) &&
+        !isa<emitc::AddressOfOp>(op)) {
+      inlined.erase(&op);
+      sizes[&op] = 0;
+    }
+  }
+}
+
+Operation *CppInlining::getStatement(Operation *op) const {
+  Block *block = op->getBlock();
+  while (isInlined(op)) {
+    if (!op->hasOneUse())
+      return nullptr;
+    Operation *user = *op->user_begin();
+    if (user->getBlock() != block)
+      return nullptr;
+    op = user;
+  }
+  return op;
+}
+
+bool CppInlining::decide(Operation *op) {
+  if (isPlaceOrConstant(op))
+    return true;
+  if (op->getNumResults() != 1 || isa<emitc::VariableOp>(op))
+    return false;
+  for (StringRef name : {kVariableAttrName, kConstAttrName, kRestrictAttrName})
+    if (op->hasAttr(name))
+      return false;
+  if (isa<emitc::AddressOfOp>(op))
+    return true;
+  if (!op->hasOneUse())
+    return false;
+  Operation *user = *op->user_begin();
+  if (!isRead(op))
+    // The operand of a place that is printed twice would be computed twice.
+    return !isInlined(user) || user->hasOneUse() || op->getNumOperands() <= 1;
+  if (user->getBlock() != op->getBlock())
+    return false;
+  Operation *statement = getStatement(user);
+  return statement && writes.lookup(statement) == writes.lookup(op);
+}

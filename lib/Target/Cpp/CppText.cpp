@@ -1,0 +1,160 @@
+//===- CppText.cpp - types and constants as C++ text ----------------------===//
+
+#include "CppText.h"
+
+#include "genrec/Conversion/EmitCBuilder.h"
+
+#include "llvm/Support/Format.h"
+
+#include <cmath>
+#include <cstdlib>
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+std::string genrec::getCppType(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    if (integer.getWidth() == 1)
+      return "bool";
+    return (integer.isUnsigned() ? "uint" : "int") + std::to_string(integer.getWidth()) + "_t";
+  }
+  if (type.isF32())
+    return "float";
+  if (type.isF64())
+    return "double";
+  if (isa<IndexType>(type))
+    return "size_t";
+  if (auto opaque = dyn_cast<emitc::OpaqueType>(type))
+    return opaque.getValue().str();
+  if (auto pointer = dyn_cast<emitc::PointerType>(type)) {
+    std::string pointee = getCppType(pointer.getPointee());
+    if (pointee.empty())
+      return "";
+    return pointee + (pointee.back() == '*' ? "*" : " *");
+  }
+  return "";
+}
+
+std::string genrec::getCppDeclaration(Type type, StringRef name, bool isConst, bool isRestrict) {
+  if (auto lvalue = dyn_cast<emitc::LValueType>(type))
+    type = lvalue.getValueType();
+  std::string suffix, prefix = isConst ? "const " : "";
+  if (auto array = dyn_cast<emitc::ArrayType>(type)) {
+    for (int64_t size : array.getShape())
+      suffix += "[" + std::to_string(size) + "]";
+    type = array.getElementType();
+  }
+  std::string text = getCppType(type);
+  // A pointer to pointers is const in what it points to.
+  if (isConst && isa<emitc::PointerType>(type)) {
+    auto pointee = dyn_cast<emitc::PointerType>(cast<emitc::PointerType>(type).getPointee());
+    if (pointee) {
+      prefix = "";
+      text = getCppType(pointee) + "const *";
+    }
+  }
+  if (isRestrict)
+    text += "__restrict__ ";
+  else if (text.empty() || text.back() != '*')
+    text += " ";
+  return prefix + text + name.str() + suffix;
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+/// The shortest decimal that reads back as `value`.
+static std::string getShortest(double value, bool isFloat) {
+  std::string text;
+  for (int digits = 1; digits <= 17; ++digits) {
+    text.clear();
+    llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
+    bool isSame = isFloat ? std::strtof(text.c_str(), nullptr) == static_cast<float>(value)
+                          : std::strtod(text.c_str(), nullptr) == value;
+    if (isSame)
+      break;
+  }
+  if (text.find_first_of(".e") == std::string::npos)
+    text += ".0";
+  return text + (isFloat ? "f" : "");
+}
+
+static std::string getFloat(const llvm::APFloat &value, bool isFloat) {
+  std::string suffix = isFloat ? "f" : "";
+  if (value.isNaN())
+    return "__builtin_nan" + suffix + "(\"\")";
+  if (value.isInfinity())
+    return (value.isNegative() ? "-__builtin_inf" : "__builtin_inf") + suffix + "()";
+  return getShortest(isFloat ? value.convertToFloat() : value.convertToDouble(), isFloat);
+}
+
+static std::string getInteger(const llvm::APInt &value, Type type) {
+  if (type.isInteger(1))
+    return value.isZero() ? "false" : "true";
+  bool isUnsigned = type.isUnsignedInteger();
+  bool isWide = type.getIntOrFloatBitWidth() == 64;
+  if (isUnsigned)
+    return llvm::toString(value, 10, /*Signed=*/false) + (isWide ? "ull" : "u");
+  if (value.isMinSignedValue() && isWide)
+    return "(-9223372036854775807LL - 1)";
+  bool isLong = isWide && value.getSignificantBits() > 32;
+  return llvm::toString(value, 10, /*Signed=*/true) + (isLong ? "LL" : "");
+}
+
+std::string genrec::getCppConstant(Attribute value, Type type) {
+  if (auto opaque = dyn_cast<emitc::OpaqueAttr>(value))
+    return opaque.getValue().str();
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return getFloat(number.getValue(), number.getType().isF32());
+  if (auto number = dyn_cast<IntegerAttr>(value))
+    return getInteger(number.getValue(), number.getType());
+  auto dense = cast<DenseElementsAttr>(value);
+  Type element = dense.getElementType();
+  SmallVector<std::string> parts;
+  if (isa<FloatType>(element)) {
+    for (const llvm::APFloat &part : dense.getValues<llvm::APFloat>())
+      parts.push_back(getFloat(part, element.isF32()));
+  } else {
+    for (const llvm::APInt &part : dense.getValues<llvm::APInt>())
+      parts.push_back(getInteger(part, element));
+  }
+  return "{" + llvm::join(parts, ", ") + "}";
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+static bool isReserved(StringRef name) {
+  static const llvm::StringSet<> words = {
+      "alignas",   "alignof",  "and",      "asm",      "auto",     "bool",     "break",
+      "case",      "catch",    "char",     "class",    "const",    "continue", "default",
+      "delete",    "do",       "double",   "else",     "enum",     "explicit", "export",
+      "extern",    "false",    "float",    "for",      "friend",   "genrec",   "goto",
+      "if",        "inline",   "int",      "kernels",  "long",     "mutable",  "namespace",
+      "new",       "not",      "nullptr",  "operator", "or",       "private",  "protected",
+      "public",    "register", "requires", "return",   "short",    "signed",   "sizeof",
+      "static",    "struct",   "switch",   "template", "this",     "throw",    "true",
+      "try",       "typedef",  "typeid",   "typename", "union",    "unsigned", "using",
+      "virtual",   "void",     "volatile", "while",    "xor",      "int64_t",  "int32_t",
+      "uint64_t",  "uint32_t", "uint8_t",  "size_t",   "linux",    "unix"};
+  return words.contains(name);
+}
+
+std::string CppNames::make(StringRef wanted) {
+  std::string name = makeIdentifier(wanted);
+  if (isReserved(name))
+    name += "_";
+  if (taken.insert(name).second)
+    return name;
+  for (;;) {
+    std::string numbered = name + "_" + std::to_string(++counts[name] + 1);
+    if (taken.insert(numbered).second)
+      return numbered;
+  }
+}

@@ -1,0 +1,32 @@
+//===- CppText.h - types and constants as C++ text --------------*- C++ -*-===//
+
+#ifndef GENREC_LIB_TARGET_CPP_CPPTEXT_H
+#define GENREC_LIB_TARGET_CPP_CPPTEXT_H
+
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace genrec {
+
+/// `type` in C++; "" for a type that has none.
+std::string getCppType(mlir::Type type);
+
+/// A declaration of `name`: "float *x", "float x[8]".
+std::string getCppDeclaration(mlir::Type type, llvm::StringRef name, bool isConst, bool isRestrict);
+
+/// A constant of `type`; the text of an opaque attribute is taken as it is.
+std::string getCppConstant(mlir::Attribute value, mlir::Type type);
+
+/// Hands out names that are not taken and mean nothing in C++.
+class CppNames {
+public:
+  std::string make(llvm::StringRef wanted);
+
+private:
+  llvm::StringSet<> taken;
+  llvm::StringMap<unsigned> counts;
+};
+
+} // namespace genrec
+
+#endif // GENREC_LIB_TARGET_CPP_CPPTEXT_H

@@ -1,0 +1,140 @@
+//===- Toolchain.cpp - the C++ compiler behind genrec-compile -------------===//
+
+#include "genrec/Target/Cpp/Toolchain.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llvm;
+using namespace genrec;
+
+static Error makeError(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+//===----------------------------------------------------------------------===//
+// The description
+//===----------------------------------------------------------------------===//
+
+std::string Toolchain::getDefaultPath(StringRef executable) {
+  SmallString<256> path(sys::path::parent_path(sys::path::parent_path(executable)));
+  sys::path::append(path, "share", "genrec", "toolchain.json");
+  return std::string(path);
+}
+
+static Expected<json::Object> readObject(StringRef path) {
+  ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file)
+    return makeError("cannot read the description of the toolchain, '" + path +
+                     "': " + file.getError().message() + "; give another with --toolchain");
+  Expected<json::Value> value = json::parse((*file)->getBuffer());
+  if (!value)
+    return makeError("'" + path + "' is not JSON: " + toString(value.takeError()));
+  if (!value->getAsObject())
+    return makeError("'" + path + "' must hold an object");
+  return std::move(*value->getAsObject());
+}
+
+Expected<Toolchain> Toolchain::load(StringRef path) {
+  Expected<json::Object> object = readObject(path);
+  if (!object)
+    return object.takeError();
+  if (object->getInteger("version").value_or(0) != 1)
+    return makeError("'" + path + "' must be of version 1");
+  Toolchain toolchain;
+  toolchain.compiler = object->getString("compiler").value_or("").str();
+  toolchain.nvcc = object->getString("nvcc").value_or("").str();
+  const std::pair<StringRef, Strings &> lists[] = {{"compile", toolchain.compile},
+                                                   {"include", toolchain.include},
+                                                   {"link", toolchain.link},
+                                                   {"libraries", toolchain.libraries},
+                                                   {"rpath", toolchain.rpath}};
+  for (auto &[key, list] : lists) {
+    const json::Array *array = object->getArray(key);
+    if (!array)
+      return makeError("'" + path + "' must have a list '" + key + "'");
+    for (const json::Value &value : *array)
+      list.push_back(value.getAsString().value_or("").str());
+  }
+  return toolchain;
+}
+
+void Toolchain::setMarch(StringRef march) {
+  erase_if(compile, [](StringRef flag) { return flag.starts_with("-march="); });
+  compile.push_back(("-march=" + march).str());
+}
+
+void Toolchain::setOptimization(StringRef level) {
+  erase_if(compile, [](StringRef flag) { return flag.starts_with("-O"); });
+  compile.push_back(level.str());
+}
+
+//===----------------------------------------------------------------------===//
+// Running the compiler
+//===----------------------------------------------------------------------===//
+
+Expected<std::string> Toolchain::findCompiler() const {
+  if (sys::path::has_parent_path(compiler) && sys::fs::can_execute(compiler))
+    return compiler;
+  if (ErrorOr<std::string> found = sys::findProgramByName(compiler))
+    return *found;
+  return makeError("needs the C++ compiler '" + compiler +
+                   "', which is not there; install clang 22 or name another with --cxx");
+}
+
+/// Runs `command`; what it printed, or an error with that.
+static Error run(ArrayRef<std::string> command, bool isVerbose) {
+  if (isVerbose)
+    errs() << join(command, " ") << "\n";
+  SmallString<128> log;
+  if (std::error_code error = sys::fs::createTemporaryFile("genrec-compile", "log", log))
+    return makeError("cannot make a temporary file: " + error.message());
+  SmallVector<StringRef> arguments(command.begin(), command.end());
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(log), StringRef(log)};
+  std::string problem;
+  int code = sys::ExecuteAndWait(command[0], arguments, std::nullopt, redirects, 0, 0, &problem);
+  std::string said;
+  if (ErrorOr<std::unique_ptr<MemoryBuffer>> file = MemoryBuffer::getFile(log))
+    said = (*file)->getBuffer().str();
+  sys::fs::remove(log);
+  if (code == 0)
+    return Error::success();
+  return makeError(problem + (problem.empty() ? "" : "\n") + said);
+}
+
+Error Toolchain::make(Product product, StringRef source, StringRef output, bool isVerbose) const {
+  Expected<std::string> program = findCompiler();
+  if (!program)
+    return program.takeError();
+  SmallVector<std::string> command = {*program};
+  append_range(command, compile);
+  for (StringRef folder : include)
+    command.push_back(("-I" + folder).str());
+  // Loops whose vectorisation is asked for may turn out not to have a vector form.
+  command.append({"-Wno-pass-failed", "-fno-math-errno"});
+  if (product == Product::object)
+    command.push_back("-c");
+  if (product == Product::shared)
+    command.append({"-shared", "-fPIC", "-fvisibility=hidden"});
+  command.append({source.str(), "-o", output.str()});
+  if (product != Product::object)
+    append_range(command, link);
+  // A shared object takes the runtime from the program that loads it.
+  if (product == Product::binary) {
+    append_range(command, libraries);
+    for (StringRef folder : rpath)
+      command.push_back(("-Wl,-rpath," + folder).str());
+  }
+  if (Error error = run(command, isVerbose))
+    return makeError("'" + *program + "' cannot compile or link the C++ code that genrec made, " +
+                     source + ". This is a defect of genrec, not of the model: please report it "
+                     "with that file\n" +
+                     toString(std::move(error)));
+  return Error::success();
+}

@@ -1,0 +1,133 @@
+//===- launch.h - How emitted stages run row kernels ------------*- C++ -*-===//
+//
+// A row kernel is a chunk function of parallel.h whose arguments are an array of
+// pointers: the step first, then what it reads and writes. Results that are added
+// up over all rows go into sums private to a chunk of rows, which are then
+// added in a tree over chunk numbers. How rows are cut into chunks depends on
+// their number and the size of the sums alone, so results have the same bits at
+// any number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_LAUNCH_H
+#define GENREC_RT_KERNELS_LAUNCH_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/random.h"
+
+#include <string.h>
+
+#include <type_traits>
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+/// Argument `number` of a kernel.
+template <class T> inline T *argument(void *args, int64_t number) {
+  return static_cast<T *>(static_cast<void *const *>(args)[number]);
+}
+
+/// The stream that op `stream` draws from in this step.
+inline RandomStream randomStream(const genrec_step *step, uint32_t stream) {
+  return {step->seed, step->step, stream};
+}
+
+namespace detail {
+
+template <class T> inline void *erase(T *pointer) {
+  return const_cast<void *>(static_cast<const void *>(pointer));
+}
+
+/// A pointer or a size among the arguments of launchSums.
+struct Slot {
+  void *pointer = nullptr;
+  int64_t size = 0;
+
+  template <class T> Slot(T *pointer) : pointer(erase(pointer)) {}
+  template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+  Slot(T size) : size(static_cast<int64_t>(size)) {}
+};
+
+/// How rows are cut when each chunk has `floats` sums of its own.
+struct SumChunks {
+  int64_t grain, count;
+
+  SumChunks(int64_t rows, int64_t least, int64_t floats) {
+    constexpr int64_t kMostBytes = int64_t(8) << 20, kFewest = 4, kMost = 64;
+    int64_t most = kMostBytes / (floats * 4 + 1);
+    most = most < kFewest ? kFewest : most > kMost ? kMost : most;
+    int64_t even = (rows + most - 1) / most;
+    grain = even > least ? even : least;
+    count = (rows + grain - 1) / grain;
+  }
+};
+
+/// Adds the sums of all chunks into those of the first: i and i + 1, then i and
+/// i + 2, and so on.
+inline void addChunks(genrec_rt_pool *pool, float *sums, int64_t chunks,
+                      int64_t floats) {
+  constexpr int64_t kGrain = 8192;
+  parallelFor(pool, floats, kGrain, [=](int64_t begin, int64_t end, int64_t) {
+    for (int64_t stride = 1; stride < chunks; stride *= 2)
+      for (int64_t i = 0; i + stride < chunks; i += 2 * stride) {
+        float *to = sums + i * floats;
+        const float *from = sums + (i + stride) * floats;
+        for (int64_t k = begin; k < end; ++k)
+          to[k] += from[k];
+      }
+  });
+}
+
+} // namespace detail
+
+/// Runs `kernel` for the rows of `domain`, at least `grain` of them per chunk.
+template <class... Pointers>
+inline void launch(genrec_step *step, const genrec_domain *domain,
+                   int64_t grain, genrec_rt_chunk_fn kernel,
+                   Pointers *...pointers) {
+  void *args[] = {step, detail::erase(pointers)...};
+  genrec_rt_parallel_for(step->pool, domain->count, grain, kernel, args);
+}
+
+/// The same for a kernel that adds up N results. `rest` is N pairs of where a
+/// result goes and its number of floats, then the pointers as for `launch`; the kernel gets
+/// the chunks' sums, all results side by side, as one more pointer behind them.
+template <int N, class... Rest>
+inline void launchSums(genrec_step *step, const genrec_domain *domain,
+                       int64_t grain, genrec_rt_chunk_fn kernel, Rest... rest) {
+  constexpr int kSlots = sizeof...(Rest);
+  const detail::Slot slots[kSlots] = {detail::Slot(rest)...};
+  int64_t floats = 0;
+  for (int i = 0; i < N; ++i)
+    floats += slots[2 * i + 1].size;
+  detail::SumChunks chunks(domain->count, grain, floats);
+  int64_t bytes = (chunks.count ? chunks.count : 1) * floats * 4;
+  auto *sums = static_cast<float *>(genrec_rt_thread_scratch(step, bytes));
+  void *args[kSlots - 2 * N + 2] = {step};
+  for (int i = 2 * N; i < kSlots; ++i)
+    args[i - 2 * N + 1] = slots[i].pointer;
+  args[kSlots - 2 * N + 1] = sums;
+  genrec_rt_parallel_for(step->pool, domain->count, chunks.grain, kernel, args);
+  if (chunks.count == 0)
+    memset(sums, 0, static_cast<size_t>(floats) * 4);
+  detail::addChunks(step->pool, sums, chunks.count, floats);
+  for (int i = 0; i < N; ++i) {
+    memcpy(slots[2 * i].pointer, sums, static_cast<size_t>(slots[2 * i + 1].size) * 4);
+    sums += slots[2 * i + 1].size;
+  }
+}
+
+/// With --check-finite, looks for NaN and infinity in what op `op` wrote.
+inline void checkFinite(genrec_step *step, int32_t op, const float *values,
+                        int64_t count, int64_t rowSize) {
+  if (step->check_finite)
+    genrec_rt_check_finite(step, op, values, count, rowSize);
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+/// What emitted code calls the namespace.
+namespace kernels = genrec::rt::kernels;
+
+#endif // GENREC_RT_KERNELS_LAUNCH_H

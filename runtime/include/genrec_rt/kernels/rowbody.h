@@ -1,0 +1,202 @@
+//===- rowbody.h - What the bodies of row kernels call ----------*- C++ -*-===//
+//
+// Reductions of a row, gathers of one row or element, draws: the phases between the
+// loops that `outline-kernels` makes. Sizes are those of one row.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_ROWBODY_H
+#define GENREC_RT_KERNELS_ROWBODY_H
+
+#include "genrec_rt/kernels/random.h"
+#include "genrec_rt/kernels/rowmath.h"
+
+#include <string.h>
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+//===----------------------------------------------------------------------===//
+// Reductions: 16 lanes, lane l takes elements l, l + 16, …; then lanes l and
+// l + 8, l + 4, l + 2, l + 1 are combined. The same on every machine.
+//===----------------------------------------------------------------------===//
+
+namespace detail {
+
+typedef float Lanes16 __attribute__((vector_size(64)));
+typedef float Lanes8 __attribute__((vector_size(32)));
+typedef float Lanes4 __attribute__((vector_size(16)));
+
+/// Up to 16 elements, the others `rest`.
+template <int64_t Count>
+GENREC_SIMD Lanes16 loadLanes(const float *x, float rest) {
+  if constexpr (Count == 16) {
+    Lanes16 lanes;
+    __builtin_memcpy(&lanes, x, 64);
+    return lanes;
+  } else {
+    Lanes16 lanes = rest - Lanes16{};
+#pragma GCC unroll 16
+    for (int64_t lane = 0; lane < Count; ++lane)
+      lanes[lane] = x[lane];
+    return lanes;
+  }
+}
+
+struct AddLanes {
+  static constexpr float kRest = 0;
+  template <class V> GENREC_SIMD V operator()(V a, V b) const { return a + b; }
+};
+struct MaxLanes {
+  static constexpr float kRest = -__builtin_inff();
+  template <class V> GENREC_SIMD V operator()(V a, V b) const {
+    return (a > b) | (a != a) ? a : b;
+  }
+};
+struct MinLanes {
+  static constexpr float kRest = __builtin_inff();
+  template <class V> GENREC_SIMD V operator()(V a, V b) const {
+    return (a < b) | (a != a) ? a : b;
+  }
+};
+
+template <int64_t N, class Combine>
+GENREC_SIMD float reduceLanes(const float *x, Combine combine) {
+  constexpr int64_t kWhole = N / 16 * 16;
+  Lanes16 total = Combine::kRest - Lanes16{};
+  for (int64_t i = 0; i < kWhole; i += 16)
+    total = combine(total, loadLanes<16>(x + i, 0));
+  if constexpr (kWhole < N)
+    total = combine(total, loadLanes<N - kWhole>(x + kWhole, Combine::kRest));
+  Lanes8 a = combine(
+      __builtin_shufflevector(total, total, 0, 1, 2, 3, 4, 5, 6, 7),
+      __builtin_shufflevector(total, total, 8, 9, 10, 11, 12, 13, 14, 15));
+  Lanes4 b = combine(__builtin_shufflevector(a, a, 0, 1, 2, 3),
+                     __builtin_shufflevector(a, a, 4, 5, 6, 7));
+  Lanes4 c = combine(b, __builtin_shufflevector(b, b, 2, 3, 0, 1));
+  Lanes4 d = combine(c, __builtin_shufflevector(c, c, 1, 0, 3, 2));
+  return d[0];
+}
+
+} // namespace detail
+
+template <int64_t N> GENREC_SIMD float rowSum(const float *x) {
+  return detail::reduceLanes<N>(x, detail::AddLanes());
+}
+/// NaN where any element is NaN; and so for rowMin.
+template <int64_t N> GENREC_SIMD float rowMax(const float *x) {
+  return detail::reduceLanes<N>(x, detail::MaxLanes());
+}
+template <int64_t N> GENREC_SIMD float rowMin(const float *x) {
+  return detail::reduceLanes<N>(x, detail::MinLanes());
+}
+
+/// Other element types: one after another.
+template <int64_t N, class T> inline T rowSum(const T *x) {
+  T total = x[0];
+  for (int64_t i = 1; i < N; ++i)
+    total += x[i];
+  return total;
+}
+template <int64_t N, class T> inline T rowMax(const T *x) {
+  T most = x[0];
+  for (int64_t i = 1; i < N; ++i)
+    most = maximum(most, x[i]);
+  return most;
+}
+template <int64_t N, class T> inline T rowMin(const T *x) {
+  T least = x[0];
+  for (int64_t i = 1; i < N; ++i)
+    least = minimum(least, x[i]);
+  return least;
+}
+
+/// What the sum of `count` rows is divided by: 1 for an empty list.
+template <class T> GENREC_HOST_DEVICE T meanDivisor(int64_t count) {
+  return static_cast<T>(count > 0 ? count : 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers and scatters of one row
+//===----------------------------------------------------------------------===//
+
+/// The nearest index in [0, count).
+GENREC_HOST_DEVICE int64_t clampIndex(int64_t index, int64_t count) {
+  index = index < count ? index : count - 1;
+  return index > 0 ? index : 0;
+}
+
+namespace detail {
+template <class T, int64_t D> struct ZeroRow {
+  alignas(64) static constexpr T values[D] = {};
+};
+} // namespace detail
+
+/// Row `index`, `stride` elements from row to row; a row of D zeros for -1.
+template <int64_t D, class T>
+inline const T *rowAt(const T *base, int64_t stride, int64_t index) {
+  return index < 0 ? detail::ZeroRow<T, D>::values : base + index * stride;
+}
+
+/// Element `index`; 0 for -1.
+template <class T>
+GENREC_HOST_DEVICE T elementAt(const T *base, int64_t index) {
+  return index < 0 ? T() : base[index];
+}
+
+/// Row `index` += value, D floats; nothing for -1.
+template <int64_t D>
+inline void addRow(float *base, int64_t stride, int64_t index,
+                   const float *value) {
+  if (index < 0)
+    return;
+  float *row = base + index * stride;
+  for (int64_t i = 0; i < D; ++i)
+    row[i] += value[i];
+}
+
+template <class T>
+GENREC_HOST_DEVICE void addElement(T *base, int64_t index, T value) {
+  if (index >= 0)
+    base[index] += value;
+}
+
+inline void clear(float *values, int64_t count) {
+  memset(values, 0, static_cast<size_t>(count) * 4);
+}
+
+//===----------------------------------------------------------------------===//
+// Draws and buckets
+//===----------------------------------------------------------------------===//
+
+/// `count` row numbers in [0, rows), by the elements 0, 1, … of a row's stream.
+inline void drawRows(const RandomStream &stream, uint64_t row, int64_t rows,
+                     int64_t count, int64_t *out) {
+  constexpr int64_t kWords = 256;
+  uint32_t words[kWords];
+  for (int64_t begin = 0; begin < count; begin += kWords) {
+    int64_t left = count - begin < kWords ? count - begin : kWords;
+    fillBits(stream, row, static_cast<uint64_t>(begin), left, words);
+    for (int64_t i = 0; i < left; ++i)
+      out[begin + i] = drawIndex(words[i], static_cast<uint32_t>(rows));
+  }
+}
+
+/// The number of ascending `edges` that are <= x; 0 for NaN.
+template <class T>
+inline int64_t bucketOf(T x, const double *edges, int64_t count) {
+  double value = static_cast<double>(x);
+  int64_t first = 0;
+  while (count > 0) {
+    int64_t half = count / 2;
+    bool isBelow = edges[first + half] <= value;
+    first = isBelow ? first + half + 1 : first;
+    count = isBelow ? count - half - 1 : half;
+  }
+  return first;
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_ROWBODY_H

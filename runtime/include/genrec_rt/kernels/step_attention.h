@@ -1,0 +1,44 @@
+//===- step_attention.h - Attention as emitted stages call it ---*- C++ -*-===//
+//
+// attention.h with scratch from the step.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_STEP_ATTENTION_H
+#define GENREC_RT_KERNELS_STEP_ATTENTION_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/attention.h"
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+/// Arguments of the template: those of AttentionConfig.
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window,
+          bool PositionBias, bool TimeBias, bool Dropout>
+inline void attention(genrec_step *step, const AttentionArgs *args) {
+  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window,
+                                 PositionBias, TimeBias, Dropout>;
+  int32_t workers = genrec_rt_pool_threads(step->pool);
+  int64_t bytes = attentionForwardScratchBytes<Config>(args->maxLength, workers);
+  attentionForward<Config>(step->pool, *args,
+                           genrec_rt_thread_scratch(step, bytes));
+}
+
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window,
+          bool PositionBias, bool TimeBias, bool Dropout>
+inline void attentionGradient(genrec_step *step, const AttentionArgs *args,
+                              const AttentionGradients *gradients) {
+  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window,
+                                 PositionBias, TimeBias, Dropout>;
+  int32_t workers = genrec_rt_pool_threads(step->pool);
+  int64_t bytes = attentionBackwardScratchBytes<Config>(
+      args->maxLength, workers, args->positionBuckets, args->timeBuckets);
+  attentionBackward<Config>(step->pool, *args, *gradients,
+                            genrec_rt_thread_scratch(step, bytes));
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_STEP_ATTENTION_H

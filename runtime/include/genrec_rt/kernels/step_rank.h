@@ -1,0 +1,115 @@
+//===- step_rank.h - Scoring a catalogue as emitted stages call it -*- C++ -*-===//
+//
+// rank.h and gemm.h with scratch from the step, and failures told to it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_STEP_RANK_H
+#define GENREC_RT_KERNELS_STEP_RANK_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/rank.h"
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+namespace detail {
+
+inline RankArgs makeRankArgs(int64_t dim, const genrec_domain *queries,
+                             const float *query, int64_t ldQuery,
+                             const genrec_domain *items, const float *item,
+                             int64_t ldItem, const genrec_domain *excluding,
+                             const int64_t *excluded) {
+  RankArgs args;
+  args.queries = query, args.ldQueries = ldQuery;
+  args.queryCount = queries->count;
+  args.items = item, args.ldItems = ldItem, args.itemCount = items->count;
+  args.dim = dim;
+  args.excludedOffsets = excluding ? excluding->offsets : nullptr;
+  args.excluded = excluded;
+  return args;
+}
+
+inline void *rankScratch(genrec_step *step, int64_t dim,
+                         const genrec_domain *excluding, int64_t k) {
+  int64_t bytes = rankScratchBytes(dim, excluding ? excluding->count : 0, k,
+                                   genrec_rt_pool_threads(step->pool));
+  return genrec_rt_thread_scratch(step, bytes);
+}
+
+} // namespace detail
+
+/// The k best items of each query. `excluding` is the domain of `excluded`, a
+/// child of the queries', or null.
+inline void topRows(genrec_step *step, int32_t op, int64_t dim,
+                    const genrec_domain *queries, const float *query,
+                    int64_t ldQuery, const genrec_domain *items,
+                    const float *item, int64_t ldItem,
+                    const genrec_domain *excluding, const int64_t *excluded,
+                    int64_t k, int64_t *index, float *score) {
+  RankArgs args = detail::makeRankArgs(dim, queries, query, ldQuery, items,
+                                       item, ldItem, excluding, excluded);
+  if (!topK(step->pool, args, k, index, score,
+            detail::rankScratch(step, dim, excluding, k)))
+    genrec_rt_fail(step, op, "a score is NaN");
+}
+
+/// The rank of each query's target among all items.
+inline void rankRows(genrec_step *step, int32_t op, int64_t dim,
+                     const genrec_domain *queries, const float *query,
+                     int64_t ldQuery, const genrec_domain *items,
+                     const float *item, int64_t ldItem,
+                     const genrec_domain *excluding, const int64_t *excluded,
+                     const int64_t *targets, int64_t *ranks) {
+  RankArgs args = detail::makeRankArgs(dim, queries, query, ldQuery, items,
+                                       item, ldItem, excluding, excluded);
+  if (!rankOf(step->pool, args, targets, ranks,
+              detail::rankScratch(step, dim, excluding, 0)))
+    genrec_rt_fail(step, op, "a score is NaN");
+}
+
+/// out[queries, width] = query items^T; columns past the last item are -1e30.
+inline void scores(genrec_step *step, int32_t op, int64_t dim,
+                   const genrec_domain *queries, const float *query,
+                   int64_t ldQuery, const genrec_domain *items,
+                   const float *item, int64_t ldItem, int64_t width,
+                   float *out) {
+  constexpr float kMasked = -1e30f;
+  if (items->count > width)
+    genrec_rt_fail(step, op,
+                   "the catalogue has more rows than the scores have columns");
+  int64_t count = items->count < width ? items->count : width;
+  void *scratch =
+      genrec_rt_thread_scratch(step, matmulDynamicScratchBytes(dim, count));
+  matmulDynamic(step->pool, /*transposeW=*/true, queries->count, dim, count,
+                query, ldQuery, item, ldItem, out, width, /*accumulate=*/false,
+                scratch);
+  for (int64_t row = 0; row < queries->count; ++row)
+    for (int64_t column = count; column < width; ++column)
+      out[row * width + column] = kMasked;
+}
+
+/// dQuery = gradient items; dItem = gradient^T query.
+inline void scoresGradient(genrec_step *step, int64_t dim,
+                           const genrec_domain *queries, const float *query,
+                           int64_t ldQuery, const genrec_domain *items,
+                           const float *item, int64_t ldItem,
+                           const float *gradient, int64_t ldGradient,
+                           float *dQuery, float *dItem) {
+  int64_t count = items->count < ldGradient ? items->count : ldGradient;
+  void *scratch =
+      genrec_rt_thread_scratch(step, matmulDynamicScratchBytes(count, dim));
+  matmulDynamic(step->pool, /*transposeW=*/false, queries->count, count, dim,
+                gradient, ldGradient, item, ldItem, dQuery, dim,
+                /*accumulate=*/false, scratch);
+  scratch =
+      genrec_rt_thread_scratch(step, matmulRowsDynamicScratchBytes(count, dim));
+  matmulRowsDynamic(step->pool, queries->count, count, dim, gradient,
+                    ldGradient, query, ldQuery, dItem, dim,
+                    /*accumulate=*/false, scratch);
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_STEP_RANK_H

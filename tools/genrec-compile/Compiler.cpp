@@ -1,0 +1,202 @@
+//===- Compiler.cpp - the steps of genrec-compile -------------------------===//
+
+#include "Compiler.h"
+#include "DumpAfterEach.h"
+
+#include "genrec/Conversion/Passes.h"
+#include "genrec/Model/Model.h"
+#include "genrec/Pipelines/Pipelines.h"
+#include "genrec/Target/Cpp/CppPrinter.h"
+#include "genrec/Target/Cpp/Toolchain.h"
+#include "genrec/Version.h"
+
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+#include <chrono>
+
+using namespace mlir;
+using namespace genrec;
+using llvm::Error;
+
+static Error makeError(const Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+/// What a diagnostic has said already.
+static Error reported() { return makeError(""); }
+
+namespace {
+/// Says, with -v, how long a step took.
+class StepTimer {
+public:
+  StepTimer(const CompilerOptions &options, StringRef what) : isVerbose(options.isVerbose), what(what) {}
+  ~StepTimer() {
+    if (!isVerbose)
+      return;
+    std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    llvm::errs() << llvm::format("%s: %.2f s\n", what.c_str(), time.count());
+  }
+
+private:
+  bool isVerbose;
+  std::string what;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Input
+//===----------------------------------------------------------------------===//
+
+static llvm::Expected<OwningOpRef<ModuleOp>> read(const CompilerOptions &options,
+                                                  MLIRContext &context) {
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
+  if (!file)
+    return makeError("cannot read '" + options.input + "': " + file.getError().message());
+  StringRef data = (*file)->getBuffer();
+  OwningOpRef<ModuleOp> module;
+  if (isModelFile(data)) {
+    module = importModel(data.data(), data.size(), options.input, &context);
+  } else {
+    llvm::SourceMgr sources;
+    sources.AddNewSourceBuffer(std::move(*file), llvm::SMLoc());
+    module = parseSourceFile<ModuleOp>(sources, ParserConfig(&context));
+  }
+  if (!module)
+    return reported();
+  if (module->getOps<ModelOp>().empty())
+    return makeError("'" + options.input + "' holds no genrec.model");
+  return module;
+}
+
+/// Row kernels are there: the input is an optimised model, not one to differentiate.
+static bool isLowered(ModuleOp module) {
+  return module.walk([](RowKernelOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+static std::string describeCompiler(const CompilerOptions &options) {
+  return "genrec " GENREC_VERSION " -O" + std::to_string(options.level) + " --target=" +
+         options.target + " --march=" + options.march;
+}
+
+static Error runPasses(ModuleOp module, const CompilerOptions &options) {
+  StepTimer timer(options, "passes");
+  PassManager pm(module.getContext());
+  if (!isLowered(module)) {
+    PipelineOptions graph;
+    graph.target = options.target;
+    graph.opt = options.level;
+    buildGraphPipeline(pm, graph);
+  }
+  if (options.emission == Emission::cudaKernels) {
+    OutlineKernelsOptions outline;
+    outline.target = "cuda";
+    pm.addPass(createOutlineKernels(outline));
+  } else if (options.emission != Emission::mlir) {
+    buildLoweringPipeline(pm, options.target, describeCompiler(options));
+  }
+  if (!options.dumpFolder.empty()) {
+    if (std::error_code error = llvm::sys::fs::create_directories(options.dumpFolder))
+      return makeError("cannot make folder '" + options.dumpFolder + "': " + error.message());
+    pm.addInstrumentation(std::make_unique<DumpAfterEach>(options.dumpFolder));
+  }
+  return failed(pm.run(module)) ? reported() : Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Output
+//===----------------------------------------------------------------------===//
+
+static std::string getOutput(const CompilerOptions &options) {
+  if (!options.output.empty())
+    return options.output;
+  if (options.emission == Emission::mlir || options.emission == Emission::cpp ||
+      options.emission == Emission::cudaKernels)
+    return "-";
+  SmallString<128> path(llvm::sys::path::filename(options.input));
+  StringRef extension = options.emission == Emission::object   ? "o"
+                        : options.emission == Emission::shared ? "so"
+                                                               : "";
+  llvm::sys::path::replace_extension(path, extension);
+  return std::string(path);
+}
+
+static Error writeText(StringRef path, llvm::function_ref<LogicalResult(raw_ostream &)> write) {
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+  if (error)
+    return makeError("cannot write '" + path + "': " + error.message());
+  if (failed(write(file.os())))
+    return reported();
+  file.keep();
+  return Error::success();
+}
+
+static Error writeCpp(ModuleOp module, StringRef path, const CompilerOptions &options) {
+  return writeText(path, [&](raw_ostream &os) {
+    return printCpp(module, os, "Made by " + describeCompiler(options));
+  });
+}
+
+/// Makes the product through a C++ source, which stays where something goes wrong with it.
+static Error build(ModuleOp module, const CompilerOptions &options) {
+  std::string path = options.toolchain.empty() ? Toolchain::getDefaultPath(options.executable)
+                                               : options.toolchain;
+  llvm::Expected<Toolchain> toolchain = Toolchain::load(path);
+  if (!toolchain)
+    return toolchain.takeError();
+  if (!options.compiler.empty())
+    toolchain->compiler = options.compiler;
+  toolchain->setMarch(options.march);
+  if (options.level == 0)
+    toolchain->setOptimization("-O1");
+
+  std::string output = getOutput(options), source = output + ".cpp";
+  if (Error error = writeCpp(module, source, options))
+    return error;
+  StepTimer timer(options, "C++ compiler");
+  Product product = options.emission == Emission::object   ? Product::object
+                    : options.emission == Emission::shared ? Product::shared
+                                                           : Product::binary;
+  if (Error error = toolchain->make(product, source, output, options.isVerbose))
+    return error;
+  if (!options.keepsSource)
+    llvm::sys::fs::remove(source);
+  return Error::success();
+}
+
+Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
+  if (options.target != "cpu")
+    return makeError("target must be cpu, but is '" + options.target + "'");
+  if (options.level > 2)
+    return makeError("the level must be -O0, -O1 or -O2, but is -O" + Twine(options.level));
+  llvm::Expected<OwningOpRef<ModuleOp>> module = read(options, context);
+  if (!module)
+    return module.takeError();
+  if (Error error = runPasses(**module, options))
+    return error;
+  switch (options.emission) {
+  case Emission::mlir:
+    return writeText(getOutput(options), [&](raw_ostream &os) {
+      (*module)->print(os, OpPrintingFlags().enableDebugInfo(options.keepsSource));
+      return success();
+    });
+  case Emission::cpp:
+  case Emission::cudaKernels:
+    return writeCpp(**module, getOutput(options), options);
+  case Emission::object:
+  case Emission::shared:
+  case Emission::binary:
+    return build(**module, options);
+  }
+  llvm_unreachable("every emission is handled");
+}

@@ -1,0 +1,34 @@
+//===- Compiler.h - the steps of genrec-compile -----------------*- C++ -*-===//
+
+#ifndef GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
+#define GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace genrec {
+
+enum class Emission { mlir, cpp, cudaKernels, object, shared, binary };
+
+struct CompilerOptions {
+  std::string input;       ///< model file or MLIR
+  std::string output;      ///< empty: named after the input
+  Emission emission = Emission::binary;
+  unsigned level = 2;
+  std::string target, march;
+  std::string compiler;    ///< empty: the toolchain's
+  std::string toolchain;   ///< empty: beside `executable`
+  std::string dumpFolder;  ///< empty: no dumps
+  bool keepsSource = false;
+  bool isVerbose = false;
+  std::string executable;  ///< this program
+};
+
+/// Compiles. An error with an empty message was already reported as a diagnostic.
+llvm::Error compile(const CompilerOptions &options, mlir::MLIRContext &context);
+
+} // namespace genrec
+
+#endif // GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
