@@ -153,8 +153,8 @@ def padding_lines(work: dict[str, float]) -> list[str]:
     return [
         f"padding: {work['padded_tokens']:,.0f} places per step for {work['tokens']:,.0f} events; attention over "
         f"{work['padded_pairs']:,.0f} pairs where {work['pairs']:,.0f} are causal",
-        f"products per step: {real / 1e9:.2f} GFLOP on events and causal pairs, {padded / 1e9:.2f} as the peer computes "
-        f"them (it pads attention): a factor of {padded / real:.2f}; padded everywhere {all_padded / 1e9:.2f}",
+        f"products per step: {real / 1e9:.2f} GFLOP on events and causal pairs, {padded / 1e9:.2f} as the peer "
+        f"computes them (it pads attention): a factor of {padded / real:.2f}; padded everywhere {all_padded / 1e9:.2f}",
     ]
 
 
