@@ -1,6 +1,6 @@
 """Rates of the CPU kernels beside their peers, on this machine.
 
-    build/venv/bin/python benchmarks/kernels [gemm|attention|sampled_softmax|segments …] [--threads N]
+    build/venv/bin/python benchmarks/kernels [gemm|attention|rank|sampled_softmax …] [--threads N]
 
 Compiles each program for this machine against the runtime that `make build` has built, runs it and prints its table.
 Flags of other benchmarks (--peer) are passed over.

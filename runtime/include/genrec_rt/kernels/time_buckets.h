@@ -34,7 +34,10 @@ inline namespace GENREC_RT_ISA {
 
 /// out[j] = bucket(now - times[j]); negative differences count as 0.
 inline void timeBucketsOf(const TimeBucketTable &table, int64_t now,
-                          const int64_t *times, int64_t count, int32_t *out) {
+                          const int64_t *times, int64_t count,
+                          int32_t *__restrict__ out) {
+  const int64_t *below = table.below, *threshold = table.threshold;
+  const int64_t *step = table.step;
   for (int64_t j = 0; j < count; ++j) {
     int64_t delta = static_cast<int64_t>(static_cast<uint64_t>(now) -
                                          static_cast<uint64_t>(times[j]));
@@ -45,8 +48,7 @@ inline void timeBucketsOf(const TimeBucketTable &table, int64_t now,
     __builtin_memcpy(&bits, &value, 8);
     int64_t cell = (bits >> 50) - (1023 << 2);
     out[j] = static_cast<int32_t>(
-        table.below[cell] +
-        (delta >= table.threshold[cell] ? table.step[cell] : 0));
+        below[cell] + (step[cell] & -(delta >= threshold[cell])));
   }
 }
 
