@@ -115,7 +115,8 @@ LogicalResult HstuBlockOp::verify() {
                     Form::shared().shape({size}).elementOf(x.type), "an element per column")))
     return failure();
   if (getScore() != ScoreKind::silu)
-    return emitOpError() << "is defined with silu scores, but has " << stringifyScoreKind(getScore());
+    return emitOpError() << "is defined with silu scores, but has "
+                         << stringifyScoreKind(getScore());
   if (failed(verifyOptions(*this)) || failed(verifyBiases(*this, x)) ||
       failed(expectNotNegative(*this, "eps", getEps().convertToDouble())) ||
       failed(expectRate(*this, "linear_dropout", getLinearDropout().convertToDouble())))

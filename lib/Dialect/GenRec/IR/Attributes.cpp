@@ -97,9 +97,8 @@ LogicalResult OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError
           return candidate.name == entry.getName() && hasOption(candidate, kind);
         });
     if (option == std::end(kOptimizerOptions)) {
-      InFlightDiagnostic diagnostic = emitError() << "optimizer " << kindName
-                                                  << " has no option '" << entry.getName().getValue()
-                                                  << "'; it has";
+      InFlightDiagnostic diagnostic = emitError() << "optimizer " << kindName << " has no option '"
+                                                  << entry.getName().getValue() << "'; it has";
       StringRef separator = " ";
       for (const OptimizerOption &candidate : kOptimizerOptions)
         if (hasOption(candidate, kind)) {

@@ -86,8 +86,8 @@ LogicalResult RowGatherOp::verify() {
     return complain(*this, "index", index,
                     isRow ? "i64, for a source of rank 2" : "i64 or a vector of i64");
   Type element = source.getElementType();
-  Type expected = isRow ? Type(VectorType::get({source.getDimSize(1)}, element))
-                        : withElement(index, element);
+  Type expected =
+      isRow ? Type(VectorType::get({source.getDimSize(1)}, element)) : withElement(index, element);
   return expectExactly(*this, "result", getType(), expected, "what 'index' picks from 'source'");
 }
 
@@ -232,8 +232,7 @@ LogicalResult RowSliceOp::verify() {
   if (!from)
     return complain(*this, "x", x, "a vector");
   if (!size || getElementTypeOrSelf(x) != getElementTypeOrSelf(getType()))
-    return complain(*this, "result", getType(),
-                    "a vector of " + typeText(getElementTypeOrSelf(x)));
+    return complain(*this, "result", getType(), "a vector of " + typeText(getElementTypeOrSelf(x)));
   int64_t begin = getOffset();
   if (begin >= 0 && begin + *size <= *from)
     return success();

@@ -58,10 +58,10 @@ LogicalResult ConcatDomainsOp::verifySymbolUses(SymbolTableCollection &) {
     FlatSymbolRefAttr sourceParent = parentOf(*this, domain);
     if (domain == parent || sourceParent == parent)
       continue;
-    InFlightDiagnostic diagnostic =
-        emitOpError() << "joins children of " << parent << ", the parent of 'result' "
-                      << domainOf(getResult()) << ", and " << parent << " itself, but source "
-                      << domain;
+    InFlightDiagnostic diagnostic = emitOpError()
+                                    << "joins children of " << parent << ", the parent of 'result' "
+                                    << domainOf(getResult()) << ", and " << parent
+                                    << " itself, but source " << domain;
     if (sourceParent)
       return diagnostic << " has parent " << sourceParent;
     return diagnostic << " is another root";
@@ -221,8 +221,8 @@ LogicalResult SplitRowsOp::verifySymbolUses(SymbolTableCollection &) {
     return failure();
   FlatSymbolRefAttr source = domainOf(concat.getSources()[part]);
   if (source != domainOf(getDomain()))
-    return emitOpError() << "'domain' must be " << source << ", source " << part << " of "
-                         << joined << ", but is " << domainOf(getDomain());
+    return emitOpError() << "'domain' must be " << source << ", source " << part << " of " << joined
+                         << ", but is " << domainOf(getDomain());
   return success();
 }
 
@@ -323,8 +323,7 @@ LogicalResult LengthOp::verifySymbolUses(SymbolTableCollection &) {
   FlatSymbolRefAttr children = domainOf(getChildren());
   FlatSymbolRefAttr parent = parentOf(*this, children);
   if (!parent)
-    return emitOpError() << "counts the rows of lists, but 'children' " << children
-                         << " is a root";
+    return emitOpError() << "counts the rows of lists, but 'children' " << children << " is a root";
   return expect(*this, {"result", getType()}, Form::rows(parent).scalar().element(i64),
                 "the parent of @" + children.getValue());
 }

@@ -48,8 +48,8 @@ static LogicalResult verifyCounts(RowKernelOp kernel) {
                                  [](ResultRoleAttr role) { return isPooled(role.getValue()); });
   size_t kinds = kernel.getPoolKinds() ? kernel.getPoolKinds()->size() : 0;
   if (pooled != kinds)
-    return kernel.emitOpError() << "needs a pool kind per pooled result, " << pooled
-                                << ", but has " << kinds;
+    return kernel.emitOpError() << "needs a pool kind per pooled result, " << pooled << ", but has "
+                                << kinds;
   return success();
 }
 
@@ -95,7 +95,7 @@ static LogicalResult verifyResult(RowKernelOp kernel, size_t index) {
                                 : complain("rows of an ancestor of @" + domain.getValue());
   case ResultRole::reduced:
     return Form::shared().element(numbers).matches(type) ? success()
-                                                          : complain("a shared tensor of numbers");
+                                                         : complain("a shared tensor of numbers");
   case ResultRole::scattered:
     return own != domain && cast<RankedTensorType>(type).getRank() >= 1 &&
                    Form::any().element(numbers).matches(type)

@@ -65,7 +65,8 @@ template <typename OpT> static LogicalResult verifySampledSoftmax(OpT op) {
   Named query{"query", op.getQuery().getType()}, positive{"positive", op.getPositive().getType()};
   if (failed(verifyQueryAndItems(op, query.type, op.getItems().getType())) ||
       failed(expectSameDomain(op, {query, positive})) ||
-      failed(expect(op, positive, Form::alike(query.type).scalar().element(i64), "a catalogue row each")))
+      failed(expect(op, positive, Form::alike(query.type).scalar().element(i64),
+                    "a catalogue row each")))
     return failure();
   if (failed(expectPositive(op, "temperature", op.getTemperature().convertToDouble())))
     return failure();
@@ -87,8 +88,8 @@ LogicalResult SampledSoftmaxGradOp::verify() {
   Named query{"query", getQuery().getType()}, gradient{"gradient", getGradient().getType()};
   if (failed(verifySampledSoftmax(*this)) || failed(expectSameDomain(*this, {query, gradient})) ||
       failed(expect(*this, gradient, Form::alike(query.type).scalar().element(f32))) ||
-      failed(expectType(*this, {"dquery", getDquery().getType()}, query.type,
-                        "the type of 'query'")))
+      failed(
+          expectType(*this, {"dquery", getDquery().getType()}, query.type, "the type of 'query'")))
     return failure();
   return expectType(*this, {"ditems", getDitems().getType()}, getItems().getType(),
                     "the type of 'items'");
@@ -127,8 +128,8 @@ LogicalResult ScoresGradOp::verify() {
   if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
       failed(expectSameDomain(*this, {query, gradient})) ||
       failed(expect(*this, gradient, Form::alike(query.type).vector().element(f32))) ||
-      failed(expectType(*this, {"dquery", getDquery().getType()}, query.type,
-                        "the type of 'query'")))
+      failed(
+          expectType(*this, {"dquery", getDquery().getType()}, query.type, "the type of 'query'")))
     return failure();
   return expectType(*this, {"ditems", getDitems().getType()}, getItems().getType(),
                     "the type of 'items'");
@@ -178,7 +179,8 @@ LogicalResult RankOp::verify() {
   Named query{"query", getQuery().getType()}, target{"target", getTarget().getType()};
   if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
       failed(expectSameDomain(*this, {query, target})) ||
-      failed(expect(*this, target, Form::alike(query.type).scalar().element(i64), "a catalogue row each")) ||
+      failed(expect(*this, target, Form::alike(query.type).scalar().element(i64),
+                    "a catalogue row each")) ||
       failed(verifyExclude(*this)))
     return failure();
   return expectType(*this, {"result", getType()}, target.type, "a rank per row");
@@ -227,8 +229,8 @@ static LogicalResult verifyCutoffs(MetricOp op, ArrayRef<int64_t> at) {
   int64_t last = 0;
   for (int64_t cutoff : at) {
     if (cutoff <= last)
-      return op.emitOpError() << "'at' must be positive and ascend, but has " << cutoff
-                              << " after " << last;
+      return op.emitOpError() << "'at' must be positive and ascend, but has " << cutoff << " after "
+                              << last;
     last = cutoff;
   }
   return success();

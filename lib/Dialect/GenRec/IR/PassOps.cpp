@@ -10,14 +10,13 @@ LogicalResult PadColumnsOp::verify() {
   Type x = getX().getType(), result = getResult().getType();
   if (failed(expect(*this, {"x", x}, Form::any().vector().element(floats))))
     return failure();
-  if (failed(expect(*this, {"result", result},
-                    Form::alike(x).vector().elementOf(x))))
+  if (failed(expect(*this, {"result", result}, Form::alike(x).vector().elementOf(x))))
     return failure();
   int64_t offset = getOffset(), size = getRowSize(x), wide = getRowSize(result);
   if (offset >= 0 && offset + size <= wide)
     return success();
-  return emitOpError() << "puts elements [" << offset << ", " << offset + size
-                       << ") into rows of " << wide;
+  return emitOpError() << "puts elements [" << offset << ", " << offset + size << ") into rows of "
+                       << wide;
 }
 
 LogicalResult BroadcastRowsOp::verify() {
@@ -25,11 +24,9 @@ LogicalResult BroadcastRowsOp::verify() {
   if (failed(expect(*this, {"x", x}, Form::shared().element(values))))
     return failure();
   if (getRowShape(x).size() > 1)
-    return emitOpError() << "'x' must be shared [] or [d], but is "
-                         << describe(x);
+    return emitOpError() << "'x' must be shared [] or [d], but is " << describe(x);
   Form form = Form::rows(domainOf(getDomain()));
-  return expect(*this, {"result", getResult().getType()},
-                form.shape(getRowShape(x)).elementOf(x),
+  return expect(*this, {"result", getResult().getType()}, form.shape(getRowShape(x)).elementOf(x),
                 "the shape of 'x', in the given domain");
 }
 
@@ -37,8 +34,7 @@ LogicalResult RowsAsSharedOp::verify() {
   Type x = getX().getType(), result = getResult().getType();
   if (failed(expect(*this, {"x", x}, Form::rows().element(values))))
     return failure();
-  if (failed(expect(*this, {"result", result},
-                    Form::shared().elementOf(x))))
+  if (failed(expect(*this, {"result", result}, Form::shared().elementOf(x))))
     return failure();
   ArrayRef<int64_t> own = getRowShape(x), shape = getRowShape(result);
   if (shape == own || (shape.size() == 2 && shape.drop_front() == own))
@@ -49,6 +45,5 @@ LogicalResult RowsAsSharedOp::verify() {
 }
 
 LogicalResult RowsAsSharedOp::verifySymbolUses(SymbolTableCollection &) {
-  return expectKind(*this, "x", getRowDomain(getX().getType()),
-                    {DomainKind::step});
+  return expectKind(*this, "x", getRowDomain(getX().getType()), {DomainKind::step});
 }

@@ -79,8 +79,7 @@ LogicalResult SoftplusOp::verify() { return verifyUnary(*this); }
 static LogicalResult expectOperandPair(Operation *op, Named lhs, Named rhs, unsigned elements) {
   if (failed(expect(op, lhs, Form::any().element(elements))))
     return failure();
-  return expect(op, rhs, Form::any().elementOf(lhs.type),
-                "the element type of '" + lhs.name + "'");
+  return expect(op, rhs, Form::any().elementOf(lhs.type), "the element type of '" + lhs.name + "'");
 }
 
 template <typename OpT> static LogicalResult verifyBinary(OpT op, unsigned elements) {
@@ -194,8 +193,7 @@ LogicalResult LayerNormOp::verify() {
 }
 
 LogicalResult RmsNormOp::verify() {
-  if (failed(
-          verifyNorm(*this, getX().getType(), getType(), {{"scale", typeOrNull(getScale())}})))
+  if (failed(verifyNorm(*this, getX().getType(), getType(), {{"scale", typeOrNull(getScale())}})))
     return failure();
   return expectNotNegative(*this, "eps", getEps().convertToDouble());
 }

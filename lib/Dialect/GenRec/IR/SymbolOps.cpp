@@ -131,9 +131,7 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
 // TableOp, ParameterOp
 //===----------------------------------------------------------------------===//
 
-LogicalResult TableOp::verify() {
-  return expectRange(*this, "id_bits", getIdBits(), 1, 63);
-}
+LogicalResult TableOp::verify() { return expectRange(*this, "id_bits", getIdBits(), 1, 63); }
 
 static bool isXavier(InitKind kind) {
   return kind == InitKind::xavier_uniform || kind == InitKind::xavier_normal;
@@ -148,8 +146,7 @@ LogicalResult ParameterOp::verify() {
                          << typeText(type);
   if (isXavier(getInit().getKind()) && type.getRank() != 2)
     return emitOpError() << "is initialised by " << stringifyInitKind(getInit().getKind())
-                         << ", which needs rank 2 (fan in and fan out), but is "
-                         << typeText(type);
+                         << ", which needs rank 2 (fan in and fan out), but is " << typeText(type);
   if (getOptimizer().getOption("per_row_step") != 0.0)
     return emitOpError() << "has optimizer option 'per_row_step', which is for tables only";
   return success();
@@ -181,8 +178,7 @@ static LogicalResult verifyValueType(Operation &op, unsigned index, Type type) {
                             << typeText(tensor);
   if (tensor.getEncoding() && !getRowDomain(tensor))
     return op.emitOpError() << "result " << index
-                            << " has an encoding that is not #genrec.rows: "
-                            << typeText(tensor);
+                            << " has an encoding that is not #genrec.rows: " << typeText(tensor);
   return success();
 }
 
@@ -220,8 +216,8 @@ LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
   // Declarations and body ops name the op they must stand in themselves.
   if (isa<GenRecDialect>(op.getDialect()))
     return success();
-  return program.emitOpError() << "holds ops of the genrec dialect only, but has '"
-                               << op.getName() << "'";
+  return program.emitOpError() << "holds ops of the genrec dialect only, but has '" << op.getName()
+                               << "'";
 }
 
 LogicalResult ProgramVerifier::collectDomains(Operation &op) {
@@ -234,10 +230,10 @@ LogicalResult ProgramVerifier::collectDomains(Operation &op) {
       return op.emitOpError() << "makes rows of " << type.getDomain()
                               << ", which the model does not declare";
     if (DomainKind kind = kindMadeBy(op); declaration.getKind() != kind) {
-      InFlightDiagnostic diagnostic =
-          op.emitOpError() << "makes domains of kind " << stringifyDomainKind(kind) << ", but "
-                           << type.getDomain() << " is of kind "
-                           << stringifyDomainKind(declaration.getKind());
+      InFlightDiagnostic diagnostic = op.emitOpError()
+                                      << "makes domains of kind " << stringifyDomainKind(kind)
+                                      << ", but " << type.getDomain() << " is of kind "
+                                      << stringifyDomainKind(declaration.getKind());
       diagnostic.attachNote(declaration.getLoc()) << "domain declared here";
       return diagnostic;
     }

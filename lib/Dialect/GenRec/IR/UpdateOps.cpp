@@ -52,8 +52,7 @@ LogicalResult UpdateTableOp::verify() {
     Named idsNamed{idsName, ids.getType()}, gradientsNamed{gradientsName, gradients.getType()};
     if (failed(expect(*this, idsNamed, Form::rows().scalar().element(i64))) ||
         failed(expectSameDomain(*this, {idsNamed, gradientsNamed})) ||
-        failed(expect(*this, gradientsNamed,
-                      Form::alike(ids.getType()).vector().element(f32))))
+        failed(expect(*this, gradientsNamed, Form::alike(ids.getType()).vector().element(f32))))
       return failure();
   }
   return success();
@@ -141,9 +140,10 @@ LogicalResult ParameterRowsOp::verifySymbolUses(SymbolTableCollection &) {
     return failure();
   ArrayRef<int64_t> shape = cast<RankedTensorType>(parameter->getType()).getShape();
   int64_t width = shape.empty() ? 1 : shape.back();
-  return expect(*this, {"result", getResult().getType()},
-                Form::rows(domainOf(getDomain())).scalar().element(RowType::get(getContext(), width)),
-                "the rows of parameter @" + getParameter());
+  return expect(
+      *this, {"result", getResult().getType()},
+      Form::rows(domainOf(getDomain())).scalar().element(RowType::get(getContext(), width)),
+      "the rows of parameter @" + getParameter());
 }
 
 LogicalResult SharedRowsOp::verify() {
@@ -174,9 +174,10 @@ LogicalResult StepValueOp::verify() {
     if (failed(expectNotNegative(*this, "argument", argument)))
       return failure();
   } else {
-    return emitOpError() << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\" or "
-                            "\"clip_value\", but is \""
-                         << getName() << "\"";
+    return emitOpError()
+           << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\" or "
+              "\"clip_value\", but is \""
+           << getName() << "\"";
   }
   return expect(*this, {"result", getType()}, Form::shared().scalar().element(f32));
 }

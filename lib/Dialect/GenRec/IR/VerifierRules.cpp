@@ -85,7 +85,9 @@ Form &Form::element(Type type) {
   return *this;
 }
 
-Form &Form::elementOf(Type tensor) { return element(cast<RankedTensorType>(tensor).getElementType()); }
+Form &Form::elementOf(Type tensor) {
+  return element(cast<RankedTensorType>(tensor).getElementType());
+}
 
 bool Form::matches(Type type) const {
   FlatSymbolRefAttr typeDomain = getRowDomain(type);
@@ -99,8 +101,7 @@ bool Form::matches(Type type) const {
   if (!sizes)
     return true;
   ArrayRef<int64_t> shape = getRowShape(type);
-  return shape.size() == sizes->size() &&
-         llvm::all_of(llvm::zip(shape, *sizes), [](auto pair) {
+  return shape.size() == sizes->size() && llvm::all_of(llvm::zip(shape, *sizes), [](auto pair) {
            return std::get<1>(pair) == kFree || std::get<0>(pair) == std::get<1>(pair);
          });
 }
@@ -192,7 +193,9 @@ LogicalResult rules::expectSameDomain(Operation *op, ArrayRef<Named> values) {
   return success();
 }
 
-FlatSymbolRefAttr rules::domainOf(Value domain) { return cast<DomainType>(domain.getType()).getDomain(); }
+FlatSymbolRefAttr rules::domainOf(Value domain) {
+  return cast<DomainType>(domain.getType()).getDomain();
+}
 
 FlatSymbolRefAttr rules::parentOf(Operation *scope, FlatSymbolRefAttr domain) {
   DomainOp declaration = lookupDomain(scope, domain);
@@ -210,10 +213,9 @@ LogicalResult rules::expectKind(Operation *op, StringRef name, FlatSymbolRefAttr
   if (llvm::is_contained(kinds, declaration.getKind()))
     return success();
   std::string allowed = llvm::join(llvm::map_range(kinds, stringifyDomainKind), " or ");
-  InFlightDiagnostic diagnostic = op->emitOpError()
-                                  << "'" << name << "' must be of a domain of kind " << allowed
-                                  << ", but " << domain << " is of kind "
-                                  << stringifyDomainKind(declaration.getKind());
+  InFlightDiagnostic diagnostic =
+      op->emitOpError() << "'" << name << "' must be of a domain of kind " << allowed << ", but "
+                        << domain << " is of kind " << stringifyDomainKind(declaration.getKind());
   diagnostic.attachNote(declaration.getLoc()) << "domain declared here";
   return diagnostic;
 }
@@ -258,8 +260,8 @@ LogicalResult rules::expectElementwise(Operation *op, ArrayRef<Named> operands, 
     return failure();
   FailureOr<SmallVector<int64_t>> shape = broadcast(operands);
   if (failed(shape)) {
-    InFlightDiagnostic diagnostic =
-        op->emitOpError() << "needs operands of one row shape, or of row shape []:";
+    InFlightDiagnostic diagnostic = op->emitOpError()
+                                    << "needs operands of one row shape, or of row shape []:";
     for (auto [index, operand] : llvm::enumerate(operands))
       diagnostic << (index ? ", '" : " '") << operand.name << "' is " << describe(operand.type);
     return diagnostic;

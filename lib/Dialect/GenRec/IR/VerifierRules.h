@@ -79,7 +79,8 @@ struct Named {
 llvm::LogicalResult expect(mlir::Operation *op, Named value, const Form &form,
                            const llvm::Twine &reason = "");
 
-/// Reports unless all of `values` that hold rows hold rows of one domain. Shared ones are passed over.
+/// Reports unless all of `values` that hold rows hold rows of one domain. Shared ones are passed
+/// over.
 llvm::LogicalResult expectSameDomain(mlir::Operation *op, llvm::ArrayRef<Named> values);
 
 /// Reports unless the types are equal.
@@ -112,17 +113,17 @@ mlir::FlatSymbolRefAttr domainOf(mlir::Value domain);
 /// The declared parent of a domain; null for a root, or where there is no declaration.
 mlir::FlatSymbolRefAttr parentOf(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
 
-/// Whether `op` stands in a program, where every domain is declared and has a value. Elsewhere (in a
-/// function, say) the domain tree is not known, and rules about it do not apply.
+/// Whether `op` stands in a program, where every domain is declared and has a value. Elsewhere (in
+/// a function, say) the domain tree is not known, and rules about it do not apply.
 bool isInProgram(mlir::Operation *op);
 
-/// Reports unless `domain` is declared with one of `kinds`. `name`: the operand or result that has it.
-/// Does not apply outside a program.
+/// Reports unless `domain` is declared with one of `kinds`. `name`: the operand or result that has
+/// it. Does not apply outside a program.
 llvm::LogicalResult expectKind(mlir::Operation *op, llvm::StringRef name,
                                mlir::FlatSymbolRefAttr domain, llvm::ArrayRef<DomainKind> kinds);
 
-/// Reports unless a pool of `kind` may lead from rows of `from` to rows of `to`: sum through several
-/// levels, other kinds to the parent. Does not apply outside a program.
+/// Reports unless a pool of `kind` may lead from rows of `from` to rows of `to`: sum through
+/// several levels, other kinds to the parent. Does not apply outside a program.
 llvm::LogicalResult expectPoolTarget(mlir::Operation *op, PoolKind kind,
                                      mlir::FlatSymbolRefAttr from, mlir::FlatSymbolRefAttr to);
 
