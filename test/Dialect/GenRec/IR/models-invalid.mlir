@@ -153,8 +153,8 @@ genrec.model @m {
 // Parents are declared.
 genrec.model @m {
   genrec.domain @request
-  // expected-error@+1 {{'genrec.domain' op names parent @session, which the model does not declare}}
-  genrec.domain @event parent @session {column = "e"}
+  // expected-error@+1 {{'genrec.domain' op names parent @visit, which the model does not declare}}
+  genrec.domain @event parent @visit {column = "e"}
 }
 
 // -----
