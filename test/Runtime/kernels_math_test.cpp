@@ -15,7 +15,7 @@ using k::VecF;
 
 /// Without FMA a product is rounded on its own.
 constexpr double kSlack =
-#if defined(__FMA__)
+#if defined(GENREC_HAS_FMA)
     0;
 #else
     0.7;
@@ -42,9 +42,10 @@ void checkUlps(F f, G exact, double bound, double low = -INFINITY,
   for (float x : {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 0x1p-149f,
                   0x1.fffffep127f, 0x1p-126f, 88.72283f, 88.72284f, -103.97f,
                   -104.5f})
-    if (!(x < low || x > high))
+    if (!(x < low || x > high)) {
       ASSERT_LE(ulps(f(x), exact(static_cast<double>(x))), bound + kSlack)
           << "at " << x << ": " << f(x);
+    }
 }
 
 template <class F, class G>

@@ -73,7 +73,7 @@ GENREC_MATH float intToFloat(int32_t x) { return static_cast<float>(x); }
 GENREC_MATH float mulAdd(float a, float b, float c) {
 #if defined(__CUDA_ARCH__)
   return __fmaf_rn(a, b, c);
-#elif defined(__FMA__)
+#elif defined(GENREC_HAS_FMA)
   return __builtin_fmaf(a, b, c);
 #else
   return a * b + c;

@@ -50,13 +50,13 @@ struct AddLanes {
 struct MaxLanes {
   static constexpr float kRest = -__builtin_inff();
   template <class V> GENREC_SIMD V operator()(V a, V b) const {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct MinLanes {
   static constexpr float kRest = __builtin_inff();
   template <class V> GENREC_SIMD V operator()(V a, V b) const {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 

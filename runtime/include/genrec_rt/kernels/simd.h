@@ -40,6 +40,10 @@
 #define GENREC_RT_ISA isa_generic
 #endif
 
+#if defined(__FMA__) || defined(__aarch64__)
+#define GENREC_HAS_FMA 1
+#endif
+
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
@@ -175,7 +179,7 @@ GENREC_SIMD uint32_t maskBits(VecI mask) {
 
 /// a * b + c, rounded once where the machine has the instruction.
 GENREC_SIMD VecF fma(VecF a, VecF b, VecF c) {
-#if defined(__clang__)
+#if defined(__clang__) && defined(GENREC_HAS_FMA)
   return __builtin_elementwise_fma(a, b, c);
 #elif defined(GENREC_AVX512)
   return __builtin_ia32_vfmaddps512_mask(a, b, c, static_cast<LaneMask>(-1), 4);
