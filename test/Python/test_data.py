@@ -109,8 +109,8 @@ def test_leave_one_out_never_trains_on_the_last_event():
         (2, [{"item": 20, "next": 21}]),
     ]
     assert valid.rows() == [
-        (1, [{"item": 10}, {"item": 11}, {"item": 12}], 13),
-        (2, [{"item": 20}, {"item": 21}], 22),
+        (1, [{"item": 10, "next": 11}, {"item": 11, "next": 12}, {"item": 12, "next": 13}], 13),
+        (2, [{"item": 20, "next": 21}, {"item": 21, "next": 22}], 22),
     ]
 
 

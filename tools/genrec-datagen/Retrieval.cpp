@@ -31,9 +31,8 @@ std::shared_ptr<arrow::Schema> getSchema(bool training) {
       arrow::field("item", arrow::int64(), false),
       arrow::field("time", timeType, false),
       arrow::field("tags", arrow::list(arrow::field("tag", arrow::int64(), false)),
-                   false)};
-  if (training)
-    event.push_back(arrow::field("next", arrow::int64(), false));
+                   false),
+      arrow::field("next", arrow::int64(), false)};
   auto history =
       arrow::list(arrow::field("event", arrow::struct_(event), false));
   std::vector<std::shared_ptr<arrow::Field>> fields = {
@@ -77,9 +76,9 @@ History drawHistory(const World &world, const DatasetOptions &options,
   return history;
 }
 
-/// Appends events [0, count) of `history`; with `next`, each with the item after it.
+/// Appends events [0, count) of `history`, each with the item after it.
 void appendEvents(TableWriter &rows, const World &world, const History &history,
-                  size_t count, bool next) {
+                  size_t count) {
   auto &list = rows.column<arrow::ListBuilder>(1);
   check(list.Append(), "history");
   auto &event = static_cast<arrow::StructBuilder &>(*list.value_builder());
@@ -87,6 +86,7 @@ void appendEvents(TableWriter &rows, const World &world, const History &history,
   auto &time = static_cast<arrow::TimestampBuilder &>(*event.field_builder(1));
   auto &tags = static_cast<arrow::ListBuilder &>(*event.field_builder(2));
   auto &tag = static_cast<arrow::Int64Builder &>(*tags.value_builder());
+  auto &next = static_cast<arrow::Int64Builder &>(*event.field_builder(3));
   for (size_t i = 0; i < count; ++i) {
     check(event.Append(), "history");
     check(item.Append(firstItemId + history.events[i].item), "item");
@@ -94,10 +94,7 @@ void appendEvents(TableWriter &rows, const World &world, const History &history,
     check(tags.Append(), "tags");
     for (int64_t id : world.getTags(history.events[i].item))
       check(tag.Append(id), "tags");
-    if (next) {
-      auto &label = static_cast<arrow::Int64Builder &>(*event.field_builder(3));
-      check(label.Append(firstItemId + history.events[i + 1].item), "next");
-    }
+    check(next.Append(firstItemId + history.events[i + 1].item), "next");
   }
 }
 
@@ -140,9 +137,9 @@ int64_t genrec::datagen::writeRetrieval(const DatasetOptions &options) {
     if (count < 3)
       continue;
     check(train.column<arrow::Int64Builder>(0).Append(user + 1), "user");
-    appendEvents(train, world, history, count - 2, true);
+    appendEvents(train, world, history, count - 2);
     check(valid.column<arrow::Int64Builder>(0).Append(user + 1), "user");
-    appendEvents(valid, world, history, count - 1, false);
+    appendEvents(valid, world, history, count - 1);
     int64_t target = history.events.back().item;
     check(valid.column<arrow::Int64Builder>(2).Append(firstItemId + target),
           "held_out");

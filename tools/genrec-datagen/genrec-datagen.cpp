@@ -22,7 +22,7 @@ static const char description[] =
     "\n"
     "Kinds:\n"
     "  retrieval  train.parquet: user, history list<item, time, tags, next>\n"
-    "             valid.parquet: user, history list<item, time, tags>, held_out\n"
+    "             valid.parquet: user, history list<item, time, tags, next>, held_out\n"
     "             items.parquet: item, tags\n"
     "  requests   train.parquet, valid.parquet: user, time, interest list<topic>,\n"
     "             impression list<item, position, label, tags list<tag>>; the last tenth in\n"

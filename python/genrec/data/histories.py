@@ -67,8 +67,8 @@ def leave_one_out(
     """Holds out each user's last event.
 
     With a user's events 0 … n-1: training gets the history 0 … n-3, each event with the item after it as ``next``
-    (1 … n-2); evaluation gets the history 0 … n-2 and the item of event n-1 as ``held_out``. Training never sees the
-    last event.
+    (1 … n-2); evaluation gets the history 0 … n-2, each event with its ``next`` (1 … n-1) for the loss, and the item
+    of event n-1 as ``held_out``. Training never sees the last event.
 
     Args:
         frame: one row per event, in any order.
@@ -98,7 +98,7 @@ def leave_one_out(
     valid = events.filter(pl.col("__left") >= 1)
     last = events.filter(pl.col("__left") == 0).select(user, pl.col(item).alias("held_out"))
     training = train.group_by(user, maintain_order=True).agg(pl.struct([*kept, "next"]).alias(name))
-    evaluation = valid.group_by(user, maintain_order=True).agg(pl.struct(kept).alias(name))
+    evaluation = valid.group_by(user, maintain_order=True).agg(pl.struct([*kept, "next"]).alias(name))
     return training, evaluation.join(last, on=user, how="left", maintain_order="left")
 
 
