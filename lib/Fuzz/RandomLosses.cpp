@@ -20,12 +20,17 @@ static Value findOnData(ModelBuilder &m) {
   return domain ? m.find(m.f32(), domain->name, -1) : Value();
 }
 
+/// x times a parameter: a loss that nothing trained reaches is an error.
+static Value train(ModelBuilder &m, Value x) {
+  return m.value("mul", x.getType(), {x, m.parameter(getRowShape(x.getType()))});
+}
+
 static bool makeBce(ModelBuilder &m) {
   Value x = findOnData(m);
   if (!x)
     return false;
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
-  Value logit = m.resize(x, 0);
+  Value logit = train(m, m.resize(x, 0));
   Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
   m.losses.push_back(m.value("bce_with_logits", logit.getType(), {logit, label}));
   return true;
@@ -37,7 +42,7 @@ static bool makeCrossEntropy(ModelBuilder &m) {
     return false;
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
   int64_t classes = m.integer(2, 8);
-  Value logits = m.resize(x, classes);
+  Value logits = train(m, m.resize(x, classes));
   Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
   Value label = m.value("mod", id.getType(), id, m.i64("divisor", classes));
   m.losses.push_back(
