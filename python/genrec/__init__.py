@@ -18,7 +18,9 @@
 docs/guide.md is the guide; every name exported here has its own documentation.
 """
 
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from types import ModuleType
 
 try:
     __version__ = version("genrec")
@@ -27,6 +29,8 @@ except PackageNotFoundError:  # used from the source folder without being instal
 
 from genrec import init, loss, metric, nn, optim
 from genrec.catalogues import Catalogue, catalogue
+from genrec.compiled import CompiledModel
+from genrec.compiler import compile
 from genrec.domain import Batch, Domain
 from genrec.errors import CompileError, DataError, FeatureError, GenRecError, ModelError, RunError
 from genrec.model import Model, Schedule, record
@@ -36,15 +40,25 @@ from genrec.nn.module import Module, Parameter
 from genrec.ops import bucketize, concat, hash, maximum, minimum, mod, where
 from genrec.outputs import output
 from genrec.ranking import Found, Ranks, rank, scores, top_k
+from genrec.run import Run
 from genrec.schema import Schema, parallel
 from genrec.table import Table
 from genrec.types import ElementType, bool_, float32, float64, int32, int64, string, timestamp
 from genrec.value import Value
 
+
+def __getattr__(name: str) -> ModuleType:
+    """`genrec.data` is loaded when it is first used: it needs Polars, which takes a while."""
+    if name == "data":
+        return import_module("genrec.data")
+    raise AttributeError(f"module 'genrec' has no attribute '{name}'")
+
+
 __all__ = [
-    "Batch", "Catalogue", "CompileError", "DataError", "Domain", "ElementType", "FeatureError", "Found",
-    "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "RunError", "Schedule", "Schema", "Table",
-    "Value", "__version__", "bool_", "bucketize", "catalogue", "concat", "concat_rows", "float32", "float64",
-    "hash", "init", "int32", "int64", "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "nn", "optim",
-    "output", "parallel", "rank", "record", "scores", "string", "timestamp", "top_k", "where", "write_model",
+    "Batch", "Catalogue", "CompileError", "CompiledModel", "DataError", "Domain", "ElementType", "FeatureError",
+    "Found", "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "Run", "RunError", "Schedule",
+    "Schema", "Table", "Value", "__version__", "bool_", "bucketize", "catalogue", "compile", "concat",
+    "concat_rows", "float32", "float64", "hash", "init", "int32", "int64", "loss", "maximum", "metric",
+    "minimum", "mod", "model_bytes", "nn", "optim", "output", "parallel", "rank", "record", "scores", "string",
+    "timestamp", "top_k", "where", "write_model",
 ]  # fmt: skip

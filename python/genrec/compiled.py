@@ -1,0 +1,184 @@
+"""A compiled model: a handle that trains, evaluates, predicts and exports by driving the binary."""
+
+import json
+import math
+import subprocess
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from genrec.driver import drive
+from genrec.errors import RunError
+from genrec.recording import Recording
+from genrec.run import Run
+
+PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
+"""A file, a folder, a pattern, or several of them."""
+
+
+class CompiledModel:
+    """A binary made by `gr.compile`, or by genrec-compile: `CompiledModel("path/to/model")`.
+
+    Everything that the binary can do is also done from a shell, without Python; `<binary> train --help` lists the
+    flags. Methods take every flag as a keyword: `clip_norm=1.0` is `--clip-norm 1.0`, `check_finite=True` is
+    `--check-finite`. They show progress unless `progress=False`, and raise `RunError` with the binary's own message
+    where it fails.
+    """
+
+    def __init__(
+        self,
+        binary: str | PathLike[str],
+        model_file: str | PathLike[str] | None = None,
+        recording: Recording | None = None,
+    ) -> None:
+        self.binary = Path(binary).absolute()
+        self.model_file = Path(model_file) if model_file is not None else None
+        self.recording = recording
+
+    def __repr__(self) -> str:
+        return f"<compiled model {self.binary}>"
+
+    def summary(self) -> str:
+        """The size of the model in one line: ops as recorded, tables, parameters."""
+        info = self.info()
+        weights = sum(math.prod(parameter["shape"]) for parameter in info["parameters"])
+        parts = [f"{len(self.recording.ops)} model ops"] if self.recording is not None else []
+        for name, count in (("table", len(info["tables"])), ("parameter", len(info["parameters"]))):
+            parts.append(f"{count} {name}{'' if count == 1 else 's'}")
+        return ", ".join(parts) + f" ({weights:,} weights)"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where `train` saves, and others read, unless they are told otherwise."""
+        return Path(f"{self.binary}.checkpoint")
+
+    def train(
+        self,
+        data: PathOrPaths,
+        validation: PathOrPaths | None = None,
+        epochs: int = 1,
+        batch: int | None = None,
+        seed: int | None = None,
+        lr: float | None = None,
+        threads: int | None = None,
+        checkpoint: str | PathLike[str] | bool = True,
+        catalogues: Mapping[str, str | PathLike[str]] | None = None,
+        progress: bool | None = None,
+        **flags: Any,
+    ) -> Run:
+        """Trains on Parquet files, evaluates on `validation` on the way, and returns what came of it.
+
+        `batch` counts rows of the root domain. `lr` replaces the model's largest learning rate; others keep their ratio
+        to it. `checkpoint`: a folder, True for the default one, False to save nothing. `catalogues` maps names of
+        catalogues to files, for others than the model names. More flags: `eval_every`, `eval_epochs`, `shuffle`,
+        `schedule`, `warmup`, `clip_norm`, `init`, `resume`, `max_steps`, `metrics_json` and so on.
+        """
+        folder = self._checkpoint_flag(checkpoint)
+        arguments = self._arguments(
+            {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
+             "threads": threads, "checkpoint": folder, **flags},
+            catalogues,
+        )  # fmt: skip
+        events = drive([str(self.binary), "train", *arguments], progress)
+        return Run(events, folder)
+
+    def evaluate(
+        self,
+        data: PathOrPaths,
+        checkpoint: str | PathLike[str] | None = None,
+        batch: int | None = None,
+        threads: int | None = None,
+        catalogues: Mapping[str, str | PathLike[str]] | None = None,
+        progress: bool | None = None,
+        **flags: Any,
+    ) -> dict[str, float | None]:
+        """The metrics of a checkpoint on data; "loss" is among them where the model has one. None is undefined (no row
+        counted).
+        """
+        arguments = self._arguments(
+            {"data": data, "checkpoint": checkpoint or self.checkpoint, "batch": batch, "threads": threads, **flags},
+            catalogues,
+        )
+        events = drive([str(self.binary), "evaluate", *arguments], progress)
+        record = next((event for event in reversed(events) if event["event"] == "evaluation"), {})
+        loss = {"loss": record["loss"]} if "loss" in record else {}
+        return {**loss, **record.get("metrics", {})}
+
+    def predict(
+        self,
+        data: PathOrPaths,
+        out: str | PathLike[str],
+        keys: Sequence[str] = (),
+        checkpoint: str | PathLike[str] | None = None,
+        batch: int | None = None,
+        threads: int | None = None,
+        catalogues: Mapping[str, str | PathLike[str]] | None = None,
+        progress: bool | None = None,
+        **flags: Any,
+    ) -> Path:
+        """Writes the model's outputs for each row of `data` to the Parquet file `out`, and returns its path. `keys` are
+        columns of the data to pass through.
+        """
+        arguments = self._arguments(
+            {"data": data, "out": out, "keys": list(keys) or None, "checkpoint": checkpoint or self.checkpoint,
+             "batch": batch, "threads": threads, **flags},
+            catalogues,
+        )  # fmt: skip
+        drive([str(self.binary), "predict", *arguments], progress)
+        return Path(out)
+
+    def export(
+        self,
+        out: str | PathLike[str],
+        checkpoint: str | PathLike[str] | None = None,
+        catalogues: Mapping[str, str | PathLike[str]] | None = None,
+        **flags: Any,
+    ) -> list[Path]:
+        """Writes item vectors, parameters and tables of a checkpoint to the folder `out` as safetensors; returns the
+        files.
+        """
+        arguments = self._arguments({"out": out, "checkpoint": checkpoint or self.checkpoint, **flags}, catalogues)
+        done = drive([str(self.binary), "export", *arguments], False)[-1]
+        return [Path(entry["file"]) for entry in done.get("files", [])]
+
+    def info(self) -> dict[str, Any]:
+        """What the model is made of and what it reads: domains, columns, tables, parameters, losses, metrics."""
+        result = subprocess.run(
+            [str(self.binary), "info", "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if result.returncode != 0:
+            raise RunError(result.stderr.strip() or f"{self.binary}: info failed", result.returncode)
+        return json.loads(result.stdout)
+
+    def _checkpoint_flag(self, checkpoint: str | PathLike[str] | bool) -> Path | None:
+        if isinstance(checkpoint, bool):
+            return self.checkpoint if checkpoint else None
+        return Path(checkpoint)
+
+    def _arguments(self, values: Mapping[str, Any], catalogues: Mapping[str, str | PathLike[str]] | None) -> list[str]:
+        """Keywords as flags of the binary."""
+        arguments = ["--progress", "json"]
+        for name, value in values.items():
+            flag = "--" + name.replace("_", "-")
+            if value is None:
+                continue
+            if value is True:
+                arguments.append(flag)
+            elif value is False:
+                # Only --shuffle is on unless switched off.
+                arguments += ["--no-shuffle"] if name == "shuffle" else []
+            else:
+                arguments += [flag, _text(value)]
+        for name, path in (catalogues or {}).items():
+            arguments += ["--catalogue", f"{name}={fspath(path)}"]
+        return arguments
+
+
+def _text(value: Any) -> str:
+    """A flag's value as the command line writes it; lists are separated by commas."""
+    if isinstance(value, str | PathLike):
+        return fspath(value)
+    if isinstance(value, Sequence):
+        return ",".join(_text(one) for one in value)
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,82 @@
+"""From a recorded model to a binary: writes the model file and calls genrec-compile."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from genrec.compiled import CompiledModel
+from genrec.errors import CompileError
+from genrec.model import Model, record
+from genrec.model_file import write_model
+from genrec.schema import Schema
+
+_CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def find_tool(name: str) -> str:
+    """The path of a tool of genrec: in the folder GENREC_BIN, in the checkout's build/bin, or on PATH.
+
+    Raises `CompileError` that says where it was sought.
+    """
+    folders = [os.environ.get("GENREC_BIN"), str(_CHECKOUT / "build" / "bin")]
+    for folder in filter(None, folders):
+        found = shutil.which(name, path=folder)
+        if found is not None:
+            return found
+    found = shutil.which(name)
+    if found is None:
+        sought = ", ".join(filter(None, [*folders, "PATH"]))
+        raise CompileError(f"{name} was not found in {sought}\n  help: run `make build`, or set GENREC_BIN")
+    return found
+
+
+def compile(
+    model: Model,
+    schema: Schema,
+    target: str = "cpu",
+    output: str | PathLike[str] | None = None,
+    opt: int = 2,
+    keep_cpp: str | PathLike[str] | None = None,
+    flags: Sequence[str] = (),
+) -> CompiledModel:
+    """Records `model` for data of `schema` and compiles it to one binary.
+
+    `output`: the binary; the model's name in the current folder unless given. The model file lies beside it, with
+    `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted C++. `flags`: more
+    flags of genrec-compile.
+
+    Raises `ModelError` for a mistake in the model, `CompileError` where the compiler refuses it or cannot run.
+    """
+    recording = record(model, schema)
+    binary = Path(output) if output is not None else Path(_file_name(recording.name))
+    binary = binary.absolute()
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    model_file = Path(f"{binary}.genrec")
+    write_model(recording, model_file)
+    command = [
+        find_tool("genrec-compile"),
+        str(model_file),
+        f"--target={target}",
+        f"-O{opt}",
+        "-o",
+        str(binary),
+        *flags,
+    ]
+    if keep_cpp is not None:
+        command.append("--save-temps")
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if result.returncode != 0:
+        message = result.stderr.strip() or f"genrec-compile ended with status {result.returncode}"
+        raise CompileError(message)
+    if keep_cpp is not None and Path(f"{binary}.cpp") != Path(keep_cpp).absolute():
+        shutil.move(f"{binary}.cpp", keep_cpp)
+    return CompiledModel(binary, model_file, recording)
+
+
+def _file_name(name: str) -> str:
+    """ "RequestRanker" as "request_ranker"."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

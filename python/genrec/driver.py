@@ -1,0 +1,162 @@
+"""Runs a compiled binary and follows its events, one JSON object per line, with a progress bar."""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from genrec.errors import RunError
+
+LINE_EVERY_SECONDS = 15.0
+BAR_WIDTH = 16
+
+
+def drive(command: list[str], progress: bool | None = None) -> list[dict[str, Any]]:
+    """Runs `command` to its end and returns its events but the steps, of which only the last is kept.
+
+    `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. Ctrl-C is handed to
+    the binary, which saves a checkpoint, and then raised. Raises `RunError` with the binary's message where it fails.
+    """
+    display = _Display(progress is not False)
+    events: list[dict[str, Any]] = []
+    with tempfile.TemporaryFile("w+") as errors:
+        try:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+        except OSError as error:
+            raise RunError(f"{command[0]}: {error.strerror}", 127) from error
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                _follow(line, events, display)
+            status = process.wait()
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)
+            for line in process.stdout:
+                _follow(line, events, display)
+            process.wait()
+            raise
+        finally:
+            display.close()
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        errors.seek(0)
+        text = errors.read().strip()
+    if status != 0:
+        raise RunError(_failure(text, events, status, command), status)
+    if text:
+        print(text, file=sys.stderr)
+    return events
+
+
+def _follow(line: str, events: list[dict[str, Any]], display: "_Display") -> None:
+    try:
+        event = json.loads(line)
+    except ValueError:
+        event = None
+    if not isinstance(event, dict) or "event" not in event:
+        # Not of the binary's making: a library's message, say.
+        display.line(line.rstrip("\n"))
+        return
+    if event["event"] == "step" and events and events[-1]["event"] == "step":
+        events[-1] = event
+    else:
+        events.append(event)
+    display.show(event)
+
+
+def _failure(text: str, events: list[dict[str, Any]], status: int, command: list[str]) -> str:
+    """What a failed run said: its error output, else its last message."""
+    if text:
+        return text
+    messages = [event["text"] for event in events if event["event"] == "message"]
+    if messages:
+        return str(messages[-1])
+    reason = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"{command[0]} {command[1]} {reason} and said nothing"
+
+
+class _Display:
+    """Progress on standard output: one line redrawn on a terminal, lines now and then elsewhere."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.is_terminal = sys.stdout.isatty()
+        self.drawn = False
+        self.last_line = time.monotonic()
+        self.metric = ""
+
+    def show(self, event: dict[str, Any]) -> None:
+        kind = event["event"]
+        if kind == "step":
+            self._step(event)
+        elif kind == "epoch":
+            self.line(f"epoch {event['epoch']}  loss {_number(event.get('loss'))}  {_speed(event)}".rstrip())
+        elif kind == "evaluation":
+            self._evaluation(event)
+        elif kind == "message":
+            self.line(str(event["text"]))
+
+    def _step(self, event: dict[str, Any]) -> None:
+        phase = str(event.get("phase", "train"))
+        title = f"epoch {event['epoch']}/{event['epochs']}" if phase == "train" and event.get("epochs") else phase
+        loss = "" if phase == "predict" else f"  loss {_number(event.get('mean_loss'))}"
+        total, done = event.get("total_rows") or 0, event.get("rows") or 0
+        text = f"{loss}  {_speed(event)}{self.metric}"
+        if self.is_terminal and self.enabled:
+            bar = _bar(done / total if total else 0.0)
+            print(f"\r\033[K{title} {bar}{text}{_eta(event, total - done)}", end="", flush=True)
+            self.drawn = True
+        elif time.monotonic() - self.last_line > LINE_EVERY_SECONDS:
+            self.line(f"{title}  {done:,} of {total:,} rows{text}")
+
+    def _evaluation(self, event: dict[str, Any]) -> None:
+        metrics = [f"{name} {_number(value)}" for name, value in event.get("metrics", {}).items()]
+        loss = [f"loss {_number(event['loss'])}"] if event.get("loss") is not None else []
+        self.line("evaluation  " + "  ".join(loss + metrics))
+        # The bar has room for one metric.
+        self.metric = f"  {metrics[0]}" if metrics else ""
+
+    def line(self, text: str) -> None:
+        if not self.enabled:
+            return
+        self._clear()
+        print(text, flush=True)
+        self.last_line = time.monotonic()
+
+    def close(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        if self.drawn:
+            print("\r\033[K", end="", flush=True)
+        self.drawn = False
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.4f}"
+
+
+def _speed(event: dict[str, Any]) -> str:
+    speed = event.get("rows_per_second") or 0
+    return f"{speed:,.0f} rows/s" if speed else ""
+
+
+def _eta(event: dict[str, Any], rows: int) -> str:
+    speed = event.get("rows_per_second") or 0
+    if not speed:
+        return ""
+    minutes, seconds = divmod(int(rows / speed), 60)
+    return f"  eta {minutes}:{seconds:02}"
+
+
+def _bar(fraction: float) -> str:
+    """A bar in eighths of a character."""
+    eighths = round(min(max(fraction, 0.0), 1.0) * BAR_WIDTH * 8)
+    full, part = divmod(eighths, 8)
+    return ("█" * full + (" ▏▎▍▌▋▊▉"[part] if part else "")).ljust(BAR_WIDTH)

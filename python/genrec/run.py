@@ -1,0 +1,94 @@
+"""What came of a training run."""
+
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+
+class Run:
+    """A finished training run.
+
+    `history` holds a record per epoch ("epoch", "step", "loss", "losses", "rows_per_second", and "evaluation" where the
+    epoch was evaluated), `metrics` the last evaluation's metrics, `timings` what took how long, `checkpoint` the folder
+    that was saved to.
+    """
+
+    def __init__(self, events: list[dict[str, Any]], checkpoint: Path | None) -> None:
+        self.events = events
+        self.checkpoint = checkpoint
+        self.history: list[dict[str, Any]] = []
+        for event in events:
+            record = {key: value for key, value in event.items() if key != "event"}
+            if event["event"] == "epoch":
+                self.history.append(record)
+            elif event["event"] == "evaluation" and self.history:
+                self.history[-1]["evaluation"] = record
+        done = events[-1] if events and events[-1]["event"] == "done" else {}
+        self.final: dict[str, Any] = done.get("final", {})
+        self.timings: dict[str, float] = done.get("timings", {})
+
+    def __repr__(self) -> str:
+        metrics = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items() if value is not None)
+        return f"<run of {len(self.history)} epochs, loss {self.loss}{', ' if metrics else ''}{metrics}>"
+
+    @property
+    def loss(self) -> float | None:
+        """The mean training loss of the last epoch; None where no epoch was finished."""
+        return self.final.get("loss")
+
+    @property
+    def metrics(self) -> dict[str, float | None]:
+        """The metrics of the last evaluation by name, such as "hr@10"; empty where nothing was evaluated."""
+        return dict(self.final.get("evaluation", {}).get("metrics", {}))
+
+    def curve(self, name: str) -> tuple[list[int], list[float]]:
+        """Epochs and values of "loss", or of a metric in the epochs that were evaluated."""
+        epochs, values = [], []
+        for record in self.history:
+            holder = record if name == "loss" else record.get("evaluation", {}).get("metrics", {})
+            value = holder.get(name)
+            if value is not None:
+                epochs.append(int(record["epoch"]))
+                values.append(float(value))
+        return epochs, values
+
+    def plot(
+        self,
+        path: str | PathLike[str] | None = None,
+        metric: str | None = None,
+        references: Mapping[str, float | None] | None = None,
+    ) -> Any:
+        """Draws the learning curve: training loss and one metric (the first unless given) by epoch, with horizontal
+        lines for `references` of the metric. Writes it to `path` where given; returns the matplotlib figure.
+
+        Raises `ImportError` with the remedy where matplotlib is missing, and `KeyError` for a metric that the run does
+        not have.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError("plot needs matplotlib: pip install matplotlib") from error
+        if metric is not None and metric not in self.metrics:
+            raise KeyError(f"the run has no metric '{metric}'; it has {', '.join(self.metrics) or 'none'}")
+        shown = metric or next(iter(self.metrics), None)
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.add_subplot()
+        axes.plot(*self.curve("loss"), color="tab:gray", label="training loss")
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("loss")
+        handles, labels = axes.get_legend_handles_labels()
+        if shown is not None:
+            right = axes.twinx()
+            right.plot(*self.curve(shown), color="tab:blue", marker="o", markersize=3, label=shown.upper())
+            for style, (name, value) in zip(("--", ":", "-.") * 9, (references or {}).items(), strict=False):
+                if value is not None:
+                    right.axhline(value, color="tab:green", linestyle=style, linewidth=1, label=name)
+            right.set_ylabel(shown.upper())
+            right.set_ylim(bottom=0)
+            more, texts = right.get_legend_handles_labels()
+            handles, labels = handles + more, labels + texts
+        axes.legend(handles, labels, loc="center right", frameon=False)
+        if path is not None:
+            figure.savefig(path, dpi=150)
+        return figure

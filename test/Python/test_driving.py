@@ -1,0 +1,238 @@
+"""compile and the handle of a compiled model, against stand-ins for the compiler and the binary."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+
+import genrec as gr
+import pytest
+from genrec import compiler, driver
+from model_writing import write_ranker
+
+STEP = {
+    "event": "step", "phase": "train", "epoch": 1, "epochs": 2, "step": 7, "rows": 30, "total_rows": 60, "loss": 2.5,
+    "mean_loss": 2.75, "learning_rate": 0.1, "rows_per_second": 1234.5,
+}  # fmt: skip
+EVALUATION = {"event": "evaluation", "loss": 2.0, "metrics": {"hr@10": 0.25, "mrr": None}, "epoch": 2, "step": 20}
+EVENTS = [
+    {"event": "message", "text": "resuming at step 3"},
+    STEP,
+    {**STEP, "step": 8},
+    {"event": "epoch", "epoch": 1, "step": 10, "loss": 2.6, "rows_per_second": 1000.0},
+    {"event": "epoch", "epoch": 2, "step": 20, "loss": 2.25, "rows_per_second": 1100.0},
+    EVALUATION,
+    {
+        "event": "done",
+        "final": {"loss": 2.25, "epoch": 2, "evaluation": {"metrics": EVALUATION["metrics"]}},
+        "timings": {"total_seconds": 1.5},
+    },
+]
+
+
+def write_program(path, body):
+    """A Python program that can be started, in place of a binary."""
+    path.write_text(f"#!{sys.executable}\nimport json, sys, time\n" + textwrap.dedent(body))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def model(tmp_path):
+    """A compiled model that keeps the flags it was given and plays the events."""
+    return gr.CompiledModel(
+        write_program(
+            tmp_path / "model",
+            f"""
+            json.dump(sys.argv[1:], open({str(tmp_path / "flags.json")!r}, "w"))
+            for event in json.loads({json.dumps(EVENTS)!r}):
+                print(json.dumps(event), flush=True)
+            """,
+        )
+    )
+
+
+def flags_of(model):
+    return json.loads((model.binary.parent / "flags.json").read_text())
+
+
+def test_train_gives_flags_and_reads_events(model, tmp_path, capsys):
+    run = model.train(
+        tmp_path / "a.parquet", validation=["v.parquet", "w.parquet"], epochs=2, batch=16, lr=1e-5, seed=3,
+        eval_epochs=[1, 2], shuffle=False, check_finite=True, resume=False, catalogues={"items": "i.parquet"},
+    )  # fmt: skip
+    assert flags_of(model) == [
+        "train", "--progress", "json", "--data", str(tmp_path / "a.parquet"), "--validation", "v.parquet,w.parquet",
+        "--epochs", "2", "--batch", "16", "--seed", "3", "--lr", "1e-05", "--checkpoint", f"{model.binary}.checkpoint",
+        "--eval-epochs", "1,2", "--no-shuffle", "--check-finite", "--catalogue", "items=i.parquet",
+    ]  # fmt: skip
+    assert run.metrics == {"hr@10": 0.25, "mrr": None} and run.loss == 2.25
+    assert [record["epoch"] for record in run.history] == [1, 2]
+    assert run.history[1]["evaluation"]["metrics"] == run.metrics
+    assert run.timings == {"total_seconds": 1.5} and run.checkpoint == model.checkpoint
+    assert [event["step"] for event in run.events if event["event"] == "step"] == [8]
+    assert repr(run) == "<run of 2 epochs, loss 2.25, hr@10 0.2500>"
+    assert capsys.readouterr().out.splitlines() == [
+        "resuming at step 3",
+        "epoch 1  loss 2.6000  1,000 rows/s",
+        "epoch 2  loss 2.2500  1,100 rows/s",
+        "evaluation  loss 2.0000  hr@10 0.2500  mrr undefined",
+    ]
+
+
+def test_progress_can_be_silent_and_nothing_saved(model, capsys):
+    run = model.train("a.parquet", checkpoint=False, progress=False)
+    assert capsys.readouterr().out == "" and run.checkpoint is None
+    assert "--checkpoint" not in flags_of(model)
+
+
+def test_bar_on_a_terminal(model, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    model.train("a.parquet")
+    shown = capsys.readouterr().out
+    assert "\r\x1b[Kepoch 1/2 ████████          loss 2.7500  1,234 rows/s  eta 0:00\r\x1b[K" in shown
+
+
+def test_plot(model, tmp_path):
+    run = model.train("a.parquet", progress=False)
+    figure = run.plot(tmp_path / "curve.png", references={"popularity": 0.1, "unknown": None})
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    loss, metric = figure.axes
+    assert list(loss.lines[0].get_ydata()) == [2.6, 2.25]
+    assert list(metric.lines[0].get_xdata()) == [2] and metric.lines[1].get_label() == "popularity"
+    assert len(metric.lines) == 2
+    with pytest.raises(KeyError, match="the run has no metric 'auc'; it has hr@10, mrr"):
+        run.plot(metric="auc")
+
+
+def test_other_commands(model, tmp_path):
+    assert model.evaluate("v.parquet", checkpoint="c") == {"loss": 2.0, "hr@10": 0.25, "mrr": None}
+    assert flags_of(model) == ["evaluate", "--progress", "json", "--data", "v.parquet", "--checkpoint", "c"]
+    assert model.predict("v.parquet", tmp_path / "out.parquet", keys=["user", "day"]) == tmp_path / "out.parquet"
+    assert flags_of(model)[5:9] == ["--out", str(tmp_path / "out.parquet"), "--keys", "user,day"]
+    write_program(model.binary, """print('{"event": "done", "files": [{"file": "o/a.safetensors"}]}')""")
+    assert [str(path) for path in model.export("o")] == ["o/a.safetensors"]
+    write_program(model.binary, """print('{"tables": [1], "parameters": [{"shape": [2, 3]}, {"shape": []}]}')""")
+    assert model.info()["tables"] == [1]
+    assert model.summary() == "1 table, 2 parameters (7 weights)"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ("sys.exit('model: error: a.parquet: no such file\\n  help: look again')", 1,
+         "model: error: a.parquet: no such file\n  help: look again"),
+        ("""print('{"event": "message", "text": "saved step 3"}'); sys.exit(143)""", 143, "saved step 3"),
+        ("sys.exit(9)", 9, "{binary} train ended with status 9 and said nothing"),
+        ("import os; os.kill(os.getpid(), 9)", -9, "{binary} train was killed by signal 9 and said nothing"),
+    ],
+)  # fmt: skip
+def test_failures(model, body, status, message):
+    write_program(model.binary, body)
+    with pytest.raises(gr.RunError) as raised:
+        model.train("a.parquet")
+    assert str(raised.value) == message.format(binary=model.binary)
+    assert raised.value.status == status
+
+
+def test_a_missing_binary(tmp_path):
+    with pytest.raises(gr.RunError, match="model: No such file or directory"):
+        gr.CompiledModel(tmp_path / "model").train("a.parquet")
+
+
+def test_other_output_is_passed_on(model, capsys):
+    write_program(model.binary, """print("libfoo: hello"); print("[1]"); print("low disk", file=sys.stderr)""")
+    assert driver.drive([str(model.binary), "train"]) == []
+    captured = capsys.readouterr()
+    assert captured.out == "libfoo: hello\n[1]\n" and captured.err == "low disk\n"
+
+
+def test_interrupting_stops_the_binary(model, tmp_path):
+    """Ctrl-C reaches the binary, which may save, before it ends the Python program."""
+    write_program(
+        model.binary,
+        f"""
+        import signal
+        def stop(*_):
+            print('{{"event": "message", "text": "saved"}}', flush=True)
+            sys.exit(130)
+        signal.signal(signal.SIGINT, stop)
+        open({str(tmp_path / "ready")!r}, "w").close()
+        time.sleep(60)
+        """,
+    )
+    script = f"""
+import genrec as gr, os, signal, sys, threading, time
+def interrupt():
+    while not os.path.exists({str(tmp_path / "ready")!r}):
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt).start()
+try:
+    gr.CompiledModel({str(model.binary)!r}).train("a.parquet")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
+    assert result.stdout.splitlines() == ["saved", "interrupted"], result.stderr
+    assert result.returncode == 0 and signal.SIGINT == 2
+
+
+# -- compile -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """A folder of tools whose genrec-compile copies the model file and keeps its flags."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    monkeypatch.setenv("GENREC_BIN", str(folder))
+    write_program(
+        folder / "genrec-compile",
+        f"""
+        import shutil
+        json.dump(sys.argv[1:], open({str(tmp_path / "flags.json")!r}, "w"))
+        output = sys.argv[sys.argv.index("-o") + 1]
+        shutil.copy(sys.argv[1], output)
+        if "--save-temps" in sys.argv:
+            open(output + ".cpp", "w").write("// C++")
+        """,
+    )
+    return folder
+
+
+def test_compile_writes_the_model_file_and_calls_the_compiler(tools, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = write_ranker(tmp_path, "gr.output(x=self.user(batch.user))")
+    model = gr.compile(module.Ranker(), module.schema)
+    assert model.binary == tmp_path / "ranker" and model.binary.read_bytes()[4:8] == b"GNRC"
+    flags = json.loads((tmp_path / "flags.json").read_text())
+    assert flags == [f"{model.binary}.genrec", "--target=cpu", "-O2", "-o", str(model.binary)]
+    out = tmp_path / "deep" / "model"
+    gr.compile(module.Ranker(), module.schema, output=out, opt=0, keep_cpp=tmp_path / "m.cpp", flags=["--march=x"])
+    flags = json.loads((tmp_path / "flags.json").read_text())
+    assert flags[1:] == ["--target=cpu", "-O0", "-o", str(out), "--march=x", "--save-temps"]
+    assert (tmp_path / "m.cpp").read_text() == "// C++" and not (tmp_path / "deep" / "model.cpp").exists()
+
+
+def test_compile_says_what_the_compiler_says(tools, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = write_ranker(tmp_path, "gr.output(x=self.user(batch.user))")
+    write_program(tools / "genrec-compile", "sys.exit('ranker.py:21: error: no')")
+    with pytest.raises(gr.CompileError) as raised:
+        gr.compile(module.Ranker(), module.schema)
+    assert str(raised.value) == "ranker.py:21: error: no"
+    with pytest.raises(gr.ModelError):
+        gr.compile(module.Ranker(), gr.Schema({"nobody": gr.int64}))
+
+
+def test_a_missing_tool_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("GENREC_BIN", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(compiler, "_CHECKOUT", tmp_path)
+    with pytest.raises(gr.CompileError, match="genrec-compile was not found in .*, PATH\n  help: run `make build`"):
+        compiler.find_tool("genrec-compile")
+    assert os.environ["PATH"] == str(tmp_path)
