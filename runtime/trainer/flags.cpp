@@ -87,7 +87,8 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   train->add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->take_all();
   train->add_option("--eval-batch", flags.evaluationBatch,
                     "rows per step of an evaluation (default: --batch)")
       ->check(CLI::PositiveNumber);
@@ -111,7 +112,8 @@ void addOthers(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues
       ->add_option("--keys", flags.keys,
                    "columns of the data to pass through, as user,request.id (default: the row's "
                    "position, as column row)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->take_all();
   addRunning(*predict, flags);
 
   CLI::App *exporting =
@@ -173,6 +175,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   app.set_version_flag("--version", std::string(model.name) + ", compiled by " +
                                         (model.compiler ? model.compiler : "genrec"));
   app.require_subcommand(1);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   addTrain(app, parsed.flags, catalogues);
   addOthers(app, parsed.flags, catalogues);
   try {

@@ -1,0 +1,296 @@
+//===- checkpoint_test.cpp - Saving and restoring training ----------------===//
+
+#include "genrec_rt/checkpoint.h"
+
+#include "TinyData.h"
+#include "TinyModel.h"
+#include "genrec_rt/safetensors.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/resource.h>
+
+namespace genrec::rt::test {
+namespace {
+
+constexpr int64_t kMovies = 60;
+
+SessionOptions seeded() {
+  SessionOptions options;
+  options.seed = 3;
+  options.threads = 2;
+  return options;
+}
+
+void trainSome(Session &session, int64_t steps) {
+  for (int64_t i = 0; i < steps; ++i) {
+    Batch batch = tinyBatch(session.stepsDone(), 30, kMovies);
+    session.train(batch);
+  }
+}
+
+TrainingState stateOf(const Session &session) {
+  TrainingState state;
+  state.step = session.stepsDone();
+  state.epoch = 2;
+  state.rowsInEpoch = 60;
+  state.epochLosses = {{0.1 + 0.2, 1.0 / 3}};
+  state.history = R"([{"epoch":1,"loss":0.625}])";
+  state.seed = session.seed();
+  state.batch = 30;
+  state.shuffle = true;
+  state.dataRows = 600;
+  state.windowRows = 600;
+  return state;
+}
+
+std::string messageOf(const std::function<void()> &body) {
+  try {
+    body();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+/// The files below a folder, sorted.
+std::vector<std::string> filesIn(const std::string &folder) {
+  std::vector<std::string> files;
+  for (const auto &entry : std::filesystem::recursive_directory_iterator(folder))
+    if (entry.is_regular_file())
+      files.push_back(std::filesystem::relative(entry.path(), folder).string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+TEST(Checkpoint, RestoredTrainingContinuesWithTheSameBits) {
+  TestFolder folder;
+  Session whole(tinyModel(), seeded()), first(tinyModel(), seeded()), second(tinyModel(), seeded());
+  trainSome(whole, 20);
+  trainSome(first, 11);
+  EXPECT_FALSE(hasCheckpoint(folder.path));
+  saveCheckpoint(folder.path, first, stateOf(first));
+  EXPECT_TRUE(hasCheckpoint(folder.path));
+  TrainingState state = loadCheckpoint(folder.path, second);
+  EXPECT_EQ(second.stepsDone(), 11u);
+  EXPECT_EQ(trainedState(first), trainedState(second));
+  trainSome(second, 9);
+  EXPECT_EQ(trainedState(whole), trainedState(second));
+
+  EXPECT_EQ(state.step, 11u);
+  EXPECT_EQ(state.epoch, 2);
+  EXPECT_EQ(state.rowsInEpoch, 60);
+  ASSERT_EQ(state.epochLosses.size(), 1u);
+  EXPECT_EQ(state.epochLosses[0].sum, 0.1 + 0.2); // every bit of a double survives
+  EXPECT_EQ(state.epochLosses[0].weight, 1.0 / 3);
+  EXPECT_EQ(nlohmann::json::parse(state.history)[0]["loss"], 0.625);
+  EXPECT_EQ(readTrainingState(folder.path).seed, 3u);
+}
+
+TEST(Checkpoint, ANewOneReplacesTheOldOne) {
+  TestFolder folder;
+  Session session(tinyModel(), seeded());
+  trainSome(session, 2);
+  saveCheckpoint(folder.path, session, stateOf(session));
+  trainSome(session, 2);
+  saveCheckpoint(folder.path, session, stateOf(session));
+  saveCheckpoint(folder.path, session, stateOf(session)); // of the same step, under another name
+  EXPECT_EQ(filesIn(folder.path),
+            (std::vector<std::string>{"manifest.json", "step-4.2/model.safetensors"}));
+  Session restored(tinyModel(), seeded());
+  EXPECT_EQ(loadCheckpoint(folder.path, restored).step, 4u);
+  EXPECT_EQ(trainedState(session), trainedState(restored));
+}
+
+/// Limits the size of files that this process writes, so that writes fail as on a
+/// full disk.
+struct FileLimit {
+  explicit FileLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, SIG_IGN);
+    struct rlimit limit = {bytes, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before); }
+  struct rlimit before {};
+};
+
+TEST(Checkpoint, AFailedSaveLeavesThePreviousOneWhole) {
+  TestFolder folder;
+  Session session(tinyModel(), seeded());
+  trainSome(session, 2);
+  std::vector<float> saved = trainedState(session);
+  saveCheckpoint(folder.path, session, stateOf(session));
+  std::vector<std::string> files = filesIn(folder.path);
+  trainSome(session, 2);
+  for (rlim_t bytes : {0, 100, 1000, 2000}) {
+    std::string message;
+    {
+      FileLimit limit(bytes);
+      message = messageOf([&] { saveCheckpoint(folder.path, session, stateOf(session)); });
+    }
+    EXPECT_EQ(message, "the checkpoint of step 4 was not saved: cannot write " +
+                           folder / "step-4.partial/model.safetensors.partial" +
+                           ": File too large; the one of step 2 is whole");
+    EXPECT_EQ(filesIn(folder.path), files); // nor is anything left behind
+    Session restored(tinyModel(), seeded());
+    EXPECT_EQ(loadCheckpoint(folder.path, restored).step, 2u);
+    EXPECT_EQ(trainedState(restored), saved);
+  }
+  // The tensors are written, the manifest cannot be.
+  std::filesystem::create_directories(folder / "manifest.json.partial");
+  EXPECT_EQ(messageOf([&] { saveCheckpoint(folder.path, session, stateOf(session)); }),
+            "the checkpoint of step 4 was not saved: cannot create " +
+                folder / "manifest.json.partial" + ": Is a directory; the one of step 2 is whole");
+  EXPECT_EQ(filesIn(folder.path), files);
+  std::filesystem::remove(folder / "manifest.json.partial");
+
+  saveCheckpoint(folder.path, session, stateOf(session));
+  Session restored(tinyModel(), seeded());
+  EXPECT_EQ(loadCheckpoint(folder.path, restored).step, 4u);
+}
+
+TEST(Checkpoint, WhatAKilledSaveLeftBehindIsIgnoredAndRemoved) {
+  TestFolder folder;
+  Session session(tinyModel(), seeded());
+  trainSome(session, 2);
+  saveCheckpoint(folder.path, session, stateOf(session));
+  // Killed while writing tensors; killed before the manifest was renamed.
+  std::filesystem::create_directories(folder / "step-9.partial");
+  std::ofstream(folder / "step-9.partial/model.safetensors.partial") << "half";
+  std::filesystem::create_directories(folder / "step-8");
+  std::ofstream(folder / "step-8/model.safetensors") << "whole, but of no manifest";
+  std::ofstream(folder / "manifest.json.partial") << "{\"ver";
+  Session restored(tinyModel(), seeded());
+  EXPECT_EQ(loadCheckpoint(folder.path, restored).step, 2u);
+  trainSome(session, 6);
+  saveCheckpoint(folder.path, session, stateOf(session));
+  EXPECT_EQ(filesIn(folder.path),
+            (std::vector<std::string>{"manifest.json", "step-8.2/model.safetensors"}));
+}
+
+TEST(Checkpoint, DamageIsNamed) {
+  TestFolder folder;
+  Session session(tinyModel(), seeded());
+  trainSome(session, 2);
+  auto errorOf = [&] {
+    Session restored(tinyModel(), seeded());
+    return messageOf([&] { loadCheckpoint(folder.path, restored); });
+  };
+  EXPECT_EQ(errorOf(), "there is no checkpoint in '" + folder.path + "' (no manifest.json)");
+  saveCheckpoint(folder.path, session, stateOf(session));
+  std::string tensors = folder / "step-2/model.safetensors", manifest = folder / "manifest.json";
+  auto size = std::filesystem::file_size(tensors);
+  std::string good = readText(manifest);
+
+  std::filesystem::resize_file(tensors, size - 1);
+  EXPECT_EQ(errorOf(), tensors + ": is damaged: it has " + std::to_string(size - 1) +
+                           " bytes, the manifest says " + std::to_string(size));
+  std::filesystem::remove(tensors);
+  EXPECT_EQ(errorOf(),
+            manifest + ": names " + tensors + ", which cannot be read: No such file or directory");
+  std::ofstream(manifest) << "{\"version\": 1, \"model\"";
+  EXPECT_EQ(errorOf(), manifest + ": is damaged: no JSON object with a version");
+  std::ofstream(manifest) << "{\"version\": 99}";
+  EXPECT_EQ(errorOf(), manifest + ": has version 99, this binary reads 1");
+  std::ofstream(manifest) << "{\"version\": 1, \"model\": \"tiny\"}";
+  EXPECT_EQ(errorOf().find(manifest + ": is damaged: "), 0u);
+  std::ofstream(manifest) << "{\"version\": 1, \"model\": \"large\"}";
+  EXPECT_EQ(errorOf(), "'" + folder.path + "' is a checkpoint of model \"large\", this binary is "
+                                           "model \"tiny\"");
+}
+
+//===-- --init ------------------------------------------------------------===//
+
+struct InitFile {
+  std::vector<float> weight = {1, 2, 3, 4}, values = {1, 1, 1, 1, 2, 2, 2, 2};
+  float bias = 0.5;
+  std::vector<int64_t> ids = {30, 7};
+
+  SafetensorsWriter writer(bool withTable = true) {
+    SafetensorsWriter writer;
+    writer.add("weight", weight.data(), {4});
+    writer.add("bias", &bias, {});
+    if (withTable) {
+      writer.add("movie.ids", ids.data(), {2});
+      writer.add("movie.values", values.data(), {2, 4});
+    }
+    return writer;
+  }
+};
+
+TEST(Init, ParametersAndTablesAreSetByName) {
+  TestFolder folder;
+  InitFile file;
+  file.writer().write(folder / "a");
+  Session session(tinyModel(), seeded());
+  initializeFrom(folder / "a", session);
+  EXPECT_EQ(session.parameter("bias").value[0], 0.5f);
+  EXPECT_EQ(session.parameter("weight").value[2], 3.0f);
+  EmbeddingStore &table = session.table("movie");
+  ASSERT_EQ(table.size(), 2);
+  EXPECT_EQ(table.id(1), 7);
+  EXPECT_EQ(table.row(1)[3], 2.0f);
+  EXPECT_EQ(table.row(1)[4], 0.1f); // the state keeps its initial value
+}
+
+TEST(Init, ACheckpointsTensorsAreAnInitFile) {
+  TestFolder folder;
+  Session trained(tinyModel(), seeded()), started(tinyModel(), seeded());
+  trainSome(trained, 3);
+  saveCheckpoint(folder.path, trained, stateOf(trained));
+  initializeFrom(folder / "step-3/model.safetensors", started);
+  EXPECT_EQ(trainedState(trained), trainedState(started));
+  EXPECT_EQ(started.stepsDone(), 0u);
+}
+
+TEST(Init, DifferencesAreListedOnBothSides) {
+  TestFolder folder;
+  InitFile file;
+  SafetensorsWriter writer = file.writer(false);
+  writer.add("wieght", file.weight.data(), {4});
+  writer.filtered([](const std::string &name) { return name != "weight"; }).write(folder / "a");
+  Session session(tinyModel(), seeded());
+  EXPECT_EQ(messageOf([&] { initializeFrom(folder / "a", session); }),
+            folder / "a" + ": does not fit model 'tiny'; only in the model: movie.ids [n], "
+                           "movie.values [n, 4], weight [4]; only in the file: wieght [4]");
+
+  SafetensorsWriter shapes;
+  shapes.add("weight", file.weight.data(), {2, 2});
+  shapes.add("bias", &file.bias, {1});
+  shapes.add("movie.ids", file.ids.data(), {2});
+  shapes.add("movie.values", file.values.data(), {4, 2});
+  shapes.write(folder / "b");
+  EXPECT_EQ(messageOf([&] { initializeFrom(folder / "b", session); }),
+            folder / "b" + ": does not fit model 'tiny'; of another shape: bias ([1] in the file, [] "
+                           "in the model), movie.values ([4, 2] in the file, [n, 4] in the model), "
+                           "weight ([2, 2] in the file, [4] in the model)");
+}
+
+TEST(Init, BadIdsAreNamed) {
+  TestFolder folder;
+  auto errorFor = [&](std::vector<int64_t> ids, int64_t rows) {
+    InitFile file;
+    file.ids = std::move(ids);
+    SafetensorsWriter writer = file.writer(false);
+    writer.add("movie.ids", file.ids.data(), {static_cast<int64_t>(file.ids.size())});
+    writer.add("movie.values", file.values.data(), {rows, 4});
+    writer.write(folder / "a");
+    Session session(tinyModel(), seeded());
+    return messageOf([&] { initializeFrom(folder / "a", session); });
+  };
+  EXPECT_EQ(errorFor({5, 5}, 2),
+            folder / "a" + ": tensor 'movie.ids' holds an id twice, before row 2");
+  EXPECT_EQ(errorFor({5, 1 << 20}, 2), folder / "a" + ": tensor 'movie.ids' holds id 1048576, "
+                                                      "beyond the 20 bits of the table");
+  EXPECT_EQ(errorFor({5, 6, 7}, 2),
+            folder / "a" + ": 'movie.ids' has 3 rows, 'movie.values' has 2");
+}
+
+} // namespace
+} // namespace genrec::rt::test
