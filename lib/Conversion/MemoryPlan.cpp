@@ -66,17 +66,24 @@ bool genrec::isView(Operation *op) {
   return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp>(op);
 }
 
+/// Elements from one row to the next where rows lie densely. A shared tensor of
+/// rank 2 is gathered from by rows; of another rank, it is one row.
+static int64_t getDenseStride(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return !getRowDomain(type) && tensor.getRank() == 2 ? tensor.getDimSize(1) : getRowSize(type);
+}
+
 RowPlace genrec::getRowPlace(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op || !isView(op))
-    return {value, 0, getRowSize(value.getType())};
+    return {value, 0, getDenseStride(value.getType())};
   RowPlace place = getRowPlace(op->getOperand(0));
   // A slice keeps the distance of the rows it is taken from; a view of a shared
   // tensor as rows, or back, counts its rows anew.
   if (auto slice = dyn_cast<SliceColumnsOp>(op))
     place.offset += slice.getOffset();
   else
-    place.stride = getRowSize(value.getType());
+    place.stride = getDenseStride(value.getType());
   return place;
 }
 
