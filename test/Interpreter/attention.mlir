@@ -65,7 +65,7 @@ genrec.model @attention {
 // CHECK-NEXT: [6.92423431, 5.07576569]
 // CHECK-NEXT: [2, 2]
 // j - i is -1, 0 or 1: silu(1) = 0.731058579 of v 4 for row 1, silu(2) = 1.76159416 of v 8 for row 0.
-// CHECK: 7 position: [14.0927533, 2.92423431, 0]
+// CHECK: 7 position: [14.0927532, 2.92423431, 0]
 // 100 seconds are bucket floor(ln 100 / 0.301) = 15, none are bucket 0.
 // CHECK: 8 time: [0, 2.92423431, 0]
 // Row 0 sees itself from the time of row 1.
