@@ -75,6 +75,8 @@ Value genrec::getConstantTable(const EmitCBuilder &b, DenseElementsAttr values, 
   auto module = b.builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   Type element = values.getElementType();
   Type type = emitc::ArrayType::get({values.getNumElements()}, element);
+  // An array's initial value is a tensor, whatever the body had.
+  values = values.reshape(RankedTensorType::get({values.getNumElements()}, element));
   emitc::GlobalOp table;
   int64_t count = 0;
   for (auto global : module.getOps<emitc::GlobalOp>()) {
