@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Any
 
 from genrec.domain import Domain
 from genrec.emit import emit
@@ -57,12 +58,12 @@ class Catalogue:
             f"integer columns are {', '.join(integers) or 'none'}"
         )
 
-    def __getattr__(self, name: str) -> Value | Domain:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return domain_of(self)._member(name)
 
-    def __getitem__(self, name: str) -> Value | Domain:
+    def __getitem__(self, name: str) -> Any:
         """The feature called `name`, of rows of the catalogue."""
         return domain_of(self)._member(name)
 
@@ -153,7 +154,7 @@ def resolve(ids: ValueLike, source: Catalogue, what: str, place: Place, allow_mi
     cache = value._recording.cache
     if key not in cache:
         operands = [value, *([value.valid] if value.valid is not None else []), ids_of(source)]
-        attributes = {"allow_missing": True} if allow_missing else {}
+        attributes: dict[str, Any] = {"allow_missing": True} if allow_missing else {}
         cache[key] = emit("resolve", operands, value.domain, (), int64, place.named(""), **attributes)
         cache[key].valid = value.valid
     return cache[key]

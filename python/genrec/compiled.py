@@ -101,7 +101,7 @@ class CompiledModel:
             catalogues,
         )
         events = drive([str(self.binary), "evaluate", *arguments], progress)
-        record = next((event for event in reversed(events) if event["event"] == "evaluation"), {})
+        record: dict[str, Any] = next((event for event in reversed(events) if event["event"] == "evaluation"), {})
         loss = {"loss": record["loss"]} if "loss" in record else {}
         return {**loss, **record.get("metrics", {})}
 

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from genrec import recording as rec
 from genrec.errors import FeatureError, ModelError, quoted
@@ -62,12 +62,12 @@ class Domain:
 
     # -- features ------------------------------------------------------------------------------------------------------
 
-    def __getattr__(self, name: str) -> "Value | Domain":
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         return self._member(name)
 
-    def __getitem__(self, name: str) -> "Value | Domain":
+    def __getitem__(self, name: str) -> Any:
         """The feature or list called `name`."""
         return self._member(name)
 
@@ -89,7 +89,7 @@ class Domain:
             return self._origin.source._feature_schema()
         return self._schema
 
-    def _member(self, name: str) -> "Value | Domain":
+    def _member(self, name: str) -> Any:
         schema = self._feature_schema()
         if schema is None:
             raise FeatureError(

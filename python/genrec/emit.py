@@ -1,9 +1,10 @@
 """Records one op of values, whatever it is."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from genrec.domain import Domain
-from genrec.recording import Attribute, Op, Recording, Result, ValueType
+from genrec.recording import Op, Recording, Result, ValueType
 from genrec.source import Place
 from genrec.types import ElementType
 from genrec.value import Value
@@ -19,9 +20,9 @@ def emit(
     place: Place,
     valid: Value | None = None,
     segments: tuple[int, ...] = (),
-    **attributes: Attribute,
+    **attributes: Any,
 ) -> Value:
-    """Records op `name` with one result."""
+    """Records op `name` with one result; `attributes` are of the kinds that `recording.Attribute` lists."""
     recording = _recording_of(operands)
     results: list[Result] = [one._result for one in operands]
     type_ = ValueType(domain._symbol if domain is not None else "", shape, dtype.name)
@@ -35,7 +36,7 @@ def emit_effect(
     operands: Sequence["Value | Domain"],
     place: Place,
     segments: tuple[int, ...] = (),
-    **attributes: Attribute,
+    **attributes: Any,
 ) -> Op:
     """Records op `name`, which has no result."""
     return _recording_of(operands).emit(name, [one._result for one in operands], [], attributes, place, segments)

@@ -5,11 +5,12 @@ is written.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from genrec.domain import Domain, Joining, Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError, quoted
-from genrec.recording import Attribute, Enum, ValueType
+from genrec.recording import Enum, ValueType
 from genrec.rules import listed, same_dtype, sizes
 from genrec.schema import Feature
 from genrec.source import Place, find_place
@@ -20,7 +21,7 @@ from genrec.value import Value, ValueLike, as_value
 def feature(domain: Domain, column: Feature, place: Place) -> Value:
     """A column of the data."""
     kind = column.type
-    attributes: dict[str, Attribute] = {"column": column.column}
+    attributes: dict[str, Any] = {"column": column.column}
     if kind.is_nullable:
         attributes["nullable"] = True
     if kind.padding_id is not None:
@@ -165,7 +166,7 @@ def position(domain: Domain, from_end: bool, place: Place) -> Value:
     key = ("position", domain._symbol, from_end)
     cache = domain._recording.cache
     if key not in cache:
-        attributes: dict[str, Attribute] = {"from_end": True} if from_end else {}
+        attributes: dict[str, Any] = {"from_end": True} if from_end else {}
         cache[key] = emit("position", [domain], domain, (), int64, place, **attributes)
     return cache[key]
 

@@ -24,14 +24,12 @@ def common_domain(name: str, values: Sequence[Value], place: Place, parts: Seque
 
 def mixing(name: str, a: Value, b: Value, place_a: Place, place_b: Place) -> ModelError:
     """The error of an op `name` whose operands, written at `place_a` and `place_b`, are of different domains."""
-    assert a.domain is not None and b.domain is not None
-    message = f"'{name}' mixes rows of '{a.domain._name}' and '{b.domain._name}'"
-    if a.domain._is_below(b.domain):
-        a, b, place_a, place_b = b, a, place_b, place_a
-    elif isinstance(a.domain._origin, Truncation) and a.domain._origin.source is b.domain:
-        a, b, place_a, place_b = b, a, place_b, place_a
     domain_a, domain_b = a.domain, b.domain
     assert domain_a is not None and domain_b is not None
+    message = f"'{name}' mixes rows of '{domain_a._name}' and '{domain_b._name}'"
+    was_cut = isinstance(domain_a._origin, Truncation) and domain_a._origin.source is domain_b
+    if domain_a._is_below(domain_b) or was_cut:
+        a, domain_a, domain_b, place_a = b, domain_b, domain_a, place_b
     label = f"one row per {domain_a._name}{made_at(a._place)}"
     text = place_a.text or "x"
     origin = domain_b._origin

@@ -136,11 +136,11 @@ class Schema:
         allowed = set(nullable)
         for domain in self.root.walk():
             for name, feature in domain.features.items():
-                path = next((p for p in (feature.column, f"{domain.name}.{name}") if p in wanted), None)
-                if path is None:
+                written = next((p for p in (feature.column, f"{domain.name}.{name}") if p in wanted), None)
+                if written is None:
                     continue
-                kind = feature.type.nullable() if path in allowed else feature.type
-                for _, identifier in wanted.pop(path):
+                kind = feature.type.nullable() if written in allowed else feature.type
+                for _, identifier in wanted.pop(written):
                     kind = kind.padded(identifier)
                 domain.features[name] = replace(feature, type=kind)
         if wanted:

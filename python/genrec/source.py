@@ -98,9 +98,11 @@ def refresh() -> None:
 def _place_in_code(file: str, code: CodeType, instruction: int) -> Place | None:
     """The expression that byte code offset `instruction` of `code` evaluates. Code of two files may be equal."""
     positions = next(itertools.islice(code.co_positions(), instruction // 2, None), None)
-    if positions is None or None in positions:
+    if positions is None:
         return None
     line, end_line, begin, end = positions
+    if line is None or end_line is None or begin is None or end is None:
+        return None
     place = Place(file, line, _characters(file, line, begin) + 1, _characters(file, end_line, end) + 1, end_line)
     node = _node_at(place)
     return place.named(_index(file).names.get(node, "")) if node is not None else place

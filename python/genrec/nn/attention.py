@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from genrec import init
 from genrec.emit import emit
@@ -10,7 +11,7 @@ from genrec.init import Initializer
 from genrec.nn import functional
 from genrec.nn.layers import Linear
 from genrec.nn.module import Module, Parameter
-from genrec.recording import Attribute, Enum
+from genrec.recording import Enum
 from genrec.source import Place, find_place
 from genrec.value import Value, ValueLike, as_value
 
@@ -56,7 +57,7 @@ class _Options:
     fixed_length: float
     dropout: float
 
-    def attributes(self, time_bias: RelativeTime | None) -> dict[str, Attribute]:
+    def attributes(self, time_bias: RelativeTime | None) -> dict[str, Any]:
         return {
             "heads": self.heads,
             "score": Enum("score", self.score),

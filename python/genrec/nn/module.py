@@ -1,6 +1,6 @@
 """Modules: parts of a model that own parameters and tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from genrec.errors import ModelError
@@ -87,6 +87,7 @@ def owned(root: Module) -> Iterator[tuple[str, object]]:
             seen.add(id(thing))
             yield path, thing
             return
+        children: Iterable[tuple[Any, object]]
         if isinstance(thing, Module):
             children = vars(thing).items()
         elif isinstance(thing, dict):
