@@ -7,7 +7,8 @@
 // RUN: genrec-translate --export-model %t.places.mlir -o %t.again.genrec
 // RUN: cmp %t.genrec %t.again.genrec
 // RUN: genrec-opt %s -o %t.direct.mlir
-// RUN: diff %t.direct.mlir %t.mlir
+// RUN: genrec-opt %t.mlir -o %t.imported.mlir
+// RUN: diff %t.direct.mlir %t.imported.mlir
 
 // CHECK: genrec.model @Everything
 // CHECK-SAME: clip_norm = 1.000000e+00
