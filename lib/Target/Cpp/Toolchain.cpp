@@ -121,7 +121,7 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   if (product == Product::object)
     command.push_back("-c");
   if (product == Product::shared)
-    command.append({"-shared", "-fPIC", "-fvisibility=hidden"});
+    command.append({"-shared", "-fPIC"});
   command.append({source.str(), "-o", output.str()});
   if (product != Product::object)
     append_range(command, link);

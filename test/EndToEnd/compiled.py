@@ -1,0 +1,135 @@
+"""Compiles models and runs them beside the interpreter.
+
+The oracle is genrec-run, which evaluates the model from the definitions of its ops; the compiled model runs in model-driver on
+the same batches. Losses, parameters, table rows, outputs and metrics of every step must agree.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
+
+# Sections of a step's result that are compared, and what each may differ by: the interpreter rounds to float after each op, the
+# compiled model adds in another order.
+COMPARED = ("losses", "parameters", "tables", "outputs", "metrics")
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """Numbers agree when |a - b| <= absolute + relative * max(|a|, |b|)."""
+
+    relative: float = 2e-4
+    absolute: float = 2e-5
+
+
+def tool(name: str) -> str:
+    """The path of a program of the build."""
+    return str(BUILD / "bin" / name)
+
+
+def call(*arguments: str | Path) -> str:
+    """Runs a program and returns what it prints; raises with its messages where it fails."""
+    result = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=600, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, arguments))}\nexit status {result.returncode}\n{result.stderr}")
+    return result.stdout
+
+
+def read_stream(text: str) -> list[Any]:
+    """The JSON values that stand one behind another in `text`."""
+    decoder, position, values = json.JSONDecoder(), 0, []
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
+            continue
+        value, position = decoder.raw_decode(text, position)
+        values.append(value)
+    return values
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Results per step, of the interpreter and of the compiled model."""
+
+    interpreted: list[dict[str, Any]]
+    compiled: list[dict[str, Any]]
+    batches: list[dict[str, Any]]
+
+
+def run_both(
+    model: Path,
+    folder: Path,
+    *,
+    mode: str = "train",
+    level: int = 2,
+    rows: int = 5,
+    steps: int = 3,
+    seed: int = 7,
+    threads: int = 2,
+    march: str = "native",
+) -> Runs:
+    """Compiles `model` and runs `steps` random batches of `rows` root rows on both sides."""
+    optimised, shared, batches = folder / "model.mlir", folder / "model.so", folder / "batches.json"
+    call(tool("genrec-compile"), model, f"-O{level}", "--emit=mlir", "-o", optimised)
+    call(tool("genrec-compile"), model, f"-O{level}", f"--march={march}", "--emit=shared", "--save-temps", "-o", shared)
+    text = call(
+        tool("genrec-run"),
+        optimised,
+        f"--mode={mode}",
+        f"--random={seed}",
+        f"--rows={rows}",
+        f"--steps={steps}",
+        f"--seed={seed}",
+        "--precision=float",
+        "--json",
+        "--print-batch",
+        "--print=losses,outputs,metrics,parameters,tables",
+    )
+    values = read_stream(text)
+    batches.write_text(json.dumps(values[0::2]))
+    lines = call(tool("model-driver"), shared, batches, mode, str(seed), str(threads)).splitlines()
+    return Runs(values[1::2], [json.loads(line) for line in lines], values[0::2])
+
+
+def differences(expected: Any, actual: Any, tolerance: Tolerance, path: str = "") -> list[str]:
+    """Where two results differ, as text."""
+    if isinstance(expected, dict):
+        if not isinstance(actual, dict):
+            return [f"{path}: {actual} instead of {sorted(expected)}"]
+        found = [f"{path}.{key}: missing" for key in expected if key not in actual]
+        for key in expected:
+            if key in actual:
+                found += differences(expected[key], actual[key], tolerance, f"{path}.{key}")
+        return found
+    if isinstance(expected, list):
+        if not isinstance(actual, list) or len(expected) != len(actual):
+            return [f"{path}: {actual} instead of {expected}"]
+        return [
+            text for i, (a, b) in enumerate(zip(expected, actual)) for text in differences(a, b, tolerance, f"{path}[{i}]")
+        ]
+    if isinstance(expected, (int, float)) and isinstance(actual, (int, float)):
+        limit = tolerance.absolute + tolerance.relative * max(abs(expected), abs(actual))
+        return [] if math.isclose(expected, actual, rel_tol=0, abs_tol=limit) else [f"{path}: {actual} instead of {expected}"]
+    return [] if expected == actual else [f"{path}: {actual} instead of {expected}"]
+
+
+def assert_same(runs: Runs, tolerance: Tolerance = Tolerance()) -> None:
+    """Every section of every step agrees, and there is something to compare."""
+    assert len(runs.interpreted) == len(runs.compiled) > 0
+    compared = 0
+    for step, (expected, actual) in enumerate(zip(runs.interpreted, runs.compiled)):
+        for section in COMPARED:
+            if section not in expected:
+                continue
+            found = differences(expected[section], actual.get(section), tolerance, section)
+            assert not found, f"step {step}: " + "; ".join(found[:10])
+            compared += 1
+    assert compared > 0
