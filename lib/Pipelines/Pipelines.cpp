@@ -1,6 +1,7 @@
 //===- Pipelines.cpp - the order of genrec's passes -----------------------===//
 
 #include "genrec/Pipelines/Pipelines.h"
+#include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -56,11 +57,22 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   steps.add("form-row-kernels", createFormRowKernels(kernels));
 }
 
+void genrec::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
+                           const PipelineHook &hook) {
+  buildGraphPipeline(pm, options, hook);
+  buildLoweringPipeline(pm, "cpu", options.compiler);
+}
+
 void genrec::registerPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "genrec-graph-pipeline",
       "from an imported model to row kernels: what the interpreter evaluates",
       [](OpPassManager &pm, const PipelineOptions &options) {
         buildGraphPipeline(pm, options);
+      });
+  PassPipelineRegistration<PipelineOptions>(
+      "genrec-pipeline", "from an imported model to EmitC",
+      [](OpPassManager &pm, const PipelineOptions &options) {
+        buildPipeline(pm, options);
       });
 }

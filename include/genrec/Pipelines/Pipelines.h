@@ -15,16 +15,25 @@
 
 namespace genrec {
 
+/// What emitted code runs on.
+enum class Target { cpu };
+
 /// What `--genrec-pipeline="target=cpu opt=2"` takes.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
-  Option<std::string> target{
-      *this, "target", llvm::cl::desc("what to compile for: cpu"),
-      llvm::cl::init("cpu")};
+  Option<Target> target{
+      *this, "target", llvm::cl::desc("What to compile for"),
+      llvm::cl::init(Target::cpu),
+      llvm::cl::values(clEnumValN(Target::cpu, "cpu", "C++ for the CPU"))};
   Option<unsigned> opt{
       *this, "opt",
       llvm::cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute what "
                      "is cheap"),
       llvm::cl::init(2)};
+  Option<std::string> compiler{
+      *this, "compiler",
+      llvm::cl::desc("Name, version and options of the compiler, kept in the "
+                     "description of the model"),
+      llvm::cl::init("genrec")};
 };
 
 /// Called after each step of the pipeline with the manager of passes over
@@ -38,7 +47,12 @@ using PipelineHook =
 void buildGraphPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
                         const PipelineHook &hook = {});
 
-/// Registers `--genrec-graph-pipeline`, the above.
+/// Adds all passes, from an imported model to EmitC. `pm` is anchored on
+/// `builtin.module`; the hook sees the steps of the graph pipeline.
+void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
+                   const PipelineHook &hook = {});
+
+/// Registers `--genrec-graph-pipeline` and `--genrec-pipeline`, the above.
 void registerPipelines();
 
 } // namespace genrec

@@ -17,7 +17,7 @@ LogicalResult RowReduceOp::buildRowBody(OpBuilder &builder,
   Value sum = b.reduceAdd(x);
   if (getKind() == ReduceKind::mean) {
     double size = bodyShape(x.getType())[0];
-    sum = b.mul(sum, b.constant(sum.getType(), 1.0 / size));
+    sum = b.make<arith::DivFOp>(sum, b.constant(sum.getType(), size));
   }
   results.push_back(sum);
   return success();

@@ -56,6 +56,11 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
   using FormRowKernelsBase::FormRowKernelsBase;
 
   void runOnOperation() override {
+    if (opt > 2) {
+      getOperation().emitError()
+          << "option 'opt' must be 0, 1 or 2, but is " << opt.getValue();
+      return signalPassFailure();
+    }
     SmallVector<ProgramOp> programs(
         getOperation().getBody().front().getOps<ProgramOp>());
     for (ProgramOp program : programs) {

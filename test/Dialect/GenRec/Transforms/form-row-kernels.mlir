@@ -1,5 +1,8 @@
 // RUN: genrec-opt %s --genrec-form-row-kernels=opt=0 --split-input-file | FileCheck %s
 // RUN: genrec-opt %s --genrec-form-row-kernels=opt=0 --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+// RUN: not genrec-opt %s --genrec-form-row-kernels=opt=3 --split-input-file 2>&1 | FileCheck %s --check-prefix=LEVEL
+
+// LEVEL: error: option 'opt' must be 0, 1 or 2, but is 3
 
 // One kernel per op: how each op reads and writes. Fusion is tested beside this.
 

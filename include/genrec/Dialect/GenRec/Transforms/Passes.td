@@ -192,8 +192,38 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
     `expand-updates`. Constants move into bodies. Computation on shared tensors alone becomes a kernel over
     a fixed step domain (`fixed_rows`, `shared_rows`, `rows_as_shared`).
 
-    `opt=0` makes one kernel of each op. From `opt=1` on, kernels of one domain and
-    stage merge as far as no library op and no other kernel lies between them.
+    A column slice that library ops read in place stays `slice_columns`, a view.
+    Kernels that store rows come last: everything else reads what they overwrite.
+
+    `opt=0` makes one kernel of each op. From `opt=1` on, everything row-wise of
+    one domain and stage that no library op and no other kernel separates is one
+    kernel: chains, fanned out operands, pools, sums and scatters, and siblings
+    that read the same rows. Arithmetic on shared scalars is done inside each
+    kernel that needs it. Equal computations in a body are merged.
+
+    What an earlier kernel computes and a later one of the same domain and stage
+    needs is kept in a buffer (`opt=1`) or, with `opt=2`, computed again if that
+    costs less. The cost of keeping a row is its bytes twice (a write and a
+    read). The cost of computing it again is 0.35 bytes per elementwise operation
+    (4 for a division or root, 12 for exp and its like, 16 for a random word)
+    plus the bytes that have to be read for it and are not read anyway. Losses over
+    samples, pools, sums and scatters are never repeated. Every value kept, with the reason, is a line
+    of the program's attribute `genrec.notes`; a fused kernel lists the ops it was made of as
+    `genrec.ops`.
+
+    ```mlir
+    %y = genrec.mul %x, %v
+    %z = genrec.silu %y
+    %s = genrec.reduce_rows %z
+    // becomes
+    %z, %s = genrec.row_kernel %user(%x, %v) attributes {genrec.ops = "mul, silu, reduce_rows",
+        operand_roles = [aligned, shared], result_roles = [aligned, reduced]} {
+    ^bb0(%row: f32, %scale: vector<4xf32>, %sum: !genrec.accumulator<tensor<4xf32>>):
+      …
+      genrec.accumulate %silu into %sum
+      genrec.row_yield %silu
+    }
+    ```
   }];
   let dependentDialects = ["::genrec::GenRecDialect", "::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
