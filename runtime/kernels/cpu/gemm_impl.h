@@ -94,12 +94,15 @@ void contractRows(const float *x, int64_t ldx, int64_t k, const float *panel,
     contractTile<1, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
 }
 
+/// Rows whose columns are copied into a panel at a time.
+constexpr int64_t kBlock = 96;
+
 void contractColumns(const ContractionSides &sides, int64_t k, int64_t n,
                      int64_t begin, int64_t end, float *part, int64_t ldPart) {
-  alignas(64) float panel[kContractionBlock * kMaxTileVectors * kLanes];
+  alignas(64) float panel[kBlock * kMaxTileVectors * kLanes];
   constexpr int64_t kWidth = kMaxTileVectors * kLanes;
-  for (int64_t row = begin; row < end; row += kContractionBlock) {
-    int64_t rows = end - row < kContractionBlock ? end - row : kContractionBlock;
+  for (int64_t row = begin; row < end; row += kBlock) {
+    int64_t rows = end - row < kBlock ? end - row : kBlock;
     const float *x = sides.x + row * sides.ldx;
     for (int64_t column = 0; column < n; column += kWidth) {
       int64_t valid = n - column < kWidth ? n - column : kWidth;

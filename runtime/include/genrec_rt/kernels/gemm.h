@@ -246,8 +246,14 @@ inline void matmul(genrec_rt_pool *pool, int64_t m, const float *x, int64_t ldx,
 
 namespace detail {
 
-/// Rows that a panel of dy is taken over while it stays in the first-level cache.
-inline constexpr int64_t kContractionBlock = 96;
+/// Rows that a panel of dy is taken over while it stays in the first-level
+/// cache: the more work there is per row, the more of them.
+constexpr int64_t contractionBlock(int64_t k, int64_t n) {
+  return k * n < 128 * 128 ? 64 : 128;
+}
+inline constexpr int64_t kMostContractionBlock = 128;
+/// No chunk of rows is smaller.
+inline constexpr int64_t kLeastRowChunk = 192;
 
 /// How the rows of a contraction are cut: a function of the sizes only. Each
 /// chunk yields a partial result and the partial results are added in order.
@@ -262,8 +268,8 @@ constexpr int64_t maxRowChunks(int64_t k, int64_t n) {
 constexpr RowChunks planRowChunks(int64_t m, int64_t k, int64_t n) {
   int64_t most = maxRowChunks(k, n);
   int64_t rows = roundUp((m + most - 1) / most, 64);
-  if (rows < 2 * kContractionBlock)
-    rows = 2 * kContractionBlock;
+  if (rows < kLeastRowChunk)
+    rows = kLeastRowChunk;
   return {rows, (m + rows - 1) / rows};
 }
 
@@ -314,14 +320,36 @@ struct ContractionSides {
   int64_t lddy;
 };
 
+/// Asks for the rows of the next block a few at a time, while tiles of this
+/// one are computed.
+struct RowPrefetch {
+  const ContractionSides &sides;
+  int64_t row, end, step; ///< rows left to ask for, and how many at a time
+  int64_t xBytes, dyBytes;
+
+  void next() {
+    int64_t until = end - row < step ? end : row + step;
+    for (; row < until; ++row) {
+      const char *x = reinterpret_cast<const char *>(sides.x + row * sides.ldx);
+      const char *dy =
+          reinterpret_cast<const char *>(sides.dy + row * sides.lddy);
+      for (int64_t byte = 0; byte < xBytes; byte += 64)
+        __builtin_prefetch(x + byte, 0, 2);
+      for (int64_t byte = 0; byte < dyBytes; byte += 64)
+        __builtin_prefetch(dy + byte, 0, 2);
+    }
+  }
+};
+
 /// All K rows of the result against one panel of NV vectors of dy. The panel
 /// is copied first: aligned and dense, it is read K / R times.
 template <int K, int NV>
-inline void contractPanel(const ContractionSides &sides, int64_t row,
-                          int64_t rows, int64_t column, int lastLanes,
-                          bool first, float *part, int64_t ldPart) {
+inline void contractPanel(const ContractionSides &sides, RowPrefetch &prefetch,
+                          int64_t row, int64_t rows, int64_t column,
+                          int lastLanes, bool first, float *part,
+                          int64_t ldPart) {
   constexpr int R = bestTileRows(K, NV);
-  alignas(64) float panel[kContractionBlock * NV * kLanes];
+  alignas(64) float panel[kMostContractionBlock * NV * kLanes];
   const LaneMask last = laneMask(lastLanes);
   const float *dy = sides.dy + row * sides.lddy + column;
   for (int64_t i = 0; i < rows; ++i, dy += sides.lddy) {
@@ -334,9 +362,11 @@ inline void contractPanel(const ContractionSides &sides, int64_t row,
   const float *x = sides.x + row * sides.ldx;
   part += column;
   int k = 0;
-  for (; k + R <= K; k += R)
+  for (; k + R <= K; k += R) {
     contractTile<R, NV>(x + k, sides.ldx, panel, rows, first, part + k * ldPart,
                         ldPart);
+    prefetch.next();
+  }
   if constexpr (K % R != 0)
     contractTile<K % R, NV>(x + k, sides.ldx, panel, rows, first,
                             part + k * ldPart, ldPart);
@@ -391,16 +421,21 @@ inline void contractRange(const ContractionSides &sides, int64_t begin,
                           int64_t end, float *part, int64_t ldPart) {
   constexpr ColumnPlan plan = planColumns(2 * kLanes, N);
   constexpr int lastLanes = plan.lastLanes();
-  for (int64_t row = begin; row < end; row += kContractionBlock) {
-    int64_t rows = end - row < kContractionBlock ? end - row : kContractionBlock;
+  constexpr int64_t kBlock = contractionBlock(K, N);
+  constexpr int64_t kTiles = plan.panels * (K / bestTileRows(K, plan.wide));
+  constexpr int64_t kRowsPerTile = kBlock / (kTiles > 0 ? kTiles : 1) + 1;
+  for (int64_t row = begin; row < end; row += kBlock) {
+    int64_t rows = end - row < kBlock ? end - row : kBlock;
+    int64_t after = end - row < 2 * kBlock ? end : row + 2 * kBlock;
+    RowPrefetch prefetch{sides, row + rows, after, kRowsPerTile, K * 4, N * 4};
     for (int p = 0; p < plan.panels; ++p) {
       int64_t column = plan.panelBegin(p) * kLanes;
       int lanes = p == plan.panels - 1 ? lastLanes : kLanes;
       if (p < plan.wideCount)
-        contractPanel<K, plan.wide>(sides, row, rows, column, lanes,
+        contractPanel<K, plan.wide>(sides, prefetch, row, rows, column, lanes,
                                     row == begin, part, ldPart);
       else if constexpr (plan.wideCount < plan.panels)
-        contractPanel<K, plan.wide - 1>(sides, row, rows, column, lanes,
+        contractPanel<K, plan.wide - 1>(sides, prefetch, row, rows, column, lanes,
                                         row == begin, part, ldPart);
     }
   }
