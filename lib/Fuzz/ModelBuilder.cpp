@@ -64,11 +64,11 @@ Attribute ModelBuilder::randomOptimizer(bool onTable) {
   return OptimizerAttr::get(builder.getContext(), kind, builder.getDictionaryAttr(options));
 }
 
-FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits) {
+FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool distinctRows) {
   std::string name = "table" + std::to_string(nextName++);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(program);
-  Attribute init = InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(1, 6)),
+  Attribute init = InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(distinctRows ? 2 : 1, 6)),
                                  builder.getF64FloatAttr(real(0.1, 0.7)));
   make("table", {}, {},
        {text("sym_name", name), i64("dim", dim), i64("id_bits", idBits), named("init", init),

@@ -67,7 +67,8 @@ public:
   //===-- declarations -----------------------------------------------------===//
   mlir::FlatSymbolRefAttr declareDomain(llvm::StringRef name, mlir::FlatSymbolRefAttr parent,
                                         DomainKind kind, llvm::StringRef column);
-  mlir::FlatSymbolRefAttr declareTable(int64_t dim, int64_t idBits);
+  /// `distinctRows`: no two rows start equal, so that rankings by them have no ties.
+  mlir::FlatSymbolRefAttr declareTable(int64_t dim, int64_t idBits, bool distinctRows = false);
   /// A parameter with a random initializer and optimizer, and its value.
   mlir::Value parameter(llvm::ArrayRef<int64_t> shape);
   mlir::Attribute randomOptimizer(bool onTable);

@@ -64,9 +64,9 @@ static Catalogue makeCatalogue(ModelBuilder &m, int64_t dim) {
   Value domain = m.value("catalogue", DomainType::get(context, name), {});
   m.entry(name).value = domain;
   Value ids = m.feature(m.entry(name), "id", m.integerType());
-  FlatSymbolRefAttr table = m.declareTable(dim, 52);
+  FlatSymbolRefAttr table = m.declareTable(dim, 52, /*distinctRows=*/true);
   Value items = m.value("lookup", m.rows(name, {dim}, m.f32()), ids, m.named("table", table));
-  if (m.chance(50))
+  if (dim > 1 && m.chance(50))
     items = m.value("l2_normalize", items.getType(), items, m.f64("eps", 0.05));
   return {ids, items};
 }
@@ -175,8 +175,10 @@ void fuzz::declareSinks(ModelBuilder &m) {
     return; // its outputs belong to the query's domain; one program has one
   if (Value x = findOnData(m)) {
     m.make("output", {}, x, m.text("name", "value"));
-    Value score = m.resize(x, 0);
+    // Scores read from the data: computed ones may be equal on paper, and rounding
+    // would then choose their order.
     FlatSymbolRefAttr domain = getRowDomain(x.getType());
+    Value score = m.feature(m.entry(domain), columnOf(m, domain, "dense"), m.f32());
     Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
     m.make("metric", {}, {score, label},
            {m.named("kind", MetricKindAttr::get(context, MetricKind::auc)), m.text("name", "auc")},

@@ -156,8 +156,10 @@ static bool makeHstuBlock(ModelBuilder &m) {
   DomainEntry &domain = m.entry(getRowDomain(x.getType()));
   if (!domain.parent)
     return false;
-  int64_t heads = m.integer(1, 2), qk = m.integer(1, 4), dv = m.integer(1, 4);
+  int64_t heads = m.integer(1, 2), qk = m.integer(1, 4), dv = m.integer(2, 4);
   int64_t size = getRowSize(x.getType());
+  if (size < 2)
+    return false; // see makeNorm
   SmallVector<Value> operands{x, m.parameter({size, 2 * heads * (qk + dv)}),
                               m.parameter({heads * dv, size}), m.parameter({size})};
   AttentionParts parts = makeAttentionParts(m, domain, heads, /*silu=*/true);

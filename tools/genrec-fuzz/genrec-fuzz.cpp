@@ -35,6 +35,8 @@ static bool parseSeeds(uint64_t &first, uint64_t &last) {
   return !from.getAsInteger(10, first) && !to.getAsInteger(10, last) && first <= last;
 }
 
+static bool isRefusal(llvm::StringRef problem) { return problem.contains("a pass failed"); }
+
 /// Checks one model; prints it, shrunk, when a level disagrees.
 static bool check(mlir::ModuleOp module, uint64_t seed) {
   fuzz::CheckOptions options;
@@ -45,7 +47,9 @@ static bool check(mlir::ModuleOp module, uint64_t seed) {
   llvm::errs() << "genrec-fuzz: seed " << seed << ": " << *problem << "\n";
   mlir::OwningOpRef<mlir::ModuleOp> smallest =
       noShrink ? module.clone() : fuzz::shrink(module, [&](mlir::ModuleOp candidate) {
-        return fuzz::checkPasses(candidate, seed, options).has_value();
+        // A candidate that a pass refuses is another problem than a difference.
+        std::optional<std::string> found = fuzz::checkPasses(candidate, seed, options);
+        return found && isRefusal(*found) == isRefusal(*problem);
       }).release();
   llvm::errs() << "genrec-fuzz: " << fuzz::checkPasses(*smallest, seed, options).value_or("") << "\n";
   smallest->print(llvm::errs());
