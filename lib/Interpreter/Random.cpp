@@ -33,25 +33,29 @@ uint64_t interpreter::childIdentity(uint64_t identity, uint64_t ordinal) {
 // Philox
 //===----------------------------------------------------------------------===//
 
-uint32_t interpreter::randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row,
-                                 uint64_t element) {
-  uint64_t key = splitMix(seed + kGolden * step);
-  uint32_t keyLow = static_cast<uint32_t>(key), keyHigh = static_cast<uint32_t>(key >> 32);
-  // 64 elements share 16 counters: element e is word (e / 16) % 4.
-  uint64_t block = (element / 64) * 16 + element % 16;
-  uint32_t counter[4] = {static_cast<uint32_t>(block), stream, static_cast<uint32_t>(row),
-                         static_cast<uint32_t>(row >> 32)};
+std::array<uint32_t, 4> interpreter::philox(std::array<uint32_t, 4> counter, uint32_t keyLow,
+                                            uint32_t keyHigh) {
   for (int round = 0; round < 10; ++round) {
     uint64_t even = uint64_t(counter[0]) * 0xD2511F53, odd = uint64_t(counter[2]) * 0xCD9E8D57;
-    uint32_t next[4] = {static_cast<uint32_t>(odd >> 32) ^ counter[1] ^ keyLow,
-                        static_cast<uint32_t>(odd),
-                        static_cast<uint32_t>(even >> 32) ^ counter[3] ^ keyHigh,
-                        static_cast<uint32_t>(even)};
-    std::copy(next, next + 4, counter);
+    counter = {static_cast<uint32_t>(odd >> 32) ^ counter[1] ^ keyLow, static_cast<uint32_t>(odd),
+               static_cast<uint32_t>(even >> 32) ^ counter[3] ^ keyHigh,
+               static_cast<uint32_t>(even)};
     keyLow += 0x9E3779B9;
     keyHigh += 0xBB67AE85;
   }
-  return counter[(element / 16) % 4];
+  return counter;
+}
+
+uint32_t interpreter::randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row,
+                                 uint64_t element) {
+  uint64_t key = splitMix(seed + kGolden * step);
+  // 64 elements share 16 counters: element e is word (e / 16) % 4.
+  uint64_t block = (element / 64) * 16 + element % 16;
+  std::array<uint32_t, 4> words =
+      philox({static_cast<uint32_t>(block), stream, static_cast<uint32_t>(row),
+              static_cast<uint32_t>(row >> 32)},
+             static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+  return words[(element / 16) % 4];
 }
 
 //===----------------------------------------------------------------------===//

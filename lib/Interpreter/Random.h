@@ -10,6 +10,8 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
+#include <array>
+
 namespace genrec::interpreter {
 
 /// One output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) from state `x`.
@@ -21,8 +23,11 @@ uint64_t rootIdentity(int64_t position);
 /// concatenation.
 uint64_t childIdentity(uint64_t identity, uint64_t ordinal);
 
+/// Philox4x32-10 (Salmon et al., SC 2011) of one counter.
+std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t keyLow, uint32_t keyHigh);
+
 /// The random word of element `element` of the row with identity `row`, in the
-/// stream `stream` of one step: Philox4x32-10 (Salmon et al., SC 2011).
+/// stream `stream` of one step.
 uint32_t randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row, uint64_t element);
 
 /// XXH3_64bits_withSeed, or the first half of MurmurHash3_x64_128.
