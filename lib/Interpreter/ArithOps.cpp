@@ -25,8 +25,8 @@ template <double (*function)(double)> static Error floatUnary(Evaluator &e, Oper
 
 template <double (*function)(double, double)>
 static Error floatBinary(Evaluator &e, Operation *op) {
-  e.set(op->getResult(0), zipElements<double, double>(e.get(op->getOperand(0)),
-                                                      e.get(op->getOperand(1)), function));
+  e.set(op->getResult(0),
+        zipElements<double, double>(e.get(op->getOperand(0)), e.get(op->getOperand(1)), function));
   return Error::success();
 }
 
@@ -52,8 +52,8 @@ template <Unsigned function> static Error unsignedBinary(Evaluator &e, Operation
   auto apply = [&](int64_t x, int64_t y) -> int64_t {
     return function(bitsOf(x, width), bitsOf(y, width));
   };
-  e.set(op->getResult(0), zipElements<int64_t, int64_t>(e.get(op->getOperand(0)),
-                                                        e.get(op->getOperand(1)), apply));
+  e.set(op->getResult(0),
+        zipElements<int64_t, int64_t>(e.get(op->getOperand(0)), e.get(op->getOperand(1)), apply));
   return Error::success();
 }
 
@@ -62,8 +62,8 @@ template <Signed function> static Error signedBinary(Evaluator &e, Operation *op
   auto apply = [&](int64_t x, int64_t y) {
     return function(signedOf(x, width), signedOf(y, width));
   };
-  e.set(op->getResult(0), zipElements<int64_t, int64_t>(e.get(op->getOperand(0)),
-                                                        e.get(op->getOperand(1)), apply));
+  e.set(op->getResult(0),
+        zipElements<int64_t, int64_t>(e.get(op->getOperand(0)), e.get(op->getOperand(1)), apply));
   return Error::success();
 }
 
@@ -127,9 +127,7 @@ static Error evaluateConstant(Evaluator &e, arith::ConstantOp op) {
 }
 
 /// Bits: 1 less, 2 equal, 4 greater, 8 unordered; a predicate is a set of them.
-static int64_t orderOf(double x, double y) {
-  return x < y ? 1 : x == y ? 2 : x > y ? 4 : 8;
-}
+static int64_t orderOf(double x, double y) { return x < y ? 1 : x == y ? 2 : x > y ? 4 : 8; }
 
 static int64_t acceptedOrders(arith::CmpFPredicate predicate) {
   using P = arith::CmpFPredicate;
@@ -271,9 +269,8 @@ static Error evaluateFPToSI(Evaluator &e, arith::FPToSIOp op) {
   for (double value : x.floats())
     if (!(std::trunc(value) >= -limit && std::trunc(value) < limit))
       return fail(op, "converts a number that the integer cannot hold");
-  e.set(op.getResult(), mapElements<int64_t, double>(x, [](double value) {
-          return static_cast<int64_t>(value);
-        }));
+  e.set(op.getResult(),
+        mapElements<int64_t, double>(x, [](double value) { return static_cast<int64_t>(value); }));
   return Error::success();
 }
 
@@ -381,8 +378,8 @@ static Error evaluateExtract(Evaluator &e, vector::ExtractOp op) {
 static Error evaluateInsert(Evaluator &e, vector::InsertOp op) {
   if (op.hasDynamicPosition() || op.getStaticPosition().size() != 1)
     return fail(op, "inserts by other than one static position");
-  e.set(op.getResult(), insertColumns(e.get(op.getValueToStore()), e.get(op.getDest()),
-                                      op.getStaticPosition()[0]));
+  e.set(op.getResult(),
+        insertColumns(e.get(op.getValueToStore()), e.get(op.getDest()), op.getStaticPosition()[0]));
   return Error::success();
 }
 

@@ -21,8 +21,7 @@ struct AttentionOptions {
   template <class OpT>
   explicit AttentionOptions(OpT op)
       : heads(op.getHeads()), window(op.getWindow()), stream(op.getStream()),
-        scale(op.getScale().convertToDouble()),
-        fixedLength(op.getFixedLength().convertToDouble()),
+        scale(op.getScale().convertToDouble()), fixedLength(op.getFixedLength().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), isSoftmax(op.getScore() == ScoreKind::softmax),
         causal(op.getCausal()), nextEventTime(op.getNextEventTime()) {}
 };
@@ -46,7 +45,9 @@ private:
       : q(nullptr), k(nullptr), v(nullptr), positionBias(optional(e, positionBias)),
         timeBias(optional(e, timeBias)), time(optional(e, time)) {}
 
-  static const Tensor *optional(Evaluator &e, Value value) { return value ? &e.get(value) : nullptr; }
+  static const Tensor *optional(Evaluator &e, Value value) {
+    return value ? &e.get(value) : nullptr;
+  }
 };
 
 /// Gradients of the operands.
@@ -179,8 +180,8 @@ void AttentionList::backward(int64_t head, const Tensor &gradient, AttentionGrad
     for (int64_t j = 0; j < length; ++j) {
       if (!attends(i, j))
         continue;
-      double ds = options.isSoftmax ? a[j] * (da[j] - weighted)
-                                    : da[j] * siluSlope(scores[j]) / divisor();
+      double ds =
+          options.isSoftmax ? a[j] * (da[j] - weighted) : da[j] * siluSlope(scores[j]) / divisor();
       double scaled = options.scale * ds;
       addScaled(gradients.q.row(begin + i) + head * qk, scaled, key(head, j), qk);
       addScaled(gradients.k.row(begin + j) + head * qk, scaled, query(head, i), qk);
@@ -226,9 +227,8 @@ static Error evaluateAttentionGrad(Evaluator &e, AttentionGradOp op) {
   };
   AttentionGradients gradients{zeros(x.q), zeros(x.k), zeros(x.v), zeros(x.positionBias),
                                zeros(x.timeBias)};
-  forEachHead(e, options, x, e.rowsOf(op.getV().getType()), [&](AttentionList &list, int64_t head) {
-    list.backward(head, gradient, gradients);
-  });
+  forEachHead(e, options, x, e.rowsOf(op.getV().getType()),
+              [&](AttentionList &list, int64_t head) { list.backward(head, gradient, gradients); });
   e.set(op.getDq(), std::move(gradients.q));
   e.set(op.getDk(), std::move(gradients.k));
   e.set(op.getDv(), std::move(gradients.v));

@@ -49,7 +49,7 @@ private:
                                                 int64_t &list);
 
   std::vector<DomainSchema> schema;
-  std::vector<Elements> elements;  ///< by domain, one per row
+  std::vector<Elements> elements; ///< by domain, one per row
   Batch batch;
 };
 
@@ -137,8 +137,8 @@ llvm::Error JsonReader::readList(size_t parent, size_t child) {
     const json::Value *value = find(element, path);
     const json::Array *array = value ? value->getAsArray() : nullptr;
     if (value && !array && value->kind() != json::Value::Null)
-      return malformed("row " + Twine(row) + " of @" + schema[parent].name() + " must have a list '" +
-                       path + "'");
+      return malformed("row " + Twine(row) + " of @" + schema[parent].name() +
+                       " must have a list '" + path + "'");
     if (array)
       for (const json::Value &entry : *array)
         list.push_back(&entry);

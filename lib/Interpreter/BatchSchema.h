@@ -18,7 +18,7 @@ struct ColumnSchema {
 /// A domain whose rows come from a file.
 struct DomainSchema {
   DomainOp declaration;
-  int parent = -1;  ///< index of the parent, which comes before its children
+  int parent = -1; ///< index of the parent, which comes before its children
   std::vector<int> children;
   std::vector<ColumnSchema> columns;
 

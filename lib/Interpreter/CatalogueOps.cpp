@@ -138,8 +138,8 @@ constexpr double kNoItem = -1e30;
 static Error checkColumns(Operation *op, const Tensor &items, Type scores) {
   if (items.rows <= getRowSize(scores))
     return Error::success();
-  return fail(op, "has scores for " + Twine(getRowSize(scores)) +
-                      " items, but the catalogue has " + Twine(items.rows) + " rows");
+  return fail(op, "has scores for " + Twine(getRowSize(scores)) + " items, but the catalogue has " +
+                      Twine(items.rows) + " rows");
 }
 
 static Error evaluateScores(Evaluator &e, ScoresOp op) {
@@ -181,8 +181,8 @@ namespace {
 /// The scores of all items for one query row, and which are left out.
 class Scored {
 public:
-  template <class OpT> Scored(Evaluator &e, OpT op) : op(op), query(e.get(op.getQuery())),
-                                                      items(e.get(op.getItems())) {
+  template <class OpT>
+  Scored(Evaluator &e, OpT op) : op(op), query(e.get(op.getQuery())), items(e.get(op.getItems())) {
     if (!op.getExclude())
       return;
     exclude = &e.get(op.getExclude());
@@ -257,8 +257,8 @@ static Error evaluateRank(Evaluator &e, RankOp op) {
       continue;
     int64_t &rank = result.integers()[row] = 1;
     for (int64_t item = 0; item < static_cast<int64_t>(scored.scores.size()); ++item)
-      rank += item != target && !scored.excluded[item] &&
-              scored.scores[item] >= scored.scores[target];
+      rank +=
+          item != target && !scored.excluded[item] && scored.scores[item] >= scored.scores[target];
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();

@@ -357,8 +357,8 @@ static Error evaluateGatherRows(Evaluator &e, GatherRowsOp op) {
   for (int64_t i = 0; i < index.size(); ++i) {
     int64_t row = index.integers()[i];
     if (row < -1 || row >= source.rows)
-      return fail(op, "has index " + Twine(row) + ", but 'source' has " + Twine(source.rows) +
-                          " rows");
+      return fail(op,
+                  "has index " + Twine(row) + ", but 'source' has " + Twine(source.rows) + " rows");
     result.integers()[i] = row < 0 ? 0 : source.integers()[row];
   }
   e.set(op.getResult(), std::move(result));

@@ -44,8 +44,7 @@ static double hyperbolicTangent(double x) { return std::tanh(x); }
 static double errorFunction(double x) { return std::erf(x); }
 static double relu(double x) { return x > 0 || x != x ? x : 0.0; }
 
-template <class OpT, double (*function)(double)>
-static Error evaluateUnary(Evaluator &e, OpT op) {
+template <class OpT, double (*function)(double)> static Error evaluateUnary(Evaluator &e, OpT op) {
   e.set(op.getResult(), mapElements<double, double>(e.get(op.getX()), function));
   return Error::success();
 }
@@ -122,8 +121,7 @@ static void select(const Tensor &condition, const Tensor &onTrue, const Tensor &
                    Tensor &result) {
   size_t next = 0;
   forEachElement(result, [&](int64_t row, int64_t column) {
-    const Tensor &chosen =
-        condition.integers()[condition.at(row, column)] != 0 ? onTrue : onFalse;
+    const Tensor &chosen = condition.integers()[condition.at(row, column)] != 0 ? onTrue : onFalse;
     result.as<T>()[next++] = chosen.as<T>()[chosen.at(row, column)];
   });
 }

@@ -90,8 +90,7 @@ llvm::Error Checker::checkValues(StringRef name, int64_t row, int64_t width,
       continue;
     }
     int64_t offset = static_cast<int64_t>(i);
-    result.mismatches.push_back(
-        {name.str(), row + offset / width, offset % width, gradient, last});
+    result.mismatches.push_back({name.str(), row + offset / width, offset % width, gradient, last});
   }
   return llvm::Error::success();
 }
@@ -125,8 +124,8 @@ llvm::Expected<GradientCheck> Checker::run() {
       if (gradient != gradients.end())
         values = gradient->second;
       if (llvm::Error error =
-              checkValues(name, id, table.dim,
-                          llvm::MutableArrayRef(row).take_front(table.dim), values, largest))
+              checkValues(name, id, table.dim, llvm::MutableArrayRef(row).take_front(table.dim),
+                          values, largest))
         return error;
     }
   }

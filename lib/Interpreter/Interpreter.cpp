@@ -115,8 +115,8 @@ bool Evaluator::isWanted(Operation &op) {
 
 void Evaluator::markNeeded() {
   for (Operation &op : llvm::reverse(program.getBody().front())) {
-    bool isUsed = llvm::any_of(op.getResults(),
-                               [&](Value result) { return pendingUses.contains(result); });
+    bool isUsed =
+        llvm::any_of(op.getResults(), [&](Value result) { return pendingUses.contains(result); });
     if (!isUsed && !isWanted(op))
       continue;
     needed.insert(&op);

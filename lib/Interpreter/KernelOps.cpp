@@ -193,8 +193,8 @@ static Error evaluateGatherSum(Evaluator &e, GatherSumOp op) {
       if (!from)
         return from.takeError();
       for (int64_t i = 0; *from >= 0 && i < rows.width; ++i)
-        result.row(r)[i] += coefficient.floats()[coefficient.at(r, j)] *
-                            source.floats()[*from * rows.width + i];
+        result.row(r)[i] +=
+            coefficient.floats()[coefficient.at(r, j)] * source.floats()[*from * rows.width + i];
     }
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -235,8 +235,7 @@ static Error evaluateKeepMask(Evaluator &e, KeepMaskOp op) {
   double rate = op.getRate().convertToDouble();
   size_t next = 0;
   forEachElement(result, [&](int64_t row, int64_t column) {
-    result.integers()[next++] =
-        e.keeps(rate, op.getStream(), e.kernelRows->identity[row], column);
+    result.integers()[next++] = e.keeps(rate, op.getStream(), e.kernelRows->identity[row], column);
   });
   e.set(op.getResult(), std::move(result));
   return Error::success();

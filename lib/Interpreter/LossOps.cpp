@@ -15,10 +15,10 @@ using llvm::Error;
 //===----------------------------------------------------------------------===//
 
 static Error evaluateBce(Evaluator &e, BceWithLogitsOp op) {
-  e.set(op.getResult(),
-        zipElements<double, double>(
-            e.get(op.getLogit()), e.get(op.getLabel()),
-            [](double logit, double label) { return softplus(logit) - label * logit; }));
+  e.set(op.getResult(), zipElements<double, double>(e.get(op.getLogit()), e.get(op.getLabel()),
+                                                    [](double logit, double label) {
+                                                      return softplus(logit) - label * logit;
+                                                    }));
   return Error::success();
 }
 

@@ -31,12 +31,12 @@ private:
 struct Role {
   int64_t idLimit = std::numeric_limits<int64_t>::max(); ///< ids of tables lie below it
   bool isId = false;
-  int64_t classes = 0;       ///< > 0: a class of so many
-  FeatureOp catalogue;       ///< ids that are resolved: the catalogue's column
-  bool allowMissing = true;  ///< every resolve allows ids that the catalogue lacks
+  int64_t classes = 0;      ///< > 0: a class of so many
+  FeatureOp catalogue;      ///< ids that are resolved: the catalogue's column
+  bool allowMissing = true; ///< every resolve allows ids that the catalogue lacks
   bool isTime = false;
-  bool isLabel = false;      ///< 0 or 1
-  bool isWeight = false;     ///< not negative
+  bool isLabel = false;       ///< 0 or 1
+  bool isWeight = false;      ///< not negative
   bool isCatalogueId = false; ///< the column that ids are resolved in: distinct
 };
 
@@ -215,7 +215,8 @@ std::vector<int64_t> BatchGenerator::drawIntegers(const ColumnSchema &column, co
   const std::vector<int64_t> *catalogue = nullptr;
   if (FeatureOp listing = role.catalogue) {
     BatchRows &items = batch.domains.find(getRowDomain(listing.getType()).getValue())->second;
-    catalogue = &std::get<std::vector<int64_t>>(items.columns.find(listing.getColumn())->second.values);
+    catalogue =
+        &std::get<std::vector<int64_t>>(items.columns.find(listing.getColumn())->second.values);
   }
   std::vector<int64_t> values;
   for (int64_t row = 0; row < rows.count; ++row) {
@@ -291,7 +292,11 @@ double BatchGenerator::drawFloat(const Role &role) {
 }
 
 std::string BatchGenerator::drawString() {
-  static constexpr const char *words[] = {"", "a", "tag", "electronics", "0123456789abcdef",
+  static constexpr const char *words[] = {"",
+                                          "a",
+                                          "tag",
+                                          "electronics",
+                                          "0123456789abcdef",
                                           "a string of more than thirty-two bytes in all"};
   return words[random.skewed(std::size(words))];
 }

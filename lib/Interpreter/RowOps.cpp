@@ -35,8 +35,8 @@ template <class T> static Tensor reduceRow(ReduceKind kind, const Tensor &x) {
 
 static Error evaluateRowReduce(Evaluator &e, RowReduceOp op) {
   const Tensor &x = e.get(op.getX());
-  e.set(op.getResult(), x.isFloat() ? reduceRow<double>(op.getKind(), x)
-                                    : reduceRow<int64_t>(op.getKind(), x));
+  e.set(op.getResult(),
+        x.isFloat() ? reduceRow<double>(op.getKind(), x) : reduceRow<int64_t>(op.getKind(), x));
   return Error::success();
 }
 

@@ -49,8 +49,7 @@ static llvm::Error runSteps(ProgramOp program, const run::Options &options, raw_
         return llvm::createStringError("the gradients of step " + Twine(step + 1) +
                                        " are not right");
     }
-    llvm::Expected<Results> results =
-        runProgram(program, *batch, state, options.mode, options.run);
+    llvm::Expected<Results> results = runProgram(program, *batch, state, options.mode, options.run);
     if (!results)
       return results.takeError();
     llvm::json::Object printed = run::toJson(program, *results, state, options.sections);

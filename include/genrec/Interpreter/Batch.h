@@ -47,9 +47,9 @@ llvm::json::Value batchToJson(ProgramOp program, const Batch &batch);
 
 /// What a random batch looks like.
 struct RandomBatchOptions {
-  int64_t rows = 4;          ///< root rows
-  int64_t longestList = 5;   ///< lists have 0 to this many rows, often 0
-  int64_t vocabulary = 7;    ///< ids are mostly drawn from as many values, skewed
+  int64_t rows = 4;        ///< root rows
+  int64_t longestList = 5; ///< lists have 0 to this many rows, often 0
+  int64_t vocabulary = 7;  ///< ids are mostly drawn from as many values, skewed
   int64_t catalogueRows = 6;
   int64_t firstPosition = 0; ///< of the first root row in the dataset
   double nullRate = 0.2;     ///< of nullable columns

@@ -20,8 +20,8 @@ struct GradientCheckOptions {
 
 /// One derivative that differs.
 struct GradientMismatch {
-  std::string name;      ///< parameter or table
-  int64_t row = 0;       ///< row of the parameter, or id
+  std::string name; ///< parameter or table
+  int64_t row = 0;  ///< row of the parameter, or id
   int64_t column = 0;
   double gradient = 0.0;
   double difference = 0.0;

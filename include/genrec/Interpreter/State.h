@@ -13,8 +13,8 @@ namespace genrec::interpreter {
 
 /// The value of a dense parameter and its optimizer states, one after another.
 struct ParameterState {
-  int64_t size = 0;   ///< elements of the value
-  int64_t width = 1;  ///< elements of one row: the last size, 1 for a scalar
+  int64_t size = 0;  ///< elements of the value
+  int64_t width = 1; ///< elements of one row: the last size, 1 for a scalar
   int64_t states = 0;
   std::vector<double> memory; ///< (1 + states) * size
 

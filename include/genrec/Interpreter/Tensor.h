@@ -38,8 +38,7 @@ public:
 
   Tensor() = default;
   /// Zeros (empty strings, rows of zeros) of one kind, chosen by `T`.
-  template <class T>
-  static Tensor make(int64_t rows, int64_t width, bool shared = false) {
+  template <class T> static Tensor make(int64_t rows, int64_t width, bool shared = false) {
     Tensor tensor;
     tensor.rows = rows;
     tensor.width = width;
@@ -88,9 +87,9 @@ public:
 /// in a root domain every row is a list of its own.
 struct DomainRows {
   int64_t count = 0;
-  std::vector<int64_t> offsets;    ///< per list its first row, then `count`; empty for a root
-  std::vector<int64_t> parent;     ///< per row its list; empty for a root
-  std::vector<uint64_t> identity;  ///< per row, the key of its random streams
+  std::vector<int64_t> offsets;      ///< per list its first row, then `count`; empty for a root
+  std::vector<int64_t> parent;       ///< per row its list; empty for a root
+  std::vector<uint64_t> identity;    ///< per row, the key of its random streams
   const DomainRows *above = nullptr; ///< the parent's rows; null for a root and a step domain
   /// Where a row comes from: its row in the batch, the source of a truncate, or
   /// source `part[row]` of a concat_domains. Empty: row r is row r.

@@ -48,8 +48,14 @@ std::vector<AttentionCase> allCases() {
   std::vector<AttentionCase> cases;
   for (unsigned bits = 0; bits < 64; ++bits)
     for (TimeBias time : {TimeBias::none, TimeBias::own, TimeBias::next}) {
-      AttentionCase c{(bits & 1) != 0,  (bits & 2) != 0,  (bits & 4) != 0, (bits & 8) != 0,
-                      (bits & 16) != 0, (bits & 32) != 0, time,            1 + int(bits / 3 % 2)};
+      AttentionCase c{(bits & 1) != 0,
+                      (bits & 2) != 0,
+                      (bits & 4) != 0,
+                      (bits & 8) != 0,
+                      (bits & 16) != 0,
+                      (bits & 32) != 0,
+                      time,
+                      1 + int(bits / 3 % 2)};
       if (!(c.softmax && c.fixed))
         cases.push_back(c);
     }

@@ -21,8 +21,7 @@ using namespace genrec::interpreter;
 // The vectors that come with Random123, for Philox4x32-10.
 TEST(Definitions, PhiloxGivesThePublishedWords) {
   using Words = std::array<uint32_t, 4>;
-  EXPECT_EQ(philox({0, 0, 0, 0}, 0, 0),
-            (Words{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
+  EXPECT_EQ(philox({0, 0, 0, 0}, 0, 0), (Words{0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8}));
   EXPECT_EQ(philox({~0u, ~0u, ~0u, ~0u}, ~0u, ~0u),
             (Words{0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD}));
   EXPECT_EQ(philox({0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344}, 0xA4093822, 0x299F31D0),
@@ -55,7 +54,8 @@ TEST(Definitions, HashesAreThePublished) {
   EXPECT_EQ(hashBytes(HashKind::murmur3, "The quick brown fox jumps over the lazy dog", 0),
             0xE34BBC7BBC071B6Cu);
   // Only the low half of the seed counts, and bytes are little-endian.
-  EXPECT_EQ(hashBytes(HashKind::murmur3, "a", 5), hashBytes(HashKind::murmur3, "a", 5 | 1ull << 40));
+  EXPECT_EQ(hashBytes(HashKind::murmur3, "a", 5),
+            hashBytes(HashKind::murmur3, "a", 5 | 1ull << 40));
   EXPECT_EQ(hashInteger(HashKind::xxh3, 0x4847464544434241, 9),
             hashBytes(HashKind::xxh3, "ABCDEFGH", 9));
 }
@@ -76,15 +76,15 @@ TEST(Definitions, InitialValuesAreTheRuntimes) {
                {genrec::InitKind::xavier_uniform, InitKind::uniform, std::sqrt(6.0 / 12.0)},
                {genrec::InitKind::xavier_normal, InitKind::normal, std::sqrt(2.0 / 12.0)}};
   for (const Case &c : cases) {
-    bool isXavier = c.kind == genrec::InitKind::xavier_uniform ||
-                    c.kind == genrec::InitKind::xavier_normal;
+    bool isXavier =
+        c.kind == genrec::InitKind::xavier_uniform || c.kind == genrec::InitKind::xavier_normal;
     auto init = InitAttr::get(&context, c.kind, builder.getF64FloatAttr(isXavier ? 1.0 : c.scale));
     double sum = 0, squares = 0;
     for (uint64_t row = 0; row < 200; ++row)
       for (uint32_t column = 0; column < 50; ++column) {
         double value = initialValue(init, 42, "movies", row, column, 2.0, 10.0);
-        double expected = rt::kernels::initialValue(c.runtime, 0.0f, static_cast<float>(c.scale), 42,
-                                                    rt::nameHash("movies"), row, column);
+        double expected = rt::kernels::initialValue(c.runtime, 0.0f, static_cast<float>(c.scale),
+                                                    42, rt::nameHash("movies"), row, column);
         // One unit in the last place of a float.
         ASSERT_NEAR(value, expected, 0x1p-23 * std::abs(expected)) << row << ' ' << column;
         sum += value;
