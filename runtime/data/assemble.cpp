@@ -7,6 +7,16 @@
 
 namespace genrec::rt {
 
+namespace {
+
+/// memcpy that may be given null for no bytes: what an empty vector's data() is.
+void copyBytes(void *to, const void *from, int64_t bytes) {
+  if (bytes > 0)
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+} // namespace
+
 Assembler::Assembler(const genrec_model_desc &model, const std::vector<char> &domains,
                      const std::vector<char> &features, int32_t root)
     : model(model), domains(domains), features(features), root(root), ranges(model.domain_count) {}
@@ -77,7 +87,7 @@ void Assembler::gatherColumn(int32_t feature, const RowRef *refs, int64_t count,
       if (from.empty())
         std::memset(valid, 1, static_cast<size_t>(length));
       else
-        std::memcpy(valid, from.data() + begin, static_cast<size_t>(length));
+        copyBytes(valid, from.data() + begin, length);
       valid += length;
     }
     std::memset(valid, 0, static_cast<size_t>(room - total));
@@ -88,8 +98,7 @@ void Assembler::gatherColumn(int32_t feature, const RowRef *refs, int64_t count,
   char *values = to.values.ensure(room * size);
   for (int64_t i = 0; i < count; ++i) {
     int64_t begin = rows.begin[i], length = rows.end[i] - begin;
-    std::memcpy(values, refs[i].chunk->columns[feature].values.data() + begin * size,
-                static_cast<size_t>(length * size));
+    copyBytes(values, refs[i].chunk->columns[feature].values.data() + begin * size, length * size);
     values += length * size;
   }
   // What lies between count and capacity is zero, so that kernels may read it.
@@ -116,7 +125,7 @@ void Assembler::gatherStrings(int32_t feature, const RowRef *refs, int64_t count
       *views++ = {text + (from.stringOffsets[row] - first),
                   from.stringOffsets[row + 1] - from.stringOffsets[row]};
     int64_t size = from.stringOffsets[rows.end[i]] - first;
-    std::memcpy(text, from.bytes.data() + first, static_cast<size_t>(size));
+    copyBytes(text, from.bytes.data() + first, size);
     text += size;
   }
   for (int64_t i = total; i < room; ++i)

@@ -51,6 +51,9 @@ openReader(const std::string &path, std::shared_ptr<parquet::FileMetaData> metad
 std::unique_ptr<parquet::arrow::FileReader>
 arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
   parquet::ArrowReaderProperties properties(/*use_threads=*/false);
+  // The files are local and whole row groups are decoded on threads of our own:
+  // Arrow's threads for reading ahead would only come on top.
+  properties.set_pre_buffer(false);
   return valueOf(parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(reader),
                                                   properties));
 }
