@@ -1,0 +1,267 @@
+//===- gemm_rows.h - Contraction of two matrices over their rows -*- C++ -*-===//
+//
+// dw = x^T dy: the gradient of a weight. Rows are cut into chunks whose number
+// depends on the sizes only; each chunk yields a partial result, and the partial
+// results are added in order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_GEMM_ROWS_H
+#define GENREC_RT_KERNELS_GEMM_ROWS_H
+
+#include "genrec_rt/kernels/pack.h"
+#include "genrec_rt/parallel.h"
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+namespace detail {
+
+/// Rows that a panel of dy is taken over while it stays in the first-level
+/// cache: the more work there is per row, the more of them.
+constexpr int64_t contractionBlock(int64_t k, int64_t n) {
+  return k * n < 128 * 128 ? 64 : 128;
+}
+inline constexpr int64_t kMostContractionBlock = 128;
+/// No chunk of rows is smaller.
+inline constexpr int64_t kLeastRowChunk = 192;
+
+/// How the rows of a contraction are cut: a function of the sizes only. Each
+/// chunk yields a partial result and the partial results are added in order.
+struct RowChunks {
+  int64_t rows, count;
+};
+
+constexpr int64_t maxRowChunks(int64_t k, int64_t n) {
+  int64_t fit = (int64_t(1) << 21) / (k * roundUp(n, kLanes));
+  return fit < 8 ? 8 : fit > 32 ? 32 : fit;
+}
+constexpr RowChunks planRowChunks(int64_t m, int64_t k, int64_t n) {
+  int64_t most = maxRowChunks(k, n);
+  int64_t rows = roundUp((m + most - 1) / most, 64);
+  if (rows < kLeastRowChunk)
+    rows = kLeastRowChunk;
+  return {rows, (m + rows - 1) / rows};
+}
+
+/// Half cycles that one step of a tile takes: bound by multiply-adds, by loads, or by
+/// the latency of a short chain.
+constexpr int tileStepCost(int rows, int vectors) {
+  int cost = rows * vectors;
+  if (cost < rows + vectors)
+    cost = rows + vectors;
+  return cost < 8 ? 8 : cost;
+}
+
+/// The tile height that takes `rows` rows in the least time.
+constexpr int bestTileRows(int rows, int vectors) {
+  int best = tileRows(vectors), bestCost = 1 << 30;
+  for (int r = tileRows(vectors); r > 0; --r) {
+    int cost = rows / r * tileStepCost(r, vectors) +
+               (rows % r ? tileStepCost(rows % r, vectors) : 0);
+    if (cost < bestCost)
+      best = r, bestCost = cost;
+  }
+  return best;
+}
+
+/// part[r][...] (+)= sum over `rows` rows of x[row][r] * panel[row][...].
+template <int R, int NV>
+__attribute__((noinline)) void
+contractTile(const float *x, int64_t ldx, const float *panel, int64_t rows,
+             bool first, float *part, int64_t ldPart) {
+  VecF acc[R][NV];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v)
+      acc[r][v] = first ? VecF{} : load(part + r * ldPart + v * kLanes);
+  tileMultiply(acc, x, 1, ldx, panel, kLanes, NV * kLanes, rows);
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v)
+      store(part + r * ldPart + v * kLanes, acc[r][v]);
+}
+
+struct ContractionSides {
+  const float *x;
+  int64_t ldx;
+  const float *dy;
+  int64_t lddy;
+};
+
+/// Asks for the rows of the next block a few at a time, while tiles of this
+/// one are computed.
+struct RowPrefetch {
+  const ContractionSides &sides;
+  int64_t row, end, step; ///< rows left to ask for, and how many at a time
+  int64_t xBytes, dyBytes;
+
+  void next() {
+    int64_t until = end - row < step ? end : row + step;
+    for (; row < until; ++row) {
+      const char *x = reinterpret_cast<const char *>(sides.x + row * sides.ldx);
+      const char *dy =
+          reinterpret_cast<const char *>(sides.dy + row * sides.lddy);
+      for (int64_t byte = 0; byte < xBytes; byte += 64)
+        __builtin_prefetch(x + byte, 0, 2);
+      for (int64_t byte = 0; byte < dyBytes; byte += 64)
+        __builtin_prefetch(dy + byte, 0, 2);
+    }
+  }
+};
+
+/// All K rows of the result against one panel of NV vectors of dy. The panel
+/// is copied first: aligned and dense, it is read K / R times.
+template <int K, int NV>
+inline void contractPanel(const ContractionSides &sides, RowPrefetch &prefetch,
+                          int64_t row, int64_t rows, int64_t column,
+                          int lastLanes, bool first, float *part,
+                          int64_t ldPart) {
+  constexpr int R = bestTileRows(K, NV);
+  alignas(64) float panel[kMostContractionBlock * NV * kLanes];
+  const LaneMask last = laneMask(lastLanes);
+  const float *dy = sides.dy + row * sides.lddy + column;
+  for (int64_t i = 0; i < rows; ++i, dy += sides.lddy) {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v)
+      store(panel + (i * NV + v) * kLanes,
+            v == NV - 1 ? loadMasked(dy + v * kLanes, last)
+                        : load(dy + v * kLanes));
+  }
+  const float *x = sides.x + row * sides.ldx;
+  part += column;
+  int k = 0;
+  for (; k + R <= K; k += R) {
+    contractTile<R, NV>(x + k, sides.ldx, panel, rows, first, part + k * ldPart,
+                        ldPart);
+    prefetch.next();
+  }
+  if constexpr (K % R != 0)
+    contractTile<K % R, NV>(x + k, sides.ldx, panel, rows, first,
+                            part + k * ldPart, ldPart);
+}
+
+/// The T tail columns of the result, computed with the K rows as lanes.
+template <int T>
+__attribute__((noinline)) void
+contractTail(const ContractionSides &sides, int64_t begin, int64_t end, int k,
+             int64_t column, float *part, int64_t ldPart) {
+  constexpr int NV = kMaxTileVectors;
+  const float *dy = sides.dy + begin * sides.lddy + column;
+  for (int first = 0; first < k; first += NV * kLanes) {
+    int lanes = k - first < NV * kLanes ? k - first : NV * kLanes;
+    VecF acc[T][NV];
+    tileClear(acc);
+    LaneMask masks[NV];
+    for (int v = 0; v < NV; ++v) {
+      int left = lanes - v * kLanes;
+      masks[v] = laneMask(left < 0 ? 0 : left < kLanes ? left : kLanes);
+    }
+    for (int64_t row = begin; row < end; ++row) {
+      const float *x = sides.x + row * sides.ldx + first;
+      const float *d = dy + (row - begin) * sides.lddy;
+      VecF right[NV];
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        right[v] = loadMasked(x + v * kLanes, masks[v]);
+#pragma GCC unroll 4
+      for (int t = 0; t < T; ++t) {
+        VecF left = splat(d[t]);
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v)
+          acc[t][v] = fma(left, right[v], acc[t][v]);
+      }
+    }
+    float lanesOf[NV * kLanes];
+#pragma GCC unroll 4
+    for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        store(lanesOf + v * kLanes, acc[t][v]);
+      for (int lane = 0; lane < lanes; ++lane)
+        part[(first + lane) * ldPart + column + t] = lanesOf[lane];
+    }
+  }
+}
+
+/// The partial result of the rows [begin, end), row-major with `ldPart`.
+template <int K, int N>
+inline void contractRange(const ContractionSides &sides, int64_t begin,
+                          int64_t end, float *part, int64_t ldPart) {
+  constexpr ColumnPlan plan = planColumns(2 * kLanes, N);
+  constexpr int lastLanes = plan.lastLanes();
+  constexpr int64_t kBlock = contractionBlock(K, N);
+  constexpr int64_t kTiles = plan.panels * (K / bestTileRows(K, plan.wide));
+  constexpr int64_t kRowsPerTile = kBlock / (kTiles > 0 ? kTiles : 1) + 1;
+  for (int64_t row = begin; row < end; row += kBlock) {
+    int64_t rows = end - row < kBlock ? end - row : kBlock;
+    int64_t after = end - row < 2 * kBlock ? end : row + 2 * kBlock;
+    RowPrefetch prefetch{sides, row + rows, after, kRowsPerTile, K * 4, N * 4};
+    for (int p = 0; p < plan.panels; ++p) {
+      int64_t column = plan.panelBegin(p) * kLanes;
+      int lanes = p == plan.panels - 1 ? lastLanes : kLanes;
+      if (p < plan.wideCount)
+        contractPanel<K, plan.wide>(sides, prefetch, row, rows, column, lanes,
+                                    row == begin, part, ldPart);
+      else if constexpr (plan.wideCount < plan.panels)
+        contractPanel<K, plan.wide - 1>(sides, prefetch, row, rows, column, lanes,
+                                        row == begin, part, ldPart);
+    }
+  }
+  if constexpr (plan.tail() > 0)
+    contractTail<plan.tail()>(sides, begin, end, K, plan.tailBegin, part,
+                              ldPart);
+}
+
+/// dw (+)= the sum of `count` partial results, in their order.
+inline void addPartials(genrec_rt_pool *pool, const float *parts, int64_t count,
+                        int64_t k, int64_t n, int64_t ldPart, bool accumulate,
+                        float *dw, int64_t lddw) {
+  int64_t stride = k * ldPart;
+  int64_t grain = (4096 + n - 1) / n;
+  parallelFor(pool, k, grain, [=](int64_t begin, int64_t end, int64_t) {
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t column = 0; column < n; column += kLanes) {
+        int64_t left = n - column;
+        LaneMask mask = laneMask(left < kLanes ? static_cast<int>(left) : kLanes);
+        float *to = dw + row * lddw + column;
+        const float *from = parts + row * ldPart + column;
+        VecF total = accumulate ? loadMasked(to, mask) : VecF{};
+        for (int64_t i = 0; i < count; ++i)
+          total = total + loadMasked(from + i * stride, mask);
+        storeMasked(to, total, mask);
+      }
+  });
+}
+
+} // namespace detail
+
+/// Bytes of scratch that matmulRows<K, N> needs, for any number of rows.
+template <int K, int N> constexpr int64_t matmulRowsScratchBytes() {
+  return detail::maxRowChunks(K, N) * K * roundUp(N, kLanes) * 4;
+}
+
+/// dw[K, N] = x[m, K]^T dy[m, N], or dw += with Accumulate. Zero rows give zero.
+template <int K, int N, bool Accumulate = false>
+inline void matmulRows(genrec_rt_pool *pool, int64_t m, const float *x,
+                       int64_t ldx, const float *dy, int64_t lddy, float *dw,
+                       int64_t lddw, void *scratch) {
+  constexpr int64_t ldPart = roundUp(N, kLanes);
+  float *parts = static_cast<float *>(scratch);
+  detail::RowChunks chunks = detail::planRowChunks(m, K, N);
+  detail::ContractionSides sides{x, ldx, dy, lddy};
+  parallelFor(pool, m, chunks.rows,
+              [&](int64_t begin, int64_t end, int64_t chunk) {
+                detail::contractRange<K, N>(sides, begin, end,
+                                            parts + chunk * K * ldPart, ldPart);
+              });
+  detail::addPartials(pool, parts, chunks.count, K, N, ldPart, Accumulate, dw,
+                      lddw);
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_GEMM_ROWS_H
