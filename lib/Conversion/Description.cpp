@@ -368,6 +368,8 @@ std::string Describer::program(ProgramOp program, const std::array<std::string, 
   table(fields, "int32_t", "domains", "domain_count", domains, name + "_");
   table(fields, "int32_t", "features", "feature_count", features, name + "_");
   table(fields, "genrec_buffer_desc", "buffers", "buffer_count", buffers(program), name + "_");
+  if (auto first = program->getAttrOfType<IntegerAttr>(kFirstComputeOpAttrName))
+    fields.integer("first_compute_op", first.getInt());
   for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute"}, stages))
     fields.raw(stage, function.empty() ? "nullptr" : function);
   return fields.str();

@@ -33,7 +33,7 @@ private:
 
   ProgramOp program;
   llvm::DenseMap<Operation *, int64_t> numbers;
-  int64_t opCount = 0;
+  int64_t opCount = 0, firstComputeOp = 0;
 };
 
 } // namespace
@@ -48,6 +48,7 @@ void Planner::orderByStage() {
     bool isLeaf = isa<BatchOp, CatalogueOp, FeatureOp, ConstantOp, ParamOp>(op);
     (isLeaf ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
   }
+  firstComputeOp = leaves.size() + stages[0].size();
   for (ArrayRef<Operation *> ops : {ArrayRef(leaves), ArrayRef(stages[0]), ArrayRef(stages[1]),
                                     ArrayRef(stages[2])})
     for (Operation *op : ops) {
@@ -108,6 +109,8 @@ void Planner::run() {
   for (const PlannedBuffer &buffer : buffers)
     attributes.push_back(buffer.toAttribute(program.getContext()));
   program->setAttr(kBuffersAttrName, ArrayAttr::get(program.getContext(), attributes));
+  program->setAttr(kFirstComputeOpAttrName,
+                   Builder(program.getContext()).getI64IntegerAttr(firstComputeOp));
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #define GENREC_RT_CORE_RUNTIME_STATE_H
 
 #include "../embedding/catalogue_index.h"
+#include "arena.h"
 #include "descriptor.h"
 #include "genrec_rt/session.h"
 
@@ -71,6 +72,8 @@ struct genrec_runtime {
   genrec::rt::Metrics metrics;
   std::vector<genrec::rt::OutputRows> outputs;
 
+  /// Buffers of the dispatch and compute stages: one step is in them at a time.
+  genrec::rt::Arena computeArena;
   /// One per pool thread; all are grown to the largest wish before a step.
   std::vector<genrec::rt::GrowBuffer<char>> workerScratch;
   std::atomic<int64_t> scratchWanted{0};

@@ -180,6 +180,7 @@ OutputRows &Session::output(int32_t index) { return impl->state.outputs[index]; 
 
 MemoryUse Session::memoryUse() const {
   MemoryUse use;
+  use.arenas = impl->state.computeArena.bytes();
   for (const auto &slot : impl->slots) {
     use.arenas += slot->arenaMemory().bytes();
     use.batches += slot->descriptorBytes();
@@ -203,7 +204,7 @@ MemoryUse Session::memoryUse() const {
 }
 
 int64_t Session::arenaAllocations() const {
-  int64_t count = 0;
+  int64_t count = impl->state.computeArena.allocations();
   for (const auto &slot : impl->slots)
     count += slot->arenaMemory().allocations();
   return count;

@@ -49,6 +49,8 @@ StepSlot::Plan &StepSlot::planOf(const genrec_program_desc &program) {
       return *plan;
   auto plan = std::make_unique<Plan>();
   plan->program = &program;
+  choose(plan->own, program, false);
+  choose(plan->shared, program, true);
   plan->capacities.assign(domainTable.size(), -1);
   plan->maxLengths.assign(domainTable.size(), 0);
   plan->addresses.resize(program.buffer_count);
@@ -58,7 +60,7 @@ StepSlot::Plan &StepSlot::planOf(const genrec_program_desc &program) {
 
 void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint64_t stepNumber) {
   batch = &newBatch;
-  current = &program;
+  plan = &planOf(program);
   mode = program.mode;
   step = stepNumber;
   std::fill(losses.begin(), losses.end(), LossValue{});
@@ -78,31 +80,31 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
     int32_t parent = model.domains[domain].parent;
     domainTable[domain].parent_domain = parent < 0 ? nullptr : &domainTable[parent];
   }
-  Plan &plan = planOf(program);
-  bool grown = growCapacities(plan);
-  describeMade(plan);
-  if (grown) {
-    plan.layout = layOut({program.buffers, static_cast<size_t>(program.buffer_count)},
-                         plan.capacities);
-    plan.placedAt = nullptr;
-  }
-  placeBuffers(plan);
+  bool grown = growCapacities(*plan);
+  describeMade(*plan);
+  buffers = plan->addresses.data();
+  if (grown)
+    for (Placement *placement : {&plan->own, &plan->shared}) {
+      placement->layout = layOut(placement->buffers, plan->capacities);
+      placement->placedAt = nullptr;
+    }
+  place(plan->own, arena, plan->addresses);
   pointColumns();
 }
 
 /// What the program reads must be there, or stages would follow null pointers.
 void StepSlot::requireGiven() const {
   const genrec_model_desc &model = shared.model;
-  for (int32_t i = 0; i < current->feature_count; ++i) {
-    const genrec_feature_desc &feature = model.features[current->features[i]];
+  for (int32_t i = 0; i < plan->program->feature_count; ++i) {
+    const genrec_feature_desc &feature = model.features[plan->program->features[i]];
     int32_t root = rootDomain(model, feature.domain);
     bool isData = model.domains[root].kind == GENREC_DOMAIN_DATA;
     if (!isData && !shared.catalogues[root].given)
       throw Error(std::string("catalogue '") + model.domains[root].name + "' was not given",
                   std::string("pass --catalogue ") + model.domains[root].name + "=<file>");
-    if (isData && !batch->columns[current->features[i]].given)
+    if (isData && !batch->columns[plan->program->features[i]].given)
       throw Error(std::string("the batch lacks feature '") + feature.column + "', which program '" +
-                  current->name + "' reads");
+                  plan->program->name + "' reads");
   }
 }
 
@@ -145,14 +147,29 @@ void StepSlot::describeMade(const Plan &plan) {
     domainTable[i].capacity = plan.capacities[i];
 }
 
-void StepSlot::placeBuffers(Plan &plan) {
-  char *base = arena.ensure(plan.layout.bytes);
-  buffers = plan.addresses.data();
-  if (plan.placedAt == base)
+/// Takes the buffers that dispatch and compute make, or the others.
+void StepSlot::choose(Placement &placement, const genrec_program_desc &program, bool ofCompute) {
+  int32_t first = program.first_compute_op;
+  if (first == 0 && program.copy)
+    first = INT32_MAX;
+  for (int32_t i = 0; i < program.buffer_count; ++i) {
+    genrec_buffer_desc buffer = program.buffers[i];
+    bool isMine = (buffer.first >= first) == ofCompute;
+    if (!isMine)
+      buffer.bytes = buffer.bytes_per_row = 0;
+    placement.mine.push_back(isMine);
+    placement.buffers.push_back(buffer);
+  }
+}
+
+void StepSlot::place(Placement &placement, Arena &arena, std::vector<void *> &addresses) {
+  char *base = arena.ensure(placement.layout.bytes);
+  if (placement.placedAt == base)
     return;
-  plan.placedAt = base;
-  for (size_t i = 0; i < plan.addresses.size(); ++i)
-    plan.addresses[i] = base + plan.layout.offsets[i];
+  placement.placedAt = base;
+  for (size_t i = 0; i < addresses.size(); ++i)
+    if (placement.mine[i])
+      addresses[i] = base + placement.layout.offsets[i];
 }
 
 void StepSlot::pointColumns() {
@@ -173,15 +190,17 @@ void StepSlot::runStage(genrec_stage_fn stage, genrec_rt_pool *on) {
   failure.raise();
 }
 
-void StepSlot::runCopy(genrec_rt_pool *on) { runStage(current->copy, on); }
+void StepSlot::runCopy(genrec_rt_pool *on) { runStage(plan->program->copy, on); }
 
 void StepSlot::runRest() {
   int64_t scratch = shared.scratchWanted.load(std::memory_order_relaxed);
   if (scratch > 0)
     for (GrowBuffer<char> &worker : shared.workerScratch)
       worker.ensure(scratch);
-  runStage(current->dispatch, shared.pool.get());
-  runStage(current->compute, shared.pool.get());
+  // Only now: the step before may have been in this memory until its end.
+  place(plan->shared, shared.computeArena, plan->addresses);
+  runStage(plan->program->dispatch, shared.pool.get());
+  runStage(plan->program->compute, shared.pool.get());
 }
 
 EmbeddingStore &StepSlot::temporaryTable(int32_t table) {

@@ -67,12 +67,18 @@ public:
   int64_t descriptorBytes() const;
 
 private:
+  /// Some buffers of a program: those of this slot, or those that all slots share.
+  struct Placement {
+    std::vector<char> mine;                  ///< per buffer of the program
+    std::vector<genrec_buffer_desc> buffers; ///< the others have no size
+    ArenaLayout layout;
+    char *placedAt = nullptr;
+  };
   struct Plan { ///< of one program
     const genrec_program_desc *program = nullptr;
     std::vector<int64_t> capacities, maxLengths;
     std::vector<void *> addresses;
-    ArenaLayout layout;
-    char *placedAt = nullptr;
+    Placement own, shared;
   };
 
   Plan &planOf(const genrec_program_desc &program);
@@ -80,13 +86,14 @@ private:
   void describeData(int32_t domain);
   bool growCapacities(Plan &plan);
   void describeMade(const Plan &plan);
-  void placeBuffers(Plan &plan);
+  static void choose(Placement &placement, const genrec_program_desc &program, bool ofCompute);
+  static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
   void runStage(genrec_stage_fn stage, genrec_rt_pool *pool);
 
   genrec_runtime &shared;
   Batch *batch = nullptr;
-  const genrec_program_desc *current = nullptr;
+  Plan *plan = nullptr; ///< of the current program
   std::vector<genrec_domain> domainTable;
   std::vector<genrec_column> columnTable;
   std::vector<DescribedRows> rows; ///< of data domains

@@ -229,10 +229,11 @@ const int32_t trainFeatures[] = {label, movie};
 const int32_t evaluateFeatures[] = {label, target, movie, catalogueMovie};
 const int32_t predictFeatures[] = {movie, catalogueMovie};
 const genrec_program_desc programs[] = {
-    {"train", 1, dataDomains, 2, trainFeatures, 2, buffers, 11, trainCopy, nullptr, trainCompute},
-    {"evaluate", 2, allDomains, 3, evaluateFeatures, 4, buffers, 11, resolveTargets, nullptr,
+    {"train", 1, dataDomains, 2, trainFeatures, 2, buffers, 11, 1, trainCopy, nullptr,
+     trainCompute},
+    {"evaluate", 2, allDomains, 3, evaluateFeatures, 4, buffers, 11, 1, resolveTargets, nullptr,
      evaluateCompute},
-    {"predict", 3, allDomains, 3, predictFeatures, 2, buffers, 11, nullptr, nullptr,
+    {"predict", 3, allDomains, 3, predictFeatures, 2, buffers, 11, 0, nullptr, nullptr,
      predictCompute}};
 const genrec_op_desc ops[] = {{"linear", {"tiny.py", 12, "logit"}}};
 

@@ -14,6 +14,8 @@ namespace genrec {
 /// Array of dictionaries on a program: `domain` (absent: fixed size),
 /// `bytes_per_row`, `bytes`, `first`, `last`, `name`.
 inline constexpr llvm::StringLiteral kBuffersAttrName = "genrec.buffers";
+/// On a program: the number of its first op of the dispatch or compute stage.
+inline constexpr llvm::StringLiteral kFirstComputeOpAttrName = "genrec.first_compute_op";
 /// Array of buffer numbers on an op, one per slot (see `getBufferSlots`).
 inline constexpr llvm::StringLiteral kBufferIdsAttrName = "genrec.buffer_ids";
 

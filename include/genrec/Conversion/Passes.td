@@ -18,8 +18,10 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
     `bytes_per_row` times the capacity of a domain plus `bytes`, live from op
     `first` to op `last` of the program. The program gets them as the attribute
     `genrec.buffers`, an op the numbers of its own as `genrec.buffer_ids`.
-    The runtime places the buffers in one arena per batch in flight; those whose
-    lives do not meet may share memory.
+    The attribute `genrec.first_compute_op` is the number of the first op of the
+    dispatch or compute stage. The runtime places the buffers that the copy stage
+    makes in an arena per batch in flight and the others in one that all batches
+    share; those whose lives do not meet may share memory.
 
     Columns of the data, parameters, constants and views (`shared_rows`,
     `rows_as_shared`, a `slice_columns` left outside of row kernels) need no memory. The

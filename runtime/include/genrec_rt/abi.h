@@ -169,9 +169,11 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
 
 /* One program (train, evaluate, predict): what it reads and runs. `features`
  * and `domains` index the model's lists; only these are decoded. A stage may be
- * null. Exactly the last index of `copy` buffers is live across the stages of
- * one step; all buffers of a step live in that step's arena, so that two steps
- * may be in flight. */
+ * null. Buffers that the copy stage makes (those with `first` below
+ * `first_compute_op`, the number of the first op of the dispatch or compute
+ * stage) live in the arena of their step, so that two steps may be in flight;
+ * the others share one arena, since one step computes at a time.
+ * `first_compute_op` 0 puts all of a program with a copy stage in its step's. */
 typedef struct genrec_program_desc {
   const char *name;
   int32_t mode;          /* 1 train, 2 evaluate, 3 predict */
@@ -181,6 +183,7 @@ typedef struct genrec_program_desc {
   int32_t feature_count;
   const genrec_buffer_desc *buffers;
   int32_t buffer_count;
+  int32_t first_compute_op;
   genrec_stage_fn copy;
   genrec_stage_fn dispatch;
   genrec_stage_fn compute;

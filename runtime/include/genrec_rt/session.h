@@ -105,7 +105,7 @@ struct ParameterView {
 
 /// Bytes that a session holds, as of now.
 struct MemoryUse {
-  int64_t arenas = 0;      ///< planned buffers, all batches in flight together
+  int64_t arenas = 0;      ///< planned buffers: one arena per batch in flight, one of compute
   int64_t batches = 0;     ///< descriptors' arrays: parents, identities
   int64_t scratch = 0;
   int64_t parameters = 0;
@@ -168,7 +168,7 @@ public:
   Metrics &metrics();
   OutputRows &output(int32_t index);
   MemoryUse memoryUse() const;
-  /// How often the arena of any batch in flight was (re)allocated.
+  /// How often an arena was (re)allocated.
   int64_t arenaAllocations() const;
 
 private:

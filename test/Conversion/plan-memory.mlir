@@ -1,0 +1,41 @@
+// RUN: genrec-opt %s --pass-pipeline='builtin.module(genrec.model(genrec-plan-memory))' | FileCheck %s
+
+// Buffers by domain, live from the op that makes them to the last use, through views; ops of the
+// copy stage come first; columns, parameters and views have none.
+
+genrec.model @m {
+  genrec.domain @user
+  genrec.domain @history parent @user {column = "history"}
+  genrec.domain @recent parent @user {kind = #genrec<domain_kind derived>}
+  genrec.parameter @w : tensor<4x6xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @predict mode predict {
+    %user, %history = genrec.batch : !genrec.domain<@user>, !genrec.domain<@history>
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %rows = genrec.row_kernel %user(%x) attributes {operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?xf32, #genrec.rows<@user>>) -> tensor<?x4xf32, #genrec.rows<@user>> {
+    ^bb0(%v: f32):
+      %wide = vector.broadcast %v : f32 to vector<4xf32>
+      genrec.row_yield %wide : vector<4xf32>
+    }
+    %recent = genrec.truncate %history {count = 3, genrec.stage = #genrec<stage copy>} : (!genrec.domain<@history>) -> !genrec.domain<@recent>
+    %w = genrec.param @w : tensor<4x6xf32>
+    %y = genrec.linear %rows, %w : (tensor<?x4xf32, #genrec.rows<@user>>, tensor<4x6xf32>) -> tensor<?x6xf32, #genrec.rows<@user>>
+    %part = genrec.slice_columns %y from 2 : (tensor<?x6xf32, #genrec.rows<@user>>) -> tensor<?x4xf32, #genrec.rows<@user>>
+    %z = genrec.linear %part, %w : (tensor<?x4xf32, #genrec.rows<@user>>, tensor<4x6xf32>) -> tensor<?x6xf32, #genrec.rows<@user>>
+    genrec.output "z" %z : tensor<?x6xf32, #genrec.rows<@user>>
+  }
+}
+
+// CHECK: genrec.program @predict
+// CHECK-SAME: genrec.buffers = [
+// CHECK-SAME: {bytes = 8 : i64, bytes_per_row = 8 : i64, domain = @user, first = 3 : i64, last = 8 : i64, name = "recent_offsets"}
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 8 : i64, domain = @recent, first = 3 : i64, last = 8 : i64, name = "recent_parent"}
+// CHECK-SAME: name = "recent_identity"}
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 16 : i64, domain = @user, first = 4 : i64, last = 5 : i64, name = "row_kernel"}
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 24 : i64, domain = @user, first = 5 : i64, last = 7 : i64, name = "linear"}
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 24 : i64, domain = @user, first = 7 : i64, last = 8 : i64, name = "linear"}
+// CHECK-SAME: genrec.first_compute_op = 4 : i64
+// CHECK: genrec.truncate {{.*}}genrec.buffer_ids = array<i64: -1, 0, 1, 2>
+// CHECK: genrec.row_kernel {{.*}}genrec.buffer_ids = array<i64: 3>
+// CHECK: genrec.linear {{.*}}genrec.buffer_ids = array<i64: 4>
+// CHECK-NOT: genrec.slice_columns {{.*}}buffer_ids
+// CHECK: genrec.linear {{.*}}genrec.buffer_ids = array<i64: 5>
