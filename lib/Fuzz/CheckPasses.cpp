@@ -35,20 +35,8 @@ private:
 class Judge {
 public:
   Judge(ModelOp model, uint64_t seed, const CheckOptions &options)
-      : seed(seed), options(options), tolerance(getTolerance(model)) {
-    ProgramOp program = *model.getOps<ProgramOp>().begin();
-    for (int64_t i = 0; i < options.batches; ++i) {
-      interpreter::RandomBatchOptions batch;
-      batch.rows = 1 + static_cast<int64_t>((seed + i) % 5);
-      batch.firstPosition = 100 * i;
-      // The catalogue is loaded once: every batch has the first one's.
-      batches.push_back(randomBatch(program, seed * 1000 + i, batch));
-      for (auto &[name, rows] : batches.front().domains)
-        if (DomainOp domain = lookupDomain(model, FlatSymbolRefAttr::get(model.getContext(), name));
-            domain && domain.getKind() == DomainKind::catalogue)
-          batches.back().domains[name] = rows;
-    }
-  }
+      : seed(seed), options(options), tolerance(getTolerance(model)),
+        batches(makeBatches(model, seed, options.batches)) {}
 
   /// Looks at the model after `step`; the first look gives the meaning.
   LogicalResult look(ModelOp model, StringRef step) {
@@ -136,6 +124,23 @@ private:
   Observations expected;
 };
 } // namespace
+
+std::vector<Batch> fuzz::makeBatches(ModelOp model, uint64_t seed, int64_t count) {
+  ProgramOp program = *model.getOps<ProgramOp>().begin();
+  std::vector<Batch> batches;
+  for (int64_t i = 0; i < count; ++i) {
+    interpreter::RandomBatchOptions batch;
+    batch.rows = 1 + static_cast<int64_t>((seed + i) % 5);
+    batch.firstPosition = 100 * i;
+    // The catalogue is loaded once: every batch has the first one's.
+    batches.push_back(randomBatch(program, seed * 1000 + i, batch));
+    for (auto &[name, rows] : batches.front().domains)
+      if (DomainOp domain = lookupDomain(model, FlatSymbolRefAttr::get(model.getContext(), name));
+          domain && domain.getKind() == DomainKind::catalogue)
+        batches.back().domains[name] = rows;
+  }
+  return batches;
+}
 
 double fuzz::getTolerance(ModelOp model) {
   int64_t ops = 0;

@@ -21,8 +21,9 @@ static std::string keyword(Attribute value) {
   std::string text;
   llvm::raw_string_ostream os(text);
   value.print(os, /*elideType=*/true);
-  size_t begin = text.rfind('<'), end = text.rfind('>');
-  return begin == std::string::npos ? text : text.substr(begin + 1, end - begin - 1);
+  // "#genrec<pool_kind sum>": the last word.
+  StringRef word = StringRef(text).trim("<> ");
+  return word.substr(word.find_last_of("< ") + 1).str();
 }
 
 void Coverage::addModel(ModuleOp module) {

@@ -50,15 +50,18 @@ void noteState(Values &values, const State &state) {
 }
 } // namespace
 
-llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batches, uint64_t seed) {
+llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batches, uint64_t seed,
+                                           interpreter::Precision precision) {
   Observations observations;
   State state(model, seed);
+  interpreter::RunOptions options;
+  options.precision = precision;
   auto run = [&](ProgramMode programMode, Mode mode, const Batch &batch,
                  const std::string &prefix) -> llvm::Error {
     ProgramOp program = findProgram(model, programMode);
     if (!program)
       return llvm::Error::success();
-    llvm::Expected<Results> results = runProgram(program, batch, state, mode);
+    llvm::Expected<Results> results = runProgram(program, batch, state, mode, options);
     if (!results)
       return results.takeError();
     note(observations.forward, prefix, *results);

@@ -106,13 +106,17 @@ static bool makeColumns(ModelBuilder &m) {
     return true;
   }
   SmallVector<Value> parts{x};
-  for (int64_t i = m.integer(1, 2); i > 0; --i) {
+  for (int64_t i = m.integer(0, 2); i > 0; --i) {
     parts.push_back(m.find(m.f32(), domain, -1));
     size += getRowSize(parts.back().getType());
   }
   if (size > 4 * m.longestRow)
     return false;
-  m.offer(m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts));
+  Value joined = m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts);
+  m.offer(joined);
+  // Cut out what was joined: a rewrite undoes this.
+  if (m.chance(40))
+    m.offer(m.value("slice_columns", x.getType(), joined, m.i64("offset", 0)));
   return true;
 }
 
@@ -134,7 +138,9 @@ static bool makeNorm(ModelBuilder &m) {
       operands.push_back(m.parameter({size}));
     if (bias)
       operands.push_back(m.parameter({size}));
-    m.offer(m.value("layer_norm", type, operands, eps, {1, scale, bias}));
+    // Without a scale its mean is 0 on paper: a parameter keeps later sums away from that.
+    m.offer(m.value("mul", type,
+                    {m.value("layer_norm", type, operands, eps, {1, scale, bias}), m.parameter({size})}));
     return true;
   case 1:
     if (scale)

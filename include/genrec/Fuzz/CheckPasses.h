@@ -24,7 +24,11 @@ struct Observations {
 
 /// Runs `model`, at any level the interpreter evaluates, on `batches`: one training step per batch, with the
 /// evaluation and prediction of the first batch before them.
-llvm::Expected<Observations> observe(ModelOp model, llvm::ArrayRef<interpreter::Batch> batches, uint64_t seed);
+llvm::Expected<Observations> observe(ModelOp model, llvm::ArrayRef<interpreter::Batch> batches, uint64_t seed,
+                                     interpreter::Precision precision = interpreter::Precision::exact);
+
+/// The random batches on which the model of `seed` is tried. All have the catalogues of the first.
+std::vector<interpreter::Batch> makeBatches(ModelOp model, uint64_t seed, int64_t count);
 
 /// Where two observations first differ by more than `tolerance` relative to
 /// max(1, |expected|); empty when they agree. Values of the second that the first lacks are not compared.

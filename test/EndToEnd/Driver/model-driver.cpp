@@ -4,9 +4,10 @@
 // genrec-compile, runs one batch per step, and prints one JSON object per step in the
 // form of `genrec-run --json`.
 //
-//   model-driver model.so batches.json train|evaluate|predict [seed] [threads]
+//   model-driver model.so batches.json modes [seed] [threads]
 //
-// batches.json holds a list of batches in the form of `genrec-run --print-batch`.
+// batches.json holds a list of batches in the form of `genrec-run --print-batch`; modes are
+// train, evaluate or predict, one per batch with commas between, or one for all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
-#include <cstring>
 
 using namespace genrec::rt;
 namespace json = llvm::json;
@@ -90,7 +90,7 @@ static json::Object tableToJson(const EmbeddingStore &table) {
 
 static json::Object stateToJson(Session &session, const StepReport &report) {
   const genrec_model_desc &model = session.model();
-  json::Object top, losses, parameters, tables, outputs, metrics;
+  json::Object top, losses, parameters, states, tables, outputs, metrics;
   for (int32_t i = 0; i < model.loss_count; ++i)
     losses[model.losses[i].name] = json::Object{{"mean", toJson(report.losses[i].mean())},
                                                 {"sum", toJson(report.losses[i].sum)},
@@ -99,6 +99,8 @@ static json::Object stateToJson(Session &session, const StepReport &report) {
     ParameterView view = session.parameter(i);
     parameters[model.parameters[i].name] =
         toJson(view.value.data(), static_cast<int64_t>(view.value.size()));
+    states[model.parameters[i].name] =
+        toJson(view.state.data(), static_cast<int64_t>(view.state.size()));
   }
   for (int32_t i = 0; i < model.table_count; ++i)
     tables[model.tables[i].name] = tableToJson(session.table(i));
@@ -110,16 +112,21 @@ static json::Object stateToJson(Session &session, const StepReport &report) {
   top["losses"] = std::move(losses);
   top["loss"] = toJson(report.loss);
   top["parameters"] = std::move(parameters);
+  top["states"] = std::move(states);
   top["tables"] = std::move(tables);
   top["outputs"] = std::move(outputs);
   top["metrics"] = std::move(metrics);
   return top;
 }
 
-static Mode parseMode(const char *text) {
-  if (std::strcmp(text, "train") == 0)
+/// The mode of batch `index`: one mode is for every batch.
+static Mode parseMode(llvm::StringRef modes, size_t index) {
+  llvm::SmallVector<llvm::StringRef> list;
+  modes.split(list, ',');
+  llvm::StringRef mode = list[std::min(index, list.size() - 1)];
+  if (mode == "train")
     return Mode::train;
-  return std::strcmp(text, "evaluate") == 0 ? Mode::evaluate : Mode::predict;
+  return mode == "evaluate" ? Mode::evaluate : Mode::predict;
 }
 
 static int32_t findRoot(const genrec_model_desc &model, int32_t kind, const std::string &name) {
@@ -143,28 +150,26 @@ static void run(int argc, char **argv) {
   options.seed = argc > 4 ? std::stoull(argv[4]) : 0;
   options.threads = argc > 5 ? std::stoi(argv[5]) : 2;
   Session session(model, options);
-  Mode mode = parseMode(argv[3]);
-  bool isFirst = true;
+  size_t index = 0;
   for (const json::Value &value : *batches->getAsArray()) {
     const json::Object &object = *value.getAsObject();
-    if (const json::Object *catalogues = isFirst ? object.getObject("catalogues") : nullptr)
+    if (const json::Object *catalogues = index == 0 ? object.getObject("catalogues") : nullptr)
       for (const auto &[name, rows] : *catalogues) {
         int32_t root = findRoot(model, GENREC_DOMAIN_CATALOGUE, name.str());
         session.setCatalogue(root, driver::readRows(model, root, *rows.getAsArray(), nullptr));
       }
-    isFirst = false;
     int32_t root = findRoot(model, GENREC_DOMAIN_DATA, "");
     Batch batch = driver::readRows(model, root, *object.getArray("rows"),
                                    object.getArray("positions"));
     session.metrics().reset();
-    StepReport report = session.step(mode, batch);
+    StepReport report = session.step(parseMode(argv[3], index++), batch);
     llvm::outs() << json::Value(stateToJson(session, report)) << "\n";
   }
 }
 
 int main(int argc, char **argv) {
   if (argc < 4) {
-    llvm::errs() << "usage: model-driver model.so batches.json train|evaluate|predict [seed] [threads]\n";
+    llvm::errs() << "usage: model-driver model.so batches.json modes [seed] [threads]\n";
     return 2;
   }
   try {
