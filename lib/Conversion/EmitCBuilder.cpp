@@ -201,8 +201,11 @@ emitc::ForOp EmitCBuilder::enterFor(Value begin, Value end, Value step, StringRe
 }
 
 emitc::IfOp EmitCBuilder::enterIf(Value condition) const {
-  auto op = emitc::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
-  builder.setInsertionPoint(op.getThenRegion().front().getTerminator());
+  auto op = emitc::IfOp::create(builder, loc, condition, /*addThenBlock=*/true,
+                                /*addElseBlock=*/false);
+  builder.setInsertionPointToStart(&op.getThenRegion().front());
+  auto end = emitc::YieldOp::create(builder, loc);
+  builder.setInsertionPoint(end);
   return op;
 }
 

@@ -24,11 +24,6 @@ ParameterOp genrec::getRowsParameter(Value value) {
   return rows ? lookupParameter(rows, rows.getParameterAttr()) : ParameterOp();
 }
 
-static std::string getArgumentName(Value value, StringRef fallback) {
-  StringRef name = getUserName(value.getLoc());
-  return name.empty() ? fallback.str() : makeIdentifier(name);
-}
-
 SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, ValueRange inputs,
                                                        ValueRange results,
                                                        ArrayRef<int64_t> accumulators) {
@@ -42,13 +37,12 @@ SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, Va
       arguments.push_back({name + "_state", b.f32(), false});
       continue;
     }
-    arguments.push_back({getArgumentName(input, "in"), getBufferElement(b, type.getElementType()),
-                         true});
+    arguments.push_back({getValueName(input), getBufferElement(b, type.getElementType()), true});
   }
   for (auto [number, result] : llvm::enumerate(results)) {
     auto type = cast<RankedTensorType>(result.getType());
     if (!llvm::is_contained(accumulators, static_cast<int64_t>(number)))
-      arguments.push_back({getArgumentName(result, "out"),
+      arguments.push_back({"out_" + getValueName(result),
                            getBufferElement(b, type.getElementType()), false});
   }
   if (!accumulators.empty())
@@ -178,7 +172,7 @@ void KernelOutliner::prepareAccumulators() {
     sizes.push_back(getAccumulatorSize(b, step, index, type));
     total = total ? b.add(total, sizes.back()) : sizes.back();
   }
-  Value chunk = target.getChunk(function);
+  Value chunk = target.getChunk(b, function);
   Value pointer = b.named("sums").add(function.arguments.back(), b.mul(chunk, total));
   b.callVoid("kernels::clear", {pointer, total});
   for (auto [result, size] : llvm::zip(results, sizes)) {
@@ -189,6 +183,10 @@ void KernelOutliner::prepareAccumulators() {
     if (result != results.back())
       pointer = b.named("sums").add(pointer, size);
   }
+}
+
+Value KernelOutliner::getOffset(Value row, int64_t stride) const {
+  return stride == 1 ? row : b.mul(row, b.integer(stride));
 }
 
 Value KernelOutliner::getSourceRows(RankedTensorType type) {
@@ -288,8 +286,8 @@ public:
     if (!pointer) {
       auto type = cast<RankedTensorType>(outer.kernel.getResult(result).getType());
       const EmitCBuilder &b = outer.b;
-      Value offset = b.mul(outer.nest.back().row, b.integer(getRowSize(type)));
-      pointer = b.named("to").add(outer.resultPointers[result], offset);
+      Value offset = outer.getOffset(outer.nest.back().row, getRowSize(type));
+      pointer = EmitCBuilder::kept(b.named("to").add(outer.resultPointers[result], offset));
     }
     return pointer;
   }
@@ -379,12 +377,12 @@ void KernelOutliner::bindInput(unsigned input) {
   else if (role == OperandRole::ancestor)
     row = getRowIndex(lookupDomain(kernel, getRowDomain(type)));
   int64_t stride = row ? getRowPlace(value).stride : 0;
-  EmitCBuilder named = b.named(getArgumentName(value, "x"));
-  Value offset = row ? (stride == 1 ? row : b.mul(row, b.integer(stride))) : Value();
+  EmitCBuilder named = b.named(getValueName(value) + "_row");
+  Value offset = row ? getOffset(row, stride) : Value();
   if (auto rowType = dyn_cast<RowType>(type.getElementType())) {
     int64_t width = rowType.getWidth();
     if (Value states = statePointers[input]) {
-      Value start = b.mul(row, b.integer(width));
+      Value start = getOffset(row, width);
       int64_t size = cast<RankedTensorType>(getRowsParameter(value).getType()).getNumElements();
       bindings.rows[argument] = {named.add(pointer, start), named.add(states, start), size};
     } else {
@@ -397,7 +395,8 @@ void KernelOutliner::bindInput(unsigned input) {
     bindings.pointers[argument] =
         offset ? EmitCBuilder::constant(named.add(pointer, offset)) : pointer;
   else
-    bindings.scalars[argument] = named.loadElement(pointer, offset ? offset : b.integer(0));
+    bindings.scalars[argument] = b.named(getValueName(value) + "_value")
+                                     .loadElement(pointer, offset ? offset : b.integer(0));
 }
 
 void KernelOutliner::bindInputs() {

@@ -5,6 +5,7 @@
 
 #include "ModelIndex.h"
 #include "RowBodyEmitter.h"
+#include "genrec/Conversion/MemoryPlan.h"
 
 namespace genrec {
 
@@ -75,6 +76,8 @@ private:
   void bindInputs();
   void bindInput(unsigned input);
   mlir::Value getRowIndex(DomainOp domain);
+  /// Where row `row` starts.
+  mlir::Value getOffset(mlir::Value row, int64_t stride) const;
   mlir::Value getSourceRows(mlir::RankedTensorType type);
 
   RowKernelOp kernel;

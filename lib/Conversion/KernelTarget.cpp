@@ -16,7 +16,7 @@ public:
                                 ArrayRef<KernelArgument> arguments) const override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) const override;
-  Value getChunk(KernelFunction &kernel) const override {
+  Value getChunk(const EmitCBuilder &, KernelFunction &kernel) const override {
     return kernel.function.getArgument(3);
   }
   emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
@@ -85,7 +85,7 @@ public:
                                 ArrayRef<KernelArgument> arguments) const override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) const override;
-  Value getChunk(KernelFunction &kernel) const override;
+  Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const override;
   emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
   Value createArray(const EmitCBuilder &b, Type element, int64_t size) const override;
   void separate(const EmitCBuilder &b) const override { b.callVoid("__syncwarp", {}); }
@@ -129,10 +129,8 @@ Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value
   return loop.getInductionVar();
 }
 
-Value CudaTarget::getChunk(KernelFunction &kernel) const {
-  OpBuilder builder(kernel.rows);
-  return EmitCBuilder(builder, kernel.function.getLoc())
-      .call("kernels::firstRow", builder.getI64Type(), {});
+Value CudaTarget::getChunk(const EmitCBuilder &b, KernelFunction &) const {
+  return b.call("kernels::firstRow", b.i64(), {});
 }
 
 emitc::ForOp CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {

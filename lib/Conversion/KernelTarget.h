@@ -42,7 +42,7 @@ public:
   virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
                                 llvm::StringRef name) const = 0;
   /// The chunk number, for accumulators.
-  virtual mlir::Value getChunk(KernelFunction &kernel) const = 0;
+  virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
 
   /// A loop over the elements of a row.
   virtual mlir::emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const = 0;

@@ -88,6 +88,62 @@ RowPlace genrec::getRowPlace(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// The body's value that becomes result `number`; null for a sum.
+static Value getYieldedValue(RowKernelOp kernel, unsigned number) {
+  unsigned operand = 0;
+  for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
+    bool isSum = role.getValue() == ResultRole::reduced || role.getValue() == ResultRole::scattered;
+    if (index == number)
+      return isSum ? Value() : kernel.getBody().front().getTerminator()->getOperand(operand);
+    operand += !isSum;
+  }
+  return {};
+}
+
+static StringRef getKernelResultName(RowKernelOp kernel, unsigned number) {
+  Value yielded = getYieldedValue(kernel, number);
+  StringRef name = yielded && yielded.getDefiningOp() ? getUserName(yielded.getLoc()) : "";
+  if (name.empty() && kernel->getNumResults() == 1)
+    name = getUserName(kernel.getLoc());
+  return name.empty() && kernel.getName() ? *kernel.getName() : name;
+}
+
+/// What `op` reads, for ops that have no name of their own.
+static StringRef getSourceName(Operation *op) {
+  if (auto feature = dyn_cast<FeatureOp>(op)) {
+    StringRef column = feature.getColumn();
+    return column.substr(column.rfind('.') + 1);
+  }
+  if (auto parameter = dyn_cast<ParamOp>(op))
+    return parameter.getParameter();
+  if (auto step = dyn_cast<StepValueOp>(op))
+    return step.getName();
+  return op->getName().stripDialect();
+}
+
+std::string genrec::getValueName(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return makeIdentifier(getUserName(value.getLoc()));
+  Operation *op = result.getOwner();
+  if (int64_t number = getResultBuffer(result); number >= 0)
+    if (SmallVector<PlannedBuffer> buffers = getBuffers(op->getParentOfType<ProgramOp>());
+        static_cast<size_t>(number) < buffers.size())
+      return makeIdentifier(buffers[number].name);
+  StringRef name;
+  if (auto kernel = dyn_cast<RowKernelOp>(op))
+    name = getKernelResultName(kernel, result.getResultNumber());
+  else
+    name = getUserName(op->getLoc());
+  if (name.empty() && isView(op))
+    return getValueName(op->getOperand(0));
+  return makeIdentifier(name.empty() ? getSourceName(op) : name);
+}
+
+//===----------------------------------------------------------------------===//
 // Slots
 //===----------------------------------------------------------------------===//
 
@@ -96,22 +152,13 @@ static bool holdsOwnMemory(Operation *op) {
   return !isView(op) && !isa<FeatureOp, ParamOp, ConstantOp, ParameterRowsOp>(op);
 }
 
-static std::string getBufferName(Operation *op, unsigned index) {
-  StringRef name = getUserName(op->getLoc());
-  if (name.empty()) {
-    auto kernel = dyn_cast<RowKernelOp>(op);
-    name = kernel && kernel.getName() ? *kernel.getName() : op->getName().stripDialect();
-  }
-  return op->getNumResults() > 1 ? (name + "_" + Twine(index)).str() : name.str();
-}
-
 static BufferSlot getResultSlot(Operation *op, OpResult result) {
   auto tensor = dyn_cast<RankedTensorType>(result.getType());
   BufferSlot slot;
   slot.needed = tensor && holdsOwnMemory(op);
   if (!slot.needed)
     return slot;
-  slot.name = getBufferName(op, result.getResultNumber());
+  slot.name = getValueName(result);
   int64_t bytes = getRowSize(tensor) * getElementBytes(tensor.getElementType());
   slot.domain = getRowDomain(tensor);
   (slot.domain ? slot.bytesPerRow : slot.bytes) = bytes;
@@ -142,7 +189,7 @@ SmallVector<BufferSlot> genrec::getBufferSlots(Operation *op) {
     if (attention.getScore() == ScoreKind::softmax)
       slots.push_back({getRowDomain(attention.getResult().getType()),
                        4 * static_cast<int64_t>(attention.getHeads()), 0,
-                       getBufferName(op, 0) + "_log_sum_exp", true, false});
+                       getValueName(op->getResult(0)) + "_log_sum_exp", true, false});
   }
   return slots;
 }

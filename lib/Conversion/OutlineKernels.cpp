@@ -22,7 +22,7 @@ static std::string getKernelName(RowKernelOp kernel) {
     name = *own;
   if (name.empty())
     name = getUserName(kernel.getLoc());
-  for (Operation &op : kernel.getBody().front())
+  for (Operation &op : kernel.getBody().front().without_terminator())
     if (name.empty())
       name = getUserName(op.getLoc());
   return "row_" + (name.empty() ? "kernel" : makeIdentifier(name));
@@ -46,7 +46,7 @@ static std::string describeOrigin(RowKernelOp kernel) {
       visit(loc);
   };
   visitParts(kernel.getLoc());
-  for (Operation &op : kernel.getBody().front())
+  for (Operation &op : kernel.getBody().front().without_terminator())
     visitParts(op.getLoc());
   constexpr size_t kMostShown = 8;
   auto join = [](ArrayRef<std::string> parts) {
@@ -54,8 +54,10 @@ static std::string describeOrigin(RowKernelOp kernel) {
     return parts.size() > kMostShown ? text + ", …" : text;
   };
   std::string text = "Over @" + kernel.getDomain().getType().getDomain().getValue().str();
+  if (auto ops = kernel->getAttrOfType<StringAttr>("genrec.ops"))
+    text += ": " + ops.getValue().str();
   if (!names.empty())
-    text += ": " + join(names);
+    text += "; of " + join(names);
   if (!lines.empty())
     text += " (" + join(lines) + ")";
   return text;

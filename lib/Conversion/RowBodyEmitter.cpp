@@ -39,13 +39,33 @@ Value RowBodyEmitter::getSlot(Value row, int64_t slot, Location loc) {
   return offset ? b.add(handle.states, b.integer(offset)) : handle.states;
 }
 
-void RowBodyEmitter::emitAddress(Operation *op) {
+void RowBodyEmitter::emitDraw(Operation *op) {
   EmitCBuilder b = at(op);
   Value result = op->getResult(0);
-  Value &pointer = bindings.pointers[result];
+  Value extent = b.integer(getExtent(result));
+  if (auto mask = dyn_cast<KeepMaskOp>(op)) {
+    makeArray(result, b.u32());
+    b.callVoid("kernels::fillBits", {getStream(b, mask.getStream()), bindings.identity,
+                                     b.integer(0, b.u64()), extent, getPointer(result)});
+    return;
+  }
+  auto draw = cast<RandomIndexOp>(op);
+  makeArray(result);
+  Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
+  b.callVoid("kernels::drawRows",
+             {getStream(b, draw.getStream()), identity,
+              bindings.sources.lookup(draw.getSource()).rows, extent, getPointer(result)});
+}
+
+void RowBodyEmitter::emitAddress(Operation *op) {
+  EmitCBuilder b = at(op);
+  Value result = op->getResult(0), pointer;
+  if (isa<KeepMaskOp, RandomIndexOp>(op)) {
+    emitDraw(op);
+    return;
+  }
   if (auto load = dyn_cast<RowLoadOp>(op)) {
-    Value slot = getSlot(load.getRow(), load.getSlot(), op->getLoc());
-    bindings.pointers[result] = slot;
+    pointer = getSlot(load.getRow(), load.getSlot(), op->getLoc());
   } else if (auto gather = dyn_cast<RowGatherOp>(op)) {
     SourcePlace source = bindings.sources.lookup(gather.getSource());
     Value index = getScalar(gather.getIndex());
@@ -67,8 +87,9 @@ void RowBodyEmitter::emitAddress(Operation *op) {
     else
       offset = cast<IntegerAttr>(cast<vector::ExtractStridedSliceOp>(op).getOffsets()[0]).getInt();
     Value base = getPointer(op->getOperand(0));
-    bindings.pointers[result] = offset ? b.add(base, b.integer(offset)) : base;
+    pointer = offset ? b.add(base, b.integer(offset)) : base;
   }
+  bindings.pointers[result] = pointer;
 }
 
 Value genrec::getConstantTable(const EmitCBuilder &b, DenseElementsAttr values, StringRef name) {
@@ -297,6 +318,10 @@ void RowBodyEmitter::emitReduction(Operation *op) {
   EmitCBuilder b = at(op);
   Value x = reduction.getVector();
   Type type = reduction.getType();
+  if (getExtent(x) == 1 && !reduction.getAcc()) {
+    bindings.scalars[op->getResult(0)] = b.loadElement(bindings.pointers.lookup(x), b.integer(0));
+    return;
+  }
   StringRef callee;
   switch (reduction.getKind()) {
   case vector::CombiningKind::ADD:
@@ -353,19 +378,9 @@ void RowBodyEmitter::emitCall(Operation *op) {
     return emitAccumulate(accumulate);
   Value result = op->getResult(0);
   Value extent = b.integer(getExtent(result));
-  if (auto mask = dyn_cast<KeepMaskOp>(op)) {
-    makeArray(result, b.u32());
-    b.callVoid("kernels::fillBits", {getStream(b, mask.getStream()), bindings.identity,
-                                     b.integer(0, b.u64()), extent, getPointer(result)});
-    return;
-  }
   makeArray(result);
   Value to = getPointer(result);
-  if (auto draw = dyn_cast<RandomIndexOp>(op)) {
-    Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
-    b.callVoid("kernels::drawRows", {getStream(b, draw.getStream()), identity,
-                                     bindings.sources.lookup(draw.getSource()).rows, extent, to});
-  } else if (auto dot = dyn_cast<GatherDotOp>(op)) {
+  if (auto dot = dyn_cast<GatherDotOp>(op)) {
     SourcePlace source = bindings.sources.lookup(dot.getSource());
     b.callVoid("kernels::gatherDot",
                {source.pointer, b.integer(source.stride), getPointer(dot.getIndex()), extent,

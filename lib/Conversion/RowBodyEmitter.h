@@ -67,6 +67,7 @@ private:
   mlir::LogicalResult emitLevel(const BodyLevel &level);
   mlir::LogicalResult emitScalar(mlir::Operation *op);
   void emitAddress(mlir::Operation *op);
+  void emitDraw(mlir::Operation *op);
   void emitScalarParts(RowConcatOp concat);
   mlir::LogicalResult emitLoop(const ElementLoop &loop);
   void writeSink(const ElementSink &sink, mlir::Value index, mlir::Value value);

@@ -46,7 +46,7 @@ static bool readsWhole(Operation *op, BodyKind kind) {
 //===----------------------------------------------------------------------===//
 
 FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
-  if (isa<vector::ReductionOp, GatherDotOp, GatherSumOp, RandomIndexOp>(op))
+  if (isa<vector::ReductionOp, GatherDotOp, GatherSumOp>(op))
     return BodyKind::call;
   if (isa<RowStoreOp, RowConcatOp>(op))
     return BodyKind::element;
@@ -60,8 +60,9 @@ FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
     return isVector(accumulate.getValue()) ? BodyKind::element : BodyKind::scalar;
   }
   bool isVectorOp = op->getNumResults() == 1 && isVector(op->getResult(0));
-  if (isa<KeepMaskOp>(op))
-    return isVectorOp ? BodyKind::call : BodyKind::scalar;
+  // Draws depend on nothing: they come before the loops that use them.
+  if (isa<KeepMaskOp, RandomIndexOp>(op))
+    return isVectorOp ? BodyKind::address : BodyKind::scalar;
   if (isa<arith::ConstantOp>(op))
     return !isVectorOp ? BodyKind::scalar : isSplat(op) ? BodyKind::element : BodyKind::address;
   if (isa<vector::BroadcastOp, RowIotaOp>(op))

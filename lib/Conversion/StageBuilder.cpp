@@ -98,8 +98,7 @@ Value StageBuilder::getOpNumber(Operation *op) {
 
 Value StageBuilder::makePointer(Value tensor) {
   Operation *op = tensor.getDefiningOp();
-  StringRef userName = getUserName(tensor.getLoc());
-  std::string name = makeIdentifier(userName.empty() ? op->getName().stripDialect() : userName);
+  std::string name = getValueName(tensor);
   EmitCBuilder b = at(tensor.getLoc()).named(name);
   Type element = getBufferElement(b, cast<RankedTensorType>(tensor.getType()).getElementType());
   if (isView(op)) {
@@ -121,8 +120,7 @@ Value StageBuilder::makePointer(Value tensor) {
   if (auto constant = dyn_cast<ConstantOp>(op))
     return getConstantTable(b, cast<DenseElementsAttr>(constant.getValue()), name);
   int64_t number = getResultBuffer(cast<OpResult>(tensor));
-  SmallVector<PlannedBuffer> buffers = getBuffers(program);
-  return getBuffer(number, element, userName.empty() ? buffers[number].name : userName);
+  return getBuffer(number, element, name);
 }
 
 Value StageBuilder::getPointer(Value tensor) {

@@ -93,7 +93,6 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
   PassManager pm(module.getContext());
   if (!isLowered(module)) {
     PipelineOptions graph;
-    graph.target = options.target;
     graph.opt = options.level;
     buildGraphPipeline(pm, graph);
   }

@@ -66,6 +66,10 @@ int64_t getResultBuffer(mlir::OpResult result);
 /// True for an op whose result shows memory of its first operand.
 bool isView(mlir::Operation *op);
 
+/// What a variable or buffer that holds `value` is called: after the user's name, else
+/// after what makes it. A C identifier.
+std::string getValueName(mlir::Value value);
+
 /// Where the rows of a value lie: row r starts at element `offset` + r * `stride` of
 /// the memory of `root`, which is no view.
 struct RowPlace {

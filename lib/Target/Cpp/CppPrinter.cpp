@@ -102,7 +102,8 @@ FailureOr<Expression> FunctionPrinter::getBinary(Operation *op, StringRef symbol
 }
 
 FailureOr<Expression> FunctionPrinter::getUnary(Operation *op, StringRef symbol) {
-  FailureOr<std::string> operand = get(op->getOperand(0), kPostfix);
+  // Two minus signs would be a decrement.
+  FailureOr<std::string> operand = get(op->getOperand(0), symbol == "-" ? kPostfix : kUnary);
   if (failed(operand))
     return failure();
   return Expression{symbol.str() + *operand, kUnary};
@@ -292,6 +293,7 @@ LogicalResult FunctionPrinter::printFor(emitc::ForOp loop) {
   if (failed(begin) || failed(end) || failed(step))
     return failure();
   Value variable = loop.getInductionVar();
+  names.enterScope();
   std::string i = name(variable, "i");
   os << "for (" << getCppType(variable.getType()) << " " << i << " = " << *begin << "; " << i
      << " < " << *end << "; ";
@@ -303,6 +305,7 @@ LogicalResult FunctionPrinter::printFor(emitc::ForOp loop) {
   os.indent();
   if (failed(printBlock(*loop.getBody())))
     return failure();
+  names.leaveScope();
   os.unindent() << "}\n";
   return success();
 }
@@ -375,9 +378,11 @@ LogicalResult FunctionPrinter::printOp(Operation *op) {
 }
 
 LogicalResult FunctionPrinter::printBlock(Block &block) {
+  names.enterScope();
   for (Operation &op : block)
     if (failed(printOp(&op)))
       return failure();
+  names.leaveScope();
   return success();
 }
 

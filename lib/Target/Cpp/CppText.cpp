@@ -68,15 +68,17 @@ std::string genrec::getCppDeclaration(Type type, StringRef name, bool isConst, b
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The shortest decimal that reads back as `value`.
+/// The shortest decimal that reads back as `value`, without an exponent where
+/// people would write none.
 static std::string getShortest(double value, bool isFloat) {
   std::string text;
+  bool isPlain = std::fabs(value) < 1e7;
   for (int digits = 1; digits <= 17; ++digits) {
     text.clear();
     llvm::raw_string_ostream(text) << llvm::format("%.*g", digits, value);
     bool isSame = isFloat ? std::strtof(text.c_str(), nullptr) == static_cast<float>(value)
                           : std::strtod(text.c_str(), nullptr) == value;
-    if (isSame)
+    if (isSame && !(isPlain && text.find("e+") != std::string::npos))
       break;
   }
   if (text.find_first_of(".e") == std::string::npos)
@@ -150,11 +152,15 @@ std::string CppNames::make(StringRef wanted) {
   std::string name = makeIdentifier(wanted);
   if (isReserved(name))
     name += "_";
-  if (taken.insert(name).second)
-    return name;
-  for (;;) {
-    std::string numbered = name + "_" + std::to_string(++counts[name] + 1);
-    if (taken.insert(numbered).second)
-      return numbered;
-  }
+  std::string free = name;
+  for (unsigned count = 2; !taken.insert(free).second; ++count)
+    free = name + "_" + std::to_string(count);
+  scopes.back().push_back(free);
+  return free;
+}
+
+void CppNames::leaveScope() {
+  for (const std::string &name : scopes.back())
+    taken.erase(name);
+  scopes.pop_back();
 }

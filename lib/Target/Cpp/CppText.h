@@ -21,10 +21,13 @@ std::string getCppConstant(mlir::Attribute value, mlir::Type type);
 class CppNames {
 public:
   std::string make(llvm::StringRef wanted);
+  /// Names made between the two are free again afterwards.
+  void enterScope() { scopes.emplace_back(); }
+  void leaveScope();
 
 private:
   llvm::StringSet<> taken;
-  llvm::StringMap<unsigned> counts;
+  std::vector<std::vector<std::string>> scopes = {{}};
 };
 
 } // namespace genrec

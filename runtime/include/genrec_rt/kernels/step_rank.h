@@ -13,6 +13,10 @@
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
+
+/// The score of an item that does not exist.
+inline constexpr float kNoScore = -1e30f;
+
 namespace detail {
 
 inline RankArgs makeRankArgs(int64_t dim, const genrec_domain *queries,
@@ -39,8 +43,8 @@ inline void *rankScratch(genrec_step *step, int64_t dim,
 
 } // namespace detail
 
-/// The k best items of each query. `excluding` is the domain of `excluded`, a
-/// child of the queries', or null.
+/// The k best items of each query; past the last item left index -1 and score
+/// kNoScore. `excluding` is the domain of `excluded`, a child of the queries', or null.
 inline void topRows(genrec_step *step, int32_t op, int64_t dim,
                     const genrec_domain *queries, const float *query,
                     int64_t ldQuery, const genrec_domain *items,
@@ -52,6 +56,8 @@ inline void topRows(genrec_step *step, int32_t op, int64_t dim,
   if (!topK(step->pool, args, k, index, score,
             detail::rankScratch(step, dim, excluding, k)))
     genrec_rt_fail(step, op, "a score is NaN");
+  for (int64_t i = 0; i < queries->count * k; ++i)
+    score[i] = index[i] < 0 ? kNoScore : score[i];
 }
 
 /// The rank of each query's target among all items.
@@ -68,13 +74,12 @@ inline void rankRows(genrec_step *step, int32_t op, int64_t dim,
     genrec_rt_fail(step, op, "a score is NaN");
 }
 
-/// out[queries, width] = query items^T; columns past the last item are -1e30.
+/// out[queries, width] = query items^T; columns past the last item are kNoScore.
 inline void scores(genrec_step *step, int32_t op, int64_t dim,
                    const genrec_domain *queries, const float *query,
                    int64_t ldQuery, const genrec_domain *items,
                    const float *item, int64_t ldItem, int64_t width,
                    float *out) {
-  constexpr float kMasked = -1e30f;
   if (items->count > width)
     genrec_rt_fail(step, op,
                    "the catalogue has more rows than the scores have columns");
@@ -86,7 +91,7 @@ inline void scores(genrec_step *step, int32_t op, int64_t dim,
                 scratch);
   for (int64_t row = 0; row < queries->count; ++row)
     for (int64_t column = count; column < width; ++column)
-      out[row * width + column] = kMasked;
+      out[row * width + column] = kNoScore;
 }
 
 /// dQuery = gradient items; dItem = gradient^T query.

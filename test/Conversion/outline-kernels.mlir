@@ -1,0 +1,123 @@
+// RUN: genrec-opt %s --genrec-outline-kernels -split-input-file | FileCheck %s
+// RUN: genrec-opt %s --genrec-outline-kernels=target=cuda -split-input-file | FileCheck %s --check-prefix=CUDA
+
+// A norm has three phases: a sum, the sum of squares of what is left, the result. The deviation is computed
+// again rather than kept, the squares are kept for the sum.
+genrec.model @norm {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %c = genrec.constant dense<1.0> : tensor<8xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<8xf32>, !genrec.domain<@user>) -> tensor<?x8xf32, #genrec.rows<@user>>
+    %y = genrec.row_kernel %user(%x) attributes {name = "norm", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?x8xf32, #genrec.rows<@user>>) -> tensor<?x8xf32, #genrec.rows<@user>> {
+    ^bb0(%v: vector<8xf32>):
+      %sum = vector.reduction <add>, %v : vector<8xf32> into f32
+      %eighth = arith.constant 0.125 : f32
+      %mean = arith.mulf %sum, %eighth : f32
+      %means = vector.broadcast %mean : f32 to vector<8xf32>
+      %off = arith.subf %v, %means : vector<8xf32>
+      %square = arith.mulf %off, %off : vector<8xf32>
+      %total = vector.reduction <add>, %square : vector<8xf32> into f32
+      %scale = math.rsqrt %total : f32
+      %scales = vector.broadcast %scale : f32 to vector<8xf32>
+      %result = arith.mulf %off, %scales : vector<8xf32>
+      genrec.row_yield %result : vector<8xf32>
+    }
+    genrec.output "y" %y : tensor<?x8xf32, #genrec.rows<@user>>
+  }
+}
+
+// CHECK-LABEL: genrec.model @norm
+// CHECK: genrec.launch @row_norm over %{{.*}}({{.*}}) {grain = {{[0-9]+}} : i64}
+// CHECK: emitc.func @row_norm
+// CHECK-SAME: specifiers = ["static"]
+// CHECK: %[[ARRAY:.*]] = "emitc.variable"{{.*}}-> !emitc.array<8xf32>
+// CHECK-NOT: emitc.array
+// CHECK: for
+// CHECK: call_opaque "kernels::rowSum"
+// CHECK: for
+// CHECK: arith.subf
+// CHECK: arith.mulf
+// CHECK: subscript %[[ARRAY]]
+// CHECK: call_opaque "kernels::rowSum"
+// CHECK: math.rsqrt
+// CHECK: for
+// CHECK: arith.subf
+// CHECK: arith.mulf
+
+// The same phases on the lanes of a warp.
+// CUDA: emitc.func @row_norm
+// CUDA-SAME: specifiers = ["extern \22C\22", "__global__"]
+// CUDA: call_opaque "kernels::firstRow"
+// CUDA: call_opaque "kernels::sharedRow"
+// CUDA: call_opaque "kernels::rowSum"
+// CUDA: call_opaque "kernels::lane"
+// CUDA: call_opaque "__syncwarp"
+// CUDA: call_opaque "kernels::rowSum"
+// CUDA: math.rsqrt
+
+// -----
+
+// Two programs with one kernel share its function. A pooled result makes the loop over parents the outer one.
+genrec.model @pool {
+  genrec.domain @user
+  genrec.domain @history parent @user {column = "history"}
+  genrec.program @evaluate mode evaluate {
+    %user, %history = genrec.batch : !genrec.domain<@user>, !genrec.domain<@history>
+    %x = genrec.feature %history "history.x" : (!genrec.domain<@history>) -> tensor<?xf32, #genrec.rows<@history>>
+    %y = genrec.row_kernel %history(%x) attributes {name = "pool", operand_roles = [#genrec<operand_role aligned>], pool_kinds = [#genrec<pool_kind mean>], result_roles = [#genrec<result_role pooled>]} : (!genrec.domain<@history>, tensor<?xf32, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@user>> {
+    ^bb0(%v: f32):
+      genrec.row_yield %v : f32
+    }
+    genrec.metric auc "a" %y label %y : tensor<?xf32, #genrec.rows<@user>>, tensor<?xf32, #genrec.rows<@user>>
+  }
+  genrec.program @predict mode predict {
+    %user, %history = genrec.batch : !genrec.domain<@user>, !genrec.domain<@history>
+    %x = genrec.feature %history "history.x" : (!genrec.domain<@history>) -> tensor<?xf32, #genrec.rows<@history>>
+    %y = genrec.row_kernel %history(%x) attributes {name = "pool", operand_roles = [#genrec<operand_role aligned>], pool_kinds = [#genrec<pool_kind mean>], result_roles = [#genrec<result_role pooled>]} : (!genrec.domain<@history>, tensor<?xf32, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@user>> {
+    ^bb0(%v: f32):
+      genrec.row_yield %v : f32
+    }
+    genrec.output "y" %y : tensor<?xf32, #genrec.rows<@user>>
+  }
+}
+
+// CHECK-LABEL: genrec.model @pool
+// CHECK: genrec.program @evaluate
+// CHECK: genrec.launch @row_pool over %0#0
+// CHECK: genrec.program @predict
+// CHECK: genrec.launch @row_pool over %0#0
+// CHECK: emitc.func @row_pool
+// CHECK-COUNT-2: for
+// CHECK: call_opaque "kernels::meanDivisor"
+// CHECK-NOT: emitc.func
+
+// -----
+
+// Sums over all rows are private to a chunk; a scattered one is as large as the domain.
+genrec.model @sums {
+  genrec.domain @user
+  genrec.domain @items {kind = #genrec<domain_kind catalogue>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %items = genrec.catalogue : !genrec.domain<@items>
+    %c = genrec.constant dense<1.0> : tensor<4xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<4xf32>, !genrec.domain<@user>) -> tensor<?x4xf32, #genrec.rows<@user>>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %sum, %rows = genrec.row_kernel %user(%x, %i) attributes {name = "sums", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role reduced>, #genrec<result_role scattered>]} : (!genrec.domain<@user>, tensor<?x4xf32, #genrec.rows<@user>>, tensor<?xi64, #genrec.rows<@user>>) -> (tensor<4xf32>, tensor<?x4xf32, #genrec.rows<@items>>) {
+    ^bb0(%v: vector<4xf32>, %n: i64, %a: !genrec.accumulator<tensor<4xf32>>, %b: !genrec.accumulator<tensor<?x4xf32, #genrec.rows<@items>>>):
+      genrec.accumulate %v into %a : !genrec.accumulator<tensor<4xf32>>, vector<4xf32>
+      genrec.accumulate %v into %b at %n : !genrec.accumulator<tensor<?x4xf32, #genrec.rows<@items>>>, vector<4xf32>, i64
+      genrec.row_yield
+    }
+    %t = genrec.constant dense<1.0> : tensor<f32>
+    genrec.report_loss "l" %t, %t : tensor<f32>, tensor<f32>
+  }
+}
+
+// CHECK-LABEL: genrec.model @sums
+// CHECK: genrec.launch @row_sums over {{.*}} {accumulators = array<i64: 0, 1>, grain
+// CHECK: emitc.func @row_sums
+// CHECK: call_opaque "kernels::clear"
+// CHECK: for
+// CHECK: call_opaque "kernels::addRow"
