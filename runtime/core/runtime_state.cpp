@@ -102,7 +102,16 @@ const CatalogueIndex &genrec_runtime::catalogueIndex(const int64_t *ids, int64_t
   for (const Index &known : indices)
     if (known.ids == ids)
       return *known.index;
-  indices.push_back({ids, std::make_unique<CatalogueIndex>(ids, count)});
+  try {
+    indices.push_back({ids, std::make_unique<CatalogueIndex>(ids, count)});
+  } catch (const Error &error) {
+    for (int32_t i = 0; i < model.feature_count; ++i)
+      if (reinterpret_cast<const int64_t *>(catalogueRows.columns[i].values.data()) == ids)
+        throw Error(std::string("catalogue '") + model.domains[model.features[i].domain].name +
+                        "', column '" + model.features[i].column + "': " + error.what(),
+                    error.help());
+    throw;
+  }
   return *indices.back().index;
 }
 

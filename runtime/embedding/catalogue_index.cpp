@@ -23,7 +23,7 @@ CatalogueIndex::CatalogueIndex(const int64_t *ids, int64_t count)
     size_t at = home(ids[row], slots.size());
     for (; slots[at].row >= 0; at = (at + 1) & (slots.size() - 1))
       if (slots[at].id == ids[row])
-        throw Error("id " + std::to_string(ids[row]) + " occurs twice in the catalogue, in rows " +
+        throw Error("id " + std::to_string(ids[row]) + " occurs twice, in rows " +
                         std::to_string(slots[at].row) + " and " + std::to_string(row),
                     "keep one row per item in the catalogue's file");
     slots[at] = {ids[row], row};

@@ -47,18 +47,26 @@ std::string clockTime(double seconds) {
   return text;
 }
 
-/// "HR@10 0.2130  MRR 0.1020" from a record's metrics.
-std::string metricsText(const Json &record) {
-  std::string text;
+/// The metrics of a record as lines "HR@10 0.2130  MRR 0.1020": those without a
+/// name in front first, then one line "name: …" per name.
+std::vector<std::string> metricLines(const Json &record) {
+  std::vector<std::string> names = {""}, lines = {""};
   if (!record.contains("metrics"))
-    return text;
-  for (const auto &[name, value] : record["metrics"].items()) {
-    std::string shown = name;
+    return lines;
+  for (const auto &[key, value] : record["metrics"].items()) {
+    size_t dot = key.rfind('.');
+    std::string name = dot == std::string::npos ? "" : key.substr(0, dot);
+    std::string shown = dot == std::string::npos ? key : key.substr(dot + 1);
     std::transform(shown.begin(), shown.end(), shown.begin(),
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    text += "  " + shown + " " + (value.is_null() ? "undefined" : formatted("%.4f", value));
+    auto line = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    if (line == names.size()) {
+      names.push_back(name);
+      lines.push_back("  " + name + ":");
+    }
+    lines[line] += "  " + shown + " " + (value.is_null() ? "undefined" : formatted("%.4f", value));
   }
-  return text;
+  return lines;
 }
 
 double secondsBetween(std::chrono::steady_clock::time_point from,
@@ -178,14 +186,16 @@ void Progress::epochDone(int64_t epoch, int64_t epochs, const Json &record) {
 
 void Progress::evaluationDone(const Json &record) {
   event("evaluation", record);
-  std::string metrics = metricsText(record);
+  std::vector<std::string> metrics = metricLines(record);
   std::string loss = record.contains("loss") && record["loss"].is_number()
                          ? "  loss " + formatted("%.4f", record["loss"])
                          : "";
   if (style == Style::bar || style == Style::lines)
-    printLine("[eval]  " + loss + metrics);
+    for (const std::string &line : metrics)
+      if (std::string text = (&line == metrics.data() ? loss : "") + line; !text.empty())
+        printLine("[eval]  " + text);
   // The bar has room for one metric.
-  lastMetrics = metrics.substr(0, metrics.find("  ", 2));
+  lastMetrics = metrics[0].substr(0, metrics[0].find("  ", 2));
 }
 
 void Progress::done(const Json &summary) { event("done", summary); }

@@ -296,6 +296,7 @@ Json Training::summary() const {
                {"metric_notes", metricNotes(model)},
                {"timings", timings()},
                {"memory_bytes", memory},
+               {"arena_allocations", session->arenaAllocations()},
                {"warnings", data->warnings()}};
   if (!stepLosses.empty())
     json["step_losses"] = stepLosses;

@@ -216,7 +216,7 @@ TEST(Session, DuplicateCatalogueIdsAreAnError) {
       BatchBuilder(tinyModel()).rows("movies", 3).column<int64_t>("movie", {4, 5, 4}).take());
   Batch batch = tinyBatch(1, 4, 5);
   EXPECT_EQ(messageOf([&] { session.evaluate(batch); }),
-            "id 4 occurs twice in the catalogue, in rows 0 and 2");
+            "catalogue 'movies', column 'movie': id 4 occurs twice, in rows 0 and 2");
 }
 
 TEST(Session, CheckFiniteNamesOpLineAndRow) {
@@ -258,6 +258,23 @@ TEST(Session, AnotherAbiVersionIsRefused) {
             "the model was compiled for version " + std::to_string(GENREC_ABI_VERSION + 1) +
                 " of the runtime interface, this runtime has version " +
                 std::to_string(GENREC_ABI_VERSION));
+}
+
+TEST(LoadedModel, WhatIsNoModelIsNamed) {
+  EXPECT_EQ(messageOf([] { LoadedModel model("/none.so"); })
+                .find("/none.so: cannot be loaded as a compiled model: "),
+            0u);
+  EXPECT_EQ(messageOf([] { LoadedModel model("libm.so.6"); }),
+            "libm.so.6: holds no compiled model (no symbol genrec_model)");
+}
+
+TEST(Session, TheDefaultRateIsTheModels) {
+  Session session(tinyModel(), seeded(1));
+  EXPECT_DOUBLE_EQ(session.learningRate(), 0.1);
+  SessionOptions wrong = seeded(1);
+  wrong.learningRate = -1;
+  EXPECT_EQ(messageOf([&] { Session bad(tinyModel(), wrong); }),
+            "the learning rate must be a number of at least 0, got -1.000000");
 }
 
 } // namespace
