@@ -16,6 +16,7 @@
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/kernels/rank.h"
+#include "genrec_rt/kernels/time_buckets.h"
 #include "genrec_rt/session.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -34,6 +35,7 @@ const void *const kKept[] = {
     reinterpret_cast<const void *>(&genrec_rt_parallel_for),
     reinterpret_cast<const void *>(&kernels::matmulDynamic),
     reinterpret_cast<const void *>(&kernels::topK),
+    reinterpret_cast<const void *>(&kernels::fillTimeBuckets),
 };
 
 static json::Value toJson(double value) {
