@@ -56,7 +56,7 @@ void checkFeatures(const genrec_model_desc &model) {
 
 void checkProgram(const genrec_model_desc &model, const genrec_program_desc &program) {
   std::string name = std::string("program '") + program.name + "'";
-  require(program.mode >= 1 && program.mode <= 3, name + " has mode " + std::to_string(program.mode));
+  require(program.mode >= 1 && program.mode <= 4, name + " has mode " + std::to_string(program.mode));
   for (int32_t i = 0; i < program.domain_count; ++i)
     require(inRange(program.domains[i], model.domain_count), name + " lists an unknown domain");
   for (int32_t i = 0; i < program.feature_count; ++i)

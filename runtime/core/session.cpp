@@ -5,7 +5,9 @@
 #include "model_check.h"
 #include "pipeline.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include <dlfcn.h>
@@ -21,7 +23,8 @@ const genrec_model_desc &checked(const genrec_model_desc &model) {
 }
 
 const char *nameOf(Mode mode) {
-  return mode == Mode::train ? "train" : mode == Mode::evaluate ? "evaluate" : "predict";
+  constexpr const char *kNames[] = {"", "train", "evaluate", "predict", "items"};
+  return kNames[static_cast<int32_t>(mode)];
 }
 
 } // namespace
@@ -119,6 +122,23 @@ StepReport Session::step(Mode mode, Batch &batch) {
   slot.prepare(program(mode), batch, impl->stepNumber(mode));
   slot.runCopy(impl->state.pool.get());
   return impl->finish(mode, slot);
+}
+
+StepReport Session::stepWithoutRows(Mode mode) {
+  const genrec_model_desc &desc = model();
+  Batch &batch = impl->batches[0];
+  batch.reset();
+  batch.positions.ensure(1);
+  for (int32_t i = 0; i < desc.domain_count; ++i) {
+    batch.domains[i].given = desc.domains[i].kind == GENREC_DOMAIN_DATA;
+    *batch.domains[i].offsets.ensure(1) = 0;
+  }
+  for (int32_t i = 0; i < desc.feature_count; ++i) {
+    batch.columns[i].given = true;
+    batch.columns[i].hasNulls = false;
+    std::memset(batch.columns[i].values.ensure(64), 0, 64);
+  }
+  return step(mode, batch);
 }
 
 int64_t Session::run(Mode mode, BatchSource &source,

@@ -4,7 +4,6 @@
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
 
-#include <cstring>
 #include <filesystem>
 
 namespace genrec::rt {
@@ -25,30 +24,6 @@ int32_t idFeature(const genrec_model_desc &model, int32_t domain) {
   return found;
 }
 
-/// A batch without rows: what a program needs to run for its catalogues alone.
-Batch emptyBatch(const genrec_model_desc &model) {
-  BatchBuilder builder(model);
-  for (int32_t i = 0; i < model.domain_count; ++i) {
-    int32_t root = rootDomain(model, i);
-    if (model.domains[root].kind != GENREC_DOMAIN_DATA ||
-        model.domains[i].kind != GENREC_DOMAIN_DATA)
-      continue;
-    if (i == root)
-      builder.rows(model.domains[i].name, 0);
-    else
-      builder.offsets(model.domains[i].name, {0});
-  }
-  Batch batch = builder.take();
-  for (int32_t i = 0; i < model.feature_count; ++i) {
-    if (model.domains[rootDomain(model, model.features[i].domain)].kind != GENREC_DOMAIN_DATA)
-      continue;
-    ColumnBatch &column = batch.columns[i];
-    column.given = true;
-    std::memset(column.values.ensure(64), 0, 64);
-  }
-  return batch;
-}
-
 class Exporter {
 public:
   Exporter(const genrec_model_desc &model, const Flags &flags)
@@ -58,7 +33,7 @@ public:
     std::filesystem::create_directories(flags.out);
     writeTensors("parameters.safetensors", true);
     writeTensors("tables.safetensors", false);
-    if (session->hasProgram(Mode::predict) && hasItemOutputs())
+    if (hasItemOutputs())
       exportItems();
     else
       exportCatalogueRows();
@@ -85,7 +60,14 @@ private:
     finish(writer, name);
   }
 
+  /// Where item vectors come from: a program of their own, or prediction.
+  Mode itemMode() const {
+    return session->hasProgram(Mode::items) ? Mode::items : Mode::predict;
+  }
+
   bool hasItemOutputs() const {
+    if (!session->hasProgram(itemMode()))
+      return false;
     for (int32_t i = 0; i < model.output_count; ++i)
       if (model.domains[model.outputs[i].domain].kind == GENREC_DOMAIN_CATALOGUE)
         return true;
@@ -114,9 +96,8 @@ private:
 
   /// What the model gives out for every item, as "<catalogue>.<output>".
   void exportItems() {
-    loadCatalogues(*session, flags, {Mode::predict});
-    Batch batch = emptyBatch(model);
-    session->predict(batch);
+    loadCatalogues(*session, flags, {itemMode()});
+    session->stepWithoutRows(itemMode());
     SafetensorsWriter writer;
     std::vector<char> hasIds(model.domain_count);
     for (int32_t i = 0; i < model.output_count; ++i) {
@@ -128,6 +109,8 @@ private:
         addIds(writer, output.domain, feature);
       hasIds[output.domain] = 1;
       OutputRows &rows = session->output(i);
+      if (!rows.given)
+        throw Error(std::string("output '") + output.name + "' was not given out");
       std::vector<int64_t> shape = {rows.count};
       if (rows.width > 0)
         shape.push_back(rows.width);

@@ -19,7 +19,7 @@ constexpr int64_t kDim = kTinyDim;
 constexpr uint32_t kMaskStream = 256;
 enum Feature { user, label, target, movie, catalogueMovie };
 enum Buffer { handles, pooled, logits, gradients, touchedRows, sums, segments, targetRows, ranks,
-              itemHandles, best };
+              itemHandles, best, vectors };
 
 template <class T> T *at(genrec_step *step, Buffer buffer) {
   return static_cast<T *>(step->buffers[buffer]);
@@ -182,6 +182,15 @@ void predictCompute(genrec_step *step) {
   genrec_rt_report_output(step, 1, &users, at<int64_t>(step, best));
 }
 
+void itemsCompute(genrec_step *step) {
+  findItems(step);
+  const genrec_domain &movies = step->domains[kTinyMovies];
+  for (int64_t item = 0; item < movies.count; ++item)
+    for (int64_t d = 0; d < kDim; ++d)
+      at<float>(step, vectors)[item * kDim + d] = 2 * at<float *>(step, itemHandles)[item][d];
+  genrec_rt_report_output(step, 2, &movies, at<float>(step, vectors));
+}
+
 int64_t touchedCapacity(const int64_t *capacities, const int64_t *) {
   return capacities[kTinyHistory];
 }
@@ -208,7 +217,8 @@ const int64_t cutOffs[] = {1, 5};
 const genrec_metric_desc metrics[] = {{"ranking", 0, cutOffs, 2, "nothing excluded"},
                                       {"auc", 1, nullptr, 0, nullptr}};
 const genrec_output_desc outputs[] = {{"score", kTinyUser, GENREC_F32, 0},
-                                      {"top", kTinyUser, GENREC_I64, 2}};
+                                      {"top", kTinyUser, GENREC_I64, 2},
+                                      {"vector", kTinyMovies, GENREC_F32, kDim}};
 
 const genrec_buffer_desc buffers[] = {
     {kTinyHistory, 8, 0, 1, 5, "handles"},
@@ -221,20 +231,24 @@ const genrec_buffer_desc buffers[] = {
     {kTinyUser, 8, 0, 0, 6, "targets"},
     {kTinyUser, 8, 0, 5, 6, "ranks"},
     {kTinyMovies, 8, 0, 5, 6, "items"},
-    {kTinyUser, 16, 0, 5, 6, "best"}};
+    {kTinyUser, 16, 0, 5, 6, "best"},
+    {kTinyMovies, 4 * kDim, 0, 5, 6, "vectors"}};
 
 const int32_t dataDomains[] = {kTinyUser, kTinyHistory};
 const int32_t allDomains[] = {kTinyUser, kTinyHistory, kTinyMovies};
 const int32_t trainFeatures[] = {label, movie};
 const int32_t evaluateFeatures[] = {label, target, movie, catalogueMovie};
 const int32_t predictFeatures[] = {movie, catalogueMovie};
+const int32_t itemFeatures[] = {catalogueMovie};
+const int32_t itemDomains[] = {kTinyMovies};
 const genrec_program_desc programs[] = {
-    {"train", 1, dataDomains, 2, trainFeatures, 2, buffers, 11, 1, trainCopy, nullptr,
+    {"train", 1, dataDomains, 2, trainFeatures, 2, buffers, 12, 1, trainCopy, nullptr,
      trainCompute},
-    {"evaluate", 2, allDomains, 3, evaluateFeatures, 4, buffers, 11, 1, resolveTargets, nullptr,
+    {"evaluate", 2, allDomains, 3, evaluateFeatures, 4, buffers, 12, 1, resolveTargets, nullptr,
      evaluateCompute},
-    {"predict", 3, allDomains, 3, predictFeatures, 2, buffers, 11, 0, nullptr, nullptr,
-     predictCompute}};
+    {"predict", 3, allDomains, 3, predictFeatures, 2, buffers, 12, 0, nullptr, nullptr,
+     predictCompute},
+    {"items", 4, itemDomains, 1, itemFeatures, 1, buffers, 12, 0, nullptr, nullptr, itemsCompute}};
 const genrec_op_desc ops[] = {{"linear", {"tiny.py", 12, "logit"}}};
 
 const genrec_model_desc model = {GENREC_ABI_VERSION,
@@ -259,9 +273,9 @@ const genrec_model_desc model = {GENREC_ABI_VERSION,
                                  metrics,
                                  2,
                                  outputs,
-                                 2,
-                                 programs,
                                  3,
+                                 programs,
+                                 4,
                                  ops,
                                  1};
 

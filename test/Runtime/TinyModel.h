@@ -10,6 +10,7 @@
 //   logit = weight · h + bias;  loss = mean BCE(logit, label)
 //   evaluation: AUC of the logit; rank of `target` by weight ⊙ h · row(item)
 //   prediction: score (logit) and the two best items
+//   items: twice the row of every item
 //
 // Adagrad on rows, SGD on the rest.
 //

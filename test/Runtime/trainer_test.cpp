@@ -370,17 +370,31 @@ TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {
   EXPECT_EQ(tables.tensors().size(), 2u); // no optimizer states
   EXPECT_EQ(describe(tables.tensor("movie.values")),
             "F32 [" + std::to_string(session.table(0).size()) + ", 4]");
-  EXPECT_EQ(describe(items.tensor("movies.movie")), "F32 [40, 4]");
-  std::vector<int64_t> ids(kMovies);
-  items.readIntegers("movies.ids", 0, kMovies, ids.data());
-  std::vector<float> rows(kMovies * 4);
-  items.readFloats("movies.movie", 0, kMovies * 4, rows.data());
-  for (int64_t i = 0; i < kMovies; ++i) {
-    EXPECT_EQ(ids[i], i);
-    float *row = nullptr;
-    session.table(0).findOrInsert(nullptr, &ids[i], nullptr, 1, &row);
-    EXPECT_TRUE(std::equal(row, row + 4, rows.begin() + i * 4));
-  }
+  auto check = [&](const SafetensorsReader &items, const std::string &name, float factor) {
+    EXPECT_EQ(describe(items.tensor(name)), "F32 [40, 4]");
+    std::vector<int64_t> ids(kMovies);
+    items.readIntegers("movies.ids", 0, kMovies, ids.data());
+    std::vector<float> rows(kMovies * 4);
+    items.readFloats(name, 0, kMovies * 4, rows.data());
+    for (int64_t i = 0; i < kMovies; ++i) {
+      EXPECT_EQ(ids[i], i);
+      float *row = nullptr;
+      session.table(0).findOrInsert(nullptr, &ids[i], nullptr, 1, &row);
+      for (int64_t d = 0; d < 4; ++d)
+        EXPECT_EQ(rows[i * 4 + d], factor * row[d]);
+    }
+  };
+  check(items, "movies.vector", 2); // what the model makes of the rows
+
+  // A model that gives out no item vectors: the rows as they are.
+  genrec_model_desc plain = tinyModel();
+  plain.program_count = 3;
+  plain.output_count = 2;
+  Ran raw = run({"export", "--checkpoint", folder / "c", "--out", folder / "raw", "--catalogue",
+                 "movies=" + folder / "movies.parquet"},
+                plain);
+  ASSERT_EQ(raw.status, 0) << raw.err;
+  check(SafetensorsReader(folder / "raw/items.safetensors"), "movies.movie", 1);
 }
 
 TEST_F(TrainerTest, InfoDescribesTheModel) {

@@ -167,7 +167,7 @@ typedef struct genrec_output_desc {
 struct genrec_step;      /* see below */
 typedef void (*genrec_stage_fn)(struct genrec_step *step);
 
-/* One program (train, evaluate, predict): what it reads and runs. `features`
+/* One program (train, evaluate, predict, items): what it reads and runs. `features`
  * and `domains` index the model's lists; only these are decoded. A stage may be
  * null. Buffers that the copy stage makes (those with `first` below
  * `first_compute_op`, the number of the first op of the dispatch or compute
@@ -176,7 +176,8 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
  * `first_compute_op` 0 puts all of a program with a copy stage in its step's. */
 typedef struct genrec_program_desc {
   const char *name;
-  int32_t mode;          /* 1 train, 2 evaluate, 3 predict */
+  int32_t mode;          /* 1 train, 2 evaluate, 3 predict, 4 items: outputs of
+                            catalogue domains, run once, on a batch without rows */
   const int32_t *domains;
   int32_t domain_count;
   const int32_t *features;

@@ -30,7 +30,9 @@
 
 namespace genrec::rt {
 
-enum class Mode : int32_t { train = 1, evaluate = 2, predict = 3 };
+/// `items` gives out item vectors: outputs of catalogue domains, from a batch
+/// without rows.
+enum class Mode : int32_t { train = 1, evaluate = 2, predict = 3, items = 4 };
 
 /// Learning rate over steps, as a factor of each base rate. With t the 1-based
 /// step: t / warmup up to t = warmup; then, with p = (t - warmup) / (steps - warmup)
@@ -138,6 +140,8 @@ public:
   StepReport evaluate(Batch &batch) { return step(Mode::evaluate, batch); }
   StepReport predict(Batch &batch) { return step(Mode::predict, batch); }
   StepReport step(Mode mode, Batch &batch);
+  /// Runs the program of a mode on a batch without rows.
+  StepReport stepWithoutRows(Mode mode);
 
   //===-- a stream of batches, two in flight -------------------------------===//
 
