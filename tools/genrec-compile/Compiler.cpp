@@ -96,7 +96,9 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     graph.opt = options.level;
     buildGraphPipeline(pm, graph);
   }
-  if (options.emission == Emission::cudaKernels) {
+  if (options.explains) {
+    pm.nest<ModelOp>().addPass(createPlanMemory());
+  } else if (options.emission == Emission::cudaKernels) {
     OutlineKernelsOptions outline;
     outline.target = "cuda";
     pm.addPass(createOutlineKernels(outline));
@@ -183,6 +185,11 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
     return module.takeError();
   if (Error error = runPasses(**module, options))
     return error;
+  if (options.explains) {
+    for (ModelOp model : (*module)->getOps<ModelOp>())
+      explain(model, options.explain, llvm::outs());
+    return Error::success();
+  }
   switch (options.emission) {
   case Emission::mlir:
     return writeText(getOutput(options), [&](raw_ostream &os) {

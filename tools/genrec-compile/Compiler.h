@@ -3,6 +3,8 @@
 #ifndef GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
 #define GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
 
+#include "genrec/Conversion/Explain.h"
+
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Error.h"
 
@@ -21,6 +23,8 @@ struct CompilerOptions {
   std::string compiler;    ///< empty: the toolchain's
   std::string toolchain;   ///< empty: beside `executable`
   std::string dumpFolder;  ///< empty: no dumps
+  bool explains = false;   ///< print what became of the model instead of a product
+  ExplainOptions explain;
   bool keepsSource = false;
   bool isVerbose = false;
   std::string executable;  ///< this program

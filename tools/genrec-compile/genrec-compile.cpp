@@ -47,6 +47,13 @@ static cl::opt<std::string> toolchain("toolchain", cl::cat(category), cl::value_
                                                "beside the tools"));
 static cl::opt<std::string> dumps("dump-after-each", cl::cat(category), cl::value_desc("folder"),
                                   cl::desc("write the IR after each pass into files there"));
+static cl::opt<bool> explains("explain", cl::cat(category),
+                              cl::desc("print what became of the model and why, instead of a product: tables, "
+                                       "kernels, values kept, memory"));
+static cl::opt<int64_t> batch("batch", cl::cat(category), cl::init(128),
+                              cl::desc("root rows of a step, for --explain"));
+static cl::opt<int64_t> longest("longest", cl::cat(category), cl::init(200),
+                                cl::desc("entries of the longest list, for --explain"));
 static cl::opt<bool> keepsSource("save-temps", cl::cat(category),
                                  cl::desc("keep the C++ source, beside the output"));
 static cl::opt<bool> isVerbose("v", cl::cat(category), cl::desc("show commands and times"));
@@ -70,6 +77,8 @@ int main(int argc, char **argv) {
   options.compiler = cxx;
   options.toolchain = toolchain;
   options.dumpFolder = dumps;
+  options.explains = explains;
+  options.explain = {batch, longest};
   options.keepsSource = keepsSource;
   options.isVerbose = isVerbose;
   options.executable = llvm::sys::fs::getMainExecutable(argv[0], &anchor);
