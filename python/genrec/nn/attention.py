@@ -240,7 +240,8 @@ class HSTUBlock(Module):
         self.dim, self.qk, self.v, self.eps, self.dropout = dim, qk, v, eps, dropout
         self.uvqk = Parameter((dim, 2 * heads * (v + qk)), init.normal(0.02))
         self.out_weight = Parameter((heads * v, dim), init.xavier_uniform())
-        self.out_bias = Parameter((dim,), init.zeros())
+        # As a Linear's bias in PyTorch, which is what the authors' code starts from.
+        self.out_bias = Parameter((dim,), init.uniform(1 / math.sqrt(heads * v)))
         self.bias, self.time_bias = bias, time_bias
         default = bias.count if bias is not None else 0
         fixed = default if fixed_length is None else fixed_length
