@@ -15,6 +15,7 @@
 
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/hash.h"
 #include "genrec_rt/kernels/rank.h"
 #include "genrec_rt/kernels/time_buckets.h"
 #include "genrec_rt/session.h"
@@ -35,6 +36,8 @@ const void *const kKept[] = {
     reinterpret_cast<const void *>(&genrec_rt_parallel_for),
     reinterpret_cast<const void *>(&kernels::matmulDynamic),
     reinterpret_cast<const void *>(&kernels::topK),
+    reinterpret_cast<const void *>(
+        static_cast<int64_t (*)(int64_t, int64_t, int64_t)>(&kernels::hashXxh3)),
     reinterpret_cast<const void *>(&kernels::fillTimeBuckets),
 };
 
