@@ -17,8 +17,8 @@ WIDTH = 50
 class Retrieval(gr.Model):
     """Scores every item of `items` as the next event of each user's history.
 
-    Data: one row per user with ``history: list<struct<item, next[, time]>>``, where ``next`` is the item after each event
-    (training only), and ``held_out``, the item to find (evaluation only).
+    Data: one row per user with ``history: list<struct<item, next[, time]>>``, where ``next`` is the item after each
+    event (the label), and ``held_out``, the item to find (evaluation only).
 
     Args:
         items: the catalogue, with the column ``item``.
@@ -60,6 +60,7 @@ class Retrieval(gr.Model):
         self.full_softmax = full_softmax
 
     def forward(self, batch: gr.Batch) -> None:
+        """Declares the loss over all events, and ranking and outputs for the last one."""
         event = batch.history.truncate(LENGTH)
         x = nn.dropout(self.item(event.item) * WIDTH**0.5 + self.position(event), self.dropout)
         for block in self.blocks:
@@ -76,9 +77,7 @@ class Retrieval(gr.Model):
             )
 
         last = query.last()
-        gr.metric.ranking(
-            last, candidates, self.items, target=batch.held_out, exclude=event.item, at=(10, 50, 200)
-        )
+        gr.metric.ranking(last, candidates, self.items, target=batch.held_out, exclude=event.item, at=(10, 50, 200))
         gr.metric.ranking(
             last,
             candidates,

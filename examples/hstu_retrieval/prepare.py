@@ -3,8 +3,8 @@
     python examples/hstu_retrieval/prepare.py <folder> <out>
 
 Knows three layouts: MovieLens-1M as published (``ratings.dat``, ``movies.dat``), MovieLens-1M with each rating's place
-in its user's history instead of a time (``ratings_chrono.csv``), and MovieLens-100K (``u.data``, ``u.item``). Every file
-may be plain or end in ``.zst`` or ``.gz``.
+in its user's history instead of a time (``ratings_chrono.csv``), and MovieLens-100K (``u.data``, ``u.item``). Every
+file may be plain or end in ``.zst`` or ``.gz``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import sys
 from pathlib import Path
 
 import polars as pl
-
 from genrec import data
 
 
@@ -38,7 +37,7 @@ def read_events(folder: Path) -> tuple[pl.DataFrame, str]:
         frame = data.read(path, columns=["user_id", "movie_id", "chrono_pos"])
         return frame.rename({"user_id": "user", "movie_id": "item"}), "chrono_pos"
     raise data.DataError(
-        f"{folder}: none of ratings.dat, ratings_chrono.csv and u.data is there; pass the folder of MovieLens-1M or -100K"
+        f"{folder}: none of ratings.dat, ratings_chrono.csv and u.data is there; pass a folder of MovieLens-1M or -100K"
     )
 
 

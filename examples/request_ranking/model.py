@@ -1,7 +1,7 @@
 """Click prediction on requests: users, requests, impressions and their tags, each work done once per row it belongs to.
 
-    request ─┬─ impression ── tag     (item, position, label; the item's tags, some lists empty)
-             └─ interest              (topics the user named; some lists empty)
+request ─┬─ impression ── tag     (item, position, label; the item's tags, some lists empty)
+         └─ interest              (topics the user named; some lists empty)
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ class Ranker(gr.Model):
         self.head = nn.MLP([4 * WIDTH + 4, 64, 32, 1], activation="relu")
 
     def forward(self, batch: gr.Batch) -> None:
+        """Declares the loss, the AUC and the click probability of every impression."""
         shown = batch.impression
         interest = self.interest(batch.interest.value).mean(batch.request)
         user = nn.dropout(self.tower(gr.concat(self.user(batch.user), interest)), 0.1)

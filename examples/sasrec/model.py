@@ -27,6 +27,7 @@ class Block(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: gr.Value) -> gr.Value:
+        """Rows [WIDTH] of rows [WIDTH] of a list."""
         q = nn.layer_norm(x, eps=1e-8)
         attended = nn.attention(
             self.query(q), self.key(x), self.value(x), heads=1, score="softmax", causal=True, dropout=self.dropout
@@ -48,6 +49,7 @@ class SASRec(gr.Model):
         self.dropout = dropout
 
     def forward(self, batch: gr.Batch) -> None:
+        """Declares the loss over all events, and the ranking for the last one."""
         event = batch.history.truncate(LENGTH)
         x = nn.dropout(self.item(event.item) * WIDTH**0.5 + self.position(event), self.dropout)
         for block in self.blocks:

@@ -1,0 +1,77 @@
+"""Compiles and trains this example on data of genrec-datagen, whose truth is known.
+
+python examples/request_ranking/train.py [--users 20000] [--epochs 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import genrec as gr
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from model import Ranker  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    """Data, compilation, training, results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--users", type=int, default=20000, help="users to generate")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--batch", type=int, default=256, help="requests per step")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--threads", type=int, help="default: all cores")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "request_ranking", help="folder of the results")
+    args = parser.parse_args()
+    data = args.out / "data"
+    datagen = Path(os.environ.get("GENREC_BIN", ROOT / "build" / "bin")) / "genrec-datagen"
+    command = [
+        str(datagen),
+        "--kind",
+        "requests",
+        "--out",
+        str(data),
+        "--users",
+        str(args.users),
+        "--seed",
+        str(args.seed),
+    ]
+    try:
+        print(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit(f"train.py: error: {error}; run make build first")
+    references = json.loads((data / "references.json").read_text())
+
+    schema = gr.Schema.from_parquet(data / "train.parquet")
+    model = gr.compile(Ranker(), schema, output=args.out / "model", keep_cpp=args.out / "model.cpp")
+    print(model.summary())
+    run = model.train(
+        data / "train.parquet",
+        validation=data / "valid.parquet",
+        epochs=args.epochs,
+        batch=args.batch,
+        seed=args.seed,
+        threads=args.threads,
+        checkpoint=args.out / "checkpoint",
+        metrics_json=args.out / "metrics.json",
+    )
+    print(f"\n{'':<22}{'AUC':>10}")
+    for name, auc in (
+        ("popularity", references["popularity"]["auc"]),
+        ("this model", run.metrics["click"]),
+        ("informed ranking", references["informed ranking"]["auc"]),
+    ):
+        print(f"{name:<22}{auc:>10.4f}")
+    print(f"{'':<22}('informed ranking' knows each user's true taste)")
+
+
+if __name__ == "__main__":
+    main()
