@@ -152,9 +152,13 @@ static Error evaluateParameterRows(Evaluator &e, ParameterRowsOp op) {
 static Error evaluateStepValue(Evaluator &e, StepValueOp op) {
   double argument = op.getArgument().convertToDouble();
   Tensor result = makeTensor(op.getType(), 1);
-  result.floats().front() = op.getName() == "learning_rate"
-                                ? argument * e.state.schedule.factor(e.step)
-                                : 1.0 - std::pow(argument, static_cast<double>(e.step));
+  double &value = result.floats().front();
+  if (op.getName() == "learning_rate")
+    value = argument * e.state.schedule.factor(e.step);
+  else if (op.getName() == "bias_correction")
+    value = 1.0 - std::pow(argument, static_cast<double>(e.step));
+  else // clip_norm, clip_value: no flag changes them here
+    value = argument;
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
