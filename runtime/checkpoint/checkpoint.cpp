@@ -162,8 +162,8 @@ void saveCheckpoint(const std::string &folder, Session &session, const TrainingS
   }
   if (fs::is_directory(folder, ignored))
     removeOthers(folder, kept);
-  throw Error("the checkpoint of step " + std::to_string(state.step) + " was not saved: " + message +
-                  "; " + before,
+  throw Error("the checkpoint of step " + std::to_string(state.step) +
+                  " was not saved: " + message + "; " + before,
               help);
 }
 
@@ -177,7 +177,8 @@ TrainingState loadCheckpoint(const std::string &folder, Session &session) {
     std::error_code missing;
     auto size = fs::file_size(tensors, missing);
     if (missing)
-      throw Error(manifestPath(folder) + ": names " + tensors + ", which cannot be read: " + missing.message());
+      throw Error(manifestPath(folder) + ": names " + tensors +
+                  ", which cannot be read: " + missing.message());
     if (static_cast<int64_t>(size) != manifest.at("tensor_bytes").get<int64_t>())
       throw Error(tensors + ": is damaged: it has " + std::to_string(size) +
                   " bytes, the manifest says " + manifest.at("tensor_bytes").dump());

@@ -1,9 +1,9 @@
 //===- model_tensors.cpp - A session's state as named tensors -------------===//
 
+#include "model_tensors.h"
 #include "../core/text.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
-#include "model_tensors.h"
 
 #include <algorithm>
 #include <set>
@@ -149,8 +149,8 @@ void readTable(const SafetensorsReader &file, const genrec_table_desc &desc,
   for (int32_t part = 0; part <= desc.optimizer.states; ++part) {
     std::string tensor = part == 0 ? name + ".values" : stateName(name, part - 1);
     if (file.has(tensor) && file.tensor(tensor).shape[0] != count)
-      throw Error(file.path() + ": '" + name + ".ids' has " + std::to_string(count) +
-                  " rows, '" + tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
+      throw Error(file.path() + ": '" + name + ".ids' has " + std::to_string(count) + " rows, '" +
+                  tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
   }
   std::vector<int64_t> ids(kBlockRows);
   std::vector<float *> rows(kBlockRows);
@@ -184,8 +184,7 @@ void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
     ParameterView view = session.parameter(i);
     writer.add(desc.name, view.value.data(), shapeOf(desc));
     for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
-      writer.add(stateName(desc.name, s), view.state.data() + s * view.value.size(),
-                 shapeOf(desc));
+      writer.add(stateName(desc.name, s), view.state.data() + s * view.value.size(), shapeOf(desc));
   }
   for (int32_t i = 0; i < model.table_count; ++i)
     addTable(writer, model.tables[i].name, session.table(i), states);

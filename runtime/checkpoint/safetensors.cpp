@@ -161,7 +161,7 @@ SafetensorsReader::SafetensorsReader(const std::string &path) : name(path) {
   if (descriptor < 0)
     throwFileError("open", path);
   try {
-    struct stat status {};
+    struct stat status{};
     if (fstat(descriptor, &status) != 0)
       throwFileError("read", path);
     int64_t size = status.st_size;
@@ -201,7 +201,8 @@ void SafetensorsReader::parse(const std::string &header, int64_t dataBegin, int6
     tensor.dtype = value["dtype"];
     int64_t count = 1;
     for (const Json &entry : value["shape"]) {
-      if (!entry.is_number_unsigned() || __builtin_mul_overflow(count, entry.get<int64_t>(), &count))
+      if (!entry.is_number_unsigned() ||
+          __builtin_mul_overflow(count, entry.get<int64_t>(), &count))
         throw broken("tensor '" + key + "' has a broken shape");
       tensor.shape.push_back(entry);
     }
@@ -211,8 +212,7 @@ void SafetensorsReader::parse(const std::string &header, int64_t dataBegin, int6
     tensor.begin = dataBegin + value["data_offsets"][0].get<int64_t>();
     tensor.end = dataBegin + value["data_offsets"][1].get<int64_t>();
     int64_t bytes = 0;
-    if (tensor.begin > tensor.end ||
-        __builtin_mul_overflow(count, bytesOf(tensor.dtype), &bytes) ||
+    if (tensor.begin > tensor.end || __builtin_mul_overflow(count, bytesOf(tensor.dtype), &bytes) ||
         (bytesOf(tensor.dtype) > 0 && tensor.end - tensor.begin != bytes))
       throw broken("tensor '" + key + "' is " + describe(tensor) + " and has " +
                    std::to_string(tensor.end - tensor.begin) + " bytes");
@@ -239,8 +239,8 @@ std::vector<char> SafetensorsReader::readBytes(const Tensor &tensor, int64_t fir
   std::vector<char> bytes(static_cast<size_t>(count * elementBytes));
   int64_t at = tensor.begin + first * elementBytes, done = 0;
   while (done < static_cast<int64_t>(bytes.size())) {
-    ssize_t got = pread(descriptor, bytes.data() + done, bytes.size() - static_cast<size_t>(done),
-                        at + done);
+    ssize_t got =
+        pread(descriptor, bytes.data() + done, bytes.size() - static_cast<size_t>(done), at + done);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)

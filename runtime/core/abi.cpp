@@ -104,8 +104,8 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   if (bad < count) {
     std::fill_n(rows, count, zeros);
     slot.failure.record(slot.describeRow(domain, bad) + ": id " + std::to_string(ids[bad]) +
-                            ", beyond the " + std::to_string(desc.id_bits) +
-                            " bits of table '" + desc.name + "'",
+                            ", beyond the " + std::to_string(desc.id_bits) + " bits of table '" +
+                            desc.name + "'",
                         "hash it to the bits of its table, or declare the table with more id_bits");
     return;
   }
@@ -167,8 +167,7 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
 }
 
 void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, const void *segments,
-                           int32_t parts, const float *const *gradients, int64_t dim,
-                           float *sums) {
+                           int32_t parts, const float *const *gradients, int64_t dim, float *sums) {
   if (touched->count > 0)
     sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim}, touched->count, segments,
                 sums);
@@ -181,18 +180,16 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int
   StepSlot &slot = StepSlot::of(step);
   guarded(slot, [&] {
     genrec_runtime &shared = slot.state();
-    const CatalogueIndex &index =
-        shared.catalogueIndex(catalogue_ids, catalogue_domain->count);
+    const CatalogueIndex &index = shared.catalogueIndex(catalogue_ids, catalogue_domain->count);
     std::atomic<int64_t> bad{domain->count};
-    parallelFor(step->pool, domain->count, kCheckGrain,
-                [&](int64_t begin, int64_t end, int64_t) {
-                  for (int64_t row = begin; row < end; ++row) {
-                    bool isValid = !valid || valid[row];
-                    rows[row] = isValid ? index.find(ids[row]) : -1;
-                    if (isValid && rows[row] < 0 && !allow_missing)
-                      lower(bad, row);
-                  }
-                });
+    parallelFor(step->pool, domain->count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
+      for (int64_t row = begin; row < end; ++row) {
+        bool isValid = !valid || valid[row];
+        rows[row] = isValid ? index.find(ids[row]) : -1;
+        if (isValid && rows[row] < 0 && !allow_missing)
+          lower(bad, row);
+      }
+    });
     int64_t row = bad.load(std::memory_order_relaxed);
     if (row == domain->count)
       return;
@@ -253,9 +250,10 @@ void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, 
       if (std::isfinite(values[i]))
         continue;
       int64_t size = std::max<int64_t>(row_size, 1);
-      throw Error(slot.describeOp(op) + " made " + (std::isnan(values[i]) ? "a NaN" : "an infinity") +
-                      " in row " + std::to_string(i / size) + ", element " +
-                      std::to_string(i % size) + ", in " + slot.describeBatch(),
+      throw Error(slot.describeOp(op) + " made " +
+                      (std::isnan(values[i]) ? "a NaN" : "an infinity") + " in row " +
+                      std::to_string(i / size) + ", element " + std::to_string(i % size) + ", in " +
+                      slot.describeBatch(),
                   "look at the op's operands there; a smaller learning rate or gradient clipping "
                   "(--clip-norm) often helps");
     }

@@ -53,9 +53,8 @@ ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
     sizes[i] = bytesOf(buffers[i], capacities);
   std::vector<size_t> order(buffers.size());
   std::iota(order.begin(), order.end(), size_t(0));
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return sizes[a] != sizes[b] ? sizes[a] > sizes[b] : a < b; });
   std::vector<Taken> taken;
   for (size_t placed = 0; placed < order.size(); ++placed) {
     size_t buffer = order[placed];

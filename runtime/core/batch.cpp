@@ -39,8 +39,8 @@ int32_t domainDepth(const genrec_model_desc &model, int32_t domain) {
 }
 
 BatchBuilder::BatchBuilder(const genrec_model_desc &model)
-    : model(model), batch(model), counts(model.feature_count),
-      offsetCounts(model.domain_count, 0) {}
+    : model(model), batch(model), counts(model.feature_count), offsetCounts(model.domain_count, 0) {
+}
 
 int32_t BatchBuilder::domainIndex(const std::string &name) const {
   for (int32_t i = 0; i < model.domain_count; ++i)
@@ -70,8 +70,7 @@ BatchBuilder &BatchBuilder::rows(const std::string &domain, int64_t count, int64
 BatchBuilder &BatchBuilder::offsets(const std::string &domain,
                                     const std::vector<int64_t> &offsets) {
   DomainBatch &rows = batch.domains[domainIndex(domain)];
-  if (offsets.empty() || offsets.front() != 0 ||
-      !std::is_sorted(offsets.begin(), offsets.end()))
+  if (offsets.empty() || offsets.front() != 0 || !std::is_sorted(offsets.begin(), offsets.end()))
     throw Error("offsets of domain '" + domain + "' must start at 0 and never fall");
   std::copy(offsets.begin(), offsets.end(),
             rows.offsets.ensure(static_cast<int64_t>(offsets.size())));
@@ -115,8 +114,7 @@ BatchBuilder &BatchBuilder::columnBytes(const std::string &path, const void *val
   return *this;
 }
 
-BatchBuilder &BatchBuilder::strings(const std::string &path,
-                                    const std::vector<std::string> &values,
+BatchBuilder &BatchBuilder::strings(const std::string &path, const std::vector<std::string> &values,
                                     const std::vector<uint8_t> &valid) {
   int32_t feature = featureIndex(path);
   int64_t bytes = 1;
@@ -140,17 +138,16 @@ Batch BatchBuilder::take() {
       continue;
     int64_t parents = batch.domains[domain.parent].count;
     if (offsetCounts[i] != parents + 1)
-      throw Error("domain '" + std::string(domain.name) + "' needs " +
-                  std::to_string(parents + 1) + " offsets, one per row of '" +
-                  model.domains[domain.parent].name + "' plus one");
+      throw Error("domain '" + std::string(domain.name) + "' needs " + std::to_string(parents + 1) +
+                  " offsets, one per row of '" + model.domains[domain.parent].name + "' plus one");
   }
   for (int32_t i = 0; i < model.feature_count; ++i) {
     const genrec_feature_desc &feature = model.features[i];
     int64_t rows = batch.domains[feature.domain].count;
     if (batch.columns[i].given && counts[i] != rows)
-      throw Error("feature '" + std::string(feature.column) + "' has " +
-                  std::to_string(counts[i]) + " values for " + std::to_string(rows) +
-                  " rows of '" + model.domains[feature.domain].name + "'");
+      throw Error("feature '" + std::string(feature.column) + "' has " + std::to_string(counts[i]) +
+                  " values for " + std::to_string(rows) + " rows of '" +
+                  model.domains[feature.domain].name + "'");
   }
   return std::move(batch);
 }

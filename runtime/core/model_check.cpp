@@ -56,7 +56,8 @@ void checkFeatures(const genrec_model_desc &model) {
 
 void checkProgram(const genrec_model_desc &model, const genrec_program_desc &program) {
   std::string name = std::string("program '") + program.name + "'";
-  require(program.mode >= 1 && program.mode <= 4, name + " has mode " + std::to_string(program.mode));
+  require(program.mode >= 1 && program.mode <= 4,
+          name + " has mode " + std::to_string(program.mode));
   for (int32_t i = 0; i < program.domain_count; ++i)
     require(inRange(program.domains[i], model.domain_count), name + " lists an unknown domain");
   for (int32_t i = 0; i < program.feature_count; ++i)
@@ -81,7 +82,8 @@ void checkModel(const genrec_model_desc &model) {
   checkFeatures(model);
   for (int32_t i = 0; i < model.table_count; ++i)
     require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
-            std::string("table '") + model.tables[i].name + "' has a size or id width out of range");
+            std::string("table '") + model.tables[i].name +
+                "' has a size or id width out of range");
   for (int32_t i = 0; i < model.parameter_count; ++i)
     require(inRange(model.parameters[i].rank, 3),
             std::string("parameter '") + model.parameters[i].name + "' has a rank above 2");

@@ -57,7 +57,11 @@ void genrec_runtime::makeTables() {
     config.dim = desc.dim;
     config.states = desc.optimizer.states;
     config.initialAccumulator = desc.optimizer.initial_accumulator;
-    config.initializer = {desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1,
+    config.initializer = {desc.init.kind,
+                          desc.init.scale,
+                          seed,
+                          nameHash(desc.name),
+                          1,
                           static_cast<double>(desc.dim)};
     tables.push_back(std::make_unique<EmbeddingStore>(config));
     int64_t floats = tables.back()->rowStride();
@@ -75,9 +79,9 @@ void genrec_runtime::makeParameters() {
     int64_t states = desc.optimizer.states;
     float *value = parameterMemory.emplace_back().ensure(size * (1 + states) + 1);
     std::fill_n(value, size * (1 + states), 0.0f);
-    RowInitializer initializer{desc.init.kind, desc.init.scale,
-                               seed,           nameHash(desc.name),
-                               static_cast<double>(rows), static_cast<double>(columns)};
+    RowInitializer initializer{
+        desc.init.kind,      desc.init.scale,           seed,
+        nameHash(desc.name), static_cast<double>(rows), static_cast<double>(columns)};
     for (int64_t row = 0; row < rows; ++row)
       initializer.fill(static_cast<uint64_t>(row), columns, value + row * columns);
     if (states > 0)

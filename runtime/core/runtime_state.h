@@ -65,7 +65,7 @@ struct genrec_runtime {
   std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
   std::vector<genrec_parameter> parameters;
 
-  genrec::rt::Batch catalogueRows; ///< columns of all catalogues
+  genrec::rt::Batch catalogueRows;                     ///< columns of all catalogues
   std::vector<genrec::rt::CatalogueDomain> catalogues; ///< by domain index
   std::vector<std::unique_ptr<genrec::rt::CatalogueHandles>> handles;
 

@@ -108,9 +108,9 @@ void Session::setCatalogue(int32_t domain, Batch rows) {
     const DomainBatch &from = state.catalogueRows.domains[i];
     int32_t parent = desc.domains[i].parent;
     kept.given = true;
-    kept.descriptor = parent < 0 ? describeRoot(from.count, nullptr, kept.rows)
-                                 : describeChild(from, state.catalogues[parent].descriptor,
-                                                 kept.rows);
+    kept.descriptor = parent < 0
+                          ? describeRoot(from.count, nullptr, kept.rows)
+                          : describeChild(from, state.catalogues[parent].descriptor, kept.rows);
   }
   for (int32_t i = 0; i < desc.feature_count; ++i)
     if (rootDomain(desc, desc.features[i].domain) == domain)

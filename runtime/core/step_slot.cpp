@@ -176,8 +176,7 @@ void StepSlot::pointColumns() {
   const genrec_model_desc &model = shared.model;
   for (int32_t i = 0; i < model.feature_count; ++i) {
     bool inCatalogue = shared.catalogues[model.features[i].domain].given;
-    const ColumnBatch &column =
-        inCatalogue ? shared.catalogueRows.columns[i] : batch->columns[i];
+    const ColumnBatch &column = inCatalogue ? shared.catalogueRows.columns[i] : batch->columns[i];
     columnTable[i] = {column.values.data(), column.hasNulls ? column.valid.data() : nullptr};
   }
 }

@@ -60,8 +60,8 @@ public:
 
   /// Rows that only this step sees: unseen ids outside training.
   EmbeddingStore &temporaryTable(int32_t table);
-  GrowBuffer<uint8_t> missing;      ///< scratch of genrec_rt_table_rows
-  GrowBuffer<char> ownScratch;      ///< for a copy stage beside the pool
+  GrowBuffer<uint8_t> missing; ///< scratch of genrec_rt_table_rows
+  GrowBuffer<char> ownScratch; ///< for a copy stage beside the pool
 
   const Arena &arenaMemory() const { return arena; }
   int64_t descriptorBytes() const;

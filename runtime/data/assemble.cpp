@@ -105,8 +105,7 @@ void Assembler::gatherColumn(int32_t feature, const RowRef *refs, int64_t count,
   std::memset(values, 0, static_cast<size_t>((room - total) * size));
 }
 
-void Assembler::gatherStrings(int32_t feature, const RowRef *refs, int64_t count,
-                              ColumnBatch &to) {
+void Assembler::gatherStrings(int32_t feature, const RowRef *refs, int64_t count, ColumnBatch &to) {
   const Ranges &rows = ranges[model.features[feature].domain];
   int64_t bytes = 0, total = 0;
   for (int64_t i = 0; i < count; ++i) {

@@ -29,9 +29,8 @@ ChunkLoader::~ChunkLoader() {
 void ChunkLoader::work() {
   std::unique_lock<std::mutex> lock(mutex);
   for (;;) {
-    changed.wait(lock, [&] {
-      return stopping || nextToDecode >= size() || nextToDecode < asked + ahead;
-    });
+    changed.wait(
+        lock, [&] { return stopping || nextToDecode >= size() || nextToDecode < asked + ahead; });
     if (stopping || nextToDecode >= size())
       return;
     int64_t index = nextToDecode++;

@@ -94,8 +94,8 @@ struct Dataset::Impl {
     auto windows = planWindows(epochOptions, groupBytes, inMemory, options.memoryBudget / 2);
     return std::make_unique<EpochSource>(
         epochOptions, std::move(windows), groupRows, [this](int64_t index) { return chunk(index); },
-        options.decodeThreads,
-        Assembler(model, request.domains, request.features, request.root), locator);
+        options.decodeThreads, Assembler(model, request.domains, request.features, request.root),
+        locator);
   }
 
   const genrec_model_desc &model;

@@ -285,8 +285,8 @@ std::vector<std::string> OrderWatch::warnings() const {
   std::vector<std::string> texts;
   for (size_t i = 0; i < entries.size(); ++i)
     if (entries[i].lists > 0)
-      texts.push_back(std::string("column '") + model.features[i].column + "': " +
-                      withThousands(entries[i].lists) +
+      texts.push_back(std::string("column '") + model.features[i].column +
+                      "': " + withThousands(entries[i].lists) +
                       " lists are not oldest first (one of them: " + entries[i].first +
                       "); negative time differences count as 0");
   return texts;

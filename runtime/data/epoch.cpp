@@ -15,9 +15,8 @@ void shuffledOrder(uint64_t seed, uint64_t epoch, uint64_t window, int64_t count
   state = splitMix64(state + window);
   for (int64_t i = count - 1; i > 0; --i) {
     uint64_t word = splitMix64(state++);
-    auto drawn = static_cast<int64_t>(static_cast<unsigned __int128>(word) *
-                                          static_cast<uint64_t>(i + 1) >>
-                                      64);
+    auto drawn = static_cast<int64_t>(
+        static_cast<unsigned __int128>(word) * static_cast<uint64_t>(i + 1) >> 64);
     std::swap(order[i], order[drawn]);
   }
 }

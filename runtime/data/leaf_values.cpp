@@ -94,14 +94,12 @@ int64_t checkedUnsigned(uint64_t value) {
 void fillInt64(const arrow::Array &array, const ChunkColumn &out, int64_t *to) {
   switch (array.type_id()) {
   case Type::TIMESTAMP: {
-    int64_t units =
-        unitsPerSecond(static_cast<const arrow::TimestampType &>(*array.type()).unit());
+    int64_t units = unitsPerSecond(static_cast<const arrow::TimestampType &>(*array.type()).unit());
     return fillFrom<arrow::TimestampArray>(
         array, out, to, [=](int64_t value) { return floorDivide(value, units); });
   }
   case Type::DATE32:
-    return fillFrom<arrow::Date32Array>(array, out, to,
-                                        [](int64_t days) { return days * 86400; });
+    return fillFrom<arrow::Date32Array>(array, out, to, [](int64_t days) { return days * 86400; });
   case Type::DATE64:
     return fillFrom<arrow::Date64Array>(
         array, out, to, [](int64_t milliseconds) { return floorDivide(milliseconds, 1000); });

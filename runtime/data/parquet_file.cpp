@@ -68,9 +68,7 @@ arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
 }
 
 std::string listsIn(int32_t depth) {
-  return depth == 0   ? "no list"
-         : depth == 1 ? "a list"
-                      : std::to_string(depth) + " nested lists";
+  return depth == 0 ? "no list" : depth == 1 ? "a list" : std::to_string(depth) + " nested lists";
 }
 
 } // namespace
@@ -110,10 +108,11 @@ ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,
   // A domain's path may end at a list of lists, whose inner ones open another.
   bool fits = isDomain ? found.depth >= depth : found.depth == depth;
   if (!fits)
-    throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
-                    (isDomain ? "" : std::string(" of domain '") + model.domains[domain].name + "'") +
-                    " lies in " + listsIn(depth),
-                "a feature of a row has no list around it, one of a list has one, and so on");
+    throw Error(
+        name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
+            (isDomain ? "" : std::string(" of domain '") + model.domains[domain].name + "'") +
+            " lies in " + listsIn(depth),
+        "a feature of a row has no list around it, one of a list has one, and so on");
   return found;
 }
 
@@ -172,8 +171,8 @@ Chunk ParquetFile::decode(int group, OrderWatch &order) const {
     return valueOf(reader->ReadRowGroup(group, plan.leaves));
   });
   if (table->num_rows() != groupRows[group] && !plan.leaves.empty())
-    throw Error(what + ": holds " + std::to_string(table->num_rows()) + " rows where its footer says " +
-                    std::to_string(groupRows[group]),
+    throw Error(what + ": holds " + std::to_string(table->num_rows()) +
+                    " rows where its footer says " + std::to_string(groupRows[group]),
                 kUnreadableHelp);
   Chunk chunk = decodeTable(model, plan, *table, place, order);
   chunk.rows = groupRows[group]; // a table of no columns does not know

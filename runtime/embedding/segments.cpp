@@ -85,7 +85,9 @@ void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *
 }
 
 /// Rows are 64 bytes apart at least, so the low bits of an address say nothing.
-inline uint64_t hashRow(const float *row) { return splitMix64(reinterpret_cast<uintptr_t>(row) >> 6); }
+inline uint64_t hashRow(const float *row) {
+  return splitMix64(reinterpret_cast<uintptr_t>(row) >> 6);
+}
 
 /// Numbers the distinct rows and counts their members in offsets[n + 1].
 int64_t numberRows(const GradientParts &parts, float **rows, const Layout &layout) {
@@ -122,8 +124,7 @@ void fillMembers(const GradientParts &parts, int64_t count, const Layout &layout
   for (int32_t part = 0; part < parts.parts; ++part) {
     for (int64_t i = 0; i < parts.counts[part]; ++i)
       if (inverse[i] != kUntouched)
-        layout.members[layout.offsets[inverse[i]]++] =
-            static_cast<int64_t>(part) << kPartShift | i;
+        layout.members[layout.offsets[inverse[i]]++] = static_cast<int64_t>(part) << kPartShift | i;
     inverse += parts.counts[part];
   }
   for (int64_t n = count; n > 0; --n)

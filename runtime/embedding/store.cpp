@@ -101,7 +101,8 @@ void EmbeddingStore::grow() {
 float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
   uint8_t digest = digestOf(hash);
   int64_t step = stepOf(hash);
-  for (int64_t group = static_cast<int64_t>(hash) & groupMask;; group = (group + step) & groupMask) {
+  for (int64_t group = static_cast<int64_t>(hash) & groupMask;;
+       group = (group + step) & groupMask) {
     const uint8_t *bytes = digests + group * kGroup;
     for (uint32_t mask = matching(bytes, digest); mask; mask &= mask - 1) {
       const Slot &slot = slotsOf[group * kGroup + std::countr_zero(mask)];
@@ -115,7 +116,8 @@ float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
 
 void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
   int64_t step = stepOf(hash);
-  for (int64_t group = static_cast<int64_t>(hash) & groupMask;; group = (group + step) & groupMask) {
+  for (int64_t group = static_cast<int64_t>(hash) & groupMask;;
+       group = (group + step) & groupMask) {
     uint32_t empty = matching(digests + group * kGroup, 0);
     if (!empty)
       continue;

@@ -2,6 +2,4 @@
 
 #include "genrec_rt/trainer.h"
 
-int main(int argc, char **argv) {
-  return genrec::rt::trainerMain(*genrec_model(), argc, argv);
-}
+int main(int argc, char **argv) { return genrec::rt::trainerMain(*genrec_model(), argc, argv); }

@@ -6,7 +6,7 @@
 namespace genrec::rt {
 
 int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
-  Progress progress(flags.progress, flags.logEvery);
+  Progress progress(flags.progress, flags.logEvery, "eval");
   auto session = restoredSession(model, flags);
   Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,
                datasetOptions(flags, session->threads()));
@@ -22,12 +22,9 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
   for (const std::string &warning : data.warnings())
     progress.message("warning: " + warning);
   if (!flags.metricsJson.empty()) {
-    Json json = {{"model", model.name},
-                 {"data", data.files()},
-                 {"checkpoint", flags.checkpoint},
-                 {"hardware", hardware()},
-                 {"evaluation", record},
-                 {"metric_notes", metricNotes(model)}};
+    Json json = {
+        {"model", model.name},    {"data", data.files()}, {"checkpoint", flags.checkpoint},
+        {"hardware", hardware()}, {"evaluation", record}, {"metric_notes", metricNotes(model)}};
     writeFile(flags.metricsJson, json.dump(1) + "\n");
   }
   progress.done({{"evaluation", record}});

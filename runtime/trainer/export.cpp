@@ -61,9 +61,7 @@ private:
   }
 
   /// Where item vectors come from: a program of their own, or prediction.
-  Mode itemMode() const {
-    return session->hasProgram(Mode::items) ? Mode::items : Mode::predict;
-  }
+  Mode itemMode() const { return session->hasProgram(Mode::items) ? Mode::items : Mode::predict; }
 
   bool hasItemOutputs() const {
     if (!session->hasProgram(itemMode()))
@@ -157,7 +155,7 @@ private:
 } // namespace
 
 int runExport(const genrec_model_desc &model, const Flags &flags) {
-  Progress progress(flags.progress, flags.logEvery);
+  Progress progress(flags.progress, flags.logEvery, "export");
   Json written = Exporter(model, flags).run();
   for (const Json &file : written)
     progress.message("wrote " + file["file"].get<std::string>());

@@ -14,9 +14,10 @@ const char *kData = "Parquet files: a comma-separated list of files, folders and
 
 void addData(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
   app.add_option("--data", flags.data, kData)->required();
-  app.add_option("--catalogue", catalogues,
-                 "name=file for a catalogue of the model; may be repeated. Without it the file that "
-                 "the model names is read")
+  app.add_option(
+         "--catalogue", catalogues,
+         "name=file for a catalogue of the model; may be repeated. Without it the file that "
+         "the model names is read")
       ->take_all();
   app.add_option("--batch", flags.batch, "rows of the root domain per step")
       ->check(CLI::PositiveNumber)
@@ -29,7 +30,8 @@ void addData(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) 
 }
 
 void addRunning(CLI::App &app, Flags &flags) {
-  app.add_option("--threads", flags.threads, "threads that compute (default: the cores / ranks here)")
+  app.add_option("--threads", flags.threads,
+                 "threads that compute (default: the cores / ranks here)")
       ->check(CLI::PositiveNumber);
   app.add_option("--progress", flags.progress,
                  "auto (a bar on a terminal, lines elsewhere), bar, lines, json (one object per "
@@ -89,8 +91,9 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
       ->delimiter(',')
       ->take_all();
-  train->add_option("--eval-batch", flags.evaluationBatch,
-                    "rows per step of an evaluation (default: --batch)")
+  train
+      ->add_option("--eval-batch", flags.evaluationBatch,
+                   "rows per step of an evaluation (default: --batch)")
       ->check(CLI::PositiveNumber);
   train->add_option("--metrics-json", flags.metricsJson,
                     "write configuration, history, final metrics and timings to this file");

@@ -78,10 +78,11 @@ Json parametersJson(const genrec_model_desc &model) {
   Json list = Json::array();
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &parameter = model.parameters[i];
-    list.push_back({{"name", parameter.name},
-                    {"shape", std::vector<int64_t>(parameter.shape, parameter.shape + parameter.rank)},
-                    {"init", initJson(parameter.init)},
-                    {"optimizer", optimizerJson(parameter.optimizer)}});
+    list.push_back(
+        {{"name", parameter.name},
+         {"shape", std::vector<int64_t>(parameter.shape, parameter.shape + parameter.rank)},
+         {"init", initJson(parameter.init)},
+         {"optimizer", optimizerJson(parameter.optimizer)}});
   }
   return list;
 }
@@ -183,8 +184,7 @@ void printInfo(const Json &info) {
            (note.empty() ? "" : ": " + note);
   });
   printList("outputs", info["outputs"], [](const Json &output) {
-    std::string width =
-        output["width"] == 0 ? "" : " x " + output["width"].dump();
+    std::string width = output["width"] == 0 ? "" : " x " + output["width"].dump();
     return words(output["name"]) + ": " + words(output["type"]) + width + " per row of " +
            words(output["domain"]);
   });

@@ -16,8 +16,8 @@ namespace genrec::rt {
 /// A column that predict copies from the data to its output.
 struct KeyColumn {
   std::string path;
-  int32_t feature = 0;  ///< in the extended model
-  bool isRoot = false;  ///< per row of the root domain, else of the outputs' domain
+  int32_t feature = 0; ///< in the extended model
+  bool isRoot = false; ///< per row of the root domain, else of the outputs' domain
   std::shared_ptr<arrow::DataType> type; ///< as written
 };
 

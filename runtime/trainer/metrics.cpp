@@ -63,7 +63,8 @@ void Metrics::add(int32_t index, int64_t count, const void *x, const float *labe
   const genrec_metric_desc &metric = model.metrics[index];
   State &state = states[index];
   auto at = [&](int64_t row) {
-    return "metric '" + std::string(metric.name) + "', row " + std::to_string(row) + " of a batch: ";
+    return "metric '" + std::string(metric.name) + "', row " + std::to_string(row) +
+           " of a batch: ";
   };
   if (metric.kind == kRanking) {
     const auto *ranks = static_cast<const int64_t *>(x);

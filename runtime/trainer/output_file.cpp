@@ -66,7 +66,8 @@ arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char
   case GENREC_I64:
     // A key that was a time has a builder of its own.
     if (builder.type()->id() == arrow::Type::TIMESTAMP)
-      return static_cast<arrow::TimestampBuilder &>(builder).Append(valueAt<int64_t>(values, index));
+      return static_cast<arrow::TimestampBuilder &>(builder).Append(
+          valueAt<int64_t>(values, index));
     return static_cast<arrow::Int64Builder &>(builder).Append(valueAt<int64_t>(values, index));
   case GENREC_F64:
     return static_cast<arrow::DoubleBuilder &>(builder).Append(valueAt<double>(values, index));
@@ -125,9 +126,8 @@ struct OutputFile::Impl {
     auto opened = arrow::io::FileOutputStream::Open(partial);
     check(opened.status(), path);
     file = *opened;
-    auto properties = parquet::WriterProperties::Builder()
-                          .compression(parquet::Compression::ZSTD)
-                          ->build();
+    auto properties =
+        parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
     auto arrowProperties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
     auto writing = parquet::arrow::FileWriter::Open(*schema, arrow::default_memory_pool(), file,
                                                     properties, arrowProperties);
@@ -171,9 +171,9 @@ struct OutputFile::Impl {
       auto &list = static_cast<arrow::ListBuilder &>(to);
       check(list.Append(), path);
       for (int64_t i = 0; i < rows.width; ++i)
-        check(appendValue(*list.value_builder(), rows.type, rows.values.data(),
-                          row * rows.width + i),
-              path);
+        check(
+            appendValue(*list.value_builder(), rows.type, rows.values.data(), row * rows.width + i),
+            path);
     }
   }
 

@@ -18,8 +18,8 @@ namespace genrec::rt {
 class OutputFile {
 public:
   /// `outputs` are indices of the model's outputs, all of one domain.
-  OutputFile(const std::string &path, const genrec_model_desc &model,
-             std::vector<int32_t> outputs, std::vector<KeyColumn> keys);
+  OutputFile(const std::string &path, const genrec_model_desc &model, std::vector<int32_t> outputs,
+             std::vector<KeyColumn> keys);
   ~OutputFile();
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;

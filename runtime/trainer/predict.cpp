@@ -17,7 +17,7 @@ std::vector<int32_t> dataOutputs(const genrec_model_desc &model) {
       continue; // item vectors are for export
     if (!outputs.empty() && model.outputs[i].domain != model.outputs[outputs[0]].domain)
       throw Error(std::string("outputs '") + model.outputs[outputs[0]].name + "' and '" +
-                  model.outputs[i].name + "' belong to different domains",
+                      model.outputs[i].name + "' belong to different domains",
                   "give all outputs of a model the same domain");
     outputs.push_back(i);
   }
@@ -30,7 +30,7 @@ std::vector<int32_t> dataOutputs(const genrec_model_desc &model) {
 } // namespace
 
 int runPredict(const genrec_model_desc &model, const Flags &flags) {
-  Progress progress(flags.progress, flags.logEvery);
+  Progress progress(flags.progress, flags.logEvery, "predict");
   auto session = restoredSession(model, flags);
   const genrec_program_desc &program = session->program(Mode::predict);
   std::vector<int32_t> outputs = dataOutputs(model);

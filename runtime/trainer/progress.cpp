@@ -83,7 +83,9 @@ Json toJson(const NamedValues &values) {
   return json;
 }
 
-Progress::Progress(const std::string &wanted, int64_t every) : every(every) {
+Progress::Progress(const std::string &wanted, int64_t every, const std::string &title)
+    : every(every), prefix("[" + title + "]") {
+  prefix.resize(std::max<size_t>(prefix.size() + 1, 10), ' ');
   bool terminal = isatty(STDOUT_FILENO);
   style = wanted == "bar"     ? Style::bar
           : wanted == "lines" ? Style::lines
@@ -136,23 +138,24 @@ void Progress::draw(const StepNews &news) {
                           {"mean_loss", news.meanLoss},
                           {"learning_rate", news.learningRate},
                           {"rows_per_second", speed}});
-  std::string title = news.epochs > 0 && std::string(news.phase) == "train"
-                          ? "epoch " + std::to_string(news.epoch) + "/" + std::to_string(news.epochs)
-                          : news.phase;
+  std::string title =
+      news.epochs > 0 && std::string(news.phase) == "train"
+          ? "epoch " + std::to_string(news.epoch) + "/" + std::to_string(news.epochs)
+          : news.phase;
   bool hasLoss = std::string(news.phase) != "predict";
   std::string loss = hasLoss ? "  loss " + formatted("%.4f", news.meanLoss) : "";
-  std::string rate =
-      speed > 0 ? "  " + withThousands(static_cast<int64_t>(speed)) + " rows/s" : "";
+  std::string rate = speed > 0 ? "  " + withThousands(static_cast<int64_t>(speed)) + " rows/s" : "";
   if (style == Style::bar) {
     double fraction = news.totalRows > 0 ? static_cast<double>(news.rows) / news.totalRows : 0;
-    std::printf("\r\033[K[train]   %s %s%s%s%s  eta %s", title.c_str(), barOf(fraction).c_str(),
-                loss.c_str(), rate.c_str(), lastMetrics.c_str(), clockTime(eta).c_str());
+    std::printf("\r\033[K%s%s %s%s%s%s  eta %s", prefix.c_str(), title.c_str(),
+                barOf(fraction).c_str(), loss.c_str(), rate.c_str(), lastMetrics.c_str(),
+                clockTime(eta).c_str());
     barShown = true;
     std::fflush(stdout);
     return;
   }
-  printLine("[train]   " + title + "  step " + withThousands(static_cast<int64_t>(news.step)) +
-            loss + rate);
+  printLine(prefix + title + "  step " + withThousands(static_cast<int64_t>(news.step)) + loss +
+            rate);
 }
 
 void Progress::clearBar() {
@@ -172,14 +175,14 @@ void Progress::message(const std::string &text) {
   if (style == Style::json)
     event("message", {{"text", text}});
   else if (style != Style::none)
-    printLine("[train]   " + text);
+    printLine(prefix + text);
 }
 
 void Progress::epochDone(int64_t epoch, int64_t epochs, const Json &record) {
   event("epoch", record);
   if (style == Style::bar || style == Style::lines)
-    printLine("[train]   epoch " + std::to_string(epoch) + "/" + std::to_string(epochs) +
-              "  loss " + formatted("%.4f", record.value("loss", 0.0)) + "  " +
+    printLine(prefix + "epoch " + std::to_string(epoch) + "/" + std::to_string(epochs) + "  loss " +
+              formatted("%.4f", record.value("loss", 0.0)) + "  " +
               withThousands(static_cast<int64_t>(record.value("rows_per_second", 0.0))) +
               " rows/s");
 }

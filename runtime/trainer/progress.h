@@ -36,7 +36,8 @@ class Progress {
 public:
   /// `style`: auto, bar, lines, json, none. `every`: steps between reports, 0: by
   /// time (bar 10 a second, json 5 a second, lines one in 15 seconds).
-  Progress(const std::string &style, int64_t every);
+  /// Lines begin with `title` in brackets.
+  Progress(const std::string &style, int64_t every, const std::string &title = "train");
   ~Progress();
 
   /// A new epoch, evaluation or prediction begins.
@@ -62,6 +63,7 @@ private:
 
   Style style;
   int64_t every;
+  std::string prefix; ///< "[train]   "
   Clock::time_point phaseBegin, lastReport;
   int64_t rowsAtBegin = -1;
   bool barShown = false;

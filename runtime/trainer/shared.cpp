@@ -139,15 +139,15 @@ int64_t residentBytes() {
 }
 
 int64_t peakResidentBytes() {
-  struct rusage usage {};
+  struct rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<int64_t>(usage.ru_maxrss) * 1024;
 }
 
 Json memoryToJson(const MemoryUse &use) {
-  return {{"arenas", use.arenas},           {"batches", use.batches},
-          {"scratch", use.scratch},         {"parameters", use.parameters},
-          {"table_keys", use.tableKeys},    {"table_values", use.tableValues}};
+  return {{"arenas", use.arenas},        {"batches", use.batches},
+          {"scratch", use.scratch},      {"parameters", use.parameters},
+          {"table_keys", use.tableKeys}, {"table_values", use.tableValues}};
 }
 
 } // namespace genrec::rt

@@ -316,17 +316,16 @@ int Training::run() {
   }
   if (interrupted) {
     save();
-    std::string kept = flags.checkpoint.empty() ? "nothing was saved (no --checkpoint)"
-                                                : "saved step " + std::to_string(state.step) +
-                                                      " to " + flags.checkpoint;
+    std::string kept = flags.checkpoint.empty()
+                           ? "nothing was saved (no --checkpoint)"
+                           : "saved step " + std::to_string(state.step) + " to " + flags.checkpoint;
     progress.message("stopped by a signal: " + kept);
   }
   Json result = summary();
   if (!flags.metricsJson.empty())
     writeFile(flags.metricsJson, result.dump(1) + "\n");
-  progress.done({{"final", result["final"]},
-                 {"timings", result["timings"]},
-                 {"interrupted", interrupted}});
+  progress.done(
+      {{"final", result["final"]}, {"timings", result["timings"]}, {"interrupted", interrupted}});
   return interrupted ? 128 + caughtSignal() : 0;
 }
 

@@ -49,7 +49,7 @@ int reportError(const genrec_model_desc &model, const Flags &flags, const std::s
 
 void watchSignals() {
   noted = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = noteSignal;
   sigemptyset(&action.sa_mask);
   action.sa_flags = SA_RESTART;

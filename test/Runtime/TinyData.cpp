@@ -52,8 +52,8 @@ void append(arrow::ArrayBuilder &builder, const Json &value) {
   case Type::STRING:
     return check(static_cast<arrow::StringBuilder &>(builder).Append(value.get<std::string>()));
   case Type::DICTIONARY:
-    return check(static_cast<arrow::StringDictionaryBuilder &>(builder).Append(
-        value.get<std::string>()));
+    return check(
+        static_cast<arrow::StringDictionaryBuilder &>(builder).Append(value.get<std::string>()));
   case Type::LIST: {
     auto &list = static_cast<arrow::ListBuilder &>(builder);
     check(list.Append());
@@ -118,9 +118,9 @@ void writeParquet(const std::string &path, const arrow::Table &table, int64_t gr
 
 std::shared_ptr<arrow::Schema> tinySchema() {
   auto event = arrow::struct_({arrow::field("movie", arrow::int64())});
-  return arrow::schema({arrow::field("user", arrow::int64()), arrow::field("label", arrow::float32()),
-                        arrow::field("target", arrow::int64()),
-                        arrow::field("history", arrow::list(event))});
+  return arrow::schema(
+      {arrow::field("user", arrow::int64()), arrow::field("label", arrow::float32()),
+       arrow::field("target", arrow::int64()), arrow::field("history", arrow::list(event))});
 }
 
 void writeTinyData(const std::string &path, uint64_t seed, int64_t users, int64_t movies,
@@ -145,8 +145,7 @@ void writeTinyCatalogue(const std::string &path, int64_t count) {
   Json rows = Json::array();
   for (int64_t i = 0; i < count; ++i)
     rows.push_back({i});
-  writeParquet(path,
-               *tableOf(arrow::schema({arrow::field("movie", arrow::int64())}), rows.dump()));
+  writeParquet(path, *tableOf(arrow::schema({arrow::field("movie", arrow::int64())}), rows.dump()));
 }
 
 std::string readText(const std::string &path) {

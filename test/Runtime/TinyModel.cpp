@@ -18,8 +18,20 @@ namespace {
 constexpr int64_t kDim = kTinyDim;
 constexpr uint32_t kMaskStream = 256;
 enum Feature { user, label, target, movie, catalogueMovie };
-enum Buffer { handles, pooled, logits, gradients, touchedRows, sums, segments, targetRows, ranks,
-              itemHandles, best, vectors };
+enum Buffer {
+  handles,
+  pooled,
+  logits,
+  gradients,
+  touchedRows,
+  sums,
+  segments,
+  targetRows,
+  ranks,
+  itemHandles,
+  best,
+  vectors
+};
 
 template <class T> T *at(genrec_step *step, Buffer buffer) {
   return static_cast<T *>(step->buffers[buffer]);
@@ -42,21 +54,22 @@ void forward(genrec_step *step) {
                        at<float *>(step, handles));
   const float *weight = step->parameters[0].value;
   float bias = step->parameters[1].value[0];
-  parallelFor(step->pool, step->domains[kTinyUser].count, 4, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t u = begin; u < end; ++u) {
-      float *h = at<float>(step, pooled) + u * kDim;
-      std::fill_n(h, kDim, 0.0f);
-      for (int64_t row = history.offsets[u]; row < history.offsets[u + 1]; ++row) {
-        float mask = maskOf(step, row);
-        for (int64_t d = 0; d < kDim; ++d)
-          h[d] += mask * at<float *>(step, handles)[row][d];
-      }
-      float logit = bias;
-      for (int64_t d = 0; d < kDim; ++d)
-        logit += weight[d] * h[d];
-      at<float>(step, logits)[u] = logit;
-    }
-  });
+  parallelFor(step->pool, step->domains[kTinyUser].count, 4,
+              [&](int64_t begin, int64_t end, int64_t) {
+                for (int64_t u = begin; u < end; ++u) {
+                  float *h = at<float>(step, pooled) + u * kDim;
+                  std::fill_n(h, kDim, 0.0f);
+                  for (int64_t row = history.offsets[u]; row < history.offsets[u + 1]; ++row) {
+                    float mask = maskOf(step, row);
+                    for (int64_t d = 0; d < kDim; ++d)
+                      h[d] += mask * at<float *>(step, handles)[row][d];
+                  }
+                  float logit = bias;
+                  for (int64_t d = 0; d < kDim; ++d)
+                    logit += weight[d] * h[d];
+                  at<float>(step, logits)[u] = logit;
+                }
+              });
 }
 
 float lossOf(float logit, float wanted) {
@@ -209,9 +222,8 @@ const genrec_feature_desc features[] = {
     {"movie", kTinyMovies, GENREC_I64, 0, 0, 0, 20, "movie", {"tiny.py", 7, "movie"}}};
 
 const genrec_table_desc tables[] = {{"movie", kDim, 20, {2, 0.5}, {1, 1, 0.1, 0.1}, {}}};
-const genrec_parameter_desc parameters[] = {
-    {"weight", 1, {kDim, 0}, {4, 1.0}, {0, 0, 0.1, 0}, {}},
-    {"bias", 0, {0, 0}, {0, 0}, {0, 0, 0.1, 0}, {}}};
+const genrec_parameter_desc parameters[] = {{"weight", 1, {kDim, 0}, {4, 1.0}, {0, 0, 0.1, 0}, {}},
+                                            {"bias", 0, {0, 0}, {0, 0}, {0, 0, 0.1, 0}, {}}};
 const genrec_loss_desc losses[] = {{"bce", 1.0}};
 const int64_t cutOffs[] = {1, 5};
 const genrec_metric_desc metrics[] = {{"ranking", 0, cutOffs, 2, "nothing excluded"},

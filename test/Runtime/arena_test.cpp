@@ -47,8 +47,8 @@ TEST(Arena, BucketsWasteAtMostAnEighth) {
 }
 
 TEST(Arena, BuffersThatDoNotMeetShareMemory) {
-  genrec_buffer_desc buffers[] = {{-1, 0, 1000, 0, 1, "a"}, {-1, 0, 1000, 2, 3, "b"},
-                                  {-1, 0, 1000, 1, 2, "c"}};
+  genrec_buffer_desc buffers[] = {
+      {-1, 0, 1000, 0, 1, "a"}, {-1, 0, 1000, 2, 3, "b"}, {-1, 0, 1000, 1, 2, "c"}};
   ArenaLayout layout = layOut(buffers, {});
   EXPECT_EQ(layout.offsets[0], layout.offsets[1]);
   EXPECT_NE(layout.offsets[0], layout.offsets[2]);
@@ -67,8 +67,12 @@ TEST(Arena, RandomPlansNeverOverlapWhileLive) {
     std::vector<genrec_buffer_desc> buffers(40);
     for (auto &buffer : buffers) {
       int32_t first = static_cast<int32_t>(random() % 30);
-      buffer = {-1, 0, static_cast<int64_t>(random() % 3000), first,
-                first + static_cast<int32_t>(random() % 8), "b"};
+      buffer = {-1,
+                0,
+                static_cast<int64_t>(random() % 3000),
+                first,
+                first + static_cast<int32_t>(random() % 8),
+                "b"};
     }
     ArenaLayout layout = layOut(buffers, {});
     for (size_t i = 0; i < buffers.size(); ++i) {

@@ -117,7 +117,7 @@ struct FileLimit {
     setrlimit(RLIMIT_FSIZE, &limit);
   }
   ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before); }
-  struct rlimit before {};
+  struct rlimit before{};
 };
 
 TEST(Checkpoint, AFailedSaveLeavesThePreviousOneWhole) {
@@ -201,8 +201,9 @@ TEST(Checkpoint, DamageIsNamed) {
   std::ofstream(manifest) << "{\"version\": 1, \"model\": \"tiny\"}";
   EXPECT_EQ(errorOf().find(manifest + ": is damaged: "), 0u);
   std::ofstream(manifest) << "{\"version\": 1, \"model\": \"large\"}";
-  EXPECT_EQ(errorOf(), "'" + folder.path + "' is a checkpoint of model \"large\", this binary is "
-                                           "model \"tiny\"");
+  EXPECT_EQ(errorOf(), "'" + folder.path +
+                           "' is a checkpoint of model \"large\", this binary is "
+                           "model \"tiny\"");
 }
 
 //===-- --init ------------------------------------------------------------===//
@@ -267,9 +268,10 @@ TEST(Init, DifferencesAreListedOnBothSides) {
   shapes.add("movie.values", file.values.data(), {4, 2});
   shapes.write(folder / "b");
   EXPECT_EQ(messageOf([&] { initializeFrom(folder / "b", session); }),
-            folder / "b" + ": does not fit model 'tiny'; of another shape: bias ([1] in the file, [] "
-                           "in the model), movie.values ([4, 2] in the file, [n, 4] in the model), "
-                           "weight ([2, 2] in the file, [4] in the model)");
+            folder / "b" +
+                ": does not fit model 'tiny'; of another shape: bias ([1] in the file, [] "
+                "in the model), movie.values ([4, 2] in the file, [n, 4] in the model), "
+                "weight ([2, 2] in the file, [4] in the model)");
 }
 
 TEST(Init, BadIdsAreNamed) {

@@ -1,99 +1,16 @@
 //===- dataset_test.cpp - Parquet files as batches ------------------------===//
 
-#include "genrec_rt/dataset.h"
-
-#include "TinyData.h"
+#include "ReadingModel.h"
 #include "TinyModel.h"
-#include "genrec_rt/error.h"
-#include "genrec_rt/identity.h"
 
-#include <arrow/api.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 namespace genrec::rt::test {
 namespace {
-
-/// A model that only reads: domains and features given by the test.
-struct ReadingModel {
-  ReadingModel(std::vector<genrec_domain_desc> domainList,
-               std::vector<genrec_feature_desc> featureList)
-      : domains(std::move(domainList)), features(std::move(featureList)) {
-    for (size_t i = 0; i < domains.size(); ++i)
-      domainNumbers.push_back(static_cast<int32_t>(i));
-    for (size_t i = 0; i < features.size(); ++i)
-      featureNumbers.push_back(static_cast<int32_t>(i));
-    program.name = "train";
-    program.mode = 1;
-    program.domains = domainNumbers.data();
-    program.domain_count = static_cast<int32_t>(domains.size());
-    program.features = featureNumbers.data();
-    program.feature_count = static_cast<int32_t>(features.size());
-    description.abi_version = GENREC_ABI_VERSION;
-    description.name = "reading";
-    description.domains = domains.data();
-    description.domain_count = program.domain_count;
-    description.features = features.data();
-    description.feature_count = program.feature_count;
-    description.programs = &program;
-    description.program_count = 1;
-  }
-
-  std::vector<genrec_domain_desc> domains;
-  std::vector<genrec_feature_desc> features;
-  std::vector<int32_t> domainNumbers, featureNumbers;
-  genrec_program_desc program{};
-  genrec_model_desc description{};
-};
-
-genrec_domain_desc root(const char *name) {
-  return {name, GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0};
-}
-genrec_domain_desc child(const char *name, int32_t parent, const char *column) {
-  return {name, GENREC_DOMAIN_DATA, parent, column, nullptr, nullptr, 0};
-}
-genrec_feature_desc feature(const char *column, int32_t domain, int32_t type) {
-  genrec_feature_desc desc{};
-  desc.column = column;
-  desc.domain = domain;
-  desc.type = type;
-  return desc;
-}
-
-Batch readAll(const ReadingModel &model, const std::string &files, EpochOptions options = {}) {
-  Dataset data(model.description, {&model.program}, files, {});
-  options.batch = std::max<int64_t>(data.rows(), 1);
-  Batch batch(model.description);
-  data.epoch(options)->next(batch);
-  return batch;
-}
-
-template <class T> std::vector<T> valuesOf(const Batch &batch, int32_t index, int64_t count) {
-  const auto *values = reinterpret_cast<const T *>(batch.columns[index].values.data());
-  return {values, values + count};
-}
-std::vector<int64_t> offsetsOf(const Batch &batch, int32_t domain, int64_t parents) {
-  const int64_t *offsets = batch.domains[domain].offsets.data();
-  return {offsets, offsets + parents + 1};
-}
-
-struct Message {
-  std::string text, help;
-};
-Message errorOf(const std::function<void()> &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    return {error.what(), error.help()};
-  }
-  return {"no error", ""};
-}
-
-using arrow::field;
 
 //===-- what is read ------------------------------------------------------===//
 
@@ -126,8 +43,8 @@ TEST(Dataset, NestedListsBecomeDomains) {
 
 TEST(Dataset, ADomainWithoutFeaturesHasItsOffsets) {
   TestFolder folder;
-  auto schema = arrow::schema({field("user", arrow::int64()),
-                               field("events", arrow::list(arrow::list(arrow::utf8())))});
+  auto schema = arrow::schema(
+      {field("user", arrow::int64()), field("events", arrow::list(arrow::list(arrow::utf8())))});
   writeParquet(folder / "a.parquet",
                *tableOf(schema, R"([[1, [["a"], [], ["b", "c"]]], [2, []]])"));
   ReadingModel model({root("user"), child("event", 0, "events"), child("word", 1, "events")}, {});
@@ -140,7 +57,8 @@ TEST(Dataset, ParallelListsShareADomain) {
   TestFolder folder;
   auto schema = arrow::schema({field("movies", arrow::list(arrow::int64())),
                                field("ratings", arrow::list(arrow::float32()))});
-  writeParquet(folder / "a.parquet", *tableOf(schema, "[[[1, 2], [0.5, 1]], [[], []], [[3], [4]]]"));
+  writeParquet(folder / "a.parquet",
+               *tableOf(schema, "[[[1, 2], [0.5, 1]], [[], []], [[3], [4]]]"));
   ReadingModel model({root("user"), child("history", 0, "movies")},
                      {feature("movies", 1, GENREC_I64), feature("ratings", 1, GENREC_F32)});
   Batch batch = readAll(model, folder / "a.parquet");
@@ -156,13 +74,12 @@ TEST(Dataset, ParallelListsShareADomain) {
 
 TEST(Dataset, TypesAreWidenedWithoutLoss) {
   TestFolder folder;
-  auto schema = arrow::schema(
-      {field("small", arrow::int16()), field("day", arrow::date32()),
-       field("time", arrow::timestamp(arrow::TimeUnit::MILLI, "UTC")),
-       field("flag", arrow::boolean()), field("real", arrow::float32()),
-       field("word", arrow::dictionary(arrow::int32(), arrow::utf8())), field("text", arrow::utf8())});
-  writeParquet(folder / "a.parquet",
-               *tableOf(schema, R"([[-3, 2, 1999, true, 0.5, "x", "abc"],
+  auto schema = arrow::schema({field("small", arrow::int16()), field("day", arrow::date32()),
+                               field("time", arrow::timestamp(arrow::TimeUnit::MILLI, "UTC")),
+                               field("flag", arrow::boolean()), field("real", arrow::float32()),
+                               field("word", arrow::dictionary(arrow::int32(), arrow::utf8())),
+                               field("text", arrow::utf8())});
+  writeParquet(folder / "a.parquet", *tableOf(schema, R"([[-3, 2, 1999, true, 0.5, "x", "abc"],
                                     [300, -1, -1, false, 2.0, "yy", ""]])"));
   ReadingModel model({root("user")},
                      {feature("small", 0, GENREC_I64), feature("day", 0, GENREC_I64),
@@ -207,15 +124,16 @@ TEST(Dataset, PaddingIsDroppedWithWhatLiesBelow) {
   TestFolder folder;
   auto event = arrow::struct_({field("movie", arrow::int64()), field("word", arrow::utf8()),
                                field("tags", arrow::list(arrow::int64()))});
-  auto schema = arrow::schema({field("user", arrow::int64()), field("history", arrow::list(event))});
+  auto schema =
+      arrow::schema({field("user", arrow::int64()), field("history", arrow::list(event))});
   writeParquet(folder / "a.parquet", *tableOf(schema, R"([
       [1, [{"movie": 0, "word": "p", "tags": [9]}, {"movie": 4, "word": "four", "tags": [1, 0, 2]}]],
       [2, [{"movie": 0, "word": "p", "tags": []}]],
       [3, [{"movie": 5, "word": "five", "tags": []}, {"movie": 0, "word": "p", "tags": [3]}]]])"));
-  ReadingModel model({root("user"), child("history", 0, "history"), child("tag", 1, "history.tags")},
-                     {feature("history.movie", 1, GENREC_I64),
-                      feature("history.word", 1, GENREC_STRING),
-                      feature("history.tags", 2, GENREC_I64)});
+  ReadingModel model(
+      {root("user"), child("history", 0, "history"), child("tag", 1, "history.tags")},
+      {feature("history.movie", 1, GENREC_I64), feature("history.word", 1, GENREC_STRING),
+       feature("history.tags", 2, GENREC_I64)});
   model.features[0].has_padding_id = 1;
   Batch batch = readAll(model, folder / "a.parquet");
   EXPECT_EQ(offsetsOf(batch, 1, 3), (std::vector<int64_t>{0, 1, 1, 2}));
@@ -228,11 +146,9 @@ TEST(Dataset, PaddingIsDroppedWithWhatLiesBelow) {
 
 TEST(Dataset, ListsNotOldestFirstAreCounted) {
   TestFolder folder;
-  auto event =
-      arrow::struct_({field("time", arrow::timestamp(arrow::TimeUnit::SECOND, "UTC"))});
+  auto event = arrow::struct_({field("time", arrow::timestamp(arrow::TimeUnit::SECOND, "UTC"))});
   auto schema = arrow::schema({field("history", arrow::list(event))});
-  writeParquet(folder / "a.parquet",
-               *tableOf(schema, R"([[[{"time": 1}, {"time": 1}, {"time": 3}]],
+  writeParquet(folder / "a.parquet", *tableOf(schema, R"([[[{"time": 1}, {"time": 1}, {"time": 3}]],
                                     [[{"time": 2}, {"time": 1}]], [[{"time": 5}, {"time": 4}]]])"));
   ReadingModel model({root("user"), child("history", 0, "history")},
                      {feature("history.time", 1, GENREC_I64)});
@@ -240,10 +156,10 @@ TEST(Dataset, ListsNotOldestFirstAreCounted) {
   Batch batch(model.description);
   data.epoch({})->next(batch);
   ASSERT_EQ(data.warnings().size(), 1u);
-  EXPECT_EQ(data.warnings()[0],
-            "column 'history.time': 2 lists are not oldest first (one of them: " +
-                folder / "a.parquet" +
-                ", row group 0, row 1); negative time differences count as 0");
+  EXPECT_EQ(
+      data.warnings()[0],
+      "column 'history.time': 2 lists are not oldest first (one of them: " + folder / "a.parquet" +
+          ", row group 0, row 1); negative time differences count as 0");
 }
 
 //===-- batches and their order -------------------------------------------===//
@@ -267,25 +183,6 @@ std::vector<int64_t> flat(const std::vector<std::vector<int64_t>> &batches) {
   for (const auto &batch : batches)
     all.insert(all.end(), batch.begin(), batch.end());
   return all;
-}
-
-ReadingModel userModel() {
-  return ReadingModel({root("user"), child("history", 0, "history")},
-                      {feature("user", 0, GENREC_I64), feature("history.movie", 1, GENREC_I64)});
-}
-
-/// Users 0 … rows-1, in several files with several row groups.
-std::string writeUsers(const TestFolder &folder, int64_t rows, int64_t perFile, int64_t perGroup) {
-  for (int64_t first = 0, number = 0; first < rows; first += perFile, ++number) {
-    std::string json = "[";
-    for (int64_t u = first; u < std::min(rows, first + perFile); ++u)
-      json += (u == first ? "[" : ",[") + std::to_string(u) + ",0,0,[{\"movie\":" +
-              std::to_string(u * 2) + "},{\"movie\":" + std::to_string(u * 2 + 1) + "}]]";
-    char name[32];
-    std::snprintf(name, sizeof name, "part-%03d.parquet", static_cast<int>(number));
-    writeParquet(folder / name, *tableOf(tinySchema(), json + "]"), perGroup);
-  }
-  return folder.path;
 }
 
 TEST(Dataset, WithoutShufflingRowsComeInFileOrder) {
@@ -422,142 +319,6 @@ TEST(Dataset, FoldersPatternsAndListsAreExpanded) {
             "no file matches '" + folder / "x*" + "'");
   EXPECT_EQ(errorOf([&] { listFiles("s3://bucket/a"); }).text,
             "'s3://bucket/a' is not a local file");
-}
-
-//===-- mistakes ----------------------------------------------------------===//
-
-TEST(DatasetErrors, MissingColumnNamesFileColumnsAndTheClosest) {
-  TestFolder folder;
-  writeParquet(folder / "a.parquet", *tableOf(tinySchema(), "[]"));
-  ReadingModel model({root("user"), child("history", 0, "history")},
-                     {feature("history.movi", 1, GENREC_I64)});
-  Message message = errorOf([&] { readAll(model, folder / "a.parquet"); });
-  EXPECT_EQ(message.text, folder / "a.parquet" +
-                              ": has no column 'history.movi', which feature 'history.movi' reads; "
-                              "it has user, label, target, history.movie");
-  EXPECT_EQ(message.help, "did you mean 'history.movie'?");
-}
-
-TEST(DatasetErrors, WrongTypeNamesBoth) {
-  TestFolder folder;
-  auto schema = arrow::schema({field("user", arrow::utf8()), field("score", arrow::float64()),
-                               field("time", arrow::timestamp(arrow::TimeUnit::MILLI))});
-  writeParquet(folder / "a.parquet", *tableOf(schema, "[]"));
-  auto errorFor = [&](const char *column, int32_t type) {
-    ReadingModel model({root("user")}, {feature(column, 0, type)});
-    return errorOf([&] { readAll(model, folder / "a.parquet"); });
-  };
-  EXPECT_EQ(errorFor("user", GENREC_I64).text,
-            folder / "a.parquet" + ": column 'user' is string, the model reads int64");
-  EXPECT_EQ(errorFor("score", GENREC_F32).text,
-            folder / "a.parquet" + ": column 'score' is double, the model reads float");
-  Message time = errorFor("time", GENREC_I64);
-  EXPECT_EQ(time.text,
-            folder / "a.parquet" + ": column 'time' is timestamp[ms], the model reads int64");
-  EXPECT_NE(time.help.find("without a time zone"), std::string::npos);
-}
-
-TEST(DatasetErrors, WrongDepthIsNamed) {
-  TestFolder folder;
-  writeParquet(folder / "a.parquet", *tableOf(tinySchema(), "[]"));
-  ReadingModel model({root("user")}, {feature("history.movie", 0, GENREC_I64)});
-  EXPECT_EQ(errorOf([&] { readAll(model, folder / "a.parquet"); }).text,
-            folder / "a.parquet" + ": column 'history.movie' lies in a list, but feature "
-                                   "'history.movie' of domain 'user' lies in no list");
-}
-
-TEST(DatasetErrors, UnexpectedNullNamesFileRowAndColumn) {
-  TestFolder folder;
-  writeParquet(folder / "a.parquet",
-               *tableOf(tinySchema(), R"([[0, 0, 0, []], [1, 0, 0, [{"movie": 3}]],
-                                          [2, 0, 0, [{"movie": 3}, {"movie": null}]]])"),
-               2);
-  ReadingModel model = userModel();
-  Message message = errorOf([&] { readAll(model, folder / "a.parquet"); });
-  EXPECT_EQ(message.text,
-            folder / "a.parquet" + ", row group 1, row 0: feature 'history.movie' is null");
-  EXPECT_NE(message.help.find("nullable"), std::string::npos);
-}
-
-TEST(DatasetErrors, IdOutOfRangeNamesFileRowAndColumn) {
-  TestFolder folder;
-  auto errorFor = [&](const std::string &id) {
-    writeParquet(folder / "a.parquet",
-                 *tableOf(tinySchema(), "[[0, 0, 0, [{\"movie\": 7}]], [1, 0, 0, [{\"movie\": 8}, "
-                                        "{\"movie\": " + id + "}]]]"));
-    ReadingModel model = userModel();
-    model.features[1].id_bits = 52;
-    model.features[1].table = "movie";
-    return errorOf([&] { readAll(model, folder / "a.parquet"); });
-  };
-  Message beyond = errorFor("9007199254740993");
-  EXPECT_EQ(beyond.text,
-            folder / "a.parquet" + ", row group 0, row 1: feature 'history.movie' has id "
-                                   "9007199254740993, beyond the 52 bits of table 'movie'");
-  EXPECT_NE(beyond.help.find("gr.hash(feature, bits=52)"), std::string::npos);
-  EXPECT_EQ(errorFor("-1").text, folder / "a.parquet" + ", row group 0, row 1: feature "
-                                                        "'history.movie' has id -1, below 0");
-  EXPECT_EQ(errorFor("4503599627370495").text, "no error"); // 2^52 - 1
-}
-
-TEST(DatasetErrors, UnreadableAndTruncatedFilesAreNamed) {
-  TestFolder folder;
-  ReadingModel model = userModel();
-  std::ofstream(folder / "text.parquet") << "user,history\n1,2\n";
-  Message text = errorOf([&] { readAll(model, folder / "text.parquet"); });
-  EXPECT_EQ(text.text.find(folder / "text.parquet" + ": cannot be read: "), 0u);
-  EXPECT_NE(text.help.find("truncated"), std::string::npos);
-
-  writeUsers(folder, 300, 300, 300);
-  std::string whole = folder / "part-000.parquet", cut = folder / "cut.parquet";
-  std::filesystem::copy_file(whole, cut);
-  auto size = std::filesystem::file_size(cut);
-  std::filesystem::resize_file(cut, size * 2 / 3);
-  EXPECT_EQ(errorOf([&] { readAll(model, cut); }).text.find(cut + ": cannot be read: "), 0u);
-
-  // Pages overwritten in the middle: the footer is fine, decoding is not.
-  std::string broken = folder / "broken.parquet";
-  std::filesystem::copy_file(whole, broken);
-  {
-    std::fstream file(broken, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(4);
-    std::string junk(200, '\xff');
-    file.write(junk.data(), static_cast<std::streamsize>(junk.size()));
-  }
-  EXPECT_EQ(errorOf([&] { readAll(model, broken); }).text.find(broken + ", row group 0"), 0u);
-  std::filesystem::permissions(whole, std::filesystem::perms::none);
-}
-
-TEST(DatasetErrors, TheFirstBadRowGroupIsReportedAtAnyNumberOfThreads) {
-  TestFolder folder;
-  std::string json = "[";
-  for (int row = 0; row < 60; ++row)
-    json += (row ? ",[" : "[") + std::string(row >= 25 ? "null" : "1") + ",0,0,[]]";
-  writeParquet(folder / "a.parquet", *tableOf(tinySchema(), json + "]"), 10);
-  ReadingModel model = userModel();
-  for (int32_t threads : {1, 4}) {
-    DatasetOptions options;
-    options.decodeThreads = threads;
-    Dataset data(model.description, {&model.program}, folder / "a.parquet", options);
-    auto source = data.epoch({});
-    Batch batch(model.description);
-    EXPECT_EQ(errorOf([&] {
-                while (source->next(batch))
-                  ;
-              }).text,
-              folder / "a.parquet" + ", row group 2, row 5: feature 'user' is null");
-  }
-}
-
-TEST(DatasetErrors, CataloguesNeedRows) {
-  TestFolder folder;
-  writeTinyCatalogue(folder / "movies.parquet", 0);
-  EXPECT_EQ(errorOf([&] { readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet"); }).text,
-            folder / "movies.parquet" + ": the catalogue 'movies' has no rows");
-  writeTinyCatalogue(folder / "movies.parquet", 5);
-  Batch rows = readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet");
-  EXPECT_EQ(rows.domains[kTinyMovies].count, 5);
-  EXPECT_EQ(valuesOf<int64_t>(rows, 4, 5), (std::vector<int64_t>{0, 1, 2, 3, 4}));
 }
 
 } // namespace

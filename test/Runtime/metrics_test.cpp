@@ -44,8 +44,8 @@ TEST(Auc, AgreesWithAllPairs) {
 }
 
 TEST(Auc, EdgesAreDefined) {
-  std::vector<std::pair<float, bool>> perfect = {{1, false}, {2, true}}, tied = {{1, false}, {1, true}},
-                                      one = {{1, true}}, none;
+  std::vector<std::pair<float, bool>> perfect = {{1, false}, {2, true}},
+                                      tied = {{1, false}, {1, true}}, one = {{1, true}}, none;
   EXPECT_EQ(areaUnderCurve(perfect), 1.0);
   EXPECT_EQ(areaUnderCurve(tied), 0.5);
   EXPECT_TRUE(std::isnan(areaUnderCurve(one)));

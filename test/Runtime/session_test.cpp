@@ -89,8 +89,8 @@ TEST(Session, CopyStageOfTheNextBatchRunsDuringCompute) {
     if (step->step >= 5)
       return;
     std::unique_lock<std::mutex> lock(meeting.mutex);
-    meeting.overlapped = meeting.changed.wait_for(
-        lock, std::chrono::seconds(60), [&] { return meeting.copied > step->step; });
+    meeting.overlapped = meeting.changed.wait_for(lock, std::chrono::seconds(60),
+                                                  [&] { return meeting.copied > step->step; });
     EXPECT_TRUE(meeting.overlapped);
   };
   Session session(tinyModel(), seeded(5));
@@ -261,8 +261,9 @@ TEST(Session, AnotherAbiVersionIsRefused) {
 }
 
 TEST(LoadedModel, WhatIsNoModelIsNamed) {
-  EXPECT_EQ(messageOf([] { LoadedModel model("/none.so"); })
-                .find("/none.so: cannot be loaded as a compiled model: "),
+  EXPECT_EQ(messageOf([] {
+              LoadedModel model("/none.so");
+            }).find("/none.so: cannot be loaded as a compiled model: "),
             0u);
   EXPECT_EQ(messageOf([] { LoadedModel model("libm.so.6"); }),
             "libm.so.6: holds no compiled model (no symbol genrec_model)");

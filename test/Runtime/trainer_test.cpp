@@ -61,8 +61,9 @@ protected:
   /// train on the data, 23 batches of 10 rows an epoch.
   std::vector<std::string> training(const std::string &checkpoint,
                                     const std::vector<std::string> &more = {}) {
-    std::vector<std::string> all = {"train",  "--data", folder / "train.parquet", "--batch", "10",
-                                    "--seed", "4",      "--threads",              "2"};
+    std::vector<std::string> all = {"train",   "--data",    folder / "train.parquet",
+                                    "--batch", "10",        "--seed",
+                                    "4",       "--threads", "2"};
     if (!checkpoint.empty())
       all.insert(all.end(), {"--checkpoint", folder / checkpoint});
     all.insert(all.end(), more.begin(), more.end());
@@ -102,9 +103,10 @@ template <class T> std::vector<T> operator+(std::vector<T> a, const std::vector<
 //===-- training ----------------------------------------------------------===//
 
 TEST_F(TrainerTest, TrainsEvaluatesAndWritesMetrics) {
-  Ran ran = run(training("", evaluating() + std::vector<std::string>{
-                                                "--epochs", "6", "--eval-every", "3", "--metrics-json",
-                                                folder / "m.json", "--progress", "json"}));
+  Ran ran =
+      run(training("", evaluating() + std::vector<std::string>{"--epochs", "6", "--eval-every", "3",
+                                                               "--metrics-json", folder / "m.json",
+                                                               "--progress", "json"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
   Json metrics = Json::parse(readText(folder / "m.json"));
   EXPECT_EQ(metrics["model"], "tiny");
@@ -138,9 +140,9 @@ TEST_F(TrainerTest, SameBitsAtAnyNumberOfThreads) {
 }
 
 TEST_F(TrainerTest, ListedEpochsAreEvaluated) {
-  Ran ran = run(training("", evaluating() + std::vector<std::string>{
-                                                "--epochs", "5", "--eval-epochs", "2,4",
-                                                "--metrics-json", folder / "m.json"}));
+  Ran ran = run(
+      training("", evaluating() + std::vector<std::string>{"--epochs", "5", "--eval-epochs", "2,4",
+                                                           "--metrics-json", folder / "m.json"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
   Json history = Json::parse(readText(folder / "m.json"))["history"];
   for (size_t epoch = 1; epoch <= 5; ++epoch)
@@ -177,8 +179,8 @@ TEST_F(TrainerTest, AResumedRunEndsWithTheSameBits) {
   // Cut in the middle of the second epoch, then at the end of it.
   ASSERT_EQ(run(training("cut", epochs + std::vector<std::string>{"--max-steps", "30"})).status, 0);
   EXPECT_NE(stateIn("whole"), stateIn("cut"));
-  Ran resumed = run(training("cut", epochs + std::vector<std::string>{"--max-steps", "46",
-                                                                      "--resume"}));
+  Ran resumed =
+      run(training("cut", epochs + std::vector<std::string>{"--max-steps", "46", "--resume"}));
   ASSERT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_NE(resumed.out.find("resuming at step 30, epoch 2, row 70"), std::string::npos)
       << resumed.out;
@@ -191,8 +193,9 @@ TEST_F(TrainerTest, ResumeRefusesOtherSettings) {
   auto errorOf = [&](const std::vector<std::string> &more) {
     return run(training("c", more + std::vector<std::string>{"--resume"})).err;
   };
-  EXPECT_NE(errorOf({"--batch", "20"}).find("the checkpoint was trained with --batch 10, now it is 20"),
-            std::string::npos);
+  EXPECT_NE(
+      errorOf({"--batch", "20"}).find("the checkpoint was trained with --batch 10, now it is 20"),
+      std::string::npos);
   EXPECT_NE(errorOf({"--seed", "5"}).find("trained with --seed 4, now it is 5"), std::string::npos);
   EXPECT_NE(errorOf({"--no-shuffle"}).find("trained with shuffling on, now it is off"),
             std::string::npos);
@@ -255,15 +258,15 @@ TEST_F(TrainerTest, SigtermSavesACheckpointAndResumesToTheSameBits) {
 }
 
 TEST_F(TrainerTest, AKilledRunLeavesAWholeCheckpoint) {
-  std::vector<std::string> flags = {"--epochs", "100000", "--checkpoint-every", "1", "--progress",
-                                    "none"};
+  std::vector<std::string> flags = {"--epochs", "100000",     "--checkpoint-every",
+                                    "1",        "--progress", "none"};
   // Saving after every step, it is nearly always killed while it saves.
   for (uint64_t steps : {5, 40, 90}) {
-    int status = runApart(training("k", flags + std::vector<std::string>{"--resume"}),
-                          [&](pid_t child) {
-                            waitForStep(folder / "k", steps);
-                            kill(child, SIGKILL);
-                          });
+    int status =
+        runApart(training("k", flags + std::vector<std::string>{"--resume"}), [&](pid_t child) {
+          waitForStep(folder / "k", steps);
+          kill(child, SIGKILL);
+        });
     ASSERT_EQ(status, -SIGKILL);
     TrainingState state = readTrainingState(folder / "k");
     ASSERT_GE(state.step, steps);
@@ -279,10 +282,11 @@ TEST_F(TrainerTest, AKilledRunLeavesAWholeCheckpoint) {
 //===-- the other commands ------------------------------------------------===//
 
 TEST_F(TrainerTest, EvaluateRepeatsTheNumbersOfTraining) {
-  ASSERT_EQ(run(training("c", evaluating() + std::vector<std::string>{
-                                                 "--epochs", "2", "--metrics-json", folder / "t.json"}))
-                .status,
-            0);
+  ASSERT_EQ(
+      run(training("c", evaluating() + std::vector<std::string>{"--epochs", "2", "--metrics-json",
+                                                                folder / "t.json"}))
+          .status,
+      0);
   Ran ran = run({"evaluate", "--checkpoint", folder / "c", "--data", folder / "valid.parquet",
                  "--catalogue", "movies=" + folder / "movies.parquet", "--batch", "7",
                  "--metrics-json", folder / "e.json"});
@@ -329,9 +333,9 @@ TEST_F(TrainerTest, PredictPassesKeysThrough) {
   for (int64_t row = 0; row < 70; ++row)
     EXPECT_EQ(scores.Value(row), session.output(0).as<float>()[row]);
 
-  Ran unnamed = run({"predict", "--checkpoint", folder / "c", "--data", folder / "valid.parquet",
-                     "--catalogue", "movies=" + folder / "movies.parquet", "--out",
-                     folder / "rows.parquet"});
+  Ran unnamed =
+      run({"predict", "--checkpoint", folder / "c", "--data", folder / "valid.parquet",
+           "--catalogue", "movies=" + folder / "movies.parquet", "--out", folder / "rows.parquet"});
   ASSERT_EQ(unnamed.status, 0) << unnamed.err;
   EXPECT_EQ(readParquet(folder / "rows.parquet")->field(0)->name(), "row");
 }
@@ -347,8 +351,9 @@ TEST_F(TrainerTest, PredictErrors) {
   EXPECT_NE(errorOf("usr").find("has no column 'usr', which was asked for; it has user, label, "
                                 "target, history.movie\n  help: did you mean 'user'?"),
             std::string::npos);
-  EXPECT_NE(errorOf("history.movie").find("key 'history.movie' lies in 1 lists, but the outputs are "
-                                          "rows of 'user'"),
+  EXPECT_NE(errorOf("history.movie")
+                .find("key 'history.movie' lies in 1 lists, but the outputs are "
+                      "rows of 'user'"),
             std::string::npos);
   EXPECT_NE(errorOf("score").find("key 'score' has the name of an output"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet"));
@@ -416,7 +421,8 @@ TEST_F(TrainerTest, InfoDescribesTheModel) {
 TEST_F(TrainerTest, MistakesAreToldWithTheFix) {
   Ran none = run(training("", {"--data", folder / "none.parquet"}));
   EXPECT_EQ(none.status, 1);
-  EXPECT_EQ(none.err, "tiny: error: there is no file or folder '" + folder / "none.parquet" + "'\n");
+  EXPECT_EQ(none.err,
+            "tiny: error: there is no file or folder '" + folder / "none.parquet" + "'\n");
 
   Ran catalogue = run(training("", {"--validation", folder / "valid.parquet"}));
   EXPECT_EQ(catalogue.err, "tiny: error: the model needs catalogue 'movies' and names no file for "
@@ -451,8 +457,9 @@ TEST_F(TrainerTest, ErrorsAreEventsInAJsonRun) {
 TEST_F(TrainerTest, AFullDiskEndsTheRunAndKeepsTheCheckpoint) {
   ASSERT_EQ(run(training("c", {"--max-steps", "3"})).status, 0);
   std::vector<float> saved = stateIn("c");
-  int status = runApart(training("c", {"--max-steps", "5", "--resume", "--progress", "none"}),
-                        [](pid_t) {}, /*mostFileBytes=*/1000);
+  int status = runApart(
+      training("c", {"--max-steps", "5", "--resume", "--progress", "none"}), [](pid_t) {},
+      /*mostFileBytes=*/1000);
   EXPECT_EQ(status, 1);
   EXPECT_EQ(readTrainingState(folder / "c").step, 3u);
   EXPECT_EQ(stateIn("c"), saved);

@@ -43,10 +43,10 @@ struct ColumnBatch {
 /// object is filled again (after reset). What a program does not read may be
 /// left out.
 struct Batch {
-  std::vector<DomainBatch> domains;  ///< by the model's domain index
-  std::vector<ColumnBatch> columns;  ///< by the model's feature index
-  GrowBuffer<int64_t> positions;     ///< of the root rows in the dataset
-  int64_t rows = 0;                  ///< root rows
+  std::vector<DomainBatch> domains; ///< by the model's domain index
+  std::vector<ColumnBatch> columns; ///< by the model's feature index
+  GrowBuffer<int64_t> positions;    ///< of the root rows in the dataset
+  int64_t rows = 0;                 ///< root rows
   const RowLocator *locator = nullptr;
 
   Batch() = default;
@@ -70,21 +70,17 @@ public:
   explicit BatchBuilder(const genrec_model_desc &model);
 
   /// Rows of a root domain.
-  BatchBuilder &rows(const std::string &domain, int64_t count,
-                     int64_t firstPosition = 0);
+  BatchBuilder &rows(const std::string &domain, int64_t count, int64_t firstPosition = 0);
   /// Rows of a child domain; `offsets` has one entry per parent row plus one.
-  BatchBuilder &offsets(const std::string &domain,
-                        const std::vector<int64_t> &offsets);
+  BatchBuilder &offsets(const std::string &domain, const std::vector<int64_t> &offsets);
   /// Values of the feature with this column path, in its own type; `valid` is
   /// empty or has one entry per row.
   template <class T>
   BatchBuilder &column(const std::string &path, const std::vector<T> &values,
                        const std::vector<uint8_t> &valid = {}) {
-    return columnBytes(path, values.data(), sizeof(T),
-                       static_cast<int64_t>(values.size()), valid);
+    return columnBytes(path, values.data(), sizeof(T), static_cast<int64_t>(values.size()), valid);
   }
-  BatchBuilder &strings(const std::string &path,
-                        const std::vector<std::string> &values,
+  BatchBuilder &strings(const std::string &path, const std::vector<std::string> &values,
                         const std::vector<uint8_t> &valid = {});
 
   /// Throws Error where sizes do not fit together.
@@ -93,11 +89,9 @@ public:
 private:
   int32_t domainIndex(const std::string &name) const;
   int32_t featureIndex(const std::string &path) const;
-  BatchBuilder &columnBytes(const std::string &path, const void *values,
-                            size_t elementSize, int64_t count,
-                            const std::vector<uint8_t> &valid);
-  ColumnBatch &newColumn(int32_t feature, int64_t count,
-                         const std::vector<uint8_t> &valid);
+  BatchBuilder &columnBytes(const std::string &path, const void *values, size_t elementSize,
+                            int64_t count, const std::vector<uint8_t> &valid);
+  ColumnBatch &newColumn(int32_t feature, int64_t count, const std::vector<uint8_t> &valid);
 
   const genrec_model_desc &model;
   Batch batch;

@@ -62,9 +62,7 @@ public:
   }
 
 private:
-  static int64_t bytesOf(int64_t count) {
-    return count * static_cast<int64_t>(sizeof(T));
-  }
+  static int64_t bytesOf(int64_t count) { return count * static_cast<int64_t>(sizeof(T)); }
   void swap(GrowBuffer &other) {
     std::swap(memory, other.memory);
     std::swap(room, other.room);

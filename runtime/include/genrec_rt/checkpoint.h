@@ -19,18 +19,18 @@ namespace genrec::rt {
 
 /// How far training came, beside the tensors.
 struct TrainingState {
-  uint64_t step = 0;         ///< optimizer steps done
-  int64_t epoch = 1;         ///< 1-based, the one being trained
-  int64_t rowsInEpoch = 0;   ///< root rows of it that were trained
+  uint64_t step = 0;                  ///< optimizer steps done
+  int64_t epoch = 1;                  ///< 1-based, the one being trained
+  int64_t rowsInEpoch = 0;            ///< root rows of it that were trained
   std::vector<LossValue> epochLosses; ///< sums so far, by loss index
-  std::string history = "[]";///< JSON list of what was measured
+  std::string history = "[]";         ///< JSON list of what was measured
 
   // What must be the same for a resumed run to continue with the same bits.
   uint64_t seed = 0;
   int64_t batch = 0;
   bool shuffle = false;
   int64_t dataRows = 0;
-  int64_t windowRows = 0;    ///< of the shuffle
+  int64_t windowRows = 0; ///< of the shuffle
 };
 
 /// Whether `folder` holds a checkpoint.

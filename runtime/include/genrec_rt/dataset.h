@@ -30,7 +30,7 @@ struct DatasetOptions {
 
 /// How one pass over the data goes.
 struct EpochOptions {
-  int64_t batch = 128;  ///< root rows per batch; the last batch may be smaller
+  int64_t batch = 128; ///< root rows per batch; the last batch may be smaller
   bool shuffle = false;
   uint64_t seed = 0;
   uint64_t epoch = 1;   ///< with `seed`, all that the order depends on

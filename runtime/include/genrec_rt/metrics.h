@@ -26,8 +26,7 @@ public:
   /// Adds `count` rows to metric `index`: ranks (int64, 1 is best, 0 is no
   /// target) or scores (float) with labels. Rows with valid[r] == 0 are skipped;
   /// `valid` may be null. Throws Error at a NaN score or a negative rank.
-  void add(int32_t index, int64_t count, const void *x, const float *label,
-           const uint8_t *valid);
+  void add(int32_t index, int64_t count, const void *x, const float *label, const uint8_t *valid);
 
   /// Values by name, in the model's order. A ranking metric called "ranking"
   /// (the default) gives "hr@10", "ndcg@10", …, "mrr"; one with another name
@@ -41,8 +40,8 @@ public:
 private:
   struct State {
     int64_t rows = 0;
-    std::vector<int64_t> hits;      ///< per cut-off
-    std::vector<double> gains;      ///< per cut-off: sum of 1 / log2(rank + 1)
+    std::vector<int64_t> hits; ///< per cut-off
+    std::vector<double> gains; ///< per cut-off: sum of 1 / log2(rank + 1)
     double reciprocalRanks = 0;
     std::vector<std::pair<float, bool>> scored;
   };

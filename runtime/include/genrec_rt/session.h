@@ -52,13 +52,13 @@ struct Schedule {
 
 struct SessionOptions {
   uint64_t seed = 0;
-  int32_t threads = 0;                 ///< 0: the machine's cores / ranks on it
+  int32_t threads = 0; ///< 0: the machine's cores / ranks on it
   /// The largest base learning rate of the model becomes this one; the others
   /// keep their ratio to it.
   std::optional<double> learningRate;
-  std::optional<double> clipNorm;      ///< override the model's; 0 is off
+  std::optional<double> clipNorm; ///< override the model's; 0 is off
   std::optional<double> clipValue;
-  std::optional<Schedule> schedule;    ///< overrides the model's
+  std::optional<Schedule> schedule; ///< overrides the model's
   bool checkFinite = false;
 };
 
@@ -77,20 +77,20 @@ struct LossValue {
 
 /// What one step reported. Valid until the next step.
 struct StepReport {
-  uint64_t step = 0;                   ///< the optimizer step; the current one otherwise
+  uint64_t step = 0; ///< the optimizer step; the current one otherwise
   const Batch *batch = nullptr;
-  std::span<const LossValue> losses;   ///< by loss index
-  double loss = 0;                     ///< sum of scale * mean
+  std::span<const LossValue> losses; ///< by loss index
+  double loss = 0;                   ///< sum of scale * mean
 };
 
 /// One output of the last step, copied out of the step's memory.
 struct OutputRows {
   int64_t count = 0;
-  int64_t width = 0;                   ///< values per row; 0: a scalar per row
+  int64_t width = 0; ///< values per row; 0: a scalar per row
   int32_t type = GENREC_F32;
-  bool given = false;                  ///< whether the last step reported it
+  bool given = false; ///< whether the last step reported it
   GrowBuffer<char> values;
-  GrowBuffer<int64_t> rootRows;        ///< per row, the root row of the batch
+  GrowBuffer<int64_t> rootRows; ///< per row, the root row of the batch
 
   template <class T> std::span<const T> as() const {
     return {reinterpret_cast<const T *>(values.data()),
@@ -107,8 +107,8 @@ struct ParameterView {
 
 /// Bytes that a session holds, as of now.
 struct MemoryUse {
-  int64_t arenas = 0;      ///< planned buffers: one arena per batch in flight, one of compute
-  int64_t batches = 0;     ///< descriptors' arrays: parents, identities
+  int64_t arenas = 0;  ///< planned buffers: one arena per batch in flight, one of compute
+  int64_t batches = 0; ///< descriptors' arrays: parents, identities
   int64_t scratch = 0;
   int64_t parameters = 0;
   int64_t tableKeys = 0;

@@ -25,7 +25,7 @@ namespace genrec::rt {
 
 /// Writes the `dim` initial values of the row of `id`.
 struct RowInitializer {
-  int32_t kind = 0;      ///< InitKind of the dialect, as genrec_init_desc
+  int32_t kind = 0; ///< InitKind of the dialect, as genrec_init_desc
   double scale = 0;
   uint64_t seed = 0;
   uint64_t nameHash = 0; ///< nameHash of the table's name
@@ -37,8 +37,8 @@ struct RowInitializer {
 
 struct StoreConfig {
   int64_t dim = 0;
-  int32_t states = 0;             ///< arrays of dim floats behind the value
-  double initialAccumulator = 0;  ///< what state 0 starts with; others with 0
+  int32_t states = 0;            ///< arrays of dim floats behind the value
+  double initialAccumulator = 0; ///< what state 0 starts with; others with 0
   RowInitializer initializer;
 };
 
@@ -52,14 +52,14 @@ public:
   /// rows[i] = the row of ids[i], null where the store has none; entries with
   /// valid[i] == 0 are left untouched. `valid` may be null. Returns how many
   /// were not found. Safe beside other finds.
-  int64_t find(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
-               int64_t count, float **rows) const;
+  int64_t find(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
+               float **rows) const;
 
   /// The same, inserting what is missing: new rows are numbered in the order of
   /// first appearance in `ids`, whatever the number of threads, and hold their
   /// initial values.
-  void findOrInsert(genrec_rt_pool *pool, const int64_t *ids,
-                    const uint8_t *valid, int64_t count, float **rows);
+  void findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
+                    float **rows);
 
   /// The number of rows; they are numbered from 0 in the order of insertion.
   int64_t size() const { return rowCount; }
@@ -67,9 +67,7 @@ public:
   float *row(int64_t number) const {
     return chunks[number >> chunkShift] + (number & chunkMask) * stride;
   }
-  int64_t id(int64_t number) const {
-    return idChunks[number >> kIdShift][number & (kIdChunk - 1)];
-  }
+  int64_t id(int64_t number) const { return idChunks[number >> kIdShift][number & (kIdChunk - 1)]; }
   /// Floats from one row to the next: dim * (1 + states) rounded up to 16.
   int64_t rowStride() const { return stride; }
   const StoreConfig &configuration() const { return config; }
@@ -103,8 +101,8 @@ private:
   float *newRow(int64_t id);
   void allocateAhead();
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
-  int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
-                    int64_t end, float **rows) const;
+  int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,
+                    float **rows) const;
 
   StoreConfig config;
   int64_t stride = 0;

@@ -1,0 +1,151 @@
+//===- dataset_errors_test.cpp - Every way in which data can be wrong -----===//
+
+#include "ReadingModel.h"
+#include "TinyModel.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace genrec::rt::test {
+namespace {
+
+TEST(DatasetErrors, MissingColumnNamesFileColumnsAndTheClosest) {
+  TestFolder folder;
+  writeParquet(folder / "a.parquet", *tableOf(tinySchema(), "[]"));
+  ReadingModel model({root("user"), child("history", 0, "history")},
+                     {feature("history.movi", 1, GENREC_I64)});
+  Message message = errorOf([&] { readAll(model, folder / "a.parquet"); });
+  EXPECT_EQ(message.text, folder / "a.parquet" +
+                              ": has no column 'history.movi', which feature 'history.movi' reads; "
+                              "it has user, label, target, history.movie");
+  EXPECT_EQ(message.help, "did you mean 'history.movie'?");
+}
+
+TEST(DatasetErrors, WrongTypeNamesBoth) {
+  TestFolder folder;
+  auto schema = arrow::schema({field("user", arrow::utf8()), field("score", arrow::float64()),
+                               field("time", arrow::timestamp(arrow::TimeUnit::MILLI))});
+  writeParquet(folder / "a.parquet", *tableOf(schema, "[]"));
+  auto errorFor = [&](const char *column, int32_t type) {
+    ReadingModel model({root("user")}, {feature(column, 0, type)});
+    return errorOf([&] { readAll(model, folder / "a.parquet"); });
+  };
+  EXPECT_EQ(errorFor("user", GENREC_I64).text,
+            folder / "a.parquet" + ": column 'user' is string, the model reads int64");
+  EXPECT_EQ(errorFor("score", GENREC_F32).text,
+            folder / "a.parquet" + ": column 'score' is double, the model reads float");
+  Message time = errorFor("time", GENREC_I64);
+  EXPECT_EQ(time.text,
+            folder / "a.parquet" + ": column 'time' is timestamp[ms], the model reads int64");
+  EXPECT_NE(time.help.find("without a time zone"), std::string::npos);
+}
+
+TEST(DatasetErrors, WrongDepthIsNamed) {
+  TestFolder folder;
+  writeParquet(folder / "a.parquet", *tableOf(tinySchema(), "[]"));
+  ReadingModel model({root("user")}, {feature("history.movie", 0, GENREC_I64)});
+  EXPECT_EQ(errorOf([&] { readAll(model, folder / "a.parquet"); }).text,
+            folder / "a.parquet" + ": column 'history.movie' lies in a list, but feature "
+                                   "'history.movie' of domain 'user' lies in no list");
+}
+
+TEST(DatasetErrors, UnexpectedNullNamesFileRowAndColumn) {
+  TestFolder folder;
+  writeParquet(folder / "a.parquet",
+               *tableOf(tinySchema(), R"([[0, 0, 0, []], [1, 0, 0, [{"movie": 3}]],
+                                          [2, 0, 0, [{"movie": 3}, {"movie": null}]]])"),
+               2);
+  ReadingModel model = userModel();
+  Message message = errorOf([&] { readAll(model, folder / "a.parquet"); });
+  EXPECT_EQ(message.text,
+            folder / "a.parquet" + ", row group 1, row 0: feature 'history.movie' is null");
+  EXPECT_NE(message.help.find("nullable"), std::string::npos);
+}
+
+TEST(DatasetErrors, IdOutOfRangeNamesFileRowAndColumn) {
+  TestFolder folder;
+  auto errorFor = [&](const std::string &id) {
+    writeParquet(folder / "a.parquet",
+                 *tableOf(tinySchema(), "[[0, 0, 0, [{\"movie\": 7}]], [1, 0, 0, [{\"movie\": 8}, "
+                                        "{\"movie\": " +
+                                            id + "}]]]"));
+    ReadingModel model = userModel();
+    model.features[1].id_bits = 52;
+    model.features[1].table = "movie";
+    return errorOf([&] { readAll(model, folder / "a.parquet"); });
+  };
+  Message beyond = errorFor("9007199254740993");
+  EXPECT_EQ(beyond.text, folder / "a.parquet" +
+                             ", row group 0, row 1: feature 'history.movie' has id "
+                             "9007199254740993, beyond the 52 bits of table 'movie'");
+  EXPECT_NE(beyond.help.find("gr.hash(feature, bits=52)"), std::string::npos);
+  EXPECT_EQ(errorFor("-1").text, folder / "a.parquet" + ", row group 0, row 1: feature "
+                                                        "'history.movie' has id -1, below 0");
+  EXPECT_EQ(errorFor("4503599627370495").text, "no error"); // 2^52 - 1
+}
+
+TEST(DatasetErrors, UnreadableAndTruncatedFilesAreNamed) {
+  TestFolder folder;
+  ReadingModel model = userModel();
+  std::ofstream(folder / "text.parquet") << "user,history\n1,2\n";
+  Message text = errorOf([&] { readAll(model, folder / "text.parquet"); });
+  EXPECT_EQ(text.text.find(folder / "text.parquet" + ": cannot be read: "), 0u);
+  EXPECT_NE(text.help.find("truncated"), std::string::npos);
+
+  writeUsers(folder, 300, 300, 300);
+  std::string whole = folder / "part-000.parquet", cut = folder / "cut.parquet";
+  std::filesystem::copy_file(whole, cut);
+  auto size = std::filesystem::file_size(cut);
+  std::filesystem::resize_file(cut, size * 2 / 3);
+  EXPECT_EQ(errorOf([&] { readAll(model, cut); }).text.find(cut + ": cannot be read: "), 0u);
+
+  // Pages overwritten in the middle: the footer is fine, decoding is not.
+  std::string broken = folder / "broken.parquet";
+  std::filesystem::copy_file(whole, broken);
+  {
+    std::fstream file(broken, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(4);
+    std::string junk(200, '\xff');
+    file.write(junk.data(), static_cast<std::streamsize>(junk.size()));
+  }
+  EXPECT_EQ(errorOf([&] { readAll(model, broken); }).text.find(broken + ", row group 0"), 0u);
+  std::filesystem::permissions(whole, std::filesystem::perms::none);
+}
+
+TEST(DatasetErrors, TheFirstBadRowGroupIsReportedAtAnyNumberOfThreads) {
+  TestFolder folder;
+  std::string json = "[";
+  for (int row = 0; row < 60; ++row)
+    json += (row ? ",[" : "[") + std::string(row >= 25 ? "null" : "1") + ",0,0,[]]";
+  writeParquet(folder / "a.parquet", *tableOf(tinySchema(), json + "]"), 10);
+  ReadingModel model = userModel();
+  for (int32_t threads : {1, 4}) {
+    DatasetOptions options;
+    options.decodeThreads = threads;
+    Dataset data(model.description, {&model.program}, folder / "a.parquet", options);
+    auto source = data.epoch({});
+    Batch batch(model.description);
+    EXPECT_EQ(errorOf([&] {
+                while (source->next(batch))
+                  ;
+              }).text,
+              folder / "a.parquet" + ", row group 2, row 5: feature 'user' is null");
+  }
+}
+
+TEST(DatasetErrors, CataloguesNeedRows) {
+  TestFolder folder;
+  writeTinyCatalogue(folder / "movies.parquet", 0);
+  EXPECT_EQ(
+      errorOf([&] { readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet"); }).text,
+      folder / "movies.parquet" + ": the catalogue 'movies' has no rows");
+  writeTinyCatalogue(folder / "movies.parquet", 5);
+  Batch rows = readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet");
+  EXPECT_EQ(rows.domains[kTinyMovies].count, 5);
+  EXPECT_EQ(valuesOf<int64_t>(rows, 4, 5), (std::vector<int64_t>{0, 1, 2, 3, 4}));
+}
+
+} // namespace
+} // namespace genrec::rt::test
