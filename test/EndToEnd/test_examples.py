@@ -1,0 +1,118 @@
+"""The examples run as their READMEs say, on small data, and learn."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
+EXAMPLES = ROOT / "examples"
+USERS = 60
+ITEMS = 40
+
+
+def run(script: Path, *arguments: str | Path) -> str:
+    """What a script prints; its messages where it fails."""
+    command = [sys.executable, str(script), *map(str, arguments)]
+    environment = os.environ | {"GENREC_BIN": str(BUILD / "bin")}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
+    assert result.returncode == 0, result.stderr + result.stdout
+    return result.stdout
+
+
+def metrics_of(output: str, row: str) -> dict[str, float]:
+    """A row of a printed table, by column; columns left blank are left out."""
+    lines = output.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(row))
+    head = max(i for i in range(at) if "HR@10" in lines[i])
+    columns = lines[head].split()
+    width = 10
+    cells = lines[at][len(lines[head]) - width * len(columns) :].ljust(width * len(columns))
+    values = [cells[i * width : (i + 1) * width].strip() for i in range(len(columns))]
+    return {name: float(value) for name, value in zip(columns, values, strict=True) if value}
+
+
+@pytest.fixture
+def movielens(tmp_path) -> Path:
+    """A folder in the official layout of MovieLens-1M: users go through the items in turn, from anywhere."""
+    folder = tmp_path / "ml-1m"
+    folder.mkdir()
+    draw = random.Random(1)
+    ratings = []
+    for user in range(1, USERS + 1):
+        start, length = draw.randrange(ITEMS), draw.randrange(6, 30)
+        for event in range(length):
+            ratings.append((user, 1 + (start + event) % ITEMS, 1 + event % 5, 978300000 + 3600 * event))
+    draw.shuffle(ratings)
+    (folder / "ratings.dat").write_text("".join("::".join(map(str, row)) + "\n" for row in ratings))
+    movies = "".join(f"{item}::Amélie {item} (2001)::Comedy|Romance\n" for item in range(1, ITEMS + 1))
+    (folder / "movies.dat").write_bytes(movies.encode("latin-1"))
+    return folder
+
+
+def test_demo_on_generated_data(tmp_path):
+    out = tmp_path / "demo"
+    output = run(EXAMPLES / "hstu_retrieval" / "demo.py", "--users", "800", "--epochs", "4", "--out", out)
+    for name in ("metrics.json", "model", "model.cpp", "curve.png", "checkpoint/manifest.json"):
+        assert (out / name).exists(), f"{name} is missing"
+    ours, popular, informed = (metrics_of(output, row) for row in ("this model", "popularity", "informed ranking"))
+    assert set(ours) == {"HR@10", "HR@50", "HR@200", "NDCG@10", "NDCG@50", "NDCG@200", "MRR"}
+    assert popular["HR@10"] < ours["HR@10"] < informed["HR@10"]
+    recorded = json.loads((out / "metrics.json").read_text())["final"]["evaluation"]["metrics"]
+    assert f"{recorded['hr@10']:.4f}" == f"{ours['HR@10']:.4f}"
+
+
+def test_demo_on_movielens(tmp_path, movielens):
+    output = run(
+        EXAMPLES / "hstu_retrieval" / "demo.py", "--data", movielens, "--epochs", "1", "--out", tmp_path / "demo"
+    )
+    assert metrics_of(output, "public PyTorch code") == {
+        "HR@10": 0.2924,
+        "HR@50": 0.5651,
+        "NDCG@10": 0.1690,
+        "MRR": 0.1473,
+    }
+    # Everybody has seen every item about as often, so that popularity says little; but all 40 items are within 50.
+    assert metrics_of(output, "popularity")["HR@50"] == 1
+    assert metrics_of(output, "this model")["HR@50"] == 1
+
+
+def test_demo_says_what_is_wrong_with_a_folder(tmp_path):
+    script = EXAMPLES / "hstu_retrieval" / "demo.py"
+    result = subprocess.run(
+        [sys.executable, script, "--data", tmp_path, "--out", tmp_path / "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "none of ratings.dat, ratings_chrono.csv and u.data is there" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("options", [["--model", "sasrec"], ["--time-bias"]], ids=["sasrec", "time-bias"])
+def test_quality_learns_a_simple_order(tmp_path, movielens, options):
+    """The item after an event is the next in turn, which a few epochs must find better than chance (10 of 40)."""
+    output = run(
+        EXAMPLES / "hstu_retrieval" / "quality.py", *options, "--data", movielens, "--seeds", "1,2", "--epochs", "12",
+        "--eval-epochs", "11,12", "--batch", "16", "--out", tmp_path,
+    )  # fmt: skip
+    assert metrics_of(output, "mean")["HR@10"] > 0.5
+    losses = [json.loads(path.read_text())["final"]["loss"] for path in sorted(tmp_path.glob("*/seed*.json"))]
+    assert len(losses) == 2
+    assert losses[0] != losses[1]
+
+
+def test_request_ranking(tmp_path):
+    output = run(EXAMPLES / "request_ranking" / "train.py", "--users", "1500", "--epochs", "4", "--out", tmp_path)
+    rows = output[output.index("AUC") :].splitlines()[1:4]
+    auc = {name.strip(): float(value) for name, value in (row.rsplit(None, 1) for row in rows)}
+    assert set(auc) == {"popularity", "this model", "informed ranking"}
+    assert 0.55 < auc["this model"] < auc["informed ranking"]
