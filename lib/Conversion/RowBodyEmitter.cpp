@@ -72,7 +72,8 @@ void RowBodyEmitter::emitAddress(Operation *op) {
     Type type = source.pointer.getType();
     if (gather.getClamp()) {
       Value row = b.call("kernels::clampIndex", b.i64(), {index, source.rows});
-      pointer = b.add(source.pointer, b.mul(row, b.integer(source.stride)));
+      pointer = EmitCBuilder::constant(
+          b.add(source.pointer, b.mul(row, b.integer(source.stride))));
     } else {
       pointer = EmitCBuilder::constant(
           b.call("kernels::rowAt", type, {source.pointer, b.integer(source.stride), index},
