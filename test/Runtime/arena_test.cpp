@@ -2,8 +2,10 @@
 
 #include "../../runtime/core/arena.h"
 
+#include "TinyData.h"
 #include "TinyModel.h"
 #include "genrec_rt/buffer.h"
+#include "genrec_rt/dataset.h"
 
 #include <gtest/gtest.h>
 
@@ -132,6 +134,44 @@ TEST(Arena, StepsAllocateNothingButForANewLargestBucket) {
   EXPECT_EQ(news[37], news[10]);
   // The last one's own arena and that of the compute stage grew, once each.
   EXPECT_EQ(arenas[39], arenas[37] + 2);
+}
+
+/// Counts what the reading thread allocates, too.
+class WatchedSource : public BatchSource {
+public:
+  explicit WatchedSource(std::unique_ptr<BatchSource> source) : source(std::move(source)) {}
+  bool next(Batch &batch) override {
+    isStepThread = true;
+    return source->next(batch);
+  }
+
+private:
+  std::unique_ptr<BatchSource> source;
+};
+
+TEST(Arena, ReadingFromFilesAllocatesNothingInTheSteadyState) {
+  TestFolder folder;
+  writeTinyData(folder / "a.parquet", 3, 800, 30, 100);
+  SessionOptions options;
+  options.threads = 2;
+  Session session(tinyModel(), options);
+  Dataset data(tinyModel(), {&session.program(Mode::train)}, folder.path, {});
+  EpochOptions epoch;
+  epoch.batch = 10;
+  epoch.shuffle = true;
+  WatchedSource source(data.epoch(epoch));
+  std::vector<int64_t> allocations, news;
+  allocations.reserve(100), news.reserve(100);
+  isStepThread = true;
+  session.run(Mode::train, source, [&](const StepReport &) {
+    allocations.push_back(alignedAllocations());
+    news.push_back(stepAllocations.load());
+    return true;
+  });
+  isStepThread = false;
+  ASSERT_EQ(allocations.size(), 80u);
+  EXPECT_EQ(allocations[75], allocations[40]); // all buckets were met by then
+  EXPECT_EQ(news[75], news[40]);
 }
 
 } // namespace
