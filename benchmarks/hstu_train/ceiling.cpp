@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "genrec_rt/kernels/attention.h"
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/parallel.h"
 
@@ -215,6 +216,43 @@ void attentionProducts(const Setting &s) {
   });
 }
 
+/// All of attention at once by the runtime's kernels, position bias included: forward 2 products, backward 4 and the
+/// scores again, of which 6 count. Here `work` is of causal pairs.
+void fusedAttention(const Setting &s) {
+  using Config = kernels::AttentionConfig<1, kWidth, kWidth, kernels::ScoreKind::silu, /*IsCausal=*/true, false,
+                                          /*WithPositionBias=*/true, false, false>;
+  std::vector<int64_t> offsets{0};
+  double pairs = 0;
+  for (int64_t length : s.lengths) {
+    offsets.push_back(offsets.back() + length);
+    pairs += 0.5 * length * (length + 1);
+  }
+  constexpr int64_t ld = 4 * kWidth;
+  const int64_t buckets = 2 * s.longest - 1;
+  Floats joined(s.tokens * ld), gradient(s.tokens * ld), out(s.tokens * kWidth), dOut(s.tokens * kWidth);
+  Floats bias(buckets), dBias(buckets);
+  Floats scratch(std::max(kernels::attentionForwardScratchBytes<Config>(s.longest, s.threads),
+                          kernels::attentionBackwardScratchBytes<Config>(s.longest, s.threads, buckets, 0)) / 4);
+  kernels::AttentionArgs args;
+  args.parents = static_cast<int64_t>(s.lengths.size());
+  args.offsets = offsets.data();
+  args.maxLength = s.longest;
+  args.v = joined + kWidth, args.q = joined + 2 * kWidth, args.k = joined + 3 * kWidth;
+  args.ldQ = args.ldK = args.ldV = ld;
+  args.out = out, args.ldOut = kWidth;
+  args.fixedLength = 211;
+  args.positionBias = bias, args.positionBuckets = buckets;
+  kernels::AttentionGradients gradients;
+  gradients.dOut = dOut, gradients.ldDOut = kWidth;
+  gradients.dV = gradient + kWidth, gradients.dQ = gradient + 2 * kWidth, gradients.dK = gradient + 3 * kWidth;
+  gradients.ldDQ = gradients.ldDK = gradients.ldDV = ld;
+  gradients.dPositionBias = dBias;
+  measure("pairs", "forward", "genrec, fused", 2 * 2 * kWidth * pairs,
+          [&] { kernels::attentionForward<Config>(s.pool, args, scratch); });
+  measure("pairs", "backward", "genrec, fused", 4 * 2 * kWidth * pairs,
+          [&] { kernels::attentionBackward<Config>(s.pool, args, gradients, scratch); });
+}
+
 //===----------------------------------------------------------------------===//
 // Rows of a table that stays in the cache
 //===----------------------------------------------------------------------===//
@@ -302,20 +340,23 @@ template <int Width, int Row> void rowRates(const Setting &s, const Draws &draws
 // Copying memory
 //===----------------------------------------------------------------------===//
 
-void copyRate(const Setting &s) {
-  const int64_t count = int64_t(1) << 26; // 256 MiB: well beyond any cache
+/// Arrays about as large as what a step works on, which a large cache may hold, and arrays that none holds.
+void copyRate(const Setting &s, int64_t mebibytes) {
+  const int64_t count = mebibytes << 18;
   Floats from(count), to(count);
-  measure("copy", "memory", "memcpy", 8.0 * count, [&] {
-    parallelFor(s.pool, count, (count + s.threads - 1) / s.threads, [&](int64_t begin, int64_t end, int64_t) {
+  const std::string size = std::to_string(mebibytes) + " MiB";
+  const int64_t grain = (count + s.threads - 1) / s.threads;
+  measure("copy", size, "memcpy", 8.0 * count, [&] {
+    parallelFor(s.pool, count, grain, [&](int64_t begin, int64_t end, int64_t) {
       std::memcpy(to + begin, from + begin, (end - begin) * 4);
     });
   });
-  measure("copy", "memory", "plain loop", 8.0 * count, [&] {
-    parallelFor(s.pool, count, (count + s.threads - 1) / s.threads, [&](int64_t begin, int64_t end, int64_t) {
+  measure("copy", size, "plain loop", 8.0 * count, [&] {
+    parallelFor(s.pool, count, grain, [&](int64_t begin, int64_t end, int64_t) {
       float *target = to;
       const float *source = from;
       for (int64_t i = begin; i < end; ++i)
-        __builtin_nontemporal_store(source[i], target + i);
+        target[i] = source[i];
     });
   });
 }
@@ -356,10 +397,12 @@ int main(int argc, char **argv) {
   linearByRuntime<kWidth, kInner>(s, "uvqk");
   linearByRuntime<kWidth, kWidth>(s, "out");
   attentionProducts(s);
+  fusedAttention(s);
   Draws draws(s);
   rowRates<kWidth, kWidth>(s, draws, "rows of 50");
   rowRates<kWidth, 64>(s, draws, "rows padded to 64");
-  copyRate(s);
+  copyRate(s, 32);
+  copyRate(s, 256);
   genrec_rt_pool_destroy(s.pool);
   return 0;
 }

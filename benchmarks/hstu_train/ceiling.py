@@ -3,9 +3,11 @@
 Four kinds of work, each at the best rate that anything at hand reached on this machine in this run, one after another:
 
 * matrix products of the linear layers, forward and backward, at the rate measured for their shapes;
-* attention: its products over causal pairs, at the rate of batched products (of whole matrices, one per sequence);
+* attention: its products over causal pairs, at the rate of batched products (of whole matrices, one per sequence), or
+  of our own kernels that do all of it at once, where that is better;
 * sampled softmax: rows of the item table read, and rows of its gradient added to, at the rate of a table in the cache;
-* everything else: the bytes that must go through memory between those, at the rate of copying memory.
+* everything else: the bytes that must go through memory between those, at the rate of copying arrays of 32 MiB, which a
+  large cache may hold as it may hold the step's; with arrays of 256 MiB instead the ceiling is lower.
 
 Activations, exponentials, random numbers and bookkeeping count as free. Nothing reaches the ceiling; it says how much
 of what can be had was had.
@@ -25,6 +27,7 @@ import numpy as np
 FOLDER = Path(__file__).resolve().parent
 BLOCKS, WIDTH, INNER, POSITIONS, NEGATIVES = 2, 50, 200, 211, 128
 FLOAT = 4  # bytes
+STRICT_COPY, MEMORY_COPY = "32 MiB", "256 MiB"
 
 # Floats per token that go through memory outside of products, attention and sampled rows, when everything between
 # those is fused into one kernel: (what, times per step, floats read, floats written).
@@ -128,9 +131,11 @@ def _moved(entries: tuple[tuple[str, int, int, int], ...]) -> float:
     return FLOAT * sum(times * (read + written) for _, times, read, written in entries)
 
 
-def seconds(rates: Rates, tokens: float, pairs: float, items: int) -> dict[str, float]:
-    """The least time of a step of `tokens` events and `pairs` causal pairs, by kind of work."""
-    copied = rates["copy", "memory"].per_second
+def seconds(rates: Rates, tokens: float, pairs: float, items: int, copy: str = STRICT_COPY) -> dict[str, float]:
+    """The least time of a step of `tokens` events and `pairs` causal pairs, by kind of work; `copy` is the size of the
+    arrays whose copying counts.
+    """
+    copied = rates["copy", copy].per_second
     linear = sum(
         BLOCKS * 2 * tokens * WIDTH * n / rates["product", f"{name}{part}"].per_second
         for name, n in (("uvqk", INNER), ("out", WIDTH))
@@ -142,6 +147,9 @@ def seconds(rates: Rates, tokens: float, pairs: float, items: int) -> dict[str, 
     )
     # Backward needs the scores again: computed again, or written by forward and read; whichever takes less time.
     attention += BLOCKS * min(product / rates["pairs", "scores"].per_second, 2 * FLOAT * pairs / copied)
+    # Kernels that do all of attention at once may beat single products.
+    fused = 2 * product / rates["pairs", "forward"].per_second + 4 * product / rates["pairs", "backward"].per_second
+    attention = min(attention, BLOCKS * fused)
     drawn = tokens * (NEGATIVES + 1)
     sampled = drawn / rates["rows", "read"].per_second + drawn / rates["rows", "add"].per_second
     moved = tokens * _moved(PER_TOKEN) + items * _moved(PER_ITEM) + PARAMETERS * FLOAT * 7
