@@ -23,6 +23,24 @@ def blocks(document: str) -> list[tuple[str, int]]:
     return [(found[1], text[: found.start()].count("\n") + 2) for found in BLOCK.finditer(text)]
 
 
+def is_ours(path: Path) -> bool:
+    """Whether a document belongs to the project, and not to a build or an environment below it."""
+    return not path.relative_to(ROOT).parts[0].startswith(("build", "."))
+
+
+def outside_code(path: Path) -> str:
+    """The text of a document without its blocks and pieces of code."""
+    text = re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(path: Path) -> set[str]:
+    """The names of a document's headings, as links write them."""
+    text = re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ +(.*?) *$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
     """An empty current folder, with the tools of the build."""
@@ -107,9 +125,18 @@ def test_data(workplace):
     assert names["ratings"].columns == ["user", "item", "rating", "time"]
 
 
-@pytest.mark.parametrize("document", ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/*.md"))])
+DOCUMENTS = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.md") if is_ours(path))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document):
+    """Files that are linked to are there, and have the heading that is linked to."""
     path = ROOT / document
-    for target in re.findall(r"\]\(([^)#\s]+)", path.read_text()):
-        if "://" not in target and "reference/" not in target:
-            assert (path.parent / target).exists(), f"{document} links to {target}, which is not there"
+    for link in re.findall(r"\]\(([^)\s]+)\)", outside_code(path)):
+        if "://" in link:
+            continue
+        target, _, heading = link.partition("#")
+        found = path.parent / target if target else path
+        assert found.exists(), f"{document} links to {target}, which is not there"
+        if heading and found.suffix == ".md":
+            assert heading in anchors(found), f"{document} links to {link}, but {found.name} has no such heading"

@@ -24,15 +24,15 @@ static cl::opt<std::string> input(cl::Positional, cl::Required, cl::cat(category
                                   cl::desc("<model file or .mlir>"));
 static cl::opt<std::string> output("o", cl::cat(category), cl::value_desc("file"),
                                    cl::desc("where to write; - is the standard output"));
-static cl::opt<Emission> emission(
-    "emit", cl::cat(category), cl::init(Emission::binary), cl::desc("what to write:"),
-    cl::values(clEnumValN(Emission::mlir, "mlir", "the model as row kernels"),
-               clEnumValN(Emission::cpp, "cpp", "the C++ source"),
-               clEnumValN(Emission::cudaKernels, "cuda-kernels",
-                          "the row kernels as CUDA C++, for comparison with the CPU's"),
-               clEnumValN(Emission::object, "object", "an object file"),
-               clEnumValN(Emission::shared, "shared", "a shared object, to be loaded"),
-               clEnumValN(Emission::binary, "binary", "a program (the default)")));
+static cl::opt<Emission>
+    emission("emit", cl::cat(category), cl::init(Emission::binary), cl::desc("what to write:"),
+             cl::values(clEnumValN(Emission::mlir, "mlir", "the model as row kernels"),
+                        clEnumValN(Emission::cpp, "cpp", "the C++ source"),
+                        clEnumValN(Emission::cudaKernels, "cuda-kernels",
+                                   "the row kernels as CUDA C++, for comparison with the CPU's"),
+                        clEnumValN(Emission::object, "object", "an object file"),
+                        clEnumValN(Emission::shared, "shared", "a shared object, to be loaded"),
+                        clEnumValN(Emission::binary, "binary", "a program (the default)")));
 static cl::opt<unsigned> level("O", cl::Prefix, cl::cat(category), cl::init(2),
                                cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute (the "
                                         "default)"));
@@ -47,9 +47,10 @@ static cl::opt<std::string> toolchain("toolchain", cl::cat(category), cl::value_
                                                "beside the tools"));
 static cl::opt<std::string> dumps("dump-after-each", cl::cat(category), cl::value_desc("folder"),
                                   cl::desc("write the IR after each pass into files there"));
-static cl::opt<bool> explains("explain", cl::cat(category),
-                              cl::desc("print what became of the model and why, instead of a product: tables, "
-                                       "kernels, values kept, memory"));
+static cl::opt<bool>
+    explains("explain", cl::cat(category),
+             cl::desc("print what became of the model and why, instead of a product: tables, "
+                      "kernels, values kept, memory"));
 static cl::opt<int64_t> batch("batch", cl::cat(category), cl::init(128),
                               cl::desc("root rows of a step, for --explain"));
 static cl::opt<int64_t> longest("longest", cl::cat(category), cl::init(200),
@@ -65,7 +66,16 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   printVersionAs("genrec-compile");
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "compiles a genrec model\n");
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "compiles a model to a program that trains, evaluates, predicts and exports\n\n"
+      "  genrec-compile model.genrec -o model             then ./model train --data train.parquet\n"
+      "  genrec-compile model.mlir --emit=cpp -o -        the C++ that it is made of\n"
+      "  genrec-compile model.genrec --explain            what became of tables, ops and memory, "
+      "and why\n\n"
+      "The model is a model file, as Python writes it, or MLIR; - reads from standard input. "
+      "Models that\n"
+      "are row kernels already (--emit=mlir) are compiled from there on.\n");
 
   CompilerOptions options;
   options.input = input;

@@ -112,6 +112,7 @@ static std::optional<std::string> checkPasses(mlir::ModuleOp module, uint64_t se
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   printVersionAs("genrec-fuzz");
+  hideLibraryOptions();
   llvm::cl::ParseCommandLineOptions(
       argc, argv,
       "looks for disagreement between the levels of random models\n\n"

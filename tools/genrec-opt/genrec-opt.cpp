@@ -13,9 +13,21 @@
 
 int main(int argc, char **argv) {
   genrec::printVersionAs("genrec-opt");
+  genrec::hideLibraryOptions();
   mlir::DialectRegistry registry;
   genrec::registerAllDialects(registry);
   genrec::registerAllPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "runs genrec's passes on a model in MLIR\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(
+      argc, argv,
+      "runs genrec's passes on a model in MLIR\n\n"
+      "  genrec-opt model.mlir                              parses, verifies, prints\n"
+      "  genrec-opt model.mlir --genrec-graph-pipeline      what the compiler makes of it, as row "
+      "kernels\n"
+      "  genrec-opt model.mlir "
+      "--pass-pipeline='builtin.module(genrec.model(genrec-infer-domains))'\n"
+      "                                                     one pass\n"
+      "  genrec-translate --import-model m.genrec | genrec-opt --genrec-graph-pipeline\n"
+      "                                                     a model file\n\n"
+      "docs/reference/passes.md describes the passes.\n",
+      registry));
 }

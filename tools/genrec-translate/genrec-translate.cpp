@@ -12,6 +12,7 @@
 
 int main(int argc, char **argv) {
   genrec::printVersionAs("genrec-translate");
+  genrec::hideLibraryOptions();
   genrec::registerAllTranslations();
   return failed(mlir::mlirTranslateMain(
       argc, argv,
