@@ -74,8 +74,8 @@ def read_gtest(report: Path) -> Result:
     return result
 
 
-def find_suites(folder: Path, reports: Path) -> dict[str, list[Suite]]:
-    """Every suite of the build in `folder`, by the name that --only takes."""
+def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suite]]:
+    """Every suite of `preset`, built in `folder`, by the name that --only takes."""
     python = sys.executable
     workers = str(os.cpu_count() or 1)
     environment = {"GENREC_BUILD_DIR": str(folder)}
@@ -86,7 +86,10 @@ def find_suites(folder: Path, reports: Path) -> dict[str, list[Suite]]:
         read_junit,
     )
     suites: dict[str, list[Suite]] = {"lit": [lit], "gtest": [], "python": [], "endtoend": []}
-    for name, tests in (("genrec-runtime-tests", "Runtime"), ("genrec-unit-tests", "Unit")):
+    programs = [("genrec-runtime-tests", "Runtime"), ("genrec-unit-tests", "Unit"), ("genrec-simt-tests", "Cuda")]
+    if preset in ("asan", "tsan"):
+        programs.pop()  # kernels on the host are checked by callbacks that a sanitizer needs itself
+    for name, tests in programs:
         if not any((ROOT / "test" / tests).rglob("*.cpp")):
             continue
         report = reports / f"{name}.json"
@@ -157,7 +160,7 @@ def main() -> int:
     folder = binary_folder(arguments.preset)
     reports = folder / "check"
     reports.mkdir(parents=True, exist_ok=True)
-    groups = find_suites(folder, reports)
+    groups = find_suites(arguments.preset, folder, reports)
     chosen = arguments.only.split(",") if arguments.only else list(groups)
     for key in chosen:
         if key not in groups:

@@ -9,7 +9,7 @@ import lit.util
 config.name = "genrec"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "Runtime", "Unit", "Python", "EndToEnd"]
+config.excludes = ["Inputs", "Simt", "Runtime", "Unit", "Python", "EndToEnd"]
 config.test_source_root = os.path.join(config.genrec_source_dir, "test")
 config.test_exec_root = os.path.join(config.genrec_build_dir, "test")
 

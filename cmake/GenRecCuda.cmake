@@ -1,0 +1,89 @@
+# CUDA: kernels for the device where nvcc is found, and the same kernels for the host, where tests run them.
+#
+#   add_genrec_cuda(<name> <file.cu>...)
+#       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
+#       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
+#   add_genrec_simt_tests(<name> <sources>...)
+#       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h
+#
+# nvcc is called directly, not through CMake's language CUDA: a machine without the toolkit then has the same project, and the
+# host compiler of nvcc (g++) may differ from the project's (clang).
+
+set(GENREC_CUDA_ARCHITECTURES "90a" CACHE STRING "compute capabilities that kernels are compiled for, as 80;90a;100a")
+find_program(GENREC_CCACHE ccache)
+find_program(GENREC_CUDA_HOST_COMPILER NAMES g++-12 g++)
+
+if(GENREC_NVCC AND GENREC_CUDA_HOST_COMPILER)
+  set(GENREC_HAS_CUDA TRUE)
+  get_filename_component(bin ${GENREC_NVCC} DIRECTORY)
+  get_filename_component(GENREC_CUDA_HOME ${bin} DIRECTORY)
+  message(STATUS "CUDA: ${GENREC_NVCC} for sm_${GENREC_CUDA_ARCHITECTURES}")
+else()
+  set(GENREC_HAS_CUDA FALSE)
+  message(STATUS "CUDA: no nvcc on PATH or in /usr/local/cuda/bin: kernels are tested on the host and not compiled for a device "
+                 "(install the CUDA toolkit 13.0 to compile them)")
+endif()
+
+set(GENREC_CUDA_FLAGS -std=c++20 -O3 -lineinfo -Xptxas=-v -Werror all-warnings -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter
+    -diag-suppress=20012 --expt-relaxed-constexpr -ccbin ${GENREC_CUDA_HOST_COMPILER})
+foreach(architecture IN LISTS GENREC_CUDA_ARCHITECTURES)
+  list(APPEND GENREC_CUDA_FLAGS -gencode=arch=compute_${architecture},code=sm_${architecture})
+endforeach()
+
+# _genrec_cuda_objects(<variable> <folder> <sources>): nvcc commands, and the list of their objects.
+function(_genrec_cuda_objects variable folder)
+  set(objects)
+  foreach(source IN LISTS ARGN)
+    get_filename_component(path ${source} ABSOLUTE)
+    file(RELATIVE_PATH stem ${CMAKE_SOURCE_DIR} ${path})
+    set(object ${CMAKE_BINARY_DIR}/${folder}/${stem}.o)
+    get_filename_component(object_folder ${object} DIRECTORY)
+    file(MAKE_DIRECTORY ${object_folder})
+    add_custom_command(OUTPUT ${object}
+      COMMAND sh -c "\"$@\" 2>\"$0\" || { cat \"$0\" >&2; exit 1; }" ${object}.ptxas
+              env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${GENREC_CCACHE} ${GENREC_NVCC} ${GENREC_CUDA_FLAGS}
+              -I${CMAKE_SOURCE_DIR}/runtime/include -I${CMAKE_SOURCE_DIR}/runtime -I${CMAKE_BINARY_DIR}/include
+              -MD -MF ${object}.d -c ${path} -o ${object}
+      DEPENDS ${path} DEPFILE ${object}.d VERBATIM COMMENT "Compiling ${stem} with nvcc")
+    list(APPEND objects ${object})
+  endforeach()
+  set(${variable} ${objects} PARENT_SCOPE)
+endfunction()
+
+function(add_genrec_cuda name)
+  if(NOT GENREC_HAS_CUDA OR NOT ARGN)
+    return()
+  endif()
+  _genrec_cuda_objects(objects cuda-objects ${ARGN})
+  add_library(${name} STATIC ${objects})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
+  target_link_libraries(${name} PUBLIC genrec_rt ${GENREC_CUDA_HOME}/lib64/libcudart_static.a rt dl)
+endfunction()
+
+# Kernels on the host. The callbacks of the thread sanitizer are compiled in and answered by the engine, which itself must not
+# be compiled so. Vectors wider than 16 bytes would not be seen, and loops over kernels' memory are better seen as written.
+set(GENREC_SIMT_FLAGS -O1 -g1 -march=x86-64-v3 -ffp-contract=off -fno-vectorize -fno-slp-vectorize -fsanitize=thread
+    -fsanitize=array-bounds -fno-sanitize-recover=array-bounds
+    "SHELL:-mllvm -tsan-instrument-read-before-write" "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
+    "SHELL:-mllvm -tsan-instrument-atomics=0")
+
+function(add_genrec_simt_tests name)
+  if(GENREC_SANITIZE)
+    message(STATUS "${name} is left out: it checks accesses itself, with the callbacks that -fsanitize=${GENREC_SANITIZE} would take")
+    return()
+  endif()
+  if(NOT TARGET genrec_simt)
+    file(GLOB engine CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/test/Cuda/Simt/*.cpp)
+    add_library(genrec_simt STATIC ${engine})
+    target_compile_options(genrec_simt PRIVATE -O2)
+    target_include_directories(genrec_simt PUBLIC ${CMAKE_SOURCE_DIR}/test/Cuda/Simt ${CMAKE_SOURCE_DIR}/test/Cuda/Simt/include)
+  endif()
+  add_executable(${name} ${ARGN})
+  set(cuda_sources ${ARGN})
+  list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
+  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/runtime)
+  target_link_libraries(${name} PRIVATE genrec_simt genrec_rt GTest::gmock GTest::gtest GTest::gtest_main)
+endfunction()

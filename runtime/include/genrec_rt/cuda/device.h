@@ -1,0 +1,107 @@
+//===- device.h - What kernels need beside CUDA's intrinsics -----*- C++ -*-===//
+//
+// Device code that tests also compile for the host (GENREC_SIMT, see
+// test/Cuda/Simt): what is written as assembly or with libcu++ on the device has
+// its other form here, so that kernels hold neither.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_CUDA_DEVICE_H
+#define GENREC_RT_CUDA_DEVICE_H
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+#if !defined(GENREC_SIMT)
+#include <cuda/atomic>
+#endif
+
+/// Dynamic shared memory of the block, aligned to 16 bytes, as `type *name`.
+#if defined(GENREC_SIMT)
+#define GENREC_DYNAMIC_SHARED(type, name) type *name = static_cast<type *>(::simt::dynamicShared())
+#else
+#define GENREC_DYNAMIC_SHARED(type, name)                                                          \
+  extern __shared__ __align__(16) unsigned char genrecDynamicShared[];                             \
+  type *name = reinterpret_cast<type *>(genrecDynamicShared)
+#endif
+
+namespace genrec::rt::cuda {
+
+constexpr int kWarp = 32;
+constexpr uint32_t kAllLanes = 0xFFFFFFFFu;
+
+/// 64-bit words as CUDA's atomic functions take them.
+using Word = unsigned long long;
+
+__device__ inline int laneOf() { return static_cast<int>(threadIdx.x % kWarp); }
+__device__ inline int warpOf() { return static_cast<int>(threadIdx.x / kWarp); }
+/// This thread's number in the grid and the number of threads, of one-dimensional launches.
+__device__ inline int64_t threadInGrid() {
+  return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+__device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+//===----------------------------------------------------------------------===//
+// Accesses ordered among the threads of the device
+//===----------------------------------------------------------------------===//
+
+template <class T> __device__ T loadRelaxed(const T *at) {
+#if defined(GENREC_SIMT)
+  return simt::atomicLoad(at);
+#else
+  return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*const_cast<T *>(at))
+      .load(::cuda::memory_order_relaxed);
+#endif
+}
+
+template <class T> __device__ T loadAcquire(const T *at) {
+#if defined(GENREC_SIMT)
+  return simt::atomicLoad(at);
+#else
+  return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*const_cast<T *>(at))
+      .load(::cuda::memory_order_acquire);
+#endif
+}
+
+template <class T> __device__ void storeRelaxed(T *at, T value) {
+#if defined(GENREC_SIMT)
+  simt::atomicStore(at, value);
+#else
+  ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*at).store(value,
+                                                                ::cuda::memory_order_relaxed);
+#endif
+}
+
+template <class T> __device__ void storeRelease(T *at, T value) {
+#if defined(GENREC_SIMT)
+  simt::atomicStore(at, value);
+#else
+  ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*at).store(value,
+                                                                ::cuda::memory_order_release);
+#endif
+}
+
+//===----------------------------------------------------------------------===//
+// Named barriers: `threads`, a multiple of 32, of the block meet at barrier `id`
+// (1 to 15; 0 is __syncthreads). Who arrives does not wait.
+//===----------------------------------------------------------------------===//
+
+#if defined(GENREC_SIMT)
+inline void namedBarrierSync(int id, int threads, simt::Place place = simt::Place::current()) {
+  simt::namedBarrier(id, threads, true, place);
+}
+inline void namedBarrierArrive(int id, int threads, simt::Place place = simt::Place::current()) {
+  simt::namedBarrier(id, threads, false, place);
+}
+#else
+__device__ inline void namedBarrierSync(int id, int threads) {
+  asm volatile("barrier.cta.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+__device__ inline void namedBarrierArrive(int id, int threads) {
+  asm volatile("barrier.cta.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+#endif
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_CUDA_DEVICE_H

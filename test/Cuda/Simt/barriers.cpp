@@ -1,0 +1,226 @@
+//===- barriers.cpp - Barriers and warp intrinsics ------------------------===//
+
+#include "machine.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace simt {
+
+namespace {
+
+Thread &current() { return *machine.thread; }
+int warpOf(const Thread &thread) { return thread.number / kWarp; }
+int laneOf(const Thread &thread) { return thread.number % kWarp; }
+
+void waitAs(State state, const Place &place) {
+  current().state = state;
+  current().place = place;
+  leave();
+}
+
+void arriveAtBarrier(bool vote, const Place &place) {
+  Block &block = *machine.block;
+  Thread &self = current();
+  if (block.done > 0)
+    fail("divergent barrier: " + whoIs(block, self) + " waits at " + placeText(place) + " after " +
+         std::to_string(block.done) + " threads of the block ended");
+  if (block.waiting > 0 &&
+      (place.line() != block.barrierPlace.line() || place.column() != block.barrierPlace.column()))
+    fail("divergent barrier: " + whoIs(block, self) + " waits at " + placeText(place) +
+         ", other threads wait at " + placeText(block.barrierPlace));
+  block.barrierPlace = place;
+  block.votes += vote;
+  if (++block.waiting < machine.threadsPerBlock) {
+    waitAs(State::atBarrier, place);
+    return;
+  }
+  block.waiting = 0;
+  block.voteResult = block.votes;
+  block.votes = 0;
+  ++block.epoch;
+  for (Thread &thread : block.threads)
+    if (thread.state == State::atBarrier)
+      makeReady(block, thread);
+  giveWay();
+}
+
+int64_t signExtended(uint64_t value) { return static_cast<int32_t>(static_cast<uint32_t>(value)); }
+
+uint64_t combine(WarpOp op, uint64_t a, uint64_t b) {
+  switch (op) {
+  case WarpOp::add:
+    return static_cast<uint32_t>(a + b);
+  case WarpOp::least:
+    return std::min(a, b);
+  case WarpOp::most:
+    return std::max(a, b);
+  case WarpOp::leastSigned:
+    return signExtended(a) < signExtended(b) ? a : b;
+  case WarpOp::mostSigned:
+    return signExtended(a) > signExtended(b) ? a : b;
+  case WarpOp::bitAnd:
+    return a & b;
+  case WarpOp::bitOr:
+    return a | b;
+  default:
+    return a ^ b;
+  }
+}
+
+/// What `lane` gets; `lanes` are the threads of the warp.
+uint64_t resultOf(WarpOp op, uint32_t mask, Thread *lanes, int lane) {
+  auto each = [&](auto body) {
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+      body(std::countr_zero(rest));
+  };
+  uint64_t result = 0;
+  switch (op) {
+  case WarpOp::sync:
+    return 0;
+  case WarpOp::shuffle:
+    if (!(mask >> lanes[lane].source & 1))
+      fail("shuffle in " + whoIs(*machine.block, lanes[lane]) + " at " +
+           placeText(lanes[lane].place) + " reads lane " + std::to_string(lanes[lane].source) +
+           ", which the mask does not name");
+    return lanes[lanes[lane].source].value;
+  case WarpOp::ballot:
+    each([&](int other) { result |= uint64_t(lanes[other].value != 0) << other; });
+    return result;
+  case WarpOp::matchAny:
+    each([&](int other) { result |= uint64_t(lanes[other].value == lanes[lane].value) << other; });
+    return result;
+  case WarpOp::matchAll:
+    result = mask;
+    each([&](int other) { result = lanes[other].value == lanes[lane].value ? result : 0; });
+    return result;
+  default:
+    result = lanes[std::countr_zero(mask)].value;
+    for (uint32_t rest = mask & (mask - 1); rest; rest &= rest - 1)
+      result = combine(op, result, lanes[std::countr_zero(rest)].value);
+    return result;
+  }
+}
+
+} // namespace
+
+void blockBarrier(const Place &place) {
+  Inside inside;
+  arriveAtBarrier(false, place);
+}
+
+int blockVote(bool vote, const Place &place) {
+  Inside inside;
+  arriveAtBarrier(vote, place);
+  return machine.block->voteResult;
+}
+
+void namedBarrier(int id, int threads, bool wait, const Place &place) {
+  Inside inside;
+  Block &block = *machine.block;
+  if (id < 0 || id >= kNamedBarriers || threads <= 0 || threads % kWarp != 0)
+    fail("named barrier " + std::to_string(id) + " of " + std::to_string(threads) + " threads at " +
+         placeText(place) + ": ids are 0 to 15, threads a multiple of 32");
+  NamedBarrier &barrier = block.named[id];
+  if (barrier.arrived > 0 && barrier.expected != threads)
+    fail("named barrier " + std::to_string(id) + " at " + placeText(place) + " expects " +
+         std::to_string(threads) + " threads, others arrived at it expecting " +
+         std::to_string(barrier.expected));
+  barrier.expected = threads;
+  if (++barrier.arrived < threads) {
+    if (wait) {
+      current().source = id;
+      waitAs(State::atNamedBarrier, place);
+    }
+    return;
+  }
+  barrier.arrived = 0;
+  ++block.epoch; // of everyone: only some are ordered by it, but nothing is accused wrongly
+  for (Thread &thread : block.threads)
+    if (thread.state == State::atNamedBarrier && thread.source == id)
+      makeReady(block, thread);
+}
+
+uint64_t warpExchange(WarpOp op, uint32_t mask, uint64_t value, int source, const Place &place) {
+  Inside inside;
+  Block &block = *machine.block;
+  Thread &self = current();
+  int warp = warpOf(self), lane = laneOf(self);
+  if (!(mask >> lane & 1))
+    fail("warp intrinsic at " + placeText(place) + ": " + whoIs(block, self) +
+         " calls it with a mask that does not name its own lane");
+  self.op = op;
+  self.mask = mask;
+  self.value = value;
+  self.source = source;
+  self.place = place;
+  Thread *lanes = block.threads.data() + warp * kWarp;
+  int count = std::min(kWarp, machine.threadsPerBlock - warp * kWarp);
+  bool complete = true;
+  for (uint32_t rest = mask & ~(1u << lane); rest; rest &= rest - 1) {
+    int other = std::countr_zero(rest);
+    if (other >= count || lanes[other].state == State::done)
+      fail("warp intrinsic at " + placeText(place) + " in " + whoIs(block, self) + " names lane " +
+           std::to_string(other) + ", which " + (other >= count ? "does not exist" : "has ended"));
+    if (lanes[other].state != State::atWarpOp) {
+      complete = false;
+      continue;
+    }
+    if (lanes[other].op != op || lanes[other].mask != mask)
+      fail("warp intrinsic at " + placeText(place) + " in " + whoIs(block, self) + " names lane " +
+           std::to_string(other) + ", which executes another one, or with another mask, at " +
+           placeText(lanes[other].place));
+  }
+  if (!complete) {
+    waitAs(State::atWarpOp, place);
+    return self.result;
+  }
+  for (uint32_t rest = mask; rest; rest &= rest - 1) {
+    int other = std::countr_zero(rest);
+    lanes[other].result = resultOf(op, mask, lanes, other);
+    if (other != lane)
+      makeReady(block, lanes[other]);
+  }
+  ++block.warpEpochs[static_cast<size_t>(warp)];
+  return self.result;
+}
+
+uint32_t activeMask(const Place &place) {
+  Inside inside;
+  waitAs(State::atActiveMask, place);
+  return static_cast<uint32_t>(current().result);
+}
+
+// Lanes that ask at one place are active together or in two groups, as the seed has it: a program
+// may only rely on every lane finding itself among the active ones.
+bool releaseActiveMask(Block &block) {
+  for (size_t begin = 0; begin < block.threads.size(); begin += kWarp) {
+    size_t end = std::min(block.threads.size(), begin + kWarp);
+    const Thread *first = nullptr;
+    uint32_t together = 0;
+    for (size_t i = begin; i < end; ++i) {
+      const Thread &thread = block.threads[i];
+      if (thread.state != State::atActiveMask)
+        continue;
+      first = first ? first : &thread;
+      if (thread.place.line() == first->place.line())
+        together |= 1u << (i - begin);
+    }
+    if (!together)
+      continue;
+    uint32_t split = machine.draw() % 4 == 0 ? static_cast<uint32_t>(machine.draw()) : ~0u;
+    for (size_t i = begin; i < end; ++i) {
+      uint32_t bit = 1u << (i - begin);
+      if (!(together & bit))
+        continue;
+      block.threads[i].result = together & (split & bit ? split : ~split);
+      makeReady(block, block.threads[i]);
+    }
+    return true;
+  }
+  return false;
+}
+
+int laneIndex() { return laneOf(current()); }
+
+} // namespace simt

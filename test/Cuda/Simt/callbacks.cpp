@@ -1,0 +1,80 @@
+//===- callbacks.cpp - What -fsanitize=thread calls before an access ------===//
+//
+// Test code is compiled, not linked, with that flag: these take the place of the
+// sanitizer's runtime.
+//
+//===----------------------------------------------------------------------===//
+
+#include "machine.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit() {}
+void __tsan_ignore_thread_begin() {}
+void __tsan_ignore_thread_end() {}
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+
+#define SIMT_ACCESSES(bytes)                                                                       \
+  void __tsan_read##bytes(void *at) { simt::checkAccess(at, bytes, false); }                       \
+  void __tsan_write##bytes(void *at) { simt::checkAccess(at, bytes, true); }                       \
+  void __tsan_read_write##bytes(void *at) {                                                        \
+    simt::checkAccess(at, bytes, false);                                                           \
+    simt::checkAccess(at, bytes, true);                                                            \
+  }                                                                                                \
+  void __tsan_unaligned_read##bytes(void *at) { simt::checkAccess(at, bytes, false); }             \
+  void __tsan_unaligned_write##bytes(void *at) { simt::checkAccess(at, bytes, true); }             \
+  void __tsan_unaligned_read_write##bytes(void *at) { __tsan_read_write##bytes(at); }
+SIMT_ACCESSES(1)
+SIMT_ACCESSES(2)
+SIMT_ACCESSES(4)
+SIMT_ACCESSES(8)
+SIMT_ACCESSES(16)
+
+void __tsan_read_range(void *at, uintptr_t bytes) { simt::checkAccess(at, bytes, false); }
+void __tsan_write_range(void *at, uintptr_t bytes) { simt::checkAccess(at, bytes, true); }
+
+void *__tsan_memcpy(void *to, const void *from, uintptr_t bytes) {
+  if (bytes) {
+    simt::checkAccess(from, bytes, false);
+    simt::checkAccess(to, bytes, true);
+  }
+  return std::memcpy(to, from, bytes);
+}
+void *__tsan_memmove(void *to, const void *from, uintptr_t bytes) {
+  if (bytes) {
+    simt::checkAccess(from, bytes, false);
+    simt::checkAccess(to, bytes, true);
+  }
+  return std::memmove(to, from, bytes);
+}
+void *__tsan_memset(void *to, int value, uintptr_t bytes) {
+  if (bytes)
+    simt::checkAccess(to, bytes, true);
+  return std::memset(to, value, bytes);
+}
+
+// -fsanitize=array-bounds: an index outside of an array whose size the compiler sees.
+void __ubsan_handle_out_of_bounds_abort(void *data, uintptr_t index) {
+  simt::Inside inside;
+  struct {
+    const char *file;
+    uint32_t line, column;
+  } place;
+  std::memcpy(&place, data, sizeof(place));
+  std::string file = place.file ? place.file : "?";
+  std::string text = "out of bounds: index " + std::to_string(static_cast<int64_t>(index)) +
+                     " at " + file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line);
+  if (simt::machine.thread)
+    simt::fail(text + " in " + simt::whoIs(*simt::machine.block, *simt::machine.thread));
+  std::fprintf(stderr, "%s\n", text.c_str());
+  std::abort();
+}
+
+} // extern "C"

@@ -1,0 +1,327 @@
+//===- scheduler.cpp - Fibres, and which of them runs next ----------------===//
+
+#include "machine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/mman.h>
+
+extern "C" {
+extern char __start_simt_shared[] __attribute__((weak));
+extern char __stop_simt_shared[] __attribute__((weak));
+}
+
+extern simt::Extent simtThreadIdx, simtBlockIdx, simtBlockDim, simtGridDim;
+simt::Extent simtThreadIdx, simtBlockIdx, simtBlockDim, simtGridDim;
+
+// Saves what the calling convention asks a callee to keep, and swaps stacks.
+extern "C" void simtSwitch(void **save, void *load);
+asm(R"(
+.text
+.globl simtSwitch
+.type simtSwitch, @function
+simtSwitch:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size simtSwitch, .-simtSwitch
+)");
+
+namespace simt {
+
+Machine machine;
+
+namespace {
+
+constexpr size_t kGuardBytes = 4 << 10;
+constexpr int kMostThreads = 1024;
+constexpr size_t kMostArgumentBytes = 4096;
+constexpr size_t kMostShared = 227 << 10;
+
+size_t sharedBytes() { return static_cast<size_t>(__stop_simt_shared - __start_simt_shared); }
+
+[[noreturn]] void threadMain() {
+  alignas(64) char arguments[kMostArgumentBytes];
+  std::memcpy(arguments, machine.launch.arguments, machine.launch.argumentBytes);
+  machine.launch.run(arguments);
+  Inside inside;
+  Block &block = *machine.block;
+  Thread &thread = *machine.thread;
+  if (block.waiting > 0)
+    fail("divergent barrier: " + whoIs(block, thread) + " ended while " +
+         std::to_string(block.waiting) + " threads wait at " + placeText(block.barrierPlace));
+  thread.state = State::done;
+  ++block.done;
+  --block.live;
+  leave();
+  __builtin_unreachable();
+}
+
+void startThread(Block &block, int number) {
+  Thread &thread = block.threads[static_cast<size_t>(number)];
+  const Extent &size = machine.launch.block;
+  unsigned n = static_cast<unsigned>(number);
+  thread = Thread{};
+  thread.number = number;
+  thread.index = {n % size.x, n / size.x % size.y, n / size.x / size.y};
+  char *top = block.stacks + (static_cast<size_t>(number) + 1) * kStackBytes;
+  // Six registers, the address to return to; the stack is aligned as after a call.
+  void **frame = reinterpret_cast<void **>(top) - 8;
+  std::fill(frame, frame + 8, nullptr);
+  frame[6] = reinterpret_cast<void *>(&threadMain);
+  thread.stackPointer = frame;
+  makeReady(block, thread);
+}
+
+void allocateBlock(Block &block, int threads) {
+  if (!block.stacks) {
+    size_t bytes = kMostThreads * kStackBytes;
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    block.stacks = static_cast<char *>(memory);
+    for (int i = 0; i < kMostThreads; ++i)
+      mprotect(block.stacks + static_cast<size_t>(i) * kStackBytes, kGuardBytes, PROT_NONE);
+    block.savedShared = std::make_unique<char[]>(sharedBytes());
+    block.sharedNotes = std::make_unique<SharedByte[]>(sharedBytes());
+    block.dynamic = std::make_unique<char[]>(kMostShared + 16);
+    block.dynamicNotes = std::make_unique<SharedByte[]>(kMostShared);
+  }
+  block.threads.resize(static_cast<size_t>(threads));
+}
+
+void startBlock(Block &block, int64_t number) {
+  const Extent &grid = machine.launch.grid;
+  allocateBlock(block, machine.threadsPerBlock);
+  block.active = true;
+  block.index = {static_cast<unsigned>(number % grid.x),
+                 static_cast<unsigned>(number / grid.x % grid.y),
+                 static_cast<unsigned>(number / grid.x / grid.y)};
+  block.done = block.waiting = block.votes = 0;
+  block.live = machine.threadsPerBlock;
+  std::fill(block.named, block.named + kNamedBarriers, NamedBarrier{});
+  // What the last block left in shared memory does not count as written.
+  for (size_t i = block.touchedFrom; i < block.touchedTo; ++i)
+    block.sharedNotes[i] = SharedByte{};
+  std::memset(static_cast<void *>(block.dynamicNotes.get()), 0,
+              machine.launch.dynamicBytes * sizeof(SharedByte));
+  block.touchedFrom = block.touchedTo = 0;
+  block.epoch = 1;
+  block.warpEpochs.assign(static_cast<size_t>((machine.threadsPerBlock + kWarp - 1) / kWarp), 1);
+  block.ready.clear();
+  for (int i = 0; i < machine.threadsPerBlock; ++i)
+    startThread(block, i);
+}
+
+/// Brings the static shared memory of `block` into place.
+void enter(Block &block) {
+  if (machine.block == &block)
+    return;
+  if (Block *old = machine.block; old && old->active && old->touchedTo > old->touchedFrom)
+    std::memcpy(old->savedShared.get() + old->touchedFrom, __start_simt_shared + old->touchedFrom,
+                old->touchedTo - old->touchedFrom);
+  if (block.touchedTo > block.touchedFrom)
+    std::memcpy(__start_simt_shared + block.touchedFrom,
+                block.savedShared.get() + block.touchedFrom, block.touchedTo - block.touchedFrom);
+  machine.block = &block;
+}
+
+void runOne(Block &block) {
+  enter(block);
+  size_t pick = machine.draw() % block.ready.size();
+  std::swap(block.ready[pick], block.ready.back());
+  Thread &thread = block.threads[static_cast<size_t>(block.ready.back())];
+  block.ready.pop_back();
+  machine.thread = &thread;
+  simtThreadIdx = thread.index;
+  simtBlockIdx = block.index;
+  machine.inside = false;
+  simtSwitch(&machine.scheduler, thread.stackPointer);
+  machine.inside = false;
+  machine.thread = nullptr;
+  ++machine.switches;
+}
+
+std::string describeWaiting(const Block &block) {
+  static const char *const kinds[] = {
+      "ready", "at a block barrier", "at a named barrier", "in a warp intrinsic", "in __activemask",
+      "ended"};
+  std::string text = "waiting for ever in block (" + std::to_string(block.index.x) + "," +
+                     std::to_string(block.index.y) + "," + std::to_string(block.index.z) + "):";
+  for (State state : {State::atBarrier, State::atNamedBarrier, State::atWarpOp, State::done}) {
+    int count = 0;
+    const Thread *first = nullptr;
+    for (const Thread &thread : block.threads)
+      if (thread.state == state) {
+        ++count;
+        first = first ? first : &thread;
+      }
+    if (!count)
+      continue;
+    text += " " + std::to_string(count) + " threads " + kinds[static_cast<int>(state)];
+    if (state != State::done)
+      text += " (" + whoIs(block, *first) + " at " + placeText(first->place) + ")";
+    text += ";";
+  }
+  text.pop_back();
+  return text;
+}
+
+/// Runs until every block of the launch has ended or something is wrong.
+void runBlocks() {
+  const Extent &grid = machine.launch.grid;
+  int64_t total = static_cast<int64_t>(grid.x) * grid.y * grid.z;
+  std::vector<int64_t> order(static_cast<size_t>(total));
+  for (int64_t i = 0; i < total; ++i)
+    order[static_cast<size_t>(i)] = i;
+  for (size_t i = order.size(); i > 1; --i)
+    std::swap(order[i - 1], order[machine.draw() % i]);
+
+  size_t resident =
+      std::min<size_t>(order.size(), static_cast<size_t>(machine.options.residentBlocks));
+  while (machine.blocks.size() < resident)
+    machine.blocks.push_back(std::make_unique<Block>());
+  std::vector<Block *> running;
+  size_t next = 0;
+  for (size_t i = 0; i < resident; ++i, ++next) {
+    startBlock(*machine.blocks[i], order[next]);
+    running.push_back(machine.blocks[i].get());
+  }
+  size_t at = 0;
+  while (!running.empty()) {
+    // Blocks change rarely: it costs a copy of their shared memory.
+    if (machine.draw() % 16 == 0)
+      at = machine.draw() % running.size();
+    at %= running.size();
+    size_t tried = 0;
+    while (running[at]->ready.empty() && !releaseActiveMask(*running[at])) {
+      if (++tried > running.size()) {
+        machine.error = describeWaiting(*running[at]);
+        return;
+      }
+      at = (at + 1) % running.size();
+    }
+    Block &block = *running[at];
+    runOne(block);
+    if (!machine.error.empty())
+      return;
+    if (machine.switches > machine.options.mostSwitches) {
+      machine.error = "no end after " + std::to_string(machine.switches) +
+                      " switches between threads: raise mostSwitches if the kernel is that long";
+      return;
+    }
+    if (block.live > 0)
+      continue;
+    block.active = false;
+    if (next < order.size())
+      startBlock(block, order[next++]);
+    else
+      running.erase(running.begin() + static_cast<ptrdiff_t>(at));
+  }
+}
+
+std::string checkLaunch(const Launch &launch) {
+  uint64_t threads = uint64_t(launch.block.x) * launch.block.y * launch.block.z;
+  uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
+  if (threads == 0 || threads > kMostThreads)
+    return "a block of " + std::to_string(threads) + " threads: 1 to 1024 are allowed";
+  if (blocks == 0 || launch.grid.x > 0x7FFFFFFFu || launch.grid.y > 65535 || launch.grid.z > 65535)
+    return "a grid of (" + std::to_string(launch.grid.x) + "," + std::to_string(launch.grid.y) +
+           "," + std::to_string(launch.grid.z) +
+           ") blocks: 1 to (2147483647,65535,65535) are allowed";
+  if (launch.dynamicBytes > kMostShared)
+    return std::to_string(launch.dynamicBytes) + " bytes of dynamic shared memory: at most " +
+           std::to_string(kMostShared) + " are allowed";
+  if (launch.argumentBytes > kMostArgumentBytes)
+    return std::to_string(launch.argumentBytes) + " bytes of arguments: at most " +
+           std::to_string(kMostArgumentBytes) + " are allowed";
+  return {};
+}
+
+} // namespace
+
+Options &options() {
+  static Options current;
+  return current;
+}
+
+const std::string &errorMessage() { return machine.error; }
+void clearError() { machine.error.clear(); }
+int64_t launchCount() { return machine.launches; }
+
+void makeReady(Block &block, Thread &thread) {
+  thread.state = State::ready;
+  block.ready.push_back(thread.number);
+}
+
+void leave() {
+  bool inside = machine.inside;
+  simtSwitch(&machine.thread->stackPointer, machine.scheduler);
+  machine.inside = inside;
+}
+
+void giveWay() {
+  makeReady(*machine.block, *machine.thread);
+  leave();
+}
+
+void fail(const std::string &message) {
+  Inside inside;
+  if (machine.error.empty())
+    machine.error = message;
+  machine.thread->state = State::done;
+  leave();
+  __builtin_unreachable();
+}
+
+std::string whoIs(const Block &block, const Thread &thread) {
+  auto text = [](const Extent &e) {
+    return "(" + std::to_string(e.x) + "," + std::to_string(e.y) + "," + std::to_string(e.z) + ")";
+  };
+  return "thread " + text(thread.index) + " of block " + text(block.index);
+}
+
+std::string placeText(const Place &place) {
+  std::string file = place.file_name();
+  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line());
+}
+
+bool launch(const Launch &launch) {
+  if (!machine.error.empty())
+    return false; // as a device does after a fault
+  if (machine.error = checkLaunch(launch); !machine.error.empty())
+    return false;
+  machine.options = options();
+  machine.launch = launch;
+  machine.threadsPerBlock = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
+  machine.random =
+      (options().seed + static_cast<uint64_t>(machine.launches)) * 0x9E3779B97F4A7C15ull | 1;
+  machine.switches = 0;
+  machine.block = nullptr;
+  ++machine.launches;
+  simtBlockDim = launch.block;
+  simtGridDim = launch.grid;
+  runBlocks();
+  for (std::unique_ptr<Block> &block : machine.blocks)
+    block->active = false;
+  machine.block = nullptr;
+  return machine.error.empty();
+}
+
+void *dynamicShared() {
+  uintptr_t address = reinterpret_cast<uintptr_t>(machine.block->dynamic.get());
+  return reinterpret_cast<void *>((address + 15) & ~uintptr_t(15));
+}
+
+} // namespace simt

@@ -1,0 +1,434 @@
+//===- simt_test.cpp - The host execution of kernels catches wrong ones ---===//
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/cuda/launch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+#include <vector>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Simt : public testing::TestWithParam<uint64_t> {
+protected:
+  void SetUp() override { simt::options() = {.seed = GetParam()}; }
+  void TearDown() override {
+    simt::clearError();
+    simt::options() = {};
+    for (void *memory : owned)
+      cudaFree(memory);
+  }
+
+  int *device(int64_t count, bool filled = true) {
+    int *memory = nullptr;
+    GENREC_CUDA_CHECK(cudaMalloc(&memory, static_cast<size_t>(count) * 4));
+    if (filled)
+      GENREC_CUDA_CHECK(cudaMemset(memory, 0, static_cast<size_t>(count) * 4));
+    owned.push_back(memory);
+    return memory;
+  }
+  std::vector<int> host(const int *memory, int64_t count) {
+    std::vector<int> values(static_cast<size_t>(count));
+    GENREC_CUDA_CHECK(cudaMemcpy(values.data(), memory, values.size() * 4, cudaMemcpyDeviceToHost));
+    return values;
+  }
+  /// What a launch is accused of.
+  template <class... P, class... A>
+  std::string accusation(dim3 grid, dim3 block, int64_t dynamicBytes, void (*kernel)(P...),
+                         A... arguments) {
+    try {
+      GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{grid, block, dynamicBytes}), kernel, arguments...);
+    } catch (const CudaError &error) {
+      EXPECT_THAT(error.what(), HasSubstr("failed in accusation (simt_test.cpp:"));
+      return simt::errorMessage();
+    }
+    return "none";
+  }
+  template <class... P, class... A>
+  std::string accusation(dim3 block, void (*kernel)(P...), A... arguments) {
+    return accusation(2, block, 0, kernel, arguments...);
+  }
+
+  std::vector<void *> owned;
+};
+INSTANTIATE_TEST_SUITE_P(Seeds, Simt, testing::Range<uint64_t>(1, 9));
+
+//===----------------------------------------------------------------------===//
+// Right kernels
+//===----------------------------------------------------------------------===//
+
+__global__ void reverseBlocks(int *data, int count) {
+  __shared__ int tile[64];
+  int at = static_cast<int>(blockIdx.x * 64 + threadIdx.x);
+  tile[threadIdx.x] = at < count ? data[at] : -1;
+  __syncthreads();
+  if (at < count)
+    data[at] = tile[63 - threadIdx.x];
+}
+
+TEST_P(Simt, BlocksKeepTheirSharedMemoryApart) {
+  int *data = device(256);
+  std::vector<int> values(256);
+  std::iota(values.begin(), values.end(), 0);
+  GENREC_CUDA_CHECK(cudaMemcpy(data, values.data(), 1024, cudaMemcpyHostToDevice));
+  EXPECT_EQ(accusation(4, 64, 0, reverseBlocks, data, 256), "none");
+  std::vector<int> result = host(data, 256);
+  for (int i = 0; i < 256; ++i)
+    EXPECT_EQ(result[i], i / 64 * 64 + 63 - i % 64);
+}
+
+__global__ void warpIntrinsics(int *out) {
+  int lane = laneOf(), self = static_cast<int>(threadIdx.x);
+  int *mine = out + self * 12;
+  mine[0] = __shfl_sync(kAllLanes, self, 5);
+  mine[1] = __shfl_xor_sync(kAllLanes, self, 3);
+  mine[2] = __shfl_up_sync(kAllLanes, self, 1);
+  mine[3] = __shfl_down_sync(kAllLanes, self, 2, 8);
+  mine[4] = static_cast<int>(__ballot_sync(kAllLanes, lane % 3 == 0));
+  mine[5] = static_cast<int>(__match_any_sync(kAllLanes, lane / 4));
+  mine[6] = __reduce_add_sync(kAllLanes, self);
+  mine[7] = __reduce_min_sync(kAllLanes, lane - 7);
+  mine[8] = __any_sync(kAllLanes, lane == 31);
+  mine[9] = __all_sync(kAllLanes, lane < 31);
+  // Two halves of a warp, each on its own way.
+  mine[10] = lane < 16 ? __shfl_sync(0x0000FFFFu, self, 1) : __shfl_sync(0xFFFF0000u, self, 17);
+  uint32_t active = __activemask();
+  mine[11] =
+      (active >> lane & 1) && __shfl_sync(active, lane, __ffs(static_cast<int>(active)) - 1) ==
+                                  __ffs(static_cast<int>(active)) - 1;
+}
+
+TEST_P(Simt, WarpIntrinsicsAreThoseOfTheProgrammingGuide) {
+  int *out = device(64 * 12);
+  EXPECT_EQ(accusation(1, 64, 0, warpIntrinsics, out), "none");
+  std::vector<int> got = host(out, 64 * 12);
+  for (int self = 0; self < 64; ++self) {
+    int lane = self % 32, warp = self / 32 * 32;
+    const int *mine = got.data() + self * 12;
+    EXPECT_EQ(mine[0], warp + 5);
+    EXPECT_EQ(mine[1], warp + (lane ^ 3));
+    EXPECT_EQ(mine[2], lane ? self - 1 : self);
+    EXPECT_EQ(mine[3], lane % 8 < 6 ? self + 2 : self);
+    EXPECT_EQ(mine[4], 0x49249249);
+    EXPECT_EQ(mine[5], static_cast<int>(0xFu << lane / 4 * 4));
+    EXPECT_EQ(mine[6], 32 * warp + 31 * 16);
+    EXPECT_EQ(mine[7], -7);
+    EXPECT_EQ(mine[8], 1);
+    EXPECT_EQ(mine[9], 0);
+    EXPECT_EQ(mine[10], warp + (lane < 16 ? 1 : 17));
+    EXPECT_EQ(mine[11], 1);
+  }
+}
+
+__global__ void takeTickets(int *next, int *order) {
+  order[atomicAdd(next, 1)] = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+TEST_P(Simt, AtomicsLoseNothing) {
+  int *next = device(1), *order = device(320);
+  EXPECT_EQ(accusation(5, 64, 0, takeTickets, next, order), "none");
+  std::vector<int> got = host(order, 320);
+  EXPECT_EQ(std::set<int>(got.begin(), got.end()).size(), 320u);
+  EXPECT_FALSE(std::is_sorted(got.begin(), got.end()))
+      << "threads should run in an order of their own";
+}
+
+TEST(SimtOrder, FollowsFromTheSeed) {
+  auto run = [](uint64_t seed) {
+    simt::options() = {.seed = seed - static_cast<uint64_t>(simt::launchCount())};
+    int *memory;
+    GENREC_CUDA_CHECK(cudaMalloc(&memory, 4 * 129));
+    GENREC_CUDA_CHECK(cudaMemset(memory, 0, 4 * 129));
+    GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{2, 64}), takeTickets, memory, memory + 1);
+    std::vector<int> order(128);
+    GENREC_CUDA_CHECK(cudaMemcpy(order.data(), memory + 1, 512, cudaMemcpyDeviceToHost));
+    cudaFree(memory);
+    simt::options() = {};
+    return order;
+  };
+  EXPECT_EQ(run(100), run(100));
+  EXPECT_NE(run(100), run(101));
+}
+
+/// One warp fills, the other empties: two named barriers, as in attention.
+__global__ void produceAndConsume(int *out, int rounds) {
+  __shared__ int slot[32];
+  for (int round = 0; round < rounds; ++round) {
+    if (warpOf() == 0) {
+      if (round > 0)
+        namedBarrierSync(2, 64);
+      slot[laneOf()] = round * 32 + laneOf();
+      namedBarrierArrive(1, 64);
+    } else {
+      namedBarrierSync(1, 64);
+      out[round * 32 + laneOf()] = slot[31 - laneOf()];
+      if (round + 1 < rounds)
+        namedBarrierArrive(2, 64);
+    }
+  }
+}
+
+TEST_P(Simt, NamedBarriersOrderProducerAndConsumer) {
+  int *out = device(4 * 32);
+  EXPECT_EQ(accusation(1, 64, 0, produceAndConsume, out, 4), "none");
+  std::vector<int> got = host(out, 128);
+  for (int i = 0; i < 128; ++i)
+    EXPECT_EQ(got[i], i / 32 * 32 + 31 - i % 32);
+}
+
+/// Blocks wait for each other: all that are resident must run.
+__global__ void passBaton(int *flags) {
+  if (threadIdx.x == 0) {
+    while (blockIdx.x > 0 && loadAcquire(flags + blockIdx.x - 1) == 0) {
+    }
+    storeRelease(flags + blockIdx.x, 1);
+  }
+}
+
+TEST_P(Simt, ResidentBlocksRunAtTheSameTime) {
+  simt::options().residentBlocks = 4;
+  EXPECT_EQ(accusation(4, 32, 0, passBaton, device(4)), "none");
+}
+
+//===----------------------------------------------------------------------===//
+// Wrong kernels
+//===----------------------------------------------------------------------===//
+
+__global__ void writeTo(int *data, int at) { data[at] = 1; }
+__global__ void copyFrom(const int *from, int *to, int at) { to[0] = from[at]; }
+
+TEST_P(Simt, AccessesOutsideOfAnAllocation) {
+  int *data = device(10);
+  EXPECT_THAT(accusation(1, writeTo, data, 10),
+              HasSubstr("out of bounds: write of 4 bytes by thread (0,0,0) of block ("));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, copyFrom, data, data, -1), HasSubstr("out of bounds: read of 4 bytes"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, writeTo, data, 10),
+              HasSubstr("at byte 40 of an allocation of 40 bytes"));
+}
+
+TEST_P(Simt, FreedUnwrittenAndHostMemory) {
+  int *data = device(4), *fresh = device(4, false), *old = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&old, 16));
+  GENREC_CUDA_CHECK(cudaFree(old));
+  EXPECT_THAT(accusation(1, writeTo, old, 0), HasSubstr("freed memory: write"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, copyFrom, fresh, data, 0),
+              HasSubstr("uninitialised device memory: read"));
+  simt::clearError();
+  std::vector<int> onHost(4);
+  EXPECT_THAT(accusation(1, writeTo, onHost.data(), 0), HasSubstr("host memory: write"));
+}
+
+TEST(SimtDeathTest, TheHostTouchesDeviceMemory) {
+  int *data = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&data, 16));
+  EXPECT_DEATH(
+      data[0] = 1,
+      "the host touches device memory \\(4 bytes, at byte 0 of an allocation of 16 bytes\\)");
+  cudaFree(data);
+}
+
+__global__ void sharedIndex(int *out, int at) {
+  __shared__ int first[32];
+  __shared__ int second[32];
+  first[threadIdx.x] = second[threadIdx.x] = 1;
+  __syncthreads();
+  out[threadIdx.x] = first[at];
+}
+
+__global__ void dynamicIndex(int *out, int at) {
+  GENREC_DYNAMIC_SHARED(int, tile);
+  tile[threadIdx.x] = 1;
+  __syncthreads();
+  out[threadIdx.x] = tile[at];
+}
+
+TEST_P(Simt, AccessesOutsideOfSharedArrays) {
+  int *out = device(32);
+  EXPECT_THAT(accusation(32, sharedIndex, out, 32),
+              HasSubstr("out of bounds: index 32 at simt_test.cpp:"));
+  simt::clearError();
+  EXPECT_EQ(accusation(2, 32, 128, dynamicIndex, out, 31), "none");
+  EXPECT_THAT(accusation(2, 32, 128, dynamicIndex, out, 32),
+              HasSubstr("at byte 128 of 128 bytes of dynamic shared memory"));
+}
+
+__global__ void readUnwritten(int *out) {
+  __shared__ int tile[32];
+  if (threadIdx.x != 7)
+    tile[threadIdx.x] = 1;
+  __syncthreads();
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+TEST_P(Simt, SharedMemoryThatNothingWrote) {
+  int *out = device(32);
+  EXPECT_THAT(accusation(3, 32, 0, readUnwritten, out),
+              HasSubstr("uninitialised shared memory: read of 4 bytes by thread (7,0,0)"));
+}
+
+template <bool WarpBarrier> __global__ void reverseWithoutBarrier(int *out) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = 1;
+  __syncthreads();
+  tile[threadIdx.x] = 2;
+  if (WarpBarrier)
+    __syncwarp();
+  out[threadIdx.x] = tile[threadIdx.x ^ (WarpBarrier ? 1 : 33)];
+}
+
+__global__ void writeOneWord(int *out) {
+  __shared__ int found;
+  if (threadIdx.x % 32 == 0)
+    found = static_cast<int>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = found;
+}
+
+TEST_P(Simt, RacesInSharedMemory) {
+  int *out = device(64);
+  EXPECT_EQ(accusation(1, 64, 0, reverseWithoutBarrier<true>, out), "none");
+  EXPECT_THAT(accusation(1, 64, 0, reverseWithoutBarrier<false>, out),
+              HasSubstr("race in shared memory"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, 64, 0, writeOneWord, out), HasSubstr("race in shared memory: write"));
+}
+
+__global__ void divergentBarrier(int *out) {
+  if (threadIdx.x < 32) {
+    __syncthreads();
+  } else {
+    __syncthreads();
+  }
+  out[threadIdx.x] = 1;
+}
+__global__ void earlyReturn(int *out, int count) {
+  if (static_cast<int>(threadIdx.x) >= count)
+    return;
+  __syncthreads();
+  out[threadIdx.x] = 1;
+}
+__global__ void missedNamedBarrier() {
+  if (warpOf() == 0)
+    namedBarrierSync(3, 64);
+}
+
+TEST_P(Simt, DivergentBarriers) {
+  int *out = device(64);
+  EXPECT_THAT(accusation(64, divergentBarrier, out), HasSubstr("divergent barrier: thread"));
+  simt::clearError();
+  EXPECT_EQ(accusation(64, earlyReturn, out, 64), "none");
+  EXPECT_THAT(accusation(64, earlyReturn, out, 50), HasSubstr("divergent barrier: thread"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, 64, 0, missedNamedBarrier),
+              HasSubstr("waiting for ever in block (0,0,0): 32 threads at a named barrier"));
+}
+
+__global__ void shuffleAfterReturn(int *out, int count) {
+  if (static_cast<int>(threadIdx.x) >= count)
+    return;
+  out[threadIdx.x] = __shfl_xor_sync(kAllLanes, 1, 1);
+}
+__global__ void unequalMasks(int *out) {
+  out[threadIdx.x] = static_cast<int>(__ballot_sync(threadIdx.x ? kAllLanes : 1u, 1));
+}
+__global__ void foreignMask(int *out) { out[threadIdx.x] = static_cast<int>(__ballot_sync(2u, 1)); }
+__global__ void shuffleFromUnnamed(int *out) {
+  if (threadIdx.x < 16)
+    out[threadIdx.x] = __shfl_sync(0xFFFFu, 1, 20);
+}
+
+TEST_P(Simt, WarpIntrinsicsThatALaneMisses) {
+  int *out = device(32);
+  EXPECT_THAT(accusation(1, 32, 0, shuffleAfterReturn, out, 20),
+              testing::AnyOf(HasSubstr("has ended"), HasSubstr("waiting for ever")));
+  simt::clearError();
+  EXPECT_NE(accusation(1, 32, 0, unequalMasks, out), "none");
+  simt::clearError();
+  EXPECT_THAT(accusation(1, 1, 0, foreignMask, out), HasSubstr("does not name its own lane"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, 32, 0, shuffleFromUnnamed, out),
+              HasSubstr("which the mask does not name"));
+}
+
+__global__ void waitForNobody(int *flag) {
+  while (loadAcquire(flag) == 0) {
+  }
+}
+
+TEST_P(Simt, LoopsThatNeverEnd) {
+  simt::options().mostSwitches = 10000;
+  EXPECT_THAT(accusation(1, 32, 0, waitForNobody, device(1)),
+              HasSubstr("no end after 10001 switches"));
+}
+
+/// Finds an empty place and takes it without an atomic in between.
+__global__ void unprotectedTake(int *places, int count) {
+  for (int i = 0; i < count; ++i)
+    if (places[i] == 0) {
+      places[i] = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x + 1);
+      return;
+    }
+}
+
+TEST(SimtPreemption, ShowsWhatAMissingAtomicLoses) {
+  int lost = 0;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    simt::options() = {.seed = seed, .preemptOneIn = 8};
+    int *places;
+    GENREC_CUDA_CHECK(cudaMalloc(&places, 512));
+    GENREC_CUDA_CHECK(cudaMemset(places, 0, 512));
+    GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{2, 64}), unprotectedTake, places, 128);
+    std::vector<int> got(128);
+    GENREC_CUDA_CHECK(cudaMemcpy(got.data(), places, 512, cudaMemcpyDeviceToHost));
+    lost += std::count(got.begin(), got.end(), 0) > 0;
+    cudaFree(places);
+  }
+  simt::options() = {};
+  EXPECT_EQ(lost, 8);
+}
+
+TEST_P(Simt, LaunchesOutsideOfTheLimits) {
+  EXPECT_THAT(accusation(1, 1025, 0, writeTo, device(1), 0), HasSubstr("a block of 1025 threads"));
+  simt::clearError();
+  EXPECT_THAT(accusation(0, 1, 0, writeTo, device(1), 0), HasSubstr("a grid of (0,1,1) blocks"));
+  simt::clearError();
+  EXPECT_THAT(accusation(1, 1, 300 << 10, writeTo, device(1), 0),
+              HasSubstr("bytes of dynamic shared memory"));
+}
+
+TEST_P(Simt, NothingRunsAfterAnError) {
+  int *data = device(1);
+  EXPECT_NE(accusation(1, writeTo, data, 1), "none");
+  EXPECT_NE(accusation(1, writeTo, data, 0), "none");
+  EXPECT_NE(cudaDeviceSynchronize(), cudaSuccess);
+  simt::clearError();
+  EXPECT_EQ(accusation(1, writeTo, data, 0), "none");
+}
+
+TEST(CudaCheck, NamesCallAndCaller) {
+  simt::options().deviceBytes = 1000;
+  try {
+    int *memory;
+    GENREC_CUDA_CHECK(cudaMalloc(&memory, 2000));
+    FAIL();
+  } catch (const CudaError &error) {
+    EXPECT_EQ(error.status, cudaErrorMemoryAllocation);
+    EXPECT_THAT(error.what(),
+                testing::MatchesRegex(
+                    "cudaMalloc\\(&memory, 2000\\) failed in TestBody "
+                    "\\(simt_test.cpp:[0-9]+\\): cudaErrorMemoryAllocation, out of memory"));
+  }
+  simt::options() = {};
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
