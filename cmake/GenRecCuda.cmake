@@ -67,6 +67,10 @@ set(GENREC_SIMT_FLAGS -O1 -g1 -march=x86-64-v3 -ffp-contract=off -fno-vectorize 
     -fsanitize=array-bounds -fno-sanitize-recover=array-bounds
     "SHELL:-mllvm -tsan-instrument-read-before-write" "SHELL:-mllvm -tsan-instrument-func-entry-exit=0"
     "SHELL:-mllvm -tsan-instrument-atomics=0")
+# For tests that compile kernels themselves.
+list(JOIN GENREC_SIMT_FLAGS " " flags)
+string(REPLACE "SHELL:" "" flags "${flags}")
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/share/genrec/simt-flags CONTENT "${flags}\n")
 
 function(add_genrec_simt_tests name)
   if(GENREC_SANITIZE)

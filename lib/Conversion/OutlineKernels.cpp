@@ -122,10 +122,11 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
   }
 
   builder.setInsertionPoint(kernel);
-  Value domain = lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
-  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), known->second,
-                                 domain, kernel.getInputs(), outliner.getGrain(),
-                                 outliner.getAccumulatedResults());
+  Value domain =
+      lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
+  auto launch =
+      LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), known->second, domain,
+                       kernel.getInputs(), outliner.getGrain(), outliner.getAccumulatedResults());
   for (StringRef name : {StringRef(kBufferIdsAttrName), StringRef("genrec.stage")})
     if (Attribute attribute = kernel->getAttr(name))
       launch->setAttr(name, attribute);
@@ -155,4 +156,7 @@ void OutlineKernelsPass::runOnOperation() {
   for (auto model : llvm::make_early_inc_range(getOperation().getOps<ModelOp>()))
     if (failed(outlineModel(model, *kernelTarget)))
       return signalPassFailure();
+  if (target == "cuda")
+    for (auto table : getOperation().getOps<emitc::GlobalOp>())
+      table->setAttr(kDeviceAttrName, UnitAttr::get(&getContext()));
 }

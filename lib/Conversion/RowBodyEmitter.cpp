@@ -72,12 +72,11 @@ void RowBodyEmitter::emitAddress(Operation *op) {
     Type type = source.pointer.getType();
     if (gather.getClamp()) {
       Value row = b.call("kernels::clampIndex", b.i64(), {index, source.rows});
-      pointer = EmitCBuilder::constant(
-          b.add(source.pointer, b.mul(row, b.integer(source.stride))));
+      pointer = EmitCBuilder::constant(b.add(source.pointer, b.mul(row, b.integer(source.stride))));
     } else {
-      pointer = EmitCBuilder::constant(
-          b.call("kernels::rowAt", type, {source.pointer, b.integer(source.stride), index},
-                 {b.templateInteger(getExtent(result))}));
+      pointer = EmitCBuilder::constant(b.call("kernels::rowAt", type,
+                                              {source.pointer, b.integer(source.stride), index},
+                                              {b.templateInteger(getExtent(result))}));
     }
   } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     pointer = getConstantTable(b, cast<DenseElementsAttr>(constant.getValue()), "values");
@@ -133,8 +132,10 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
     return b.call("kernels::elementAt", element, {source.pointer, index});
   }
   if (auto hash = dyn_cast<RowHashOp>(op)) {
-    StringRef callee = hash.getKind() == HashKind::xxh3 ? "kernels::hashXxh3" : "kernels::hashMurmur3";
-    return b.call(callee, b.i64(), {operands[0], b.integer(hash.getSeed()), b.integer(hash.getBits())});
+    StringRef callee =
+        hash.getKind() == HashKind::xxh3 ? "kernels::hashXxh3" : "kernels::hashMurmur3";
+    return b.call(callee, b.i64(),
+                  {operands[0], b.integer(hash.getSeed()), b.integer(hash.getBits())});
   }
   if (auto bucketize = dyn_cast<RowBucketizeOp>(op)) {
     ArrayRef<double> edges = bucketize.getEdges();
@@ -186,8 +187,8 @@ FailureOr<Value> RowBodyEmitter::evaluate(Value value, Value index, Memo &memo) 
   Operation *maker = value.getDefiningOp();
   if (auto mask = dyn_cast_or_null<KeepMaskOp>(maker)) {
     Value word = b.loadElement(bindings.pointers.lookup(value), index);
-    auto threshold = static_cast<int64_t>(std::min(std::ldexp(mask.getRate().convertToDouble(), 32),
-                                                   4294967295.0));
+    auto threshold = static_cast<int64_t>(
+        std::min(std::ldexp(mask.getRate().convertToDouble(), 32), 4294967295.0));
     return memo[value] = b.call("kernels::keeps", b.i1(), {word, b.integer(threshold, b.u32())});
   }
   if (schedule.isStored(value))
@@ -203,7 +204,8 @@ void RowBodyEmitter::writeSink(const ElementSink &sink, Value index, Value value
   if (auto store = dyn_cast<RowStoreOp>(sink.owner)) {
     b.storeElement(getSlot(store.getRow(), store.getSlot(), store.getLoc()), index, value);
   } else if (auto accumulate = dyn_cast<AccumulateOp>(sink.owner)) {
-    Value place = b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, index);
+    Value place =
+        b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, index);
     b.assign(place, b.add(b.load(place), value));
   } else if (auto concat = dyn_cast<RowConcatOp>(sink.owner)) {
     int64_t offset = 0;
@@ -220,8 +222,8 @@ LogicalResult RowBodyEmitter::emitLoop(const ElementLoop &loop) {
   // Arrays are made and places computed outside of the loop.
   for (Value value : loop.stored)
     makeArray(value);
-  EmitCBuilder b(builder, loop.stored.empty() ? loop.sinks[0].value.getLoc()
-                                              : loop.stored[0].getLoc());
+  EmitCBuilder b(builder,
+                 loop.stored.empty() ? loop.sinks[0].value.getLoc() : loop.stored[0].getLoc());
   emitc::ForOp op = target.enterElements(b, loop.extent);
   ++loopCount;
   Value index = op.getInductionVar();
@@ -261,8 +263,8 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   EmitCBuilder b = at(op);
   if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
     Operation *guard = target.enterScalarWrite(b);
-    Value place = b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer,
-                            b.integer(0));
+    Value place =
+        b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, b.integer(0));
     b.assign(place, b.add(b.load(place), getScalar(accumulate.getValue())));
     if (guard)
       b.leave(guard);
@@ -270,8 +272,8 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   }
   Value result = op->getResult(0);
   if (auto mask = dyn_cast<KeepMaskOp>(op)) {
-    auto threshold = static_cast<int64_t>(std::min(std::ldexp(mask.getRate().convertToDouble(), 32),
-                                                   4294967295.0));
+    auto threshold = static_cast<int64_t>(
+        std::min(std::ldexp(mask.getRate().convertToDouble(), 32), 4294967295.0));
     Value word = b.call("kernels::philoxWord", b.u32(),
                         {getStream(b, mask.getStream()), bindings.identity, b.integer(0, b.u64())});
     bindings.scalars[result] =
@@ -450,5 +452,8 @@ LogicalResult RowBodyEmitter::emit() {
       return failure();
   }
   emitScalarYields();
+  // The next row writes the arrays that this one read.
+  if (arrayCount)
+    target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
   return success();
 }

@@ -34,7 +34,8 @@ namespace {
 /// Says, with -v, how long a step took.
 class StepTimer {
 public:
-  StepTimer(const CompilerOptions &options, StringRef what) : isVerbose(options.isVerbose), what(what) {}
+  StepTimer(const CompilerOptions &options, StringRef what)
+      : isVerbose(options.isVerbose), what(what) {}
   ~StepTimer() {
     if (!isVerbose)
       return;
@@ -84,8 +85,17 @@ static bool isLowered(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 static std::string describeCompiler(const CompilerOptions &options) {
-  return "genrec " GENREC_VERSION " -O" + std::to_string(options.level) + " --target=" +
-         options.target + " --march=" + options.march;
+  return "genrec " GENREC_VERSION " -O" + std::to_string(options.level) +
+         " --target=" + options.target + " --march=" + options.march;
+}
+
+/// Leaves the kernels, as EmitC, of what was outlined: nothing on the device calls them yet.
+static Error keepKernelsAlone(ModuleOp module) {
+  for (auto model : llvm::make_early_inc_range(module.getOps<ModelOp>()))
+    model.erase();
+  PassManager pm(module.getContext());
+  pm.addPass(createLowerToEmitC());
+  return failed(pm.run(module)) ? reported() : Error::success();
 }
 
 static Error runPasses(ModuleOp module, const CompilerOptions &options) {
@@ -110,7 +120,9 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
       return makeError("cannot make folder '" + options.dumpFolder + "': " + error.message());
     pm.addInstrumentation(std::make_unique<DumpAfterEach>(options.dumpFolder));
   }
-  return failed(pm.run(module)) ? reported() : Error::success();
+  if (failed(pm.run(module)))
+    return reported();
+  return options.emission == Emission::cudaKernels ? keepKernelsAlone(module) : Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,8 +162,8 @@ static Error writeCpp(ModuleOp module, StringRef path, const CompilerOptions &op
 
 /// Makes the product through a C++ source, which stays where something goes wrong with it.
 static Error build(ModuleOp module, const CompilerOptions &options) {
-  std::string path = options.toolchain.empty() ? Toolchain::getDefaultPath(options.executable)
-                                               : options.toolchain;
+  std::string path =
+      options.toolchain.empty() ? Toolchain::getDefaultPath(options.executable) : options.toolchain;
   llvm::Expected<Toolchain> toolchain = Toolchain::load(path);
   if (!toolchain)
     return toolchain.takeError();

@@ -19,6 +19,8 @@ namespace genrec {
 /// the variable that holds it.
 inline constexpr llvm::StringLiteral kConstAttrName = "emit.const";
 inline constexpr llvm::StringLiteral kRestrictAttrName = "emit.restrict";
+/// A global that lives on the device.
+inline constexpr llvm::StringLiteral kDeviceAttrName = "emit.device";
 /// Unit attribute of an op whose result is to be a variable, however few its uses.
 inline constexpr llvm::StringLiteral kVariableAttrName = "emit.variable";
 

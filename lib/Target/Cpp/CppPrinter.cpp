@@ -397,10 +397,10 @@ LogicalResult FunctionPrinter::print() {
   SmallVector<std::string> arguments;
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
-    arguments.push_back(getCppDeclaration(
-        argument.getType(), name(argument, "arg"),
-        static_cast<bool>(function.getArgAttr(number, kConstAttrName)),
-        static_cast<bool>(function.getArgAttr(number, kRestrictAttrName))));
+    arguments.push_back(
+        getCppDeclaration(argument.getType(), name(argument, "arg"),
+                          static_cast<bool>(function.getArgAttr(number, kConstAttrName)),
+                          static_cast<bool>(function.getArgAttr(number, kRestrictAttrName))));
   }
   os << "(" << llvm::join(arguments, ", ") << ") {\n";
   os.indent();
@@ -417,7 +417,9 @@ LogicalResult FunctionPrinter::print() {
 //===----------------------------------------------------------------------===//
 
 static void printGlobal(emitc::GlobalOp global, raw_indented_ostream &os) {
-  os << (global.getExternSpecifier() ? "extern " : "") << (global.getStaticSpecifier() ? "static " : "");
+  os << (global->hasAttr(kDeviceAttrName) ? "__device__ " : "");
+  os << (global.getExternSpecifier() ? "extern " : "")
+     << (global.getStaticSpecifier() ? "static " : "");
   os << getCppDeclaration(global.getType(), global.getSymName(), global.getConstSpecifier(), false);
   if (std::optional<Attribute> value = global.getInitialValue())
     os << " = " << getCppConstant(*value, Type());

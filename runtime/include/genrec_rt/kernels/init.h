@@ -144,7 +144,7 @@ GENREC_HOST_DEVICE float initialValue(InitKind kind, float mean, float scale,
                          philoxWord(initStream(seed, tableHash), id, column));
 }
 
-#if !defined(__CUDACC__)
+#if !defined(GENREC_WARP_ROWS)
 /// out[c] = initialValue(..., c) for c < columns.
 inline void initialRow(InitKind kind, float mean, float scale, uint64_t seed,
                        uint64_t tableHash, uint64_t id, int64_t columns,

@@ -28,7 +28,7 @@ template <class T> inline T *argument(void *args, int64_t number) {
 }
 
 /// The stream that op `stream` draws from in this step.
-inline RandomStream randomStream(const genrec_step *step, uint32_t stream) {
+GENREC_HOST_DEVICE RandomStream randomStream(const genrec_step *step, uint32_t stream) {
   return {step->seed, step->step, stream};
 }
 

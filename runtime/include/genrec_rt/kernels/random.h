@@ -108,7 +108,7 @@ GENREC_HOST_DEVICE uint64_t drawIndex64(uint64_t bits, uint64_t n) {
 #endif
 }
 
-#if !defined(__CUDACC__)
+#if !defined(GENREC_WARP_ROWS)
 
 // 64-bit lanes, whose low halves multiply at full speed.
 typedef uint64_t VecU64 __attribute__((vector_size(kLanes * 4)));
@@ -185,7 +185,7 @@ inline void fillBits(const RandomStream &stream, uint64_t row, uint64_t e0,
   }
 }
 
-#endif // !__CUDACC__
+#endif // !GENREC_WARP_ROWS
 
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels

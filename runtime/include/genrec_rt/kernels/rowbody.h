@@ -13,8 +13,14 @@
 
 #include <string.h>
 
+#if defined(GENREC_WARP_ROWS)
+#include "genrec_rt/kernels/warp.h"
+#endif
+
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
+
+#if !defined(GENREC_WARP_ROWS)
 
 //===----------------------------------------------------------------------===//
 // Reductions: 16 lanes, lane l takes elements l, l + 16, …; then lanes l and
@@ -111,20 +117,9 @@ template <int64_t N, class T> inline T rowMin(const T *x) {
   return least;
 }
 
-/// What the sum of `count` rows is divided by: 1 for an empty list.
-template <class T> GENREC_HOST_DEVICE T meanDivisor(int64_t count) {
-  return static_cast<T>(count > 0 ? count : 1);
-}
-
 //===----------------------------------------------------------------------===//
 // Gathers and scatters of one row
 //===----------------------------------------------------------------------===//
-
-/// The nearest index in [0, count).
-GENREC_HOST_DEVICE int64_t clampIndex(int64_t index, int64_t count) {
-  index = index < count ? index : count - 1;
-  return index > 0 ? index : 0;
-}
 
 namespace detail {
 template <class T, int64_t D> struct ZeroRow {
@@ -136,12 +131,6 @@ template <class T, int64_t D> struct ZeroRow {
 template <int64_t D, class T>
 inline const T *rowAt(const T *base, int64_t stride, int64_t index) {
   return index < 0 ? detail::ZeroRow<T, D>::values : base + index * stride;
-}
-
-/// Element `index`; 0 for -1.
-template <class T>
-GENREC_HOST_DEVICE T elementAt(const T *base, int64_t index) {
-  return index < 0 ? T() : base[index];
 }
 
 /// Row `index` += value, D floats; nothing for -1.
@@ -166,7 +155,7 @@ inline void clear(float *values, int64_t count) {
 }
 
 //===----------------------------------------------------------------------===//
-// Draws and buckets
+// Draws
 //===----------------------------------------------------------------------===//
 
 /// `count` row numbers in [0, rows), by the elements 0, 1, … of a row's stream.
@@ -182,9 +171,32 @@ inline void drawRows(const RandomStream &stream, uint64_t row, int64_t rows,
   }
 }
 
+#endif // !GENREC_WARP_ROWS
+
+//===----------------------------------------------------------------------===//
+// Indices, divisors, buckets
+//===----------------------------------------------------------------------===//
+
+/// What the sum of `count` rows is divided by: 1 for an empty list.
+template <class T> GENREC_HOST_DEVICE T meanDivisor(int64_t count) {
+  return static_cast<T>(count > 0 ? count : 1);
+}
+
+/// The nearest index in [0, count).
+GENREC_HOST_DEVICE int64_t clampIndex(int64_t index, int64_t count) {
+  index = index < count ? index : count - 1;
+  return index > 0 ? index : 0;
+}
+
+/// Element `index`; 0 for -1.
+template <class T>
+GENREC_HOST_DEVICE T elementAt(const T *base, int64_t index) {
+  return index < 0 ? T() : base[index];
+}
+
 /// The number of ascending `edges` that are <= x; 0 for NaN.
 template <class T>
-inline int64_t bucketOf(T x, const double *edges, int64_t count) {
+GENREC_HOST_DEVICE int64_t bucketOf(T x, const double *edges, int64_t count) {
   double value = static_cast<double>(x);
   int64_t first = 0;
   while (count > 0) {

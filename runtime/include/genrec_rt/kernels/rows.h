@@ -13,6 +13,12 @@
 #ifndef GENREC_RT_KERNELS_ROWS_H
 #define GENREC_RT_KERNELS_ROWS_H
 
+#include "genrec_rt/kernels/simd.h"
+
+#if defined(GENREC_WARP_ROWS)
+#include "genrec_rt/kernels/warp.h"
+#else
+
 #include "genrec_rt/kernels/tile.h"
 
 namespace genrec::rt::kernels {
@@ -175,4 +181,5 @@ inline void scatterAddOuter(float *const *rows, const float *coefficients,
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 
+#endif // GENREC_WARP_ROWS
 #endif // GENREC_RT_KERNELS_ROWS_H

@@ -14,6 +14,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Rows belong to warps: warp.h has what row kernels call.
+#if defined(__CUDACC__) && !defined(GENREC_WARP_ROWS)
+#define GENREC_WARP_ROWS 1
+#endif
+
 #if defined(__CUDACC__)
 #define GENREC_HOST_DEVICE __host__ __device__ __forceinline__
 #else
@@ -29,7 +34,9 @@
 #define GENREC_SIMD inline __attribute__((always_inline))
 #endif
 
-#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__) &&  \
+#if defined(GENREC_WARP_ROWS)
+#define GENREC_RT_ISA isa_warp
+#elif defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__) &&  \
     defined(__AVX512BW__)
 #define GENREC_AVX512 1
 #define GENREC_RT_ISA isa_avx512

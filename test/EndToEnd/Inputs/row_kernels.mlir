@@ -1,0 +1,119 @@
+// Row kernels of every kind, for both targets: test_cuda_kernels.py. Domains: 0 user, 1 history, 2 items.
+!user = !genrec.domain<@user>
+!history = !genrec.domain<@history>
+!items = !genrec.domain<@items>
+!u = tensor<?xf32, #genrec.rows<@user>>
+!u50 = tensor<?x50xf32, #genrec.rows<@user>>
+!h = tensor<?xf32, #genrec.rows<@history>>
+!h2 = tensor<?x2xf32, #genrec.rows<@history>>
+!h50 = tensor<?x50xf32, #genrec.rows<@history>>
+!hi = tensor<?xi64, #genrec.rows<@history>>
+!hr = tensor<?x!genrec.row<50>, #genrec.rows<@history>>
+!m = tensor<?xf32, #genrec.rows<@items>>
+!m50 = tensor<?x50xf32, #genrec.rows<@items>>
+!ir = tensor<?x!genrec.row<50>, #genrec.rows<@items>>
+!s = tensor<f32>
+!s2 = tensor<2xf32>
+!s32 = tensor<3x2xf32>
+!s50 = tensor<50xf32>
+#one = #genrec.init<constant, 1.0>
+#sgd = #genrec.optimizer<sgd, {lr = 1.0}>
+#aligned = #genrec<operand_role aligned>
+
+genrec.model @kernels {
+  genrec.domain @user
+  genrec.domain @history parent @user {column = "history"}
+  genrec.domain @items kind catalogue
+  genrec.table @item dim 50 {init = #genrec.init<normal, 0.1>, optimizer = #sgd}
+  genrec.program @train mode train {
+    %user, %history = genrec.batch : !user, !history
+    %items = genrec.catalogue : !items
+    %scale = genrec.feature %user "scale" : (!user) -> !u
+    %id = genrec.feature %history "history.id" : (!history) -> !hi
+    %x = genrec.feature %history "history.x" : (!history) -> !h
+    %v = genrec.feature %items "v" : (!items) -> !m
+    %half = genrec.constant dense<[0.5, 2.0]> : !s2
+
+    // Operands aligned, ancestor, shared, indirect; results aligned, pooled (two kinds), reduced, scattered (rows of a
+    // parameter and of a domain).
+    %aligned, %summed, %last, %total, %spread, %seen = genrec.row_kernel %history(%x, %scale, %half, %id, %v)
+        attributes {name = "roles",
+                    operand_roles = [#aligned, #genrec<operand_role ancestor>, #genrec<operand_role shared>, #aligned,
+                                     #genrec<operand_role source>],
+                    result_roles = [#genrec<result_role aligned>, #genrec<result_role pooled>, #genrec<result_role pooled>,
+                                    #genrec<result_role reduced>, #genrec<result_role scattered>, #genrec<result_role scattered>],
+                    pool_kinds = [#genrec<pool_kind mean>, #genrec<pool_kind max>]}
+        : (!history, !h, !u, !s2, !hi, !m) -> (!h2, !u, !u, !s2, !s32, !m) {
+    ^bb0(%one: f32, %above: f32, %factor: vector<2xf32>, %index: i64, %source: !m,
+         %sum: !genrec.accumulator<!s2>, %rows: !genrec.accumulator<!s32>, %counts: !genrec.accumulator<!m>):
+      %pair = vector.broadcast %one : f32 to vector<2xf32>
+      %scaled = arith.mulf %pair, %factor : vector<2xf32>
+      genrec.accumulate %scaled into %sum : !genrec.accumulator<!s2>, vector<2xf32>
+      %three = arith.constant 3 : i64
+      %line = arith.remsi %index, %three : i64
+      genrec.accumulate %scaled into %rows at %line : !genrec.accumulator<!s32>, vector<2xf32>, i64
+      genrec.accumulate %one into %counts at %index {clamp} : !genrec.accumulator<!m>, f32, i64
+      %found = genrec.row_gather %source[%index] : (!m, i64) -> f32
+      %both = arith.addf %found, %above : f32
+      genrec.row_yield %scaled, %both, %one : vector<2xf32>, f32, f32
+    }
+
+    // A looked-up row; two reductions, one after the other; dropout; a pooled row.
+    %rows = genrec.table_rows %id in @item : (!hi) -> !hr
+    %normed, %mean = genrec.row_kernel %history(%rows)
+        attributes {name = "norm", operand_roles = [#aligned],
+                    result_roles = [#genrec<result_role aligned>, #genrec<result_role pooled>],
+                    pool_kinds = [#genrec<pool_kind sum>]}
+        : (!history, !hr) -> (!h50, !u50) {
+    ^bb0(%row: !genrec.row<50>):
+      %value = genrec.row_load %row : (!genrec.row<50>) -> vector<50xf32>
+      %sum = vector.reduction <add>, %value : vector<50xf32> into f32
+      %fiftieth = arith.constant 0.02 : f32
+      %middle = arith.mulf %sum, %fiftieth : f32
+      %means = vector.broadcast %middle : f32 to vector<50xf32>
+      %off = arith.subf %value, %means : vector<50xf32>
+      %square = arith.mulf %off, %off : vector<50xf32>
+      %squares = vector.reduction <add>, %square : vector<50xf32> into f32
+      %inverse = math.rsqrt %squares : f32
+      %scales = vector.broadcast %inverse : f32 to vector<50xf32>
+      %normal = arith.mulf %off, %scales : vector<50xf32>
+      %keep = genrec.keep_mask {rate = 0.25 : f64, stream = 512 : i64} : vector<50xi1>
+      %zeros = arith.constant dense<0.0> : vector<50xf32>
+      %dropped = arith.select %keep, %normal, %zeros : vector<50xi1>, vector<50xf32>
+      %curved = math.exp %dropped : vector<50xf32>
+      genrec.row_yield %dropped, %curved : vector<50xf32>, vector<50xf32>
+    }
+
+    // Vectors of items, from a table of constants.
+    %vectors = genrec.row_kernel %items(%v)
+        attributes {name = "vectors", operand_roles = [#aligned], result_roles = [#genrec<result_role aligned>]}
+        : (!items, !m) -> !m50 {
+    ^bb0(%one: f32):
+      %same = vector.broadcast %one : f32 to vector<50xf32>
+      %steps = arith.constant dense<[-0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, -0.75]> : vector<50xf32>
+      %row = arith.mulf %same, %steps : vector<50xf32>
+      genrec.row_yield %row : vector<50xf32>
+    }
+    // Sampled rows: draws, dots, a softmax with its maximum, their mixture and a rank-one gradient.
+    %mixed, %gradient = genrec.row_kernel %history(%normed, %vectors)
+        attributes {name = "sampled", operand_roles = [#aligned, #genrec<operand_role source>],
+                    result_roles = [#genrec<result_role aligned>, #genrec<result_role scattered>]}
+        : (!history, !h50, !m50) -> (!h50, !m50) {
+    ^bb0(%query: vector<50xf32>, %source: !m50, %to: !genrec.accumulator<!m50>):
+      %drawn = genrec.random_index %source {stream = 1024 : i64} : (!m50) -> vector<9xi64>
+      %dots = genrec.gather_dot %source[%drawn], %query : (!m50, vector<9xi64>, vector<50xf32>) -> vector<9xf32>
+      %most = vector.reduction <maximumf>, %dots : vector<9xf32> into f32
+      %mosts = vector.broadcast %most : f32 to vector<9xf32>
+      %below = arith.subf %dots, %mosts : vector<9xf32>
+      %weights = math.exp %below : vector<9xf32>
+      %sum = vector.reduction <add>, %weights : vector<9xf32> into f32
+      %sums = vector.broadcast %sum : f32 to vector<9xf32>
+      %shares = arith.divf %weights, %sums : vector<9xf32>
+      %mix = genrec.gather_sum %source[%drawn], %shares : (!m50, vector<9xi64>, vector<9xf32>) -> vector<50xf32>
+      genrec.accumulate %query into %to at %drawn times %shares : !genrec.accumulator<!m50>, vector<50xf32>, vector<9xi64>, vector<9xf32>
+      genrec.row_yield %mix : vector<50xf32>
+    }
+    %one = genrec.constant dense<1.0> : !s
+    genrec.report_loss "none" %one, %one : !s, !s
+  }
+}
