@@ -20,41 +20,38 @@ enum DialectKind : int32_t {
   kXavierNormal = 6
 };
 
-struct Distribution {
-  kernels::InitKind kind;
-  double scale;
-};
+} // namespace
 
 /// Xavier: Glorot and Bengio, "Understanding the difficulty of training deep
 /// feedforward neural networks", AISTATS 2010; `scale` is the gain.
-Distribution distributionOf(const RowInitializer &init) {
-  double fans = init.fanIn + init.fanOut;
-  switch (init.kind) {
+InitialDistribution RowInitializer::distribution() const {
+  const auto shaped = [](kernels::InitKind kind, double mean, double scale) {
+    return InitialDistribution{static_cast<int32_t>(kind), static_cast<float>(mean),
+                               static_cast<float>(scale)};
+  };
+  double fans = fanIn + fanOut;
+  switch (kind) {
   case kConstant:
-    return {kernels::InitKind::constant, init.scale};
+    // `scale` of a constant is the constant itself.
+    return shaped(kernels::InitKind::constant, scale, 0);
   case kNormal:
-    return {kernels::InitKind::normal, init.scale};
+    return shaped(kernels::InitKind::normal, 0, scale);
   case kTruncatedNormal:
-    return {kernels::InitKind::truncatedNormal, init.scale};
+    return shaped(kernels::InitKind::truncatedNormal, 0, scale);
   case kUniform:
-    return {kernels::InitKind::uniform, init.scale};
+    return shaped(kernels::InitKind::uniform, 0, scale);
   case kXavierUniform:
-    return {kernels::InitKind::uniform, init.scale * std::sqrt(6.0 / fans)};
+    return shaped(kernels::InitKind::uniform, 0, scale * std::sqrt(6.0 / fans));
   case kXavierNormal:
-    return {kernels::InitKind::normal, init.scale * std::sqrt(2.0 / fans)};
+    return shaped(kernels::InitKind::normal, 0, scale * std::sqrt(2.0 / fans));
   default:
-    return {kernels::InitKind::zeros, 0};
+    return shaped(kernels::InitKind::zeros, 0, 0);
   }
 }
 
-} // namespace
-
 void RowInitializer::fill(uint64_t id, int64_t columns, float *out) const {
-  Distribution distribution = distributionOf(*this);
-  // `scale` of a constant is the constant itself, which is the mean there.
-  bool isConstant = distribution.kind == kernels::InitKind::constant;
-  float scale = static_cast<float>(distribution.scale);
-  kernels::initialRow(distribution.kind, isConstant ? scale : 0.0f, isConstant ? 0.0f : scale, seed,
+  const InitialDistribution values = distribution();
+  kernels::initialRow(static_cast<kernels::InitKind>(values.kind), values.mean, values.scale, seed,
                       nameHash, id, columns, out);
 }
 

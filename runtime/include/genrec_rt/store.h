@@ -23,6 +23,12 @@
 
 namespace genrec::rt {
 
+/// What initial values are drawn from, as kernels/init.h has it.
+struct InitialDistribution {
+  int32_t kind = 0; ///< kernels::InitKind
+  float mean = 0, scale = 0;
+};
+
 /// Writes the `dim` initial values of the row of `id`.
 struct RowInitializer {
   int32_t kind = 0; ///< InitKind of the dialect, as genrec_init_desc
@@ -33,6 +39,7 @@ struct RowInitializer {
   double fanOut = 1;
 
   void fill(uint64_t id, int64_t columns, float *out) const;
+  InitialDistribution distribution() const;
 };
 
 struct StoreConfig {

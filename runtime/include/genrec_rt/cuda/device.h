@@ -81,6 +81,22 @@ template <class T> __device__ void storeRelease(T *at, T value) {
 #endif
 }
 
+/// Four words, each as loadRelaxed has it.
+__device__ inline uint4 loadRelaxed4(const uint4 *at) {
+#if defined(GENREC_SIMT)
+  const unsigned *words = &at->x;
+  return {simt::atomicLoad(words), simt::atomicLoad(words + 1), simt::atomicLoad(words + 2),
+          simt::atomicLoad(words + 3)};
+#else
+  uint4 value;
+  asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+               : "l"(at)
+               : "memory");
+  return value;
+#endif
+}
+
 //===----------------------------------------------------------------------===//
 // Named barriers: `threads`, a multiple of 32, of the block meet at barrier `id`
 // (1 to 15; 0 is __syncthreads). Who arrives does not wait.

@@ -7,6 +7,7 @@ enum cudaError_t : int {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
   cudaErrorMemoryAllocation = 2,
+  cudaErrorNotReady = 600,
   cudaErrorLaunchFailure = 719,
 };
 inline const char *cudaGetErrorName(cudaError_t error) {
@@ -55,6 +56,7 @@ inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = nullptr) {
   return cudaGetLastError();
 }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaGetLastError(); }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaGetLastError(); }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) {
   return cudaGetLastError();

@@ -1,0 +1,102 @@
+//===- memory.cu - Named memory of a device -------------------------------===//
+
+#include "genrec_rt/cuda/memory.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+struct Ledger {
+  struct Entry {
+    std::string name;
+    int64_t bytes;
+  };
+  std::mutex mutex;
+  std::map<void *, Entry> entries;
+  int64_t allocations = 0;
+};
+
+// Never destroyed: buffers of static objects may be freed after it.
+Ledger &ledger() {
+  static Ledger *instance = new Ledger;
+  return *instance;
+}
+
+std::string sizeText(int64_t bytes) {
+  static const char *const units[] = {"bytes", "KiB", "MiB", "GiB"};
+  double size = static_cast<double>(bytes);
+  int unit = 0;
+  for (; size >= 1024 && unit < 3; ++unit)
+    size /= 1024;
+  std::string digits = std::to_string(size);
+  return (unit ? digits.substr(0, digits.find('.') + 2) : std::to_string(bytes)) + " " +
+         units[unit];
+}
+
+/// "item.values 30.0 GiB, item.keys 1.2 GiB": the largest names first.
+std::string describeHolders() {
+  constexpr size_t kMostShown = 8;
+  std::map<std::string, int64_t> byName;
+  for (const auto &[memory, entry] : ledger().entries)
+    byName[entry.name] += entry.bytes;
+  std::vector<std::pair<int64_t, std::string>> sorted;
+  for (const auto &[name, bytes] : byName)
+    sorted.push_back({bytes, name});
+  std::sort(sorted.rbegin(), sorted.rend());
+  std::string text;
+  for (size_t i = 0; i < std::min(sorted.size(), kMostShown); ++i)
+    text += (i ? ", " : "") + sorted[i].second + " " + sizeText(sorted[i].first);
+  return text.empty() ? "nothing" : text;
+}
+
+} // namespace
+
+void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream) {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  void *memory = nullptr;
+  cudaError_t status =
+      cudaMallocAsync(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), stream);
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    size_t free = 0, total = 0;
+    (void)cudaMemGetInfo(&free, &total);
+    throw CudaError(status, "out of device memory: " + sizeText(bytes) + " asked for '" + name +
+                                "', " + sizeText(static_cast<int64_t>(free)) + " of " +
+                                sizeText(static_cast<int64_t>(total)) + " are free; held by " +
+                                describeHolders());
+  }
+  GENREC_CUDA_CHECK(status);
+  all.entries[memory] = {name, bytes};
+  ++all.allocations;
+  return memory;
+}
+
+void freeNamed(void *memory, cudaStream_t stream) noexcept {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.entries.erase(memory);
+  (void)cudaFreeAsync(memory, stream);
+}
+
+int64_t namedBytes(const std::string &prefix) {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  int64_t bytes = 0;
+  for (const auto &[memory, entry] : all.entries)
+    bytes += entry.name.rfind(prefix, 0) == 0 ? entry.bytes : 0;
+  return bytes;
+}
+
+int64_t namedAllocations() {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  return all.allocations;
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,293 @@
+//===- store.cu - The embedding store on a device -------------------------===//
+
+#include "genrec_rt/cuda/store.h"
+
+#include "store_kernels.h"
+
+#include "genrec_rt/cuda/launch.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int64_t kFirstBuckets = 2;
+/// Bytes of a chunk of rows, and the least rows in one.
+constexpr int64_t kChunkBytes = 8 << 20;
+constexpr int64_t kLeastChunkRows = 64;
+/// Chunks that the device's table of them has room for: 512 GiB of rows.
+constexpr int64_t kMostChunks = 1 << 16;
+constexpr int64_t kMostRows = int64_t(1) << 31;
+
+/// Enough blocks to fill a device several times over; kernels loop over the rest.
+LaunchShape shapeOf(int64_t items, int64_t threadsEach) {
+  constexpr int64_t kMostBlocks = 4096;
+  const int64_t blocks =
+      std::clamp<int64_t>(blocksFor(items * threadsEach, kStoreThreads), 1, kMostBlocks);
+  return {dim3(static_cast<unsigned>(blocks)), dim3(kStoreThreads)};
+}
+
+} // namespace
+
+EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
+                               cudaStream_t stream)
+    : config(config), name(name), digests(name + ".digests"), keys(name + ".keys"),
+      rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"), counters(name + ".counters"),
+      slotOf(name + ".batch_slots"), flags(name + ".batch_flags"), ranks(name + ".batch_ranks"),
+      freedNumbers(name + ".freed"), firstOf(name + ".first_of"), flagRanks(name) {
+  places.stride = (config.dim * (1 + config.states) + 15) / 16 * 16;
+  const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
+  places.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
+  places.chunks = chunkTable.ensure(kMostChunks, stream);
+  counters.ensure(1, stream);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
+  GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
+  GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&answered, cudaEventDisableTiming));
+  allocateKeys(kFirstBuckets, stream);
+  makeRoomForRows(1, stream);
+}
+
+EmbeddingStore::~EmbeddingStore() {
+  for (float *chunk : chunks)
+    freeNamed(chunk, nullptr);
+  (void)cudaEventDestroy(answered);
+  (void)cudaFreeHost(answer);
+}
+
+//===----------------------------------------------------------------------===//
+// What the host knows
+//===----------------------------------------------------------------------===//
+
+StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) {
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(answer, counters.data(), sizeof(StoreCounters),
+                                    cudaMemcpyDeviceToHost, stream));
+  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  isRequested = false;
+  usedBound = answer->used;
+  rowsBound = answer->rows;
+  return *answer;
+}
+
+void EmbeddingStore::requestCounters(cudaStream_t stream) {
+  if (isRequested)
+    return; // the last answer is still on its way
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(answer, counters.data(), sizeof(StoreCounters),
+                                    cudaMemcpyDeviceToHost, stream));
+  GENREC_CUDA_CHECK(cudaEventRecord(answered, stream));
+  isRequested = true;
+  askedSinceRequest = 0;
+}
+
+void EmbeddingStore::takeAnswer() {
+  if (!isRequested)
+    return;
+  const cudaError_t status = cudaEventQuery(answered);
+  if (status == cudaErrorNotReady)
+    return;
+  GENREC_CUDA_CHECK(status);
+  isRequested = false;
+  usedBound = answer->used + askedSinceRequest;
+  rowsBound = answer->rows + askedSinceRequest;
+}
+
+int64_t EmbeddingStore::size(cudaStream_t stream) {
+  const StoreCounters now = readCounters(stream);
+  return int64_t(now.rows) - now.freed;
+}
+
+int64_t EmbeddingStore::numbersInUse(cudaStream_t stream) { return readCounters(stream).rows; }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void EmbeddingStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
+  const int64_t slots = buckets * kBucketSlots;
+  table.bucketMask = buckets - 1;
+  table.digests = digests.ensure(slots, stream);
+  table.keys = keys.ensure(slots, stream);
+  table.rows = rowNumbers.ensure(slots, stream);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(slots), stream));
+}
+
+/// Moves keys into a larger table; into one of the same size where it is erased slots that fill it.
+void EmbeddingStore::grow(int64_t used, int64_t unresolved, cudaStream_t stream) {
+  const KeyTable old = table;
+  DeviceArray<uint8_t> oldDigests(name + ".digests");
+  DeviceArray<int64_t> oldKeys(name + ".keys");
+  DeviceArray<uint32_t> oldRows(name + ".row_numbers");
+  oldDigests.swap(digests);
+  oldKeys.swap(keys);
+  oldRows.swap(rowNumbers);
+  int64_t buckets = old.bucketMask + 1;
+  // Ids without room may repeat: a fourth of them is taken to be new, what more there is grows once
+  // more.
+  if (erasedSinceMove * 2 < limit())
+    do
+      buckets *= 2;
+    while (buckets * kBucketSlots / 4 * 3 < used + unresolved / 4);
+  erasedSinceMove = 0;
+  allocateKeys(buckets, stream);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->used, 0, sizeof(uint32_t), stream));
+  GENREC_CUDA_LAUNCH(stream, shapeOf(old.slots(), kTileLanes), moveKeys, old, table,
+                     counters.data());
+  oldDigests.release(stream);
+  oldKeys.release(stream);
+  oldRows.release(stream);
+}
+
+void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
+  while (static_cast<int64_t>(chunks.size()) << places.chunkShift < count) {
+    if (static_cast<int64_t>(chunks.size()) == kMostChunks || count > kMostRows)
+      throw Error(
+          "table '" + name + "' has no room for " + std::to_string(count) + " rows: at most " +
+              std::to_string(std::min(kMostRows, kMostChunks << places.chunkShift)) + " fit",
+          "shard the table over more devices");
+    float *chunk = static_cast<float *>(allocateNamed(name + ".values", chunkBytes(), stream));
+    chunks.push_back(chunk);
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(chunkTable.data() + chunks.size() - 1, &chunks.back(),
+                                      sizeof(float *), cudaMemcpyHostToDevice, stream));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Finding and inserting
+//===----------------------------------------------------------------------===//
+
+void EmbeddingStore::find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
+                          uint32_t *missing, cudaStream_t stream) const {
+  if (count > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findRows, table, places, ids, valid,
+                       count, rows, missing);
+}
+
+void EmbeddingStore::resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                 cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), resolveIds, table, ids, valid, count,
+                     static_cast<uint32_t>(std::min<int64_t>(limit(), 0xFFFFFFFF)), counters.data(),
+                     slotOf.data());
+}
+
+/// Gives every id a slot; waits where the host does not know that all fit.
+void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t count,
+                             cudaStream_t stream) {
+  if (usedBound + count > limit())
+    readCounters(stream);
+  if (usedBound + count <= limit())
+    return resolveOnce(ids, valid, count, stream);
+  while (true) {
+    GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->unresolved, 0, sizeof(uint32_t), stream));
+    resolveOnce(ids, valid, count, stream);
+    const StoreCounters now = readCounters(stream);
+    if (now.unresolved == 0)
+      return;
+    grow(now.used, now.unresolved, stream);
+  }
+}
+
+/// Numbers and makes the rows of new ids.
+void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagFresh, table, slotOf.data(), count,
+                     flags.data());
+  flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
+  if (rowsBound + count > static_cast<int64_t>(chunks.size()) << places.chunkShift) {
+    const StoreCounters now = readCounters(stream);
+    // A chunk ahead, so that the next batch need not wait.
+    makeRoomForRows(int64_t(now.rows) + now.fresh + places.chunkRows(), stream);
+    rowsBound += now.fresh;
+  } else {
+    rowsBound += count;
+  }
+  const RowInitializer &initializer = config.initializer;
+  const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), makeRows, table, places, ids, slotOf.data(),
+                     count, flags.data(), ranks.data(), freedNumbers.data(), counters.data(),
+                     initializer.distribution(),
+                     kernels::initStream(initializer.seed, initializer.nameHash), config.dim,
+                     static_cast<float>(accumulates ? config.initialAccumulator : 0),
+                     accumulates ? config.dim : 0);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countRows, counters.data());
+}
+
+void EmbeddingStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                  float **rows, cudaStream_t stream) {
+  if (count == 0)
+    return;
+  if (count >= kMostRows)
+    throw Error("a batch of " + std::to_string(count) + " ids: at most " +
+                std::to_string(kMostRows - 1) + " may be looked up at once in table '" + name +
+                "'");
+  takeAnswer();
+  const int64_t room = capacityBucket(count);
+  slotOf.ensure(room, stream);
+  flags.ensure(room, stream);
+  ranks.ensure(room, stream);
+  resolve(ids, valid, count, stream);
+  usedBound += count;
+  numberFresh(ids, count, stream);
+  askedSinceRequest += count;
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeRows, table, places, slotOf.data(), count,
+                     rows);
+  requestCounters(stream);
+}
+
+//===----------------------------------------------------------------------===//
+// Erasing, exporting, clearing
+//===----------------------------------------------------------------------===//
+
+void EmbeddingStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
+  if (count == 0)
+    return;
+  erasedSinceMove += count;
+  const StoreCounters now = readCounters(stream);
+  const int64_t room = capacityBucket(count), numbers = std::max<int64_t>(now.rows, 1);
+  slotOf.ensure(room, stream);
+  flags.ensure(room, stream);
+  ranks.ensure(room, stream);
+  if (int64_t(now.freed) + count > freedNumbers.capacity()) {
+    DeviceArray<uint32_t> larger(name + ".freed");
+    larger.ensure(capacityBucket(now.freed + count), stream);
+    if (now.freed)
+      GENREC_CUDA_CHECK(cudaMemcpyAsync(larger.data(), freedNumbers.data(),
+                                        now.freed * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
+                                        stream));
+    freedNumbers.swap(larger);
+    larger.release(stream);
+  }
+  firstOf.ensure(numbers, stream);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(firstOf.data(), 0xFF,
+                                    static_cast<size_t>(numbers) * sizeof(uint32_t), stream));
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findErased, table, ids, count,
+                     slotOf.data(), firstOf.data());
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagErased, table, slotOf.data(), count,
+                     firstOf.data(), flags.data());
+  flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), eraseSlots, table, slotOf.data(), count,
+                     flags.data(), ranks.data(), freedNumbers.data(), counters.data());
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
+}
+
+int64_t EmbeddingStore::exportRows(int64_t *ids, float **rows, cudaStream_t stream) {
+  const int64_t numbers = numbersInUse(stream);
+  if (numbers == 0)
+    return 0;
+  flags.ensure(numbers, stream);
+  ranks.ensure(numbers, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes), flagStored, table, places, numbers,
+                     flags.data());
+  flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
+                     ranks.data(), ids, rows);
+  return readCounters(stream).fresh;
+}
+
+void EmbeddingStore::clear(cudaStream_t stream) {
+  GENREC_CUDA_CHECK(
+      cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(table.slots()), stream));
+  GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
+  readCounters(stream);
+}
+
+} // namespace genrec::rt::cuda

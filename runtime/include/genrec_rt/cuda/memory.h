@@ -1,0 +1,74 @@
+//===- memory.h - Named memory of a device -----------------------*- C++ -*-===//
+//
+// Every allocation has a name, so that an allocation that fails can say which
+// buffers hold what.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_CUDA_MEMORY_H
+#define GENREC_RT_CUDA_MEMORY_H
+
+#include "genrec_rt/cuda/check.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace genrec::rt::cuda {
+
+/// Allocates `bytes` on the device in the order of `stream`. Throws CudaError
+/// with the largest buffers by name where that fails.
+void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream);
+void freeNamed(void *memory, cudaStream_t stream) noexcept;
+/// Bytes in use by buffers whose name starts with `prefix`.
+int64_t namedBytes(const std::string &prefix = {});
+/// How often allocateNamed ran in this process.
+int64_t namedAllocations();
+
+/// An array of T on the device that only grows.
+template <class T> class DeviceArray {
+public:
+  explicit DeviceArray(std::string name) : name(std::move(name)) {}
+  DeviceArray(DeviceArray &&other) noexcept { swap(other); }
+  DeviceArray &operator=(DeviceArray &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceArray() { release(nullptr); }
+
+  /// Makes room for `count` elements and returns them; the contents are lost when
+  /// the array moves. What was in use is freed in the order of `stream`.
+  T *ensure(int64_t count, cudaStream_t stream) {
+    if (count > room) {
+      release(stream);
+      memory =
+          static_cast<T *>(allocateNamed(name, count * static_cast<int64_t>(sizeof(T)), stream));
+      room = count;
+    }
+    return memory;
+  }
+  void release(cudaStream_t stream) {
+    if (memory)
+      freeNamed(memory, stream);
+    memory = nullptr;
+    room = 0;
+  }
+
+  T *data() const { return memory; }
+  int64_t capacity() const { return room; }
+
+  void swap(DeviceArray &other) noexcept {
+    std::swap(name, other.name);
+    std::swap(memory, other.memory);
+    std::swap(room, other.room);
+  }
+
+private:
+  std::string name;
+  T *memory = nullptr;
+  int64_t room = 0;
+};
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_CUDA_MEMORY_H

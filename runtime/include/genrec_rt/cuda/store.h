@@ -1,0 +1,140 @@
+//===- store.h - The embedding store on a device -----------------*- C++ -*-===//
+//
+// EmbeddingStore (genrec_rt/store.h) for CUDA, with the same semantics: rows are
+// numbered by the first appearance of their ids, whatever runs at the same time;
+// initial values are a function of (seed, table, id, column); rows never move.
+//
+// Keys: key_table.h. They move when the table grows, at load 0.75. Values: chunks
+// of rows [value dim][state dim]…, each row aligned to 64 bytes, behind them the
+// ids of the chunk's rows.
+//
+// Calls take a stream and return before the device is done, except that inserting
+// waits where what the host last heard of the number of rows does not say whether
+// they fit. Two calls on one store must be ordered by the caller. Nothing is
+// allocated but for growth, for a new chunk and for a larger batch than before.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_CUDA_STORE_H
+#define GENREC_RT_CUDA_STORE_H
+
+#include "genrec_rt/cuda/key_table.h"
+#include "genrec_rt/cuda/ranks.h"
+#include "genrec_rt/store.h"
+
+#include <string>
+#include <vector>
+
+namespace genrec::rt::cuda {
+
+/// Where rows are; copied into kernels.
+struct RowPlaces {
+  float *const *chunks = nullptr; ///< on the device
+  int64_t chunkShift = 0;
+  int64_t stride = 0; ///< floats from one row to the next
+
+  __host__ __device__ int64_t chunkRows() const { return int64_t(1) << chunkShift; }
+  __device__ float *row(uint32_t number) const {
+    return chunks[number >> chunkShift] + (number & (chunkRows() - 1)) * stride;
+  }
+  /// The id of a row, behind the rows of its chunk.
+  __device__ int64_t *id(uint32_t number) const {
+    return reinterpret_cast<int64_t *>(chunks[number >> chunkShift] + chunkRows() * stride) +
+           (number & (chunkRows() - 1));
+  }
+};
+
+/// Numbers that only the device knows at once.
+struct StoreCounters {
+  uint32_t used;       ///< slots that are not empty, erased ones counted
+  uint32_t rows;       ///< row numbers given out so far
+  uint32_t freed;      ///< of these, erased ones, to be given out again
+  uint32_t fresh;      ///< new ids of the current batch
+  uint32_t unresolved; ///< ids of the current batch that found no room
+};
+
+class EmbeddingStore {
+public:
+  /// `name` is that of the table, for messages. Every row is below 2^31; so are batches.
+  EmbeddingStore(const StoreConfig &config, const std::string &name, cudaStream_t stream);
+  ~EmbeddingStore();
+  EmbeddingStore(const EmbeddingStore &) = delete;
+  EmbeddingStore &operator=(const EmbeddingStore &) = delete;
+
+  /// rows[i] = the row of ids[i], null where the store has none; entries with
+  /// valid[i] == 0 are left untouched. `valid` may be null. Adds the number not found to
+  /// *missing, unless that is null. All pointers are the device's.
+  void find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
+            uint32_t *missing, cudaStream_t stream) const;
+
+  /// The same, inserting what is missing.
+  void findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
+                    cudaStream_t stream);
+
+  /// Forgets ids; those it does not have, and repeated ones, count once or not at all. Their
+  /// rows' numbers are given out again, the one erased last first.
+  void erase(const int64_t *ids, int64_t count, cudaStream_t stream);
+
+  /// Writes ids and rows of what is stored by ascending row number; `ids` and `rows` hold
+  /// numbersInUse() elements. Returns how many there are; waits.
+  int64_t exportRows(int64_t *ids, float **rows, cudaStream_t stream);
+
+  /// Forgets all rows and keeps the memory.
+  void clear(cudaStream_t stream);
+
+  /// These wait for `stream`.
+  int64_t size(cudaStream_t stream);
+  /// Row numbers given out so far, erased ones among them.
+  int64_t numbersInUse(cudaStream_t stream);
+
+  int64_t slots() const { return table.slots(); }
+  int64_t rowStride() const { return places.stride; }
+  const StoreConfig &configuration() const { return config; }
+  int64_t keyBytes() const { return slots() * 13; }
+  int64_t valueBytes() const { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
+
+private:
+  int64_t limit() const { return slots() / 4 * 3; }
+  int64_t chunkBytes() const { return places.chunkRows() * (places.stride * 4 + 8); }
+  void allocateKeys(int64_t buckets, cudaStream_t stream);
+  void grow(int64_t used, int64_t unresolved, cudaStream_t stream);
+  void resolve(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
+  void resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
+  void numberFresh(const int64_t *ids, int64_t count, cudaStream_t stream);
+  void makeRoomForRows(int64_t count, cudaStream_t stream);
+  /// Waits for `stream` and takes over what it says.
+  StoreCounters readCounters(cudaStream_t stream);
+  /// Asks for the counters without waiting, and takes over the last answer if it is there.
+  void requestCounters(cudaStream_t stream);
+  void takeAnswer();
+
+  StoreConfig config;
+  std::string name;
+  KeyTable table;
+  RowPlaces places;
+  std::vector<float *> chunks;
+  // Bounds from what the host last heard and what it asked for since.
+  int64_t usedBound = 0, rowsBound = 0;
+  int64_t askedSinceRequest = 0;
+  int64_t erasedSinceMove = 0; ///< at most; since keys last moved
+  bool isRequested = false;
+  StoreCounters *answer = nullptr; ///< pinned
+  cudaEvent_t answered = nullptr;
+
+  DeviceArray<uint8_t> digests;
+  DeviceArray<int64_t> keys;
+  DeviceArray<uint32_t> rowNumbers;
+  DeviceArray<float *> chunkTable;
+  DeviceArray<StoreCounters> counters;
+  // Of the current batch.
+  DeviceArray<int64_t> slotOf;
+  DeviceArray<uint8_t> flags;
+  DeviceArray<uint32_t> ranks;
+  DeviceArray<uint32_t> freedNumbers;
+  DeviceArray<uint32_t> firstOf; ///< by row number, of erase
+  FlagRanks flagRanks;
+};
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_CUDA_STORE_H

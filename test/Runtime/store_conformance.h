@@ -1,0 +1,236 @@
+//===- store_conformance.h - What every embedding store does -----*- C++ -*-===//
+//
+// One suite for all implementations. An implementation comes as an adapter, a
+// class over one store with host-side values: see CpuStore in store_test.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TEST_RUNTIME_STORE_CONFORMANCE_H
+#define GENREC_TEST_RUNTIME_STORE_CONFORMANCE_H
+
+#include "genrec_rt/identity.h"
+#include "genrec_rt/store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace genrec::rt::test {
+
+inline StoreConfig configOf(int64_t dim, int32_t states, uint64_t seed = 7) {
+  StoreConfig config;
+  config.dim = dim;
+  config.states = states;
+  config.initializer = {2 /* normal */, 0.1, seed, nameHash("movie"), 1, 1};
+  return config;
+}
+
+/// The id whose hash is `hash`: SplitMix64 backwards.
+inline int64_t idOfHash(uint64_t hash) {
+  auto unshift = [](uint64_t x, int by) {
+    uint64_t y = x;
+    for (int i = by; i < 64; i += by)
+      y = x ^ (y >> by);
+    return y;
+  };
+  auto inverse = [](uint64_t odd) { // modulo 2^64, by Newton's method
+    uint64_t x = odd;
+    for (int i = 0; i < 6; ++i)
+      x *= 2 - odd * x;
+    return x;
+  };
+  uint64_t x = unshift(hash, 31) * inverse(0x94D049BB133111EBull);
+  x = unshift(x, 27) * inverse(0xBF58476D1CE4E5B9ull);
+  x = unshift(x, 30) - 0x9E3779B97F4A7C15ull;
+  return static_cast<int64_t>(x);
+}
+
+template <class Store> class StoreConformance : public testing::Test {
+protected:
+  using Ids = std::vector<int64_t>;
+
+  static Ids randomIds(int64_t count, uint64_t seed, uint64_t below) {
+    std::mt19937_64 random(seed);
+    Ids ids(static_cast<size_t>(count));
+    for (int64_t &id : ids)
+      id = static_cast<int64_t>(random() % below);
+    return ids;
+  }
+  /// Distinct ids in the order of first appearance.
+  static Ids distinct(const Ids &ids) {
+    std::set<int64_t> seen;
+    Ids result;
+    for (int64_t id : ids)
+      if (seen.insert(id).second)
+        result.push_back(id);
+    return result;
+  }
+};
+TYPED_TEST_SUITE_P(StoreConformance);
+
+TYPED_TEST_P(StoreConformance, EmptyBatchAndEmptyStore) {
+  TypeParam store(configOf(4, 0));
+  EXPECT_TRUE(store.insert({}).empty());
+  int64_t missing = -1;
+  EXPECT_TRUE(store.find({}, &missing).empty());
+  EXPECT_EQ(missing, 0);
+  EXPECT_EQ(store.find({5}, &missing)[0], nullptr);
+  EXPECT_EQ(missing, 1);
+  EXPECT_EQ(store.size(), 0);
+}
+
+TYPED_TEST_P(StoreConformance, RowsAreNumberedByFirstAppearanceAndAligned) {
+  TypeParam store(configOf(50, 2));
+  auto rows = store.insert({9, 0, 9, -4, 0, 7});
+  EXPECT_EQ(store.ids(), (std::vector<int64_t>{9, 0, -4, 7}));
+  EXPECT_EQ(rows[0], rows[2]);
+  EXPECT_EQ(rows[1], rows[4]);
+  EXPECT_EQ(store.rowStride(), 160); // 150 floats, rounded to 64 bytes
+  for (auto row : rows)
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(row) % 64, 0u);
+}
+
+TYPED_TEST_P(StoreConformance, InvalidEntriesAreLeftAlone) {
+  TypeParam store(configOf(4, 0));
+  float mark = 0;
+  auto rows = store.insert({1, 2, 3}, {1, 0, 1}, &mark);
+  EXPECT_EQ(rows[1], &mark);
+  EXPECT_EQ(store.size(), 2);
+}
+
+TYPED_TEST_P(StoreConformance, BatchesOfEverySize) {
+  // One below, at and above a warp, a block and many blocks; every id twice.
+  TypeParam store(configOf(4, 0));
+  int64_t first = 0;
+  for (int64_t count : {1, 31, 32, 33, 255, 256, 257, 700}) {
+    std::vector<int64_t> ids(static_cast<size_t>(2 * count));
+    for (int64_t i = 0; i < 2 * count; ++i)
+      ids[static_cast<size_t>(i)] = first + i * 7919 % count;
+    auto rows = store.insert(ids);
+    EXPECT_EQ(store.find(ids), rows) << count;
+    EXPECT_EQ(store.size(), first + count);
+    first += count;
+  }
+}
+
+TYPED_TEST_P(StoreConformance, AllIdsEqual) {
+  TypeParam store(configOf(8, 1));
+  std::vector<int64_t> ids(1000, 42);
+  auto rows = store.insert(ids);
+  EXPECT_EQ(store.size(), 1);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), rows[0]), 1000);
+}
+
+TYPED_TEST_P(StoreConformance, GrowthMovesKeysAndNeverValues) {
+  TypeParam store(configOf(3, 1));
+  const auto ids = this->randomIds(TypeParam::kMany, 3, uint64_t(1) << 52);
+  auto early = store.insert({ids.begin(), ids.begin() + 100});
+  int64_t slots = store.slots();
+  store.write(early[7], 2, 99.0f);
+  // The table grows in the middle of this batch, more than once.
+  auto rows = store.insert(ids);
+  EXPECT_EQ(store.ids(), this->distinct(ids));
+  EXPECT_GE(store.slots(), 4 * slots);
+  EXPECT_LE(store.size() * 4, store.slots() * 3);
+  EXPECT_TRUE(std::equal(early.begin(), early.end(), rows.begin()));
+  EXPECT_EQ(store.values(rows[7])[2], 99.0f);
+  int64_t missing = -1;
+  EXPECT_EQ(store.find(ids, &missing), rows);
+  EXPECT_EQ(missing, 0);
+}
+
+TYPED_TEST_P(StoreConformance, ATableExactlyFullIsFound) {
+  TypeParam store(configOf(1, 0));
+  int64_t slots = store.slots(), full = slots / 4 * 3;
+  std::vector<int64_t> ids(static_cast<size_t>(full));
+  std::iota(ids.begin(), ids.end(), 1000);
+  auto rows = store.insert(ids);
+  EXPECT_EQ(store.slots(), slots);
+  EXPECT_EQ(store.insert(ids), rows); // nothing new: nothing grows
+  EXPECT_EQ(store.slots(), slots);
+  store.insert({int64_t(1) << 40});
+  EXPECT_EQ(store.slots(), 2 * slots);
+  EXPECT_EQ(store.find(ids), rows);
+}
+
+TYPED_TEST_P(StoreConformance, AdversarialIdsOfOneGroupDigestAndStepAreAllFound) {
+  // All hashes agree in the 20 low bits (group), the 7 high bits (digest) and the bits that give
+  // the step.
+  const uint64_t many = std::min<int64_t>(TypeParam::kMany, 4000);
+  std::vector<int64_t> ids;
+  for (uint64_t i = 0; i < many; ++i) {
+    ids.push_back(idOfHash(uint64_t(0x5A) << 57 | uint64_t(0x123) << 32 | i << 20 | 0x777));
+    ASSERT_EQ(splitMix64(static_cast<uint64_t>(ids.back())) & 0xFFFFF, 0x777u);
+  }
+  TypeParam store(configOf(2, 0));
+  auto rows = store.insert(ids);
+  EXPECT_EQ(store.ids(), ids);
+  int64_t missing = -1;
+  EXPECT_EQ(store.find(ids, &missing), rows);
+  EXPECT_EQ(missing, 0);
+  std::vector<int64_t> others;
+  for (uint64_t i = 0; i < 64; ++i)
+    others.push_back(idOfHash(uint64_t(0x5A) << 57 | uint64_t(0x124) << 32 | i << 20 | 0x777));
+  store.find(others, &missing);
+  EXPECT_EQ(missing, 64);
+}
+
+TYPED_TEST_P(StoreConformance, InitialValuesDependOnSeedNameAndIdAlone) {
+  TypeParam first(configOf(70, 1)), second(configOf(70, 1)), other(configOf(70, 1, 8));
+  auto alone = first.values(first.insert({42})[0]);
+  auto late = second.values(second.insert({1, 2, 3, 42})[3]);
+  auto seeded = other.values(other.insert({42})[0]);
+  EXPECT_EQ(alone, late);
+  EXPECT_FALSE(std::equal(alone.begin(), alone.begin() + 70, seeded.begin()));
+  StoreConfig renamed = configOf(70, 1);
+  renamed.initializer.nameHash = nameHash("user");
+  TypeParam named(renamed);
+  auto ofUser = named.values(named.insert({42})[0]);
+  EXPECT_FALSE(std::equal(alone.begin(), alone.begin() + 70, ofUser.begin()));
+  // The definition, which no store owns.
+  std::vector<float> expected(70);
+  configOf(70, 1).initializer.fill(42, 70, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), alone.begin()));
+  for (size_t i = 70; i < alone.size(); ++i)
+    EXPECT_EQ(alone[i], 0.0f);
+}
+
+TYPED_TEST_P(StoreConformance, AdagradStatesStartAtTheAccumulator) {
+  StoreConfig config = configOf(3, 2);
+  config.initialAccumulator = 0.25;
+  TypeParam store(config);
+  auto row = store.values(store.insert({1})[0]);
+  for (size_t i = 3; i < 6; ++i)
+    EXPECT_EQ(row[i], 0.25f);
+  for (size_t i = 6; i < 9; ++i)
+    EXPECT_EQ(row[i], 0.0f);
+}
+
+TYPED_TEST_P(StoreConformance, ClearForgetsRowsAndKeepsWorking) {
+  TypeParam store(configOf(2, 1));
+  auto row = store.insert({1, 2})[1];
+  store.write(row, 0, 99);
+  store.write(row, 2, 99);
+  store.clear();
+  EXPECT_EQ(store.size(), 0);
+  EXPECT_EQ(store.find({2})[0], nullptr);
+  auto again = store.values(store.insert({2})[0]);
+  EXPECT_NE(again[0], 99.0f);
+  EXPECT_EQ(again[2], 0.0f);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(StoreConformance, EmptyBatchAndEmptyStore,
+                            RowsAreNumberedByFirstAppearanceAndAligned, InvalidEntriesAreLeftAlone,
+                            BatchesOfEverySize, AllIdsEqual, GrowthMovesKeysAndNeverValues,
+                            ATableExactlyFullIsFound,
+                            AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
+                            InitialValuesDependOnSeedNameAndIdAlone,
+                            AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking);
+
+} // namespace genrec::rt::test
+
+#endif // GENREC_TEST_RUNTIME_STORE_CONFORMANCE_H
