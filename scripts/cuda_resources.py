@@ -69,7 +69,7 @@ def kernels_of(report: Path) -> list[Kernel]:
         shared = SHARED.search(entry["rest"])
         kernels.append(
             Kernel(
-                name=re.sub(r"\((?!anonymous).*$", "", name.removeprefix("void ")),
+                name=re.sub(r"\((?!anonymous).*$", "", re.sub(r"\(genrec[^)]*\)", "", name.removeprefix("void "))),
                 target=entry["target"],
                 registers=int(entry["registers"]),
                 stack=int(entry["stack"]),

@@ -1,6 +1,7 @@
 //===- store_test.cpp - The embedding store on a device -------------------===//
 
 #include "../Runtime/store_conformance.h"
+#include "device_copy.h"
 
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/cuda/store.h"
@@ -14,31 +15,7 @@ namespace genrec::rt::test {
 namespace {
 
 using Row = float *;
-
-/// Host values to the device and back.
-template <class T> class Copy {
-public:
-  explicit Copy(const std::vector<T> &values) : count(values.size()) {
-    GENREC_CUDA_CHECK(cudaMalloc(&memory, std::max<size_t>(count, 1) * sizeof(T)));
-    if (count)
-      GENREC_CUDA_CHECK(
-          cudaMemcpy(memory, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
-  }
-  ~Copy() { (void)cudaFree(memory); }
-  T *data() { return memory; }
-  std::vector<T> fetch() const {
-    std::vector<T> values(count);
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-    if (count)
-      GENREC_CUDA_CHECK(
-          cudaMemcpy(values.data(), memory, count * sizeof(T), cudaMemcpyDeviceToHost));
-    return values;
-  }
-
-private:
-  T *memory = nullptr;
-  size_t count;
-};
+using cuda::test::Copy;
 
 /// cuda::EmbeddingStore as the conformance suite sees a store.
 class CudaStore {

@@ -1,0 +1,149 @@
+//===- order.cu - Stable orders of small keys -----------------------------===//
+
+#include "genrec_rt/cuda/order.h"
+
+#include "genrec_rt/cuda/block_scan.h"
+#include "genrec_rt/cuda/launch.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+constexpr int kRounds = 8;
+constexpr int kPerBlock = kThreads * kRounds;
+constexpr int kDigits = 256;
+constexpr int kScanThreads = 1024, kScanEach = 8;
+
+/// What a pass reads: the digit of the item at `at` of the order so far.
+struct Pass {
+  const uint32_t *keys;
+  const uint32_t *from; ///< null: the positions themselves
+  int64_t count;
+  int shift;
+
+  __device__ uint32_t position(int64_t at) const {
+    return from ? from[at] : static_cast<uint32_t>(at);
+  }
+  __device__ uint32_t digit(uint32_t position) const {
+    return keys[position] >> shift & (kDigits - 1);
+  }
+};
+
+/// counts[digit][block]
+__global__ void __launch_bounds__(kThreads) countDigits(Pass pass, uint32_t *counts) {
+  __shared__ uint32_t mine[kDigits];
+  mine[threadIdx.x] = 0;
+  __syncthreads();
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock;
+  for (int round = 0; round < kRounds; ++round) {
+    const int64_t at = first + round * kThreads + threadIdx.x;
+    if (at < pass.count)
+      atomicAdd(mine + pass.digit(pass.position(at)), 1u);
+  }
+  __syncthreads();
+  counts[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x] = mine[threadIdx.x];
+}
+
+/// One block: every count becomes the sum of those before it.
+__global__ void __launch_bounds__(kScanThreads) addBefore(uint32_t *counts, int64_t count) {
+  uint32_t before = 0;
+  for (int64_t base = 0; base < count; base += kScanThreads * kScanEach) {
+    const int64_t first = base + static_cast<int64_t>(threadIdx.x) * kScanEach;
+    uint32_t own[kScanEach], sum = 0, total;
+#pragma unroll
+    for (int i = 0; i < kScanEach; ++i) {
+      own[i] = first + i < count ? counts[first + i] : 0;
+      sum += own[i];
+    }
+    uint32_t running = before + exclusiveBlockSum<kScanThreads>(sum, total);
+#pragma unroll
+    for (int i = 0; i < kScanEach; ++i) {
+      if (first + i < count)
+        counts[first + i] = running;
+      running += own[i];
+    }
+    before += total;
+  }
+}
+
+/// A block places its items 256 at a time, in order: behind equal digits of earlier blocks, rounds,
+/// warps, lanes.
+__global__ void __launch_bounds__(kThreads) place(Pass pass, const uint32_t *before, uint32_t *to) {
+  __shared__ uint32_t next[kDigits];
+  __shared__ uint32_t ofWarp[kWarps][kDigits];
+  next[threadIdx.x] = before[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x];
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int warp = 0; warp < kWarps; ++warp)
+      ofWarp[warp][threadIdx.x] = 0;
+    __syncthreads();
+    const int64_t at = first + round * kThreads + threadIdx.x;
+    const bool isItem = at < pass.count;
+    const uint32_t position = isItem ? pass.position(at) : 0;
+    const uint32_t digit = isItem ? pass.digit(position) : kDigits;
+    const uint32_t equal = __match_any_sync(kAllLanes, digit);
+    const uint32_t rank = static_cast<uint32_t>(__popc(equal & ((1u << laneOf()) - 1)));
+    if (isItem && rank == 0)
+      ofWarp[warpOf()][digit] = static_cast<uint32_t>(__popc(equal));
+    __syncthreads();
+    if (isItem) {
+      uint32_t target = next[digit] + rank;
+      for (int warp = 0; warp < warpOf(); ++warp)
+        target += ofWarp[warp][digit];
+      to[target] = position;
+    }
+    __syncthreads();
+    uint32_t placed = 0;
+    for (int warp = 0; warp < kWarps; ++warp)
+      placed += ofWarp[warp][threadIdx.x];
+    next[threadIdx.x] += placed;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    markSegments(const uint32_t *keys, const uint32_t *order, int64_t count,
+                 const uint32_t *keyCount, int64_t *offsets) {
+  for (int64_t at = threadInGrid(); at <= count; at += threadsInGrid()) {
+    if (at == count)
+      offsets[*keyCount] = count;
+    else if (at == 0 || keys[order[at]] != keys[order[at - 1]])
+      offsets[keys[order[at]]] = at;
+  }
+}
+
+} // namespace
+
+void StableOrder::run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
+                      cudaStream_t stream) {
+  if (count == 0)
+    return;
+  const int64_t blocks = blocksFor(count, kPerBlock);
+  const int bits = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(keyLimit - 1, 1)));
+  const int passes = (bits + 7) / 8;
+  uint32_t *counts = digitCounts.ensure(blocks * kDigits, stream);
+  uint32_t *spare = passes > 1 ? other.ensure(count, stream) : nullptr;
+  const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
+  const uint32_t *from = nullptr;
+  for (int pass = 0; pass < passes; ++pass) {
+    // The last pass writes `order`.
+    uint32_t *to = (passes - pass) % 2 ? order : spare;
+    const Pass now{keys, from, count, pass * 8};
+    GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, counts);
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kScanThreads}), addBefore, counts, blocks * kDigits);
+    GENREC_CUDA_LAUNCH(stream, shape, place, now, counts, to);
+    from = to;
+  }
+}
+
+void findSegments(const uint32_t *keys, const uint32_t *order, int64_t count,
+                  const uint32_t *keyCount, int64_t *offsets, cudaStream_t stream) {
+  const int64_t blocks = std::min<int64_t>(blocksFor(count + 1, kThreads), 4096);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)}),
+                     markSegments, keys, order, count, keyCount, offsets);
+}
+
+} // namespace genrec::rt::cuda

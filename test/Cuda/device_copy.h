@@ -1,0 +1,42 @@
+//===- device_copy.h - Host values on a device, for tests --------*- C++ -*-===//
+
+#ifndef GENREC_TEST_CUDA_DEVICE_COPY_H
+#define GENREC_TEST_CUDA_DEVICE_COPY_H
+
+#include "genrec_rt/cuda/check.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace genrec::rt::cuda::test {
+
+/// Host values to the device and back.
+template <class T> class Copy {
+public:
+  Copy(const Copy &) = delete;
+  Copy &operator=(const Copy &) = delete;
+  explicit Copy(const std::vector<T> &values) : count(values.size()) {
+    GENREC_CUDA_CHECK(cudaMalloc(&memory, std::max<size_t>(count, 1) * sizeof(T)));
+    if (count)
+      GENREC_CUDA_CHECK(
+          cudaMemcpy(memory, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
+  }
+  ~Copy() { (void)cudaFree(memory); }
+  T *data() { return memory; }
+  std::vector<T> fetch() const {
+    std::vector<T> values(count);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+    if (count)
+      GENREC_CUDA_CHECK(
+          cudaMemcpy(values.data(), memory, count * sizeof(T), cudaMemcpyDeviceToHost));
+    return values;
+  }
+
+private:
+  T *memory = nullptr;
+  size_t count;
+};
+
+} // namespace genrec::rt::cuda::test
+
+#endif // GENREC_TEST_CUDA_DEVICE_COPY_H

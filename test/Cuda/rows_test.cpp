@@ -1,0 +1,199 @@
+//===- rows_test.cpp - Gathering, pooling, updating rows ------------------===//
+
+#include "device_copy.h"
+
+#include "genrec_rt/cuda/rows.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using Floats = std::vector<float>;
+
+/// Rows of T with states on a device, and what they hold on the host.
+template <class T> class Table {
+public:
+  Table(int64_t rows, int64_t dim, int64_t states, uint32_t seed = 1)
+      : dim(dim), states(states), valueBytes((dim * static_cast<int64_t>(sizeof(T)) + 3) / 4 * 4),
+        stride((valueBytes + dim * states * 4 + 63) / 64 * 64), host(bytesOf(rows, seed)),
+        memory(host) {
+    for (int64_t row = 0; row < rows; ++row)
+      places.push_back(reinterpret_cast<T *>(memory.data() + row * stride));
+  }
+  float value(const std::vector<char> &bytes, int64_t row, int64_t column) const {
+    T element;
+    std::memcpy(&element, bytes.data() + row * stride + column * static_cast<int64_t>(sizeof(T)),
+                sizeof(T));
+    return toFloat(element);
+  }
+  float state(const std::vector<char> &bytes, int64_t row, int64_t number, int64_t column) const {
+    float element;
+    std::memcpy(&element, bytes.data() + row * stride + valueBytes + (number * dim + column) * 4,
+                4);
+    return element;
+  }
+
+  int64_t dim, states, valueBytes, stride;
+  std::vector<char> host;
+  Copy<char> memory;
+  std::vector<T *> places;
+
+private:
+  std::vector<char> bytesOf(int64_t rows, uint32_t seed) const {
+    std::vector<char> bytes(static_cast<size_t>(rows * stride));
+    std::mt19937 random(seed);
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t c = 0; c < dim; ++c) {
+        const T value = fromFloat<T>(static_cast<float>(random() % 2000) / 1000 - 1);
+        std::memcpy(bytes.data() + row * stride + c * static_cast<int64_t>(sizeof(T)), &value,
+                    sizeof(T));
+      }
+      for (int64_t c = 0; c < dim * states; ++c) {
+        const float value = static_cast<float>(random() % 1000) / 1000;
+        std::memcpy(bytes.data() + row * stride + valueBytes + c * 4, &value, 4);
+      }
+    }
+    return bytes;
+  }
+};
+
+template <class T> class Rows : public testing::Test {};
+using Elements = testing::Types<float, Bf16>;
+TYPED_TEST_SUITE(Rows, Elements);
+
+TYPED_TEST(Rows, GatherCopiesRowsAndZeros) {
+  using T = TypeParam;
+  for (int64_t dim : {4, 5, 50, 128, 512})
+    for (int64_t count : {0, 1, 31, 130}) {
+      Table<T> table(7, dim, 0);
+      std::vector<const T *> rows;
+      for (int64_t i = 0; i < count; ++i)
+        rows.push_back(i % 5 == 4 ? nullptr : table.places[static_cast<size_t>(i * 3 % 7)]);
+      Copy<const T *> places(rows);
+      const int64_t ld = dim + 8;
+      Copy<T> out(std::vector<T>(static_cast<size_t>(count * ld)));
+      gatherRows<T>(places.data(), count, dim, out.data(), ld, nullptr);
+      const std::vector<T> got = out.fetch();
+      for (int64_t i = 0; i < count; ++i)
+        for (int64_t c = 0; c < dim; ++c)
+          ASSERT_EQ(toFloat(got[static_cast<size_t>(i * ld + c)]),
+                    i % 5 == 4 ? 0.0f : table.value(table.host, i * 3 % 7, c));
+    }
+}
+
+TYPED_TEST(Rows, PoolSumsInTheOrderOfTheList) {
+  using T = TypeParam;
+  const std::vector<int64_t> offsets = {0, 0, 1, 40, 40, 43, 140};
+  for (int64_t dim : {4, 50, 130, 512})
+    for (Pool kind : {Pool::sum, Pool::mean}) {
+      Table<T> table(9, dim, 0);
+      std::vector<const T *> rows(table.places.begin(), table.places.end());
+      std::vector<uint32_t> inverse(140);
+      for (size_t i = 0; i < inverse.size(); ++i)
+        inverse[i] = static_cast<uint32_t>(i * 5 % 9);
+      Copy<const T *> places(rows);
+      Copy<uint32_t> numbers(inverse);
+      Copy<int64_t> lists(offsets);
+      Copy<float> out(Floats(static_cast<size_t>(6 * dim), -1));
+      poolRows<T>(places.data(), numbers.data(), lists.data(), 6, dim, kind, out.data(), dim,
+                  nullptr);
+      const Floats got = out.fetch();
+      for (int64_t parent = 0; parent < 6; ++parent)
+        for (int64_t c = 0; c < dim; ++c) {
+          float total = 0;
+          for (int64_t i = offsets[parent]; i < offsets[parent + 1]; ++i)
+            total += table.value(table.host, inverse[i], c);
+          const int64_t size = std::max<int64_t>(offsets[parent + 1] - offsets[parent], 1);
+          ASSERT_EQ(got[static_cast<size_t>(parent * dim + c)],
+                    kind == Pool::mean ? total / static_cast<float>(size) : total);
+        }
+    }
+}
+
+/// The equations of PyTorch's optimizers, in double precision.
+double expectedStep(const RowOptimizer &o, double w, double g, double *states) {
+  if (o.kind == OptimizerKind::adamw)
+    w -= double(o.rate) * o.weightDecay * w;
+  else
+    g += double(o.weightDecay) * w;
+  switch (o.kind) {
+  case OptimizerKind::sgd:
+    return w - o.rate * g;
+  case OptimizerKind::adagrad:
+    states[0] += g * g;
+    return w - o.rate * g / (std::sqrt(states[0]) + o.epsilon);
+  default:
+    states[0] = double(o.beta1) * states[0] + (1 - double(o.beta1)) * g;
+    states[1] = double(o.beta2) * states[1] + (1 - double(o.beta2)) * g * g;
+    const double first = states[0] / (1 - std::pow(double(o.beta1), double(o.step)));
+    const double second = states[1] / (1 - std::pow(double(o.beta2), double(o.step)));
+    return w - o.rate * first / (std::sqrt(second) + o.epsilon);
+  }
+}
+
+TYPED_TEST(Rows, UpdateReducesAndSteps) {
+  using T = TypeParam;
+  // Row 0 occurs once, 1 often, 2 is null, 3 twice; the last is not in use.
+  const std::vector<int64_t> segments = {0, 1, 91, 92, 94, 94};
+  std::vector<uint32_t> order(94);
+  std::iota(order.begin(), order.end(), 0u);
+  std::reverse(order.begin() + 1, order.begin() + 91);
+  std::vector<int64_t> parents(94), lists = {0, 30, 60, 94};
+  for (size_t i = 0; i < parents.size(); ++i)
+    parents[i] = static_cast<int64_t>(i < 30 ? 0 : i < 60 ? 1 : 2);
+  for (int64_t dim : {4, 50, 130, 512})
+    for (OptimizerKind kind :
+         {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::adam, OptimizerKind::adamw}) {
+      const bool isMean = kind == OptimizerKind::adam;
+      RowOptimizer optimizer{kind, 0.05f, 0.9f, 0.98f, 1e-8f, 0.1f, 3};
+      Table<T> table(5, dim, 2);
+      std::vector<T *> rows(table.places);
+      rows[2] = nullptr;
+      Floats gradients(static_cast<size_t>(3 * dim));
+      std::mt19937 random(9);
+      for (float &g : gradients)
+        g = static_cast<float>(random() % 2000) / 1000 - 1;
+      Copy<T *> places(rows);
+      Copy<uint32_t> members(order), used(std::vector<uint32_t>{4});
+      Copy<int64_t> begins(segments), above(parents), listOffsets(lists);
+      Copy<float> deviceGradients(gradients);
+      updateRows<T>(
+          places.data(), 5, used.data(), dim, members.data(), begins.data(),
+          {deviceGradients.data(), dim, above.data(), isMean ? listOffsets.data() : nullptr},
+          optimizer, nullptr);
+      const std::vector<char> after = table.memory.fetch();
+      for (int64_t row = 0; row < 5; ++row)
+        for (int64_t c = 0; c < dim; ++c) {
+          const float before = table.value(table.host, row, c), now = table.value(after, row, c);
+          if (row == 2 || row == 4) {
+            ASSERT_EQ(now, before);
+            continue;
+          }
+          float sum = 0; // in the same order: what is left is the step's own rounding
+          for (int64_t at = segments[row]; at < segments[row + 1]; ++at) {
+            const int64_t parent = parents[order[at]];
+            const float share =
+                isMean ? 1 / static_cast<float>(lists[parent + 1] - lists[parent]) : 1.0f;
+            sum += gradients[parent * dim + c] * share;
+          }
+          double states[] = {table.state(table.host, row, 0, c),
+                             table.state(table.host, row, 1, c)};
+          const double expected = expectedStep(optimizer, before, sum, states);
+          // Half a unit of bfloat16 beside a few of float.
+          const double tolerance =
+              1e-6 * (1 + std::abs(expected)) + (sizeof(T) == 2 ? std::abs(expected) / 256 : 0);
+          ASSERT_NEAR(now, expected, tolerance)
+              << "row " << row << " column " << c << " of " << dim;
+          if (kind != OptimizerKind::sgd)
+            ASSERT_NEAR(table.state(after, row, 0, c), states[0], 1e-6 * (1 + std::abs(states[0])));
+        }
+    }
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test

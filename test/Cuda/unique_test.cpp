@@ -1,0 +1,171 @@
+//===- unique_test.cpp - Distinct ids, stable orders, owners --------------===//
+
+#include "../Runtime/id_of_hash.h"
+#include "device_copy.h"
+
+#include "genrec_rt/cuda/unique.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <random>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using Ids = std::vector<int64_t>;
+using Numbers = std::vector<uint32_t>;
+
+struct Found {
+  Ids ids;
+  Numbers inverse, counts;
+  Ids offsets;
+};
+bool operator==(const Found &a, const Found &b) {
+  return a.ids == b.ids && a.inverse == b.inverse && a.counts == b.counts && a.offsets == b.offsets;
+}
+
+/// The definition, with a map per segment.
+Found expectedOf(const Ids &ids, const Ids &segmentOffsets) {
+  Found result;
+  for (size_t s = 0; s + 1 < segmentOffsets.size(); ++s) {
+    result.offsets.push_back(static_cast<int64_t>(result.ids.size()));
+    std::map<int64_t, uint32_t> numbers;
+    for (int64_t i = segmentOffsets[s]; i < segmentOffsets[s + 1]; ++i) {
+      const int64_t id = ids[static_cast<size_t>(i)];
+      auto [entry, isNew] = numbers.try_emplace(id, static_cast<uint32_t>(result.ids.size()));
+      if (isNew) {
+        result.ids.push_back(id);
+        result.counts.push_back(0);
+      }
+      ++result.counts[entry->second];
+      result.inverse.push_back(entry->second);
+    }
+  }
+  result.offsets.push_back(static_cast<int64_t>(result.ids.size()));
+  return result;
+}
+
+Found uniqueOf(const Ids &ids, const Ids &segmentOffsets) {
+  Unique unique("test");
+  Copy<int64_t> input(ids), segments(segmentOffsets), distinct(Ids(ids.size()));
+  Copy<uint32_t> inverse{Numbers(ids.size())}, counts{Numbers(ids.size())}, total{Numbers(1)};
+  Copy<int64_t> offsets{Ids(segmentOffsets.size())};
+  unique.run(input.data(), static_cast<int64_t>(ids.size()), segments.data(),
+             static_cast<int64_t>(segmentOffsets.size()) - 1,
+             {distinct.data(), inverse.data(), counts.data(), offsets.data(), total.data()},
+             nullptr);
+  Found result{distinct.fetch(), inverse.fetch(), counts.fetch(), offsets.fetch()};
+  const uint32_t found = total.fetch()[0];
+  result.ids.resize(found);
+  result.counts.resize(found);
+  return result;
+}
+
+Ids randomIds(int64_t count, uint64_t below, uint64_t seed = 1) {
+  std::mt19937_64 random(seed);
+  Ids ids(static_cast<size_t>(count));
+  for (int64_t &id : ids)
+    id = static_cast<int64_t>(random() % below);
+  return ids;
+}
+
+TEST(Unique, BatchesOfEverySize) {
+  for (int64_t count : {0, 1, 31, 32, 33, 255, 256, 257, 2047, 2049})
+    for (uint64_t below : {uint64_t(10), uint64_t(1) << 62}) {
+      const Ids ids = randomIds(count, below);
+      EXPECT_EQ(uniqueOf(ids, {0, count}), expectedOf(ids, {0, count}))
+          << count << " below " << below;
+    }
+}
+
+TEST(Unique, SegmentsAreApartAndMayBeEmpty) {
+  const Ids ids = randomIds(600, 50), offsets = {0, 0, 1, 200, 200, 201, 599, 600, 600};
+  EXPECT_EQ(uniqueOf(ids, offsets), expectedOf(ids, offsets));
+}
+
+TEST(Unique, AllIdsEqualAndAllOfOnePlace) {
+  const Ids equal(1500, 77);
+  EXPECT_EQ(uniqueOf(equal, {0, 1500}), expectedOf(equal, {0, 1500}));
+  // Equal upper halves of the hashes: every search begins at one slot.
+  Ids colliding;
+  for (uint64_t i = 0; colliding.size() < 300; ++i)
+    if (int64_t id = rt::test::idOfHash(uint64_t(0xABCD1234) << 32 | i); id >= 0)
+      colliding.push_back(id);
+  colliding.insert(colliding.end(), colliding.begin(), colliding.begin() + 100);
+  EXPECT_EQ(uniqueOf(colliding, {0, 400}), expectedOf(colliding, {0, 400}));
+}
+
+TEST(Unique, OwnersGroupByFirstAppearance) {
+  for (uint32_t owners : {1u, 8u, 64u}) {
+    const Ids ids = randomIds(1000, 400, owners);
+    Unique unique("test");
+    Copy<int64_t> input(ids), distinct(Ids(ids.size())), offsets(Ids(owners + 1));
+    Copy<uint32_t> inverse{Numbers(ids.size())}, total{Numbers(1)};
+    unique.runByOwner(input.data(), 1000, owners,
+                      {distinct.data(), inverse.data(), nullptr, nullptr, total.data()},
+                      offsets.data(), nullptr);
+    Found plain = expectedOf(ids, {0, 1000});
+    ASSERT_EQ(total.fetch()[0], plain.ids.size());
+    Ids grouped;
+    for (uint32_t owner = 0; owner < owners; ++owner)
+      std::copy_if(plain.ids.begin(), plain.ids.end(), std::back_inserter(grouped),
+                   [&](int64_t id) { return ownerOf(id, owners) == owner; });
+    Ids found = distinct.fetch();
+    found.resize(grouped.size());
+    EXPECT_EQ(found, grouped);
+    const Numbers numbers = inverse.fetch();
+    for (size_t i = 0; i < ids.size(); ++i)
+      ASSERT_EQ(found[numbers[i]], ids[i]);
+    const Ids begins = offsets.fetch();
+    for (uint32_t owner = 0; owner <= owners; ++owner)
+      EXPECT_EQ(begins[owner], std::count_if(grouped.begin(), grouped.end(), [&](int64_t id) {
+                  return ownerOf(id, owners) < owner;
+                }));
+  }
+}
+
+TEST(Unique, OwnersAreEven) {
+  std::vector<int> counts(8);
+  for (int64_t id = 0; id < 80000; ++id)
+    ++counts[ownerOf(id, 8)];
+  for (int count : counts)
+    EXPECT_NEAR(count, 10000, 500); // five standard deviations
+}
+
+TEST(StableOrder, IsThatOfTheLibrary) {
+  for (int64_t limit : {1, 7, 256, 257, 70000})
+    for (int64_t count : {0, 1, 33, 257, 2048, 2049, 4500}) {
+      Numbers keys(static_cast<size_t>(count)), expected(keys.size());
+      std::mt19937 random(static_cast<uint32_t>(limit));
+      for (uint32_t &key : keys)
+        key = random() % static_cast<uint32_t>(limit);
+      std::iota(expected.begin(), expected.end(), 0u);
+      std::sort(expected.begin(), expected.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(keys[a], a) < std::pair(keys[b], b);
+      });
+      StableOrder order("test");
+      Copy<uint32_t> input(keys), output(Numbers(keys.size()));
+      order.run(input.data(), count, limit, output.data(), nullptr);
+      EXPECT_EQ(output.fetch(), expected) << count << " keys below " << limit;
+    }
+}
+
+TEST(StableOrder, SegmentsBeginWhereKeysDo) {
+  const Ids ids = randomIds(900, 60);
+  const Found found = expectedOf(ids, {0, 900});
+  StableOrder order("test");
+  Copy<uint32_t> keys(found.inverse), output(Numbers(900)),
+      total(Numbers{static_cast<uint32_t>(found.ids.size())});
+  Copy<int64_t> offsets(Ids(found.ids.size() + 1));
+  order.run(keys.data(), 900, static_cast<int64_t>(found.ids.size()), output.data(), nullptr);
+  findSegments(keys.data(), output.data(), 900, total.data(), offsets.data(), nullptr);
+  const Ids begins = offsets.fetch();
+  EXPECT_EQ(begins[0], 0);
+  for (size_t u = 0; u < found.ids.size(); ++u)
+    EXPECT_EQ(begins[u + 1] - begins[u], found.counts[u]);
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
