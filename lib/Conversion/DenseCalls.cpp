@@ -43,6 +43,31 @@ static void lowerWeightGradient(WeightGradientOp op, StageBuilder &stage) {
              {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(y.getType()))});
 }
 
+template <typename OpT>
+static SmallVector<Attribute> getInteractionTemplate(OpT op, const EmitCBuilder &b) {
+  int64_t count = op.getCount();
+  return {b.templateInteger(count), b.templateInteger(getRowSize(op.getX().getType()) / count),
+          b.templateBool(op.getSelf())};
+}
+
+static void lowerDotInteraction(DotInteractionOp op, StageBuilder &stage) {
+  Value x = op.getX();
+  SmallVector<Value> operands = {stage.getStep(), stage.getCount(x), stage.getPointer(x),
+                                 stage.getStride(x), stage.getPointer(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::dotInteraction", operands, getInteractionTemplate(op, b));
+}
+
+static void lowerDotInteractionGrad(DotInteractionGradOp op, StageBuilder &stage) {
+  Value x = op.getX(), gradient = op.getGradient();
+  SmallVector<Value> operands = {stage.getStep(),   stage.getCount(x),
+                                 stage.getPointer(x),        stage.getStride(x),
+                                 stage.getPointer(gradient), stage.getStride(gradient),
+                                 stage.getPointer(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::dotInteractionGradient", operands, getInteractionTemplate(op, b));
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
@@ -84,6 +109,10 @@ static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitC
     args.set("fixedLength", b.floating(op.getFixedLength().convertToDouble()));
   if (op.getWindow() > 0)
     args.set("window", b.integer(op.getWindow()));
+  if (op.getContextual() > 0)
+    args.set("contextual", b.integer(op.getContextual()));
+  if (op.getTarget())
+    args.set("targets", stage.getPointer(op.getTarget()));
   for (auto [name, count, bias] :
        {std::tuple("positionBias", "positionBuckets", op.getPositionBias()),
         std::tuple("timeBias", "timeBuckets", op.getTimeBias())})
@@ -116,7 +145,8 @@ static SmallVector<Attribute> getAttentionTemplate(OpT op, const EmitCBuilder &b
           b.templateBool(op.getWindow() > 0),
           b.templateBool(static_cast<bool>(op.getPositionBias())),
           b.templateBool(static_cast<bool>(op.getTimeBias())),
-          b.templateBool(op.getDropout().convertToDouble() > 0)};
+          b.templateBool(op.getDropout().convertToDouble() > 0),
+          b.templateBool(op.getContextual() > 0 || op.getTarget())};
 }
 
 /// The buffer of log Σ exp that the forward op `op` keeps for its gradient.
@@ -174,7 +204,8 @@ static LogicalResult lowerAttentionGrad(AttentionGradOp op, StageBuilder &stage)
 }
 
 LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &matched) {
-  matched = isa<LinearOp, WeightGradientOp, AttentionOp, AttentionGradOp>(op);
+  matched = isa<LinearOp, WeightGradientOp, DotInteractionOp, DotInteractionGradOp, AttentionOp,
+                AttentionGradOp>(op);
   if (!matched)
     return success();
   if (failed(expectFloats(op)))
@@ -182,6 +213,8 @@ LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &mat
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LinearOp op) { return lowerLinear(op, stage), success(); })
       .Case([&](WeightGradientOp op) { return lowerWeightGradient(op, stage), success(); })
+      .Case([&](DotInteractionOp op) { return lowerDotInteraction(op, stage), success(); })
+      .Case([&](DotInteractionGradOp op) { return lowerDotInteractionGrad(op, stage), success(); })
       .Case([&](AttentionOp op) { return lowerAttention(op, stage); })
       .Case([&](AttentionGradOp op) { return lowerAttentionGrad(op, stage); });
 }

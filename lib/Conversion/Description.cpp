@@ -71,7 +71,9 @@ private:
   std::string init(InitAttr attribute);
 
   void capacity(DomainOp domain);
-  Value capacityOf(Operation *maker, Value capacities);
+  Value greaterOf(Value x, Value y);
+  Value longestOf(FlatSymbolRefAttr domain, Value maxLengths);
+  Value capacityOf(Operation *maker, Value capacities, Value maxLengths);
   Rows domains();
   Rows features();
   Rows tables();
@@ -150,8 +152,27 @@ std::string Describer::init(InitAttr attribute) {
 // Domains
 //===----------------------------------------------------------------------===//
 
+/// The greater of two numbers.
+Value Describer::greaterOf(Value x, Value y) {
+  Value isLess = b.compare(emitc::CmpPredicate::lt, x, y);
+  return emitc::ConditionalOp::create(builder, b.loc, b.i64(), isLess, y, x);
+}
+
+/// The bound on the rows of a list of `domain`.
+Value Describer::longestOf(FlatSymbolRefAttr domain, Value maxLengths) {
+  Operation *maker = index.getMaker(domain);
+  if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
+    return b.integer(truncate.getCount());
+  if (auto pad = dyn_cast_or_null<PadOp>(maker))
+    return greaterOf(longestOf(pad.getSource().getType().getDomain(), maxLengths),
+                     b.integer(pad.getCount()));
+  if (auto pairs = dyn_cast_or_null<PairDomainsOp>(maker))
+    return longestOf(pairs.getSecond().getType().getDomain(), maxLengths);
+  return b.named("longest").load(b.element(maxLengths, b.integer(index.getDomain(domain))));
+}
+
 /// The bound on the rows that `maker` makes, from those of the domains before it.
-Value Describer::capacityOf(Operation *maker, Value capacities) {
+Value Describer::capacityOf(Operation *maker, Value capacities, Value maxLengths) {
   auto of = [&](FlatSymbolRefAttr domain) {
     return b.loadElement(capacities, b.integer(index.getDomain(domain)));
   };
@@ -172,6 +193,14 @@ Value Describer::capacityOf(Operation *maker, Value capacities) {
     Value isLess = b.compare(emitc::CmpPredicate::lt, all, most);
     return emitc::ConditionalOp::create(builder, b.loc, b.i64(), isLess, all, most);
   }
+  if (auto pad = dyn_cast_or_null<PadOp>(maker)) {
+    FlatSymbolRefAttr source = pad.getSource().getType().getDomain();
+    Value parents = of(lookupDomain(maker, source).getParentAttr());
+    return b.add(of(source), b.mul(parents, b.integer(pad.getCount())));
+  }
+  if (auto pairs = dyn_cast_or_null<PairDomainsOp>(maker))
+    return b.mul(of(pairs.getFirst().getType().getDomain()),
+                 longestOf(pairs.getSecond().getType().getDomain(), maxLengths));
   if (auto concat = dyn_cast_or_null<ConcatDomainsOp>(maker))
     return sum(concat.getSources().getTypes());
   if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker))
@@ -199,7 +228,7 @@ void Describer::capacity(DomainOp domain) {
     function.setArgAttr(number, kConstAttrName, builder.getUnitAttr());
   }
   builder.setInsertionPointToStart(entry);
-  Value result = capacityOf(index.getMaker(symbol), entry->getArgument(0));
+  Value result = capacityOf(index.getMaker(symbol), entry->getArgument(0), entry->getArgument(1));
   emitc::ReturnOp::create(builder, b.loc, result);
   builder.setInsertionPointAfter(function);
 }

@@ -30,10 +30,10 @@ static void addDomainArrays(Operation *op, StageBuilder &stage, SmallVectorImpl<
   operands.push_back(stage.getBuffer(getOwnBuffer(op, kIdentitySlot), b.u64(), name + "_identity"));
 }
 
-/// The truncate op that made `domain`, which is of a value made by derive.
-static TruncateOp getTruncate(Operation *op, FlatSymbolRefAttr domain) {
+/// The op that made `domain`; null where there is none.
+static Operation *getMaker(Operation *op, FlatSymbolRefAttr domain) {
   Value value = lookupDomainValue(op->getParentOfType<ProgramOp>(), domain);
-  return value ? value.getDefiningOp<TruncateOp>() : TruncateOp();
+  return value ? value.getDefiningOp() : nullptr;
 }
 
 static void lowerTruncate(TruncateOp op, StageBuilder &stage) {
@@ -43,6 +43,22 @@ static void lowerTruncate(TruncateOp op, StageBuilder &stage) {
   operands.push_back(b.integer(op.getCount()));
   addDomainArrays(op, stage, operands);
   b.callVoid("kernels::truncate", operands, {b.templateBool(op.getKeep() == KeepKind::last)});
+}
+
+static void lowerPad(PadOp op, StageBuilder &stage) {
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getSource()),
+                                 stage.getDomain(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  operands.push_back(b.integer(op.getCount()));
+  addDomainArrays(op, stage, operands);
+  b.callVoid("kernels::pad", operands, {b.templateBool(op.getSide() == PadSide::front)});
+}
+
+static void lowerPairDomains(PairDomainsOp op, StageBuilder &stage) {
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getFirst()),
+                                 stage.getDomain(op.getSecond()), stage.getDomain(op.getResult())};
+  addDomainArrays(op, stage, operands);
+  stage.at(op).callVoid("kernels::pairDomains", operands);
 }
 
 static void lowerConcatDomains(ConcatDomainsOp op, StageBuilder &stage) {
@@ -56,26 +72,52 @@ static void lowerConcatDomains(ConcatDomainsOp op, StageBuilder &stage) {
   b.callVoid("kernels::concatDomains", operands);
 }
 
-/// derive and derive_grad: `truncated` is the shorter side.
-static LogicalResult lowerDerive(Operation *op, StringRef callee, FlatSymbolRefAttr truncated,
+/// derive and derive_grad: `derived` is the domain that truncate or pad made.
+static LogicalResult lowerDerive(Operation *op, bool isGradient, FlatSymbolRefAttr derived,
                                  StageBuilder &stage) {
-  TruncateOp truncate = getTruncate(op, truncated);
-  if (!truncate)
-    return op->emitOpError() << "needs a domain made by truncate, but @" << truncated.getValue()
-                             << " is made by another op";
+  Operation *maker = getMaker(op, derived);
+  if (!isa_and_nonnull<TruncateOp, PadOp>(maker))
+    return op->emitOpError() << "needs a domain made by truncate or pad, but @"
+                             << derived.getValue() << " is made by another op";
+  auto pad = dyn_cast<PadOp>(maker);
+  bool fromEnd = pad ? pad.getSide() == PadSide::front
+                     : cast<TruncateOp>(maker).getKeep() == KeepKind::last;
+  StringRef callee = pad ? (isGradient ? "kernels::derivePaddedGrad" : "kernels::derivePadded")
+                         : (isGradient ? "kernels::deriveGrad" : "kernels::derive");
   Value x = op->getOperand(0), result = op->getResult(0);
-  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(truncate.getSource()),
-                                 stage.getDomain(truncated), stage.getPointer(x),
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(maker->getOperand(0)),
+                                 stage.getDomain(derived), stage.getPointer(x),
                                  stage.getStride(x), stage.getPointer(result)};
   EmitCBuilder b = stage.at(op);
   operands.insert(operands.begin() + 3, getWidth(b, x));
-  b.callVoid(callee, operands, {b.templateBool(truncate.getKeep() == KeepKind::last)});
+  b.callVoid(callee, operands, {b.templateBool(fromEnd)});
   return success();
 }
 
+/// pair_rows and pair_sum: `pairs` is the domain of pairs, `second` that of their second halves.
+static void lowerPairMove(Operation *op, StringRef callee, FlatSymbolRefAttr second,
+                          FlatSymbolRefAttr pairs, StageBuilder &stage) {
+  Value x = op->getOperand(0);
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(second), stage.getDomain(pairs)};
+  EmitCBuilder b = stage.at(op);
+  operands.append({getWidth(b, x), stage.getPointer(x), stage.getStride(x),
+                   stage.getPointer(op->getResult(0))});
+  b.callVoid(callee, operands);
+}
+
+/// tile and tile_grad: `list` is a value of the rows of the lists.
+template <typename OpT>
+static void lowerTile(OpT op, StringRef callee, Value list, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid(callee,
+             {stage.getStep(), stage.getDomainOf(list), b.integer(op.getCount()),
+              getWidth(b, list), stage.getPointer(op.getX()), stage.getStride(op.getX()),
+              stage.getPointer(op.getResult())},
+             {b.templateBool(op.getKeep() == KeepKind::last)});
+}
+
 static ConcatDomainsOp getConcat(Operation *op, FlatSymbolRefAttr domain) {
-  Value value = lookupDomainValue(op->getParentOfType<ProgramOp>(), domain);
-  return value ? value.getDefiningOp<ConcatDomainsOp>() : ConcatDomainsOp();
+  return dyn_cast_or_null<ConcatDomainsOp>(getMaker(op, domain));
 }
 
 static void lowerConcatRows(ConcatRowsOp op, StageBuilder &stage) {
@@ -138,11 +180,27 @@ LogicalResult genrec::lowerDomainOp(Operation *op, StageBuilder &stage, bool &ma
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](TruncateOp op) { return lowerTruncate(op, stage), success(); })
       .Case([&](ConcatDomainsOp op) { return lowerConcatDomains(op, stage), success(); })
+      .Case([&](PadOp op) { return lowerPad(op, stage), success(); })
+      .Case([&](PairDomainsOp op) { return lowerPairDomains(op, stage), success(); })
       .Case([&](DeriveOp op) {
-        return lowerDerive(op, "kernels::derive", getRowDomain(op.getResult().getType()), stage);
+        return lowerDerive(op, /*isGradient=*/false, getRowDomain(op.getResult().getType()), stage);
       })
       .Case([&](DeriveGradOp op) {
-        return lowerDerive(op, "kernels::deriveGrad", getRowDomain(op.getX().getType()), stage);
+        return lowerDerive(op, /*isGradient=*/true, getRowDomain(op.getX().getType()), stage);
+      })
+      .Case([&](PairRowsOp op) {
+        lowerPairMove(op, "kernels::pairRows", getRowDomain(op.getX().getType()),
+                      op.getDomain().getType().getDomain(), stage);
+        return success();
+      })
+      .Case([&](PairSumOp op) {
+        lowerPairMove(op, "kernels::pairSum", op.getDomain().getType().getDomain(),
+                      getRowDomain(op.getX().getType()), stage);
+        return success();
+      })
+      .Case([&](TileOp op) { return lowerTile(op, "kernels::tile", op.getX(), stage), success(); })
+      .Case([&](TileGradOp op) {
+        return lowerTile(op, "kernels::tileGrad", op.getResult(), stage), success();
       })
       .Case([&](ConcatRowsOp op) { return lowerConcatRows(op, stage), success(); })
       .Case([&](SplitRowsOp op) { return lowerSplitRows(op, stage); })

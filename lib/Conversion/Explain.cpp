@@ -44,6 +44,11 @@ private:
     if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
       return std::min(get(cast<DomainType>(truncate.getSource().getType()).getDomain()),
                       get(domain.getParentAttr()) * static_cast<int64_t>(truncate.getCount()));
+    if (auto pad = dyn_cast_or_null<PadOp>(maker))
+      return std::max(get(pad.getSource().getType().getDomain()),
+                      get(domain.getParentAttr()) * static_cast<int64_t>(pad.getCount()));
+    if (auto pairs = dyn_cast_or_null<PairDomainsOp>(maker))
+      return get(domain.getParentAttr()) * options.longest;
     if (auto concat = dyn_cast_or_null<ConcatDomainsOp>(maker)) {
       int64_t sum = 0;
       for (Value source : concat.getSources())
@@ -64,6 +69,12 @@ private:
 int64_t getFlopsPerRow(Operation *op) {
   if (auto linear = dyn_cast<LinearOp>(op))
     return 2 * getRowSize(linear.getX().getType()) * getRowSize(linear.getResult().getType());
+  if (auto interaction = dyn_cast<DotInteractionOp>(op))
+    return 2 * getRowSize(interaction.getX().getType()) / interaction.getCount() *
+           getRowSize(interaction.getResult().getType());
+  if (auto gradient = dyn_cast<DotInteractionGradOp>(op))
+    return 4 * getRowSize(gradient.getX().getType()) / gradient.getCount() *
+           getRowSize(gradient.getGradient().getType());
   if (auto gradient = dyn_cast<WeightGradientOp>(op))
     return 2 * getRowSize(gradient.getX().getType()) * getRowSize(gradient.getY().getType());
   return 0;

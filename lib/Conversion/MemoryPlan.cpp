@@ -179,7 +179,7 @@ SmallVector<BufferSlot> genrec::getBufferSlots(Operation *op) {
   SmallVector<BufferSlot> slots;
   for (OpResult result : op->getResults())
     slots.push_back(getResultSlot(op, result));
-  if (isa<TruncateOp, ConcatDomainsOp>(op)) {
+  if (isa<TruncateOp, PadOp, PairDomainsOp, ConcatDomainsOp>(op)) {
     addDomainSlots(op, slots);
   } else if (auto unique = dyn_cast<UniqueRowsOp>(op)) {
     FlatSymbolRefAttr domain = unique.getDomain().getType().getDomain();

@@ -120,6 +120,18 @@ Value genrec::getConstantTable(const EmitCBuilder &b, DenseElementsAttr values, 
 // Elements
 //===----------------------------------------------------------------------===//
 
+static StringRef getHashCallee(HashKind kind) {
+  switch (kind) {
+  case HashKind::xxh3:
+    return "kernels::hashXxh3";
+  case HashKind::murmur3:
+    return "kernels::hashMurmur3";
+  case HashKind::farmhash64:
+    return "kernels::hashFarm64";
+  }
+  llvm_unreachable("every hash is handled");
+}
+
 FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
   EmitCBuilder b = at(op);
   if (auto gather = dyn_cast<RowGatherOp>(op)) {
@@ -132,9 +144,7 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
     return b.call("kernels::elementAt", element, {source.pointer, index});
   }
   if (auto hash = dyn_cast<RowHashOp>(op)) {
-    StringRef callee =
-        hash.getKind() == HashKind::xxh3 ? "kernels::hashXxh3" : "kernels::hashMurmur3";
-    return b.call(callee, b.i64(),
+    return b.call(getHashCallee(hash.getKind()), b.i64(),
                   {operands[0], b.integer(hash.getSeed()), b.integer(hash.getBits())});
   }
   if (auto bucketize = dyn_cast<RowBucketizeOp>(op)) {

@@ -107,7 +107,8 @@ static LogicalResult lowerMetric(MetricOp op, StageBuilder &stage) {
   b.callVoid("genrec_rt_report_metric",
              {stage.getStep(), b.integer(stage.index.getMetric(op.getNameAttr()), b.i32()),
               stage.getDomainOf(op.getX()), stage.getPointer(op.getX()),
-              stage.getOptionalPointer(op.getLabel(), b.f32()), getValid(b, op.getValid(), stage)});
+              stage.getOptionalPointer(op.getLabel(), b.f32()), getValid(b, op.getValid(), stage),
+              stage.getOptionalPointer(op.getKey(), b.i64())});
   return success();
 }
 

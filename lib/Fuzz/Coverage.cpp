@@ -14,7 +14,7 @@ using namespace genrec::fuzz;
 /// Attributes whose value is a choice, rather than a number or a name.
 static bool isChoice(Attribute value) {
   return isa<PoolKindAttr, KeepKindAttr, HashKindAttr, ReduceKindAttr, CompareKindAttr, ScoreKindAttr,
-             MetricKindAttr>(value);
+             MetricKindAttr, PadSideAttr>(value);
 }
 
 static std::string keyword(Attribute value) {
@@ -49,7 +49,7 @@ void Coverage::addModel(ModuleOp module) {
       for (auto [index, size] : llvm::enumerate(segments.asArrayRef()))
         if (size == 1 && index > 0)
           ++seen[(name + " operand " + Twine(index)).str()];
-    if (isa<LookupOp, ResolveOp, LinearOp, RmsNormOp, TopKOp, RankOp>(op))
+    if (isa<LookupOp, ResolveOp, LinearOp, CrossLayerOp, RmsNormOp, TopKOp, RankOp>(op))
       ++seen[(name + " with " + Twine(op->getNumOperands()) + " operands").str()];
   });
 }

@@ -16,8 +16,9 @@ struct DomainEntry {
   mlir::FlatSymbolRefAttr parent; ///< null for a root
   DomainKind kind = DomainKind::data;
   mlir::Value value;
-  /// For derived domains: what they are made of. truncate has one source.
+  /// For derived domains: what they are made of. truncate and pad have one source.
   llvm::SmallVector<mlir::FlatSymbolRefAttr> sources;
+  bool isPairs = false; ///< of the two sources' rows
 };
 
 /// Holds the model, the values made so far, and small helpers that ops of every

@@ -47,7 +47,7 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) 
   if (nullable)
     attributes.push_back(m.unit("nullable"));
   auto kind = m.named("kind", HashKindAttr::get(m.builder.getContext(),
-                                                static_cast<HashKind>(m.integer(0, 1))));
+                                                static_cast<HashKind>(m.integer(0, 2))));
   Type ids = m.rows(domain.name, {}, m.integerType());
   if (!nullable && m.chance(15)) {
     Value name = m.feature(domain, columnOf(m, domain, "name"),
@@ -61,6 +61,22 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) 
     return m.value("hash", ids, id, {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 7)});
   if (m.chance(20))
     return m.value("mod", ids, id, m.i64("divisor", m.integer(2, 9)));
+  if (m.chance(15)) {
+    Value other = m.value("mod", ids, id, m.i64("divisor", 3));
+    SmallVector<Value> columns{id, other};
+    if (m.chance(50))
+      columns.push_back(id);
+    return m.value("cross", ids, columns, {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 5)});
+  }
+  if (m.chance(15)) {
+    int64_t count = m.integer(2, 3);
+    Value hashes = m.value("multi_hash", m.rows(domain.name, {count}, m.integerType()), id,
+                           {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", m.integer(0, 9))});
+    Value one = m.value("slice_columns", m.rows(domain.name, {1}, m.integerType()), hashes,
+                        m.i64("offset", count - 1));
+    return m.value("row_reduce", ids, one,
+                   m.named("kind", ReduceKindAttr::get(m.builder.getContext(), ReduceKind::sum)));
+  }
   return id;
 }
 
@@ -116,6 +132,19 @@ static void deriveDomains(ModelBuilder &m) {
       add("short", source->parent, "truncate", source,
           {m.i64("count", m.integer(1, 4)),
            m.named("keep", KeepKindAttr::get(context, static_cast<KeepKind>(m.integer(0, 1))))});
+  if (m.chance(30))
+    if (DomainEntry *source = m.findDomain(isList))
+      add("padded", source->parent, "pad", source,
+          {m.i64("count", m.integer(1, 4)),
+           m.named("side", PadSideAttr::get(context, static_cast<PadSide>(m.integer(0, 1))))});
+  if (m.chance(30))
+    if (DomainEntry *first = m.findDomain([](const DomainEntry &d) { return bool(d.parent); })) {
+      FlatSymbolRefAttr parent = first->parent, firstName = first->name;
+      DomainEntry *second = m.findDomain([&](const DomainEntry &d) { return d.parent == parent; });
+      FlatSymbolRefAttr secondName = second->name;
+      add("pairs", firstName, "pair_domains", {&m.entry(firstName), &m.entry(secondName)}, {});
+      m.entry(FlatSymbolRefAttr::get(context, "pairs")).isPairs = true;
+    }
   if (m.chance(50))
     if (DomainEntry *first = m.findDomain([](const DomainEntry &d) { return bool(d.parent); })) {
       FlatSymbolRefAttr parent = first->parent;
@@ -135,6 +164,14 @@ static bool bringIntoDerived(ModelBuilder &m) {
       m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::derived; });
   if (!target)
     return false;
+  if (target->isPairs) {
+    Value x = m.find(m.f32(), target->sources[1], -1);
+    if (!x)
+      return false;
+    m.offer(m.value("pair_rows", m.rows(target->name, getRowShape(x.getType()), m.f32()),
+                    {x, target->value}));
+    return true;
+  }
   if (target->sources.size() == 1) {
     Value x = m.find(m.f32(), target->sources[0], -1);
     if (!x)
@@ -161,6 +198,6 @@ void fuzz::makeDomainsAndFeatures(ModelBuilder &m) {
   for (const DomainEntry &domain : SmallVector<DomainEntry>(m.domains))
     makeFeatures(m, domain);
   deriveDomains(m);
-  for (int attempt = 0; attempt < 2; ++attempt)
+  for (int attempt = 0; attempt < 3; ++attempt)
     bringIntoDerived(m);
 }

@@ -122,7 +122,7 @@ static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue
   m.make("metric", {}, rank,
          {m.named("kind", MetricKindAttr::get(context, MetricKind::ranking)), m.text("name", "rank"),
           m.named("at", m.builder.getDenseI64ArrayAttr({1, 3}))},
-         {1, 0, 0});
+         {1, 0, 0, 0});
   int64_t k = m.integer(1, 9);
   operands.erase(operands.begin() + 1);
   Operation *found = m.make(
@@ -180,8 +180,19 @@ void fuzz::declareSinks(ModelBuilder &m) {
     FlatSymbolRefAttr domain = getRowDomain(x.getType());
     Value score = m.feature(m.entry(domain), columnOf(m, domain, "dense"), m.f32());
     Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
-    m.make("metric", {}, {score, label},
-           {m.named("kind", MetricKindAttr::get(context, MetricKind::auc)), m.text("name", "auc")},
-           {1, 1, 0});
+    auto declare = [&](MetricKind kind, ArrayRef<Value> operands) {
+      m.make("metric", {}, operands,
+             {m.named("kind", MetricKindAttr::get(context, kind)),
+              m.text("name", stringifyMetricKind(kind))},
+             {1, 1, 0, operands.size() > 2});
+    };
+    declare(MetricKind::auc, {score, label});
+    if (m.chance(50))
+      declare(MetricKind::ne, {score, label});
+    if (m.chance(50)) {
+      Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
+      Value key = m.value("mod", id.getType(), id, m.i64("divisor", 3));
+      declare(MetricKind::gauc, {score, label, key});
+    }
   }
 }

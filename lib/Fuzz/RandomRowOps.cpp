@@ -13,7 +13,7 @@ static bool makeUnary(ModelBuilder &m) {
     return false;
   static constexpr StringLiteral anywhere[] = {"neg",  "abs",  "square", "tanh",    "sigmoid", "silu",
                                                "relu", "gelu", "erf",    "softplus"};
-  static constexpr StringLiteral positive[] = {"sqrt", "rsqrt", "log"};
+  static constexpr StringLiteral positive[] = {"sqrt", "rsqrt", "log", "log1p"};
   Type type = x.getType();
   if (m.chance(25)) {
     // softplus(x) + something: positive and away from 0, where these are steep.
@@ -177,8 +177,75 @@ static bool makeLinear(ModelBuilder &m) {
   return true;
 }
 
+/// x as rows [size] through a linear layer.
+static Value project(ModelBuilder &m, Value x, int64_t size) {
+  return m.value("linear", m.rows(getRowDomain(x.getType()), {size}, m.f32()),
+                 {x, m.parameter({getRowSize(x.getType()), size})});
+}
+
+static bool makeInteraction(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  int64_t count = m.integer(2, 4), size = m.integer(1, 5);
+  bool self = m.chance(40);
+  SmallVector<NamedAttribute> attributes{m.i64("count", count)};
+  if (self)
+    attributes.push_back(m.unit("self"));
+  Value vectors = project(m, m.bounded(x), count * size);
+  int64_t pairs = count * (self ? count + 1 : count - 1) / 2;
+  m.offer(m.value("dot_interaction", m.rows(domain, {pairs}, m.f32()), vectors, attributes));
+  return true;
+}
+
+static bool makeCrossLayer(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  x = m.bounded(x);
+  int64_t size = getRowSize(x.getType());
+  bool isLowRank = m.chance(50);
+  int64_t rank = isLowRank ? m.integer(1, size) : size;
+  SmallVector<Value> operands{x, m.chance(50) ? x : project(m, x, size), m.parameter({rank, size}),
+                              m.parameter({size})};
+  if (isLowRank)
+    operands.push_back(m.parameter({size, rank}));
+  m.offer(m.value("cross_layer", x.getType(), operands));
+  return true;
+}
+
+static bool makeMixture(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return false;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  if (m.chance(30)) {
+    m.offer(m.value("softmax", x.getType(), m.bounded(x)));
+    return true;
+  }
+  int64_t count = m.integer(2, 4), size = m.integer(1, 4);
+  // Which logits are the greatest must not hang on rounding: constants keep them apart.
+  Value logits = project(m, m.bounded(x), count);
+  SmallVector<NamedAttribute> attributes;
+  if (m.chance(50)) {
+    SmallVector<float> steps;
+    for (int64_t i = 0; i < count; ++i)
+      steps.push_back(static_cast<float>(3 * ((i * 3 + 1) % (count + 1))));
+    auto type = RankedTensorType::get({count}, m.f32());
+    Value apart = m.value("constant", type, {}, m.named("value", DenseElementsAttr::get<float>(type, steps)));
+    logits = m.value("add", logits.getType(), {m.bounded(logits), apart});
+    attributes.push_back(m.i64("top_k", m.integer(1, count)));
+  }
+  m.offer(m.value("mixture", m.rows(domain, {size}, m.f32()),
+                  {project(m, x, count * size), logits}, attributes));
+  return true;
+}
+
 ArrayRef<Theme> fuzz::getRowThemes() {
-  static constexpr Theme themes[] = {makeUnary,   makeUnary, makeBinary,  makeBinary, makeSelect,
-                                     makeRowReduce, makeColumns, makeNorm, makeDropout, makeLinear};
+  static constexpr Theme themes[] = {makeUnary,     makeUnary,   makeBinary,      makeBinary,
+                                     makeSelect,    makeColumns, makeRowReduce,   makeNorm,
+                                     makeDropout,   makeLinear,  makeInteraction, makeCrossLayer,
+                                     makeMixture};
   return themes;
 }

@@ -75,7 +75,7 @@ static bool makeLength(ModelBuilder &m) {
 }
 
 static bool makeSplit(ModelBuilder &m) {
-  DomainEntry *joined = m.findDomain([](const DomainEntry &d) { return d.sources.size() > 1; });
+  DomainEntry *joined = m.findDomain([](const DomainEntry &d) { return d.sources.size() > 1 && !d.isPairs; });
   if (!joined)
     return false;
   Value x = m.find(m.f32(), joined->name, -1);
@@ -92,7 +92,7 @@ static bool makeSplit(ModelBuilder &m) {
 struct AttentionParts {
   SmallVector<Value> biases;
   SmallVector<NamedAttribute> attributes;
-  bool position, time;
+  bool position, time, target;
 };
 
 static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, int64_t heads, bool silu) {
@@ -109,6 +109,14 @@ static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, i
     if (m.chance(40))
       parts.attributes.push_back(m.unit("next_event_time"));
   }
+  // The number of rows in another list of the same parent: more and fewer than there are.
+  DomainEntry *counted = m.findDomain([&](const DomainEntry &d) { return d.parent == domain.parent; });
+  parts.target = counted && m.chance(30);
+  if (parts.target)
+    parts.biases.push_back(
+        m.value("length", m.rows(domain.parent, {}, m.integerType()), counted->value));
+  if (m.chance(25))
+    parts.attributes.push_back(m.i64("contextual", m.integer(1, 3)));
   auto score = silu ? ScoreKind::silu : ScoreKind::softmax;
   parts.attributes.push_back(m.named("score", ScoreKindAttr::get(m.builder.getContext(), score)));
   parts.attributes.push_back(m.i64("heads", heads));
@@ -145,7 +153,7 @@ static bool makeAttention(ModelBuilder &m) {
   AttentionParts parts = makeAttentionParts(m, m.entry(name), heads, m.chance(50));
   llvm::append_range(operands, parts.biases);
   m.offer(m.value("attention", operands[2].getType(), operands, parts.attributes,
-                  {1, 1, 1, parts.position, parts.time, parts.time}));
+                  {1, 1, 1, parts.position, parts.time, parts.time, parts.target}));
   return true;
 }
 
@@ -169,12 +177,47 @@ static bool makeHstuBlock(ModelBuilder &m) {
     parts.attributes.push_back(m.f64("linear_dropout", 0.3));
   m.nextStream += 1; // the block draws from two streams
   m.offer(m.value("hstu_block", x.getType(), operands, parts.attributes,
-                  {1, 1, 1, 1, parts.position, parts.time, parts.time}));
+                  {1, 1, 1, 1, parts.position, parts.time, parts.time, parts.target}));
+  return true;
+}
+
+static bool makeTile(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, -1);
+  if (!x || !m.entry(getRowDomain(x.getType())).parent)
+    return false;
+  DomainEntry &parent = m.entry(m.entry(getRowDomain(x.getType())).parent);
+  int64_t count = m.integer(1, 3);
+  if (count * getRowSize(x.getType()) > 4 * m.longestRow)
+    return false;
+  auto keep = static_cast<KeepKind>(m.integer(0, 1));
+  m.offer(m.value("tile", m.rows(parent.name, {count * getRowSize(x.getType())}, m.f32()),
+                  {x, parent.value},
+                  {m.i64("count", count), m.named("keep", KeepKindAttr::get(m.builder.getContext(), keep))}));
+  return true;
+}
+
+static bool makeCrossAttention(ModelBuilder &m) {
+  DomainEntry *pairs = m.findDomain([](const DomainEntry &d) { return d.isPairs; });
+  if (!pairs)
+    return false;
+  Value query = m.find(m.f32(), pairs->sources[0], 1), other = m.find(m.f32(), pairs->sources[1], 1);
+  if (!query || !other)
+    return false;
+  int64_t heads = m.integer(1, 2), qk = heads * m.integer(1, 4), dv = heads * m.integer(1, 4);
+  auto project = [&](Value x, int64_t size) {
+    x = m.bounded(x);
+    return m.value("linear", m.rows(getRowDomain(x.getType()), {size}, m.f32()),
+                   {x, m.parameter({getRowSize(x.getType()), size})});
+  };
+  SmallVector<Value> operands{project(query, qk), project(other, qk), project(other, dv), pairs->value};
+  m.offer(m.value("cross_attention", m.rows(pairs->sources[0], {dv}, m.f32()), operands,
+                  {m.i64("heads", heads), m.f64("scale", m.real(0.2, 0.9))}));
   return true;
 }
 
 ArrayRef<Theme> fuzz::getSequenceThemes() {
-  static constexpr Theme themes[] = {makeFanout, makeFanout,   makePool,  makePool,      makeShift,
-                                     makePosition, makeLength, makeSplit, makeAttention, makeHstuBlock};
+  static constexpr Theme themes[] = {makeFanout, makeFanout, makePool,      makePool,
+                                     makeShift,  makeLength, makePosition,  makeSplit,
+                                     makeTile,   makeAttention, makeHstuBlock, makeCrossAttention};
   return themes;
 }

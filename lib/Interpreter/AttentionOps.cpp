@@ -14,25 +14,26 @@ namespace {
 
 /// The options of attention, whichever op has them.
 struct AttentionOptions {
-  int64_t heads, window, stream;
+  int64_t heads, window, contextual, stream;
   double scale, fixedLength, dropout;
   bool isSoftmax, causal, nextEventTime;
 
   template <class OpT>
   explicit AttentionOptions(OpT op)
-      : heads(op.getHeads()), window(op.getWindow()), stream(op.getStream()),
-        scale(op.getScale().convertToDouble()), fixedLength(op.getFixedLength().convertToDouble()),
+      : heads(op.getHeads()), window(op.getWindow()), contextual(op.getContextual()),
+        stream(op.getStream()), scale(op.getScale().convertToDouble()), fixedLength(op.getFixedLength().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), isSoftmax(op.getScore() == ScoreKind::softmax),
         causal(op.getCausal()), nextEventTime(op.getNextEventTime()) {}
 };
 
-/// The operands of attention; biases and time may be null.
+/// The operands of attention; biases, time and target may be null.
 struct AttentionOperands {
-  const Tensor *q, *k, *v, *positionBias, *timeBias, *time;
+  const Tensor *q, *k, *v, *positionBias, *timeBias, *time, *target;
 
   template <class OpT>
   AttentionOperands(Evaluator &e, OpT op)
-      : AttentionOperands(e, op.getPositionBias(), op.getTimeBias(), op.getTime()) {
+      : AttentionOperands(e, op.getPositionBias(), op.getTimeBias(), op.getTime(),
+                          op.getTarget()) {
     if constexpr (!std::is_same_v<OpT, HstuBlockOp>) {
       q = &e.get(op.getQ());
       k = &e.get(op.getK());
@@ -41,9 +42,9 @@ struct AttentionOperands {
   }
 
 private:
-  AttentionOperands(Evaluator &e, Value positionBias, Value timeBias, Value time)
+  AttentionOperands(Evaluator &e, Value positionBias, Value timeBias, Value time, Value target)
       : q(nullptr), k(nullptr), v(nullptr), positionBias(optional(e, positionBias)),
-        timeBias(optional(e, timeBias)), time(optional(e, time)) {}
+        timeBias(optional(e, timeBias)), time(optional(e, time)), target(optional(e, target)) {}
 
   static const Tensor *optional(Evaluator &e, Value value) {
     return value ? &e.get(value) : nullptr;
@@ -61,13 +62,20 @@ public:
   AttentionList(Evaluator &e, const AttentionOptions &options, const AttentionOperands &x,
                 const DomainRows &rows, int64_t begin, int64_t end)
       : e(e), options(options), x(x), rows(rows), begin(begin), length(end - begin),
-        qk(x.q->width / options.heads), dv(x.v->width / options.heads) {}
+        qk(x.q->width / options.heads), dv(x.v->width / options.heads), history(length) {
+    if (x.target && length > 0)
+      history = length - std::clamp<int64_t>(x.target->integers()[rows.parent[begin]], 0, length);
+  }
 
   void forward(int64_t head, Tensor &out);
   void backward(int64_t head, const Tensor &gradient, AttentionGradients &gradients);
 
 private:
   bool attends(int64_t i, int64_t j) const {
+    if (j >= history)
+      return i == j;
+    if (i < std::min(options.contextual, history) || j < options.contextual)
+      return true;
     return (!options.causal || j <= i) && (options.window == 0 || std::abs(i - j) < options.window);
   }
   int64_t positionBucket(int64_t i, int64_t j) const {
@@ -93,6 +101,7 @@ private:
   const AttentionOperands &x;
   const DomainRows &rows;
   int64_t begin, length, qk, dv;
+  int64_t history; ///< how many rows are no targets
   std::vector<double> scores, a; ///< of one query; a is 0 where it does not attend
 };
 

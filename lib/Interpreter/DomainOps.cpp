@@ -186,8 +186,10 @@ static Error evaluateConstant(Evaluator &e, ConstantOp op) {
 static Error evaluateDerive(Evaluator &e, DeriveOp op) {
   const DomainRows &rows = e.rowsOf(op.getDomain());
   Tensor result = makeTensor(op.getType(), rows.count);
+  // A row that pad added has no source, and stays 0.
   for (int64_t row = 0; row < rows.count; ++row)
-    copyRow(e.get(op.getX()), rows.source[row], result, row);
+    if (rows.source[row] >= 0)
+      copyRow(e.get(op.getX()), rows.source[row], result, row);
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
@@ -196,7 +198,8 @@ static Error evaluateDeriveGrad(Evaluator &e, DeriveGradOp op) {
   const DomainRows &derived = e.rowsOf(op.getX().getType());
   Tensor result = makeTensor(op.getType(), e.rowsOf(op.getDomain()).count);
   for (int64_t row = 0; row < derived.count; ++row)
-    copyRow(e.get(op.getX()), row, result, derived.source[row]);
+    if (derived.source[row] >= 0)
+      copyRow(e.get(op.getX()), row, result, derived.source[row]);
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }

@@ -40,6 +40,7 @@ static double squareRoot(double x) { return std::sqrt(x); }
 static double reciprocalRoot(double x) { return 1.0 / std::sqrt(x); }
 static double exponential(double x) { return std::exp(x); }
 static double logarithm(double x) { return std::log(x); }
+static double logarithmOfSuccessor(double x) { return std::log1p(x); }
 static double hyperbolicTangent(double x) { return std::tanh(x); }
 static double errorFunction(double x) { return std::erf(x); }
 static double relu(double x) { return x > 0 || x != x ? x : 0.0; }
@@ -163,6 +164,38 @@ template <class OpT> static Error evaluateHash(Evaluator &e, OpT op) {
   return Error::success();
 }
 
+static Error evaluateMultiHash(Evaluator &e, MultiHashOp op) {
+  const Tensor &x = e.get(op.getX());
+  uint64_t mask = llvm::maskTrailingOnes<uint64_t>(op.getBits());
+  Tensor result = makeTensor(op.getType(), x.rows);
+  size_t next = 0;
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    uint64_t seed = static_cast<uint64_t>(op.getSeed()) + column;
+    uint64_t hash = x.isString() ? hashBytes(op.getKind(), x.strings()[row], seed)
+                                 : hashInteger(op.getKind(), x.integers()[row], seed);
+    result.integers()[next++] = static_cast<int64_t>(hash & mask);
+  });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateCross(Evaluator &e, CrossOp op) {
+  auto hash = [&](int64_t value, int64_t bits) {
+    return static_cast<int64_t>(hashInteger(op.getKind(), value, op.getSeed()) &
+                                llvm::maskTrailingOnes<uint64_t>(bits));
+  };
+  auto first = [&](int64_t value) { return hash(value, 63); };
+  Tensor result = mapElements<int64_t, int64_t>(e.get(op.getColumns().front()), first);
+  for (auto [index, column] : llvm::enumerate(op.getColumns().drop_front())) {
+    int64_t bits = index + 2 == op.getColumns().size() ? op.getBits() : 63;
+    result = zipElements<int64_t, int64_t>(result, e.get(column), [&](int64_t x, int64_t y) {
+      return hash(plus(x, y), bits);
+    });
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
 static Error evaluateMod(Evaluator &e, ModOp op) {
   int64_t divisor = op.getDivisor();
   e.set(op.getResult(), mapElements<int64_t, int64_t>(e.get(op.getX()), [&](int64_t value) {
@@ -250,6 +283,7 @@ void interpreter::addElementwiseOps(HandlerMap &map) {
   addUnary<RsqrtOp, reciprocalRoot>(map);
   addUnary<ExpOp, exponential>(map);
   addUnary<LogOp, logarithm>(map);
+  addUnary<Log1pOp, logarithmOfSuccessor>(map);
   addUnary<TanhOp, hyperbolicTangent>(map);
   addUnary<ErfOp, errorFunction>(map);
   addUnary<SigmoidOp, sigmoid>(map);
@@ -267,6 +301,8 @@ void interpreter::addElementwiseOps(HandlerMap &map) {
   map.add<SelectOp, evaluateSelect>();
   map.add<HashOp, evaluateHash<HashOp>>();
   map.add<RowHashOp, evaluateHash<RowHashOp>>();
+  map.add<MultiHashOp, evaluateMultiHash>();
+  map.add<CrossOp, evaluateCross>();
   map.add<ModOp, evaluateMod>();
   map.add<BucketizeOp, evaluateBucketize<BucketizeOp>>();
   map.add<RowBucketizeOp, evaluateBucketize<RowBucketizeOp>>();

@@ -123,7 +123,9 @@ private:
 
 void addDomainOps(HandlerMap &map);
 void addElementwiseOps(HandlerMap &map);
+void addListOps(HandlerMap &map);
 void addRowOps(HandlerMap &map);
+void addRankingOps(HandlerMap &map);
 void addAttentionOps(HandlerMap &map);
 void addLossOps(HandlerMap &map);
 void addCatalogueOps(HandlerMap &map);

@@ -65,7 +65,9 @@ const HandlerMap &interpreter::getHandlers() {
     HandlerMap map;
     addDomainOps(map);
     addElementwiseOps(map);
+    addListOps(map);
     addRowOps(map);
+    addRankingOps(map);
     addAttentionOps(map);
     addLossOps(map);
     addCatalogueOps(map);

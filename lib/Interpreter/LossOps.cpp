@@ -101,14 +101,22 @@ static Error evaluateMetric(Evaluator &e, MetricOp op) {
     return Error::success();
   }
   std::vector<std::pair<double, bool>> scored;
+  std::vector<int64_t> keys;
   for (int64_t row = 0; row < x.rows; ++row) {
     if (!isValid(row))
       continue;
+    if (op.getKey())
+      keys.push_back(e.get(op.getKey()).integers()[row]);
     if (std::isnan(x.floats()[row]))
       return fail(op, "has a NaN score in row " + Twine(row));
     scored.emplace_back(x.floats()[row], e.get(op.getLabel()).floats()[row] > 0.5);
   }
-  e.metrics.addScores(op.getName(), scored);
+  if (op.getKind() == MetricKind::gauc)
+    e.metrics.addGroups(op.getName(), scored, keys);
+  else if (op.getKind() == MetricKind::ne)
+    e.metrics.addLogits(op.getName(), scored);
+  else
+    e.metrics.addScores(op.getName(), scored);
   return Error::success();
 }
 

@@ -20,6 +20,12 @@ public:
   void addRanks(llvm::StringRef name, llvm::ArrayRef<int64_t> ranks, llvm::ArrayRef<int64_t> at);
   /// Pairs of score and whether the row is positive.
   void addScores(llvm::StringRef name, llvm::ArrayRef<std::pair<double, bool>> scored);
+  /// The same within the rows of each key, averaged by rows; `name`.skipped counts keys with
+  /// one class.
+  void addGroups(llvm::StringRef name, llvm::ArrayRef<std::pair<double, bool>> scored,
+                 llvm::ArrayRef<int64_t> keys);
+  /// Logits: cross entropy over the entropy of the share of positives.
+  void addLogits(llvm::StringRef name, llvm::ArrayRef<std::pair<double, bool>> scored);
 
   std::vector<std::pair<std::string, double>> values;
 };

@@ -30,7 +30,8 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t keyLow,
 /// stream `stream` of one step.
 uint32_t randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row, uint64_t element);
 
-/// XXH3_64bits_withSeed, or the first half of MurmurHash3_x64_128.
+/// XXH3_64bits_withSeed, the first half of MurmurHash3_x64_128, or FarmHash's
+/// Fingerprint64 (seed 0) or Hash64WithSeed.
 uint64_t hashBytes(HashKind kind, llvm::StringRef bytes, uint64_t seed);
 /// The hash of the 8 little-endian bytes of `value`.
 uint64_t hashInteger(HashKind kind, int64_t value, uint64_t seed);

@@ -27,7 +27,7 @@ ArrayRef<EnumKind> genrec::getEnumKinds() {
   static const EnumKind kinds[] = {
       GENREC_ENUM_KIND(PoolKind),   GENREC_ENUM_KIND(KeepKind),    GENREC_ENUM_KIND(HashKind),
       GENREC_ENUM_KIND(ReduceKind), GENREC_ENUM_KIND(CompareKind), GENREC_ENUM_KIND(ScoreKind),
-      GENREC_ENUM_KIND(MetricKind),
+      GENREC_ENUM_KIND(MetricKind), GENREC_ENUM_KIND(PadSide),
   };
   return kinds;
 }

@@ -7,6 +7,8 @@
 
 #include "Importer.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -58,6 +60,16 @@ LogicalResult Importer::importOperands(const schema::Op &op, OperationState &sta
   return success();
 }
 
+/// How many groups of operands an op has that gained optional ones, at its end, since its first
+/// files were written; 0 for others. Such a file leaves the new groups out.
+static size_t getGrownGroups(StringRef mnemonic) {
+  return llvm::StringSwitch<size_t>(mnemonic)
+      .Case("attention", 7)
+      .Case("hstu_block", 8)
+      .Case("metric", 4)
+      .Default(0);
+}
+
 LogicalResult Importer::importAttributes(const schema::Op &op, OperationState &state,
                                          NamedAttrList &attributes) {
   static constexpr llvm::StringLiteral kSegments = "operandSegmentSizes";
@@ -92,6 +104,8 @@ LogicalResult Importer::importAttributes(const schema::Op &op, OperationState &s
     return emitError(state.location)
            << "'" << mnemonic << "' has " << state.operands.size() << " operands in segments of "
            << "total size " << sum << (segmented ? "" : ", but takes no segments");
+  if (segmented && segments.size() < getGrownGroups(mnemonic))
+    segments.resize(getGrownGroups(mnemonic), 0);
   if (segmented)
     attributes.set(kSegments, builder.getDenseI32ArrayAttr(segments));
   return success();

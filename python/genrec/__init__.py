@@ -33,16 +33,31 @@ from genrec.compiled import CompiledModel
 from genrec.compiler import compile
 from genrec.domain import Batch, Domain
 from genrec.errors import CompileError, DataError, FeatureError, GenRecError, ModelError, RunError
+from genrec.lists import pairs
 from genrec.model import Model, Schedule, record
 from genrec.model_file import model_bytes, write_model
 from genrec.moves import concat_rows
 from genrec.nn.module import Module, Parameter
-from genrec.ops import bucketize, concat, hash, maximum, minimum, mod, where
+from genrec.ops import concat, maximum, minimum, where
 from genrec.outputs import output
 from genrec.ranking import Found, Ranks, rank, scores, top_k
+from genrec.row_functions import row_function
 from genrec.run import Run
 from genrec.schema import Schema, parallel
 from genrec.table import Table
+from genrec.transforms import (
+    bucketize,
+    clip,
+    cross,
+    fill_missing,
+    hash,
+    log1p,
+    mod,
+    multi_hash,
+    scale,
+    sequence_length,
+    time_delta,
+)
 from genrec.types import ElementType, bool_, float32, float64, int32, int64, string, timestamp
 from genrec.value import Value
 
@@ -57,8 +72,9 @@ def __getattr__(name: str) -> ModuleType:
 __all__ = [
     "Batch", "Catalogue", "CompileError", "CompiledModel", "DataError", "Domain", "ElementType", "FeatureError",
     "Found", "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "Run", "RunError", "Schedule",
-    "Schema", "Table", "Value", "__version__", "bool_", "bucketize", "catalogue", "compile", "concat",
-    "concat_rows", "float32", "float64", "hash", "init", "int32", "int64", "loss", "maximum", "metric",
-    "minimum", "mod", "model_bytes", "nn", "optim", "output", "parallel", "rank", "record", "scores", "string",
+    "Schema", "Table", "Value", "__version__", "bool_", "bucketize", "catalogue", "clip", "compile", "concat",
+    "concat_rows", "cross", "fill_missing", "float32", "float64", "hash", "init", "int32", "int64", "log1p", "loss",
+    "maximum", "metric", "minimum", "mod", "model_bytes", "multi_hash", "nn", "optim", "output", "pairs",
+    "parallel", "rank", "record", "row_function", "scale", "scores", "sequence_length", "string", "time_delta",
     "timestamp", "top_k", "where", "write_model",
 ]  # fmt: skip

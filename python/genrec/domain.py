@@ -25,10 +25,30 @@ class Truncation:
 
 
 @dataclass(frozen=True)
+class Padding:
+    """How a derived domain was lengthened: at least `count` rows per list of `source`, new ones at its `side`."""
+
+    source: "Domain"
+    count: int
+    side: str
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How a derived domain was paired: per row of `first`, the rows of `second` with the same parent row."""
+
+    first: "Domain"
+    second: "Domain"
+
+
+@dataclass(frozen=True)
 class Joining:
     """How a derived domain was joined: per parent row, the rows of each source in turn."""
 
     sources: tuple["Domain", ...]
+
+
+Origin = Truncation | Padding | Pairing | Joining
 
 
 class Domain:
@@ -46,7 +66,7 @@ class Domain:
         schema: ListSchema | None,
         parent: "Domain | None",
         expression: str,
-        origin: Truncation | Joining | None = None,
+        origin: Origin | None = None,
         result: Result | None = None,
     ) -> None:
         self._recording = recording
@@ -85,7 +105,7 @@ class Domain:
         return [*super().__dir__(), *self]
 
     def _feature_schema(self) -> ListSchema | None:
-        if isinstance(self._origin, Truncation):
+        if isinstance(self._origin, Truncation | Padding):
             return self._origin.source._feature_schema()
         return self._schema
 
@@ -93,10 +113,12 @@ class Domain:
         schema = self._feature_schema()
         if schema is None:
             raise FeatureError(
-                f"'{self._name}' has no features of its own: it is joined from {quoted(self._source_names())}",
+                f"'{self._name}' has no features of its own: it is made of {quoted(self._source_names())}",
                 find_place(),
                 "",
-                "join the features: gr.concat_rows([...])",
+                "bring them in with x.fanout(pairs) and x.beside(pairs)"
+                if isinstance(self._origin, Pairing)
+                else "join the features: gr.concat_rows([...])",
             )
         if name in schema.features:
             return self._feature(schema.features[name])
@@ -107,6 +129,8 @@ class Domain:
         raise self._unknown(schema, name)
 
     def _source_names(self) -> list[str]:
+        if isinstance(self._origin, Pairing):
+            return [self._origin.first._name, self._origin.second._name]
         return [source._name for source in self._origin.sources] if isinstance(self._origin, Joining) else []
 
     def _unknown(self, schema: ListSchema, name: str) -> FeatureError:
@@ -125,7 +149,7 @@ class Domain:
     def _feature(self, feature: Feature) -> "Value":
         from genrec import moves
 
-        if isinstance(self._origin, Truncation):
+        if isinstance(self._origin, Truncation | Padding):
             return moves.derive(self._origin.source._feature(feature), self, find_place().named(feature.name))
         key = ("feature", self._symbol, feature.column)
         if key not in self._recording.cache:
@@ -134,12 +158,15 @@ class Domain:
 
     def _child(self, schema: ListSchema) -> "Domain":
         if self._origin is not None:
-            source = self._origin.source if isinstance(self._origin, Truncation) else self
+            source = self._origin.source if isinstance(self._origin, Truncation | Padding) else self
+            done, verb, then = ("cut", "cut", "truncate")
+            if isinstance(self._origin, Padding):
+                done, verb, then = ("lengthened", "lengthen", "pad")
             raise ModelError(
-                f"the lists '{schema.name}' below '{self._name}' are not cut along with it",
+                f"the lists '{schema.name}' below '{self._name}' are not {done} along with it",
                 find_place(),
                 "",
-                f"reduce them first, then cut: {source._expression}.{schema.name}.<feature>.sum().truncate(...)",
+                f"reduce them first, then {verb}: {source._expression}.{schema.name}.<feature>.sum().{then}(...)",
             )
         key = ("domain", schema.column)
         if key not in self._recording.cache:
@@ -163,6 +190,14 @@ class Domain:
         from genrec import moves
 
         return moves.truncate_domain(self, count, keep, find_place())
+
+    def pad(self, count: int, side: str = "back") -> "Domain":
+        """The domain of at least `count` rows per list: shorter ones get new rows at their "back" (or "front"). Its
+        features are this domain's, null in the new rows; other values come in through their own `pad`.
+        """
+        from genrec import lists
+
+        return lists.pad_domain(self, count, side, find_place())
 
     def position(self, from_end: bool = False) -> "Value":
         """Each row's place in its list, int64 from 0; with `from_end` the last row has 0."""
@@ -206,24 +241,31 @@ class Domain:
             above = above._parent
         return above is not None
 
-    def _derive(self, wanted: str, parent: "Domain", origin: Truncation | Joining, expression: str) -> "Domain":
+    def _derive(self, wanted: str, parent: "Domain", origin: Origin, expression: str) -> "Domain":
         """A derived domain, declared but not yet made by an op."""
         recording = self._recording
         name = recording.unique_name(wanted, "rows")
         place = find_place()
         recording.declare_domain(DomainDeclaration(name, "derived", parent._symbol, place=place))
-        sources = origin.sources if isinstance(origin, Joining) else (origin.source,)
-        attributes: dict[str, rec.Attribute] = {}
-        if isinstance(origin, Truncation):
-            attributes = {"count": origin.count, "keep": Enum("keep", origin.keep)}
+        op_name, sources, attributes = _maker(origin)
         op = recording.emit(
-            "truncate" if isinstance(origin, Truncation) else "concat_domains",
-            [source._result for source in sources],
-            [ValueType(name, is_domain=True)],
-            attributes,
+            op_name, [source._result for source in sources], [ValueType(name, is_domain=True)], attributes,
             place.named(name),
-        )
+        )  # fmt: skip
         return Domain(recording, name, None, parent, expression, origin, op.results[0])
+
+
+def _maker(origin: Origin) -> "tuple[str, tuple[Domain, ...], dict[str, rec.Attribute]]":
+    """The op that makes a derived domain, the domains it takes, its attributes."""
+    match origin:
+        case Truncation(source, count, keep):
+            return "truncate", (source,), {"count": count, "keep": Enum("keep", keep)}
+        case Padding(source, count, side):
+            return "pad", (source,), {"count": count, "side": Enum("pad_side", side)}
+        case Pairing(first, second):
+            return "pair_domains", (first, second), {}
+        case Joining(sources):
+            return "concat_domains", sources, {}
 
 
 Batch = Domain

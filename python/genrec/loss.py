@@ -10,6 +10,7 @@ from genrec.catalogues import Catalogue, Items, resolve, vectors_of
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
+from genrec.nn.ranking import weigh_by_variance
 from genrec.ops import as_ids, cast, squeeze
 from genrec.ranking import scores
 from genrec.rules import common_domain
@@ -18,14 +19,29 @@ from genrec.types import float32
 from genrec.value import Value, ValueLike, as_value, expect_float
 
 
-def mean(x: ValueLike, weight: ValueLike | None = None, name: str = "loss", scale: float = 1.0) -> Value:
-    """Declares the weighted mean of `x` (a scalar per row) as a loss, for losses of your own. Returns `x`."""
+def mean(
+    x: ValueLike,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+    log_variance: ValueLike | None = None,
+) -> Value:
+    """Declares the weighted mean of `x` (a scalar per row) as a loss, for losses of your own. Returns `x`.
+
+    Every loss takes `scale`, its fixed weight among the tasks' losses, and `log_variance`, a trained number s (a
+    parameter of shape ()) that weighs it instead: exp(-s) * x + s / 2 (Kendall et al. 2018, equation 10).
+    """
     place = find_place()
-    return _declare(as_value(x, place.part(0)), None, weight, name, scale, place)
+    return _declare(as_value(x, place.part(0)), None, weight, name, scale, place, log_variance)
 
 
 def bce_with_logits(
-    logit: ValueLike, label: ValueLike, weight: ValueLike | None = None, name: str = "loss", scale: float = 1.0
+    logit: ValueLike,
+    label: ValueLike,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+    log_variance: ValueLike | None = None,
 ) -> Value:
     """Binary cross entropy: softplus(logit) - label * logit per row. logit: a float per row; label: 0 or 1 per row, of
     any number type or bool. Returns the value per row.
@@ -38,11 +54,16 @@ def bce_with_logits(
     if truth.shape:
         raise ModelError("the label of 'bce_with_logits' must be one number per row", place.part(1), truth._label())
     x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
-    return _declare(x, truth.valid, weight, name, scale, place)
+    return _declare(x, truth.valid, weight, name, scale, place, log_variance)
 
 
 def softmax_cross_entropy(
-    logits: ValueLike, label: ValueLike, weight: ValueLike | None = None, name: str = "loss", scale: float = 1.0
+    logits: ValueLike,
+    label: ValueLike,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+    log_variance: ValueLike | None = None,
 ) -> Value:
     """log Σ exp(logits) - logits[label] per row. logits: rows [classes]; label: an integer in [0, classes) per row.
     Returns the value per row.
@@ -50,15 +71,21 @@ def softmax_cross_entropy(
     place = find_place()
     prediction = rows_of_floats(logits, "'softmax_cross_entropy'", 0)
     truth = as_ids(label, "the label of 'softmax_cross_entropy'", place.part(1))
-    return _cross_entropy(prediction, truth, weight, name, scale, place)
+    return _cross_entropy(prediction, truth, weight, name, scale, place, log_variance)
 
 
 def _cross_entropy(
-    logits: Value, label: Value, weight: ValueLike | None, name: str, scale: float, place: Place
+    logits: Value,
+    label: Value,
+    weight: ValueLike | None,
+    name: str,
+    scale: float,
+    place: Place,
+    log_variance: ValueLike | None = None,
 ) -> Value:
     _together("softmax_cross_entropy", logits, label, place)
     x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place)
-    return _declare(x, label.valid, weight, name, scale, place)
+    return _declare(x, label.valid, weight, name, scale, place, log_variance)
 
 
 def full_softmax(
@@ -146,9 +173,18 @@ def _together(name: str, x: Value, label: Value, place: Place) -> None:
         raise ModelError(f"the label of '{name}' is shared by all rows", place.part(1), label._label())
 
 
-def _declare(x: Value, valid: Value | None, weight: ValueLike | None, name: str, scale: float, place: Place) -> Value:
+def _declare(
+    x: Value,
+    valid: Value | None,
+    weight: ValueLike | None,
+    name: str,
+    scale: float,
+    place: Place,
+    log_variance: ValueLike | None = None,
+) -> Value:
     value = cast(_scalar(x, "a loss", place, 0), float32, place.named(""))
-    operands: list[Value] = [value]
+    weighed = value if log_variance is None else weigh_by_variance(value, log_variance, place)
+    operands: list[Value] = [weighed]
     if weight is not None:
         part = place.part("weight")
         factor = cast(as_value(weight, part, like=value), float32, part.named(""))

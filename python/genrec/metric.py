@@ -6,12 +6,13 @@ from genrec.catalogues import Catalogue, Items
 from genrec.emit import emit_effect
 from genrec.errors import ModelError
 from genrec.loss import _scalar, _together
-from genrec.ops import cast, squeeze
+from genrec.ops import as_ids, both_valid, cast, squeeze
 from genrec.ranking import Found, Ranks, make_query, rank_against
 from genrec.recording import Enum
-from genrec.source import find_place
+from genrec.rules import common_domain
+from genrec.source import Place, find_place
 from genrec.types import float32
-from genrec.value import ValueLike, as_value
+from genrec.value import Value, ValueLike, as_value
 
 DEFAULT_CUTOFFS = (10, 50, 200)
 
@@ -60,8 +61,8 @@ def ranking(
     value = ranks.rank
     unique = value._recording.effect_name("metric", name, name == "ranking", place)
     emit_effect(
-        "metric", [value], place.named(unique), (1, 0, 0), kind=Enum("metric_kind", "ranking"), name=unique, at=cutoffs,
-        note=note if note is not None else ranks.query.note,
+        "metric", [value], place.named(unique), (1, 0, 0, 0), kind=Enum("metric_kind", "ranking"), name=unique,
+        at=cutoffs, note=note if note is not None else ranks.query.note,
     )  # fmt: skip
 
 
@@ -69,14 +70,38 @@ def auc(score: ValueLike, label: ValueLike, name: str = "auc", note: str = "") -
     """The area under the ROC curve of `score` (a float per row; logits will do) for `label`, 0 or 1 per row; rows with
     a null label do not count.
     """
+    _classify("auc", score, label, None, name, note, find_place())
+
+
+def gauc(score: ValueLike, label: ValueLike, key: ValueLike, name: str = "gauc", note: str = "") -> None:
+    """The AUC within the rows of each `key` (an integer per row: the user, say), averaged by the number of rows; keys
+    whose rows are all of one class are skipped, and counted as "<name>.skipped". `score` and `label` as in `auc`.
+    """
     place = find_place()
-    prediction = cast(_scalar(score, "the score of 'auc'", place, 0), float32, place.named(""))
+    _classify("gauc", score, label, as_ids(key, "the key of 'gauc'", place.part("key")), name, note, place)
+
+
+def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "") -> None:
+    """Normalised entropy (He et al. 2014, equation 1): the mean cross entropy of `logit` (a float per row) divided by
+    that of always predicting the evaluated rows' own share of positives. Below 1 is better than that.
+    """
+    _classify("ne", logit, label, None, name, note, find_place())
+
+
+def _classify(
+    kind: str, score: ValueLike, label: ValueLike, key: Value | None, name: str, note: str, place: Place
+) -> None:
+    """Declares a metric of scores and labels."""
+    prediction = cast(_scalar(score, f"the score of '{kind}'", place, 0), float32, place.named(""))
     truth = squeeze(cast(as_value(label, place.part(1)), float32, place.part(1).named("")), place.named(""))
-    _together("auc", prediction, truth, place)
-    unique = prediction._recording.effect_name("metric", name, name == "auc", place)
-    operands = [prediction, truth, *([truth.valid] if truth.valid is not None else [])]
+    _together(kind, prediction, truth, place)
+    if key is not None:
+        common_domain(kind, [prediction, key], place, ((0,), ("key",)))
+    unique = prediction._recording.effect_name("metric", name, name == kind, place)
+    valid = both_valid(truth, key)
+    operands = [prediction, truth, *([valid] if valid is not None else []), *([key] if key is not None else [])]
     note_attribute = {"note": note} if note else {}
     emit_effect(
-        "metric", operands, place.named(unique), (1, 1, int(truth.valid is not None)),
-        kind=Enum("metric_kind", "auc"), name=unique, **note_attribute,
+        "metric", operands, place.named(unique), (1, 1, int(valid is not None), int(key is not None)),
+        kind=Enum("metric_kind", kind), name=unique, **note_attribute,
     )  # fmt: skip

@@ -7,7 +7,7 @@ is written.
 from collections.abc import Sequence
 from typing import Any
 
-from genrec.domain import Domain, Joining, Truncation
+from genrec.domain import Domain, Joining, Padding, Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError, quoted
 from genrec.recording import Enum, ValueType
@@ -147,16 +147,19 @@ def truncate(x: Value, count: int, keep: str) -> Value:
 
 
 def derive(x: Value, domain: Domain, place: Place) -> Value:
-    """`x` in a domain that was cut from its own, in one or more steps."""
+    """`x` in a domain that was cut from its own, or lengthened, in one or more steps. Rows that were added are null."""
     if x.domain is domain:
         return x
-    assert isinstance(domain._origin, Truncation)
+    assert isinstance(domain._origin, Truncation | Padding)
     if x.domain is not domain._origin.source:
         x = derive(x, domain._origin.source, place)
     key = ("derive", x._result, domain._symbol)
     cache = x._recording.cache
     if key not in cache:
-        valid = derive(x.valid, domain, place.named("valid")) if x.valid is not None else None
+        known = all_valid(x, place) if isinstance(domain._origin, Padding) and x.valid is None else x.valid
+        valid = None
+        if known is not None:
+            valid = emit("derive", [known, domain], domain, (), known.dtype, place.named("valid"))
         cache[key] = emit("derive", [x, domain], domain, x.shape, x.dtype, place, valid)
     return cache[key]
 
@@ -210,13 +213,13 @@ def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     domain = _joined_domain(domains, values, place)
     result = emit("concat_rows", [*values, domain], domain, values[0].shape, values[0].dtype, place)
     if any(value.valid is not None for value in values):
-        known = [value.valid if value.valid is not None else _all_valid(value, place) for value in values]
+        known = [value.valid if value.valid is not None else all_valid(value, place) for value in values]
         result.valid = emit("concat_rows", [*known, domain], domain, (), known[0].dtype, place.named("valid"))
     return result
 
 
-def _all_valid(value: Value, place: Place) -> Value:
-    """True per row of `value`: every row's place in its list is at least 0."""
+def all_valid(value: Value, place: Place) -> Value:
+    """True per row of `value`, a list's: every row's place in its list is at least 0."""
     assert value.domain is not None
     where_ = position(value.domain, False, place.named(""))
     zero = as_value(0, place, like=where_)

@@ -1,10 +1,10 @@
-"""The ops that compute values row by row: arithmetic, transforms, what joins and splits columns.
+"""The ops that compute values row by row: arithmetic, conversions, what joins and splits columns.
 
 Every function records one op (or a few) at the user's line, after checking the rules that the dialect's verifiers
 state, so that a mistake is an error at that line and not in the compiler.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from genrec import moves
 from genrec.emit import emit
@@ -14,9 +14,6 @@ from genrec.rules import broadcast, common_domain, listed, mixing, same_dtype
 from genrec.source import Part, Place, find_place
 from genrec.types import ElementType, element_type, int64
 from genrec.value import Value, ValueLike, as_value, expect_float
-
-MOST_EDGES = 4096
-
 
 # -- elementwise -------------------------------------------------------------------------------------------------------
 
@@ -104,7 +101,7 @@ def unary(name: str, x: ValueLike) -> Value:
     return emit(name, [value], value.domain, value.shape, value.dtype, place, value.valid)
 
 
-# -- transforms --------------------------------------------------------------------------------------------------------
+# -- conversions -------------------------------------------------------------------------------------------------------
 
 
 def cast(x: ValueLike, dtype: ElementType | str, place: Place) -> Value:
@@ -129,60 +126,6 @@ def as_ids(x: ValueLike, what: str, place: Place) -> Value:
         help = f"turn it into buckets: gr.bucketize({place.text or 'x'}, edges)" if value.dtype.is_float else ""
         raise ModelError(f"{what} must be one integer id per row", place, value._label(), help)
     return cast(value, int64, place.named(""))
-
-
-def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
-    """A published hash of an int64 or string, its low `bits` bits (1 to 63) as int64: "xxh3" (XXH3, 64 bits, of the 8
-    little-endian bytes or of the string's bytes) or "murmur3" (the first 64 bits of MurmurHash3_x64_128).
-    """
-    place = find_place()
-    value = as_value(x, place.part(0))
-    if value.dtype.name == "int32":
-        value = cast(value, int64, place.named(""))
-    if value.dtype.name not in ("int64", "string"):
-        raise ModelError(f"gr.hash takes integers or strings, got {value.dtype.name}", place.part(0), value._label())
-    if not 1 <= bits <= 63:
-        raise ModelError(f"gr.hash gives 1 to 63 bits, not {bits}", place.part("bits"))
-    if kind not in ("xxh3", "murmur3"):
-        raise ModelError(f"there is no hash '{kind}'", place.part("kind"), "", "use 'xxh3' or 'murmur3'")
-    return emit(
-        "hash", [value], value.domain, value.shape, int64, place, value.valid,
-        kind=Enum("hash_kind", kind), bits=bits, seed=seed,
-    )  # fmt: skip
-
-
-def mod(x: ValueLike, divisor: int) -> Value:
-    """The remainder of an integer in [0, divisor); never negative."""
-    place = find_place()
-    value = as_value(x, place.part(0))
-    if not value.dtype.is_integer:
-        raise ModelError(f"gr.mod takes integers, got {value.dtype.name}", place.part(0), value._label())
-    if divisor < 1:
-        raise ModelError(f"the divisor of gr.mod must be at least 1, got {divisor}", place.part(1))
-    value = cast(value, int64, place.named(""))
-    return emit("mod", [value], value.domain, value.shape, int64, place, value.valid, divisor=divisor)
-
-
-def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
-    """The number of `edges` (ascending, at most 4096) that are <= x, as int64: 0 below the first, n from the last on.
-    NaN falls into bucket 0.
-    """
-    place = find_place()
-    value = as_value(x, place.part(0))
-    if value.dtype.name == "int32":
-        value = cast(value, int64, place.named(""))
-    if not value.dtype.is_number:
-        raise ModelError(f"gr.bucketize takes numbers, got {value.dtype.name}", place.part(0), value._label())
-    numbers = tuple(float(edge) for edge in edges)
-    falls = next((i for i in range(1, len(numbers)) if not numbers[i] > numbers[i - 1]), None)
-    if not 1 <= len(numbers) <= MOST_EDGES:
-        raise ModelError(f"gr.bucketize takes 1 to {MOST_EDGES} edges, got {len(numbers)}", place.part(1))
-    if falls is not None:
-        raise ModelError(
-            f"the edges of gr.bucketize must ascend, but {numbers[falls]:g} follows {numbers[falls - 1]:g}",
-            place.part(1),
-        )
-    return emit("bucketize", [value], value.domain, value.shape, int64, place, value.valid, edges=numbers)
 
 
 # -- within a row ------------------------------------------------------------------------------------------------------

@@ -195,6 +195,22 @@ class Value:
         """The rows that `domain.truncate(count, keep)` keeps, as a value of that (one) domain."""
         return _moves().truncate(self, count, keep)
 
+    def pad(self, count: int, side: str = "back") -> "Value":
+        """This value in lists of at least `count` rows: null (and 0) in the new rows, which are at the "back" of each
+        list, or at its "front".
+        """
+        return _lists().pad(self, count, side)
+
+    def tile(self, count: int, keep: str = "first") -> "Value":
+        """The "first" (or "last") `count` rows of each list end to end, as one row [count * d] of the parent; 0 past
+        the end of a list.
+        """
+        return _lists().tile(self, count, keep)
+
+    def beside(self, pairs: Domain) -> "Value":
+        """The row of this value that is the second half of each pair of `gr.pairs`."""
+        return _lists().beside(self, pairs)
+
     def split_rows(self) -> "tuple[Value, ...]":
         """Undoes `gr.concat_rows`: the rows of each of its parts, in their own domains again."""
         return _moves().split_rows(self)
@@ -212,6 +228,13 @@ def _moves():  # type: ignore[no-untyped-def]
     from genrec import moves
 
     return moves
+
+
+def _lists():  # type: ignore[no-untyped-def]
+    """The module of what is done with lists, which needs `Value` itself."""
+    from genrec import lists
+
+    return lists
 
 
 def made_at(place: Place) -> str:

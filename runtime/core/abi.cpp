@@ -216,9 +216,10 @@ void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float wei
 }
 
 void genrec_rt_report_metric(genrec_step *step, int32_t metric, const genrec_domain *domain,
-                             const void *x, const float *label, const uint8_t *valid) {
+                             const void *x, const float *label, const uint8_t *valid,
+                             const int64_t *key) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { slot.state().metrics.add(metric, domain->count, x, label, valid); });
+  guarded(slot, [&] { slot.state().metrics.add(metric, domain->count, x, label, valid, key); });
 }
 
 void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,

@@ -1,4 +1,4 @@
-//===- metrics.cpp - Ranking quality and AUC ------------------------------===//
+//===- metrics.cpp - Ranking quality, AUC, GAUC, NE -----------------------===//
 
 #include "genrec_rt/metrics.h"
 
@@ -7,17 +7,62 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace genrec::rt {
 
 namespace {
 
-constexpr int32_t kRanking = 0;
+constexpr int32_t kRanking = 0, kGroupedAuc = 2, kNormalizedEntropy = 3;
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 std::string prefixOf(const genrec_metric_desc &metric) {
   std::string name = metric.name ? metric.name : "";
   return name.empty() || name == "ranking" ? "" : name + ".";
+}
+
+/// log(1 + exp(logit)) - label * logit, without overflow.
+double crossEntropy(double logit, bool isPositive) {
+  return std::log1p(std::exp(-std::abs(logit))) + std::max(logit, 0.0) - (isPositive ? logit : 0.0);
+}
+
+/// Cross entropy of `rows` rows over the entropy of their share of positives.
+double normalizedEntropy(double sum, int64_t rows, int64_t positives) {
+  if (positives == 0 || positives == rows)
+    return kUndefined;
+  double p = static_cast<double>(positives) / static_cast<double>(rows);
+  double entropy = -p * std::log(p) - (1 - p) * std::log1p(-p);
+  return sum / static_cast<double>(rows) / entropy;
+}
+
+struct GroupedArea {
+  double mean;
+  int64_t skipped;
+};
+
+/// The AUC of each group of one key, averaged by its rows; groups of one class are skipped.
+GroupedArea areaUnderCurves(const std::vector<std::pair<float, bool>> &scored,
+                            const std::vector<int64_t> &keys) {
+  std::vector<size_t> order(keys.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+  double sum = 0, rows = 0;
+  int64_t skipped = 0;
+  std::vector<std::pair<float, bool>> group;
+  for (size_t i = 0; i < order.size(); ++i) {
+    group.push_back(scored[order[i]]);
+    if (i + 1 < order.size() && keys[order[i + 1]] == keys[order[i]])
+      continue;
+    double area = areaUnderCurve(group);
+    if (std::isnan(area)) {
+      ++skipped;
+    } else {
+      sum += area * static_cast<double>(group.size());
+      rows += static_cast<double>(group.size());
+    }
+    group.clear();
+  }
+  return {rows > 0 ? sum / rows : kUndefined, skipped};
 }
 
 } // namespace
@@ -55,11 +100,14 @@ void Metrics::reset() {
     state.gains.assign(model.metrics[i].at_count, 0);
     state.reciprocalRanks = 0;
     state.scored.clear();
+    state.keys.clear();
+    state.positives = 0;
+    state.crossEntropy = 0;
   }
 }
 
 void Metrics::add(int32_t index, int64_t count, const void *x, const float *label,
-                  const uint8_t *valid) {
+                  const uint8_t *valid, const int64_t *key) {
   const genrec_metric_desc &metric = model.metrics[index];
   State &state = states[index];
   auto at = [&](int64_t row) {
@@ -91,7 +139,15 @@ void Metrics::add(int32_t index, int64_t count, const void *x, const float *labe
     if (std::isnan(scores[row]))
       throw Error(at(row) + "the score is NaN", "train with --check-finite to find its source");
     ++state.rows;
-    state.scored.emplace_back(scores[row], label[row] > 0.5f);
+    bool isPositive = label[row] > 0.5f;
+    if (metric.kind == kNormalizedEntropy) {
+      state.positives += isPositive;
+      state.crossEntropy += crossEntropy(scores[row], isPositive);
+      continue;
+    }
+    state.scored.emplace_back(scores[row], isPositive);
+    if (metric.kind == kGroupedAuc)
+      state.keys.push_back(key[row]);
   }
 }
 
@@ -100,6 +156,17 @@ std::vector<std::pair<std::string, double>> Metrics::values() const {
   for (int32_t i = 0; i < model.metric_count; ++i) {
     const genrec_metric_desc &metric = model.metrics[i];
     const State &state = states[i];
+    if (metric.kind == kNormalizedEntropy) {
+      result.emplace_back(metric.name,
+                          normalizedEntropy(state.crossEntropy, state.rows, state.positives));
+      continue;
+    }
+    if (metric.kind == kGroupedAuc) {
+      GroupedArea area = areaUnderCurves(state.scored, state.keys);
+      result.emplace_back(metric.name, area.mean);
+      result.emplace_back(std::string(metric.name) + ".skipped", static_cast<double>(area.skipped));
+      continue;
+    }
     if (metric.kind != kRanking) {
       auto scored = state.scored;
       result.emplace_back(metric.name, areaUnderCurve(scored));

@@ -27,9 +27,9 @@ class Ranker(gr.Model):
     def __init__(self):
         self.user = gr.Table("user", dim=2)
         self.item = gr.Table("item", dim=2)
-        self.wide = gr.Table("wide", dim=6)
-        self.dense, self.score = nn.Linear(2, 4), nn.Linear(2, 1)
-        self.block = nn.HSTUBlock(2, bias=nn.RelativePosition(4))
+        self.wide, self.attend = gr.Table("wide", dim=6), nn.CrossAttention(2, heads=2)
+        self.dense, self.score, self.cross = nn.Linear(2, 4), nn.Linear(2, 1), nn.CrossNetwork(2, 2, rank=1)
+        self.block, self.masked = nn.HSTUBlock(2, bias=nn.RelativePosition(4)), nn.HSTUBlock(2, contextual=1)
         self.items = gr.catalogue("items.parquet", schema=gr.Schema({"item": gr.int64}, root="items"))
 
     def forward(self, batch):

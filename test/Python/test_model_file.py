@@ -33,7 +33,22 @@ gr.metric.auc(logit, shown.label)
 user, joined, item = gr.concat_rows(one, query, self.item(shown.item)).split_rows()
 found = gr.top_k(joined.last(), self.item, self.items, k=3, exclude=event.item)
 gr.metric.ranking(found, target=batch.held_out, at=(1, 3))
-gr.output(user=batch.user, top=found, row=wide[:, 1].sum(), valid=user[:, 0] > 0)"""
+gr.output(user=batch.user, top=found, row=wide[:, 1].sum(), valid=user[:, 0] > 0)
+crossed = gr.cross(batch.history.item, shown.item, bits=30, kind="farmhash64")
+many = gr.multi_hash(batch.name, bits=20, count=2, seed=5)
+both = gr.pairs(shown, batch.history)
+long = self.item(batch.history.pad(4, side="front").item)
+late = gr.time_delta(batch.history.time, batch.history.time.lag(), unit=3600.0, edges=[1, 24])
+numbers = gr.clip(gr.scale(gr.log1p(gr.fill_missing(batch.held_out, 3).astype(gr.float32)), 0.5, 1.0), 0.0, 1.0)
+y = gr.concat(self.item(crossed).sum(batch), self.user(many[:, 1]), long.tile(2), numbers, self.item(late).sum())
+y = gr.concat(y, self.attend(self.item(shown.item), self.item(batch.history.item)).sum())
+y = gr.concat(y, nn.dot_interaction(one, tags, self_interaction=True), nn.softmax(self.cross(one)))
+masked = self.masked(self.item(batch.history.item), target=gr.sequence_length(shown))
+gr.metric.gauc(logit, shown.label, key=shown.item)
+gr.metric.ne(logit, shown.label)
+weight = self.item(shown.item).fanout(both) * self.item(batch.history.item).beside(both)
+gr.loss.mean(nn.mixture(gr.concat(one, tags), one, top_k=1).row_sum() + masked.sum().row_sum(), name="mixed")
+gr.loss.mean(y.row_sum() + weight.sum().sum().row_sum(), name="rest", log_variance=0.5)"""
 
 
 @pytest.fixture
@@ -71,6 +86,19 @@ def test_places_travel(everything):
     text = import_model(path, "--mlir-print-debuginfo")
     assert 'loc("ranker.py":21:17 to :43)' in text  # batch.history.truncate(20)
     assert 'loc("event"(' in text
+
+
+def test_files_from_before_an_operand_was_added(tmp_path):
+    """Attention without `target`, a metric without `key`: what files of the first writers look like."""
+    body = "x = self.item(batch.history.item)\ngr.metric.auc(nn.attention(x, x, x)[:, 0], batch.history.item > 0)"
+    module = write_ranker(tmp_path, body)
+    recording = gr.record(module.Ranker(), module.schema)
+    for op in recording.ops:
+        if op.name in ("attention", "metric"):
+            assert op.segments[-1] == 0
+            op.segments = op.segments[:-1]
+    gr.write_model(recording, tmp_path / "old.genrec")
+    assert "genrec.attention softmax" in import_model(tmp_path / "old.genrec")
 
 
 def test_recording_twice_gives_the_same_bytes(tmp_path):

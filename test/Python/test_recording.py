@@ -3,6 +3,7 @@
 import genrec as gr
 import pytest
 from genrec import nn
+from genrec.recording import Enum
 from model_writing import write_ranker
 
 SCHEMA = gr.Schema(
@@ -313,9 +314,71 @@ def test_modules_check_and_compute(tmp_path):
     recording, ops, kept = record(forward, **parts)
     assert kept.shape == ()
     attention = ops["attention"][0]
-    assert attention.segments == (1, 1, 1, 1, 0, 0) and attention.attributes["scale"] == 0.5
+    assert attention.segments == (1, 1, 1, 1, 0, 0, 0) and attention.attributes["scale"] == 0.5
     assert recording.parameters["block.bias.weight"].shape == (11,)
     assert ops["position"][0].attributes == {"from_end": True}
     assert [op.name for op in recording.ops if op.name in ("silu", "dropout", "sigmoid")] == [
         "silu", "dropout", "sigmoid",
     ]  # fmt: skip
+
+
+def test_a_padded_list_has_nulls_in_its_new_rows():
+    def forward(batch):
+        long = batch.history.pad(3, side="front")
+        assert batch.history.item.pad(3, side="front") is long.item and batch.history.pad(3, side="front") is long
+        return long.item
+
+    _, ops, item = record(forward)
+    assert item.valid is not None and item.valid.domain is item.domain
+    assert [op.attributes for op in ops["pad"]] == [{"count": 3, "side": Enum("pad_side", "front")}]
+    assert len(ops["derive"]) == 2  # the ids, and which of them are there
+
+
+def test_a_cross_of_two_lists_has_a_row_per_pair():
+    def forward(batch):
+        crossed = gr.cross(batch.history.item, batch.interest.value, batch.user, bits=20)
+        pairs = gr.pairs(batch.history, batch.interest)
+        assert crossed.domain is pairs and pairs._parent is batch.history
+        again = gr.cross(batch.history.item, batch.history.item, bits=20)
+        assert again.domain is batch.history
+        return crossed
+
+    recording, ops, crossed = record(forward)
+    assert len(ops["pair_domains"]) == 1 and len(ops["pair_rows"]) == 1 and len(ops["fanout"]) == 2
+    assert recording.domains[crossed.domain._name].parent == "history"
+
+
+def test_strings_are_hashed_before_they_are_crossed():
+    schema = gr.Schema({"name": gr.string, "city": gr.string})
+
+    class Crossing(gr.Model):
+        def forward(self, batch):
+            gr.output(x=gr.cross(batch.name, batch.city, bits=30, seed=4))
+
+    ops = gr.record(Crossing(), schema).ops
+    assert [op.attributes["bits"] for op in ops if op.name == "hash"] == [63, 63]
+    assert next(op for op in ops if op.name == "cross").attributes["seed"] == 4
+
+
+def test_time_deltas_are_compared_in_seconds():
+    _, ops, hours = record(lambda batch: gr.time_delta(batch.user, 7, unit=3600.0, edges=[1, 24]))
+    assert hours.dtype.name == "int64"
+    assert ops["bucketize"][0].attributes["edges"] == (3600.0, 86400.0)
+
+
+def test_row_functions_are_ops():
+    @gr.row_function
+    def leaky(x, slope=0.1):
+        """What it does."""
+        return gr.where(x > 0.0, x, x * slope)
+
+    layers = nn.MLP([1, 4, 1], activation=leaky)
+    _, ops, _ = record(lambda batch: layers(gr.concat(batch.history.price)), layers=layers)
+    assert leaky.__name__ == "leaky" and leaky.__doc__ == "What it does."
+    assert len(ops["select"]) == 1 and len(ops["compare"]) == 1
+
+
+def test_a_trained_variance_weighs_a_loss():
+    s = nn.Parameter((), gr.init.zeros())
+    _, ops, x = record(lambda batch: gr.loss.mean(batch.history.price, name="price", log_variance=s), s=s)
+    assert ops["loss"][0].operands[0] is not x._result and len(ops["exp"]) == 1

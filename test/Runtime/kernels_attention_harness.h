@@ -14,7 +14,7 @@ namespace testing {
 template <class C> ReferenceConfig referenceConfig() {
   return {C::Heads,     C::Qk,        C::V,
           C::Score == ScoreKind::softmax, C::Causal, C::HasWindow,
-          C::PositionBias, C::TimeBias, C::Dropout};
+          C::PositionBias, C::TimeBias, C::Dropout, C::Masked};
 }
 
 /// Random inputs whose values are floats, for lists of the given lengths.
@@ -51,6 +51,10 @@ inline ReferenceInputs randomInputs(const ReferenceConfig &c,
   in.scale = static_cast<float>(0.5 + 0.5 * random.real());
   in.fixedLength = random.below(2) ? 211 : 0;
   in.window = random.below(4) ? 1 + random.below(40) : 0;
+  in.contextual = random.below(3) ? random.below(20) : 0;
+  // None, some, all rows of a list, and more than it has.
+  for (int64_t n : lengths)
+    in.targets.push_back(random.below(3) ? random.below(n + 3) : 0);
   in.ticksPerSecond = random.below(2) ? 1 : 1000;
   in.nextEventTime = random.below(2);
   in.random = {random.word(), random.word(), static_cast<uint32_t>(random.word())};
@@ -118,6 +122,8 @@ template <class C> struct KernelRun {
     args.scale = static_cast<float>(in.scale);
     args.fixedLength = static_cast<float>(in.fixedLength);
     args.window = in.window;
+    args.contextual = in.contextual;
+    args.targets = in.targets.data();
     args.positionBias = position.data();
     args.positionBuckets = static_cast<int64_t>(position.size());
     args.timeBias = time.data();
@@ -153,7 +159,7 @@ void checkAttention(const std::vector<int64_t> &lengths, uint64_t seed, int thre
                                     << " softmax " << (C::Score == ScoreKind::softmax)
                                     << " causal " << C::Causal << " window " << C::HasWindow
                                     << " position " << C::PositionBias << " time " << C::TimeBias
-                                    << " dropout " << C::Dropout << " seed " << seed);
+                                    << " dropout " << C::Dropout << " masked " << C::Masked << " seed " << seed);
   Random random(seed);
   ReferenceConfig config = referenceConfig<C>();
   ReferenceInputs in = randomInputs(config, lengths, random);

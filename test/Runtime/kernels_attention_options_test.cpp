@@ -9,17 +9,17 @@ namespace {
 namespace k = genrec::rt::kernels;
 using namespace genrec::rt::kernels::testing;
 
-template <int Mask, int Heads, int Qk, int V>
+template <int Mask, int Heads, int Qk, int V, bool Masked>
 using Options =
     k::AttentionConfig<Heads, Qk, V,
                        (Mask & 1) ? k::ScoreKind::softmax : k::ScoreKind::silu,
                        (Mask & 2) != 0, (Mask & 4) != 0, (Mask & 8) != 0,
-                       (Mask & 16) != 0, (Mask & 32) != 0>;
+                       (Mask & 16) != 0, (Mask & 32) != 0, Masked>;
 
 /// Lists from 1 to 70 rows: below, at and above a tile, a vector and a block.
-template <int First, int... Masks>
+template <int First, bool Masked = false, int... Masks>
 void checkOptions(std::integer_sequence<int, Masks...>) {
-  (checkAttention<Options<First + Masks, 2, 18, 12>>({3, 0, 17, 70, 1, 49}, First + Masks), ...);
+  (checkAttention<Options<First + Masks, 2, 18, 12, Masked>>({3, 0, 17, 70, 1, 49}, First + Masks), ...);
 }
 
 KERNEL_TEST(KernelsAttentionOptions, WithoutDropout) {
@@ -27,6 +27,21 @@ KERNEL_TEST(KernelsAttentionOptions, WithoutDropout) {
 }
 KERNEL_TEST(KernelsAttentionOptions, WithDropout) {
   checkOptions<32>(std::make_integer_sequence<int, 32>());
+}
+
+// A prefix of context and targets at the end, with every other option, and with several draws
+// of their lengths.
+KERNEL_TEST(KernelsAttentionOptions, Masked) {
+  checkOptions<0, true>(std::make_integer_sequence<int, 32>());
+}
+KERNEL_TEST(KernelsAttentionOptions, MaskedWithDropout) {
+  checkOptions<32, true>(std::make_integer_sequence<int, 8>());
+}
+KERNEL_TEST(KernelsAttentionOptions, MaskedLists) {
+  for (uint64_t seed = 1; seed <= 12; ++seed) {
+    checkAttention<Options<2, 1, 8, 8, true>>({100, 48, 0, 1, 2, 97}, seed);
+    checkAttention<Options<7, 1, 16, 16, true>>({100, 48, 0, 1, 2, 97}, seed);
+  }
 }
 
 } // namespace

@@ -18,17 +18,17 @@ namespace testing {
 
 struct ReferenceConfig {
   int64_t heads, qk, v;
-  bool softmax, causal, hasWindow, positionBias, timeBias, dropout;
+  bool softmax, causal, hasWindow, positionBias, timeBias, dropout, masked;
 };
 
 /// Inputs; matrices are dense, [rows, heads * size].
 struct ReferenceInputs {
-  std::vector<int64_t> offsets;
+  std::vector<int64_t> offsets, targets;
   std::vector<double> q, k, v, dOut, positionBias, timeBias;
   std::vector<int64_t> timestamps;
   std::vector<uint64_t> identity;
   double scale = 1, fixedLength = 0, dropProbability = 0;
-  int64_t window = 0, ticksPerSecond = 1;
+  int64_t window = 0, contextual = 0, ticksPerSecond = 1;
   bool nextEventTime = false;
   RandomStream random{};
   int64_t rows() const { return offsets.back(); }
@@ -54,8 +54,14 @@ public:
     for (size_t p = 0; p + 1 < in.offsets.size(); ++p)
       for (int64_t h = 0; h < c.heads; ++h)
         for (int64_t i = 0; i < in.offsets[p + 1] - in.offsets[p]; ++i)
-          query(in.offsets[p], in.offsets[p + 1] - in.offsets[p], h, i, backward);
+          query(in.offsets[p], in.offsets[p + 1] - in.offsets[p], h, i, backward, historyOf(p));
     return r;
+  }
+
+  /// The rows of list p that are no targets.
+  int64_t historyOf(size_t p) {
+    int64_t length = in.offsets[p + 1] - in.offsets[p];
+    return c.masked ? std::clamp<int64_t>(length - in.targets[p], 0, length) : length;
   }
 
 private:
@@ -66,7 +72,11 @@ private:
   double at(const std::vector<double> &x, int64_t row, int64_t h, int64_t size, int64_t e) {
     return x[static_cast<size_t>((row * c.heads + h) * size + e)];
   }
-  bool sees(int64_t i, int64_t j) {
+  bool sees(int64_t i, int64_t j, int64_t history) {
+    if (c.masked && j >= history)
+      return i == j;
+    if (c.masked && (j < in.contextual || (i < in.contextual && i < history)))
+      return true;
     return !(c.causal && j > i) &&
            !(c.hasWindow && in.window > 0 && std::llabs(i - j) >= in.window);
   }
@@ -88,12 +98,12 @@ private:
            keepThreshold(static_cast<float>(in.dropProbability));
   }
 
-  void query(int64_t first, int64_t n, int64_t h, int64_t i, bool backward) {
+  void query(int64_t first, int64_t n, int64_t h, int64_t i, bool backward, int64_t history) {
     const int64_t row = first + i;
     std::vector<int64_t> keys;
     std::vector<double> scores, weights, kept, dWeights;
     for (int64_t j = 0; j < n; ++j) {
-      if (!sees(i, j))
+      if (!sees(i, j, history))
         continue;
       double s = 0;
       for (int64_t e = 0; e < c.qk; ++e)

@@ -52,6 +52,56 @@ TEST(Auc, EdgesAreDefined) {
   EXPECT_TRUE(std::isnan(areaUnderCurve(none)));
 }
 
+/// A model with one metric of `kind`.
+genrec_model_desc modelWith(const genrec_metric_desc &metric) {
+  genrec_model_desc model{};
+  model.metrics = &metric;
+  model.metric_count = 1;
+  return model;
+}
+
+TEST(Metrics, GroupedAucAveragesByRows) {
+  genrec_metric_desc metric{"by_user", 2, nullptr, 0, nullptr};
+  genrec_model_desc model = modelWith(metric);
+  Metrics metrics(model);
+  // Key 5: 3 rows, the positive above one negative and below the other: 1/2. Key 9: 2 rows,
+  // in order: 1. Keys 1 and 2 have one class.
+  float scores[] = {3, 0.5f, 2, 7, 9, 1, 4};
+  float labels[] = {0, 0, 1, 1, 1, 0, 1};
+  int64_t keys[] = {5, 9, 5, 1, 9, 5, 2};
+  metrics.add(0, 7, scores, labels, nullptr, keys);
+  auto values = valuesOf(metrics);
+  EXPECT_DOUBLE_EQ(values["by_user"], (0.5 * 3 + 1.0 * 2) / 5);
+  EXPECT_EQ(values["by_user.skipped"], 2);
+  // Rows may come in several batches; one group of one class alone is undefined.
+  metrics.reset();
+  metrics.add(0, 3, scores, labels, nullptr, keys);
+  metrics.add(0, 4, scores + 3, labels + 3, nullptr, keys + 3);
+  EXPECT_DOUBLE_EQ(valuesOf(metrics)["by_user"], (0.5 * 3 + 1.0 * 2) / 5);
+  metrics.reset();
+  metrics.add(0, 1, scores + 3, labels + 3, nullptr, keys + 3);
+  EXPECT_TRUE(std::isnan(valuesOf(metrics)["by_user"]));
+}
+
+TEST(Metrics, NormalizedEntropyIsOneForTheRateItself) {
+  genrec_metric_desc metric{"ne", 3, nullptr, 0, nullptr};
+  genrec_model_desc model = modelWith(metric);
+  Metrics metrics(model);
+  // A quarter is positive: always saying so has entropy 1 of its own; a certain right
+  // answer has 0.
+  float rate = std::log(0.25f / 0.75f);
+  float constant[] = {rate, rate, rate, rate}, sure[] = {-40, 40, -40, -40};
+  float labels[] = {0, 1, 0, 0};
+  metrics.add(0, 4, constant, labels, nullptr);
+  EXPECT_NEAR(valuesOf(metrics)["ne"], 1.0, 1e-6);
+  metrics.reset();
+  metrics.add(0, 4, sure, labels, nullptr);
+  EXPECT_NEAR(valuesOf(metrics)["ne"], 0.0, 1e-12);
+  metrics.reset();
+  metrics.add(0, 1, sure, labels, nullptr);
+  EXPECT_TRUE(std::isnan(valuesOf(metrics)["ne"]));
+}
+
 TEST(Metrics, RankingByHand) {
   Metrics metrics(tinyModel()); // at 1 and 5
   int64_t ranks[] = {1, 2, 6, 0, 3};

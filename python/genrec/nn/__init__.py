@@ -10,12 +10,14 @@ from genrec.nn.functional import (
     layer_norm,
     linear,
     log,
+    log1p,
     neg,
     relu,
     rms_norm,
     rsqrt,
     sigmoid,
     silu,
+    softmax,
     softplus,
     sqrt,
     square,
@@ -23,10 +25,12 @@ from genrec.nn.functional import (
 )
 from genrec.nn.layers import MLP, Dropout, Embedding, LayerNorm, Linear, PositionEmbedding, RMSNorm
 from genrec.nn.module import Module, Parameter
+from genrec.nn.ranking import DIN, CrossAttention, CrossNetwork, MMoE, dot_interaction, mixture
 
 __all__ = [
-    "MLP", "Dropout", "Embedding", "HSTUBlock", "LayerNorm", "Linear", "Module", "Parameter", "PositionEmbedding",
-    "RMSNorm", "RelativePosition", "RelativeTime", "SelfAttention", "abs", "attention", "dropout", "exp", "gelu",
-    "l2_normalize", "layer_norm", "linear", "log", "neg", "relu", "rms_norm", "rsqrt", "sigmoid", "silu", "softplus",
-    "sqrt", "square", "tanh",
+    "CrossAttention", "CrossNetwork", "DIN", "Dropout", "Embedding", "HSTUBlock", "LayerNorm", "Linear", "MLP",
+    "MMoE", "Module", "Parameter", "PositionEmbedding", "RMSNorm", "RelativePosition", "RelativeTime",
+    "SelfAttention", "abs", "attention", "dot_interaction", "dropout", "exp", "gelu", "l2_normalize", "layer_norm",
+    "linear", "log", "log1p", "mixture", "neg", "relu", "rms_norm", "rsqrt", "sigmoid", "silu", "softmax",
+    "softplus", "sqrt", "square", "tanh",
 ]  # fmt: skip

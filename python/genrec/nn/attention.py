@@ -56,6 +56,7 @@ class _Options:
     scale: float
     fixed_length: float
     dropout: float
+    contextual: int = 0
 
     def attributes(self, time_bias: RelativeTime | None) -> dict[str, Any]:
         return {
@@ -63,6 +64,7 @@ class _Options:
             "score": Enum("score", self.score),
             "causal": self.causal,
             "window": self.window,
+            "contextual": self.contextual,
             "scale": self.scale,
             "fixed_length": self.fixed_length,
             "next_event_time": time_bias is not None and time_bias.next_event,
@@ -85,8 +87,9 @@ def _biases(
     position: RelativePosition | None,
     time_bias: RelativeTime | None,
     time: ValueLike | None,
+    target: ValueLike | None,
     place: Place,
-) -> tuple[list[Value], tuple[int, int, int]]:
+) -> tuple[list[Value], tuple[int, int, int, int]]:
     """The optional operands of attention and their segments."""
     if (time_bias is None) != (time is None):
         given, missing = ("time_bias", "time") if time is None else ("time", "time_bias")
@@ -104,7 +107,28 @@ def _biases(
             rows = x.domain._name if x.domain is not None else "row"
             raise ModelError(f"the time of {what} must be one int64 (seconds) per {rows}", at, seconds._label())
         operands += [time_bias.weight.value(), seconds]
-    return operands, (int(position is not None), int(time_bias is not None), int(time_bias is not None))
+    if target is not None:
+        operands.append(_targets(what, x, target, place.part("target")))
+    has_time = int(time_bias is not None)
+    return operands, (int(position is not None), has_time, has_time, int(target is not None))
+
+
+def _targets(what: str, x: Value, target: ValueLike, place: Place) -> Value:
+    """How many rows at the end of each list of `x` are targets."""
+    count = as_value(target, place, what=f"the target of {what}")
+    parent = x.domain._parent if x.domain is not None else None
+    if parent is None or count.domain is not parent or count.shape or count.dtype.name != "int64":
+        rows = f"'{parent._name}'" if parent is not None else "the parent of a list"
+        raise ModelError(
+            f"the target of {what} must be one int64 per {rows}: how many rows at the end of its list are targets",
+            place, count._label(), "count them: gr.sequence_length(batch.impression)",
+        )  # fmt: skip
+    return count
+
+
+def _check_contextual(what: str, contextual: int) -> None:
+    if contextual < 0:
+        raise ValueError(f"contextual of {what} must be at least 0 rows (0: none), got {contextual}")
 
 
 def attention(
@@ -121,6 +145,8 @@ def attention(
     bias: RelativePosition | None = None,
     time_bias: RelativeTime | None = None,
     time: ValueLike | None = None,
+    contextual: int = 0,
+    target: ValueLike | None = None,
 ) -> Value:
     """Attention of the rows of each list to each other; q and k: rows [heads * qk], v: rows [heads * dv], of one
     domain; the result has v's shape. For the options see `SelfAttention`.
@@ -143,8 +169,9 @@ def attention(
         raise ModelError("softmax scores sum to 1 and take no fixed_length", place.part("fixed_length"))
     width = values[0].shape[0] // heads
     scale = scale if scale is not None else 1 / math.sqrt(width) if score == "softmax" else 1.0
-    options = _Options(heads, score, causal, window, float(scale), float(fixed_length), dropout)
-    extra, segments = _biases("attention", values[0], bias, time_bias, time, place)
+    _check_contextual("attention", contextual)
+    options = _Options(heads, score, causal, window, float(scale), float(fixed_length), dropout, contextual)
+    extra, segments = _biases("attention", values[0], bias, time_bias, time, target, place)
     v_value = values[2]
     return emit(
         "attention", [*values, *extra], v_value.domain, v_value.shape, v_value.dtype, place,
@@ -158,7 +185,8 @@ class SelfAttention(Module):
     `dim`: size of a row. `heads`: number of heads of `qk` and `v` each (dim / heads unless given). `score`: "softmax",
     or "silu" (Zhai et al. 2024), divided by `fixed_length`, or by the list's own length where that is 0. `causal`: rows
     see themselves and earlier rows. `window` w > 0: rows less than w places away. `scale`: of q · k; 1 / sqrt(qk) for
-    softmax and 1 for silu unless given. `dropout`: of the attention weights.
+    softmax and 1 for silu unless given. `dropout`: of the attention weights. `contextual` c: the first c rows of each
+    list are context, which sees all rows but targets and which all rows see.
     """
 
     def __init__(
@@ -176,6 +204,7 @@ class SelfAttention(Module):
         bias: RelativePosition | None = None,
         time_bias: RelativeTime | None = None,
         linear_bias: bool = True,
+        contextual: int = 0,
     ) -> None:
         qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
         _check("nn.SelfAttention", heads, window, {"dim": dim, "qk": qk, "v": v})
@@ -187,19 +216,26 @@ class SelfAttention(Module):
         self.bias, self.time_bias = bias, time_bias
         self.options = {
             "heads": heads, "score": score, "causal": causal, "window": window, "scale": scale,
-            "fixed_length": fixed_length, "dropout": dropout,
+            "fixed_length": fixed_length, "dropout": dropout, "contextual": contextual,
         }  # fmt: skip
 
-    def forward(self, x: ValueLike, context: ValueLike | None = None, time: ValueLike | None = None) -> Value:
+    def forward(
+        self,
+        x: ValueLike,
+        context: ValueLike | None = None,
+        time: ValueLike | None = None,
+        target: ValueLike | None = None,
+    ) -> Value:
         """Rows [dim] of rows [dim]. Queries come from `x`, keys and values from `context` (`x` unless given), rows of
-        the same domain; `time` (int64 seconds per row) goes with `time_bias`.
+        the same domain; `time` (int64 seconds per row) goes with `time_bias`. `target`: how many rows at the end of
+        each list (int64 per parent row) are targets, which see the others but are seen by themselves alone.
         """
         what = f"nn.SelfAttention({self.dim})"
         value = functional.rows_of_floats(x, what, 0, size=self.dim)
         other = value if context is None else functional.rows_of_floats(context, what, 1, size=self.dim)
         attended = attention(
             self.query(value), self.key(other), self.values(other),
-            bias=self.bias, time_bias=self.time_bias, time=time, **self.options,  # type: ignore[arg-type]
+            bias=self.bias, time_bias=self.time_bias, time=time, target=target, **self.options,  # type: ignore[arg-type]
         )  # fmt: skip
         return self.out(attended)
 
@@ -232,6 +268,7 @@ class HSTUBlock(Module):
         window: int = 0,
         scale: float = 1.0,
         eps: float = 1e-6,
+        contextual: int = 0,
     ) -> None:
         qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
         _check("nn.HSTUBlock", heads, window, {"dim": dim, "qk": qk, "v": v})
@@ -245,13 +282,18 @@ class HSTUBlock(Module):
         self.bias, self.time_bias = bias, time_bias
         default = bias.count if bias is not None else 0
         fixed = default if fixed_length is None else fixed_length
-        self.options = _Options(heads, "silu", causal, window, float(scale), float(fixed), attention_dropout)
+        _check_contextual("nn.HSTUBlock", contextual)
+        self.options = _Options(
+            heads, "silu", causal, window, float(scale), float(fixed), attention_dropout, contextual
+        )
 
-    def forward(self, x: ValueLike, time: ValueLike | None = None) -> Value:
-        """Rows [dim] of rows [dim] of a list; `time` (int64 seconds per row) goes with `time_bias`."""
+    def forward(self, x: ValueLike, time: ValueLike | None = None, target: ValueLike | None = None) -> Value:
+        """Rows [dim] of rows [dim] of a list; `time` (int64 seconds per row) goes with `time_bias`. `contextual` and
+        `target` as in `SelfAttention`.
+        """
         place = find_place()
         value = functional.rows_of_floats(x, f"nn.HSTUBlock({self.dim})", 0, size=self.dim)
-        extra, segments = _biases("nn.HSTUBlock", value, self.bias, self.time_bias, time, place)
+        extra, segments = _biases("nn.HSTUBlock", value, self.bias, self.time_bias, time, target, place)
         weights = [self.uvqk.value(), self.out_weight.value(), self.out_bias.value()]
         return emit(
             "hstu_block", [value, *weights, *extra], value.domain, value.shape, value.dtype, place,

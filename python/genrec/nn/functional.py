@@ -42,6 +42,11 @@ def log(x: ValueLike) -> Value:
     return unary("log", x)
 
 
+def log1p(x: ValueLike) -> Value:
+    """log(1 + x), exact near 0."""
+    return unary("log1p", x)
+
+
 def tanh(x: ValueLike) -> Value:
     """The hyperbolic tangent of x."""
     return unary("tanh", x)
@@ -70,6 +75,13 @@ def gelu(x: ValueLike) -> Value:
 def softplus(x: ValueLike) -> Value:
     """log(1 + exp(x)), without overflow."""
     return unary("softplus", x)
+
+
+def softmax(x: ValueLike) -> Value:
+    """exp(x) / Σ exp(x) along each row of shape [d]."""
+    place = find_place()
+    value = rows_of_floats(x, "'softmax'", 0)
+    return emit("softmax", [value], value.domain, value.shape, value.dtype, place)
 
 
 def dropout(x: ValueLike, rate: float) -> Value:

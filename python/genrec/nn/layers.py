@@ -21,6 +21,8 @@ ACTIVATIONS: dict[str, Callable[[ValueLike], Value]] = {
     "sigmoid": functional.sigmoid,
 }  # fmt: skip
 
+Activation = str | Callable[[ValueLike], Value]
+
 
 class Linear(Module):
     """x · weight + bias: rows [inputs] to rows [outputs]. Weight and bias start uniform within 1 / sqrt(inputs), as in
@@ -131,12 +133,15 @@ class PositionEmbedding(Module):
 class MLP(Module):
     """Linear layers with an activation (and dropout) after each but the last.
 
-    `MLP([64, 32, 1])` maps rows [64] to [32], then to [1]. `final` is an activation for the last layer too.
+    `MLP([64, 32, 1])` maps rows [64] to [32], then to [1]. `final` is an activation for the last layer too. An
+    activation is a name or a function of a value (`gr.row_function` makes one).
     """
 
-    def __init__(self, sizes: Sequence[int], activation: str = "relu", dropout: float = 0.0, final: str = "") -> None:
+    def __init__(
+        self, sizes: Sequence[int], activation: Activation = "relu", dropout: float = 0.0, final: Activation = ""
+    ) -> None:
         for name in filter(None, (activation, final)):
-            if name not in ACTIVATIONS:
+            if isinstance(name, str) and name not in ACTIVATIONS:
                 raise ValueError(f"there is no activation '{name}'; there are {', '.join(ACTIVATIONS)}")
         if len(sizes) < 2:
             raise ValueError(f"an MLP needs the size of its rows and of at least one layer, got {list(sizes)}")
@@ -149,8 +154,12 @@ class MLP(Module):
         size = self.layers[0].inputs
         value = functional.rows_of_floats(x, f"nn.MLP([{size}, …])", 0, size=size)
         for layer in self.layers[:-1]:
-            value = ACTIVATIONS[self.activation](layer(value))
+            value = _activate(self.activation, layer(value))
             if self.dropout:
                 value = functional.dropout(value, self.dropout)
         value = self.layers[-1](value)
-        return ACTIVATIONS[self.final](value) if self.final else value
+        return _activate(self.final, value) if self.final else value
+
+
+def _activate(activation: Activation, x: Value) -> Value:
+    return ACTIVATIONS[activation](x) if isinstance(activation, str) else activation(x)

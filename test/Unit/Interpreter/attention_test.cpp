@@ -21,6 +21,7 @@ struct AttentionCase {
   bool softmax, causal, window, position, fixed, dropout;
   TimeBias time;
   int heads;
+  bool contextual = false, target = false;
 
   std::string attributes() const {
     std::string text = llvm::formatv("heads = {0}, scale = 0.7", heads);
@@ -28,18 +29,20 @@ struct AttentionCase {
                                     {window, "window = 2"},
                                     {fixed, "fixed_length = 3.0"},
                                     {dropout, "dropout = 0.3, stream = 512"},
-                                    {time == TimeBias::next, "next_event_time"}})
+                                    {time == TimeBias::next, "next_event_time"},
+                                    {contextual, "contextual = 2"}})
       if (holds)
         text += std::string(", ") + attribute;
     return text;
   }
   std::string biases() const {
     return std::string(position ? " position_bias %position" : "") +
-           (time != TimeBias::none ? " time_bias %tb time %time" : "");
+           (time != TimeBias::none ? " time_bias %tb time %time" : "") +
+           (target ? " target %target" : "");
   }
   std::string biasTypes() const {
     return std::string(position ? ", tensor<5xf32>" : "") +
-           (time != TimeBias::none ? ", tensor<40xf32>, !hi" : "");
+           (time != TimeBias::none ? ", tensor<40xf32>, !hi" : "") + (target ? ", !ui" : "");
   }
   const char *score() const { return softmax ? "softmax" : "silu"; }
 };
@@ -55,7 +58,9 @@ std::vector<AttentionCase> allCases() {
                       (bits & 16) != 0,
                       (bits & 32) != 0,
                       time,
-                      1 + int(bits / 3 % 2)};
+                      1 + int(bits / 3 % 2),
+                      bits % 5 >= 3,
+                      bits % 7 >= 4};
       if (!(c.softmax && c.fixed))
         cases.push_back(c);
     }
@@ -69,6 +74,7 @@ constexpr const char *kHead = R"(
 !h4 = tensor<?x4xf32, #genrec.rows<@history>>
 !h8 = tensor<?x8xf32, #genrec.rows<@history>>
 !hi = tensor<?xi64, #genrec.rows<@history>>
+!ui = tensor<?xi64, #genrec.rows<@user>>
 #init = #genrec.init<normal, 1.0>
 #sgd = #genrec.optimizer<sgd, {}>
 genrec.model @attention {
@@ -87,6 +93,8 @@ genrec.model @attention {
     %id = genrec.feature %history "history.id" : (!history) -> !hi
     %time = genrec.feature %history "history.time" : (!history) -> !hi
     %v = genrec.lookup %id in @v : (!hi) -> !h8
+    %user_id = genrec.feature %user "user" : (!user) -> !ui
+    %target = genrec.mod %user_id {divisor = 4 : i64} : (!ui) -> !ui
     %position = genrec.param @position : tensor<5xf32>
     %tb = genrec.param @time : tensor<40xf32>
 )";

@@ -56,6 +56,20 @@ TEST(Definitions, HashesAreThePublished) {
   // Only the low half of the seed counts, and bytes are little-endian.
   EXPECT_EQ(hashBytes(HashKind::murmur3, "a", 5),
             hashBytes(HashKind::murmur3, "a", 5 | 1ull << 40));
+  // FarmHash's Fingerprint64, as Guava's tests and BigQuery's documentation publish it; the
+  // last one by FarmHash itself, for the lengths that those leave out.
+  EXPECT_EQ(int64_t(hashBytes(HashKind::farmhash64, "test", 0)), 8581389452482819506);
+  std::string repeated;
+  for (int i = 0; i < 64; ++i)
+    repeated += "test";
+  EXPECT_EQ(int64_t(hashBytes(HashKind::farmhash64, repeated.substr(0, 32), 0)),
+            -4196240717365766262);
+  EXPECT_EQ(int64_t(hashBytes(HashKind::farmhash64, repeated, 0)), 3500507768004279527);
+  EXPECT_EQ(int64_t(hashBytes(HashKind::farmhash64, "1footrue", 0)), -1541654101129638711);
+  EXPECT_EQ(int64_t(hashBytes(HashKind::farmhash64, "2applefalse", 0)), 2794438866806483259);
+  EXPECT_EQ(int64_t(hashBytes(HashKind::farmhash64, "3true", 0)), -4880158226897771312);
+  EXPECT_EQ(hashBytes(HashKind::farmhash64, repeated.substr(0, 40), 0), 6185812923901077055u);
+  EXPECT_EQ(hashBytes(HashKind::farmhash64, repeated.substr(0, 40), 7), 14334265163303968062u);
   EXPECT_EQ(hashInteger(HashKind::xxh3, 0x4847464544434241, 9),
             hashBytes(HashKind::xxh3, "ABCDEFGH", 9));
 }

@@ -10,6 +10,7 @@ using namespace genrec::rules;
 template <typename OpT> static LogicalResult verifyOptions(OpT op) {
   double fixedLength = op.getFixedLength().convertToDouble();
   if (failed(expectRange(op, "window", op.getWindow(), 0)) ||
+      failed(expectRange(op, "contextual", op.getContextual(), 0)) ||
       failed(expectNotNegative(op, "fixed_length", fixedLength)) ||
       failed(expectFinite(op, "scale", op.getScale().convertToDouble())) ||
       failed(expectRate(op, "dropout", op.getDropout().convertToDouble())) ||
@@ -23,6 +24,21 @@ template <typename OpT> static LogicalResult verifyOptions(OpT op) {
     return op.emitOpError() << "'next_event_time' says how times are compared, but there is no "
                                "'time_bias'";
   return success();
+}
+
+/// Rules of `target`: a count per row of the parent of the lists, the domain of `rows`.
+template <typename OpT> static LogicalResult verifyTarget(OpT op, Named rows) {
+  if (!op.getTarget())
+    return success();
+  Type target = op.getTarget().getType();
+  if (failed(expect(op, {"target", target}, Form::rows().scalar().element(i64),
+                    "how many rows at the end of a list are targets")))
+    return failure();
+  FlatSymbolRefAttr list = getRowDomain(rows.type), parent = parentOf(op, list);
+  if (!isInProgram(op) || getRowDomain(target) == parent)
+    return success();
+  return op.emitOpError() << "'target' has a row per list of " << list << ", so it must be rows of "
+                          << "its parent, but is " << describe(target);
 }
 
 /// Rules of the bias tables and of `time`, of rows like those of `rows`.
@@ -66,7 +82,7 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
     if (getRowSize(value.type) % heads != 0)
       return op.emitOpError() << "splits '" << value.name << "' into " << heads
                               << " heads, but it is " << describe(value.type);
-  if (failed(verifyOptions(op)))
+  if (failed(verifyOptions(op)) || failed(verifyTarget(op, q)))
     return failure();
   return verifyBiases(op, q);
 }
@@ -117,9 +133,35 @@ LogicalResult HstuBlockOp::verify() {
   if (getScore() != ScoreKind::silu)
     return emitOpError() << "is defined with silu scores, but has "
                          << stringifyScoreKind(getScore());
-  if (failed(verifyOptions(*this)) || failed(verifyBiases(*this, x)) ||
+  if (failed(verifyOptions(*this)) || failed(verifyTarget(*this, x)) ||
+      failed(verifyBiases(*this, x)) ||
       failed(expectNotNegative(*this, "eps", getEps().convertToDouble())) ||
       failed(expectRate(*this, "linear_dropout", getLinearDropout().convertToDouble())))
     return failure();
   return expectType(*this, {"result", getType()}, x.type, "the type of 'x'");
+}
+
+LogicalResult CrossAttentionOp::verify() {
+  Named q{"q", getQ().getType()}, k{"k", getK().getType()}, v{"v", getV().getType()};
+  auto pairs = getPairs().getDefiningOp<PairDomainsOp>();
+  if (!pairs)
+    return emitOpError() << "attends over a domain made by genrec.pair_domains, but 'pairs' "
+                         << domainOf(getPairs()) << " is made otherwise";
+  if (failed(expect(*this, q, Form::rows(domainOf(pairs.getFirst())).vector().element(f32),
+                    "'first' of the pairs")) ||
+      failed(expect(*this, k,
+                    Form::rows(domainOf(pairs.getSecond())).shape(getRowShape(q.type)).element(f32),
+                    "'second' of the pairs, as wide as 'q'")) ||
+      failed(expect(*this, v, Form::alike(k.type).vector().element(f32))))
+    return failure();
+  int64_t heads = getHeads();
+  for (const Named &value : {q, v})
+    if (getRowSize(value.type) % heads != 0)
+      return emitOpError() << "splits '" << value.name << "' into " << heads
+                           << " heads, but it is " << describe(value.type);
+  if (failed(expectFinite(*this, "scale", getScale().convertToDouble())))
+    return failure();
+  return expect(*this, {"result", getType()},
+                Form::alike(q.type).shape(getRowShape(v.type)).element(f32),
+                "a row of 'v' per row of 'q'");
 }

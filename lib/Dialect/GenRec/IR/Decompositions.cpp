@@ -88,8 +88,8 @@ LogicalResult HstuBlockOp::decompose(OpBuilder &builder,
 
   Value attended = AttentionOp::create(
       builder, getLoc(), v.getType(), q, k, v, getPositionBias(), getTimeBias(),
-      getTime(), getHeadsAttr(), getScoreAttr(), getCausalAttr(),
-      getWindowAttr(), getScaleAttr(), getFixedLengthAttr(),
+      getTime(), getTarget(), getHeadsAttr(), getScoreAttr(), getCausalAttr(),
+      getWindowAttr(), getContextualAttr(), getScaleAttr(), getFixedLengthAttr(),
       getNextEventTimeAttr(), getDropoutAttr(), getStreamAttr());
   Value gated = b.mul(u, buildNormalization(b, attended, eps));
   if (getLinearDropout().convertToDouble() > 0.0)

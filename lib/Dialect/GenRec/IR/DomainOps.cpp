@@ -18,25 +18,70 @@ LogicalResult BatchOp::verify() {
   return success();
 }
 
-LogicalResult TruncateOp::verify() {
-  if (domainOf(getSource()) == domainOf(getResult()))
-    return emitOpError() << "must derive a domain of its own, but 'source' and 'result' are both "
-                         << domainOf(getSource());
+/// The rule of ops that derive a domain from a list: `result` is another domain.
+template <typename OpT> static LogicalResult verifyResize(OpT op) {
+  if (domainOf(op.getSource()) == domainOf(op.getResult()))
+    return op.emitOpError() << "must derive a domain of its own, but 'source' and 'result' are "
+                               "both "
+                            << domainOf(op.getSource());
   return success();
 }
 
+/// `source` is a list, and `result` is declared with its parent. `verb`: what is done to it.
+template <typename OpT> static LogicalResult verifyResizeSymbols(OpT op, StringRef verb) {
+  if (!isInProgram(op))
+    return success();
+  FlatSymbolRefAttr source = domainOf(op.getSource()), result = domainOf(op.getResult());
+  FlatSymbolRefAttr parent = parentOf(op, source);
+  if (!parent)
+    return op.emitOpError() << "needs lists to " << verb << ", but 'source' " << source
+                            << " is a root";
+  if (FlatSymbolRefAttr resultParent = parentOf(op, result); parent != resultParent)
+    return op.emitOpError() << "keeps the parent of 'source' " << source << ", " << parent
+                            << ", but 'result' " << result << " is declared with parent "
+                            << resultParent;
+  return success();
+}
+
+LogicalResult TruncateOp::verify() { return verifyResize(*this); }
 LogicalResult TruncateOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyResizeSymbols(*this, "cut");
+}
+
+LogicalResult PadOp::verify() { return verifyResize(*this); }
+LogicalResult PadOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyResizeSymbols(*this, "lengthen");
+}
+
+LogicalResult PairDomainsOp::verify() {
+  FlatSymbolRefAttr result = domainOf(getResult());
+  if (result == domainOf(getFirst()) || result == domainOf(getSecond()))
+    return emitOpError() << "must derive a domain of its own, but 'result' is " << result
+                         << ", which it pairs";
+  return success();
+}
+
+LogicalResult PairDomainsOp::verifySymbolUses(SymbolTableCollection &) {
   if (!isInProgram(*this))
     return success();
-  FlatSymbolRefAttr source = domainOf(getSource()), result = domainOf(getResult());
-  FlatSymbolRefAttr parent = parentOf(*this, source);
+  FlatSymbolRefAttr first = domainOf(getFirst()), second = domainOf(getSecond());
+  FlatSymbolRefAttr result = domainOf(getResult());
+  FlatSymbolRefAttr parent = parentOf(*this, first), other = parentOf(*this, second);
   if (!parent)
-    return emitOpError() << "needs lists to cut, but 'source' " << source << " is a root";
-  if (FlatSymbolRefAttr resultParent = parentOf(*this, result); parent != resultParent)
-    return emitOpError() << "keeps the parent of 'source' " << source << ", " << parent
-                         << ", but 'result' " << result << " is declared with parent "
-                         << resultParent;
-  return success();
+    return emitOpError() << "pairs lists of one parent, but 'first' " << first << " is a root";
+  if (!other)
+    return emitOpError() << "pairs lists of one parent, but 'second' " << second << " is a root";
+  if (parent != other)
+    return emitOpError() << "pairs lists of one parent, but 'first' " << first << " has parent "
+                         << parent << " and 'second' " << second << " has parent " << other;
+  FlatSymbolRefAttr resultParent = parentOf(*this, result);
+  if (resultParent == first)
+    return success();
+  InFlightDiagnostic diagnostic = emitOpError() << "makes children of 'first' " << first
+                                                << ", but 'result' " << result;
+  if (resultParent)
+    return diagnostic << " is declared with parent " << resultParent;
+  return diagnostic << " is declared as a root";
 }
 
 LogicalResult ConcatDomainsOp::verify() {
@@ -150,14 +195,27 @@ static LogicalResult expectMoved(Operation *op, Type x, Type result, FlatSymbolR
                 "x's rows in another domain");
 }
 
+/// The source of the truncate or pad op `maker`; null for another op.
+static Value resizedBy(Operation *maker) {
+  if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
+    return truncate.getSource();
+  auto pad = dyn_cast_or_null<PadOp>(maker);
+  return pad ? pad.getSource() : Value();
+}
+
 LogicalResult DeriveOp::verify() {
-  auto truncate = getDomain().getDefiningOp<TruncateOp>();
-  if (!truncate)
-    return emitOpError() << "brings values into a domain made by genrec.truncate, but 'domain' "
+  Operation *maker = getDomain().getDefiningOp();
+  Value source = resizedBy(maker);
+  if (!source)
+    return emitOpError() << "brings values into a domain made by genrec.truncate or genrec.pad, "
+                            "but 'domain' "
                          << domainOf(getDomain()) << " is made otherwise";
   Type x = getX().getType();
-  if (failed(expect(*this, {"x", x}, Form::rows(domainOf(truncate.getSource())),
-                    "the source of the truncate op")))
+  Form form = Form::rows(domainOf(source));
+  if (isa<PadOp>(maker))
+    form.element(values);
+  if (failed(expect(*this, {"x", x}, form,
+                    "the source of the " + maker->getName().stripDialect() + " op")))
     return failure();
   return expectMoved(*this, x, getType(), domainOf(getDomain()));
 }
@@ -170,15 +228,91 @@ LogicalResult DeriveGradOp::verifySymbolUses(SymbolTableCollection &) {
   if (!isInProgram(*this))
     return success();
   FlatSymbolRefAttr derived = getRowDomain(getX().getType());
-  auto truncate = dyn_cast_or_null<TruncateOp>(makerOf(*this, derived));
-  if (!truncate)
-    return emitOpError() << "takes rows of a domain made by genrec.truncate, but 'x' has rows of "
+  Value source = resizedBy(makerOf(*this, derived));
+  if (!source)
+    return emitOpError() << "takes rows of a domain made by genrec.truncate or genrec.pad, but 'x' "
+                            "has rows of "
                          << derived;
-  if (domainOf(truncate.getSource()) != domainOf(getDomain()))
-    return emitOpError() << "'domain' must be " << domainOf(truncate.getSource())
-                         << ", the source that " << derived << " was cut from, but is "
-                         << domainOf(getDomain());
+  if (domainOf(source) != domainOf(getDomain()))
+    return emitOpError() << "'domain' must be " << domainOf(source) << ", the source that "
+                         << derived << " was made of, but is " << domainOf(getDomain());
   return success();
+}
+
+LogicalResult PairRowsOp::verify() {
+  auto pairs = getDomain().getDefiningOp<PairDomainsOp>();
+  if (!pairs)
+    return emitOpError() << "brings values into a domain made by genrec.pair_domains, but "
+                            "'domain' "
+                         << domainOf(getDomain()) << " is made otherwise";
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows(domainOf(pairs.getSecond())).element(values),
+                    "'second' of the pair_domains op")))
+    return failure();
+  return expectMoved(*this, x, getType(), domainOf(getDomain()));
+}
+
+LogicalResult PairSumOp::verify() {
+  if (failed(expect(*this, {"x", getX().getType()}, Form::rows().element(f32))))
+    return failure();
+  return expectMoved(*this, getX().getType(), getType(), domainOf(getDomain()));
+}
+
+LogicalResult PairSumOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
+  FlatSymbolRefAttr from = getRowDomain(getX().getType());
+  auto pairs = dyn_cast_or_null<PairDomainsOp>(makerOf(*this, from));
+  if (!pairs)
+    return emitOpError() << "takes rows of a domain made by genrec.pair_domains, but 'x' has rows "
+                            "of "
+                         << from;
+  FlatSymbolRefAttr second = domainOf(pairs.getSecond());
+  if (second != domainOf(getDomain()))
+    return emitOpError() << "'domain' must be " << second << ", 'second' of the pairs " << from
+                         << ", but is " << domainOf(getDomain());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Lists side by side
+//===----------------------------------------------------------------------===//
+
+/// `list` are rows of a list, `tiled` rows of its parent with `count` times as many columns.
+template <typename OpT>
+static LogicalResult verifyTile(OpT op, Named list, Named tiled, FlatSymbolRefAttr tiledDomain) {
+  if (failed(expect(op, list, Form::rows().element(values))))
+    return failure();
+  int64_t size = getRowSize(list.type) * static_cast<int64_t>(op.getCount());
+  return expect(op, tiled, Form::rows(tiledDomain).shape({size}).elementOf(list.type),
+                "'count' rows of '" + list.name + "' side by side");
+}
+
+/// Outside a program the domain tree is not known.
+static LogicalResult verifyTileSymbols(Operation *op, FlatSymbolRefAttr list,
+                                       FlatSymbolRefAttr parent) {
+  if (!isInProgram(op) || parentOf(op, list) == parent)
+    return success();
+  return op->emitOpError() << "puts lists into the rows of their parent, but " << parent
+                           << " is not the parent of " << list;
+}
+
+LogicalResult TileOp::verify() {
+  return verifyTile(*this, {"x", getX().getType()}, {"result", getType()}, domainOf(getDomain()));
+}
+LogicalResult TileOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyTileSymbols(*this, getRowDomain(getX().getType()), domainOf(getDomain()));
+}
+
+LogicalResult TileGradOp::verify() {
+  Type result = getType(), x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().vector().element(values))) ||
+      failed(expect(*this, {"result", result}, Form::rows(domainOf(getDomain())).elementOf(x))))
+    return failure();
+  return verifyTile(*this, {"result", result}, {"x", x}, getRowDomain(x));
+}
+LogicalResult TileGradOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyTileSymbols(*this, domainOf(getDomain()), getRowDomain(getX().getType()));
 }
 
 LogicalResult ConcatRowsOp::verify() {

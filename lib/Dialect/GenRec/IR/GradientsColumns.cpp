@@ -101,6 +101,15 @@ LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
+LogicalResult DotInteractionOp::buildGradient(
+    OpBuilder &builder, ValueRange resultGradients,
+    SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(DotInteractionGradOp::create(
+      builder, getLoc(), getX().getType(), getX(), resultGradients[0],
+      getCountAttr(), getSelfAttr()));
+  return success();
+}
+
 // What lookups of one table receive becomes one update of it; `differentiate`
 // collects that.
 LogicalResult
@@ -131,9 +140,9 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   auto gradients = AttentionGradOp::create(
       builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
       typeOf(getPositionBias()), typeOf(getTimeBias()), getQ(), getK(), getV(),
-      getPositionBias(), getTimeBias(), getTime(), getResult(),
+      getPositionBias(), getTimeBias(), getTime(), getTarget(), getResult(),
       resultGradients[0], getHeadsAttr(), getScoreAttr(), getCausalAttr(),
-      getWindowAttr(), getScaleAttr(), getFixedLengthAttr(),
+      getWindowAttr(), getContextualAttr(), getScaleAttr(), getFixedLengthAttr(),
       getNextEventTimeAttr(), getDropoutAttr(), getStreamAttr());
   operandGradients.append(
       {gradients.getDq(), gradients.getDk(), gradients.getDv()});
@@ -142,6 +151,8 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   if (getTimeBias())
     operandGradients.push_back(gradients.getDtimeBias());
   if (getTime())
+    operandGradients.push_back(Value());
+  if (getTarget())
     operandGradients.push_back(Value());
   return success();
 }

@@ -247,10 +247,17 @@ LogicalResult MetricOp::verify() {
     return emitOpError() << "of kind " << stringifyMetricKind(getKind())
                          << (isRanking ? " takes no 'label'" : " needs 'label'");
   if (!isRanking && getAtAttr())
-    return emitOpError() << "of kind auc has no cut-offs, but has 'at'";
+    return emitOpError() << "of kind " << stringifyMetricKind(getKind())
+                         << " has no cut-offs, but has 'at'";
+  bool isGrouped = getKind() == MetricKind::gauc;
+  if (isGrouped != static_cast<bool>(getKey()))
+    return emitOpError() << "of kind " << stringifyMetricKind(getKind())
+                         << (isGrouped ? " needs 'key', whose rows form a group"
+                                       : " takes no 'key', which is for gauc");
   if (getAt() && failed(verifyCutoffs(*this, *getAt())))
     return failure();
-  if (failed(expectBeside(*this, x, "label", getLabel(), f32)))
+  if (failed(expectBeside(*this, x, "label", getLabel(), f32)) ||
+      failed(expectBeside(*this, x, "key", getKey(), i64)))
     return failure();
   return expectBeside(*this, x, "valid", getValid(), i1);
 }

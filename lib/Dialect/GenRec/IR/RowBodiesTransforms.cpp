@@ -13,6 +13,35 @@ LogicalResult HashOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   return success();
 }
 
+LogicalResult MultiHashOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  Type type = getBodyType(getResult().getType());
+  SmallVector<Value> hashes;
+  for (int64_t i = 0; i < getRowSize(getResult().getType()); ++i)
+    hashes.push_back(RowHashOp::create(builder, getLoc(), builder.getI64Type(),
+                                       operands[0], getKind(), getBits(),
+                                       static_cast<int64_t>(getSeed()) + i));
+  results.push_back(RowConcatOp::create(builder, getLoc(), type, hashes));
+  return success();
+}
+
+LogicalResult CrossOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                                    SmallVectorImpl<Value> &results) {
+  constexpr int64_t kWholeHash = 63;
+  RowBodyBuilder b(builder, getLoc());
+  auto hash = [&](Value x, int64_t bits) -> Value {
+    return RowHashOp::create(builder, getLoc(), x.getType(), x, getKind(), bits,
+                             getSeed());
+  };
+  Value crossed = hash(operands[0], kWholeHash);
+  for (auto [index, column] : llvm::enumerate(operands.drop_front())) {
+    bool isLast = index + 2 == operands.size();
+    crossed = hash(b.add(crossed, column), isLast ? getBits() : kWholeHash);
+  }
+  results.push_back(crossed);
+  return success();
+}
+
 // The sign of remsi follows the dividend; a Euclidean remainder has none.
 LogicalResult ModOp::buildRowBody(OpBuilder &builder, ValueRange operands,
                                   SmallVectorImpl<Value> &results) {

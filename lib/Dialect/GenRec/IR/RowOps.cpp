@@ -30,6 +30,35 @@ LogicalResult HashOp::verify() {
   return expectRange(*this, "bits", getBits(), 1, 63);
 }
 
+LogicalResult MultiHashOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().scalar().element(i64 | string))) ||
+      failed(expect(*this, {"result", getType()}, Form::alike(x).vector().element(i64),
+                    "some hashes per row of 'x'")))
+    return failure();
+  return expectRange(*this, "bits", getBits(), 1, 63);
+}
+
+LogicalResult CrossOp::verify() {
+  if (getColumns().size() < 2)
+    return emitOpError() << "crosses two or more columns, but has " << getColumns().size();
+  SmallVector<std::string> names;
+  SmallVector<Named> columns;
+  for (size_t index = 0; index < getColumns().size(); ++index)
+    names.push_back("column " + std::to_string(index));
+  for (auto [name, column] : llvm::zip(names, getColumns())) {
+    columns.push_back({name, column.getType()});
+    if (failed(expect(*this, columns.back(),
+                      Form::any().shape(getRowShape(getColumns()[0].getType())).element(i64),
+                      "the row shape of column 0")))
+      return failure();
+  }
+  if (failed(expectElementwise(*this, columns, {"result", getType()},
+                               IntegerType::get(getContext(), 64))))
+    return failure();
+  return expectRange(*this, "bits", getBits(), 1, 63);
+}
+
 LogicalResult ModOp::verify() {
   Type x = getX().getType();
   if (failed(expect(*this, {"x", x}, Form::any().element(i64))))
@@ -67,6 +96,7 @@ LogicalResult SqrtOp::verify() { return verifyUnary(*this); }
 LogicalResult RsqrtOp::verify() { return verifyUnary(*this); }
 LogicalResult ExpOp::verify() { return verifyUnary(*this); }
 LogicalResult LogOp::verify() { return verifyUnary(*this); }
+LogicalResult Log1pOp::verify() { return verifyUnary(*this); }
 LogicalResult TanhOp::verify() { return verifyUnary(*this); }
 LogicalResult ErfOp::verify() { return verifyUnary(*this); }
 LogicalResult SigmoidOp::verify() { return verifyUnary(*this); }
@@ -203,6 +233,8 @@ LogicalResult L2NormalizeOp::verify() {
     return failure();
   return expectNotNegative(*this, "eps", getEps().convertToDouble());
 }
+
+LogicalResult SoftmaxOp::verify() { return verifyNorm(*this, getX().getType(), getType(), {}); }
 
 LogicalResult DropoutOp::verify() {
   Type x = getX().getType();

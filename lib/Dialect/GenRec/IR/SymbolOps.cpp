@@ -162,7 +162,7 @@ static DomainKind kindMadeBy(Operation &op) {
     return DomainKind::data;
   if (isa<CatalogueOp>(op))
     return DomainKind::catalogue;
-  if (isa<TruncateOp, ConcatDomainsOp>(op))
+  if (isa<TruncateOp, PadOp, PairDomainsOp, ConcatDomainsOp>(op))
     return DomainKind::derived;
   return DomainKind::step;
 }

@@ -11,7 +11,9 @@
 //   out_i   = sum over the keys that i sees of drop(a(i, j)) * v_j
 //
 // Query i sees key j when j <= i (Causal) and |i - j| < window (HasWindow and
-// window > 0). bucket(dt) = min(T - 1, floor(ln(max(1, dt in seconds)) / 0.301)), as
+// window > 0). With Masked: rows i < contextual are a prefix that sees all rows but targets
+// and that all rows see; the last targets[parent] rows of a list are targets, which
+// only they themselves see. bucket(dt) = min(T - 1, floor(ln(max(1, dt in seconds)) / 0.301)), as
 // in the public HSTU code; with nextEventTime, t_i is that of row i + 1 (the
 // last row: its own). drop keeps with probability 1 - p and divides by it; the
 // draw of (i, j, head h) is element h * 2^20 + j of the row identity[i].
@@ -35,7 +37,7 @@ enum class ScoreKind { silu, softmax };
 /// What is known when a model is compiled. Qk and V are sizes per head.
 template <int HeadCount, int QkSize, int VSize, ScoreKind Kind, bool IsCausal,
           bool WithWindow, bool WithPositionBias, bool WithTimeBias,
-          bool WithDropout>
+          bool WithDropout, bool IsMasked = false>
 struct AttentionConfig {
   static constexpr int Heads = HeadCount;
   static constexpr int Qk = QkSize;
@@ -46,6 +48,7 @@ struct AttentionConfig {
   static constexpr bool PositionBias = WithPositionBias;
   static constexpr bool TimeBias = WithTimeBias;
   static constexpr bool Dropout = WithDropout;
+  static constexpr bool Masked = IsMasked;
 };
 
 /// What a call needs. Fields of features that the configuration lacks are not
@@ -67,6 +70,8 @@ struct AttentionArgs {
   float scale = 1;            ///< of q . k
   float fixedLength = 0;      ///< silu: the norm, or 0 for each list's own length
   int64_t window = 0;         ///< 0: none
+  int64_t contextual = 0;     ///< rows of context at the start of each list
+  const int64_t *targets = nullptr; ///< [parents], rows at the end of a list; null: none
   const float *positionBias = nullptr; ///< [positionBuckets], shared by all heads
   int64_t positionBuckets = 0;         ///< odd
   const float *timeBias = nullptr;     ///< [timeBuckets], shared by all heads

@@ -19,6 +19,11 @@ namespace detail {
 /// Queries per block: a multiple of every tile height.
 inline constexpr int kQueryBlock = 48;
 
+/// Whether keys are seen by queries of blocks that do not begin at or before them, so that
+/// their gradients start as zeros and every block adds.
+template <class C>
+inline constexpr bool kStartsAsZeros = C::HasWindow || C::Masked;
+
 /// One worker's scratch.
 template <class C> struct BackwardBuffers {
   static constexpr int64_t ldQ = roundUp(C::Qk, kLanes);
@@ -155,6 +160,9 @@ template <class C> struct QueryBlock {
   /// Queries of the block that see any of the keys [low, high), relative to it.
   KeyRange queriesOf(int64_t low, int64_t high) const {
     int64_t from = begin, to = end;
+    // Context sees later keys; masked scores are zeros, so that all queries may be taken.
+    if constexpr (C::Masked)
+      return {0, to - from};
     if constexpr (C::Causal)
       from = low > from ? low : from;
     if constexpr (C::HasWindow) {
@@ -178,7 +186,7 @@ template <class C> struct QueryBlock {
       KeyRange queries = queriesOf(key, key + (left < R ? left : R));
       // Without a window every key is first seen by the block that holds it
       // (causal) or by the first one; with one, the outputs start as zeros.
-      bool first = !C::HasWindow && (begin == 0 || (C::Causal && key >= begin));
+      bool first = !kStartsAsZeros<C> && (begin == 0 || (C::Causal && key >= begin));
       KeySums<D>::template tile<NV>(
           matrix + queries.low * buffers.ldScores + key, buffers.ldScores,
           right + queries.low * ldRight, ldRight, queries.high - queries.low,
@@ -368,7 +376,7 @@ inline void backwardUnit(const AttentionArgs &args,
   packRows<C::Qk>(unit.k, args.ldK, n, buffers.keyRows);
   __builtin_memset(buffers.dKeyTails, 0, Tiles::qkPlan.tail() * ld * 4);
   __builtin_memset(buffers.dValueTails, 0, Tiles::vPlan.tail() * ld * 4);
-  if constexpr (C::HasWindow) {
+  if constexpr (kStartsAsZeros<C>) {
     clearKeys<C::Qk>(dK, gradients.ldDK, n);
     clearKeys<C::V>(dV, gradients.ldDV, n);
   }

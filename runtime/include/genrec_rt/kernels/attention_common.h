@@ -109,21 +109,43 @@ struct KeyRange {
   int64_t low, high;
 };
 
+/// What a query sees with Masked: keys below `prefix` and in [low, high), but not those of the
+/// hole [holeBegin, holeEnd).
+struct SeenKeys : KeyRange {
+  int64_t prefix = 0, holeBegin = 0, holeEnd = 0;
+
+  bool touches(int64_t k) const {
+    bool hole = holeBegin < holeEnd && k < holeEnd && k + kLanes > holeBegin;
+    return hole || k + kLanes > high || (k < low && k + kLanes > prefix);
+  }
+};
+
 template <class C> struct AttentionUnit {
   int64_t first;  ///< the list's first row
   int64_t length; ///< and its number of rows
   int64_t head;
+  int64_t contextual = 0; ///< Masked: rows of context at the start
+  int64_t history;        ///< and of what is not a target
   const float *q, *k, *v;
 
   AttentionUnit(const AttentionArgs &args, int64_t unit)
       : first(args.offsets[unit / C::Heads]),
         length(args.offsets[unit / C::Heads + 1] - first),
-        head(unit % C::Heads), q(args.q + first * args.ldQ + head * C::Qk),
+        head(unit % C::Heads), history(length),
+        q(args.q + first * args.ldQ + head * C::Qk),
         k(args.k + first * args.ldK + head * C::Qk),
-        v(args.v + first * args.ldV + head * C::V) {}
+        v(args.v + first * args.ldV + head * C::V) {
+    if constexpr (C::Masked) {
+      if (args.targets) {
+        history = length - args.targets[unit / C::Heads];
+        history = history < 0 ? 0 : history < length ? history : length;
+      }
+      contextual = args.contextual < history ? args.contextual : history;
+    }
+  }
 
-  KeyRange seenBy(int64_t query, const AttentionArgs &args) const {
-    KeyRange range{0, C::Causal ? query + 1 : length};
+  SeenKeys seenBy(int64_t query, const AttentionArgs &args) const {
+    SeenKeys range{{0, C::Causal ? query + 1 : length}};
     if constexpr (C::HasWindow) {
       if (args.window > 0) {
         if (query - args.window + 1 > 0)
@@ -132,12 +154,36 @@ template <class C> struct AttentionUnit {
           range.high = query + args.window;
       }
     }
+    if constexpr (C::Masked) {
+      range.prefix = contextual;
+      if (query >= history) {
+        // A target sees no key between the history and itself, and none behind.
+        range.high = query + 1;
+        range.holeBegin = history;
+        range.holeEnd = query;
+      } else if (query < contextual) {
+        range.low = 0;
+        range.high = history;
+      } else if (range.high > history) {
+        range.high = history;
+      }
+    }
     return range;
   }
 
-  /// Keys that any of the queries [begin, end) sees.
+  /// Keys that any of the queries [begin, end) sees, and perhaps some between them.
   KeyRange seenByAny(int64_t begin, int64_t end,
                      const AttentionArgs &args) const {
+    if constexpr (C::Masked) {
+      KeyRange any{length, 0};
+      for (int64_t query = begin; query < end; ++query) {
+        SeenKeys seen = seenBy(query, args);
+        int64_t low = seen.prefix > 0 ? 0 : seen.low;
+        any.low = low < any.low ? low : any.low;
+        any.high = seen.high > any.high ? seen.high : any.high;
+      }
+      return any;
+    }
     return {seenBy(begin, args).low, seenBy(end - 1, args).high};
   }
 };
@@ -269,7 +315,7 @@ struct WeightedRows {
 /// The parts of s(i, j) beside q . k for one query, a vector of keys at a time.
 template <class C> struct QueryTerms {
   const AttentionArgs &args;
-  KeyRange seen;
+  SeenKeys seen;
   const float *position = nullptr;  ///< by key
   const int32_t *buckets = nullptr; ///< by key: buckets of the time bias
   const uint32_t *words = nullptr;  ///< by key: random words of dropout
@@ -310,10 +356,19 @@ template <class C> struct QueryTerms {
 
   /// Whether the mask cuts the vector of keys that starts at k.
   GENREC_SIMD bool cuts(int64_t k) const {
+    if constexpr (C::Masked)
+      return seen.touches(k);
     return k < seen.low || k + kLanes > seen.high;
   }
   GENREC_SIMD VecI mask(int64_t k) const {
     VecI lane = iota();
+    if constexpr (C::Masked) {
+      auto below = [&](int64_t bound) {
+        return lane < splatI(static_cast<int32_t>(bound - k));
+      };
+      VecI inside = (below(seen.prefix) | ~below(seen.low)) & below(seen.high);
+      return inside & ~(below(seen.holeEnd) & ~below(seen.holeBegin));
+    }
     return (lane >= splatI(static_cast<int32_t>(seen.low - k))) &
            (lane < splatI(static_cast<int32_t>(seen.high - k)));
   }

@@ -20,6 +20,10 @@ int64_t hashXxh3(genrec_string text, int64_t seed, int64_t bits);
 int64_t hashMurmur3(int64_t value, int64_t seed, int64_t bits);
 int64_t hashMurmur3(genrec_string text, int64_t seed, int64_t bits);
 
+/// FarmHash (Pike), the portable variant: Fingerprint64 for seed 0, else Hash64WithSeed.
+int64_t hashFarm64(int64_t value, int64_t seed, int64_t bits);
+int64_t hashFarm64(genrec_string text, int64_t seed, int64_t bits);
+
 } // namespace genrec::rt::kernels
 
 #endif // GENREC_RT_KERNELS_HASH_H

@@ -469,3 +469,44 @@ func.func @test(%x: !vec, %u: !u, %w: !w, %b: !shared8) {
   %0 = genrec.hstu_block silu %x, %u, %w, %b {heads = 1 : i64, qk = 4 : i64, dv = 4 : i64, eps = 0.1 : f64} : (!vec, !u, !w, !shared8) -> !vec4
   return
 }
+
+// -----
+
+// A prefix of context is no shorter than nothing.
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+func.func @test(%x: !evec) {
+  // expected-error@+1 {{'genrec.attention' op 'contextual' must be at least 0, but is -1}}
+  %0 = genrec.attention silu %x, %x, %x {heads = 1 : i64, contextual = -1 : i64} : (!evec, !evec, !evec) -> !evec
+  return
+}
+
+// -----
+
+// Targets are counted.
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !evec, %t: !num) {
+  // expected-error@+1 {{'genrec.attention' op 'target' must be rows of a domain, [] x i64 (how many rows at the end of a list are targets), but is rows of @request, [] x f32}}
+  %0 = genrec.attention silu %x, %x, %x target %t {heads = 1 : i64} : (!evec, !evec, !evec, !num) -> !evec
+  return
+}
+
+// -----
+
+// They are counted per list.
+!request = !genrec.domain<@request>
+!event = !genrec.domain<@event>
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+genrec.model @test {
+  genrec.domain @request
+  genrec.domain @event parent @request {column = "events"}
+  genrec.table @item dim 8 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %request, %event = genrec.batch : !request, !event
+    %id = genrec.feature %event "events.id" : (!event) -> !eid
+    %x = genrec.lookup %id in @item : (!eid) -> !evec
+    // expected-error@+1 {{'genrec.attention' op 'target' has a row per list of @event, so it must be rows of its parent, but is rows of @event, [] x i64}}
+    %0 = genrec.attention silu %x, %x, %x target %id {heads = 1 : i64} : (!evec, !evec, !evec, !eid) -> !evec
+  }
+}

@@ -7,7 +7,7 @@
 !recent = !genrec.domain<@recent>
 !rvec = tensor<?x8xf32, #genrec.rows<@recent>>
 func.func @test(%x: !evec, %d: !recent) {
-  // expected-error@+1 {{'genrec.derive' op brings values into a domain made by genrec.truncate, but 'domain' @recent is made otherwise}}
+  // expected-error@+1 {{'genrec.derive' op brings values into a domain made by genrec.truncate or genrec.pad, but 'domain' @recent is made otherwise}}
   %0 = genrec.derive %x into %d : (!evec, !recent) -> !rvec
   return
 }
@@ -76,7 +76,7 @@ genrec.model @m {
   genrec.program @main {
     %r, %e = genrec.batch : !request, !event
     %x = genrec.feature %r "x" : (!request) -> !num
-    // expected-error@+1 {{'genrec.derive_grad' op takes rows of a domain made by genrec.truncate, but 'x' has rows of @request}}
+    // expected-error@+1 {{'genrec.derive_grad' op takes rows of a domain made by genrec.truncate or genrec.pad, but 'x' has rows of @request}}
     %0 = genrec.derive_grad %x into %e : (!num, !event) -> !enum
   }
 }
@@ -97,7 +97,7 @@ genrec.model @m {
     %x = genrec.feature %e "x" : (!event) -> !enum
     %r = genrec.truncate %e {count = 1 : i64} : (!event) -> !recent
     %y = genrec.derive %x into %r : (!enum, !recent) -> tensor<?xf32, #genrec.rows<@recent>>
-    // expected-error@+1 {{'genrec.derive_grad' op 'domain' must be @event, the source that @recent was cut from, but is @other}}
+    // expected-error@+1 {{'genrec.derive_grad' op 'domain' must be @event, the source that @recent was made of, but is @other}}
     %0 = genrec.derive_grad %y into %o : (tensor<?xf32, #genrec.rows<@recent>>, !genrec.domain<@other>) -> tensor<?xf32, #genrec.rows<@other>>
   }
 }

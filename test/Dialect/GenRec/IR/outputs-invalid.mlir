@@ -248,3 +248,34 @@ func.func @test(%x: !shared8) {
   genrec.output "a" %x : !shared8
   return
 }
+
+// -----
+
+// gauc has groups.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.metric' op of kind gauc needs 'key', whose rows form a group}}
+  genrec.metric gauc "a" %x label %x : !num, !num
+  return
+}
+
+// -----
+
+// Other kinds have none.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !num, %k: !id) {
+  // expected-error@+1 {{'genrec.metric' op of kind ne takes no 'key', which is for gauc}}
+  genrec.metric ne "a" %x label %x key %k : !num, !num, !id
+  return
+}
+
+// -----
+
+// Keys are ids.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.metric' op 'key' must be rows of @request, [] x i64, but is rows of @request, [] x f32}}
+  genrec.metric gauc "a" %x label %x key %x : !num, !num, !num
+  return
+}

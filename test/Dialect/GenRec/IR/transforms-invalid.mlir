@@ -159,3 +159,77 @@ func.func @test(%x: !id) {
   %0 = genrec.cast %x : (!id) -> !vec
   return
 }
+
+// -----
+
+// multi_hash takes a value per row.
+!ids = tensor<?x8xi64, #genrec.rows<@request>>
+!two = tensor<?x2xi64, #genrec.rows<@request>>
+func.func @test(%x: !ids) {
+  // expected-error@+1 {{'genrec.multi_hash' op 'x' must be rows of a domain, [] x i64 or !genrec.string, but is rows of @request, [8] x i64}}
+  %0 = genrec.multi_hash xxh3 %x {bits = 8 : i64} : (!ids) -> !two
+  return
+}
+
+// -----
+
+// multi_hash gives a vector of hashes.
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !id) {
+  // expected-error@+1 {{'genrec.multi_hash' op 'result' must be rows of @request, [d] x i64 (some hashes per row of 'x'), but is rows of @request, [] x i64}}
+  %0 = genrec.multi_hash xxh3 %x {bits = 8 : i64} : (!id) -> !id
+  return
+}
+
+// -----
+
+// Its hashes have at least a bit.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!two = tensor<?x2xi64, #genrec.rows<@request>>
+func.func @test(%x: !id) {
+  // expected-error@+1 {{'genrec.multi_hash' op 'bits' must be 1 to 63, but is 0}}
+  %0 = genrec.multi_hash xxh3 %x {bits = 0 : i64} : (!id) -> !two
+  return
+}
+
+// -----
+
+// cross takes two columns.
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !id) {
+  // expected-error@+1 {{'genrec.cross' op crosses two or more columns, but has 1}}
+  %0 = genrec.cross xxh3 %x {bits = 8 : i64} : (!id) -> !id
+  return
+}
+
+// -----
+
+// cross takes ids.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !id, %y: !num) {
+  // expected-error@+1 {{'genrec.cross' op 'column 1' must be a tensor, [] x i64 (the row shape of column 0), but is rows of @request, [] x f32}}
+  %0 = genrec.cross xxh3 %x, %y {bits = 8 : i64} : (!id, !num) -> !id
+  return
+}
+
+// -----
+
+// cross fans nothing out.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+func.func @test(%x: !id, %y: !eid) {
+  // expected-error@+1 {{'genrec.cross' op mixes rows of @request and @event: 'column 0' has rows of @request, [] x i64 and 'column 1' has rows of @event, [] x i64; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
+  %0 = genrec.cross xxh3 %x, %y {bits = 8 : i64} : (!id, !eid) -> !eid
+  return
+}
+
+// -----
+
+// A cross has at most 63 bits.
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !id) {
+  // expected-error@+1 {{'genrec.cross' op 'bits' must be 1 to 63, but is 64}}
+  %0 = genrec.cross xxh3 %x, %x {bits = 64 : i64} : (!id, !id) -> !id
+  return
+}

@@ -22,6 +22,7 @@ defvar AttentionAttributes = (ins
     GenRec_ScoreKindAttr:$score,
     UnitAttr:$causal,
     DefaultValuedAttr<I64Attr, "0">:$window,
+    DefaultValuedAttr<I64Attr, "0">:$contextual,
     DefaultValuedAttr<F64Attr, "1.0">:$scale,
     DefaultValuedAttr<F64Attr, "0.0">:$fixed_length,
     UnitAttr:$next_event_time,
@@ -44,6 +45,11 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
         out_i  = Σ_j dropout(a_ij) v_j
 
     - `causal`: j <= i. `window` w > 0: |i - j| < w.
+    - `contextual` c > 0: the first c rows of each list are a prefix of context. They see
+      all rows but targets, whatever `causal` and `window` say, and all rows see them.
+    - `target`: i64 rows [] of the lists' parent: so many rows at the end of each list
+      (at most all of them, at least 0) are targets. A target is seen by itself alone;
+      it sees of the other rows what the rules above say.
     - `position_bias`: shared [B], B odd, one for all heads.
     - `time_bias`: shared [T], T <= 128, with `time`: i64 seconds per row;
       dt_ij = time_i - time_j in seconds, or, with `next_event_time`, the time of i's
@@ -64,16 +70,22 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
         {heads = 1 : i64, causal, fixed_length = 200.0 : f64}
         : (tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>,
            tensor<64xf32>, tensor<?xi64, #genrec.rows<@event>>) -> tensor<?x8xf32, #genrec.rows<@event>>
+    // One row of context, then events, then as many targets as %shown_count says.
+    %masked = genrec.attention silu %seq_vector, %seq_vector, %seq_vector target %shown_count
+        {heads = 1 : i64, causal, contextual = 1 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>, tensor<?x8xf32, #genrec.rows<@seq>>,
+           tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@seq>>
     ```
   }];
   let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
       Optional<GenRec_Shared>:$position_bias,
-      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time),
+      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time,
+      Optional<GenRec_Rows>:$target),
       AttentionAttributes);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = [{
     $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
-    (`time_bias` $time_bias^)? (`time` $time^)? attr-dict `:` functional-type(operands, results)
+    (`time_bias` $time_bias^)? (`time` $time^)? (`target` $target^)? attr-dict `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }
@@ -97,12 +109,13 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperand
   let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v,
       Optional<GenRec_Shared>:$position_bias,
       Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time,
+      Optional<GenRec_Rows>:$target,
       GenRec_Rows:$out, GenRec_Rows:$gradient), AttentionAttributes);
   let results = (outs GenRec_Rows:$dq, GenRec_Rows:$dk, GenRec_Rows:$dv,
       Optional<GenRec_Shared>:$dposition_bias, Optional<GenRec_Shared>:$dtime_bias);
   let assemblyFormat = [{
     $score $q `,` $k `,` $v (`position_bias` $position_bias^)?
-    (`time_bias` $time_bias^)? (`time` $time^)? `out` $out `,` $gradient attr-dict
+    (`time_bias` $time_bias^)? (`time` $time^)? (`target` $target^)? `out` $out `,` $gradient attr-dict
     `:` `(` type(operands) `)` `->` `(` type($dq) `,` type($dk) `,` type($dv) `)`
     (`position_bias` type($dposition_bias)^)? (`time_bias` type($dtime_bias)^)?
   }];
@@ -136,15 +149,44 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
   let arguments = !con((ins GenRec_Rows:$x, GenRec_Shared:$uvqk,
       GenRec_Shared:$out_weight, GenRec_Shared:$out_bias,
       Optional<GenRec_Shared>:$position_bias,
-      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time),
+      Optional<GenRec_Shared>:$time_bias, Optional<GenRec_Rows>:$time,
+      Optional<GenRec_Rows>:$target),
       AttentionAttributes,
       (ins ConfinedAttr<I64Attr, [IntPositive]>:$qk, ConfinedAttr<I64Attr, [IntPositive]>:$dv,
            F64Attr:$eps, DefaultValuedAttr<F64Attr, "0.0">:$linear_dropout));
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = [{
     $score $x `,` $uvqk `,` $out_weight `,` $out_bias (`position_bias` $position_bias^)?
-    (`time_bias` $time_bias^)? (`time` $time^)? attr-dict `:` functional-type(operands, results)
+    (`time_bias` $time_bias^)? (`time` $time^)? (`target` $target^)? attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
+}
+
+def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [Pure,
+    DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>]> {
+  let summary = "rows of one list attend to those of another list of their parent";
+  let description = [{
+    `q`: rows [heads * qk] of a list; `k`: rows [heads * qk], `v`: rows [heads * dv] of
+    another list; `pairs`: the result of `genrec.pair_domains` of the two. Per head,
+    with i a row of q's list and j one of the other list of the same parent row:
+
+        a_ij = exp(scale * q_i · k_j) / Σ_j exp(scale * q_i · k_j)
+        out_i = Σ_j a_ij v_j
+
+    rows [heads * dv] of q's domain; 0 where the other list is empty.
+
+    ```mlir
+    %attended = genrec.cross_attention %shown_vector, %event_vector, %event_vector over %pair
+        {heads = 2 : i64, scale = 0.5 : f64}
+        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>,
+           !genrec.domain<@pair>) -> tensor<?x8xf32, #genrec.rows<@impression>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v, GenRec_DomainType:$pairs,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$heads,
+                       DefaultValuedAttr<F64Attr, "1.0">:$scale);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$q `,` $k `,` $v `over` $pairs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

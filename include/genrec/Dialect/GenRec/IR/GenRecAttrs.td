@@ -103,8 +103,13 @@ def GenRec_KeepKind : GenRec_Enum<"KeepKind", "which end of a list truncate keep
   I32EnumAttrCase<"first", 0>, I32EnumAttrCase<"last", 1>]>;
 def GenRec_KeepKindAttr : GenRec_EnumAttr<GenRec_KeepKind, "keep">;
 
+def GenRec_PadSide : GenRec_Enum<"PadSide", "the end of a list that pad lengthens", [
+  I32EnumAttrCase<"front", 0>, I32EnumAttrCase<"back", 1>]>;
+def GenRec_PadSideAttr : GenRec_EnumAttr<GenRec_PadSide, "pad_side">;
+
 def GenRec_HashKind : GenRec_Enum<"HashKind", "published hash functions", [
-  I32EnumAttrCase<"xxh3", 0>, I32EnumAttrCase<"murmur3", 1>]>;
+  I32EnumAttrCase<"xxh3", 0>, I32EnumAttrCase<"murmur3", 1>,
+  I32EnumAttrCase<"farmhash64", 2>]>;
 def GenRec_HashKindAttr : GenRec_EnumAttr<GenRec_HashKind, "hash_kind">;
 
 def GenRec_ReduceKind : GenRec_Enum<"ReduceKind", "reduction along a row", [
@@ -121,7 +126,8 @@ def GenRec_ScoreKind : GenRec_Enum<"ScoreKind", "attention score functions", [
 def GenRec_ScoreKindAttr : GenRec_EnumAttr<GenRec_ScoreKind, "score">;
 
 def GenRec_MetricKind : GenRec_Enum<"MetricKind", "evaluation metrics", [
-  I32EnumAttrCase<"ranking", 0>, I32EnumAttrCase<"auc", 1>]>;
+  I32EnumAttrCase<"ranking", 0>, I32EnumAttrCase<"auc", 1>,
+  I32EnumAttrCase<"gauc", 2>, I32EnumAttrCase<"ne", 3>]>;
 def GenRec_MetricKindAttr : GenRec_EnumAttr<GenRec_MetricKind, "metric_kind">;
 
 def GenRec_Stage : GenRec_Enum<"Stage", "stage of a step", [

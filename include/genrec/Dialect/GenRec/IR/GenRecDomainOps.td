@@ -74,6 +74,52 @@ def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
+def GenRec_PadOp : GenRec_Op<"pad", [GenRec_SymbolUser, Pure]> {
+  let summary = "derives a domain with at least `count` rows per parent row";
+  let description = [{
+    Lengthens every list with fewer than `count` rows to `count`, with new rows at its
+    `front` or at its `back` (default); a list that is not shorter stays as it is. The
+    result is a domain of kind `derived` with the parent of `source`, which is not a
+    root. Values enter through `genrec.derive`, which gives 0 (false) in the new rows: a
+    derived i1 tells them apart. Rows of the source keep their identity; new row i of
+    parent row p has identity mix(p, 2^32 + i).
+
+    ```mlir
+    %padded = genrec.pad %history {count = 20 : i64, side = #genrec<pad_side front>}
+        : (!genrec.domain<@history>) -> !genrec.domain<@padded>
+    ```
+  }];
+  let arguments = (ins GenRec_DomainType:$source,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$count,
+                       DefaultValuedAttr<GenRec_PadSideAttr,
+                                         "::genrec::PadSide::back">:$side);
+  let results = (outs GenRec_DomainType:$result);
+  let assemblyFormat = "$source attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_SymbolUser, Pure]> {
+  let summary = "derives a domain with a row per pair of two lists of one parent";
+  let description = [{
+    `result` is a child of `first`: below each of its rows lie the rows of `second` that
+    have the same parent row, in their order. So values of `first` enter by
+    `genrec.fanout`, those of `second` by `genrec.pair_rows`, and `genrec.pool` reduces the
+    pairs to `first`. `second` is a child of the parent of `first`; the two may be one
+    domain. The pair of a row with identity r and the other list's row j has identity
+    mix(r, j).
+
+    ```mlir
+    // Every impression beside every event of its request.
+    %pairs = genrec.pair_domains %impression, %event
+        : (!genrec.domain<@impression>, !genrec.domain<@event>) -> !genrec.domain<@seen_together>
+    ```
+  }];
+  let arguments = (ins GenRec_DomainType:$first, GenRec_DomainType:$second);
+  let results = (outs GenRec_DomainType:$result);
+  let assemblyFormat = "$first `,` $second attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain that joins others per parent row";
   let description = [{
@@ -180,11 +226,12 @@ def GenRec_ConstantOp : GenRec_Op<"constant", [Pure, ConstantLike, AllTypesMatch
 
 def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "brings a value into a domain made by truncate";
+  let summary = "brings a value into a domain made by truncate or pad";
   let description = [{
-    Keeps the rows that `truncate` kept. `domain` is the result of a
-    `genrec.truncate` whose source is x's domain; element type and row shape stay.
-    Its gradient is `genrec.derive_grad`.
+    Keeps the rows that `truncate` kept; gives 0 in the rows that `pad` added. `domain`
+    is the result of a `genrec.truncate` or `genrec.pad` whose source is x's domain;
+    element type (not strings, for pad) and row shape stay. Its gradient is
+    `genrec.derive_grad`.
 
     ```mlir
     %recent_movie = genrec.derive %movie into %event
@@ -199,11 +246,11 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
 
 def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "spreads rows of a truncated domain back; dropped rows get 0";
+  let summary = "spreads rows of a cut or lengthened domain back; dropped rows get 0";
   let description = [{
-    The adjoint of `genrec.derive`: x has rows of a domain made by
-    `genrec.truncate`, `domain` is the source it was cut from. Rows that were not
-    kept are 0.
+    The adjoint of `genrec.derive`: x has rows of a domain made by `genrec.truncate` or
+    `genrec.pad`, `domain` is the source of that op. Rows that were not kept are 0;
+    rows that pad added are dropped.
 
     ```mlir
     %spread = genrec.derive_grad %event_vector into %history
@@ -317,6 +364,89 @@ def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
                        GenRec_DomainType:$domain, GenRec_PoolKindAttr:$kind);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$kind $x `,` $gradient `to` $domain attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "brings a value of the second list into a domain of pairs";
+  let description = [{
+    Each pair gets the row of x that is its second half. `domain` is the result of a
+    `genrec.pair_domains` whose `second` is x's domain. Its gradient is
+    `genrec.pair_sum`. (Values of `first` enter by `genrec.fanout`.)
+
+    ```mlir
+    %beside = genrec.pair_rows %event_vector into %pair
+        : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@pair>) -> tensor<?x8xf32, #genrec.rows<@pair>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_SymbolUser, Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "sums pairs over the first list, per row of the second";
+  let description = [{
+    The adjoint of `genrec.pair_rows`: x has f32 rows of a domain made by
+    `genrec.pair_domains`, `domain` is that op's `second`; each of its rows gets the sum
+    of its pairs, in the order of the rows of `first`. 0 where `first` is empty.
+
+    ```mlir
+    %attention_received = genrec.pair_sum %pair_vector to %event
+        : (tensor<?x8xf32, #genrec.rows<@pair>>, !genrec.domain<@event>) -> tensor<?x8xf32, #genrec.rows<@event>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_TileOp : GenRec_Op<"tile", [GenRec_SymbolUser, Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "the first or last rows of each list side by side in its parent's row";
+  let description = [{
+    x: rows [d] (or [], which counts as [1]) of a list; `domain`: its parent. The result
+    has rows [count * d], element type that of x (not strings): row i of the list at
+    [i * d, (i + 1) * d), counted from the list's start or, with `keep` last, from the
+    first of its last `count` rows. Past the end of a list: 0. Further rows are
+    dropped, and get gradient 0.
+
+    ```mlir
+    %three = genrec.tile %movie_vector to %request {count = 3 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@history>>, !genrec.domain<@request>) -> tensor<?x24xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$count,
+                       DefaultValuedAttr<GenRec_KeepKindAttr,
+                                         "::genrec::KeepKind::first">:$keep);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_TileGradOp : GenRec_Op<"tile_grad", [GenRec_SymbolUser, Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "spreads a tiled row back over the rows of its list";
+  let description = [{
+    The adjoint of `genrec.tile`: x has rows [count * d] of the parent of `domain`; the
+    result has rows [d] (or []) of `domain`, 0 in rows that tile dropped.
+
+    ```mlir
+    %spread = genrec.tile_grad %best_score into %history {count = 4 : i64}
+        : (tensor<?x4xf32, #genrec.rows<@request>>, !genrec.domain<@history>) -> tensor<?xf32, #genrec.rows<@history>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$count,
+                       DefaultValuedAttr<GenRec_KeepKindAttr,
+                                         "::genrec::KeepKind::first">:$keep);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

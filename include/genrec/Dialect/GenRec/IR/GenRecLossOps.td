@@ -275,19 +275,27 @@ def GenRec_MetricOp : GenRec_Op<"metric", [AttrSizedOperandSegments]> {
   let description = [{
     Kind ranking: `x` holds ranks (i64 rows [], 0 = no target, skipped); gives HR@n
     and NDCG@n for each n of `at` (positive, ascending), and MRR. Kind auc: `x` holds
-    scores (f32 rows []), `label` f32 rows []; exact, ties count half. `valid` (i1
-    rows []) drops rows. `note` is printed beside the metric (which items are
+    scores (f32 rows []), `label` f32 rows []; exact, ties count half. Kind gauc: the
+    AUC within each group of rows of one `key` (i64 rows []), averaged by the groups'
+    rows; groups of one class are skipped and counted in the value <name>.skipped. Kind
+    ne: `x` holds logits; the mean cross entropy divided by the entropy of the mean
+    label of all evaluated rows (He et al. 2014, eq. 1); labels above 0.5 are positive.
+    `valid` (i1 rows []) drops rows. `note` is printed beside the metric (which items are
     excluded, say). Each metric of a program has a name of its own.
 
     ```mlir
     genrec.metric ranking "next" %target {at = array<i64: 10, 50>, note = "history excluded"} : tensor<?xi64, #genrec.rows<@request>>
     genrec.metric auc "click" %logit label %label : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
+    genrec.metric gauc "click_by_item" %logit label %label key %shown
+        : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>
+    genrec.metric ne "click_ne" %logit label %label : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
     ```
   }];
   let arguments = (ins GenRec_MetricKindAttr:$kind, StrAttr:$name, GenRec_Rows:$x,
                        Optional<GenRec_Rows>:$label, Optional<GenRec_Rows>:$valid,
+                       Optional<GenRec_Rows>:$key,
                        OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<StrAttr>:$note);
-  let assemblyFormat = "$kind $name $x (`label` $label^)? (`valid` $valid^)? attr-dict `:` type(operands)";
+  let assemblyFormat = "$kind $name $x (`label` $label^)? (`valid` $valid^)? (`key` $key^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 

@@ -37,7 +37,8 @@ def GenRec_HashOp : GenRec_TransformOp<"hash"> {
   let description = [{
     xxh3: XXH3_64bits_withSeed of the 8 little-endian bytes of an i64 (or of a
     string's bytes); murmur3: the first 64 bits of MurmurHash3_x64_128 with the low
-    32 bits of the seed. The result is the hash's low `bits` bits as i64 (1 to 63):
+    32 bits of the seed; farmhash64: FarmHash's Fingerprint64 for seed 0, else its
+    Hash64WithSeed (the portable variant, "na"). The result is the hash's low `bits` bits as i64 (1 to 63):
     as many as its table's `id_bits`.
 
     ```mlir
@@ -48,6 +49,43 @@ def GenRec_HashOp : GenRec_TransformOp<"hash"> {
   let arguments = (ins GenRec_RowsOrShared:$x, GenRec_HashKindAttr:$kind,
                        I64Attr:$bits, DefaultValuedAttr<I64Attr, "0">:$seed);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
+}
+
+def GenRec_MultiHashOp : GenRec_TransformOp<"multi_hash"> {
+  let summary = "several hashes of one value, by consecutive seeds";
+  let description = [{
+    Element i of the result's row [n] is `genrec.hash` of x with seed `seed` + i: an id
+    is told apart from others by the n small tables that its hashes are looked up in
+    (Tito Svenstrup et al. 2017, hash embeddings). x: i64 or string rows [].
+
+    ```mlir
+    %two = genrec.multi_hash xxh3 %movie {bits = 16 : i64}
+        : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?x2xi64, #genrec.rows<@history>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_HashKindAttr:$kind,
+                       I64Attr:$bits, DefaultValuedAttr<I64Attr, "0">:$seed);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
+}
+
+def GenRec_CrossOp : GenRec_Op<"cross", [Pure, Rowwise]> {
+  let summary = "one id of two or more columns";
+  let description = [{
+    i64 rows of one domain (or shared), of equal row shapes. With H the hash `kind` of an
+    i64 with `seed`, cut to 63 bits: c_1 = H(x_1), c_i = H(c_{i-1} + x_i) (wrapping), and
+    the result is the low `bits` bits of the last. The order of columns matters.
+
+    ```mlir
+    %city_and_hour = genrec.cross xxh3 %movie, %time {bits = 40 : i64, seed = 3 : i64}
+        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xi64, #genrec.rows<@history>>
+    ```
+  }];
+  let arguments = (ins Variadic<GenRec_RowsOrShared>:$columns, GenRec_HashKindAttr:$kind,
+                       I64Attr:$bits, DefaultValuedAttr<I64Attr, "0">:$seed);
+  let results = (outs GenRec_RowsOrShared:$result);
+  let assemblyFormat = "$kind $columns attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def GenRec_ModOp : GenRec_TransformOp<"mod"> {
@@ -114,6 +152,7 @@ def GenRec_SqrtOp     : GenRec_Unary<"sqrt", "square root of x">;
 def GenRec_RsqrtOp    : GenRec_Unary<"rsqrt", "1 / sqrt(x)">;
 def GenRec_ExpOp      : GenRec_Unary<"exp", "e to the x">;
 def GenRec_LogOp      : GenRec_Unary<"log", "natural logarithm of x">;
+def GenRec_Log1pOp    : GenRec_Unary<"log1p", "log(1 + x), exact near 0">;
 def GenRec_TanhOp     : GenRec_Unary<"tanh", "hyperbolic tangent of x">;
 def GenRec_ErfOp      : GenRec_Unary<"erf", "error function of x">;
 def GenRec_SigmoidOp  : GenRec_Unary<"sigmoid", "1 / (1 + exp(-x))">;
@@ -281,6 +320,21 @@ def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [Pure, Composite]> {
   let hasVerifier = 1;
 }
 
+def GenRec_SoftmaxOp : GenRec_Op<"softmax", [Pure, Composite, SameOperandsAndResultType]> {
+  let summary = "exp(x - max x) / Σ exp(x - max x), along each row";
+  let description = [{
+    Row shape [d] stays; x may also be a shared [d].
+
+    ```mlir
+    %gate = genrec.softmax %user_vector : tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_RowsOrShared:$x);
+  let results = (outs GenRec_RowsOrShared:$result);
+  let assemblyFormat = "$x attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
   let summary = "zeroes elements with probability `rate`, scales the rest by 1 / (1 - rate)";
   let description = [{
@@ -351,6 +405,88 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [Pure]> {
   let arguments = (ins GenRec_Rows:$x);
   let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+//===-- layers of ranking models --------------------------------------------===//
+
+def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [Pure, Differentiable]> {
+  let summary = "dot products of all pairs of vectors in a row";
+  let description = [{
+    x: f32 rows [n * d], n = `count` vectors end to end; the result holds v_i · v_j for
+    all j < i in the order (1,0), (2,0), (2,1), (3,0), …: rows [n(n-1)/2]. With `self`
+    also j = i, at the end of each i: rows [n(n+1)/2]. Naumov et al. 2019 (DLRM).
+
+    ```mlir
+    %products = genrec.dot_interaction %user_vector {count = 4 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x6xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [Pure]> {
+  let summary = "gradient of dot_interaction";
+  let description = [{
+    x as in the forward op, `gradient` with its result's rows. Vector i of the result's
+    row is Σ_j g_ij v_j over all pairs with i (twice for the pair of i with itself).
+
+    ```mlir
+    %dx = genrec.dot_interaction_grad %user_vector, %pair_scores {count = 2 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x1xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$gradient,
+                       ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [Pure, Composite]> {
+  let summary = "one cross layer of DCN v2";
+  let description = [{
+    x0 ∘ (x · weight + bias) + x; with `reduce` (low rank): x0 ∘ (x · reduce · weight +
+    bias) + x. x0, x: rows [d] of one domain; weight: shared [d, d], or [r, d] beside
+    reduce: shared [d, r]; bias: shared [d]. Wang et al. 2021, eq. 1 and 2.
+
+    ```mlir
+    %full = genrec.cross_layer %user_vector, %user_vector, %square_weight, %scale
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x8xf32>, tensor<8xf32>)
+        -> tensor<?x8xf32, #genrec.rows<@request>>
+    %low = genrec.cross_layer %user_vector, %full, %expand, %scale reduce %weight
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<4x8xf32>, tensor<8xf32>, tensor<8x4xf32>)
+        -> tensor<?x8xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x0, GenRec_Rows:$x, GenRec_Shared:$weight,
+                       GenRec_Shared:$bias, Optional<GenRec_Shared>:$reduce);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x0 `,` $x `,` $weight `,` $bias (`reduce` $reduce^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_MixtureOp : GenRec_Op<"mixture", [Pure, Composite]> {
+  let summary = "experts' outputs weighed by a softmax gate";
+  let description = [{
+    `experts`: rows [n * d], the n experts' outputs end to end; `logits`: rows [n] of the
+    same domain; result rows [d]: Σ_e softmax(logits)_e * expert_e. With `top_k` k > 0 the
+    softmax runs over the k greatest logits of the row only (ties: the lower expert),
+    the others weigh 0 and their logits get no gradient. One op per task makes the
+    gates of an MMoE (Ma et al. 2018, eq. 6 and 7; top-k: Shazeer et al. 2017).
+
+    ```mlir
+    %mixed = genrec.mixture %user_vector, %pair_gate {top_k = 1 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x2xf32, #genrec.rows<@request>>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$experts, GenRec_Rows:$logits,
+                       DefaultValuedAttr<I64Attr, "0">:$top_k);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$experts `,` $logits attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -7,6 +7,7 @@ genrec.model @example {
   genrec.domain @tag parent @history {column = "history.tags"}
   genrec.domain @event parent @request kind derived
   genrec.domain @seq parent @request kind derived
+  genrec.domain @pair parent @impression kind derived
   genrec.domain @items kind catalogue
   genrec.domain @touched kind step
   genrec.domain @one kind step
@@ -15,6 +16,8 @@ genrec.model @example {
   genrec.domain @click parent @request {column = "clicks"}
   genrec.domain @recent parent @request kind derived
   genrec.domain @sequence parent @request kind derived
+  genrec.domain @padded parent @request kind derived
+  genrec.domain @seen_together parent @impression kind derived
   genrec.domain @movies kind catalogue {source = "movies.parquet"}
   genrec.domain @step_rows kind step
 
@@ -36,6 +39,10 @@ genrec.model @example {
     init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
   genrec.parameter @out_weight : tensor<8x8xf32> {
     init = #genrec.init<xavier_uniform, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.parameter @square_weight : tensor<8x8xf32> {
+    init = #genrec.init<xavier_uniform, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.parameter @expand : tensor<4x8xf32> {
+    init = #genrec.init<xavier_uniform, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
   // example: declaration
 
   genrec.program @main {
@@ -45,6 +52,8 @@ genrec.model @example {
     %event = genrec.truncate %history {count = 4 : i64} : (!genrec.domain<@history>) -> !genrec.domain<@event>
     %seq = genrec.concat_domains %request, %event
         : (!genrec.domain<@request>, !genrec.domain<@event>) -> !genrec.domain<@seq>
+    %pair = genrec.pair_domains %impression, %event
+        : (!genrec.domain<@impression>, !genrec.domain<@event>) -> !genrec.domain<@pair>
     %items = genrec.catalogue : !genrec.domain<@items>
     %one = genrec.fixed_rows 1 : !genrec.domain<@one>
 
@@ -76,6 +85,12 @@ genrec.model @example {
     %row_loss = genrec.bce_with_logits %logit, %label
         : (tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
 
+    %pair_vector = genrec.pair_rows %event_vector into %pair
+        : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@pair>) -> tensor<?x8xf32, #genrec.rows<@pair>>
+    %pair_scores = genrec.slice_columns %user_vector from 7 : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x1xf32, #genrec.rows<@request>>
+    %pair_gate = genrec.slice_columns %user_vector from 0 : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x2xf32, #genrec.rows<@request>>
+    %shown_count = genrec.length %impression : (!genrec.domain<@impression>) -> tensor<?xi64, #genrec.rows<@request>>
+
     // Shared values.
     %weight = genrec.param @weight : tensor<8x4xf32>
     %bias = genrec.param @bias : tensor<4xf32>
@@ -85,6 +100,8 @@ genrec.model @example {
     %time_bias = genrec.param @time_bias : tensor<64xf32>
     %uvqk = genrec.param @uvqk : tensor<8x32xf32>
     %out_weight = genrec.param @out_weight : tensor<8x8xf32>
+    %square_weight = genrec.param @square_weight : tensor<8x8xf32>
+    %expand = genrec.param @expand : tensor<4x8xf32>
     %half = genrec.constant dense<0.5> : tensor<f32>
     %total = genrec.reduce_rows %row_loss : (tensor<?xf32, #genrec.rows<@impression>>) -> tensor<f32>
 

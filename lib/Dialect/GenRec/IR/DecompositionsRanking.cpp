@@ -1,0 +1,134 @@
+//===- DecompositionsRanking.cpp - blocks of ranking models ---------------===//
+
+#include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+/// exp(x - max x) along each row; the shift cancels, so it has no gradient.
+static Value buildShiftedExp(GradientBuilder &b, Value x) {
+  Value largest = b.rowReduce(ReduceKind::max, b.unary<DetachOp>(x));
+  return b.unary<ExpOp>(b.sub(x, largest));
+}
+
+LogicalResult SoftmaxOp::decompose(OpBuilder &builder, SmallVectorImpl<Value> &results) {
+  GradientBuilder b(builder, getLoc());
+  Value e = buildShiftedExp(b, getX());
+  results.push_back(b.div(e, b.rowReduce(ReduceKind::sum, e)));
+  return success();
+}
+
+LogicalResult CrossLayerOp::decompose(OpBuilder &builder, SmallVectorImpl<Value> &results) {
+  GradientBuilder b(builder, getLoc());
+  Value x = getX();
+  if (Value reduce = getReduce())
+    x = LinearOp::create(builder, getLoc(),
+                         withRowShape(x.getType(), {getRowShape(reduce.getType())[1]}), x, reduce,
+                         /*bias=*/Value(), /*transposed=*/false);
+  Value mixed = LinearOp::create(builder, getLoc(), getX0().getType(), x, getWeight(), getBias(),
+                                 /*transposed=*/false);
+  results.push_back(b.add(b.mul(getX0(), mixed), getX()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Mixture of experts
+//===----------------------------------------------------------------------===//
+
+/// Column `index` of x as a scalar per row: the sum of one element.
+static Value buildColumn(GradientBuilder &b, Value x, int64_t index) {
+  return b.rowReduce(ReduceKind::sum, b.slice(x, index, 1));
+}
+
+/// A shared vector of `count` elements: 1 below `bound`, else 0.
+static Value buildBelow(GradientBuilder &b, Type like, int64_t count, int64_t bound) {
+  Type element = cast<RankedTensorType>(like).getElementType();
+  auto type = RankedTensorType::get({count}, element);
+  SmallVector<Attribute> values;
+  for (int64_t i = 0; i < count; ++i)
+    values.push_back(FloatAttr::get(element, i < bound ? 1.0 : 0.0));
+  return ConstantOp::create(b.builder, b.loc, type, DenseElementsAttr::get(type, values));
+}
+
+/// Per logit, whether it is among the `count` greatest of its row: fewer than
+/// `count` are greater, or as great and before it.
+static Value buildIsAmongTop(GradientBuilder &b, Value logits, int64_t count) {
+  logits = b.unary<DetachOp>(logits);
+  Type type = logits.getType();
+  int64_t size = getRowSize(type);
+  SmallVector<Value> ahead;
+  for (int64_t i = 0; i < size; ++i) {
+    Value own = buildColumn(b, logits, i);
+    Value isGreater =
+        CastOp::create(b.builder, b.loc, type, b.compare(CompareKind::gt, logits, own));
+    Value isEqual = CastOp::create(b.builder, b.loc, type, b.compare(CompareKind::eq, logits, own));
+    Value isAhead = b.add(isGreater, b.mul(isEqual, buildBelow(b, type, size, i)));
+    ahead.push_back(b.rowReduce(ReduceKind::sum, isAhead));
+  }
+  Value ranks = ConcatColumnsOp::create(b.builder, b.loc, type, ahead);
+  return b.compare(CompareKind::lt, ranks, b.constant(static_cast<double>(count), type));
+}
+
+LogicalResult MixtureOp::decompose(OpBuilder &builder, SmallVectorImpl<Value> &results) {
+  GradientBuilder b(builder, getLoc());
+  Value logits = getLogits();
+  int64_t count = getRowSize(logits.getType()), size = getRowSize(getType());
+  int64_t topK = getTopK();
+  Value weight = buildShiftedExp(b, logits);
+  if (topK > 0 && topK < count)
+    weight = b.maskWith(buildIsAmongTop(b, logits, topK), weight);
+  weight = b.div(weight, b.rowReduce(ReduceKind::sum, weight));
+  Value sum;
+  for (int64_t i = 0; i < count; ++i) {
+    Value part = b.mul(b.slice(getExperts(), i * size, size), buildColumn(b, weight, i));
+    sum = sum ? b.add(sum, part) : part;
+  }
+  results.push_back(sum);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Cross attention
+//===----------------------------------------------------------------------===//
+
+// Pairs hold what every query has to do with every key; the sums over a query's
+// keys are pools, so that no score matrix is padded.
+LogicalResult CrossAttentionOp::decompose(OpBuilder &builder, SmallVectorImpl<Value> &results) {
+  GradientBuilder b(builder, getLoc());
+  auto pairs = getPairs().getDefiningOp<PairDomainsOp>();
+  FlatSymbolRefAttr domain = getPairs().getType().getDomain();
+  Value queries = pairs.getFirst();
+  auto inPairs = [&](Value x) {
+    Type type = cast<RankedTensorType>(x.getType()).getElementType();
+    return getRowsType(domain, getRowShape(x.getType()), type);
+  };
+  auto poolTo = [&](PoolKind kind, Value x) -> Value {
+    Type type = getRowsType(cast<DomainType>(queries.getType()).getDomain(),
+                            getRowShape(x.getType()), builder.getF32Type());
+    return PoolOp::create(builder, getLoc(), type, x, queries, kind);
+  };
+  auto fanout = [&](Value x) -> Value {
+    return FanoutOp::create(builder, getLoc(), inPairs(x), x, getPairs());
+  };
+  auto beside = [&](Value x) -> Value {
+    return PairRowsOp::create(builder, getLoc(), inPairs(x), x, getPairs());
+  };
+  Value q = fanout(getQ()), k = beside(getK()), v = beside(getV());
+  int64_t heads = getHeads();
+  int64_t sizeQk = getRowSize(getQ().getType()) / heads;
+  int64_t sizeV = getRowSize(getV().getType()) / heads;
+  SmallVector<Value> outs;
+  for (int64_t head = 0; head < heads; ++head) {
+    Value products = b.mul(b.slice(q, head * sizeQk, sizeQk), b.slice(k, head * sizeQk, sizeQk));
+    Value score = b.mul(b.rowReduce(ReduceKind::sum, products), getScale().convertToDouble());
+    Value largest = poolTo(PoolKind::max, b.unary<DetachOp>(score));
+    Value e = b.unary<ExpOp>(b.sub(score, fanout(b.unary<DetachOp>(largest))));
+    Value total = poolTo(PoolKind::sum, e);
+    Value weighted = poolTo(PoolKind::sum, b.mul(b.slice(v, head * sizeV, sizeV), e));
+    // The greatest score's term is 1; without keys there is none, and 0 / 1 is 0.
+    outs.push_back(b.div(weighted, b.maximum(total, b.constant(0.5, total.getType()))));
+  }
+  results.push_back(heads == 1 ? outs[0]
+                               : ConcatColumnsOp::create(builder, getLoc(), getType(), outs));
+  return success();
+}

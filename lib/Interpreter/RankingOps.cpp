@@ -1,0 +1,155 @@
+//===- RankingOps.cpp - layers of ranking models --------------------------===//
+
+#include "Evaluator.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::interpreter;
+
+using llvm::Error;
+
+/// softmax of the `values` for which `isKept(index)` holds; 0 elsewhere.
+template <class IsKept> static std::vector<double> softmax(ArrayRef<double> values, IsKept isKept) {
+  double largest = -INFINITY, sum = 0;
+  for (auto [index, value] : llvm::enumerate(values))
+    if (isKept(index))
+      largest = std::max(largest, value);
+  std::vector<double> result(values.size(), 0.0);
+  for (auto [index, value] : llvm::enumerate(values))
+    if (isKept(index))
+      sum += result[index] = std::exp(value - largest);
+  for (double &value : result)
+    value /= sum;
+  return result;
+}
+
+static ArrayRef<double> rowOf(const Tensor &x, int64_t row) {
+  return {x.row(row), static_cast<size_t>(x.width)};
+}
+
+static Error evaluateSoftmax(Evaluator &e, SoftmaxOp op) {
+  Tensor result = e.get(op.getX());
+  for (int64_t row = 0; row < result.rows; ++row)
+    llvm::copy(softmax(rowOf(result, row), [](size_t) { return true; }), result.row(row));
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Interactions
+//===----------------------------------------------------------------------===//
+
+/// `body(i, j, pair)` for every pair that a dot interaction multiplies.
+template <class OpT, class Body> static void forEachPair(OpT op, Body body) {
+  int64_t pair = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(op.getCount()); ++i)
+    for (int64_t j = 0; j < i + (op.getSelf() ? 1 : 0); ++j)
+      body(i, j, pair++);
+}
+
+static Error evaluateDotInteraction(Evaluator &e, DotInteractionOp op) {
+  const Tensor &x = e.get(op.getX());
+  int64_t size = x.width / static_cast<int64_t>(op.getCount());
+  Tensor result = makeTensor(op.getType(), x.rows);
+  for (int64_t row = 0; row < x.rows; ++row)
+    forEachPair(op, [&](int64_t i, int64_t j, int64_t pair) {
+      for (int64_t column = 0; column < size; ++column)
+        result.row(row)[pair] += x.row(row)[i * size + column] * x.row(row)[j * size + column];
+    });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateDotInteractionGrad(Evaluator &e, DotInteractionGradOp op) {
+  const Tensor &x = e.get(op.getX()), &gradient = e.get(op.getGradient());
+  int64_t size = x.width / static_cast<int64_t>(op.getCount());
+  Tensor result = makeTensor(op.getType(), x.rows);
+  for (int64_t row = 0; row < x.rows; ++row)
+    forEachPair(op, [&](int64_t i, int64_t j, int64_t pair) {
+      double g = gradient.row(row)[pair];
+      for (int64_t column = 0; column < size; ++column) {
+        result.row(row)[i * size + column] += g * x.row(row)[j * size + column];
+        result.row(row)[j * size + column] += g * x.row(row)[i * size + column];
+      }
+    });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateCrossLayer(Evaluator &e, CrossLayerOp op) {
+  const Tensor &x0 = e.get(op.getX0()), &x = e.get(op.getX()), &bias = e.get(op.getBias());
+  Tensor input = x;
+  if (op.getReduce())
+    input = multiply(x, e.get(op.getReduce()), getRowShape(op.getReduce().getType())[1], false);
+  Tensor y = multiply(input, e.get(op.getWeight()), x.width, false);
+  forEachElement(y, [&](int64_t row, int64_t column) {
+    double &value = y.row(row)[column];
+    value = x0.row(row)[column] * (value + bias.floats()[column]) + x.row(row)[column];
+  });
+  e.set(op.getResult(), std::move(y));
+  return Error::success();
+}
+
+static Error evaluateMixture(Evaluator &e, MixtureOp op) {
+  const Tensor &experts = e.get(op.getExperts()), &logits = e.get(op.getLogits());
+  Tensor result = makeTensor(op.getType(), experts.rows);
+  int64_t topK = op.getTopK() ? op.getTopK() : logits.width;
+  for (int64_t row = 0; row < experts.rows; ++row) {
+    std::vector<size_t> order(logits.width);
+    for (size_t i = 0; i < order.size(); ++i)
+      order[i] = i;
+    llvm::stable_sort(order,
+                      [&](size_t a, size_t b) { return logits.row(row)[a] > logits.row(row)[b]; });
+    order.resize(topK);
+    std::vector<double> weights =
+        softmax(rowOf(logits, row), [&](size_t i) { return llvm::is_contained(order, i); });
+    for (size_t expert : order)
+      for (int64_t column = 0; column < result.width; ++column)
+        result.row(row)[column] +=
+            weights[expert] * experts.row(row)[expert * result.width + column];
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Cross attention
+//===----------------------------------------------------------------------===//
+
+static Error evaluateCrossAttention(Evaluator &e, CrossAttentionOp op) {
+  const Tensor &q = e.get(op.getQ()), &k = e.get(op.getK()), &v = e.get(op.getV());
+  const DomainRows &queries = e.rowsOf(op.getType());
+  const DomainRows &keys = e.rowsOf(op.getK().getType());
+  int64_t heads = op.getHeads(), qk = q.width / heads, dv = v.width / heads;
+  Tensor result = makeTensor(op.getType(), q.rows);
+  for (int64_t row = 0; row < q.rows; ++row) {
+    int64_t list = queries.parent[row];
+    int64_t begin = keys.offsets[list], end = keys.offsets[list + 1];
+    for (int64_t head = 0; head < heads && begin < end; ++head) {
+      std::vector<double> scores;
+      for (int64_t key = begin; key < end; ++key) {
+        double product = 0;
+        for (int64_t i = head * qk; i < (head + 1) * qk; ++i)
+          product += q.row(row)[i] * k.row(key)[i];
+        scores.push_back(op.getScale().convertToDouble() * product);
+      }
+      scores = softmax(scores, [](size_t) { return true; });
+      for (int64_t key = begin; key < end; ++key)
+        for (int64_t i = head * dv; i < (head + 1) * dv; ++i)
+          result.row(row)[i] += scores[key - begin] * v.row(key)[i];
+    }
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+void interpreter::addRankingOps(HandlerMap &map) {
+  map.add<SoftmaxOp, evaluateSoftmax>();
+  map.add<DotInteractionOp, evaluateDotInteraction>();
+  map.add<DotInteractionGradOp, evaluateDotInteractionGrad>();
+  map.add<CrossLayerOp, evaluateCrossLayer>();
+  map.add<MixtureOp, evaluateMixture>();
+  map.add<CrossAttentionOp, evaluateCrossAttention>();
+}

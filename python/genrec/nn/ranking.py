@@ -1,0 +1,218 @@
+"""Layers of ranking models: interactions, gates, attention to a list."""
+
+import math
+from collections.abc import Sequence
+
+from genrec import init
+from genrec.domain import Domain
+from genrec.emit import emit
+from genrec.errors import ModelError
+from genrec.lists import beside, pairs
+from genrec.moves import fanout
+from genrec.nn import functional
+from genrec.nn.layers import MLP, Linear
+from genrec.nn.module import Module, Parameter
+from genrec.ops import concat, squeeze
+from genrec.rules import common_domain, listed
+from genrec.source import Place, find_place
+from genrec.types import float32
+from genrec.value import Value, ValueLike, as_value
+
+
+def dot_interaction(*vectors: ValueLike | Sequence[ValueLike], self_interaction: bool = False) -> Value:
+    """The dot products of all pairs of vectors [d] of a row (Naumov et al. 2019, DLRM): rows [n(n-1)/2] of n vectors,
+    in the order (1,0), (2,0), (2,1), …; with `self_interaction` also of each vector with itself.
+    """
+    place = find_place()
+    given, paths = listed(vectors)
+    values = [
+        functional.rows_of_floats(one, "'dot_interaction'", *path) for one, path in zip(given, paths, strict=True)
+    ]
+    if len(values) < 2:
+        raise ModelError(f"'dot_interaction' multiplies two or more vectors, got {len(values)}", place)
+    for value, path in zip(values, paths, strict=True):
+        if value.shape != values[0].shape:
+            raise ModelError(
+                f"'dot_interaction' needs vectors of one size, got [{values[0].shape[0]}] and [{value.shape[0]}]",
+                place.part(*path), value._label(),
+            )  # fmt: skip
+    joined = concat(values)
+    count = len(values)
+    size = count * (count + 1 if self_interaction else count - 1) // 2
+    return emit(
+        "dot_interaction", [joined], joined.domain, (size,), joined.dtype, place, count=count, self=self_interaction
+    )
+
+
+class CrossNetwork(Module):
+    """`layers` cross layers of DCN v2 (Wang et al. 2021): x_{l+1} = x_0 * (x_l · weight + bias) + x_l, rows [dim] to
+    rows [dim]. With `rank`, weights are products of a [dim, rank] and a [rank, dim] matrix.
+    """
+
+    def __init__(self, dim: int, layers: int = 1, rank: int | None = None) -> None:
+        if layers < 1:
+            raise ValueError(f"nn.CrossNetwork needs at least 1 layer, got {layers}")
+        if rank is not None and not 1 <= rank <= dim:
+            raise ValueError(f"the rank of nn.CrossNetwork({dim}) must be 1 to {dim}, got {rank}")
+        self.dim = dim
+        self.weights = [Parameter((rank or dim, dim), init.xavier_uniform()) for _ in range(layers)]
+        self.reduces = [Parameter((dim, rank), init.xavier_uniform()) for _ in range(layers)] if rank else []
+        self.biases = [Parameter((dim,), init.zeros()) for _ in range(layers)]
+
+    def forward(self, x: ValueLike) -> Value:
+        """Rows [dim] of rows [dim]."""
+        place = find_place()
+        start = value = functional.rows_of_floats(x, f"nn.CrossNetwork({self.dim})", 0, size=self.dim)
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            operands = [start, value, weight.value(), bias.value()]
+            if self.reduces:
+                operands.append(self.reduces[i].value())
+            value = emit("cross_layer", operands, start.domain, start.shape, start.dtype, place)
+        return value
+
+
+def mixture(experts: ValueLike, logits: ValueLike, top_k: int = 0) -> Value:
+    """Experts' outputs weighed by a softmax gate: experts, rows [n * d] of n outputs end to end, and logits, rows [n],
+    give rows [d]. With `top_k` > 0 only the greatest `top_k` logits of a row count.
+    """
+    place = find_place()
+    outputs = functional.rows_of_floats(experts, "'mixture'", 0)
+    gates = functional.rows_of_floats(logits, "'mixture'", 1)
+    common_domain("mixture", [outputs, gates], place, ((0,), (1,)))
+    count = gates.shape[0]
+    if outputs.shape[0] % count:
+        raise ModelError(
+            f"'mixture' has logits of {count} experts, but their outputs are [{outputs.shape[0]}], no multiple of that",
+            place.part(0), outputs._label(),
+        )  # fmt: skip
+    if not 0 <= top_k <= count:
+        raise ModelError(
+            f"top_k of 'mixture' must be 0 (all) to {count}, the experts, got {top_k}", place.part("top_k")
+        )
+    return emit(
+        "mixture", [outputs, gates], outputs.domain, (outputs.shape[0] // count,), outputs.dtype, place, top_k=top_k
+    )
+
+
+class MMoE(Module):
+    """Multi-gate mixture of experts (Ma et al. 2018, equations 6 and 7): `experts` MLPs of sizes [dim, *sizes], and per
+    task a softmax gate over their outputs, linear in the input. With `top_k` a gate keeps its greatest `top_k` experts.
+    """
+
+    def __init__(
+        self, dim: int, sizes: Sequence[int], experts: int, tasks: int, top_k: int = 0, activation: str = "relu"
+    ) -> None:
+        if experts < 1 or tasks < 1:
+            raise ValueError(f"nn.MMoE needs at least 1 expert and 1 task, got {experts} and {tasks}")
+        if not 0 <= top_k <= experts:
+            raise ValueError(f"top_k of nn.MMoE must be 0 (all) to {experts}, the experts, got {top_k}")
+        self.dim, self.top_k = dim, top_k
+        self.experts = [MLP([dim, *sizes], activation=activation, final=activation) for _ in range(experts)]
+        self.gates = [Linear(dim, experts, bias=False) for _ in range(tasks)]
+
+    def forward(self, x: ValueLike) -> tuple[Value, ...]:
+        """Rows [sizes[-1]] per task, of rows [dim]."""
+        value = functional.rows_of_floats(x, f"nn.MMoE({self.dim})", 0, size=self.dim)
+        outputs = concat([expert(value) for expert in self.experts])
+        return tuple(mixture(outputs, gate(value), self.top_k) for gate in self.gates)
+
+
+class DIN(Module):
+    """The local activation unit of DIN (Zhou et al. 2018, equation 3): a list's rows [dim] summed with weights that an
+    MLP makes of each row and the query: of (query, row, query - row, query * row), through `sizes`, to one number.
+    With `softmax` the weights of a list sum to 1 (the paper's do not).
+    """
+
+    def __init__(
+        self, dim: int, sizes: Sequence[int] = (80, 40), activation: str = "sigmoid", softmax: bool = False
+    ) -> None:
+        self.dim, self.softmax = dim, softmax
+        self.weigh = MLP([4 * dim, *sizes, 1], activation=activation)
+
+    def forward(self, query: ValueLike, rows: ValueLike) -> Value:
+        """Rows [dim] of the query's domain: the parent of `rows`, or another list of that parent, whose every row then
+        looks at the whole list.
+        """
+        place = find_place()
+        what = f"nn.DIN({self.dim})"
+        asked = functional.rows_of_floats(query, what, 0, size=self.dim)
+        listed_rows = functional.rows_of_floats(rows, what, 1, size=self.dim)
+        below, asked_below, rows_below = _together(what, asked, listed_rows, place)
+        features = [asked_below, rows_below, asked_below - rows_below, asked_below * rows_below]
+        weight = squeeze(self.weigh(concat(features)), place.named("weight"))
+        if self.softmax:
+            weight = _softmax_over_lists(weight, below)
+        return (rows_below * weight).sum()
+
+
+def _together(what: str, query: Value, rows: Value, place: Place) -> tuple[Domain, Value, Value]:
+    """A domain in which every row of `query` meets every row of its list, and both values in it."""
+    above, domain = query.domain, rows.domain
+    assert above is not None and domain is not None
+    if domain._parent is above:
+        return domain, fanout(query, domain, place.named("query")), rows
+    if above._parent is None or above._parent is not domain._parent:
+        raise ModelError(
+            f"{what} takes a query of '{domain._parent._name if domain._parent else domain._name}', or of another list "
+            "of it",
+            place.part(0), query._label(), f"the rows are {rows._label()}",
+        )  # fmt: skip
+    both = pairs(above, domain)
+    return both, fanout(query, both, place.named("query")), beside(rows, both, place.named("rows"))
+
+
+def _softmax_over_lists(score: Value, domain: Domain) -> Value:
+    e = functional.exp(score - score.max().fanout(domain))
+    return e / e.sum().fanout(domain)
+
+
+class CrossAttention(Module):
+    """Multi-head attention of the rows of one list to those of another list of the same parent, with projections of q,
+    k, v and of the result: rows [dim] to rows [dim].
+    """
+
+    def __init__(self, dim: int, heads: int = 1, qk: int | None = None, v: int | None = None) -> None:
+        qk, v = qk or dim // max(heads, 1), v or dim // max(heads, 1)
+        for name, size in {"heads": heads, "dim": dim, "qk": qk, "v": v}.items():
+            if size < 1:
+                raise ValueError(f"{name} of nn.CrossAttention must be at least 1, got {size}")
+        self.dim, self.heads, self.scale = dim, heads, 1 / math.sqrt(qk)
+        self.query, self.key = Linear(dim, heads * qk), Linear(dim, heads * qk)
+        self.values, self.out = Linear(dim, heads * v), Linear(heads * v, dim)
+
+    def forward(self, x: ValueLike, context: ValueLike) -> Value:
+        """Rows [dim] of the rows [dim] of `x`, each of which attends to the rows of `context` with its parent."""
+        place = find_place()
+        what = f"nn.CrossAttention({self.dim})"
+        value = functional.rows_of_floats(x, what, 0, size=self.dim)
+        other = functional.rows_of_floats(context, what, 1, size=self.dim)
+        assert value.domain is not None and other.domain is not None
+        if value.domain._parent is None or value.domain._parent is not other.domain._parent:
+            raise ModelError(
+                f"{what} takes rows of two lists of one parent", place.part(1), other._label(),
+                f"the queries are {value._label()}",
+            )  # fmt: skip
+        both = pairs(value.domain, other.domain)
+        q, k, v = self.query(value), self.key(other), self.values(other)
+        attended = emit(
+            "cross_attention",
+            [q, k, v, both],
+            value.domain,
+            v.shape,
+            float32,
+            place,
+            heads=self.heads,
+            scale=self.scale,
+        )
+        return self.out(attended)
+
+
+def weigh_by_variance(loss: Value, log_variance: ValueLike, place: Place) -> Value:
+    """exp(-s) * loss + s / 2 with s the logarithm of a task's variance (Kendall et al. 2018, equation 10)."""
+    s = as_value(log_variance, place.part("log_variance"), like=loss)
+    if s.domain is not None or s.shape:
+        raise ModelError(
+            "the log_variance of a loss must be one trained number", place.part("log_variance"), s._label(),
+            "make it nn.Parameter((), gr.init.zeros())",
+        )  # fmt: skip
+    return functional.exp(-s) * loss + s * 0.5
