@@ -1,5 +1,5 @@
 // Lists lengthened, paired and put side by side: three users with 3, 0 and 1 events and 2, 1 and 0 items shown.
-// RUN: genrec-run %s --split-input-file --mode=predict --batch=%S/Inputs/ranking.json | FileCheck %s
+// RUN: genrec-run %s --split-input-file --mode=predict --batch=%S/Inputs/list-moves.json | FileCheck %s
 
 !user = !genrec.domain<@user>
 !history = !genrec.domain<@history>

@@ -1,0 +1,82 @@
+"""Trains DLRM or DCN v2 on a click log, several seeds, and prints the test AUC of each.
+
+python examples/criteo_dlrm/train.py                       DLRM, seeds 1 to 5
+python examples/criteo_dlrm/train.py --model dcnv2         DCN v2, the same way
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import genrec as gr
+import polars as pl
+
+ROOT = Path(__file__).resolve().parents[2]
+LOG = ROOT.parent / "shared" / "data" / "criteo-80k" / "criteo_80k.tsv.zst"
+MODELS = {"dlrm": ("criteo_dlrm", "DLRM"), "dcnv2": ("criteo_dcnv2", "DCNv2")}
+
+
+def load(example: str, name: str) -> ModuleType:
+    """A module of an example, which is no package."""
+    path = ROOT / "examples" / example / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(f"{example}_{name}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> None:
+    """Prepares, compiles, trains every seed, prints and writes the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", choices=MODELS, default="dlrm")
+    parser.add_argument("--data", type=Path, default=LOG, help="the log: a .tsv, or .tsv.zst, in Criteo's layout")
+    parser.add_argument("--seeds", default="1,2,3,4,5", help="comma-separated")
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=256, help="rows per step")
+    parser.add_argument("--threads", type=int, help="default: all cores")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "criteo", help="folder of the results")
+    args = parser.parse_args()
+    if not args.data.exists():
+        sys.exit(f"train.py: error: there is no click log at {args.data}; name one with --data")
+    out = args.out / args.model
+    prepare = load("criteo_dlrm", "prepare")
+    rows = prepare.prepare(args.data, out / "data")
+    example, name = MODELS[args.model]
+    model = gr.compile(getattr(load(example, "model"), name)(), prepare.SCHEMA, output=out / "model")
+    print(model.summary())
+    results = {}
+    for seed in map(int, args.seeds.split(",")):
+        run = model.train(
+            out / "data" / "train.parquet",
+            validation=out / "data" / "test.parquet",
+            epochs=args.epochs,
+            batch=args.batch,
+            seed=seed,
+            threads=args.threads,
+            checkpoint=out / f"checkpoint{seed}",
+            metrics_json=out / f"seed{seed}.json",
+        )
+        results[seed] = {"auc": run.metrics["auc"], "ne": run.metrics["ne"]}
+        model.predict(
+            out / "data" / "test.parquet", out / f"test{seed}.parquet", keys=["label"],
+            checkpoint=out / f"checkpoint{seed}",
+        )  # fmt: skip
+    print(f"\n{args.model}, {rows['train']:,} rows trained, {rows['test']:,} tested")
+    print(f"{'':<8}{'AUC':>8}{'NE':>8}")
+    for seed, result in results.items():
+        print(f"seed {seed:<3}{result['auc']:>8.4f}{result['ne']:>8.4f}")
+    for metric in ("auc", "ne"):
+        values = pl.Series([result[metric] for result in results.values()])
+        print(f"mean {metric} {values.mean():.4f}, standard deviation {values.std() or 0:.4f}")
+    (out / "results.json").write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
