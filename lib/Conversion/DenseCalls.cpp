@@ -60,9 +60,12 @@ static void lowerDotInteraction(DotInteractionOp op, StageBuilder &stage) {
 
 static void lowerDotInteractionGrad(DotInteractionGradOp op, StageBuilder &stage) {
   Value x = op.getX(), gradient = op.getGradient();
-  SmallVector<Value> operands = {stage.getStep(),   stage.getCount(x),
-                                 stage.getPointer(x),        stage.getStride(x),
-                                 stage.getPointer(gradient), stage.getStride(gradient),
+  SmallVector<Value> operands = {stage.getStep(),
+                                 stage.getCount(x),
+                                 stage.getPointer(x),
+                                 stage.getStride(x),
+                                 stage.getPointer(gradient),
+                                 stage.getStride(gradient),
                                  stage.getPointer(op.getResult())};
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::dotInteractionGradient", operands, getInteractionTemplate(op, b));

@@ -80,14 +80,14 @@ static LogicalResult lowerDerive(Operation *op, bool isGradient, FlatSymbolRefAt
     return op->emitOpError() << "needs a domain made by truncate or pad, but @"
                              << derived.getValue() << " is made by another op";
   auto pad = dyn_cast<PadOp>(maker);
-  bool fromEnd = pad ? pad.getSide() == PadSide::front
-                     : cast<TruncateOp>(maker).getKeep() == KeepKind::last;
+  bool fromEnd =
+      pad ? pad.getSide() == PadSide::front : cast<TruncateOp>(maker).getKeep() == KeepKind::last;
   StringRef callee = pad ? (isGradient ? "kernels::derivePaddedGrad" : "kernels::derivePadded")
                          : (isGradient ? "kernels::deriveGrad" : "kernels::derive");
   Value x = op->getOperand(0), result = op->getResult(0);
-  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(maker->getOperand(0)),
+  SmallVector<Value> operands = {stage.getStep(),          stage.getDomain(maker->getOperand(0)),
                                  stage.getDomain(derived), stage.getPointer(x),
-                                 stage.getStride(x), stage.getPointer(result)};
+                                 stage.getStride(x),       stage.getPointer(result)};
   EmitCBuilder b = stage.at(op);
   operands.insert(operands.begin() + 3, getWidth(b, x));
   b.callVoid(callee, operands, {b.templateBool(fromEnd)});
@@ -110,8 +110,8 @@ template <typename OpT>
 static void lowerTile(OpT op, StringRef callee, Value list, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   b.callVoid(callee,
-             {stage.getStep(), stage.getDomainOf(list), b.integer(op.getCount()),
-              getWidth(b, list), stage.getPointer(op.getX()), stage.getStride(op.getX()),
+             {stage.getStep(), stage.getDomainOf(list), b.integer(op.getCount()), getWidth(b, list),
+              stage.getPointer(op.getX()), stage.getStride(op.getX()),
               stage.getPointer(op.getResult())},
              {b.templateBool(op.getKeep() == KeepKind::last)});
 }

@@ -46,8 +46,8 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) 
   SmallVector<NamedAttribute> attributes;
   if (nullable)
     attributes.push_back(m.unit("nullable"));
-  auto kind = m.named("kind", HashKindAttr::get(m.builder.getContext(),
-                                                static_cast<HashKind>(m.integer(0, 2))));
+  auto kind = m.named(
+      "kind", HashKindAttr::get(m.builder.getContext(), static_cast<HashKind>(m.integer(0, 2))));
   Type ids = m.rows(domain.name, {}, m.integerType());
   if (!nullable && m.chance(15)) {
     Value name = m.feature(domain, columnOf(m, domain, "name"),
@@ -66,7 +66,8 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) 
     SmallVector<Value> columns{id, other};
     if (m.chance(50))
       columns.push_back(id);
-    return m.value("cross", ids, columns, {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 5)});
+    return m.value("cross", ids, columns,
+                   {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 5)});
   }
   if (m.chance(15)) {
     int64_t count = m.integer(2, 3);

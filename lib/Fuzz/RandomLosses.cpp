@@ -120,8 +120,8 @@ static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue
     operands.push_back(exclude);
   Value rank = m.value("rank", m.rows(domain, {}, m.integerType()), operands);
   m.make("metric", {}, rank,
-         {m.named("kind", MetricKindAttr::get(context, MetricKind::ranking)), m.text("name", "rank"),
-          m.named("at", m.builder.getDenseI64ArrayAttr({1, 3}))},
+         {m.named("kind", MetricKindAttr::get(context, MetricKind::ranking)),
+          m.text("name", "rank"), m.named("at", m.builder.getDenseI64ArrayAttr({1, 3}))},
          {1, 0, 0, 0});
   int64_t k = m.integer(1, 9);
   operands.erase(operands.begin() + 1);

@@ -233,19 +233,20 @@ static bool makeMixture(ModelBuilder &m) {
     for (int64_t i = 0; i < count; ++i)
       steps.push_back(static_cast<float>(3 * ((i * 3 + 1) % (count + 1))));
     auto type = RankedTensorType::get({count}, m.f32());
-    Value apart = m.value("constant", type, {}, m.named("value", DenseElementsAttr::get<float>(type, steps)));
+    Value apart =
+        m.value("constant", type, {}, m.named("value", DenseElementsAttr::get<float>(type, steps)));
     logits = m.value("add", logits.getType(), {m.bounded(logits), apart});
     attributes.push_back(m.i64("top_k", m.integer(1, count)));
   }
-  m.offer(m.value("mixture", m.rows(domain, {size}, m.f32()),
-                  {project(m, x, count * size), logits}, attributes));
+  m.offer(m.value("mixture", m.rows(domain, {size}, m.f32()), {project(m, x, count * size), logits},
+                  attributes));
   return true;
 }
 
 ArrayRef<Theme> fuzz::getRowThemes() {
-  static constexpr Theme themes[] = {makeUnary,     makeUnary,   makeBinary,      makeBinary,
-                                     makeSelect,    makeColumns, makeRowReduce,   makeNorm,
-                                     makeDropout,   makeLinear,  makeInteraction, makeCrossLayer,
+  static constexpr Theme themes[] = {makeUnary,   makeUnary,   makeBinary,      makeBinary,
+                                     makeSelect,  makeColumns, makeRowReduce,   makeNorm,
+                                     makeDropout, makeLinear,  makeInteraction, makeCrossLayer,
                                      makeMixture};
   return themes;
 }

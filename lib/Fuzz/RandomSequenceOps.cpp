@@ -75,7 +75,8 @@ static bool makeLength(ModelBuilder &m) {
 }
 
 static bool makeSplit(ModelBuilder &m) {
-  DomainEntry *joined = m.findDomain([](const DomainEntry &d) { return d.sources.size() > 1 && !d.isPairs; });
+  DomainEntry *joined =
+      m.findDomain([](const DomainEntry &d) { return d.sources.size() > 1 && !d.isPairs; });
   if (!joined)
     return false;
   Value x = m.find(m.f32(), joined->name, -1);
@@ -110,7 +111,8 @@ static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, i
       parts.attributes.push_back(m.unit("next_event_time"));
   }
   // The number of rows in another list of the same parent: more and fewer than there are.
-  DomainEntry *counted = m.findDomain([&](const DomainEntry &d) { return d.parent == domain.parent; });
+  DomainEntry *counted =
+      m.findDomain([&](const DomainEntry &d) { return d.parent == domain.parent; });
   parts.target = counted && m.chance(30);
   if (parts.target)
     parts.biases.push_back(
@@ -190,9 +192,9 @@ static bool makeTile(ModelBuilder &m) {
   if (count * getRowSize(x.getType()) > 4 * m.longestRow)
     return false;
   auto keep = static_cast<KeepKind>(m.integer(0, 1));
-  m.offer(m.value("tile", m.rows(parent.name, {count * getRowSize(x.getType())}, m.f32()),
-                  {x, parent.value},
-                  {m.i64("count", count), m.named("keep", KeepKindAttr::get(m.builder.getContext(), keep))}));
+  m.offer(m.value(
+      "tile", m.rows(parent.name, {count * getRowSize(x.getType())}, m.f32()), {x, parent.value},
+      {m.i64("count", count), m.named("keep", KeepKindAttr::get(m.builder.getContext(), keep))}));
   return true;
 }
 
@@ -200,7 +202,8 @@ static bool makeCrossAttention(ModelBuilder &m) {
   DomainEntry *pairs = m.findDomain([](const DomainEntry &d) { return d.isPairs; });
   if (!pairs)
     return false;
-  Value query = m.find(m.f32(), pairs->sources[0], 1), other = m.find(m.f32(), pairs->sources[1], 1);
+  Value query = m.find(m.f32(), pairs->sources[0], 1),
+        other = m.find(m.f32(), pairs->sources[1], 1);
   if (!query || !other)
     return false;
   int64_t heads = m.integer(1, 2), qk = heads * m.integer(1, 4), dv = heads * m.integer(1, 4);
@@ -209,15 +212,16 @@ static bool makeCrossAttention(ModelBuilder &m) {
     return m.value("linear", m.rows(getRowDomain(x.getType()), {size}, m.f32()),
                    {x, m.parameter({getRowSize(x.getType()), size})});
   };
-  SmallVector<Value> operands{project(query, qk), project(other, qk), project(other, dv), pairs->value};
+  SmallVector<Value> operands{project(query, qk), project(other, qk), project(other, dv),
+                              pairs->value};
   m.offer(m.value("cross_attention", m.rows(pairs->sources[0], {dv}, m.f32()), operands,
                   {m.i64("heads", heads), m.f64("scale", m.real(0.2, 0.9))}));
   return true;
 }
 
 ArrayRef<Theme> fuzz::getSequenceThemes() {
-  static constexpr Theme themes[] = {makeFanout, makeFanout, makePool,      makePool,
-                                     makeShift,  makeLength, makePosition,  makeSplit,
+  static constexpr Theme themes[] = {makeFanout, makeFanout,    makePool,      makePool,
+                                     makeShift,  makeLength,    makePosition,  makeSplit,
                                      makeTile,   makeAttention, makeHstuBlock, makeCrossAttention};
   return themes;
 }

@@ -21,7 +21,8 @@ struct AttentionOptions {
   template <class OpT>
   explicit AttentionOptions(OpT op)
       : heads(op.getHeads()), window(op.getWindow()), contextual(op.getContextual()),
-        stream(op.getStream()), scale(op.getScale().convertToDouble()), fixedLength(op.getFixedLength().convertToDouble()),
+        stream(op.getStream()), scale(op.getScale().convertToDouble()),
+        fixedLength(op.getFixedLength().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), isSoftmax(op.getScore() == ScoreKind::softmax),
         causal(op.getCausal()), nextEventTime(op.getNextEventTime()) {}
 };
@@ -32,8 +33,7 @@ struct AttentionOperands {
 
   template <class OpT>
   AttentionOperands(Evaluator &e, OpT op)
-      : AttentionOperands(e, op.getPositionBias(), op.getTimeBias(), op.getTime(),
-                          op.getTarget()) {
+      : AttentionOperands(e, op.getPositionBias(), op.getTimeBias(), op.getTime(), op.getTarget()) {
     if constexpr (!std::is_same_v<OpT, HstuBlockOp>) {
       q = &e.get(op.getQ());
       k = &e.get(op.getK());
@@ -101,7 +101,7 @@ private:
   const AttentionOperands &x;
   const DomainRows &rows;
   int64_t begin, length, qk, dv;
-  int64_t history; ///< how many rows are no targets
+  int64_t history;               ///< how many rows are no targets
   std::vector<double> scores, a; ///< of one query; a is 0 where it does not attend
 };
 

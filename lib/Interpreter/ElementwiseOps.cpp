@@ -188,9 +188,8 @@ static Error evaluateCross(Evaluator &e, CrossOp op) {
   Tensor result = mapElements<int64_t, int64_t>(e.get(op.getColumns().front()), first);
   for (auto [index, column] : llvm::enumerate(op.getColumns().drop_front())) {
     int64_t bits = index + 2 == op.getColumns().size() ? op.getBits() : 63;
-    result = zipElements<int64_t, int64_t>(result, e.get(column), [&](int64_t x, int64_t y) {
-      return hash(plus(x, y), bits);
-    });
+    result = zipElements<int64_t, int64_t>(
+        result, e.get(column), [&](int64_t x, int64_t y) { return hash(plus(x, y), bits); });
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();

@@ -45,7 +45,8 @@ GroupedArea areaUnderCurves(const std::vector<std::pair<float, bool>> &scored,
                             const std::vector<int64_t> &keys) {
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return keys[a] < keys[b]; });
   double sum = 0, rows = 0;
   int64_t skipped = 0;
   std::vector<std::pair<float, bool>> group;

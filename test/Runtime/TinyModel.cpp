@@ -167,8 +167,7 @@ void evaluateCompute(genrec_step *step) {
       rank += item != wanted && scoreOf(step, u, item) >= least;
     at<int64_t>(step, ranks)[u] = rank;
   }
-  genrec_rt_report_metric(step, 0, &users, at<int64_t>(step, ranks), nullptr, nullptr,
-                          nullptr);
+  genrec_rt_report_metric(step, 0, &users, at<int64_t>(step, ranks), nullptr, nullptr, nullptr);
   genrec_rt_report_metric(step, 1, &users, at<float>(step, logits), column<float>(step, label),
                           nullptr, nullptr);
 }

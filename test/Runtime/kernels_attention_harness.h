@@ -12,9 +12,16 @@ inline namespace GENREC_RT_ISA {
 namespace testing {
 
 template <class C> ReferenceConfig referenceConfig() {
-  return {C::Heads,     C::Qk,        C::V,
-          C::Score == ScoreKind::softmax, C::Causal, C::HasWindow,
-          C::PositionBias, C::TimeBias, C::Dropout, C::Masked};
+  return {C::Heads,
+          C::Qk,
+          C::V,
+          C::Score == ScoreKind::softmax,
+          C::Causal,
+          C::HasWindow,
+          C::PositionBias,
+          C::TimeBias,
+          C::Dropout,
+          C::Masked};
 }
 
 /// Random inputs whose values are floats, for lists of the given lengths.
@@ -155,11 +162,11 @@ template <class C> struct KernelRun {
 /// Runs the kernels over lists of the given lengths and compares everything.
 template <class C>
 void checkAttention(const std::vector<int64_t> &lengths, uint64_t seed, int threads = 2) {
-  SCOPED_TRACE(::testing::Message() << "heads " << C::Heads << " qk " << C::Qk << " v " << C::V
-                                    << " softmax " << (C::Score == ScoreKind::softmax)
-                                    << " causal " << C::Causal << " window " << C::HasWindow
-                                    << " position " << C::PositionBias << " time " << C::TimeBias
-                                    << " dropout " << C::Dropout << " masked " << C::Masked << " seed " << seed);
+  SCOPED_TRACE(::testing::Message()
+               << "heads " << C::Heads << " qk " << C::Qk << " v " << C::V << " softmax "
+               << (C::Score == ScoreKind::softmax) << " causal " << C::Causal << " window "
+               << C::HasWindow << " position " << C::PositionBias << " time " << C::TimeBias
+               << " dropout " << C::Dropout << " masked " << C::Masked << " seed " << seed);
   Random random(seed);
   ReferenceConfig config = referenceConfig<C>();
   ReferenceInputs in = randomInputs(config, lengths, random);

@@ -11,15 +11,15 @@ using namespace genrec::rt::kernels::testing;
 
 template <int Mask, int Heads, int Qk, int V, bool Masked>
 using Options =
-    k::AttentionConfig<Heads, Qk, V,
-                       (Mask & 1) ? k::ScoreKind::softmax : k::ScoreKind::silu,
-                       (Mask & 2) != 0, (Mask & 4) != 0, (Mask & 8) != 0,
-                       (Mask & 16) != 0, (Mask & 32) != 0, Masked>;
+    k::AttentionConfig<Heads, Qk, V, (Mask & 1) ? k::ScoreKind::softmax : k::ScoreKind::silu,
+                       (Mask & 2) != 0, (Mask & 4) != 0, (Mask & 8) != 0, (Mask & 16) != 0,
+                       (Mask & 32) != 0, Masked>;
 
 /// Lists from 1 to 70 rows: below, at and above a tile, a vector and a block.
 template <int First, bool Masked = false, int... Masks>
 void checkOptions(std::integer_sequence<int, Masks...>) {
-  (checkAttention<Options<First + Masks, 2, 18, 12, Masked>>({3, 0, 17, 70, 1, 49}, First + Masks), ...);
+  (checkAttention<Options<First + Masks, 2, 18, 12, Masked>>({3, 0, 17, 70, 1, 49}, First + Masks),
+   ...);
 }
 
 KERNEL_TEST(KernelsAttentionOptions, WithoutDropout) {

@@ -121,9 +121,16 @@ void checkDifferences(const ReferenceConfig &config, ReferenceInputs &in,
 
 KERNEL_TEST(KernelsAttention, ReferenceGradientsAreDerivatives) {
   for (int mask = 0; mask < 128; ++mask) {
-    ReferenceConfig config{
-        2, 3, 4, (mask & 1) != 0, (mask & 2) != 0, (mask & 4) != 0, (mask & 8) != 0,
-        (mask & 16) != 0, (mask & 32) != 0, (mask & 64) != 0};
+    ReferenceConfig config{2,
+                           3,
+                           4,
+                           (mask & 1) != 0,
+                           (mask & 2) != 0,
+                           (mask & 4) != 0,
+                           (mask & 8) != 0,
+                           (mask & 16) != 0,
+                           (mask & 32) != 0,
+                           (mask & 64) != 0};
     Random random(100 + static_cast<uint64_t>(mask));
     ReferenceInputs in = randomInputs(config, {4, 0, 7}, random);
     ReferenceResults r = Reference(config, in).run(true);

@@ -151,7 +151,7 @@ typedef struct genrec_loss_desc {
 
 typedef struct genrec_metric_desc {
   const char *name;
-  int32_t kind;          /* 0 ranking, 1 auc, 2 gauc, 3 ne */
+  int32_t kind; /* 0 ranking, 1 auc, 2 gauc, 3 ne */
   const int64_t *at;
   int32_t at_count;
   const char *note;
@@ -307,9 +307,9 @@ double genrec_rt_clip_value(const genrec_step *step);
 
 /* Sinks. `valid`, `label` and `key` (of gauc's groups) may be null. */
 void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight);
-void genrec_rt_report_metric(genrec_step *step, int32_t metric,
-                             const genrec_domain *domain, const void *x,
-                             const float *label, const uint8_t *valid, const int64_t *key);
+void genrec_rt_report_metric(genrec_step *step, int32_t metric, const genrec_domain *domain,
+                             const void *x, const float *label, const uint8_t *valid,
+                             const int64_t *key);
 void genrec_rt_report_output(genrec_step *step, int32_t output,
                              const genrec_domain *domain, const void *x);
 

@@ -61,7 +61,8 @@ uint64_t murmur3(const char *data, size_t size, uint32_t seed) {
 // FarmHash, the portable variant "na"
 //===----------------------------------------------------------------------===//
 
-constexpr uint64_t kFarm0 = 0xC3A5C85C97CB3127, kFarm1 = 0xB492B66FBE98F273, kFarm2 = 0x9AE16A3B2F90404F;
+constexpr uint64_t kFarm0 = 0xC3A5C85C97CB3127, kFarm1 = 0xB492B66FBE98F273,
+                   kFarm2 = 0x9AE16A3B2F90404F;
 
 uint64_t word(const char *data) { return loadBytes(data, 8); }
 uint64_t fold(uint64_t x) { return x ^ (x >> 47); }
@@ -79,8 +80,12 @@ uint64_t farmShort(const char *data, uint64_t size) {
     return mixPair(size + (loadBytes(data, 4) << 3), loadBytes(data + size - 4, 4), factor);
   if (size == 0)
     return kFarm2;
-  auto byte = [&](uint64_t i) { return static_cast<uint64_t>(static_cast<unsigned char>(data[i])); };
-  return fold((byte(0) + (byte(size / 2) << 8)) * kFarm2 ^ (size + (byte(size - 1) << 2)) * kFarm0) * kFarm2;
+  auto byte = [&](uint64_t i) {
+    return static_cast<uint64_t>(static_cast<unsigned char>(data[i]));
+  };
+  return fold((byte(0) + (byte(size / 2) << 8)) * kFarm2 ^
+              (size + (byte(size - 1) << 2)) * kFarm0) *
+         kFarm2;
 }
 
 /// 17 to 64 bytes.
@@ -113,7 +118,8 @@ struct FarmPair {
 
 uint64_t farmLong(const char *data, uint64_t size) {
   constexpr uint64_t start = 81;
-  uint64_t x = start * kFarm2 + word(data), y = start * kFarm1 + 113, z = fold(y * kFarm2 + 113) * kFarm2;
+  uint64_t x = start * kFarm2 + word(data), y = start * kFarm1 + 113,
+           z = fold(y * kFarm2 + 113) * kFarm2;
   FarmPair v, w;
   auto take = [&](const char *block, uint64_t factor, uint64_t weight) {
     x = std::rotr(x + y + v.first + word(block + 8), 37) * factor;
@@ -139,14 +145,18 @@ uint64_t farmLong(const char *data, uint64_t size) {
 
 uint64_t farm64(const char *data, size_t size, uint64_t seed) {
   constexpr uint64_t factor = 0x9DDFEA08EB382D69;
-  uint64_t hash = size <= 16 ? farmShort(data, size) : size <= 64 ? farmMiddle(data, size) : farmLong(data, size);
+  uint64_t hash = size <= 16   ? farmShort(data, size)
+                  : size <= 64 ? farmMiddle(data, size)
+                               : farmLong(data, size);
   return seed == 0 ? hash : mixPair(hash - kFarm2, seed, factor);
 }
 
 } // namespace
 
 int64_t hashFarm64(int64_t value, int64_t seed, int64_t bits) {
-  return cut(farm64(reinterpret_cast<const char *>(&value), sizeof value, static_cast<uint64_t>(seed)), bits);
+  return cut(
+      farm64(reinterpret_cast<const char *>(&value), sizeof value, static_cast<uint64_t>(seed)),
+      bits);
 }
 
 int64_t hashFarm64(genrec_string text, int64_t seed, int64_t bits) {

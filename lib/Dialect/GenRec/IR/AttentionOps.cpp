@@ -157,8 +157,8 @@ LogicalResult CrossAttentionOp::verify() {
   int64_t heads = getHeads();
   for (const Named &value : {q, v})
     if (getRowSize(value.type) % heads != 0)
-      return emitOpError() << "splits '" << value.name << "' into " << heads
-                           << " heads, but it is " << describe(value.type);
+      return emitOpError() << "splits '" << value.name << "' into " << heads << " heads, but it is "
+                           << describe(value.type);
   if (failed(expectFinite(*this, "scale", getScale().convertToDouble())))
     return failure();
   return expect(*this, {"result", getType()},

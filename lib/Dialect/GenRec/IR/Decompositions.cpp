@@ -86,11 +86,11 @@ LogicalResult HstuBlockOp::decompose(OpBuilder &builder,
   Value q = b.slice(joint, 2 * widthV, widthQk);
   Value k = b.slice(joint, 2 * widthV + widthQk, widthQk);
 
-  Value attended = AttentionOp::create(
-      builder, getLoc(), v.getType(), q, k, v, getPositionBias(), getTimeBias(),
-      getTime(), getTarget(), getHeadsAttr(), getScoreAttr(), getCausalAttr(),
-      getWindowAttr(), getContextualAttr(), getScaleAttr(), getFixedLengthAttr(),
-      getNextEventTimeAttr(), getDropoutAttr(), getStreamAttr());
+  Value attended = AttentionOp::create(builder, getLoc(), v.getType(), q, k, v, getPositionBias(),
+                                       getTimeBias(), getTime(), getTarget(), getHeadsAttr(),
+                                       getScoreAttr(), getCausalAttr(), getWindowAttr(),
+                                       getContextualAttr(), getScaleAttr(), getFixedLengthAttr(),
+                                       getNextEventTimeAttr(), getDropoutAttr(), getStreamAttr());
   Value gated = b.mul(u, buildNormalization(b, attended, eps));
   if (getLinearDropout().convertToDouble() > 0.0)
     gated = DropoutOp::create(

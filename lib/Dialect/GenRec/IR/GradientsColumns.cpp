@@ -101,12 +101,11 @@ LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
-LogicalResult DotInteractionOp::buildGradient(
-    OpBuilder &builder, ValueRange resultGradients,
-    SmallVectorImpl<Value> &operandGradients) {
-  operandGradients.push_back(DotInteractionGradOp::create(
-      builder, getLoc(), getX().getType(), getX(), resultGradients[0],
-      getCountAttr(), getSelfAttr()));
+LogicalResult DotInteractionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                              SmallVectorImpl<Value> &operandGradients) {
+  operandGradients.push_back(DotInteractionGradOp::create(builder, getLoc(), getX().getType(),
+                                                          getX(), resultGradients[0],
+                                                          getCountAttr(), getSelfAttr()));
   return success();
 }
 
@@ -139,11 +138,10 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   auto typeOf = [](Value value) { return value ? value.getType() : Type(); };
   auto gradients = AttentionGradOp::create(
       builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(),
-      typeOf(getPositionBias()), typeOf(getTimeBias()), getQ(), getK(), getV(),
-      getPositionBias(), getTimeBias(), getTime(), getTarget(), getResult(),
-      resultGradients[0], getHeadsAttr(), getScoreAttr(), getCausalAttr(),
-      getWindowAttr(), getContextualAttr(), getScaleAttr(), getFixedLengthAttr(),
-      getNextEventTimeAttr(), getDropoutAttr(), getStreamAttr());
+      typeOf(getPositionBias()), typeOf(getTimeBias()), getQ(), getK(), getV(), getPositionBias(),
+      getTimeBias(), getTime(), getTarget(), getResult(), resultGradients[0], getHeadsAttr(),
+      getScoreAttr(), getCausalAttr(), getWindowAttr(), getContextualAttr(), getScaleAttr(),
+      getFixedLengthAttr(), getNextEventTimeAttr(), getDropoutAttr(), getStreamAttr());
   operandGradients.append(
       {gradients.getDq(), gradients.getDk(), gradients.getDv()});
   if (getPositionBias())

@@ -110,52 +110,46 @@ static Value buildInverseLength(GradientBuilder &b, Value children,
   return b.div(one, b.maximum(count, one));
 }
 
-LogicalResult
-PairRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                          SmallVectorImpl<Value> &operandGradients) {
+LogicalResult PairRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                        SmallVectorImpl<Value> &operandGradients) {
   Value gradient;
   auto pairs = getDomain().getDefiningOp<PairDomainsOp>();
   if (getElementTypeOrSelf(getX().getType()).isF32())
-    gradient = PairSumOp::create(builder, getLoc(), getX().getType(),
-                                 resultGradients[0], pairs.getSecond());
+    gradient = PairSumOp::create(builder, getLoc(), getX().getType(), resultGradients[0],
+                                 pairs.getSecond());
   operandGradients.append({gradient, Value()});
   return success();
 }
 
-LogicalResult
-PairSumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                         SmallVectorImpl<Value> &operandGradients) {
+LogicalResult PairSumOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                       SmallVectorImpl<Value> &operandGradients) {
   GradientBuilder b(builder, getLoc());
-  Value gradient =
-      PairRowsOp::create(builder, getLoc(), getX().getType(),
-                         resultGradients[0], b.domainOf(getX().getType()));
+  Value gradient = PairRowsOp::create(builder, getLoc(), getX().getType(), resultGradients[0],
+                                      b.domainOf(getX().getType()));
   operandGradients.append({gradient, Value()});
   return success();
 }
 
-LogicalResult
-TileOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                      SmallVectorImpl<Value> &operandGradients) {
+LogicalResult TileOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                    SmallVectorImpl<Value> &operandGradients) {
   GradientBuilder b(builder, getLoc());
   Type type = getX().getType();
   Value gradient;
   if (isDifferentiable(type))
-    gradient = TileGradOp::create(builder, getLoc(), type, resultGradients[0],
-                                  b.domainOf(type), getCountAttr(),
-                                  getKeepAttr());
+    gradient = TileGradOp::create(builder, getLoc(), type, resultGradients[0], b.domainOf(type),
+                                  getCountAttr(), getKeepAttr());
   operandGradients.append({gradient, Value()});
   return success();
 }
 
-LogicalResult
-TileGradOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
-                          SmallVectorImpl<Value> &operandGradients) {
+LogicalResult TileGradOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                        SmallVectorImpl<Value> &operandGradients) {
   GradientBuilder b(builder, getLoc());
   Type type = getX().getType();
   Value gradient;
   if (isDifferentiable(type))
-    gradient = TileOp::create(builder, getLoc(), type, resultGradients[0],
-                              b.domainOf(type), getCountAttr(), getKeepAttr());
+    gradient = TileOp::create(builder, getLoc(), type, resultGradients[0], b.domainOf(type),
+                              getCountAttr(), getKeepAttr());
   operandGradients.append({gradient, Value()});
   return success();
 }

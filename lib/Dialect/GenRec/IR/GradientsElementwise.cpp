@@ -27,8 +27,7 @@ GENREC_UNARY_GRADIENT(SqrtOp, b.div(b.mul(g, 0.5), y))
 GENREC_UNARY_GRADIENT(RsqrtOp, b.mul(g, b.mul(b.mul(y, -0.5), b.mul(y, y))))
 GENREC_UNARY_GRADIENT(ExpOp, b.mul(g, y))
 GENREC_UNARY_GRADIENT(LogOp, b.div(g, x))
-GENREC_UNARY_GRADIENT(Log1pOp,
-                      b.div(g, b.add(x, b.constant(1.0, x.getType()))))
+GENREC_UNARY_GRADIENT(Log1pOp, b.div(g, b.add(x, b.constant(1.0, x.getType()))))
 GENREC_UNARY_GRADIENT(TanhOp,
                       b.mul(g, b.sub(b.constant(1.0, x.getType()), b.mul(y, y))))
 GENREC_UNARY_GRADIENT(

@@ -18,9 +18,8 @@ LogicalResult MultiHashOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   Type type = getBodyType(getResult().getType());
   SmallVector<Value> hashes;
   for (int64_t i = 0; i < getRowSize(getResult().getType()); ++i)
-    hashes.push_back(RowHashOp::create(builder, getLoc(), builder.getI64Type(),
-                                       operands[0], getKind(), getBits(),
-                                       static_cast<int64_t>(getSeed()) + i));
+    hashes.push_back(RowHashOp::create(builder, getLoc(), builder.getI64Type(), operands[0],
+                                       getKind(), getBits(), static_cast<int64_t>(getSeed()) + i));
   results.push_back(RowConcatOp::create(builder, getLoc(), type, hashes));
   return success();
 }
@@ -30,8 +29,7 @@ LogicalResult CrossOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   constexpr int64_t kWholeHash = 63;
   RowBodyBuilder b(builder, getLoc());
   auto hash = [&](Value x, int64_t bits) -> Value {
-    return RowHashOp::create(builder, getLoc(), x.getType(), x, getKind(), bits,
-                             getSeed());
+    return RowHashOp::create(builder, getLoc(), x.getType(), x, getKind(), bits, getSeed());
   };
   Value crossed = hash(operands[0], kWholeHash);
   for (auto [index, column] : llvm::enumerate(operands.drop_front())) {

@@ -35,9 +35,8 @@ inline namespace GENREC_RT_ISA {
 enum class ScoreKind { silu, softmax };
 
 /// What is known when a model is compiled. Qk and V are sizes per head.
-template <int HeadCount, int QkSize, int VSize, ScoreKind Kind, bool IsCausal,
-          bool WithWindow, bool WithPositionBias, bool WithTimeBias,
-          bool WithDropout, bool IsMasked = false>
+template <int HeadCount, int QkSize, int VSize, ScoreKind Kind, bool IsCausal, bool WithWindow,
+          bool WithPositionBias, bool WithTimeBias, bool WithDropout, bool IsMasked = false>
 struct AttentionConfig {
   static constexpr int Heads = HeadCount;
   static constexpr int Qk = QkSize;
@@ -71,7 +70,7 @@ struct AttentionArgs {
   float fixedLength = 0;      ///< silu: the norm, or 0 for each list's own length
   int64_t window = 0;         ///< 0: none
   int64_t contextual = 0;     ///< rows of context at the start of each list
-  const int64_t *targets = nullptr; ///< [parents], rows at the end of a list; null: none
+  const int64_t *targets = nullptr;    ///< [parents], rows at the end of a list; null: none
   const float *positionBias = nullptr; ///< [positionBuckets], shared by all heads
   int64_t positionBuckets = 0;         ///< odd
   const float *timeBias = nullptr;     ///< [timeBuckets], shared by all heads

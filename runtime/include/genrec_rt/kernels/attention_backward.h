@@ -21,8 +21,7 @@ inline constexpr int kQueryBlock = 48;
 
 /// Whether keys are seen by queries of blocks that do not begin at or before them, so that
 /// their gradients start as zeros and every block adds.
-template <class C>
-inline constexpr bool kStartsAsZeros = C::HasWindow || C::Masked;
+template <class C> inline constexpr bool kStartsAsZeros = C::HasWindow || C::Masked;
 
 /// One worker's scratch.
 template <class C> struct BackwardBuffers {

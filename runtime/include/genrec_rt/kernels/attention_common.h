@@ -129,12 +129,9 @@ template <class C> struct AttentionUnit {
   const float *q, *k, *v;
 
   AttentionUnit(const AttentionArgs &args, int64_t unit)
-      : first(args.offsets[unit / C::Heads]),
-        length(args.offsets[unit / C::Heads + 1] - first),
-        head(unit % C::Heads), history(length),
-        q(args.q + first * args.ldQ + head * C::Qk),
-        k(args.k + first * args.ldK + head * C::Qk),
-        v(args.v + first * args.ldV + head * C::V) {
+      : first(args.offsets[unit / C::Heads]), length(args.offsets[unit / C::Heads + 1] - first),
+        head(unit % C::Heads), history(length), q(args.q + first * args.ldQ + head * C::Qk),
+        k(args.k + first * args.ldK + head * C::Qk), v(args.v + first * args.ldV + head * C::V) {
     if constexpr (C::Masked) {
       if (args.targets) {
         history = length - args.targets[unit / C::Heads];
@@ -363,9 +360,7 @@ template <class C> struct QueryTerms {
   GENREC_SIMD VecI mask(int64_t k) const {
     VecI lane = iota();
     if constexpr (C::Masked) {
-      auto below = [&](int64_t bound) {
-        return lane < splatI(static_cast<int32_t>(bound - k));
-      };
+      auto below = [&](int64_t bound) { return lane < splatI(static_cast<int32_t>(bound - k)); };
       VecI inside = (below(seen.prefix) | ~below(seen.low)) & below(seen.high);
       return inside & ~(below(seen.holeEnd) & ~below(seen.holeBegin));
     }

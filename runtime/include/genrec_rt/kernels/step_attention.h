@@ -14,23 +14,23 @@ namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
 /// Arguments of the template: those of AttentionConfig.
-template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window,
-          bool PositionBias, bool TimeBias, bool Dropout, bool Masked>
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
+          bool TimeBias, bool Dropout, bool Masked>
 inline void attention(genrec_step *step, const AttentionArgs *args) {
-  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window,
-                                 PositionBias, TimeBias, Dropout, Masked>;
+  using Config =
+      AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
   int32_t workers = genrec_rt_pool_threads(step->pool);
   int64_t bytes = attentionForwardScratchBytes<Config>(args->maxLength, workers);
   attentionForward<Config>(step->pool, *args,
                            genrec_rt_thread_scratch(step, bytes));
 }
 
-template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window,
-          bool PositionBias, bool TimeBias, bool Dropout, bool Masked>
+template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
+          bool TimeBias, bool Dropout, bool Masked>
 inline void attentionGradient(genrec_step *step, const AttentionArgs *args,
                               const AttentionGradients *gradients) {
-  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window,
-                                 PositionBias, TimeBias, Dropout, Masked>;
+  using Config =
+      AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
   int32_t workers = genrec_rt_pool_threads(step->pool);
   int64_t bytes = attentionBackwardScratchBytes<Config>(
       args->maxLength, workers, args->positionBuckets, args->timeBuckets);
