@@ -116,3 +116,31 @@ def test_request_ranking(tmp_path):
     auc = {name.strip(): float(value) for name, value in (row.rsplit(None, 1) for row in rows)}
     assert set(auc) == {"popularity", "this model", "informed ranking"}
     assert 0.55 < auc["this model"] < auc["informed ranking"]
+
+
+@pytest.fixture
+def click_log(tmp_path) -> Path:
+    """A log in Criteo's layout: a category and a count decide how often a row is clicked; values are missing."""
+    draw = random.Random(2)
+    lines = []
+    for _ in range(6000):
+        counts = [draw.choice(["", str(draw.randrange(-1, 50))]) for _ in range(13)]
+        categories = [draw.choice(["", str(1000 + draw.randrange(8))]) for _ in range(26)]
+        taste = {"1001": 0.7, "1002": 0.5}.get(categories[4], 0.1)
+        clicked = draw.random() < taste * (1.2 if counts[2] and int(counts[2]) > 25 else 0.6)
+        lines.append("\t".join([str(int(clicked)), *counts, *categories]))
+    path = tmp_path / "clicks.tsv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("model", ["dlrm", "dcnv2"])
+def test_click_models_learn(model, click_log, tmp_path):
+    script = EXAMPLES / "criteo_dlrm" / "train.py"
+    options = ("--seeds", "1,2", "--epochs", "3", "--batch", "64", "--out", tmp_path)
+    output = run(script, "--data", click_log, "--model", model, *options)
+    results = json.loads((tmp_path / model / "results.json").read_text())
+    assert set(results) == {"1", "2"}
+    for result in results.values():
+        assert result["auc"] > 0.65 and result["ne"] < 0.95
+    assert f"{model}, 4,500 rows trained, 1,500 tested" in output

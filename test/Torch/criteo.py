@@ -1,7 +1,7 @@
 """DLRM and DCN v2 in PyTorch, from the papers' equations: the models of examples/criteo_dlrm and examples/criteo_dcnv2.
 
-Parameters have the names and shapes of the compiled models. A table is a matrix here, a row per distinct id, with sparse
-gradients; a missing category looks up zeros, an id that was never trained on its initial value.
+Parameters have the names and shapes of the compiled models. A table is a matrix here, a row per distinct id, with
+sparse gradients; a missing category looks up zeros, an id that was never trained on its initial value.
 """
 
 from __future__ import annotations
