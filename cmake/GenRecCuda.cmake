@@ -3,6 +3,9 @@
 #   add_genrec_cuda(<name> <file.cu>...)
 #       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
 #       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
+#   add_genrec_cuda_program(<name> [RUNTIME] LINK <libraries>... SOURCES <files>...)
+#       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
+#       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code.
 #   add_genrec_simt_tests(<name> <sources>...)
 #       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h
 #
@@ -39,11 +42,15 @@ function(_genrec_cuda_objects variable folder)
     set(object ${CMAKE_BINARY_DIR}/${folder}/${stem}.o)
     get_filename_component(object_folder ${object} DIRECTORY)
     file(MAKE_DIRECTORY ${object_folder})
+    set(language)
+    if(source MATCHES "\\.cpp$")
+      set(language -x cu)
+    endif()
     add_custom_command(OUTPUT ${object}
       COMMAND sh -c "\"$@\" 2>\"$0\" || { cat \"$0\" >&2; exit 1; }" ${object}.ptxas
               env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${GENREC_CCACHE} ${GENREC_NVCC} ${GENREC_CUDA_FLAGS}
               -I${CMAKE_SOURCE_DIR}/runtime/include -I${CMAKE_SOURCE_DIR}/runtime -I${CMAKE_BINARY_DIR}/include
-              -MD -MF ${object}.d -c ${path} -o ${object}
+              -MD -MF ${object}.d ${language} -c ${path} -o ${object}
       DEPENDS ${path} DEPFILE ${object}.d VERBATIM COMMENT "Compiling ${stem} with nvcc")
     list(APPEND objects ${object})
   endforeach()
@@ -59,6 +66,25 @@ function(add_genrec_cuda name)
   set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
   set_source_files_properties(${objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
   target_link_libraries(${name} PUBLIC genrec_rt ${GENREC_CUDA_HOME}/lib64/libcudart_static.a rt dl)
+endfunction()
+
+function(add_genrec_cuda_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "" "LINK;SOURCES")
+  if(NOT GENREC_HAS_CUDA)
+    return()
+  endif()
+  _genrec_cuda_objects(objects cuda-program-objects ${program_SOURCES})
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/cuda)
+  set(runtime)
+  if(program_RUNTIME)
+    set(runtime genrec_rt_cuda genrec_rt)
+    list(PREPEND program_LINK $<TARGET_FILE:genrec_rt_cuda> $<TARGET_FILE:genrec_rt>)
+  endif()
+  add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/bin/cuda/${name}
+    COMMAND ${GENREC_NVCC} -ccbin ${GENREC_CUDA_HOST_COMPILER} -cudart static -Xcompiler=-static-libstdc++,-static-libgcc
+            ${objects} ${program_LINK} -o ${CMAKE_BINARY_DIR}/bin/cuda/${name}
+    DEPENDS ${objects} ${runtime} VERBATIM COMMENT "Linking bin/cuda/${name}")
+  add_custom_target(${name} DEPENDS ${CMAKE_BINARY_DIR}/bin/cuda/${name})
 endfunction()
 
 # Kernels on the host. The callbacks of the thread sanitizer are compiled in and answered by the engine, which itself must not

@@ -6,6 +6,7 @@
 #include "genrec_rt/cuda/check.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace genrec::rt::cuda::test {
@@ -13,8 +14,8 @@ namespace genrec::rt::cuda::test {
 /// Host values to the device and back.
 template <class T> class Copy {
 public:
-  Copy(const Copy &) = delete;
-  Copy &operator=(const Copy &) = delete;
+  Copy(Copy &&other) noexcept : memory(std::exchange(other.memory, nullptr)), count(other.count) {}
+
   explicit Copy(const std::vector<T> &values) : count(values.size()) {
     GENREC_CUDA_CHECK(cudaMalloc(&memory, std::max<size_t>(count, 1) * sizeof(T)));
     if (count)

@@ -1,0 +1,134 @@
+//===- columns_test.cpp - Transforms of many ragged columns ---------------===//
+
+#include "device_copy.h"
+
+#include "genrec_rt/cuda/columns.h"
+#include "genrec_rt/kernels/hash.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using Values = std::vector<int64_t>;
+
+/// A column on host and device; rows of random lengths, some empty.
+struct Column {
+  Column(int64_t rows, int64_t longest, uint64_t seed) : random(seed) {
+    offsets.push_back(0);
+    for (int64_t row = 0; row < rows; ++row)
+      offsets.push_back(offsets.back() +
+                        static_cast<int64_t>(random() % static_cast<uint64_t>(longest + 1)));
+    for (int64_t i = 0; i < offsets.back(); ++i)
+      values.push_back(static_cast<int64_t>(random()) >> (i % 3 * 16));
+    onDevice = std::make_unique<Arrays>(Arrays{Copy<int64_t>(values), Copy<int64_t>(offsets),
+                                               Copy<int64_t>(Values(values.size())),
+                                               Copy<int64_t>(Values(offsets.size()))});
+  }
+  ColumnDescriptor descriptor() {
+    ColumnDescriptor result;
+    result.values = onDevice->values.data();
+    result.offsets = onDevice->offsets.data();
+    result.rows = static_cast<int64_t>(offsets.size()) - 1;
+    result.out = onDevice->out.data();
+    result.outOffsets = onDevice->outOffsets.data();
+    return result;
+  }
+  /// Compares with what `transform` makes of what is left of each row.
+  template <class Transform> void expect(int64_t most, bool keepsFirst, Transform transform) {
+    const Values out = onDevice->out.fetch(), outOffsets = onDevice->outOffsets.fetch();
+    int64_t at = 0;
+    for (size_t row = 0; row + 1 < offsets.size(); ++row) {
+      ASSERT_EQ(outOffsets[row], at);
+      const int64_t kept = std::min(offsets[row + 1] - offsets[row], most);
+      const int64_t first = keepsFirst ? offsets[row] : offsets[row + 1] - kept;
+      for (int64_t i = 0; i < kept; ++i, ++at)
+        ASSERT_EQ(out[static_cast<size_t>(at)], transform(values[static_cast<size_t>(first + i)]))
+            << "row " << row;
+    }
+    ASSERT_EQ(outOffsets.back(), at);
+  }
+
+  struct Arrays {
+    Copy<int64_t> values, offsets, out, outOffsets;
+  };
+  std::mt19937_64 random;
+  Values values, offsets;
+  std::unique_ptr<Arrays> onDevice;
+};
+
+template <class Program>
+void run(std::vector<std::unique_ptr<Column>> &columns, std::vector<ColumnDescriptor> table) {
+  Copy<ColumnDescriptor> descriptors(table);
+  Copy<int64_t> tiles(Values(table.size() + 1));
+  int64_t values = 0;
+  for (auto &column : columns)
+    values += static_cast<int64_t>(column->values.size());
+  runColumns<Program>(descriptors.data(), static_cast<int64_t>(table.size()), values, tiles.data(),
+                      nullptr);
+  GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+TEST(Columns, HashesAreThePublishedOnes) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t value = static_cast<int64_t>(random());
+    ColumnParameters p;
+    p.seed = static_cast<int64_t>(random() >> (i % 60));
+    p.bits = 1 + i % 63;
+    EXPECT_EQ(HashXxh3::apply(value, p), kernels::hashXxh3(value, p.seed, p.bits));
+    EXPECT_EQ(HashMurmur3::apply(value, p), kernels::hashMurmur3(value, p.seed, p.bits));
+  }
+}
+
+TEST(Columns, ManyColumnsWithParametersOfTheirOwn) {
+  std::vector<std::unique_ptr<Column>> columns;
+  std::vector<ColumnDescriptor> table;
+  for (int64_t c = 0; c < 130; ++c) {
+    // Rows one below, at and above a block among them, and columns without rows or values.
+    columns.push_back(std::make_unique<Column>(c == 7   ? 0
+                                               : c == 8 ? 257
+                                               : c == 9 ? 255
+                                                        : c % 11,
+                                               c == 5 ? 0 : 6, c));
+    table.push_back(columns.back()->descriptor());
+    table.back().most = c % 4 == 0 ? INT64_MAX : c % 4;
+    table.back().keepsFirst = c % 3 == 0;
+    table.back().parameters[0].seed = c;
+    table.back().parameters[1].divisor = 10 + c;
+  }
+  run<ColumnProgram<HashXxh3, Modulo>>(columns, table);
+  for (size_t c = 0; c < columns.size(); ++c)
+    columns[c]->expect(table[c].most, table[c].keepsFirst, [&](int64_t value) {
+      return kernels::hashXxh3(value, static_cast<int64_t>(c), 63) % (10 + static_cast<int64_t>(c));
+    });
+}
+
+TEST(Columns, ALongColumnBucketized) {
+  std::vector<std::unique_ptr<Column>> columns;
+  columns.push_back(std::make_unique<Column>(900, 8, 1)); // several tiles
+  const std::vector<double> edges = {-1e12, -5, 0, 0.5, 3, 1e6, 1e15};
+  Copy<double> onDevice(edges);
+  ColumnDescriptor descriptor = columns[0]->descriptor();
+  descriptor.most = 5;
+  descriptor.parameters[0].divisor = 100;
+  descriptor.parameters[1].edges = onDevice.data();
+  descriptor.parameters[1].edgeCount = static_cast<int64_t>(edges.size());
+  run<ColumnProgram<Modulo, Bucketize>>(columns, {descriptor});
+  columns[0]->expect(5, false, [&](int64_t value) {
+    const int64_t rest = (value % 100 + 100) % 100;
+    return static_cast<int64_t>(
+        std::count_if(edges.begin(), edges.end(), [&](double e) { return e <= double(rest); }));
+  });
+}
+
+TEST(Columns, NoColumns) {
+  std::vector<std::unique_ptr<Column>> columns;
+  run<ColumnProgram<>>(columns, {});
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
