@@ -78,7 +78,7 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
     """Every suite of `preset`, built in `folder`, by the name that --only takes."""
     python = sys.executable
     workers = str(os.cpu_count() or 1)
-    environment = {"GENREC_BUILD_DIR": str(folder)}
+    environment = {"GENREC_BUILD_DIR": str(folder), "GENREC_CACHE": str(reports / "cache")}
     lit = Suite(
         "lit",
         [python, LIT, "-q", "-j", workers, "--xunit-xml-output", str(reports / "lit.xml"), str(folder / "test")],

@@ -1,5 +1,6 @@
 """Configuration of the lit tests. Loaded by lit.site.cfg.py of a build folder, which sets the folders used here."""
 
+import glob
 import os
 import shutil
 
@@ -32,6 +33,11 @@ config.substitutions += [
 # A test that needs what not every machine has says so: REQUIRES: nvcc, REQUIRES: genrec-compile.
 if config.genrec_nvcc and os.path.exists(config.genrec_nvcc):
     config.available_features.add("nvcc")
-for tool in ("genrec-opt", "genrec-translate", "genrec-compile", "genrec-run", "genrec-fuzz", "genrec-datagen"):
+# NVIDIA's disassembler: of the toolkit, or of packages in the project's Python environment.
+packages = glob.glob(os.path.join(os.path.dirname(config.genrec_python), "../lib/python3*/site-packages/nvidia/*/bin"))
+config.environment["PATH"] = os.pathsep.join([config.environment["PATH"], *packages])
+if all(shutil.which(tool, path=config.environment["PATH"]) for tool in ("cuobjdump", "nvdisasm")):
+    config.available_features.add("cuobjdump")
+for tool in ("genrec-opt", "genrec-translate", "genrec-compile", "genrec-run", "genrec-fuzz", "genrec-datagen", "genrec-diff"):
     if shutil.which(tool, path=config.environment["PATH"]):
         config.available_features.add(tool)

@@ -47,7 +47,7 @@ def compile_model(build_folder: Path, sequences: Sequences, out: Path) -> Binary
     gr.write_model(gr.record(model, gr.Schema(fields)), file)
     binary = out / "model"
     begin = time.perf_counter()
-    command = [str(build_folder / "bin" / "genrec-compile"), str(file), "-O2", "--emit=binary", "-o", str(binary)]
+    command = [str(build_folder / "bin" / "genrec-compile"), str(file), "-O2", "--emit=binary", "--cache=none", "-o", str(binary)]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"hstu_train: error: genrec-compile failed\n{result.stderr}")

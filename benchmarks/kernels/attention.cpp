@@ -56,7 +56,7 @@ template <class C> void run(const char *name, const Lists &lists, int threads) {
   a.fixedLength = 211;
   a.positionBias = position, a.positionBuckets = kPositionBuckets;
   a.timeBias = time, a.timeBuckets = kTimeBuckets, a.timestamps = lists.times.data();
-  a.identity = lists.identity.data(), a.random = {1, 2, 3}, a.dropProbability = 0.2f;
+  a.identity = lists.identity.data(), a.random = {1, 2, 3}, a.dropProbability = 0.2;
   k::AttentionGradients g;
   g.dOut = dOut, g.ldDOut = a.ldOut;
   g.dV = gradients + C::Heads * C::V, g.dQ = g.dV + C::Heads * C::V, g.dK = g.dQ + C::Heads * C::Qk;

@@ -149,7 +149,7 @@ def main() -> None:
     if not args.data:
         print(f"{'':<22}('{names[1]}' knows each user's true taste)")
     print(f"Wrote {out}/{{metrics.json, curve.png, model, model.cpp, checkpoint/}}")
-    print("Next: make demo DATA=<MovieLens-1M folder> · docs/guide.md · build/bin/genrec-compile --help")
+    print("Next: make demo DATA=<MovieLens-1M folder> · docs/guide.md · build/bin/genrec-compile --explain build/demo/model.genrec")
 
 
 if __name__ == "__main__":
@@ -157,5 +157,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("\ndemo: interrupted; run make demo again to start over")
-    except gr.GenRecError as error:
+    except (gr.GenRecError, OSError) as error:  # a full disk, a folder that cannot be written
         sys.exit(f"demo: error: {error}")

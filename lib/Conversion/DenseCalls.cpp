@@ -33,6 +33,41 @@ static void lowerLinear(LinearOp op, StageBuilder &stage) {
               b.templateBool(op.getTransposed()), b.templateBool(static_cast<bool>(op.getBias()))});
 }
 
+static StringRef getActivationName(Activation activation) {
+  static constexpr StringLiteral names[] = {
+      "kernels::Activation::none", "kernels::Activation::relu",    "kernels::Activation::silu",
+      "kernels::Activation::gelu", "kernels::Activation::sigmoid", "kernels::Activation::tanh"};
+  return names[static_cast<unsigned>(activation)];
+}
+
+static void lowerFusedLinear(FusedLinearOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value x = op.getX(), weight = op.getWeight(), result = op.getResult(), rows = stage.getCount(result);
+  auto getRows = [&](Value value) -> std::pair<Value, Value> {
+    return {stage.getOptionalPointer(value, b.f32()), value ? stage.getStride(value) : b.integer(0)};
+  };
+  auto [residual, residualStride] = getRows(op.getResidual());
+  auto [pre, preStride] = getRows(op.getPre());
+  SmallVector<Value> operands = {stage.getStep(),
+                                 rows,
+                                 stage.getPointer(x),
+                                 stage.getStride(x),
+                                 stage.getPointer(weight),
+                                 stage.getOptionalPointer(op.getBias(), b.f32()),
+                                 residual,
+                                 residualStride,
+                                 stage.getPointer(result),
+                                 stage.getStride(result),
+                                 pre,
+                                 preStride};
+  b.callVoid("kernels::fusedLinear", operands,
+             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(result.getType())),
+              b.templateBool(op.getTransposed()), b.templateName(getActivationName(op.getActivation())),
+              b.templateBool(static_cast<bool>(op.getBias())),
+              b.templateBool(static_cast<bool>(op.getResidual())),
+              b.templateBool(static_cast<bool>(op.getPre()))});
+}
+
 static void lowerWeightGradient(WeightGradientOp op, StageBuilder &stage) {
   Value x = op.getX(), y = op.getY();
   SmallVector<Value> operands = {stage.getStep(),    stage.getCount(x), stage.getPointer(x),
@@ -131,7 +166,7 @@ static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitC
     args.set("identity", b.load(b.memberOf(domain, "identity", b.pointer(b.u64()))));
     args.set("random", b.call("kernels::randomStream", b.opaque("kernels::RandomStream"),
                               {stage.getStep(), b.integer(op.getStream(), b.u32())}));
-    args.set("dropProbability", b.floating(rate));
+    args.set("dropProbability", b.floating(rate, b.f64()));
   }
   return success();
 }
@@ -207,14 +242,15 @@ static LogicalResult lowerAttentionGrad(AttentionGradOp op, StageBuilder &stage)
 }
 
 LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &matched) {
-  matched = isa<LinearOp, WeightGradientOp, DotInteractionOp, DotInteractionGradOp, AttentionOp,
-                AttentionGradOp>(op);
+  matched = isa<LinearOp, FusedLinearOp, WeightGradientOp, DotInteractionOp, DotInteractionGradOp,
+                AttentionOp, AttentionGradOp>(op);
   if (!matched)
     return success();
   if (failed(expectFloats(op)))
     return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](LinearOp op) { return lowerLinear(op, stage), success(); })
+      .Case([&](FusedLinearOp op) { return lowerFusedLinear(op, stage), success(); })
       .Case([&](WeightGradientOp op) { return lowerWeightGradient(op, stage), success(); })
       .Case([&](DotInteractionOp op) { return lowerDotInteraction(op, stage), success(); })
       .Case([&](DotInteractionGradOp op) { return lowerDotInteractionGrad(op, stage), success(); })

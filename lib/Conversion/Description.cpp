@@ -82,6 +82,7 @@ private:
   Rows metrics();
   Rows outputs();
   Rows buffers(ProgramOp program);
+  std::string stepOp(const StepOp &op, int64_t number);
   std::string program(ProgramOp program, const std::array<std::string, 3> &stages);
 
   const ModelIndex &index;
@@ -205,6 +206,8 @@ Value Describer::capacityOf(Operation *maker, Value capacities, Value maxLengths
     return sum(concat.getSources().getTypes());
   if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker))
     return sum(unique.getRows().getTypes());
+  if (auto stack = dyn_cast_or_null<StackDomainsOp>(maker))
+    return sum(stack.getParts().getTypes());
   if (auto fixed = dyn_cast_or_null<FixedRowsOp>(maker))
     return b.integer(fixed.getCount());
   if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker)) {
@@ -251,7 +254,8 @@ Describer::Rows Describer::domains() {
     }
     Operation *maker = index.getMaker(FlatSymbolRefAttr::get(domain.getSymNameAttr()));
     if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
-      fields.integer("max_length", truncate.getCount());
+      fields.integer("max_length", truncate.getCount())
+          .integer("truncated", index.getDomain(truncate.getSource().getType().getDomain()));
     rows.push_back(fields.str());
   }
   return rows;
@@ -267,7 +271,7 @@ Describer::Rows Describer::features() {
     Fields fields;
     fields.text("column", feature.column.getValue());
     fields.integer("domain", index.getDomain(feature.domain));
-    fields.raw("type", feature.element ? getTypeName(feature.element) : "GENREC_I64");
+    fields.raw("type", feature.element ? getTypeName(feature.element) : "GENREC_VALID");
     fields.integer("nullable", feature.nullable);
     fields.integer("has_padding_id", feature.paddingId.has_value());
     fields.integer("padding_id", feature.paddingId.value_or(0));
@@ -288,6 +292,8 @@ Describer::Rows Describer::tables() {
     fields.integer("dim", table.getDim()).integer("id_bits", table.getIdBits());
     fields.raw("init", init(table.getInit())).raw("optimizer", optimizer(table.getOptimizer(), true));
     fields.raw("location", location(table.getLoc(), table.getSymName()));
+    if (ModelIndex::TablePlace place = index.getPlace(table); place.group)
+      fields.integer("group", place.group).integer("key", place.key).integer("key_bits", place.keyBits);
     rows.push_back(fields.str());
   }
   return rows;
@@ -378,8 +384,9 @@ Describer::Rows Describer::buffers(ProgramOp program) {
 
 std::string Describer::program(ProgramOp program, const std::array<std::string, 3> &stages) {
   Rows domains, features;
-  auto add = [](Rows &rows, int64_t number) {
-    if (!llvm::is_contained(rows, std::to_string(number)))
+  llvm::DenseSet<std::pair<Rows *, int64_t>> added;
+  auto add = [&](Rows &rows, int64_t number) {
+    if (added.insert({&rows, number}).second)
       rows.push_back(std::to_string(number));
   };
   for (Operation &op : program.getBody().front()) {
@@ -401,6 +408,26 @@ std::string Describer::program(ProgramOp program, const std::array<std::string, 
     fields.integer("first_compute_op", first.getInt());
   for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute"}, stages))
     fields.raw(stage, function.empty() ? "nullptr" : function);
+  return fields.str();
+}
+
+std::string Describer::stepOp(const StepOp &op, int64_t number) {
+  Rows costs;
+  for (const OpCost &cost : op.costs) {
+    Fields fields;
+    fields.integer("domain", cost.domain ? index.getDomain(cost.domain) : -1);
+    for (auto [name, value] : {std::pair("bytes", cost.bytes), std::pair("gathered_bytes", cost.gatheredBytes),
+                               std::pair("flops", cost.flops), std::pair("product_flops", cost.productFlops),
+                               std::pair("pair_flops", cost.pairFlops),
+                               std::pair("source_bytes", cost.sourceBytes)})
+      if (value != 0)
+        fields.number(name, value);
+    costs.push_back(fields.str());
+  }
+  Fields fields;
+  fields.text("name", op.name).raw("location", location(op.loc, getUserName(op.loc)));
+  fields.text("what", op.origin).integer("stage", static_cast<int64_t>(op.stage));
+  table(fields, "genrec_cost", "costs", "cost_count", costs, "op_" + std::to_string(number) + "_");
   return fields.str();
 }
 
@@ -437,10 +464,7 @@ void Describer::describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<S
     programs.push_back(program(op, functions));
   table(model, "genrec_program_desc", "programs", "program_count", programs);
   for (const StepOp &step : ops)
-    names.push_back(Fields()
-                        .text("name", step.name)
-                        .raw("location", location(step.loc, getUserName(step.loc)))
-                        .str());
+    names.push_back(stepOp(step, static_cast<int64_t>(names.size())));
   table(model, "genrec_op_desc", "ops", "op_count", names);
 
   Type type = b.opaque("genrec_model_desc");

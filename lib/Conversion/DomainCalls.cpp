@@ -175,10 +175,35 @@ static void lowerFixedRows(Operation *op, Value domain, int64_t count, StageBuil
   b.callVoid("kernels::fixedRows", {stage.getDomain(domain), b.integer(count)});
 }
 
+static void lowerStackDomains(StackDomainsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  std::string name = makeIdentifier(op.getResult().getType().getDomain().getValue());
+  SmallVector<Value> parts;
+  for (Value part : op.getParts())
+    parts.push_back(stage.getDomain(part));
+  Value offsets = stage.getBuffer(getOwnBuffer(op, kPartOffsetsSlot), b.i64(), name + "_offsets");
+  Value array = stage.makeArray(b.named(name + "_parts"), b.pointer(b.opaque("const genrec_domain")), parts);
+  b.callVoid("kernels::stackDomains",
+             {stage.getDomain(op.getResult()), offsets, b.integer(parts.size()), array});
+}
+
+static void lowerConcatShared(ConcatSharedOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  int64_t first = 0;
+  for (Value part : op.getParts()) {
+    int64_t count = cast<RankedTensorType>(part.getType()).getNumElements();
+    b.callVoid("kernels::copyElements", {b.add(stage.getPointer(op.getResult()), b.integer(first)),
+                                         stage.getPointer(part), b.integer(count)});
+    first += count;
+  }
+}
+
 LogicalResult genrec::lowerDomainOp(Operation *op, StageBuilder &stage, bool &matched) {
   matched = true;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](TruncateOp op) { return lowerTruncate(op, stage), success(); })
+      .Case([&](StackDomainsOp op) { return lowerStackDomains(op, stage), success(); })
+      .Case([&](ConcatSharedOp op) { return lowerConcatShared(op, stage), success(); })
       .Case([&](ConcatDomainsOp op) { return lowerConcatDomains(op, stage), success(); })
       .Case([&](PadOp op) { return lowerPad(op, stage), success(); })
       .Case([&](PairDomainsOp op) { return lowerPairDomains(op, stage), success(); })

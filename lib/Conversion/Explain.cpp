@@ -2,72 +2,24 @@
 
 #include "genrec/Conversion/Explain.h"
 
-#include "genrec/Conversion/MemoryPlan.h"
+#include "DomainSizes.h"
+#include "ExplainMemory.h"
 #include "ModelIndex.h"
+#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Conversion/Plan.h"
 
-#include "llvm/Support/Format.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Rows that each domain has at most, for a batch where every list is as long as the longest.
-class RowBounds {
-public:
-  RowBounds(ProgramOp program, const ExplainOptions &options) : program(program), options(options) {}
-
-  /// 0: not known before the data is (a catalogue).
-  int64_t get(FlatSymbolRefAttr name) {
-    auto [entry, inserted] = known.try_emplace(name, 0);
-    if (inserted)
-      entry->second = compute(name);
-    return known[name];
-  }
-
-private:
-  int64_t compute(FlatSymbolRefAttr name) {
-    Value value = lookupDomainValue(program, name);
-    Operation *maker = value ? value.getDefiningOp() : nullptr;
-    DomainOp domain = lookupDomain(program, name);
-    if (auto fixed = dyn_cast_or_null<FixedRowsOp>(maker))
-      return fixed.getCount();
-    if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker)) {
-      auto type = cast<RankedTensorType>(lookupParameter(program, rows.getParameterAttr()).getType());
-      return type.getRank() == 2 ? type.getDimSize(0) : 1;
-    }
-    if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker)) {
-      int64_t sum = 0;
-      for (Value rows : unique.getRows())
-        sum += get(getRowDomain(rows.getType()));
-      return sum;
-    }
-    if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
-      return std::min(get(cast<DomainType>(truncate.getSource().getType()).getDomain()),
-                      get(domain.getParentAttr()) * static_cast<int64_t>(truncate.getCount()));
-    if (auto pad = dyn_cast_or_null<PadOp>(maker))
-      return std::max(get(pad.getSource().getType().getDomain()),
-                      get(domain.getParentAttr()) * static_cast<int64_t>(pad.getCount()));
-    if (auto pairs = dyn_cast_or_null<PairDomainsOp>(maker))
-      return get(domain.getParentAttr()) * options.longest;
-    if (auto concat = dyn_cast_or_null<ConcatDomainsOp>(maker)) {
-      int64_t sum = 0;
-      for (Value source : concat.getSources())
-        sum += get(cast<DomainType>(source.getType()).getDomain());
-      return sum;
-    }
-    if (!domain || domain.getKind() != DomainKind::data)
-      return 0;
-    return domain.getParentAttr() ? get(domain.getParentAttr()) * options.longest : options.batch;
-  }
-
-  ProgramOp program;
-  const ExplainOptions &options;
-  llvm::DenseMap<Attribute, int64_t> known;
-};
-
 /// Floating-point operations of a matrix product per row of its domain; 0 for other ops.
 int64_t getFlopsPerRow(Operation *op) {
   if (auto linear = dyn_cast<LinearOp>(op))
+    return 2 * getRowSize(linear.getX().getType()) * getRowSize(linear.getResult().getType());
+  if (auto linear = dyn_cast<FusedLinearOp>(op))
     return 2 * getRowSize(linear.getX().getType()) * getRowSize(linear.getResult().getType());
   if (auto interaction = dyn_cast<DotInteractionOp>(op))
     return 2 * getRowSize(interaction.getX().getType()) / interaction.getCount() *
@@ -82,19 +34,35 @@ int64_t getFlopsPerRow(Operation *op) {
 
 /// Called library ops: not kernels, declarations of values, or views.
 bool isLibraryCall(Operation *op) {
-  return !isView(op) && !isa<RowKernelOp, BatchOp, CatalogueOp, FeatureOp, FeatureValidOp, ParamOp, ConstantOp,
+  return !isView(op) && !isa<RowKernelOp, StackDomainsOp, BatchOp, CatalogueOp, FeatureOp, FeatureValidOp, ParamOp, ConstantOp,
                              FixedRowsOp, ParameterRowsOp, StepValueOp, LossOp, ReportLossOp, MetricOp, OutputOp>(op);
 }
 
 void printTables(ModelOp model, raw_ostream &os) {
-  int64_t count = 0;
+  int64_t count = 0, physical = 0;
   for (TableOp table : model.getOps<TableOp>()) {
+    ++physical;
+    if (ArrayAttr members = table.getMembersAttr()) {
+      physical -= members.size();
+      continue;
+    }
     int64_t states = table.getOptimizer().getStateCount();
-    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row\n", table.getSymName(), table.getDim(),
-                        stringifyOptimizerKind(table.getOptimizer().getKind()), 4 * table.getDim() * (1 + states));
+    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row\n", table.getSymName(),
+                        table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
+                        4 * table.getDim() * (1 + states));
     ++count;
   }
-  os << llvm::formatv("  {0} logical, {0} physical: tables are kept apart\n", count);
+  os << llvm::formatv("  {0} logical, {1} physical\n", count, physical);
+}
+
+/// What passes did, and why.
+void printDecisions(ModelOp model, raw_ostream &os) {
+  auto decisions = model->getAttrOfType<ArrayAttr>("genrec.decisions");
+  if (!decisions)
+    return;
+  os << "decisions\n";
+  for (auto line : decisions.getAsRange<StringAttr>())
+    os << "  " << line.getValue() << "\n";
 }
 
 void printKernels(ProgramOp program, raw_ostream &os) {
@@ -105,11 +73,7 @@ void printKernels(ProgramOp program, raw_ostream &os) {
       auto domain = cast<DomainType>(kernel.getDomain().getType()).getDomain();
       os << "    " << kernel.getName().value_or("kernel") << " over " << domain << ", "
          << stringifyStage(getStage(kernel));
-      if (auto ops = kernel->getAttrOfType<ArrayAttr>("genrec.ops")) {
-        os << ": ";
-        llvm::interleaveComma(ops.getAsRange<StringAttr>(), os, [&](StringAttr name) { os << name.getValue(); });
-      }
-      os << "\n";
+      os << ": " << describeOrigin(kernel) << "\n";
       ++kernels;
     } else if (isLibraryCall(&op)) {
       ++calls[op.getName().stripDialect()];
@@ -127,33 +91,82 @@ void printKept(ProgramOp program, raw_ostream &os) {
       os << "    " << note.getValue() << "\n";
 }
 
-/// The largest sum of buffers alive together, and the largest of them.
-void printMemory(ProgramOp program, const ExplainOptions &options, raw_ostream &os) {
-  RowBounds bounds(program, options);
-  SmallVector<PlannedBuffer> buffers = getBuffers(program);
-  std::map<int64_t, int64_t> changes;
-  for (const PlannedBuffer &buffer : buffers) {
-    int64_t bytes = buffer.bytes + (buffer.domain ? buffer.bytesPerRow * bounds.get(buffer.domain) : 0);
-    changes[buffer.first] += bytes;
-    changes[buffer.last + 1] -= bytes;
+/// An error where `told` has a name that is not among `names`.
+llvm::Error checkNames(StringRef flag, StringRef what, const llvm::StringMap<int64_t> &told,
+                       const llvm::SetVector<StringRef> &names) {
+  for (StringRef name : told.keys())
+    if (!names.contains(name))
+      return llvm::createStringError("--" + flag + " names " + what + " '" + name +
+                                     "', which the model lacks; it has '" +
+                                     llvm::join(names, "', '") + "'");
+  return llvm::Error::success();
+}
+
+llvm::Error checkOptions(ModelOp model, const ExplainOptions &options) {
+  llvm::SetVector<StringRef> domains, lists, tables;
+  for (DomainOp domain : model.getOps<DomainOp>()) {
+    if (domain.getKind() == DomainKind::step)
+      continue;
+    domains.insert(domain.getSymName());
+    if (domain.getKind() == DomainKind::data && domain.getParentAttr())
+      lists.insert(domain.getSymName());
   }
-  int64_t alive = 0, peak = 0;
-  for (auto [op, change] : changes)
-    peak = std::max(peak, alive += change);
-  os << llvm::formatv("    {0} buffers, at most {1:f1} MB alive together for {2} root rows with lists of {3}\n",
-                      buffers.size(), static_cast<double>(peak) / 1e6, options.batch, options.longest);
+  for (TableOp table : model.getOps<TableOp>())
+    tables.insert(table.getSymName());
+  if (llvm::Error error = checkNames("longest", "list", options.longestOf, lists))
+    return error;
+  if (llvm::Error error = checkNames("rows", "domain", options.rows, domains))
+    return error;
+  if (llvm::Error error = checkNames("dataset", "domain", options.dataset, domains))
+    return error;
+  return checkNames("ids", "table", options.ids, tables);
+}
+
+/// "128 root rows, lists of at most 200 (tags 4)".
+std::string describeBatch(const ExplainOptions &options) {
+  std::string text =
+      llvm::formatv("{0} root rows, lists of at most {1}", options.batch, options.longest);
+  SmallVector<std::string> others;
+  for (const auto &[map, unit] :
+       {std::pair(&options.longestOf, ""), std::pair(&options.rows, " rows")})
+    for (const auto &entry : *map)
+      others.push_back((entry.getKey() + " " + Twine(entry.getValue()) + unit).str());
+  llvm::sort(others);
+  return others.empty() ? text : text + " (" + llvm::join(others, ", ") + ")";
 }
 } // namespace
 
-void genrec::explain(ModelOp model, const ExplainOptions &options, raw_ostream &os) {
+llvm::Error genrec::explain(ModelOp model, const ExplainOptions &options, raw_ostream &os) {
+  if (llvm::Error error = checkOptions(model, options))
+    return error;
+  ModelIndex index(model);
+  std::optional<rt::Roofline> roofline = loadRoofline();
   os << "model " << model.getSymName() << "\ntables\n";
   printTables(model, os);
+  printDecisions(model, os);
   for (ProgramOp program : model.getOps<ProgramOp>()) {
     os << "program " << program.getSymName() << "\n  kernels\n";
     printKernels(program, os);
     os << "  kept between kernels of one domain and stage\n";
     printKept(program, os);
-    os << "  memory (catalogues not counted)\n";
-    printMemory(program, options, os);
+    os << "  costs of a step at least\n";
+    DomainSizes sizes(program, options);
+    printCosts(
+        program, [&](FlatSymbolRefAttr domain) { return sizes.getRows(domain); }, roofline, os);
+    os << "  memory of a run with " << describeBatch(options) << "\n";
+    explainMemory(program, index, options, os);
   }
+  return llvm::Error::success();
+}
+
+llvm::json::Object genrec::explainAsData(ModelOp model, const ExplainOptions &options,
+                                         llvm::json::Object graphsBefore) {
+  auto rows = [&](ProgramOp program, FlatSymbolRefAttr domain) {
+    return DomainSizes(program, options).getRows(domain);
+  };
+  llvm::json::Object plan = describePlan(model, rows, loadRoofline());
+  plan["batch"] = options.batch;
+  plan["longest"] = options.longest;
+  plan["graphs_before"] = std::move(graphsBefore);
+  return plan;
 }

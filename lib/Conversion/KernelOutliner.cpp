@@ -56,12 +56,13 @@ Value genrec::getDomainPointer(const EmitCBuilder &b, Value step, int64_t number
 }
 
 Value genrec::getAccumulatorSize(const EmitCBuilder &b, Value step, const ModelIndex &index,
-                                 RankedTensorType result) {
-  FlatSymbolRefAttr domain = getRowDomain(result);
+                                 Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  FlatSymbolRefAttr domain = getRowDomain(type);
   if (!domain)
-    return b.integer(result.getNumElements());
+    return b.integer(type.getNumElements());
   Value rows = b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
-  return b.mul(rows, b.integer(getRowSize(result)));
+  return b.mul(rows, b.integer(getRowPlace(result).stride));
 }
 
 //===----------------------------------------------------------------------===//
@@ -168,8 +169,9 @@ void KernelOutliner::prepareAccumulators() {
   Value total;
   SmallVector<Value> sizes;
   for (int64_t result : results) {
-    auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
-    sizes.push_back(getAccumulatorSize(b, step, index, type));
+    Value size = getAccumulatorSize(b, step, index, kernel.getResult(result));
+    // Each result's sums begin at a cache line, as launchSums lays them out.
+    sizes.push_back(b.call("kernels::sumFloats", b.i64(), {size}));
     total = total ? b.add(total, sizes.back()) : sizes.back();
   }
   Value chunk = target.getChunk(b, function);
@@ -178,7 +180,7 @@ void KernelOutliner::prepareAccumulators() {
   for (auto [result, size] : llvm::zip(results, sizes)) {
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
     FlatSymbolRefAttr domain = getRowDomain(type);
-    int64_t stride = domain ? getRowSize(type) : type.getRank() == 2 ? type.getDimSize(1) : 1;
+    int64_t stride = domain ? getRowPlace(kernel.getResult(result)).stride : type.getRank() == 2 ? type.getDimSize(1) : 1;
     accumulators.push_back({pointer, stride, domain || type.getRank() ? getSourceRows(type) : Value()});
     if (result != results.back())
       pointer = b.named("sums").add(pointer, size);
@@ -284,9 +286,9 @@ public:
   Value getRow(unsigned result) override {
     Value &pointer = rows[result];
     if (!pointer) {
-      auto type = cast<RankedTensorType>(outer.kernel.getResult(result).getType());
       const EmitCBuilder &b = outer.b;
-      Value offset = outer.getOffset(outer.nest.back().row, getRowSize(type));
+      int64_t stride = getRowPlace(outer.kernel.getResult(result)).stride;
+      Value offset = outer.getOffset(outer.nest.back().row, stride);
       pointer = EmitCBuilder::kept(b.named("to").add(outer.resultPointers[result], offset));
     }
     return pointer;

@@ -25,7 +25,7 @@ mlir::Type getBufferElement(const EmitCBuilder &b, mlir::Type element);
 
 /// Floats that one chunk of rows adds up for `result`, as a C value.
 mlir::Value getAccumulatorSize(const EmitCBuilder &b, mlir::Value step, const ModelIndex &index,
-                               mlir::RankedTensorType result);
+                               mlir::Value result);
 
 /// `&step->domains[number]`.
 mlir::Value getDomainPointer(const EmitCBuilder &b, mlir::Value step, int64_t number);

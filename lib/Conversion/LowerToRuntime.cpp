@@ -26,8 +26,10 @@ struct LowerToRuntimePass : genrec::impl::LowerToRuntimeBase<LowerToRuntimePass>
 private:
   LogicalResult lowerModel(ModelOp model);
   LogicalResult lowerOp(Operation *op, StageBuilder &stage);
+  void enterOp(Operation *op, StageBuilder &stage);
   void checkResults(Operation *op, StageBuilder &stage);
   void lowerLaunch(LaunchOp launch, StageBuilder &stage);
+  void lowerLaunchColumns(LaunchColumnsOp launch, StageBuilder &stage);
 };
 } // namespace
 
@@ -53,8 +55,7 @@ void LowerToRuntimePass::lowerLaunch(LaunchOp launch, StageBuilder &stage) {
       continue;
     }
     sums.push_back(pointer);
-    sums.push_back(getAccumulatorSize(b, stage.getStep(), stage.index,
-                                      cast<RankedTensorType>(result.getType())));
+    sums.push_back(getAccumulatorSize(b, stage.getStep(), stage.index, result));
   }
   Value domain = stage.getDomain(launch.getDomain());
   SmallVector<Value> operands = {stage.getStep(), domain,
@@ -70,6 +71,31 @@ void LowerToRuntimePass::lowerLaunch(LaunchOp launch, StageBuilder &stage) {
                {b.templateInteger(static_cast<int64_t>(accumulators.size()))});
 }
 
+// launchColumns(step, count, kernels, domains, arguments), three arrays by column.
+void LowerToRuntimePass::lowerLaunchColumns(LaunchColumnsOp launch, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(launch);
+  Type function = b.opaque("genrec_rt_chunk_fn"), domain = b.pointer(b.opaque("const genrec_domain"));
+  SmallVector<Value> functions, domains, arguments;
+  unsigned next = 0;
+  ArrayRef<int64_t> columns = launch.getColumns();
+  for (; !columns.empty(); columns = columns.drop_front(4)) {
+    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[columns[0]]);
+    auto stack = launch.getDomains()[columns[2]].getDefiningOp<StackDomainsOp>();
+    functions.push_back(b.literal(name.getValue(), function));
+    domains.push_back(stage.getDomain(stack.getParts()[columns[3]]));
+    SmallVector<Value> pointers{stage.getStep()};
+    for (Value input : launch.getInputs().slice(next, columns[1]))
+      pointers.push_back(stage.getPointer(input));
+    next += columns[1];
+    pointers.push_back(stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
+    arguments.push_back(stage.makeArray(b.named("column"), b.voidPointer(), pointers));
+  }
+  b.callVoid("kernels::launchColumns",
+             {stage.getStep(), b.integer(functions.size()), stage.makeArray(b.named("kernels_of"), function, functions),
+              stage.makeArray(b.named("domains_of"), domain, domains),
+              stage.makeArray(b.named("arguments_of"), b.pointer(b.voidPointer()), arguments)});
+}
+
 // What --check-finite looks at: floats, after the op that made them.
 void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
   if (isa<StepValueOp>(op))
@@ -80,16 +106,28 @@ void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
       continue;
     EmitCBuilder b = stage.at(op->getLoc());
     Value count = getRowDomain(type) ? stage.getCount(result) : b.integer(1);
+    int64_t size = getRowSize(type), stride = getRowDomain(type) ? getRowPlace(result).stride : size;
     b.callVoid("kernels::checkFinite", {stage.getStep(), stage.getOpNumber(op),
-                                        stage.getPointer(result), count,
-                                        b.integer(getRowSize(type))});
+                                        stage.getPointer(result), count, b.integer(size),
+                                        b.integer(stride)});
   }
 }
 
+// What --profile measures: the op begins.
+void LowerToRuntimePass::enterOp(Operation *op, StageBuilder &stage) {
+  if (isStepOp(op))
+    stage.at(op).callVoid("kernels::enter", {stage.getStep(), stage.getOpNumber(op)});
+}
+
 LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
+  enterOp(op, stage);
   if (auto launch = dyn_cast<LaunchOp>(op)) {
     lowerLaunch(launch, stage);
     checkResults(op, stage);
+    return success();
+  }
+  if (auto launch = dyn_cast<LaunchColumnsOp>(op)) {
+    lowerLaunchColumns(launch, stage);
     return success();
   }
   // Values that stages reach where they use them.

@@ -17,6 +17,8 @@ DictionaryAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
   if (domain) {
     add("domain", domain);
     add("bytes_per_row", builder.getI64IntegerAttr(bytesPerRow));
+    if (stride)
+      add("stride", builder.getI64IntegerAttr(stride));
   }
   add("bytes", builder.getI64IntegerAttr(bytes));
   add("first", builder.getI64IntegerAttr(first));
@@ -33,6 +35,7 @@ PlannedBuffer PlannedBuffer::fromAttribute(DictionaryAttr attribute) {
   PlannedBuffer buffer;
   buffer.domain = attribute.getAs<FlatSymbolRefAttr>("domain");
   buffer.bytesPerRow = integer("bytes_per_row");
+  buffer.stride = integer("stride");
   buffer.bytes = integer("bytes");
   buffer.first = integer("first");
   buffer.last = integer("last");
@@ -63,7 +66,7 @@ int64_t genrec::getResultBuffer(OpResult result) {
 }
 
 bool genrec::isView(Operation *op) {
-  return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp>(op);
+  return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp, SplitSharedOp, UnstackRowsOp>(op);
 }
 
 /// Elements from one row to the next where rows lie densely. A shared tensor of
@@ -73,15 +76,37 @@ static int64_t getDenseStride(Type type) {
   return !getRowDomain(type) && tensor.getRank() == 2 ? tensor.getDimSize(1) : getRowSize(type);
 }
 
+/// The stride that `plan-memory` gave the buffer of `value`; 0 for none.
+static int64_t getPlannedStride(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  int64_t number = result ? getResultBuffer(result) : -1;
+  if (number < 0)
+    return 0;
+  auto program = result.getOwner()->getParentOfType<ProgramOp>();
+  auto buffers = program->getAttrOfType<ArrayAttr>(kBuffersAttrName);
+  if (!buffers || static_cast<size_t>(number) >= buffers.size())
+    return 0;
+  auto stride = cast<DictionaryAttr>(buffers[number]).getAs<IntegerAttr>("stride");
+  return stride ? stride.getInt() : 0;
+}
+
 RowPlace genrec::getRowPlace(Value value) {
   Operation *op = value.getDefiningOp();
-  if (!op || !isView(op))
-    return {value, 0, getDenseStride(value.getType())};
+  // Where a part of a stack begins is known when the step runs.
+  if (!op || !isView(op) || isa<UnstackRowsOp>(op)) {
+    int64_t planned = getPlannedStride(value);
+    return {value, 0, planned ? planned : getDenseStride(value.getType())};
+  }
   RowPlace place = getRowPlace(op->getOperand(0));
   // A slice keeps the distance of the rows it is taken from; a view of a shared
   // tensor as rows, or back, counts its rows anew.
-  if (auto slice = dyn_cast<SliceColumnsOp>(op))
+  if (auto slice = dyn_cast<SliceColumnsOp>(op)) {
     place.offset += slice.getOffset();
+    return place;
+  }
+  if (auto split = dyn_cast<SplitSharedOp>(op))
+    for (Value part : split.getParts().take_front(cast<OpResult>(value).getResultNumber()))
+      place.offset += cast<RankedTensorType>(part.getType()).getNumElements();
   else
     place.stride = getDenseStride(value.getType());
   return place;
@@ -130,9 +155,9 @@ std::string genrec::getValueName(Value value) {
     return makeIdentifier(getUserName(value.getLoc()));
   Operation *op = result.getOwner();
   if (int64_t number = getResultBuffer(result); number >= 0)
-    if (SmallVector<PlannedBuffer> buffers = getBuffers(op->getParentOfType<ProgramOp>());
-        static_cast<size_t>(number) < buffers.size())
-      return makeIdentifier(buffers[number].name);
+    if (auto buffers = op->getParentOfType<ProgramOp>()->getAttrOfType<ArrayAttr>(kBuffersAttrName);
+        buffers && static_cast<size_t>(number) < buffers.size())
+      return makeIdentifier(PlannedBuffer::fromAttribute(cast<DictionaryAttr>(buffers[number])).name);
   StringRef name;
   if (auto kernel = dyn_cast<RowKernelOp>(op))
     name = getKernelResultName(kernel, result.getResultNumber());
@@ -152,6 +177,54 @@ static bool holdsOwnMemory(Operation *op) {
   return !isView(op) && !isa<FeatureOp, ParamOp, ConstantOp, ParameterRowsOp>(op);
 }
 
+//===----------------------------------------------------------------------===//
+// Padded rows
+//===----------------------------------------------------------------------===//
+
+static OperandRole getRole(RowKernelOp kernel, unsigned input) {
+  return cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
+}
+
+/// True when a kernel picks rows of `value` by index, or adds to rows picked so.
+static bool isPicked(OpResult value) {
+  if (auto kernel = dyn_cast<RowKernelOp>(value.getOwner()))
+    if (cast<ResultRoleAttr>(kernel.getResultRoles()[value.getResultNumber()]).getValue() ==
+        ResultRole::scattered)
+      return true;
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    auto kernel = dyn_cast<RowKernelOp>(use.getOwner());
+    return kernel && use.getOperandNumber() > 0 &&
+           getRole(kernel, use.getOperandNumber() - 1) == OperandRole::source;
+  });
+}
+
+/// True when the op that reads `use` is told how far apart rows lie.
+static bool takesStride(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned number = use.getOperandNumber();
+  if (isa<LinearOp, FusedLinearOp>(user))
+    return number == 0;
+  if (isa<ScoresOp, TopKOp, RankOp>(user))
+    return number < 2;
+  return isa<RowKernelOp, WeightGradientOp>(user);
+}
+
+// A row that is picked should touch as few cache lines as it can: rows of 50 floats
+// lie across 4.1 lines on average, 64 apart across 4, and every vector of them is
+// aligned. Measured for the sampled softmax of HSTU: 13.5 instead of 18.6 ms.
+static int64_t getPaddedStride(OpResult result) {
+  constexpr int64_t kLineFloats = 16;
+  auto type = cast<RankedTensorType>(result.getType());
+  if (!isa<RowKernelOp>(result.getOwner()) || !getRowDomain(type) || type.getRank() != 2 ||
+      !type.getElementType().isF32() || !isPicked(result) ||
+      !llvm::all_of(result.getUses(), takesStride))
+    return 0;
+  int64_t size = getRowSize(type);
+  int64_t padded = size < kLineFloats ? static_cast<int64_t>(llvm::PowerOf2Ceil(size))
+                                      : static_cast<int64_t>(llvm::alignTo(size, kLineFloats));
+  return padded == size ? 0 : padded;
+}
+
 static BufferSlot getResultSlot(Operation *op, OpResult result) {
   auto tensor = dyn_cast<RankedTensorType>(result.getType());
   BufferSlot slot;
@@ -159,7 +232,9 @@ static BufferSlot getResultSlot(Operation *op, OpResult result) {
   if (!slot.needed)
     return slot;
   slot.name = getValueName(result);
-  int64_t bytes = getRowSize(tensor) * getElementBytes(tensor.getElementType());
+  slot.stride = getPaddedStride(result);
+  int64_t size = slot.stride ? slot.stride : getRowSize(tensor);
+  int64_t bytes = size * getElementBytes(tensor.getElementType());
   slot.domain = getRowDomain(tensor);
   (slot.domain ? slot.bytesPerRow : slot.bytes) = bytes;
   return slot;
@@ -185,6 +260,10 @@ SmallVector<BufferSlot> genrec::getBufferSlots(Operation *op) {
     FlatSymbolRefAttr domain = unique.getDomain().getType().getDomain();
     slots.push_back({domain, kSegmentBytesPerRow, kSegmentBytes, domain.getValue().str() + "_segments",
                      true, false});
+  } else if (auto stack = dyn_cast<StackDomainsOp>(op)) {
+    std::string name = stack.getResult().getType().getDomain().getValue().str();
+    slots.push_back({{}, 0, 8 * (static_cast<int64_t>(stack.getParts().size()) + 1), name + "_offsets",
+                     true, true});
   } else if (auto attention = dyn_cast<AttentionOp>(op)) {
     if (attention.getScore() == ScoreKind::softmax)
       slots.push_back({getRowDomain(attention.getResult().getType()),

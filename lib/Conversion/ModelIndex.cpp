@@ -10,14 +10,25 @@ ModelIndex::ModelIndex(ModelOp model) : model(model) {
     if (auto domain = dyn_cast<DomainOp>(op)) {
       domains.push_back(domain);
     } else if (auto table = dyn_cast<TableOp>(op)) {
-      tableNumbers[table.getSymNameAttr()] = tables.size();
-      tables.push_back(table);
+      if (table.getMembersAttr()) {
+        merged.push_back(table);
+      } else {
+        tableNumbers[table.getSymNameAttr()] = tables.size();
+        tables.push_back(table);
+      }
     } else if (auto parameter = dyn_cast<ParameterOp>(op)) {
       parameterNumbers[parameter.getSymNameAttr()] = parameters.size();
       parameters.push_back(parameter);
     } else if (auto program = dyn_cast<ProgramOp>(op)) {
       programs.push_back(program);
     }
+  }
+  for (auto [group, table] : llvm::enumerate(merged)) {
+    auto members = table.getMembersAttr().getAsRange<FlatSymbolRefAttr>();
+    tableNumbers[table.getSymNameAttr()] = getTable(*members.begin());
+    for (auto [number, member] : llvm::enumerate(members))
+      places[member.getAttr()] = {static_cast<int64_t>(group) + 1,
+                                  static_cast<int64_t>(number) << table.getKeyBits(), table.getKeyBits()};
   }
   for (ProgramOp program : programs)
     collectProgram(program);
@@ -44,24 +55,33 @@ void ModelIndex::collectProgram(ProgramOp program) {
   }
 }
 
-/// The table that the rows of `ids` are looked up in; null when none.
+/// The table that the rows of `ids` are looked up in, here or in a domain that they
+/// are moved to; null when none.
 static FlatSymbolRefAttr findTable(Value ids) {
-  for (OpOperand &use : ids.getUses())
-    if (auto rows = dyn_cast<TableRowsOp>(use.getOwner()))
+  for (OpOperand &use : ids.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto rows = dyn_cast<TableRowsOp>(user)) {
       if (rows.getIds() == ids)
         return rows.getTableAttr();
+    } else if (auto keys = dyn_cast<MergedKeysOp>(user)) {
+      for (auto [own, name] :
+           llvm::zip(keys.getIds(), keys.getTables().getAsRange<FlatSymbolRefAttr>()))
+        if (own == ids)
+          return name;
+    } else if (isa<DeriveOp, FanoutOp, LeadOp, LagOp>(user) && use.getOperandNumber() == 0) {
+      if (FlatSymbolRefAttr table = findTable(user->getResult(0)))
+        return table;
+    }
+  }
   return {};
 }
 
 void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) {
   FlatSymbolRefAttr symbol = cast<DomainType>(domain.getType()).getDomain();
-  auto *entry = llvm::find_if(features, [&](const FeatureEntry &entry) {
-    return entry.domain == symbol && entry.column == column;
-  });
-  if (entry == features.end()) {
+  auto [number, isNew] = featureNumbers.try_emplace({symbol, column}, features.size());
+  if (isNew)
     features.push_back({symbol, column, {}, false, {}, 0, {}, op->getLoc()});
-    entry = &features.back();
-  }
+  FeatureEntry *entry = &features[number->second];
   auto feature = dyn_cast<FeatureOp>(op);
   if (!feature) {
     entry->nullable = true;
@@ -78,10 +98,8 @@ void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) 
 }
 
 int64_t ModelIndex::getFeature(FlatSymbolRefAttr domain, StringAttr column) const {
-  for (auto [index, entry] : llvm::enumerate(features))
-    if (entry.domain == domain && entry.column == column)
-      return index;
-  return -1;
+  auto found = featureNumbers.find({domain, column});
+  return found == featureNumbers.end() ? -1 : found->second;
 }
 
 void ModelIndex::orderDomains() {

@@ -16,7 +16,7 @@ namespace genrec {
 struct FeatureEntry {
   mlir::FlatSymbolRefAttr domain;
   mlir::StringAttr column;
-  mlir::Type element;              ///< null while only feature_valid was seen
+  mlir::Type element;              ///< null where only feature_valid reads it
   bool nullable = false;
   std::optional<int64_t> paddingId;
   int64_t idBits = 0;
@@ -31,7 +31,8 @@ public:
   ModelOp model;
   /// Domains in an order where what a derived domain is made of precedes it.
   llvm::SmallVector<DomainOp> domains;
-  llvm::SmallVector<TableOp> tables;
+  llvm::SmallVector<TableOp> tables; ///< logical ones
+  llvm::SmallVector<TableOp> merged; ///< physical ones that several tables share
   llvm::SmallVector<ParameterOp> parameters;
   llvm::SmallVector<ProgramOp> programs;
   llvm::SmallVector<FeatureEntry> features;
@@ -43,7 +44,13 @@ public:
   mlir::Operation *getMaker(mlir::FlatSymbolRefAttr domain) const { return makers.lookup(domain); }
 
   int64_t getDomain(mlir::FlatSymbolRefAttr symbol) const { return domainNumbers.lookup(symbol.getAttr()); }
+  /// The number of a logical table; of a merged one, that of its first member.
   int64_t getTable(mlir::FlatSymbolRefAttr symbol) const { return tableNumbers.lookup(symbol.getAttr()); }
+  /// Where the rows of a logical table are: `group` 0 is a store of its own.
+  struct TablePlace {
+    int64_t group = 0, key = 0, keyBits = 63;
+  };
+  TablePlace getPlace(TableOp table) const { return places.lookup(table.getSymNameAttr()); }
   int64_t getParameter(mlir::FlatSymbolRefAttr symbol) const {
     return parameterNumbers.lookup(symbol.getAttr());
   }
@@ -57,6 +64,8 @@ private:
   void collectFeature(mlir::Operation *op, mlir::Value domain, mlir::StringAttr column);
   void orderDomains();
 
+  llvm::DenseMap<mlir::Attribute, TablePlace> places;
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, int64_t> featureNumbers;
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> makers;
   llvm::DenseMap<mlir::Attribute, int64_t> domainNumbers, tableNumbers, parameterNumbers;
 };

@@ -2,9 +2,11 @@
 
 #include "KernelOutliner.h"
 
+#include "genrec/Conversion/Costs.h"
 #include "genrec/Conversion/MemoryPlan.h"
 #include "genrec/Conversion/Passes.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace genrec {
@@ -15,52 +17,11 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// A name for `kernel`: its own, else that of what it computes.
-static std::string getKernelName(RowKernelOp kernel) {
-  StringRef name;
-  if (std::optional<StringRef> own = kernel.getName())
-    name = *own;
-  if (name.empty())
-    name = getUserName(kernel.getLoc());
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    if (name.empty())
-      name = getUserName(op.getLoc());
-  return "row_" + (name.empty() ? "kernel" : makeIdentifier(name));
-}
-
-/// "user names (files and lines)" of what the kernel came from.
-static std::string describeOrigin(RowKernelOp kernel) {
-  SmallVector<std::string> names, lines;
-  auto add = [](SmallVector<std::string> &list, std::string text) {
-    if (!text.empty() && !llvm::is_contained(list, text))
-      list.push_back(std::move(text));
-  };
-  auto visit = [&](Location loc) {
-    add(names, getUserName(loc).str());
-    add(lines, describeLocation(loc));
-  };
-  auto visitParts = [&](Location loc) {
-    if (auto fused = dyn_cast<FusedLoc>(loc))
-      llvm::for_each(fused.getLocations(), visit);
-    else
-      visit(loc);
-  };
-  visitParts(kernel.getLoc());
-  for (Operation &op : kernel.getBody().front().without_terminator())
-    visitParts(op.getLoc());
-  constexpr size_t kMostShown = 8;
-  auto join = [](ArrayRef<std::string> parts) {
-    std::string text = llvm::join(parts.take_front(kMostShown), ", ");
-    return parts.size() > kMostShown ? text + ", …" : text;
-  };
-  std::string text = "Over @" + kernel.getDomain().getType().getDomain().getValue().str();
-  if (auto ops = kernel->getAttrOfType<StringAttr>("genrec.ops"))
-    text += ": " + ops.getValue().str();
-  if (!names.empty())
-    text += "; of " + join(names);
-  if (!lines.empty())
-    text += " (" + join(lines) + ")";
-  return text;
+/// What a comment above the function says.
+static std::string getComment(RowKernelOp kernel) {
+  std::string origin = describeOrigin(kernel);
+  StringRef joint = origin.empty() ? "" : origin.front() == '(' ? " " : kernel->hasAttr("genrec.ops") ? ": " : "; ";
+  return ("// Over @" + kernel.getDomain().getType().getDomain().getValue() + joint + origin).str();
 }
 
 namespace {
@@ -73,6 +34,9 @@ private:
   LogicalResult outlineModel(ModelOp model, const KernelTarget &target);
   LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index,
                               const KernelTarget &target);
+  FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner, OpBuilder &builder);
+  LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
+                               const KernelTarget &target);
   std::string makeUnique(std::string name);
 
   llvm::StringMap<std::string> functions; ///< name by code
@@ -87,6 +51,20 @@ std::string OutlineKernelsPass::makeUnique(std::string name) {
   return unique;
 }
 
+/// What earlier passes decided about an op, where it comes from and what it costs also hold
+/// for what replaces it.
+static void copyAttributes(Operation *from, Operation *to) {
+  OpBuilder builder(from->getContext());
+  to->setAttr(kOriginAttrName, builder.getStringAttr(describeOrigin(from)));
+  to->setAttr(kCostsAttrName, builder.getArrayAttr(llvm::map_to_vector(
+                                  getCosts(from), [&](const OpCost &cost) -> Attribute {
+                                    return cost.toAttribute(from->getContext());
+                                  })));
+  for (StringRef name : {StringRef(kBufferIdsAttrName), StringRef("genrec.stage")})
+    if (Attribute attribute = from->getAttr(name))
+      to->setAttr(name, attribute);
+}
+
 /// The text of a function without its name and locations.
 static std::string getCode(emitc::FuncOp function) {
   std::string name = function.getSymName().str(), code;
@@ -97,15 +75,13 @@ static std::string getCode(emitc::FuncOp function) {
   return code;
 }
 
-LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
-                                                const KernelTarget &target) {
-  OpBuilder builder(&getContext());
-  builder.setInsertionPointToEnd(getOperation().getBody());
+/// The name of the function of `kernel`, which kernels with the same code share.
+FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
+                                                           OpBuilder &builder) {
   auto comment = emitc::VerbatimOp::create(builder, kernel.getLoc(),
-                                           builder.getStringAttr("// " + describeOrigin(kernel)),
+                                           builder.getStringAttr(getComment(kernel)),
                                            ValueRange());
-  KernelOutliner outliner(kernel, index, target, builder);
-  FailureOr<emitc::FuncOp> function = outliner.outline(getKernelName(kernel));
+  FailureOr<emitc::FuncOp> function = outliner.outline(getStepOpName(kernel));
   if (failed(function))
     return failure();
   std::string code = getCode(*function);
@@ -120,24 +96,90 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
     comment->erase();
     function->erase();
   }
+  return known->second;
+}
+
+LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
+                                                const KernelTarget &target) {
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  KernelOutliner outliner(kernel, index, target, builder);
+  FailureOr<std::string> function = outlineFunction(kernel, outliner, builder);
+  if (failed(function))
+    return failure();
 
   builder.setInsertionPoint(kernel);
-  Value domain =
-      lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
-  auto launch =
-      LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), known->second, domain,
-                       kernel.getInputs(), outliner.getGrain(), outliner.getAccumulatedResults());
-  for (StringRef name : {StringRef(kBufferIdsAttrName), StringRef("genrec.stage")})
-    if (Attribute attribute = kernel->getAttr(name))
-      launch->setAttr(name, attribute);
+  Value domain = lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
+  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function,
+                                 domain, kernel.getInputs(), outliner.getGrain(),
+                                 outliner.getAccumulatedResults());
+  copyAttributes(kernel, launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();
   ++launches;
   return success();
 }
 
+/// The row kernel of one column alone, before `op`.
+static RowKernelOp makeColumnKernel(TransformColumnsOp op, const TransformColumnsOp::Column &column) {
+  OpBuilder builder(op);
+  MLIRContext *context = op.getContext();
+  Value domain = op.getColumnDomain(column);
+  FlatSymbolRefAttr own = cast<DomainType>(domain.getType()).getDomain();
+  SmallVector<Attribute> roles;
+  for (auto [input, argument] : llvm::zip(column.inputs, op.getBodies()[column.program].getArguments())) {
+    FlatSymbolRefAttr rows = getRowDomain(input.getType());
+    OperandRole role = isa<RankedTensorType>(argument.getType()) ? OperandRole::source
+                       : !rows                                   ? OperandRole::shared
+                       : rows == own                             ? OperandRole::aligned
+                                                                 : OperandRole::ancestor;
+    roles.push_back(OperandRoleAttr::get(context, role));
+  }
+  Attribute result = ResultRoleAttr::get(context, ResultRole::aligned);
+  auto kernel = RowKernelOp::create(builder, op.getLoc(), getRowsType(own, {}, builder.getI64Type()), domain,
+                                    column.inputs, builder.getArrayAttr(roles), builder.getArrayAttr(result),
+                                    /*pool_kinds=*/ArrayAttr(), op.getNameAttr());
+  IRMapping mapping;
+  op.getBodies()[column.program].cloneInto(&kernel.getBody(), mapping);
+  return kernel;
+}
+
+/// One function per program; all columns are one launch.
+LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const ModelIndex &index,
+                                                 const KernelTarget &target) {
+  OpBuilder builder(&getContext());
+  SmallVector<Attribute> functions(op.getBodies().size());
+  SmallVector<int64_t> columns;
+  for (const TransformColumnsOp::Column &column : op.getColumns()) {
+    Attribute &name = functions[column.program];
+    if (!name) {
+      builder.setInsertionPointToEnd(getOperation().getBody());
+      RowKernelOp kernel = makeColumnKernel(op, column);
+      KernelOutliner outliner(kernel, index, target, builder);
+      FailureOr<std::string> function = outlineFunction(kernel, outliner, builder);
+      if (failed(function))
+        return failure();
+      name = FlatSymbolRefAttr::get(&getContext(), *function);
+      kernel->erase();
+    }
+    columns.append({column.program, static_cast<int64_t>(column.inputs.size()), column.result, column.part});
+  }
+  builder.setInsertionPoint(op);
+  auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
+                                        op.getDomains(), builder.getArrayAttr(functions), columns);
+  copyAttributes(op, launch);
+  op->replaceAllUsesWith(launch);
+  op->erase();
+  ++launches;
+  return success();
+}
+
 LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const KernelTarget &target) {
   ModelIndex index(model);
+  for (ProgramOp program : index.programs)
+    for (auto op : llvm::make_early_inc_range(program.getBody().front().getOps<TransformColumnsOp>()))
+      if (failed(outlineColumns(op, index, target)))
+        return failure();
   for (ProgramOp program : index.programs)
     for (auto kernel : llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>()))
       if (failed(outlineKernel(kernel, index, target)))

@@ -23,7 +23,7 @@ public:
   void run();
 
   SmallVector<PlannedBuffer> buffers;
-  int64_t viewCount = 0;
+  int64_t viewCount = 0, padded = 0;
 
 private:
   void orderByStage();
@@ -68,8 +68,9 @@ void Planner::plan(Operation *op) {
       continue;
     }
     ids.push_back(buffers.size());
-    buffers.push_back({slot.domain, slot.bytesPerRow, slot.bytes, number,
+    buffers.push_back({slot.domain, slot.bytesPerRow, slot.stride, slot.bytes, number,
                        slot.untilEnd ? opCount - 1 : number, slot.name});
+    padded += slot.stride != 0;
   }
   if (llvm::any_of(ids, [](int64_t id) { return id >= 0; }))
     op->setAttr(kBufferIdsAttrName, DenseI64ArrayAttr::get(op->getContext(), ids));
@@ -121,6 +122,7 @@ struct PlanMemoryPass : genrec::impl::PlanMemoryBase<PlanMemoryPass> {
       planner.run();
       buffers += planner.buffers.size();
       views += planner.viewCount;
+      paddedBuffers += planner.padded;
     }
   }
 };

@@ -39,6 +39,12 @@ Value RowBodyEmitter::getSlot(Value row, int64_t slot, Location loc) {
   return offset ? b.add(handle.states, b.integer(offset)) : handle.states;
 }
 
+/// Whether dropout keeps the element that drew `word`. The runtime says when, here and in attention.
+static Value emitKeeps(const EmitCBuilder &b, KeepMaskOp mask, Value word) {
+  Value rate = b.floating(mask.getRate().convertToDouble(), b.f64());
+  return b.call("kernels::keeps", b.i1(), {word, b.call("kernels::keepThreshold", b.u32(), {rate})});
+}
+
 void RowBodyEmitter::emitDraw(Operation *op) {
   EmitCBuilder b = at(op);
   Value result = op->getResult(0);
@@ -108,7 +114,7 @@ Value genrec::getConstantTable(const EmitCBuilder &b, DenseElementsAttr values, 
   if (!table) {
     OpBuilder::InsertionGuard guard(b.builder);
     b.builder.setInsertionPointToStart(module.getBody());
-    table = emitc::GlobalOp::create(b.builder, b.loc, (name + "_" + Twine(count)).str(), type,
+    table = emitc::GlobalOp::create(b.builder, b.loc, (name + "_constant_" + Twine(count)).str(), type,
                                     values, /*extern_specifier=*/false, /*static_specifier=*/true,
                                     /*const_specifier=*/true);
   }
@@ -154,6 +160,10 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
     return b.call("kernels::bucketOf", b.i64(),
                   {operands[0], table, b.integer(static_cast<int64_t>(edges.size()))});
   }
+  if (auto search = dyn_cast<RowSearchOp>(op)) {
+    SourcePlace edges = bindings.sources.lookup(search.getEdges());
+    return b.call("kernels::bucketOf", b.i64(), {operands[0], edges.pointer, edges.rows});
+  }
   OperationState state(op->getLoc(), op->getName());
   state.addOperands(operands);
   for (Type type : op->getResultTypes())
@@ -197,9 +207,7 @@ FailureOr<Value> RowBodyEmitter::evaluate(Value value, Value index, Memo &memo) 
   Operation *maker = value.getDefiningOp();
   if (auto mask = dyn_cast_or_null<KeepMaskOp>(maker)) {
     Value word = b.loadElement(bindings.pointers.lookup(value), index);
-    auto threshold = static_cast<int64_t>(
-        std::min(std::ldexp(mask.getRate().convertToDouble(), 32), 4294967295.0));
-    return memo[value] = b.call("kernels::keeps", b.i1(), {word, b.integer(threshold, b.u32())});
+    return memo[value] = emitKeeps(b, mask, word);
   }
   if (schedule.isStored(value))
     return memo[value] = b.loadElement(bindings.pointers.lookup(value), index);
@@ -282,12 +290,9 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   }
   Value result = op->getResult(0);
   if (auto mask = dyn_cast<KeepMaskOp>(op)) {
-    auto threshold = static_cast<int64_t>(
-        std::min(std::ldexp(mask.getRate().convertToDouble(), 32), 4294967295.0));
     Value word = b.call("kernels::philoxWord", b.u32(),
                         {getStream(b, mask.getStream()), bindings.identity, b.integer(0, b.u64())});
-    bindings.scalars[result] =
-        b.call("kernels::keeps", b.i1(), {word, b.integer(threshold, b.u32())});
+    bindings.scalars[result] = emitKeeps(b, mask, word);
     return success();
   }
   if (auto extract = dyn_cast<vector::ExtractOp>(op)) {
@@ -351,8 +356,7 @@ void RowBodyEmitter::emitReduction(Operation *op) {
     callee = "kernels::rowMin";
     break;
   default:
-    callee = "kernels::rowProduct";
-    break;
+    llvm_unreachable("row kernels are verified to reduce by sum, maximum and minimum");
   }
   Value result = b.call(callee, type, {getPointer(x)}, {b.templateInteger(getExtent(x))});
   if (Value start = reduction.getAcc())

@@ -67,7 +67,7 @@ FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
     return !isVectorOp ? BodyKind::scalar : isSplat(op) ? BodyKind::element : BodyKind::address;
   if (isa<vector::BroadcastOp, RowIotaOp>(op))
     return BodyKind::element;
-  bool isKnown = isa<RowGatherOp, RowHashOp, RowBucketizeOp>(op) ||
+  bool isKnown = isa<RowGatherOp, RowHashOp, RowBucketizeOp, RowSearchOp>(op) ||
                  (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
                   OpTrait::hasElementwiseMappableTraits(op));
   if (!isKnown)

@@ -22,6 +22,7 @@ void StageBuilder::begin(Stage stage) {
   opCount = 0;
   pool = Value();
   domains.clear();
+  partOffsets.clear();
   pointers.clear();
 }
 
@@ -87,13 +88,34 @@ Value StageBuilder::getParameterMember(int64_t number, StringRef member) {
 Value StageBuilder::getOpNumber(Operation *op) {
   auto [known, isNew] = opNumbers.try_emplace(op, ops.size());
   if (isNew) {
-    StringRef name = op->getName().stripDialect();
-    if (auto launch = dyn_cast<LaunchOp>(op))
-      name = launch.getKernel();
-    ops.push_back({name.str(), op->getLoc()});
+    ops.push_back({getStepOpName(op), op->getLoc(), describeOrigin(op), getStage(op), getCosts(op)});
   }
   EmitCBuilder b = at(op->getLoc());
   return b.integer(known->second, b.i32());
+}
+
+Value StageBuilder::getPartPointer(Value tensor, Value stack, int64_t part) {
+  EmitCBuilder b = at(tensor.getLoc());
+  Value pointer = getPointer(tensor);
+  if (part == 0)
+    return pointer;
+  FlatSymbolRefAttr domain = cast<DomainType>(stack.getType()).getDomain();
+  Value &offsets = partOffsets[domain];
+  if (!offsets) {
+    EmitCBuilder named = b.named(domain.getValue() + "_offsets");
+    offsets = EmitCBuilder::kept(
+        named.load(named.memberOf(getDomain(stack), "offsets", b.pointer(b.opaque("const int64_t")))));
+  }
+  Value first = b.loadElement(offsets, b.integer(part));
+  int64_t width = getRowSize(tensor.getType());
+  return b.add(pointer, width == 1 ? first : b.mul(first, b.integer(width)));
+}
+
+Value StageBuilder::makeArray(const EmitCBuilder &b, Type element, ValueRange values) {
+  Value array = b.array(element, values.size());
+  for (auto [number, value] : llvm::enumerate(values))
+    b.storeElement(array, b.integer(number), value.getType() == element ? value : b.cast(value, element));
+  return b.decay(array);
 }
 
 Value StageBuilder::makePointer(Value tensor) {
@@ -101,6 +123,11 @@ Value StageBuilder::makePointer(Value tensor) {
   std::string name = getValueName(tensor);
   EmitCBuilder b = at(tensor.getLoc()).named(name);
   Type element = getBufferElement(b, cast<RankedTensorType>(tensor.getType()).getElementType());
+  if (auto part = dyn_cast<UnstackRowsOp>(op)) {
+    Value pointer = getPartPointer(part.getX(), part.getStack(), part.getPart());
+    pointer.getDefiningOp()->setLoc(b.loc);
+    return part.getPart() ? EmitCBuilder::kept(pointer) : pointer;
+  }
   if (isView(op)) {
     RowPlace place = getRowPlace(tensor);
     Value pointer = getPointer(place.root);

@@ -9,6 +9,7 @@
 #define GENREC_LIB_CONVERSION_STAGEBUILDER_H
 
 #include "ModelIndex.h"
+#include "genrec/Conversion/Costs.h"
 #include "genrec/Conversion/EmitCBuilder.h"
 #include "genrec/Conversion/MemoryPlan.h"
 
@@ -18,6 +19,9 @@ namespace genrec {
 struct StepOp {
   std::string name;
   mlir::Location loc;
+  std::string origin;
+  Stage stage;
+  llvm::SmallVector<OpCost> costs;
 };
 
 class StageBuilder {
@@ -48,6 +52,10 @@ public:
   mlir::Value getCount(mlir::Value tensor);
   /// The first element of `tensor`, as a pointer to its element type.
   mlir::Value getPointer(mlir::Value tensor);
+  /// The same for part `part` of rows of `stack`, made by stack_domains.
+  mlir::Value getPartPointer(mlir::Value tensor, mlir::Value stack, int64_t part);
+  /// A local array of `element`, as a pointer to its first.
+  mlir::Value makeArray(const EmitCBuilder &b, mlir::Type element, mlir::ValueRange values);
   /// The same, or a null pointer where `tensor` is null.
   mlir::Value getOptionalPointer(mlir::Value tensor, mlir::Type element);
   /// Elements from row to row of `tensor`.
@@ -72,7 +80,7 @@ private:
   llvm::SmallVectorImpl<StepOp> &ops;
   llvm::DenseMap<mlir::Operation *, int64_t> opNumbers;
   int64_t opCount = 0;
-  llvm::DenseMap<mlir::Attribute, mlir::Value> domains;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> domains, partOffsets;
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
 };
 

@@ -18,17 +18,46 @@ static void lowerTableRows(TableRowsOp op, StageBuilder &stage) {
               b.cast(valid, b.pointer(b.u8())), stage.getPointer(op.getResult())});
 }
 
-/// A local array of pointers.
-static Value makeArray(const EmitCBuilder &b, Type pointer, ValueRange values) {
-  Value array = b.array(pointer, values.size());
-  for (auto [number, value] : llvm::enumerate(values))
-    b.storeElement(array, b.integer(number), b.cast(value, pointer));
-  return b.decay(array);
+/// Handles by keys of a merged table.
+static void lowerMergedRows(TableRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("genrec_rt_merged_rows",
+             {stage.getStep(), b.integer(stage.index.getTable(op.getTableAttr()), b.i32()),
+              stage.getDomainOf(op.getIds()), stage.getPointer(op.getIds()),
+              stage.getPointer(op.getResult())});
+}
+
+static void lowerMergedKeys(MergedKeysOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Type mask = b.pointer(b.opaque("const uint8_t"));
+  SmallVector<Value> domains, ids, tables, valid(op.getIds().size());
+  for (auto [part, values] : llvm::zip(op.getValidOf(), op.getValid()))
+    valid[part] = stage.getPointer(values);
+  for (auto [part, values, name] :
+       llvm::enumerate(op.getIds(), op.getTables().getAsRange<FlatSymbolRefAttr>())) {
+    domains.push_back(stage.getDomainOf(values));
+    ids.push_back(stage.getPointer(values));
+    tables.push_back(b.integer(stage.index.getTable(name), b.i32()));
+    if (!valid[part])
+      valid[part] = b.literal("nullptr", mask);
+  }
+  b.callVoid("genrec_rt_merged_keys",
+             {stage.getStep(), b.integer(domains.size(), b.i32()), stage.makeArray(b, b.i32(), tables),
+              stage.makeArray(b, b.pointer(b.opaque("const genrec_domain")), domains),
+              stage.makeArray(b, b.pointer(b.opaque("const int64_t")), ids), stage.makeArray(b, mask, valid),
+              stage.getPointer(op.getResult())});
+}
+
+/// The handles' maker, behind views of parts.
+static TableRowsOp findMaker(Value rows) {
+  while (auto part = rows.getDefiningOp<UnstackRowsOp>())
+    rows = part.getX();
+  return rows.getDefiningOp<TableRowsOp>();
 }
 
 static FailureOr<TableOp> getTable(UniqueRowsOp op) {
   for (Value rows : op.getRows())
-    if (auto made = rows.getDefiningOp<TableRowsOp>())
+    if (TableRowsOp made = findMaker(rows))
       return lookupTable(op, made.getTableAttr());
   return op.emitOpError("needs rows made by table_rows");
 }
@@ -38,9 +67,14 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
   if (failed(table))
     return failure();
   EmitCBuilder b = stage.at(op);
-  SmallVector<Value> domains, handles, gradients;
+  SmallVector<Value> domains, handles, gradients, parents;
+  Type rowNumbers = b.pointer(b.opaque("const int64_t"));
   for (auto [rows, gradient] : llvm::zip(op.getRows(), op.getGradients())) {
     domains.push_back(stage.getDomainOf(rows));
+    bool isOfParent = getRowDomain(rows.getType()) != getRowDomain(gradient.getType());
+    Value parent = isOfParent ? b.load(b.memberOf(domains.back(), "parent", b.pointer(b.i64())))
+                              : b.literal("nullptr", rowNumbers);
+    parents.push_back(isOfParent ? EmitCBuilder::constant(parent) : parent);
     handles.push_back(stage.getPointer(rows));
     gradients.push_back(stage.getPointer(gradient));
   }
@@ -50,15 +84,16 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
   Value segments = stage.getBuffer(getOwnBuffer(op, kSegmentsSlot), b.opaque("void"), name);
   int64_t number = stage.index.getTable(FlatSymbolRefAttr::get(table->getSymNameAttr()));
   Value parts = b.integer(domains.size(), b.i32());
-  Value domainArray = makeArray(b.named(domain.getValue() + "_domains"),
+  Value domainArray = stage.makeArray(b.named(domain.getValue() + "_domains"),
                                 b.pointer(b.opaque("const genrec_domain")), domains);
-  Value handleArray = makeArray(b.named(domain.getValue() + "_handles"),
+  Value handleArray = stage.makeArray(b.named(domain.getValue() + "_handles"),
                                 b.pointer(b.opaque("float *const")), handles);
-  Value gradientArray = makeArray(b.named(domain.getValue() + "_gradients"),
+  Value gradientArray = stage.makeArray(b.named(domain.getValue() + "_gradients"),
                                   b.pointer(b.opaque("const float")), gradients);
+  Value parentArray = stage.makeArray(b.named(domain.getValue() + "_parents"), rowNumbers, parents);
   b.callVoid("genrec_rt_unique_rows",
              {stage.getStep(), b.integer(number, b.i32()), parts, domainArray, handleArray,
-              gradientArray, b.integer(table->getDim()), touched, rows, segments});
+              gradientArray, parentArray, b.integer(table->getDim()), touched, rows, segments});
   return success();
 }
 
@@ -77,7 +112,7 @@ static LogicalResult lowerSegmentSum(SegmentSumOp op, StageBuilder &stage) {
   Value sums = stage.getPointer(op.getResult());
   Value parts = b.integer(gradients.size(), b.i32());
   Value array =
-      makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), gradients);
+      stage.makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), gradients);
   b.callVoid("genrec_rt_segment_sum",
              {stage.getStep(), stage.getDomain(domain), segments, parts, array,
               b.integer(getRowSize(op.getResult().getType())), sums});
@@ -109,7 +144,15 @@ static LogicalResult lowerStepValue(StepValueOp op, StageBuilder &stage) {
 LogicalResult genrec::lowerTableOp(Operation *op, StageBuilder &stage, bool &matched) {
   matched = true;
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](TableRowsOp op) { return lowerTableRows(op, stage), success(); })
+      .Case([&](TableRowsOp op) {
+        TableOp table = lookupTable(op, op.getTableAttr());
+        if (table.getMembersAttr())
+          lowerMergedRows(op, stage);
+        else
+          lowerTableRows(op, stage);
+        return success();
+      })
+      .Case([&](MergedKeysOp op) { return lowerMergedKeys(op, stage), success(); })
       .Case([&](UniqueRowsOp op) { return lowerUniqueRows(op, stage); })
       .Case([&](SegmentSumOp op) { return lowerSegmentSum(op, stage); })
       .Case([&](StepValueOp op) { return lowerStepValue(op, stage); })

@@ -7,36 +7,32 @@
 
 #include "genrec/Fuzz/CheckCompiled.h"
 
+#include "genrec/Conversion/Callees.h"
 #include "genrec/Conversion/Passes.h"
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Target/Cpp/CppPrinter.h"
-#include "genrec/Target/Cpp/Toolchain.h"
-
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
 
 #include <cmath>
-#include <thread>
 
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 using interpreter::Batch;
-using interpreter::Precision;
 namespace json = llvm::json;
 
-namespace {
-using Values = std::map<std::string, std::vector<double>>;
-
 /// One level's binary on its way from model to results.
-struct Binary {
+struct CompiledChecker::Binary {
   unsigned level;
   std::string path;
   std::string problem;
 };
 
+namespace {
 /// Files that go when the check ends.
 struct Remover {
   std::vector<std::string> paths;
@@ -52,7 +48,8 @@ struct Remover {
 //===----------------------------------------------------------------------===//
 
 /// Makes the C++ source of `module` at a level; says what is wrong.
-static std::string writeSource(ModuleOp module, unsigned level, StringRef path) {
+static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
+                               const PipelineHook &hook) {
   OwningOpRef<ModuleOp> copy = module.clone();
   std::string diagnostics;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
@@ -62,7 +59,7 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path) 
   PassManager pm(module.getContext());
   PipelineOptions graph;
   graph.opt = level;
-  buildGraphPipeline(pm, graph);
+  buildGraphPipeline(pm, graph, hook);
   buildLoweringPipeline(pm, "cpu", "genrec-fuzz");
   if (failed(pm.run(*copy)))
     return "a pass failed: " + diagnostics;
@@ -73,20 +70,43 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path) 
   return failed(printCpp(*copy, os)) ? "the printer failed: " + diagnostics : "";
 }
 
-/// Compiles all levels, side by side.
-static void compileAll(ModuleOp module, std::vector<Binary> &binaries, const Toolchain &toolchain) {
-  std::vector<std::thread> compilers;
+/// The headers that emitted code may include, as one source.
+static std::string writeHeaders(StringRef path) {
+  std::error_code error;
+  llvm::raw_fd_ostream os(path, error);
+  if (error)
+    return "cannot write '" + path.str() + "': " + error.message();
+  llvm::StringSet<> written;
+  for (const Callee &callee : getCallees())
+    // What CUDA alone calls is not for a C++ compiler.
+    if (!callee.header.empty() && !callee.header.ends_with("/warp.h") &&
+        written.insert(callee.header).second)
+      os << "#include \"" << callee.header << "\"\n";
+  return "";
+}
+
+/// Parsing the kernels' headers takes a third of a compilation: they are parsed once.
+std::string CompiledChecker::precompile(Toolchain &flags, StringRef stem) {
+  std::string header = options.folder + "/" + stem.str() + ".h", output = header + ".pch";
+  if (std::string problem = writeHeaders(header); !problem.empty())
+    return problem;
+  files.append({header, output});
+  if (llvm::Error error = flags.make(Product::header, header, output, false))
+    return llvm::toString(std::move(error));
+  flags.setPrecompiledHeader(output);
+  return "";
+}
+
+/// Compiles all levels, one after another: the machine has other work.
+void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries,
+                                 const Toolchain &flags) {
   for (Binary &binary : binaries) {
-    binary.problem = writeSource(module, binary.level, binary.path + ".cpp");
+    binary.problem = writeSource(module, binary.level, binary.path + ".cpp", options.hook);
     if (!binary.problem.empty())
       continue;
-    compilers.emplace_back([&binary, &toolchain] {
-      if (llvm::Error error = toolchain.make(Product::shared, binary.path + ".cpp", binary.path, false))
-        binary.problem = llvm::toString(std::move(error));
-    });
+    if (llvm::Error error = flags.make(Product::shared, binary.path + ".cpp", binary.path, false))
+      binary.problem = llvm::toString(std::move(error));
   }
-  for (std::thread &compiler : compilers)
-    compiler.join();
 }
 
 //===----------------------------------------------------------------------===//
@@ -110,7 +130,8 @@ static void append(std::vector<double> &list, const json::Value &value) {
 }
 
 /// The members of a section as lists of numbers, each named `prefix` and its key.
-static void note(Values &values, const json::Object &step, StringRef section, const std::string &prefix) {
+static void note(Values &values, const json::Object &step, StringRef section,
+                 const std::string &prefix) {
   if (const json::Object *members = step.getObject(section))
     for (const auto &[key, value] : *members)
       append(values[prefix + key.str()], value);
@@ -121,6 +142,8 @@ static void noteStep(Values &values, const json::Object &step, const std::string
     for (const auto &[key, value] : *losses)
       values[prefix + " loss " + key.str()] = {toNumber(*value.getAsObject()->get("mean")),
                                                toNumber(*value.getAsObject()->get("weight"))};
+  if (const json::Value *loss = step.get("loss"))
+    values[prefix + " loss"] = {toNumber(*loss)};
   note(values, step, "metrics", prefix + " metric ");
   note(values, step, "outputs", prefix + " output ");
 }
@@ -157,59 +180,24 @@ static std::string readFile(StringRef path) {
 }
 
 /// Runs a binary on the batches of a file; says what is wrong.
-static std::string runBinary(const Binary &binary, StringRef batches, StringRef modes, uint64_t seed,
-                             const CompiledOptions &options, Values &values) {
-  std::string out = binary.path + ".out", log = binary.path + ".log";
+static std::string runBinary(const std::string &path, StringRef batches, StringRef modes,
+                             uint64_t seed, const CompiledOptions &options, Values &values) {
+  std::string out = path + ".out", log = path + ".log";
   Remover remover{{out, log}};
   std::string seedText = std::to_string(seed), threads = std::to_string(options.threads), problem;
-  StringRef arguments[] = {options.driver, binary.path, batches, modes, seedText, threads};
+  StringRef arguments[] = {options.driver, path, batches, modes, seedText, threads};
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
   int code = llvm::sys::ExecuteAndWait(options.driver, arguments, std::nullopt, redirects,
                                        /*SecondsToWait=*/60, 0, &problem);
   if (code != 0)
-    return "model-driver ended with status " + std::to_string(code) + " " + problem + "\n" + readFile(log);
+    return "model-driver ended with status " + std::to_string(code) + " " + problem + "\n" +
+           readFile(log);
   return readResults(readFile(out), values);
 }
 
 //===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
-
-/// The interpreter's view of the model, as differentiated and lowered to row kernels.
-static llvm::Expected<Values> interpret(ModuleOp module, ArrayRef<Batch> batches, uint64_t seed,
-                                        Precision precision) {
-  llvm::Expected<Observations> seen =
-      observe(*module.getOps<ModelOp>().begin(), batches, seed, precision);
-  if (!seen)
-    return seen.takeError();
-  Values values = std::move(seen->forward);
-  for (auto &[name, list] : seen->trained)
-    if (name.find(" gradient ") == std::string::npos)
-      values[name] = std::move(list);
-  return values;
-}
-
-/// By how much, relative to max(1, |exact|), a list differs when the interpreter rounds to float.
-static double getConditioning(const std::vector<double> &exact, const std::vector<double> &rounded) {
-  if (exact.size() != rounded.size())
-    return 0;
-  double worst = 0;
-  for (auto [a, b] : llvm::zip_equal(exact, rounded))
-    worst = std::fmax(worst, std::fabs(a - b) / std::max(1.0, std::fabs(a)));
-  return worst;
-}
-
-static std::string compareLists(const Values &exact, const Values &rounded, const Values &actual,
-                                double tolerance) {
-  for (const auto &[name, list] : exact) {
-    auto other = rounded.find(name);
-    double conditioning = other == rounded.end() ? 0 : getConditioning(list, other->second);
-    std::string difference = compare({{name, list}}, actual, tolerance + 8 * conditioning);
-    if (!difference.empty())
-      return difference;
-  }
-  return "";
-}
 
 static std::string writeBatches(ProgramOp program, ArrayRef<Batch> batches, StringRef path) {
   json::Array list;
@@ -226,12 +214,6 @@ static std::string writeBatches(ProgramOp program, ArrayRef<Batch> batches, Stri
   return "";
 }
 
-double fuzz::getCompiledTolerance(ModelOp model) {
-  int64_t ops = 0;
-  model.walk([&](Operation *) { ++ops; });
-  return 0x1.0p-24 * static_cast<double>(4 * ops) * 100;
-}
-
 /// Lowers `module` as far as the interpreter goes, op by op.
 static std::string lowerForInterpreter(ModuleOp module) {
   PassManager pm(module.getContext());
@@ -241,35 +223,52 @@ static std::string lowerForInterpreter(ModuleOp module) {
   return failed(pm.run(module)) ? "a pass failed" : "";
 }
 
-static std::string judge(const Binary &binary, const Values &exact, const Values &rounded, double tolerance,
-                         StringRef batches, StringRef modes, uint64_t seed, const CompiledOptions &options) {
+std::string CompiledChecker::judge(const Binary &binary, const RoundedObservations &expected,
+                                   StringRef batches, StringRef modes, uint64_t seed) {
   Values actual;
   std::string problem = binary.problem;
   if (problem.empty())
-    problem = runBinary(binary, batches, modes, seed, options, actual);
+    problem = runBinary(binary.path, batches, modes, seed, options, actual);
   if (problem.empty())
-    problem = compareLists(exact, rounded, actual, tolerance);
+    if (auto difference = compareRounded(expected.forward, actual, kCompiledAllowance, &margin))
+      problem = difference->name + " " + difference->text;
+  if (problem.empty())
+    if (auto difference = compareRounded(expected.trained, actual, kCompiledAllowance, &margin))
+      problem = difference->name + " " + difference->text;
   return problem.empty() ? "" : "compiled at -O" + std::to_string(binary.level) + ": " + problem;
 }
 
-std::optional<std::string> fuzz::checkCompiled(ModuleOp module, uint64_t seed, const CompiledOptions &options) {
+CompiledChecker::CompiledChecker(const CompiledOptions &options, const Toolchain &toolchain)
+    : options(options), quick(toolchain), full(toolchain) {
+  quick.setOptimization("-O1");
+}
+
+CompiledChecker::~CompiledChecker() { Remover{{files.begin(), files.end()}}; }
+
+llvm::Expected<std::unique_ptr<CompiledChecker>>
+CompiledChecker::create(const CompiledOptions &options) {
   llvm::Expected<Toolchain> toolchain = Toolchain::load(options.toolchain);
   if (!toolchain)
-    return llvm::toString(toolchain.takeError());
-  // Vectorisation by the C++ compiler is not what is tried here, and takes most of its time.
-  toolchain->setOptimization("-O1");
+    return toolchain.takeError();
+  auto checker = std::make_unique<CompiledChecker>(options, *toolchain);
+  std::string problem = checker->precompile(checker->quick, "quick");
+  if (problem.empty())
+    problem = checker->precompile(checker->full, "full");
+  if (!problem.empty())
+    return llvm::createStringError(problem);
+  return std::move(checker);
+}
 
+std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed) {
   ModelOp model = *module.getOps<ModelOp>().begin();
-  std::vector<Batch> batches = makeBatches(model, seed, options.batches);
+  std::vector<Batch> batches = makeBatches(model, seed, options.batches).batches;
   OwningOpRef<ModuleOp> lowered = module.clone();
   if (std::string problem = lowerForInterpreter(*lowered); !problem.empty())
     return problem;
-  llvm::Expected<Values> exact = interpret(*lowered, batches, seed, Precision::exact);
-  if (!exact)
-    return llvm::toString(exact.takeError());
-  llvm::Expected<Values> rounded = interpret(*lowered, batches, seed, Precision::rounded);
-  if (!rounded)
-    return llvm::toString(rounded.takeError());
+  llvm::Expected<RoundedObservations> expected =
+      observeRounding(*lowered->getOps<ModelOp>().begin(), batches, seed, kManyRuns);
+  if (!expected)
+    return llvm::toString(expected.takeError());
 
   std::string stem = options.folder + "/seed" + std::to_string(seed), batchFile = stem + ".json";
   Remover remover{{batchFile}};
@@ -279,14 +278,15 @@ std::optional<std::string> fuzz::checkCompiled(ModuleOp module, uint64_t seed, c
     remover.paths.push_back(binaries.back().path);
     remover.paths.push_back(binaries.back().path + ".cpp");
   }
-  if (std::string problem = writeBatches(*model.getOps<ProgramOp>().begin(), batches, batchFile); !problem.empty())
+  if (std::string problem = writeBatches(*model.getOps<ProgramOp>().begin(), batches, batchFile);
+      !problem.empty())
     return problem;
-  compileAll(module, binaries, *toolchain);
+  compileAll(module, binaries, seed % 2 ? quick : full);
   std::string modes = "evaluate,predict";
   for (size_t i = 0; i < batches.size(); ++i)
     modes += ",train";
   for (const Binary &binary : binaries) {
-    std::string problem = judge(binary, *exact, *rounded, getCompiledTolerance(model), batchFile, modes, seed, options);
+    std::string problem = judge(binary, *expected, batchFile, modes, seed);
     if (!problem.empty())
       return problem;
   }

@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-ModelBuilder::ModelBuilder(MLIRContext *context, uint64_t seed, int64_t longestRow)
-    : random(seed), builder(context), longestRow(longestRow) {
+ModelBuilder::ModelBuilder(MLIRContext *context, uint64_t seed, const RandomModelOptions &options)
+    : random(seed), builder(context), options(options) {
   context->getOrLoadDialect<GenRecDialect>();
   Location loc = builder.getUnknownLoc();
   module = ModuleOp::create(loc);
@@ -23,6 +23,13 @@ ModelBuilder::ModelBuilder(MLIRContext *context, uint64_t seed, int64_t longestR
     attributes.push_back(f64("clip_norm", real(0.05, 2.0)));
   if (chance(20))
     attributes.push_back(f64("clip_value", real(0.05, 1.0)));
+  if (chance(25)) {
+    static constexpr StringLiteral kinds[] = {"constant", "linear", "cosine"};
+    attributes.push_back(named(
+        "schedule",
+        builder.getDictionaryAttr({text("kind", pick(kinds)), i64("warmup", integer(0, 2)),
+                                   i64("steps", integer(2, 6)), f64("final", real(0.0, 0.5))})));
+  }
   model = cast<ModelOp>(withBody("genrec.model", attributes));
   builder.setInsertionPointToEnd(&model.getBody().front());
   program = cast<ProgramOp>(withBody("genrec.program", text("sym_name", "main")));
@@ -68,8 +75,9 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   std::string name = "table" + std::to_string(nextName++);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(program);
-  Attribute init = InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(distinctRows ? 2 : 1, 6)),
-                                 builder.getF64FloatAttr(real(0.1, 0.7)));
+  Attribute init =
+      InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(distinctRows ? 2 : 1, 6)),
+                    builder.getF64FloatAttr(real(0.1, 0.7)));
   make("table", {}, {},
        {text("sym_name", name), i64("dim", dim), i64("id_bits", idBits), named("init", init),
         named("optimizer", randomOptimizer(/*onTable=*/true))});

@@ -4,6 +4,7 @@
 #define GENREC_LIB_FUZZ_MODELBUILDER_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Fuzz/RandomModel.h"
 
 #include <iterator>
 #include <random>
@@ -25,7 +26,7 @@ struct DomainEntry {
 /// theme need. One per model.
 class ModelBuilder {
 public:
-  ModelBuilder(mlir::MLIRContext *context, uint64_t seed, int64_t longestRow);
+  ModelBuilder(mlir::MLIRContext *context, uint64_t seed, const RandomModelOptions &options);
 
   //===-- chance -----------------------------------------------------------===//
   /// In [low, high].
@@ -39,7 +40,7 @@ public:
   template <typename Range> auto &pick(Range &&range) {
     return range[static_cast<size_t>(integer(0, static_cast<int64_t>(std::size(range)) - 1))];
   }
-  int64_t rowSize() { return integer(1, longestRow); }
+  int64_t rowSize() { return integer(1, options.longestRow); }
 
   //===-- attributes and types ---------------------------------------------===//
   mlir::NamedAttribute named(llvm::StringRef name, mlir::Attribute value) {
@@ -103,14 +104,14 @@ public:
   DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
 
   std::mt19937_64 random;
-  mlir::OpBuilder builder;   ///< at the end of the program
+  mlir::OpBuilder builder; ///< at the end of the program
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ModelOp model;
   ProgramOp program;
   llvm::SmallVector<DomainEntry> domains;
   llvm::SmallVector<mlir::Value> values;
   llvm::SmallVector<mlir::Value> losses; ///< per-row losses not yet declared
-  int64_t longestRow;
+  RandomModelOptions options;
   int64_t nextStream = 1;
   int64_t nextName = 0;
   int64_t nextOp = 0;
@@ -120,10 +121,13 @@ public:
 // when the model has not got what it takes.
 using Theme = bool (*)(ModelBuilder &);
 void makeDomainsAndFeatures(ModelBuilder &m);
+/// Tables of one spec, and products over a parent's and a child's columns.
+void makeGroups(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
 llvm::ArrayRef<Theme> getLossThemes();
 void declareSinks(ModelBuilder &m);
+bool makeFanout(ModelBuilder &m);
 
 } // namespace genrec::fuzz
 

@@ -1,6 +1,6 @@
 //===- Observations.cpp - what a model shows to its user ------------------===//
 
-#include "genrec/Fuzz/CheckPasses.h"
+#include "genrec/Fuzz/Observations.h"
 
 #include <cmath>
 
@@ -13,8 +13,6 @@ using interpreter::Results;
 using interpreter::State;
 
 namespace {
-using Values = std::map<std::string, std::vector<double>>;
-
 /// The program to run for a mode: the specialised one, or the imported one.
 ProgramOp findProgram(ModelOp model, ProgramMode mode) {
   ProgramOp imported;
@@ -30,6 +28,8 @@ ProgramOp findProgram(ModelOp model, ProgramMode mode) {
 void note(Values &values, const std::string &prefix, const Results &results) {
   for (const interpreter::LossResult &loss : results.losses)
     values[prefix + " loss " + loss.name] = {loss.mean(), loss.weight};
+  if (!results.losses.empty())
+    values[prefix + " loss"] = {results.loss()};
   for (const auto &[name, value] : results.metrics)
     values[prefix + " metric " + name] = {value};
   for (const auto &[name, tensor] : results.outputs) {
@@ -48,30 +48,50 @@ void noteState(Values &values, const State &state) {
     for (const auto &[id, row] : table.rows)
       values["table " + name + " id " + std::to_string(id)] = row;
 }
+
+void growSizes(Values &sizes, const Values &state) {
+  for (const auto &[name, list] : state) {
+    std::vector<double> &size = sizes[name];
+    size.resize(list.size());
+    for (auto [index, value] : llvm::enumerate(list))
+      size[index] = std::fmax(size[index], std::fabs(value));
+  }
+}
+
+/// What everything that is there after training was before: rows have their initial values.
+Values getInitialState(ModelOp model, uint64_t seed, const State &trained) {
+  State initial(model, seed);
+  for (auto &[name, table] : initial.tables)
+    for (const auto &[id, row] : trained.tables.find(name)->second.rows)
+      initial.insertRow(table, id);
+  Values values;
+  noteState(values, initial);
+  return values;
+}
 } // namespace
 
 llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batches, uint64_t seed,
-                                           interpreter::Precision precision) {
+                                           const interpreter::RunOptions &options) {
   Observations observations;
   State state(model, seed);
-  interpreter::RunOptions options;
-  options.precision = precision;
-  auto run = [&](ProgramMode programMode, Mode mode, const Batch &batch,
-                 const std::string &prefix) -> llvm::Error {
+  auto run = [&](ProgramMode programMode, Mode mode, const Batch &batch, const std::string &prefix,
+                 Values &values) -> llvm::Error {
     ProgramOp program = findProgram(model, programMode);
     if (!program)
       return llvm::Error::success();
     llvm::Expected<Results> results = runProgram(program, batch, state, mode, options);
     if (!results)
       return results.takeError();
-    note(observations.forward, prefix, *results);
+    note(values, prefix, *results);
     for (const auto &[name, gradient] : results->parameterGradients)
       observations.trained[prefix + " gradient " + name] = gradient;
     return llvm::Error::success();
   };
-  if (llvm::Error error = run(ProgramMode::evaluate, Mode::evaluate, batches.front(), "evaluate"))
+  if (llvm::Error error = run(ProgramMode::evaluate, Mode::evaluate, batches.front(), "evaluate",
+                              observations.forward))
     return std::move(error);
-  if (llvm::Error error = run(ProgramMode::predict, Mode::predict, batches.front(), "predict"))
+  if (llvm::Error error = run(ProgramMode::predict, Mode::predict, batches.front(), "predict",
+                              observations.forward))
     return std::move(error);
   ProgramOp train = findProgram(model, ProgramMode::train);
   if (!train)
@@ -81,29 +101,36 @@ llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batche
   train.walk([&](Operation *op) {
     trains |= isa<UpdateParameterOp, UpdateTableOp, RowKernelOp, ParameterRowsOp, UniqueRowsOp>(op);
   });
-  for (auto [step, batch] : llvm::enumerate(trains ? batches : batches.take_front(1)))
-    if (llvm::Error error = run(ProgramMode::train, Mode::train, batch, "step " + std::to_string(step)))
+  for (auto [step, batch] : llvm::enumerate(trains ? batches : batches.take_front(1))) {
+    if (llvm::Error error =
+            run(ProgramMode::train, Mode::train, batch, "step " + std::to_string(step),
+                step == 0 ? observations.forward : observations.trained))
       return std::move(error);
-  if (trains)
-    noteState(observations.trained, state);
+    Values after;
+    noteState(after, state);
+    growSizes(observations.sizes, after);
+  }
+  if (!trains)
+    return observations;
+  growSizes(observations.sizes, getInitialState(model, seed, state));
+  noteState(observations.trained, state);
   return observations;
 }
 
-std::string fuzz::compare(const Values &expected, const Values &actual, double tolerance) {
-  for (const auto &[name, wanted] : expected) {
-    auto found = actual.find(name);
-    if (found == actual.end())
-      return name + " is missing";
-    const std::vector<double> &got = found->second;
-    if (got.size() != wanted.size())
-      return llvm::formatv("{0} has {1} values, expected {2}", name, got.size(), wanted.size());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      double a = wanted[i], b = got[i];
-      bool equal = (std::isnan(a) && std::isnan(b)) || a == b ||
-                   std::fabs(a - b) <= tolerance * std::max(1.0, std::fabs(a));
-      if (!equal)
-        return llvm::formatv("{0} [{1}] is {2:e12}, expected {3:e12} (tolerance {4:e2})", name, i, b, a, tolerance);
-    }
-  }
-  return {};
+Operation *fuzz::findObserved(ModelOp model, StringRef name) {
+  // "step 0 loss NAME", "evaluate metric NAME", "parameter NAME", "table NAME id 7", …
+  SmallVector<StringRef> words;
+  name.split(words, ' ');
+  auto isNamed = [&](StringRef candidate) {
+    return !candidate.empty() && llvm::is_contained(words, candidate);
+  };
+  Operation *found = nullptr;
+  model.walk([&](Operation *op) {
+    auto sink = op->getAttrOfType<StringAttr>("name");
+    auto symbol = dyn_cast<SymbolOpInterface>(op);
+    bool isDeclared = isa<TableOp, ParameterOp>(op) && isNamed(symbol.getName());
+    if (!found && (isDeclared || (sink && isNamed(sink))))
+      found = op;
+  });
+  return found ? found : model.getOperation();
 }

@@ -6,13 +6,14 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// A random tree of one to five data domains under @request.
+/// A random tree of data domains under @request.
 static void declareDataDomains(ModelBuilder &m) {
   m.declareDomain("request", {}, DomainKind::data, "");
-  int64_t count = m.integer(1, 4);
+  int64_t count = m.options.deep ? m.options.lists : m.integer(1, m.options.lists);
   for (int64_t i = 0; i < count; ++i) {
     std::string name = "list" + std::to_string(i);
-    FlatSymbolRefAttr parent = m.pick(m.domains).name;
+    FlatSymbolRefAttr parent =
+        m.options.deep && m.chance(80) ? m.domains.back().name : m.pick(m.domains).name;
     std::string column = name;
     if (parent.getValue() != "request")
       column = lookupDomain(m.model, parent).getColumn()->str() + "." + name;
@@ -38,11 +39,12 @@ static void makeLookup(ModelBuilder &m, const DomainEntry &domain, Value ids, Va
   SmallVector<Value> operands{ids};
   if (valid)
     operands.push_back(valid);
-  m.offer(m.value("lookup", m.rows(domain.name, {dim}, m.f32()), operands, m.named("table", table)));
+  m.offer(
+      m.value("lookup", m.rows(domain.name, {dim}, m.f32()), operands, m.named("table", table)));
 }
 
 /// An id as it is, or hashed and cut to fewer bits, or from a string.
-static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) {
+static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, StringRef suffix) {
   SmallVector<NamedAttribute> attributes;
   if (nullable)
     attributes.push_back(m.unit("nullable"));
@@ -50,13 +52,19 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) 
       "kind", HashKindAttr::get(m.builder.getContext(), static_cast<HashKind>(m.integer(0, 2))));
   Type ids = m.rows(domain.name, {}, m.integerType());
   if (!nullable && m.chance(15)) {
-    Value name = m.feature(domain, columnOf(m, domain, "name"),
+    Value name = m.feature(domain, columnOf(m, domain, ("name" + suffix).str()),
                            StringType::get(m.builder.getContext()));
     return m.value("hash", ids, name, {kind, m.i64("bits", 30), m.i64("seed", m.integer(0, 9))});
   }
-  Value id = m.feature(domain, columnOf(m, domain, nullable ? "maybe" : "id"), m.integerType(),
-                       attributes);
+  Value id =
+      m.feature(domain, columnOf(m, domain, (Twine(nullable ? "maybe" : "id") + suffix).str()),
+                m.integerType(), attributes);
   m.offer(id);
+  // Each step sees what the step before made; a chain of several is for models of long chains.
+  for (int64_t step = m.integer(1, m.options.transforms); step > 1; --step)
+    id = m.chance(20) ? m.value("hash", ids, id,
+                                {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", m.integer(0, 9))})
+                      : m.value("mod", ids, id, m.i64("divisor", m.integer(step + 1, 9 * step)));
   if (m.chance(20))
     return m.value("hash", ids, id, {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 7)});
   if (m.chance(20))
@@ -81,20 +89,23 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable) 
   return id;
 }
 
-static void makeFeatures(ModelBuilder &m, const DomainEntry &domain) {
+/// One set of columns and their tables. Sets after the first have columns of their own, but for a
+/// few that the sets share.
+static void makeFeatures(ModelBuilder &m, const DomainEntry &domain, int64_t set) {
+  std::string suffix = set == 0 || m.chance(20) ? "" : std::to_string(set);
   int64_t dim = m.rowSize();
   FlatSymbolRefAttr table = m.declareTable(dim, 52);
-  makeLookup(m, domain, makeIds(m, domain, false), {}, table, dim);
+  makeLookup(m, domain, makeIds(m, domain, false, suffix), {}, table, dim);
   if (m.chance(30)) {
-    Value ids = makeIds(m, domain, true);
+    Value ids = makeIds(m, domain, true, suffix);
     Value valid = m.value("feature_valid", m.rows(domain.name, {}, m.boolean()), domain.value,
-                          m.text("column", columnOf(m, domain, "maybe")));
+                          m.text("column", columnOf(m, domain, "maybe" + suffix)));
     m.offer(valid);
     // Half of the time the same table again: its two gradients meet in one update.
     bool shared = m.chance(50);
     makeLookup(m, domain, ids, valid, shared ? table : m.declareTable(dim, 52), dim);
   }
-  Value dense = m.feature(domain, columnOf(m, domain, "dense"), m.f32());
+  Value dense = m.feature(domain, columnOf(m, domain, "dense" + suffix), m.f32());
   m.offer(dense);
   if (m.chance(40)) {
     SmallVector<double> edges;
@@ -114,8 +125,8 @@ static void makeFeatures(ModelBuilder &m, const DomainEntry &domain) {
 /// Domains made of others: truncated lists and lists joined per parent row.
 static void deriveDomains(ModelBuilder &m) {
   MLIRContext *context = m.builder.getContext();
-  auto add = [&](StringRef name, FlatSymbolRefAttr parent, StringRef op, ArrayRef<DomainEntry *> from,
-                 ArrayRef<NamedAttribute> attributes) {
+  auto add = [&](StringRef name, FlatSymbolRefAttr parent, StringRef op,
+                 ArrayRef<DomainEntry *> from, ArrayRef<NamedAttribute> attributes) {
     SmallVector<Value> sources;
     SmallVector<FlatSymbolRefAttr> names;
     for (DomainEntry *source : from) {
@@ -197,7 +208,8 @@ static bool bringIntoDerived(ModelBuilder &m) {
 void fuzz::makeDomainsAndFeatures(ModelBuilder &m) {
   declareDataDomains(m);
   for (const DomainEntry &domain : SmallVector<DomainEntry>(m.domains))
-    makeFeatures(m, domain);
+    for (int64_t set = 0; set < m.options.features; ++set)
+      makeFeatures(m, domain, set);
   deriveDomains(m);
   for (int attempt = 0; attempt < 3; ++attempt)
     bringIntoDerived(m);

@@ -99,8 +99,8 @@ static void makeCatalogueLoss(ModelBuilder &m, Value query, const Catalogue &cat
     return;
   }
   constexpr int64_t largestCatalogue = 16;
-  Value logits = m.value("scores", m.rows(domain, {largestCatalogue}, m.f32()),
-                         {query, catalogue.items});
+  Value logits =
+      m.value("scores", m.rows(domain, {largestCatalogue}, m.f32()), {query, catalogue.items});
   m.losses.push_back(
       m.value("softmax_cross_entropy", m.rows(domain, {}, m.f32()), {logits, positive}));
 }
@@ -109,9 +109,8 @@ static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue
   MLIRContext *context = m.builder.getContext();
   FlatSymbolRefAttr domain = getRowDomain(query.getType());
   Value exclude;
-  if (DomainEntry *child = m.findDomain([&](const DomainEntry &d) {
-        return d.parent == domain && d.kind == DomainKind::data;
-      }))
+  if (DomainEntry *child = m.findDomain(
+          [&](const DomainEntry &d) { return d.parent == domain && d.kind == DomainKind::data; }))
     if (m.chance(60))
       exclude = makeResolved(m, child->name, catalogue, "item", true);
   Value target = makeResolved(m, domain, catalogue, "item", false);
@@ -127,7 +126,8 @@ static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue
   operands.erase(operands.begin() + 1);
   Operation *found = m.make(
       "top_k", {m.rows(domain, {k}, m.integerType()), m.rows(domain, {k}, m.f32())}, operands);
-  Value ids = m.value("gather_rows", found->getResult(0).getType(), {catalogue.ids, found->getResult(0)});
+  Value ids =
+      m.value("gather_rows", found->getResult(0).getType(), {catalogue.ids, found->getResult(0)});
   m.make("output", {}, ids, m.text("name", "top"));
   m.make("output", {}, found->getResult(1), m.text("name", "top_score"));
 }
@@ -158,9 +158,10 @@ void fuzz::declareSinks(ModelBuilder &m) {
     FlatSymbolRefAttr domain = getRowDomain(loss.getType());
     SmallVector<Value> operands{loss};
     Value weight = m.chance(30) ? m.find(m.f32(), domain, 0) : Value();
-    if (weight) // weights are positive and carry no gradient
-      operands.push_back(m.value("detach", weight.getType(),
-                                 m.value("softplus", weight.getType(), weight)));
+    if (weight) { // weights are positive; a gradient flows through them unless they are detached
+      weight = m.value("softplus", weight.getType(), weight);
+      operands.push_back(m.chance(50) ? m.value("detach", weight.getType(), weight) : weight);
+    }
     Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value();
     if (valid)
       operands.push_back(valid);
@@ -180,19 +181,23 @@ void fuzz::declareSinks(ModelBuilder &m) {
     FlatSymbolRefAttr domain = getRowDomain(x.getType());
     Value score = m.feature(m.entry(domain), columnOf(m, domain, "dense"), m.f32());
     Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
-    auto declare = [&](MetricKind kind, ArrayRef<Value> operands) {
+    auto declare = [&](MetricKind kind, ArrayRef<Value> operands, bool valid, bool key) {
       m.make("metric", {}, operands,
              {m.named("kind", MetricKindAttr::get(context, kind)),
               m.text("name", stringifyMetricKind(kind))},
-             {1, 1, 0, operands.size() > 2});
+             {1, 1, valid, key});
     };
-    declare(MetricKind::auc, {score, label});
+    SmallVector<Value> operands{score, label};
+    Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value();
+    if (valid)
+      operands.push_back(valid);
+    declare(MetricKind::auc, operands, valid != nullptr, false);
     if (m.chance(50))
-      declare(MetricKind::ne, {score, label});
+      declare(MetricKind::ne, {score, label}, false, false);
     if (m.chance(50)) {
       Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
       Value key = m.value("mod", id.getType(), id, m.i64("divisor", 3));
-      declare(MetricKind::gauc, {score, label, key});
+      declare(MetricKind::gauc, {score, label, key}, false, true);
     }
   }
 }

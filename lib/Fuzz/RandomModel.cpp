@@ -8,14 +8,45 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
+RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
+  RandomModelOptions options;
+  switch (seed % 16) {
+  case 3: // many tables
+    options.features = 5;
+    options.ops = 30;
+    break;
+  case 7: // a deep tree
+    options.lists = 7;
+    options.deep = true;
+    options.ops = 24;
+    break;
+  case 11: // long chains of transforms
+    options.features = 2;
+    options.transforms = 6;
+    break;
+  case 15: // fan-outs everywhere, on the way into many ops
+    options.lists = 5;
+    options.deep = true;
+    options.fanouts = 12;
+    options.ops = 30;
+    break;
+  default:
+    break;
+  }
+  return options;
+}
+
 OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
                                             const RandomModelOptions &options) {
-  ModelBuilder m(context, seed * 0x9E3779B97F4A7C15ull + 1, options.longestRow);
+  ModelBuilder m(context, seed * 0x9E3779B97F4A7C15ull + 1, options);
   makeDomainsAndFeatures(m);
+  for (int64_t i = 0; i < options.fanouts; ++i)
+    makeFanout(m);
   for (int64_t i = m.integer(options.ops / 3, options.ops); i > 0; --i) {
     ArrayRef<Theme> themes = m.chance(60) ? getRowThemes() : getSequenceThemes();
     m.pick(themes)(m);
   }
+  makeGroups(m);
   int64_t wanted = m.integer(1, 2);
   for (int attempt = 0; attempt < 8 && static_cast<int64_t>(m.losses.size()) < wanted; ++attempt)
     m.pick(getLossThemes())(m);

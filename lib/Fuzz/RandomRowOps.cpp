@@ -17,9 +17,9 @@ static bool makeUnary(ModelBuilder &m) {
   Type type = x.getType();
   if (m.chance(25)) {
     // softplus(x) + something: positive and away from 0, where these are steep.
-    Value half = m.value("constant", RankedTensorType::get({}, m.f32()), {},
-                         m.named("value", DenseElementsAttr::get(RankedTensorType::get({}, m.f32()),
-                                                                 {0.5f})));
+    Value half = m.value(
+        "constant", RankedTensorType::get({}, m.f32()), {},
+        m.named("value", DenseElementsAttr::get(RankedTensorType::get({}, m.f32()), {0.5f})));
     x = m.value("add", type, {m.value("softplus", type, x), half});
     m.offer(m.value(m.pick(positive), type, x));
   } else if (m.chance(15)) {
@@ -110,7 +110,7 @@ static bool makeColumns(ModelBuilder &m) {
     parts.push_back(m.find(m.f32(), domain, -1));
     size += getRowSize(parts.back().getType());
   }
-  if (size > 4 * m.longestRow)
+  if (size > 4 * m.options.longestRow)
     return false;
   Value joined = m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts);
   m.offer(joined);
@@ -139,8 +139,9 @@ static bool makeNorm(ModelBuilder &m) {
     if (bias)
       operands.push_back(m.parameter({size}));
     // Without a scale its mean is 0 on paper: a parameter keeps later sums away from that.
-    m.offer(m.value("mul", type,
-                    {m.value("layer_norm", type, operands, eps, {1, scale, bias}), m.parameter({size})}));
+    m.offer(m.value(
+        "mul", type,
+        {m.value("layer_norm", type, operands, eps, {1, scale, bias}), m.parameter({size})}));
     return true;
   case 1:
     if (scale)
@@ -173,7 +174,18 @@ static bool makeLinear(ModelBuilder &m) {
   SmallVector<NamedAttribute> attributes;
   if (transposed)
     attributes.push_back(m.unit("transposed"));
-  m.offer(m.value("linear", m.rows(getRowDomain(x.getType()), {out}, m.f32()), operands, attributes));
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  Type type = m.rows(domain, {out}, m.f32());
+  Value y = m.value("linear", type, operands, attributes);
+  // What may become part of the product.
+  static constexpr StringLiteral activations[] = {"relu", "silu", "gelu", "sigmoid", "tanh"};
+  if (m.chance(40))
+    y = m.value(m.pick(activations), type, y);
+  if (m.chance(30)) {
+    Value other = m.find(m.f32(), domain, 1);
+    y = m.value("add", type, {getRowSize(other.getType()) == out ? other : m.resize(other, out), y});
+  }
+  m.offer(y);
   return true;
 }
 

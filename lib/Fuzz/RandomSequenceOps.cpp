@@ -6,12 +6,13 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-static bool makeFanout(ModelBuilder &m) {
+bool fuzz::makeFanout(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, -1);
   if (!x)
     return false;
   FlatSymbolRefAttr from = getRowDomain(x.getType());
-  DomainEntry *to = m.findDomain([&](const DomainEntry &d) { return isAncestor(m.model, from, d.name); });
+  DomainEntry *to =
+      m.findDomain([&](const DomainEntry &d) { return isAncestor(m.model, from, d.name); });
   if (!to)
     return false;
   m.offer(m.value("fanout", m.rows(to->name, getRowShape(x.getType()), m.f32()), {x, to->value}));
@@ -41,8 +42,9 @@ static bool makeShift(ModelBuilder &m) {
   if (!x)
     return false;
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
-  Operation *op = m.make(m.chance(50) ? "lead" : "lag", {x.getType(), m.rows(domain, {}, m.boolean())},
-                         x, m.i64("distance", m.integer(1, 2)));
+  Operation *op =
+      m.make(m.chance(50) ? "lead" : "lag", {x.getType(), m.rows(domain, {}, m.boolean())}, x,
+             m.i64("distance", m.integer(1, 2)));
   m.offer(op->getResult(0));
   m.offer(op->getResult(1));
   return true;
@@ -55,7 +57,8 @@ static bool makePosition(ModelBuilder &m) {
   SmallVector<NamedAttribute> attributes;
   if (m.chance(50))
     attributes.push_back(m.unit("from_end"));
-  Value position = m.value("position", m.rows(domain->name, {}, m.integerType()), domain->value, attributes);
+  Value position =
+      m.value("position", m.rows(domain->name, {}, m.integerType()), domain->value, attributes);
   m.offer(position);
   int64_t size = m.rowSize();
   m.offer(m.value("embedding", m.rows(domain->name, {size}, m.f32()),
@@ -96,7 +99,8 @@ struct AttentionParts {
   bool position, time, target;
 };
 
-static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, int64_t heads, bool silu) {
+static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, int64_t heads,
+                                         bool silu) {
   AttentionParts parts;
   parts.position = m.chance(50);
   if (parts.position)
@@ -105,8 +109,7 @@ static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, i
   if (parts.time) {
     parts.biases.push_back(m.parameter({m.integer(1, 40)}));
     DomainOp op = lookupDomain(m.model, domain.name);
-    parts.biases.push_back(
-        m.feature(domain, (*op.getColumn() + ".time").str(), m.integerType()));
+    parts.biases.push_back(m.feature(domain, (*op.getColumn() + ".time").str(), m.integerType()));
     if (m.chance(40))
       parts.attributes.push_back(m.unit("next_event_time"));
   }
@@ -189,7 +192,7 @@ static bool makeTile(ModelBuilder &m) {
     return false;
   DomainEntry &parent = m.entry(m.entry(getRowDomain(x.getType())).parent);
   int64_t count = m.integer(1, 3);
-  if (count * getRowSize(x.getType()) > 4 * m.longestRow)
+  if (count * getRowSize(x.getType()) > 4 * m.options.longestRow)
     return false;
   auto keep = static_cast<KeepKind>(m.integer(0, 1));
   m.offer(m.value(

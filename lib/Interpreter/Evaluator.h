@@ -68,6 +68,11 @@ public:
   /// The row of `id`: training inserts it, otherwise an unseen id has a temporary
   /// row. Error where the id is out of the table's range.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, TableState &table, int64_t id);
+  /// The same for a table by name; for a merged one `id` is a key, and -1 the row of zeros.
+  llvm::Expected<RowHandle> findRow(mlir::Operation *op, llvm::StringRef table, int64_t id);
+  /// The logical table and id that an id of table `name` stands for; null for the key -1.
+  llvm::Expected<std::pair<TableState *, int64_t>> findLogical(mlir::Operation *op, llvm::StringRef name,
+                                                               int64_t id);
 
   const Batch &batch;
   State &state;
@@ -78,12 +83,15 @@ public:
   MetricAccumulator metrics;
   /// The rows of the row kernel whose body is being evaluated.
   const DomainRows *kernelRows = nullptr;
+  /// Whether that row kernel stores into rows of tables or parameters.
+  bool updatesRows = false;
   /// By the domain that unique_rows made: per operand and row, the distinct row
   /// that it belongs to; -1 for none.
   llvm::DenseMap<mlir::Value, std::vector<std::vector<int64_t>>> segments;
 
 private:
   bool isWanted(mlir::Operation &op);
+  void perturb(mlir::Operation *op, std::vector<double> &values) const;
   void markNeeded();
   void release(mlir::Operation &op);
   llvm::Expected<DomainRows> buildDataRows(mlir::Operation *user, DomainOp declaration);
@@ -130,6 +138,7 @@ void addAttentionOps(HandlerMap &map);
 void addLossOps(HandlerMap &map);
 void addCatalogueOps(HandlerMap &map);
 void addUpdateOps(HandlerMap &map);
+void addGroupOps(HandlerMap &map);
 void addKernelOps(HandlerMap &map);
 void addArithOps(HandlerMap &map);
 const HandlerMap &getHandlers();
@@ -219,6 +228,9 @@ int64_t euclideanRemainder(int64_t x, int64_t divisor);
 
 /// (x - mean) / sqrt(variance + eps) of each row.
 Tensor normalizeRows(const Tensor &x, double eps);
+
+/// Per row of `rows`, the row of x that lies above it; `from`: the rows of x.
+Tensor fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from);
 
 /// x · weight, or x · weightᵀ where `transposed`; weight is shared [k, n] ([n, k]).
 Tensor multiply(const Tensor &x, const Tensor &weight, int64_t columns, bool transposed);

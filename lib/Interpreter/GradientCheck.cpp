@@ -23,12 +23,14 @@ private:
   llvm::Error checkValues(StringRef name, int64_t row, int64_t width,
                           llvm::MutableArrayRef<double> values, ArrayRef<double> gradients,
                           double largest);
+  llvm::Error holdDetached();
   llvm::Expected<double> lossAt(double &place, double value);
   llvm::Expected<double> difference(double &place, double step);
 
   ProgramOp program;
   const Batch &batch;
   State state; ///< with the rows that the batch touches
+  llvm::DenseMap<Value, Tensor> held; ///< what is detached
   const GradientCheckOptions &options;
   GradientCheck result;
 };
@@ -42,12 +44,32 @@ double largestOf(ArrayRef<double> values) {
 
 } // namespace
 
+/// Keeps what `detach` ops give at the point where derivatives are taken.
+llvm::Error Checker::holdDetached() {
+  if (!options.original)
+    return llvm::Error::success();
+  RunOptions forward;
+  forward.forwardOnly = true;
+  forward.keepValues = true;
+  llvm::Expected<Results> results = runProgram(options.original, batch, state, Mode::train, forward);
+  if (!results)
+    return results.takeError();
+  ProgramOp original = options.original;
+  original.walk([&](DetachOp op) {
+    if (auto value = results->values.find(op.getResult()); value != results->values.end())
+      held.try_emplace(op.getResult(), std::move(value->second));
+  });
+  return llvm::Error::success();
+}
+
 llvm::Expected<double> Checker::lossAt(double &place, double value) {
   double before = place;
   place = value;
   RunOptions forward;
   forward.forwardOnly = true;
-  llvm::Expected<Results> results = runProgram(program, batch, state, Mode::train, forward);
+  forward.held = &held;
+  ProgramOp differenced = options.original ? options.original : program;
+  llvm::Expected<Results> results = runProgram(differenced, batch, state, Mode::train, forward);
   place = before;
   if (!results)
     return results.takeError();
@@ -100,6 +122,8 @@ llvm::Expected<GradientCheck> Checker::run() {
   llvm::Expected<Results> results = runProgram(program, batch, trained, Mode::train);
   if (!results)
     return results.takeError();
+  if (llvm::Error error = holdDetached())
+    return error;
   for (auto &[name, parameter] : state.parameters) {
     result.summaries.push_back({name, 0, 0});
     auto gradient = results->parameterGradients.find(name);

@@ -56,6 +56,8 @@ Mode interpreter::modeOf(ProgramOp program) {
     return Mode::evaluate;
   case ProgramMode::predict:
     return Mode::predict;
+  case ProgramMode::items:
+    return Mode::items;
   }
   llvm_unreachable("every mode is handled");
 }
@@ -73,6 +75,7 @@ const HandlerMap &interpreter::getHandlers() {
     addCatalogueOps(map);
     addUpdateOps(map);
     addKernelOps(map);
+    addGroupOps(map);
     addArithOps(map);
     return map;
   }();
@@ -110,9 +113,12 @@ bool Evaluator::isWanted(Operation &op) {
   if (options.forwardOnly)
     return isa<LossOp, ReportLossOp>(op);
   if (program.getMode() == ProgramMode::all && isa<LossOp, MetricOp, OutputOp>(op))
-    return mode == Mode::predict ? isa<OutputOp>(op)
-                                 : isa<LossOp>(op) || (mode == Mode::evaluate && isa<MetricOp>(op));
-  return !wouldOpBeTriviallyDead(&op);
+    return mode == Mode::predict
+               ? isa<OutputOp>(op)
+               : mode != Mode::items &&
+                     (isa<LossOp>(op) || (mode == Mode::evaluate && isa<MetricOp>(op)));
+  // Padding is dropped when a domain's rows are built, whether or not the feature is read.
+  return !isa<FeatureOp>(op) && !wouldOpBeTriviallyDead(&op);
 }
 
 void Evaluator::markNeeded() {
@@ -218,6 +224,8 @@ void Evaluator::set(Value value, Tensor tensor) {
     wrapIntegers(element, tensor.integers());
   else if (tensor.isFloat() && options.precision == Precision::rounded)
     roundFloats(element, tensor.floats());
+  else if (tensor.isFloat() && element.isF32() && options.precision == Precision::perturbed)
+    perturb(value.getDefiningOp(), tensor.floats());
   values[value] = std::make_unique<Tensor>(std::move(tensor));
 }
 
@@ -312,4 +320,25 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
   if (isTraining() && !options.forwardOnly)
     return RowHandle{state.insertRow(table, id).data(), table.dim};
   return RowHandle{temporaryRows.emplace_back(state.initialRow(table, id)).data(), table.dim};
+}
+
+llvm::Expected<std::pair<TableState *, int64_t>> Evaluator::findLogical(Operation *op, StringRef name,
+                                                                        int64_t id) {
+  auto merged = state.merged.find(name);
+  if (merged == state.merged.end())
+    return std::pair(&table(name), id);
+  if (id == -1)
+    return std::pair<TableState *, int64_t>(nullptr, -1);
+  StringRef member = id < 0 ? StringRef() : merged->second.memberOf(id);
+  if (member.empty())
+    return fail(op, "has key " + Twine(id) + ", which no member of table @" + name + " owns");
+  return std::pair(&table(member), merged->second.idOf(id));
+}
+
+llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, StringRef name, int64_t id) {
+  auto found = findLogical(op, name, id);
+  if (!found)
+    return found.takeError();
+  auto [logical, own] = *found;
+  return logical ? findRow(op, *logical, own) : RowHandle();
 }

@@ -18,8 +18,7 @@ using llvm::Error;
 // The kernel
 //===----------------------------------------------------------------------===//
 
-/// The ancestor's row above each row of the kernel.
-static Tensor fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from) {
+Tensor interpreter::fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from) {
   return std::visit(
       [&](const auto &source) {
         using Values = std::decay_t<decltype(source)>;
@@ -79,17 +78,74 @@ static void setResults(Evaluator &e, RowKernelOp op) {
 static Error evaluateRowKernel(Evaluator &e, RowKernelOp op) {
   Block &body = op.getBody().front();
   e.kernelRows = &e.rowsOf(op.getDomain());
+  e.updatesRows = !body.getOps<RowStoreOp>().empty();
   bindArguments(e, op);
   for (Operation &inner : body.without_terminator())
     if (Error error = e.evaluate(&inner))
       return error;
   setResults(e, op);
   e.kernelRows = nullptr;
+  e.updatesRows = false;
   for (Value argument : body.getArguments())
     e.erase(argument);
   for (Operation &inner : body)
     for (Value result : inner.getResults())
       e.erase(result);
+  return Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Fused columns
+//===----------------------------------------------------------------------===//
+
+static void bindColumn(Evaluator &e, Block &body, const TransformColumnsOp::Column &column,
+                       FlatSymbolRefAttr own) {
+  for (auto [argument, input] : llvm::zip(body.getArguments(), column.inputs)) {
+    FlatSymbolRefAttr domain = getRowDomain(input.getType());
+    bool isAncestor = domain && domain != own;
+    e.set(argument, isAncestor ? fanOut(e.get(input), *e.kernelRows, e.rowsOf(input.getType()))
+                               : Tensor(e.get(input)));
+  }
+}
+
+static Error evaluateTransformColumns(Evaluator &e, TransformColumnsOp op) {
+  SmallVector<Tensor> results;
+  for (auto [domain, result] : llvm::zip(op.getDomains(), op.getResults()))
+    results.push_back(makeTensor(result.getType(), e.rowsOf(domain).count));
+  for (const TransformColumnsOp::Column &column : op.getColumns()) {
+    Block &body = op.getBodies()[column.program].front();
+    Value domain = op.getColumnDomain(column);
+    e.kernelRows = &e.rowsOf(domain);
+    bindColumn(e, body, column, cast<DomainType>(domain.getType()).getDomain());
+    for (Operation &inner : body.without_terminator())
+      if (Error error = e.evaluate(&inner))
+        return error;
+    Tensor keys = repeatRows(e.get(body.getTerminator()->getOperand(0)), e.kernelRows->count);
+    int64_t first = e.rowsOf(op.getDomains()[column.result]).offsets[column.part];
+    llvm::copy(keys.integers(), results[column.result].integers().begin() + first);
+    e.kernelRows = nullptr;
+    for (Value argument : body.getArguments())
+      e.erase(argument);
+    for (Operation &inner : body)
+      for (Value result : inner.getResults())
+        e.erase(result);
+  }
+  for (auto [result, tensor] : llvm::zip(op.getResults(), results))
+    e.set(result, std::move(tensor));
+  return Error::success();
+}
+
+/// The number of edges that are <= x; 0 for NaN.
+static Error evaluateRowSearch(Evaluator &e, RowSearchOp op) {
+  const Tensor &x = e.get(op.getX());
+  Tensor result = makeTensor(op.getResult().getType(), x.rows);
+  result.shared = x.shared;
+  ArrayRef<double> edges = e.get(op.getEdges()).floats();
+  for (int64_t i = 0; i < x.size(); ++i) {
+    double value = x.isFloat() ? x.floats()[i] : static_cast<double>(x.integers()[i]);
+    result.integers()[i] = bucketOf(value, edges);
+  }
+  e.set(op.getResult(), std::move(result));
   return Error::success();
 }
 
@@ -297,6 +353,8 @@ void interpreter::addKernelOps(HandlerMap &map) {
   map.add<AccumulateOp, evaluateAccumulate>();
   map.add<KeepMaskOp, evaluateKeepMask>();
   map.add<RandomIndexOp, evaluateRandomIndex>();
+  map.add<TransformColumnsOp, evaluateTransformColumns>();
+  map.add<RowSearchOp, evaluateRowSearch>();
   map.add<RowIotaOp, evaluateRowIota>();
   map.add<RowConcatOp, evaluateRowConcat>();
   map.add<RowSliceOp, evaluateRowSlice>();

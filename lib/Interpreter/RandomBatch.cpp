@@ -63,6 +63,12 @@ static void addUse(Role &role, Operation *user, Value value) {
     role.isId = true;
     int64_t bits = lookupTable(user, rows.getTableAttr()).getIdBits();
     role.idLimit = std::min(role.idLimit, limitOf(bits));
+  } else if (auto keys = dyn_cast<MergedKeysOp>(user)) {
+    for (auto [ids, name] : llvm::zip(keys.getIds(), keys.getTables().getAsRange<FlatSymbolRefAttr>()))
+      if (ids == value) {
+        role.isId = true;
+        role.idLimit = std::min(role.idLimit, limitOf(lookupTable(user, name).getIdBits()));
+      }
   } else if (auto loss = dyn_cast<SoftmaxCrossEntropyOp>(user); loss && loss.getLabel() == value) {
     role.classes = getRowSize(loss.getLogits().getType());
   } else if (auto resolve = dyn_cast<ResolveOp>(user)) {
@@ -134,6 +140,7 @@ private:
   std::vector<DomainSchema> schema;
   ProgramOp program;
   RandomNumbers random;
+  int64_t nextId = 0; ///< of distinct ids
   const RandomBatchOptions &options;
   Batch batch;
 };
@@ -180,7 +187,7 @@ void BatchGenerator::drawLists(const DomainSchema &domain, BatchRows &rows) {
   int64_t lists = batch.domains[schema[domain.parent].name()].count;
   rows.offsets = {0};
   for (int64_t list = 0; list < lists; ++list) {
-    if (!random.chance(0.25))
+    if (!random.chance(options.emptyRate))
       rows.count += 1 + random.skewed(options.longestList);
     rows.offsets.push_back(rows.count);
   }
@@ -269,8 +276,10 @@ int64_t BatchGenerator::drawInteger(const Role &role, Type element) {
     int64_t limit = width == 32 ? std::min<int64_t>(role.idLimit, INT32_MAX) : role.idLimit;
     if (role.classes > 0)
       limit = std::min(limit, role.classes);
+    if (role.classes == 0 && options.distinctIds)
+      return nextId++ % limit;
     // Ids far apart now and then.
-    if (role.classes == 0 && random.chance(0.1))
+    if (role.classes == 0 && random.chance(options.rareRate))
       return random.below(limit);
     if (role.classes > 0 && !role.isId && random.chance(0.1))
       return -1;

@@ -171,6 +171,40 @@ static Error evaluateLinear(Evaluator &e, LinearOp op) {
   return Error::success();
 }
 
+/// What `activation` makes of x.
+static double activate(Activation activation, double x) {
+  switch (activation) {
+  case Activation::none:
+    return x;
+  case Activation::relu:
+    return std::max(x, 0.0);
+  case Activation::silu:
+    return silu(x);
+  case Activation::gelu:
+    return gelu(x);
+  case Activation::sigmoid:
+    return sigmoid(x);
+  case Activation::tanh:
+    return std::tanh(x);
+  }
+  llvm_unreachable("a case per activation");
+}
+
+static Error evaluateFusedLinear(Evaluator &e, FusedLinearOp op) {
+  Tensor y = multiply(e.get(op.getX()), e.get(op.getWeight()), getRowSize(op.getResult().getType()),
+                      op.getTransposed());
+  if (op.getBias())
+    y = zipElements<double, double>(y, e.get(op.getBias()), add);
+  if (op.getPre())
+    e.set(op.getPre(), Tensor(y));
+  for (double &element : y.floats())
+    element = activate(op.getActivation(), element);
+  if (op.getResidual())
+    y = zipElements<double, double>(y, e.get(op.getResidual()), add);
+  e.set(op.getResult(), std::move(y));
+  return Error::success();
+}
+
 static Error evaluateWeightGradient(Evaluator &e, WeightGradientOp op) {
   const Tensor &x = e.get(op.getX()), &y = e.get(op.getY());
   Tensor result = makeTensor(op.getType(), 1);
@@ -249,7 +283,12 @@ static Error evaluateBroadcastRows(Evaluator &e, BroadcastRowsOp op) {
 }
 
 static Error evaluateDetach(Evaluator &e, DetachOp op) {
-  e.set(op.getResult(), e.get(op.getX()));
+  // A derivative takes what is detached for a constant.
+  const Tensor *value = &e.get(op.getX());
+  if (e.options.held)
+    if (auto held = e.options.held->find(op.getResult()); held != e.options.held->end())
+      value = &held->second;
+  e.set(op.getResult(), *value);
   return Error::success();
 }
 
@@ -292,6 +331,7 @@ void interpreter::addRowOps(HandlerMap &map) {
   map.add<RmsNormOp, evaluateRmsNorm>();
   map.add<L2NormalizeOp, evaluateL2Normalize>();
   map.add<LinearOp, evaluateLinear>();
+  map.add<FusedLinearOp, evaluateFusedLinear>();
   map.add<WeightGradientOp, evaluateWeightGradient>();
   map.add<ReduceRowsOp, evaluateReduceRows>();
   map.add<LookupOp, evaluateLookup>();

@@ -64,6 +64,13 @@ State::State(ModelOp model, uint64_t seed)
     auto declaration = dyn_cast<TableOp>(op);
     if (!declaration)
       continue;
+    if (ArrayAttr members = declaration.getMembersAttr()) {
+      MergedTable &table = merged[declaration.getSymName().str()];
+      table.keyBits = declaration.getKeyBits();
+      for (auto member : members.getAsRange<FlatSymbolRefAttr>())
+        table.members.push_back(member.getValue().str());
+      continue;
+    }
     OptimizerAttr optimizer = declaration.getOptimizer();
     TableState &table = tables[declaration.getSymName().str()];
     table.name = declaration.getSymName().str();

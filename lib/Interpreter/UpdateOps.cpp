@@ -2,6 +2,8 @@
 
 #include "Evaluator.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -42,29 +44,44 @@ static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
   return Error::success();
 }
 
+/// Adds the gradients of one pair to the sums of their logical tables' rows.
+static Error addGradients(Evaluator &e, UpdateTableOp op, const Tensor &ids, const Tensor &gradients,
+                          llvm::SetVector<TableState *> &touched) {
+  for (int64_t row = 0; row < ids.rows; ++row) {
+    if (isZeroRow(gradients, row))
+      continue;
+    auto found = e.findLogical(op, op.getTable(), ids.integers()[row]);
+    if (!found)
+      return found.takeError();
+    auto [table, id] = *found;
+    if (!table)
+      continue;
+    touched.insert(table);
+    std::vector<double> &sum = e.results.tableGradients[table->name][id];
+    sum.resize(table->dim);
+    for (int64_t column = 0; column < table->dim; ++column)
+      sum[column] += gradients.row(row)[column];
+  }
+  return Error::success();
+}
+
 static Error evaluateUpdateTable(Evaluator &e, UpdateTableOp op) {
-  TableState &table = e.table(op.getTable());
-  std::map<int64_t, std::vector<double>> &sums = e.results.tableGradients[table.name];
-  for (auto [idsValue, gradientsValue] : llvm::zip(op.getIds(), op.getGradients())) {
-    const Tensor &ids = e.get(idsValue), &gradients = e.get(gradientsValue);
-    for (int64_t row = 0; row < ids.rows; ++row) {
-      if (isZeroRow(gradients, row))
-        continue;
-      std::vector<double> &sum = sums[ids.integers()[row]];
-      sum.resize(table.dim);
-      for (int64_t column = 0; column < table.dim; ++column)
-        sum[column] += gradients.row(row)[column];
-    }
-  }
+  llvm::SetVector<TableState *> touched;
+  if (e.state.merged.find(op.getTable()) == e.state.merged.end())
+    e.results.tableGradients.try_emplace(op.getTable().str());
+  for (auto [ids, gradients] : llvm::zip(op.getIds(), op.getGradients()))
+    if (Error error = addGradients(e, op, e.get(ids), e.get(gradients), touched))
+      return error;
   OptimizerAttr optimizer = lookupTable(op, op.getTableAttr()).getOptimizer();
-  for (const auto &[id, gradient] : sums) {
-    llvm::Expected<RowHandle> row = e.findRow(op, table, id);
-    if (!row)
-      return row.takeError();
-    applyOptimizer(optimizer, /*onTable=*/true, e.state.schedule.factor(e.step), e.step, *row,
-                   gradient);
-    roundRow(e, *row, table.states, table.dim);
-  }
+  for (TableState *table : touched)
+    for (const auto &[id, gradient] : e.results.tableGradients[table->name]) {
+      llvm::Expected<RowHandle> row = e.findRow(op, *table, id);
+      if (!row)
+        return row.takeError();
+      applyOptimizer(optimizer, /*onTable=*/true, e.state.schedule.factor(e.step), e.step, *row,
+                     gradient);
+      roundRow(e, *row, table->states, table->dim);
+    }
   return Error::success();
 }
 
@@ -75,11 +92,10 @@ static Error evaluateUpdateTable(Evaluator &e, UpdateTableOp op) {
 static Error evaluateTableRows(Evaluator &e, TableRowsOp op) {
   const Tensor &ids = e.get(op.getIds());
   Tensor result = makeTensor(op.getType(), ids.rows);
-  TableState &table = e.table(op.getTable());
   for (int64_t row = 0; row < ids.rows; ++row) {
     if (op.getValid() && !e.get(op.getValid()).integers()[row])
       continue;
-    llvm::Expected<RowHandle> handle = e.findRow(op, table, ids.integers()[row]);
+    llvm::Expected<RowHandle> handle = e.findRow(op, op.getTable(), ids.integers()[row]);
     if (!handle)
       return handle.takeError();
     result.as<RowHandle>()[row] = *handle;
@@ -97,12 +113,20 @@ static DomainRows stepRows(int64_t count) {
   return rows;
 }
 
+/// A gradient per row of `rows`: that of its parent row where `gradients` has those.
+static Tensor getGradients(Evaluator &e, Value gradients, Value rows) {
+  if (getRowDomain(gradients.getType()) == getRowDomain(rows.getType()))
+    return e.get(gradients);
+  return fanOut(e.get(gradients), e.rowsOf(rows.getType()), e.rowsOf(gradients.getType()));
+}
+
 static Error evaluateUniqueRows(Evaluator &e, UniqueRowsOp op) {
   llvm::DenseMap<const double *, int64_t> numbers;
   Tensor::Handles distinct;
   std::vector<std::vector<int64_t>> segments;
   for (auto [rowsValue, gradientsValue] : llvm::zip(op.getRows(), op.getGradients())) {
-    const Tensor &rows = e.get(rowsValue), &gradients = e.get(gradientsValue);
+    const Tensor &rows = e.get(rowsValue);
+    Tensor gradients = getGradients(e, gradientsValue, rowsValue);
     std::vector<int64_t> &segmentOf = segments.emplace_back(rows.rows, -1);
     for (int64_t row = 0; row < rows.rows; ++row) {
       RowHandle handle = rows.handles()[row];
@@ -126,8 +150,10 @@ static Error evaluateUniqueRows(Evaluator &e, UniqueRowsOp op) {
 static Error evaluateSegmentSum(Evaluator &e, SegmentSumOp op) {
   Tensor result = makeTensor(op.getType(), e.rowsOf(op.getDomain()).count);
   const std::vector<std::vector<int64_t>> &segments = e.segments[op.getDomain()];
-  for (auto [segmentOf, gradientsValue] : llvm::zip(segments, op.getGradients())) {
-    const Tensor &gradients = e.get(gradientsValue);
+  auto unique = op.getDomain().getDefiningOp<UniqueRowsOp>();
+  for (auto [segmentOf, rows, gradientsValue] :
+       llvm::zip(segments, unique.getRows(), op.getGradients())) {
+    Tensor gradients = getGradients(e, gradientsValue, rows);
     forEachElement(gradients, [&, &segmentOf = segmentOf](int64_t row, int64_t column) {
       if (segmentOf[row] >= 0)
         result.row(segmentOf[row])[column] += gradients.row(row)[column];

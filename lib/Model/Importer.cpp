@@ -189,7 +189,8 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
     return failure();
   TableOp::create(builder, location, builder.getStringAttr(toRef(table.name())),
                   builder.getI64IntegerAttr(table.dim()),
-                  builder.getI64IntegerAttr(table.id_bits()), init, optimizer);
+                  builder.getI64IntegerAttr(table.id_bits()), init, optimizer,
+                  /*members=*/ArrayAttr());
   return success();
 }
 

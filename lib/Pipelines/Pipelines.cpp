@@ -40,18 +40,41 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   steps.add("infer-domains", createInferDomains());
   // Before anything is built for a mode that does not need it.
   steps.add("specialize-modes", createSpecializeModes());
+  // What a mode does not need is not worth a thought of later passes.
+  if (options.pruneColumns)
+    steps.add("prune-columns", createPruneColumns());
+  // Before tables are merged: a lookup that sinks is one of another domain.
+  if (options.sinkFanout)
+    steps.add("sink-fanout", createSinkFanout());
+  if (options.mergeTables)
+    // Equal lookups become one part of a group.
+    steps.add("merge-tables", createCSEPass(), createMergeTables());
+  // Writes into the keys of merged tables.
+  if (options.fuseTransforms)
+    steps.add("fuse-transforms", createFuseTransforms());
   // Blocks stay whole for passes over blocks, which come before this.
   steps.add("decompose-blocks", createDecomposeBlocks());
   // Equal lookups become one before differentiation, or their table would be
   // updated through two lists of gradients.
   steps.add("cse", createCSEPass());
+  if (options.sinkFanout)
+    // Inside of what were blocks.
+    steps.add("sink-fanout", createSinkFanout(), createCSEPass());
   steps.add("differentiate", createDifferentiate());
+  if (options.sinkFanout)
+    steps.add("sink-fanout", createSinkFanout());
   // Gradients repeat parts of the forward computation.
   steps.add("cse", createCSEPass());
   steps.add("expand-updates", createExpandUpdates());
   steps.add("cse", createCSEPass());
+  // The last that may still be told from what the user wrote.
+  steps.add("verify-ownership", createVerifyOwnership());
   // Nothing is fused across stages, so they come before fusion.
   steps.add("assign-stages", createAssignStages());
+  // What only reads a product is done before it is stored, rather than by a kernel
+  // that reads it back.
+  if (options.opt >= 1)
+    steps.add("fold-epilogues", createFoldEpilogues());
   FormRowKernelsOptions kernels;
   kernels.opt = options.opt;
   steps.add("form-row-kernels", createFormRowKernels(kernels));

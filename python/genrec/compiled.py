@@ -65,19 +65,27 @@ class CompiledModel:
         checkpoint: str | PathLike[str] | bool = True,
         catalogues: Mapping[str, str | PathLike[str]] | None = None,
         progress: bool | None = None,
+        patience: int | None = None,
+        monitor: str | None = None,
+        tensorboard: str | PathLike[str] | None = None,
+        profile: str | PathLike[str] | None = None,
         **flags: Any,
     ) -> Run:
         """Trains on Parquet files, evaluates on `validation` on the way, and returns what came of it.
 
         `batch` counts rows of the root domain. `lr` replaces the model's largest learning rate; others keep their ratio
         to it. `checkpoint`: a folder, True for the default one, False to save nothing. `catalogues` maps names of
-        catalogues to files, for others than the model names. More flags: `eval_every`, `eval_epochs`, `shuffle`,
+        catalogues to files, for others than the model names. `patience` stops after so many evaluations that did not
+        improve `monitor` ("loss" unless given, or a metric's name); `Run.best_checkpoint` has the best one's state.
+        `tensorboard` is a folder for curves, `profile` one for a table and a trace of where the time went
+        (`Run.profile`). More flags: `eval_every`, `eval_epochs`, `shuffle`,
         `schedule`, `warmup`, `clip_norm`, `init`, `resume`, `max_steps`, `metrics_json` and so on.
         """
         folder = self._checkpoint_flag(checkpoint)
         arguments = self._arguments(
             {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
-             "threads": threads, "checkpoint": folder, **flags},
+             "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
+             "tensorboard": tensorboard, "profile": profile, **flags},
             catalogues,
         )  # fmt: skip
         events = drive([str(self.binary), "train", *arguments], progress)

@@ -232,6 +232,10 @@ class Domain:
             recording.declare_domain(DomainDeclaration(name, "data", parent, schema.column))
             self._known_result = Result(ValueType(name, is_domain=True))
             recording.batch.results.append(self._known_result)
+            # A padding id says which rows there are, whether or not the model looks at the ids.
+            for feature in schema.features.values():
+                if feature.type.padding_id is not None:
+                    self._feature(feature)
         return self._known_result
 
     def _is_below(self, other: "Domain") -> bool:

@@ -1,5 +1,6 @@
 """What came of a training run."""
 
+import json
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -41,6 +42,29 @@ class Run:
     def metrics(self) -> dict[str, float | None]:
         """The metrics of the last evaluation by name, such as "hr@10"; empty where nothing was evaluated."""
         return dict(self.final.get("evaluation", {}).get("metrics", {}))
+
+    @property
+    def stopped_early(self) -> bool:
+        """Whether `patience` ended the run."""
+        return bool(self.final.get("stopped_early", False))
+
+    @property
+    def best(self) -> dict[str, Any] | None:
+        """With `patience`: epoch, step and value of the best evaluation; its state is in `best_checkpoint`."""
+        return self.final.get("best")
+
+    @property
+    def best_checkpoint(self) -> Path | None:
+        """With `patience`: where the state of the best evaluation was saved."""
+        return self.checkpoint / "best" if self.checkpoint is not None and self.best is not None else None
+
+    @property
+    def profile(self) -> dict[str, Any] | None:
+        """With `profile`: milliseconds per step by phase, and per op what it took, did and must take at least; the
+        trace lies beside it in the folder, as trace.json.
+        """
+        folder = next((event["folder"] for event in self.events if event["event"] == "profile"), None)
+        return None if folder is None else json.loads((Path(folder) / "profile.json").read_text())
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
         """Epochs and values of "loss", or of a metric in the epochs that were evaluated."""

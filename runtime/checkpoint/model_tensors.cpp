@@ -23,7 +23,7 @@ std::vector<int64_t> shapeOf(const genrec_parameter_desc &parameter) {
   return {parameter.shape, parameter.shape + parameter.rank};
 }
 
-void putIds(const EmbeddingStore &table, const SafetensorsWriter::Put &put) {
+void putIds(const TableView &table, const SafetensorsWriter::Put &put) {
   std::vector<int64_t> block;
   for (int64_t row = 0; row < table.size(); row += kBlockRows) {
     int64_t end = std::min(table.size(), row + kBlockRows);
@@ -35,22 +35,21 @@ void putIds(const EmbeddingStore &table, const SafetensorsWriter::Put &put) {
 }
 
 /// Array `part` of every row: 0 the value, 1 the first state, ….
-void putRows(const EmbeddingStore &table, int32_t part, const SafetensorsWriter::Put &put) {
+void putRows(const TableView &table, int32_t part, const SafetensorsWriter::Put &put) {
   int64_t dim = table.configuration().dim;
   for (int64_t row = 0; row < table.size(); ++row)
     put(table.row(row) + part * dim, dim * 4);
 }
 
-void addTable(SafetensorsWriter &writer, const std::string &name, const EmbeddingStore &table,
-              bool states) {
+void addTable(SafetensorsWriter &writer, const std::string &name, TableView table, bool states) {
   int64_t dim = table.configuration().dim;
   writer.add(name + ".ids", "I64", {table.size()},
-             [&table](const SafetensorsWriter::Put &put) { putIds(table, put); });
+             [table](const SafetensorsWriter::Put &put) { putIds(table, put); });
   writer.add(name + ".values", "F32", {table.size(), dim},
-             [&table](const SafetensorsWriter::Put &put) { putRows(table, 0, put); });
+             [table](const SafetensorsWriter::Put &put) { putRows(table, 0, put); });
   for (int32_t s = 0; states && s < table.configuration().states; ++s)
     writer.add(stateName(name, s), "F32", {table.size(), dim},
-               [&table, s](const SafetensorsWriter::Put &put) { putRows(table, s + 1, put); });
+               [table, s](const SafetensorsWriter::Put &put) { putRows(table, s + 1, put); });
 }
 
 /// What a file must or may hold for a model.
@@ -143,7 +142,7 @@ void checkIds(const SafetensorsReader &file, const genrec_table_desc &desc,
 }
 
 void readTable(const SafetensorsReader &file, const genrec_table_desc &desc,
-               EmbeddingStore &table) {
+               TableView table) {
   std::string name = desc.name;
   int64_t count = file.tensor(name + ".ids").shape[0];
   for (int32_t part = 0; part <= desc.optimizer.states; ++part) {

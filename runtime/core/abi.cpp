@@ -11,6 +11,7 @@
 #include "step_slot.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -121,6 +122,67 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
     keepHandles(shared, table, ids, count, rows);
 }
 
+void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *keys,
+                float **rows) {
+  genrec_runtime &shared = slot.state();
+  int64_t count = domain->count;
+  auto *zeros = const_cast<float *>(shared.zeroRow(table));
+  uint8_t *valid = slot.missing.ensure(std::max<int64_t>(count, 1));
+  parallelFor(slot.pool, count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t row = begin; row < end; ++row) {
+      valid[row] = keys[row] >= 0;
+      rows[row] = zeros;
+    }
+  });
+  EmbeddingStore &store = *shared.tables[table];
+  if (slot.mode == static_cast<int32_t>(Mode::train)) {
+    store.findOrInsert(slot.pool, keys, valid, count, rows);
+    return;
+  }
+  if (store.find(slot.pool, keys, valid, count, rows) == 0)
+    return;
+  for (int64_t row = 0; row < count; ++row)
+    valid[row] = rows[row] == nullptr;
+  slot.temporaryTable(table).findOrInsert(slot.pool, keys, valid, count, rows);
+}
+
+void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables, const genrec_domain *const *domains,
+                const int64_t *const *ids, const uint8_t *const *valid, int64_t *keys) {
+  const genrec_model_desc &model = slot.state().model;
+  auto *starts = static_cast<int64_t *>(genrec_rt_thread_scratch(&slot, (2 * int64_t(parts) + 2) * 8));
+  int64_t *firsts = starts + parts + 1;
+  firsts[0] = 0;
+  for (int32_t part = 0; part < parts; ++part)
+    firsts[part + 1] = firsts[part] + domains[part]->count;
+  int64_t total = firsts[parts];
+  std::atomic<int64_t> bad{total};
+  parallelParts(
+      slot.pool, parts, kCheckGrain, starts, [&](int64_t part) { return domains[part]->count; },
+      [&](int64_t part, int64_t begin, int64_t end) {
+        const genrec_table_desc &table = model.tables[tables[part]];
+        int64_t *to = keys + firsts[part];
+        for (int64_t row = begin; row < end; ++row) {
+          bool isNull = valid[part] && !valid[part][row];
+          if (!isNull && isBeyond(ids[part][row], table.id_bits))
+            lower(bad, firsts[part] + row);
+          to[row] = isNull ? -1 : table.key | ids[part][row];
+        }
+      });
+  int64_t first = bad.load(std::memory_order_relaxed);
+  if (first == total)
+    return;
+  std::fill_n(keys, total, int64_t(-1));
+  int32_t part = 0;
+  while (firsts[part + 1] <= first)
+    ++part;
+  const genrec_table_desc &table = model.tables[tables[part]];
+  int64_t row = first - firsts[part];
+  slot.failure.record(slot.describeRow(domains[part], row) + ": id " + std::to_string(ids[part][row]) +
+                          ", beyond the " + std::to_string(table.id_bits) + " bits of table '" + table.name +
+                          "'",
+                      "hash it to the bits of its table, or declare the table with more id_bits");
+}
+
 void copyRootRows(const genrec_domain *domain, OutputRows &to) {
   int64_t *roots = to.rootRows.ensure(std::max<int64_t>(domain->count, 1));
   for (int64_t row = 0; row < domain->count; ++row)
@@ -137,12 +199,25 @@ void genrec_rt_table_rows(genrec_step *step, int32_t table, const genrec_domain 
   guarded(slot, [&] { tableRows(slot, table, domain, ids, valid, rows); });
 }
 
+void genrec_rt_merged_keys(genrec_step *step, int32_t parts, const int32_t *tables,
+                           const genrec_domain *const *domains, const int64_t *const *ids,
+                           const uint8_t *const *valid, int64_t *keys) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] { mergedKeys(slot, parts, tables, domains, ids, valid, keys); });
+}
+
+void genrec_rt_merged_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
+                           const int64_t *keys, float **rows) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] { mergedRows(slot, table, domain, keys, rows); });
+}
+
 int64_t genrec_rt_segment_bytes(int64_t capacity) { return segmentBytes(capacity); }
 
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains, float *const *const *handles,
-                           const float *const *gradients, int64_t dim, genrec_domain *touched,
-                           float **rows, void *segments) {
+                           const float *const *gradients, const int64_t *const *parents,
+                           int64_t dim, genrec_domain *touched, float **rows, void *segments) {
   StepSlot &slot = StepSlot::of(step);
   touched->count = 0;
   touched->offsets = nullptr;
@@ -150,7 +225,6 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
   touched->identity = nullptr;
   touched->parent_domain = nullptr;
   guarded(slot, [&] {
-    constexpr int32_t kMostParts = 4096;
     int64_t counts[kMostParts], total = 0;
     for (int32_t part = 0; part < parts && part < kMostParts; ++part)
       total += counts[part] = domains[part]->count;
@@ -160,7 +234,7 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                       " lookups in one step, more than " + std::to_string(kMostContributions) +
                       " in " + std::to_string(kMostParts),
                   "use a smaller batch");
-    touched->count = buildSegments(step->pool, {parts, counts, handles, gradients, dim},
+    touched->count = buildSegments(step->pool, {parts, counts, handles, gradients, dim, parents},
                                    slot.state().zeroRow(table), rows, segments);
     touched->max_length = touched->count;
   });
@@ -243,33 +317,31 @@ void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
   });
 }
 
-void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t count,
-                            int64_t row_size) {
+void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
+                            int64_t row_size, int64_t stride) {
   StepSlot &slot = StepSlot::of(step);
   guarded(slot, [&] {
-    for (int64_t i = 0; i < count; ++i) {
-      if (std::isfinite(values[i]))
+    for (int64_t i = 0; i < rows * row_size; ++i) {
+      int64_t row = i / row_size, element = i % row_size;
+      float value = values[row * stride + element];
+      if (std::isfinite(value))
         continue;
-      int64_t size = std::max<int64_t>(row_size, 1);
-      throw Error(slot.describeOp(op) + " made " +
-                      (std::isnan(values[i]) ? "a NaN" : "an infinity") + " in row " +
-                      std::to_string(i / size) + ", element " + std::to_string(i % size) + ", in " +
-                      slot.describeBatch(),
+      throw Error(slot.describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") +
+                      " in row " + std::to_string(row) + ", element " + std::to_string(element) +
+                      ", in " + slot.describeBatch(),
                   "look at the op's operands there; a smaller learning rate or gradient clipping "
                   "(--clip-norm) often helps");
     }
   });
 }
 
+void genrec_rt_enter(genrec_step *step, int32_t op) { StepSlot::of(step).spans.enter(op); }
+
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes) {
   StepSlot &slot = StepSlot::of(step);
   if (!step->pool) // the copy stage of the next batch, beside the pool
     return slot.ownScratch.ensure(bytes);
-  genrec_runtime &shared = slot.state();
-  int64_t wanted = shared.scratchWanted.load(std::memory_order_relaxed);
-  while (bytes > wanted && !shared.scratchWanted.compare_exchange_weak(wanted, bytes))
-    ;
-  return shared.workerScratch[genrec_rt_worker_index()].ensure(bytes);
+  return slot.state().workerScratch[genrec_rt_worker_index()].ensure(bytes);
 }
 
 } // extern "C"

@@ -10,6 +10,7 @@
 #define GENREC_RT_CORE_ARENA_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/footprint.h"
 
 #include <cstdint>
 #include <span>
@@ -17,13 +18,7 @@
 
 namespace genrec::rt {
 
-struct ArenaLayout {
-  std::vector<int64_t> offsets; ///< per buffer, a multiple of 64
-  int64_t bytes = 0;            ///< of the whole arena
-};
-
-/// Packs buffers: the largest first, each at the lowest place that is free for
-/// the whole of its life. `capacities` is indexed by domain.
+/// packArena of the buffers of a program; `capacities` is indexed by domain.
 ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
                    std::span<const int64_t> capacities);
 

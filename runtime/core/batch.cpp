@@ -12,6 +12,7 @@ namespace genrec::rt {
 int64_t elementBytes(int32_t type) {
   switch (type) {
   case GENREC_I1:
+  case GENREC_VALID:
     return 1;
   case GENREC_BF16:
     return 2;

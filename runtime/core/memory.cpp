@@ -3,7 +3,6 @@
 #include "genrec_rt/buffer.h"
 
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <new>
 
@@ -23,16 +22,6 @@ constexpr int64_t kHugeBytes = 8 << 20;
 std::atomic<int64_t> allocations{0};
 
 } // namespace
-
-int64_t capacityBucket(int64_t count) {
-  constexpr int64_t kLeast = 16;
-  if (count <= 0)
-    return 0;
-  if (count <= kLeast)
-    return kLeast;
-  int64_t unit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)) / 8);
-  return (count + unit - 1) / unit * unit;
-}
 
 void *allocateAligned(int64_t bytes) {
   if (bytes <= 0)

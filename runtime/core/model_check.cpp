@@ -31,6 +31,8 @@ void checkDomains(const genrec_model_desc &model) {
     require(domain.kind != GENREC_DOMAIN_DATA || domain.parent < 0 ||
                 (domain.column && *domain.column),
             name + " names no column");
+    require(domain.max_length <= 0 || (domain.truncated >= 0 && domain.truncated < i),
+            name + " is cut from domain " + std::to_string(domain.truncated));
     roots += domain.kind == GENREC_DOMAIN_DATA && domain.parent < 0;
   }
   if (roots > 1)
@@ -43,7 +45,7 @@ void checkFeatures(const genrec_model_desc &model) {
     const genrec_feature_desc &feature = model.features[i];
     std::string name = std::string("feature '") + feature.column + "'";
     require(inRange(feature.domain, model.domain_count), name + " has no domain");
-    require(inRange(feature.type, GENREC_STRING + 1),
+    require(inRange(feature.type, GENREC_STRING + 1) || feature.type == GENREC_VALID,
             name + " has type " + std::to_string(feature.type));
     if (feature.has_padding_id && model.domains[feature.domain].parent < 0)
       throw Error(name + " has a padding id, but its domain '" +
@@ -80,10 +82,15 @@ void checkModel(const genrec_model_desc &model) {
                 "compile the model again with the genrec-compile of this runtime");
   checkDomains(model);
   checkFeatures(model);
-  for (int32_t i = 0; i < model.table_count; ++i)
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const genrec_table_desc &table = model.tables[i];
+    bool fits = table.group == 0 || (table.key_bits >= table.id_bits && table.key_bits < 63 && table.key >= 0 &&
+                                     table.key >> table.key_bits << table.key_bits == table.key);
+    require(fits, std::string("table '") + table.name + "' shares a store, but its ids do not fit");
     require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
             std::string("table '") + model.tables[i].name +
                 "' has a size or id width out of range");
+  }
   for (int32_t i = 0; i < model.parameter_count; ++i)
     require(inRange(model.parameters[i].rank, 3),
             std::string("parameter '") + model.parameters[i].name + "' has a rank above 2");

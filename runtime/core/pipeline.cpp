@@ -21,9 +21,14 @@ Pipeline::~Pipeline() {
 /// Runs on the reading thread, without the lock.
 Pipeline::State Pipeline::fill(Place &place, uint64_t step) {
   try {
+    int64_t begin = place.slot->profile ? profileClock() : 0;
     place.batch->reset();
     if (!source.next(*place.batch))
       return State::ended;
+    if (place.slot->profile) {
+      place.slot->spans.clear();
+      place.slot->spans.add(Phase::read, begin, profileClock());
+    }
     place.slot->prepare(program, *place.batch, step);
     // The pool computes the batch before this one meanwhile.
     place.slot->runCopy(nullptr);

@@ -18,7 +18,7 @@ namespace genrec::rt {
 /// to the caller in the place of the batch they belong to.
 class Pipeline {
 public:
-  static constexpr int kSlots = 2;
+  static constexpr int kSlots = kBatchesInFlight;
 
   struct Place {
     StepSlot *slot;

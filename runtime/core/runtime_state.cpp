@@ -15,6 +15,8 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
       catalogueRows(model), catalogues(model.domain_count), metrics(model),
       outputs(model.output_count) {
+  if (options.profile)
+    profile = std::make_unique<Profile>(model);
   setRates(options);
   int32_t threads = options.threads > 0 ? options.threads : defaultThreads();
   pool.reset(genrec_rt_pool_create(threads));
@@ -50,21 +52,37 @@ void genrec_runtime::setRates(const SessionOptions &options) {
   rateScale = *options.learningRate / largestRate;
 }
 
+/// Which of the tables that share a store a table is.
+static size_t placeInGroup(const genrec_table_desc &desc) {
+  return static_cast<size_t>(desc.key >> desc.key_bits);
+}
+
+static RowInitializer makeInitializer(const genrec_table_desc &desc, uint64_t seed) {
+  return {desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1, static_cast<double>(desc.dim)};
+}
+
 void genrec_runtime::makeTables() {
+  tables.resize(model.table_count);
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &desc = model.tables[i];
-    StoreConfig config;
-    config.dim = desc.dim;
-    config.states = desc.optimizer.states;
-    config.initialAccumulator = desc.optimizer.initial_accumulator;
-    config.initializer = {desc.init.kind,
-                          desc.init.scale,
-                          seed,
-                          nameHash(desc.name),
-                          1,
-                          static_cast<double>(desc.dim)};
-    tables.push_back(std::make_unique<EmbeddingStore>(config));
-    int64_t floats = tables.back()->rowStride();
+    if (!tables[i]) {
+      StoreConfig config;
+      config.dim = desc.dim;
+      config.states = desc.optimizer.states;
+      config.initialAccumulator = desc.optimizer.initial_accumulator;
+      config.initializer = makeInitializer(desc, seed);
+      for (int32_t j = 0; desc.group && j < model.table_count; ++j)
+        if (model.tables[j].group == desc.group) {
+          config.members.resize(std::max<size_t>(config.members.size(), placeInGroup(model.tables[j]) + 1));
+          config.members[placeInGroup(model.tables[j])] = makeInitializer(model.tables[j], seed);
+        }
+      config.keyBits = desc.group ? desc.key_bits : 63;
+      auto store = std::make_shared<EmbeddingStore>(config);
+      for (int32_t j = i; j < model.table_count; ++j)
+        if (j == i || (desc.group && model.tables[j].group == desc.group))
+          tables[j] = store;
+    }
+    int64_t floats = tables[i]->rowStride();
     GrowBuffer<float> &zeros = zeroRows.emplace_back();
     std::fill_n(zeros.ensure(floats), floats, 0.0f);
   }

@@ -6,9 +6,9 @@
 #include "../embedding/catalogue_index.h"
 #include "arena.h"
 #include "descriptor.h"
+#include "profile.h"
 #include "genrec_rt/session.h"
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -58,9 +58,11 @@ struct genrec_runtime {
   double largestRate = 0;
   genrec::rt::Schedule schedule;
   bool checkFinite;
+  std::unique_ptr<genrec::rt::Profile> profile; ///< null without --profile
 
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
-  std::vector<std::unique_ptr<genrec::rt::EmbeddingStore>> tables;
+  /// By table; tables of one group have one store.
+  std::vector<std::shared_ptr<genrec::rt::EmbeddingStore>> tables;
   std::vector<genrec::rt::GrowBuffer<float>> zeroRows; ///< per table
   std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
   std::vector<genrec_parameter> parameters;
@@ -74,9 +76,9 @@ struct genrec_runtime {
 
   /// Buffers of the dispatch and compute stages: one step is in them at a time.
   genrec::rt::Arena computeArena;
-  /// One per pool thread; all are grown to the largest wish before a step.
+  /// One per pool thread. Calls ask from the thread that runs the stage, for all
+  /// workers together, so that the others' stay empty.
   std::vector<genrec::rt::GrowBuffer<char>> workerScratch;
-  std::atomic<int64_t> scratchWanted{0};
 
 private:
   void makeTables();

@@ -47,6 +47,8 @@ struct Session::Impl {
     for (OutputRows &output : state.outputs)
       output.given = false;
     slot.runRest();
+    if (state.profile)
+      state.profile->add(slot.mode, slot.step, slot.spans, slot.domains);
     if (mode == Mode::train)
       ++steps;
     StepReport report{slot.step, &slot.currentBatch(), slot.losses, 0};
@@ -119,6 +121,7 @@ void Session::setCatalogue(int32_t domain, Batch rows) {
 
 StepReport Session::step(Mode mode, Batch &batch) {
   StepSlot &slot = *impl->slots[0];
+  slot.spans.clear();
   slot.prepare(program(mode), batch, impl->stepNumber(mode));
   slot.runCopy(impl->state.pool.get());
   return impl->finish(mode, slot);
@@ -148,7 +151,13 @@ int64_t Session::run(Mode mode, BatchSource &source,
                      Pipeline::Place{impl->slots[1].get(), &impl->batches[1]}},
                     impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
   int64_t count = 0;
-  while (Pipeline::Place *place = pipeline.take()) {
+  while (true) {
+    int64_t waiting = impl->state.profile ? profileClock() : 0;
+    Pipeline::Place *place = pipeline.take();
+    if (!place)
+      break;
+    if (impl->state.profile)
+      place->slot->spans.add(Phase::wait, waiting, profileClock());
     StepReport report = impl->finish(mode, *place->slot);
     ++count;
     if (onStep && !onStep(report))
@@ -186,14 +195,18 @@ ParameterView Session::parameter(const std::string &name) {
   throw Error("the model has no parameter '" + name + "'");
 }
 
-EmbeddingStore &Session::table(int32_t index) { return *impl->state.tables[index]; }
+TableView Session::table(int32_t index) {
+  return {*impl->state.tables[index], model().tables[index]};
+}
 
-EmbeddingStore &Session::table(const std::string &name) {
+TableView Session::table(const std::string &name) {
   for (int32_t i = 0; i < model().table_count; ++i)
     if (name == model().tables[i].name)
       return table(i);
   throw Error("the model has no table '" + name + "'");
 }
+
+Profile *Session::profile() { return impl->state.profile.get(); }
 
 Metrics &Session::metrics() { return impl->state.metrics; }
 OutputRows &Session::output(int32_t index) { return impl->state.outputs[index]; }
@@ -216,7 +229,12 @@ MemoryUse Session::memoryUse() const {
     use.scratch += scratch.capacity();
   for (const auto &parameter : impl->state.parameterMemory)
     use.parameters += parameter.capacity() * 4;
-  for (const auto &table : impl->state.tables) {
+  const auto &tables = impl->state.tables;
+  for (size_t i = 0; i < tables.size(); ++i) {
+    const auto &table = tables[i];
+    if (std::find(tables.begin(), tables.begin() + static_cast<std::ptrdiff_t>(i), table) !=
+        tables.begin() + static_cast<std::ptrdiff_t>(i))
+      continue; // a store that an earlier table shares
     use.tableKeys += table->keyBytes();
     use.tableValues += table->valueBytes();
   }

@@ -5,6 +5,7 @@
 #include "model_check.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 
 namespace genrec::rt {
@@ -41,6 +42,7 @@ StepSlot::StepSlot(genrec_runtime &runtime)
   parameters = runtime.parameters.data();
   seed = runtime.seed;
   check_finite = runtime.checkFinite;
+  profile = runtime.profile != nullptr;
 }
 
 StepSlot::Plan &StepSlot::planOf(const genrec_program_desc &program) {
@@ -136,10 +138,22 @@ bool StepSlot::growCapacities(Plan &plan) {
       raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));
       continue;
     }
-    raise(capacity, domain.capacity(plan.capacities.data(), plan.maxLengths.data()));
+    raise(capacity, std::min(domain.capacity(plan.capacities.data(), plan.maxLengths.data()),
+                             capacityBucket(truncatedRows(domain))));
     raise(plan.maxLengths[i], domain.max_length > 0 ? domain.max_length : capacity);
   }
   return grown;
+}
+
+/// The rows of a domain cut from one of the data, whose lists are known; else no bound.
+int64_t StepSlot::truncatedRows(const genrec_domain_desc &domain) const {
+  if (domain.max_length <= 0 || shared.model.domains[domain.truncated].kind != GENREC_DOMAIN_DATA)
+    return INT64_MAX / 2;
+  const genrec_domain &cut = domainTable[domain.truncated];
+  int64_t lists = domainTable[domain.parent].count, rows = 0;
+  for (int64_t list = 0; cut.offsets && list < lists; ++list)
+    rows += std::min(cut.offsets[list + 1] - cut.offsets[list], domain.max_length);
+  return rows;
 }
 
 void StepSlot::describeMade(const Plan &plan) {
@@ -181,25 +195,25 @@ void StepSlot::pointColumns() {
   }
 }
 
-void StepSlot::runStage(genrec_stage_fn stage, genrec_rt_pool *on) {
+void StepSlot::runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *on) {
   if (!stage)
     return;
   pool = on;
+  if (profile)
+    spans.begin(phase);
   stage(this);
+  if (profile)
+    spans.end();
   failure.raise();
 }
 
-void StepSlot::runCopy(genrec_rt_pool *on) { runStage(plan->program->copy, on); }
+void StepSlot::runCopy(genrec_rt_pool *on) { runStage(plan->program->copy, Phase::copy, on); }
 
 void StepSlot::runRest() {
-  int64_t scratch = shared.scratchWanted.load(std::memory_order_relaxed);
-  if (scratch > 0)
-    for (GrowBuffer<char> &worker : shared.workerScratch)
-      worker.ensure(scratch);
   // Only now: the step before may have been in this memory until its end.
   place(plan->shared, shared.computeArena, plan->addresses);
-  runStage(plan->program->dispatch, shared.pool.get());
-  runStage(plan->program->compute, shared.pool.get());
+  runStage(plan->program->dispatch, Phase::dispatch, shared.pool.get());
+  runStage(plan->program->compute, Phase::compute, shared.pool.get());
 }
 
 EmbeddingStore &StepSlot::temporaryTable(int32_t table) {

@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "descriptor.h"
+#include "profile.h"
 #include "runtime_state.h"
 
 #include <memory>
@@ -57,6 +58,7 @@ public:
   const Batch &currentBatch() const { return *batch; }
   std::vector<LossValue> losses;
   Failure failure;
+  SpanRecorder spans; ///< with --profile
 
   /// Rows that only this step sees: unseen ids outside training.
   EmbeddingStore &temporaryTable(int32_t table);
@@ -85,11 +87,12 @@ private:
   void requireGiven() const;
   void describeData(int32_t domain);
   bool growCapacities(Plan &plan);
+  int64_t truncatedRows(const genrec_domain_desc &domain) const;
   void describeMade(const Plan &plan);
   static void choose(Placement &placement, const genrec_program_desc &program, bool ofCompute);
   static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
-  void runStage(genrec_stage_fn stage, genrec_rt_pool *pool);
+  void runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *pool);
 
   genrec_runtime &shared;
   Batch *batch = nullptr;

@@ -74,7 +74,7 @@ void Assembler::gatherColumn(int32_t feature, const RowRef *refs, int64_t count,
   const Ranges &rows = ranges[desc.domain];
   ColumnBatch &to = batch.columns[feature];
   int64_t total = batch.domains[desc.domain].count;
-  int64_t room = capacityBucket(std::max<int64_t>(total, 1));
+  int64_t room = columnRows(total);
   to.given = true;
   to.hasNulls = false;
   for (int64_t i = 0; i < count && !to.hasNulls; ++i)
@@ -113,7 +113,7 @@ void Assembler::gatherStrings(int32_t feature, const RowRef *refs, int64_t count
     bytes += offsets[rows.end[i]] - offsets[rows.begin[i]];
     total += rows.end[i] - rows.begin[i];
   }
-  int64_t room = capacityBucket(std::max<int64_t>(total, 1));
+  int64_t room = columnRows(total);
   char *text = to.bytes.ensure(bytes + 1);
   auto *views = reinterpret_cast<genrec_string *>(
       to.values.ensure(room * static_cast<int64_t>(sizeof(genrec_string))));

@@ -3,6 +3,7 @@
 #include "decode.h"
 
 #include "../core/text.h"
+#include "decode_memory.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
 #include "leaf_values.h"
@@ -31,8 +32,8 @@ std::shared_ptr<arrow::Array> oneArray(const arrow::ChunkedArray &chunked) {
   if (chunked.num_chunks() == 1)
     return chunked.chunk(0);
   if (chunked.num_chunks() == 0)
-    return *arrow::MakeEmptyArray(chunked.type());
-  auto joined = arrow::Concatenate(chunked.chunks());
+    return *arrow::MakeEmptyArray(chunked.type(), decodeMemory());
+  auto joined = arrow::Concatenate(chunked.chunks(), decodeMemory());
   if (!joined.ok())
     throw Error("cannot join the pieces of a column: " + joined.status().message());
   return *joined;

@@ -223,13 +223,15 @@ bool isReadableInt64(const arrow::DataType &from, std::string &why) {
 } // namespace
 
 const char *typeName(int32_t type) {
-  constexpr const char *kNames[] = {"bool",   "int32",    "int64", "float",
-                                    "double", "bfloat16", "string"};
-  return type >= 0 && type < 7 ? kNames[type] : "an unknown type";
+  constexpr const char *kNames[] = {"bool",     "int32",  "int64",     "float",   "double",
+                                    "bfloat16", "string", "table row", "any type"};
+  return type >= 0 && type <= GENREC_VALID ? kNames[type] : "an unknown type";
 }
 
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   auto id = from.id();
+  if (type == GENREC_VALID)
+    return true;
   if (id == Type::DICTIONARY)
     return isReadable(*static_cast<const arrow::DictionaryType &>(from).value_type(), type, why);
   bool isFloat = id == Type::FLOAT || id == Type::HALF_FLOAT;
@@ -258,6 +260,8 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
                  ChunkColumn &out) {
   out.given = true;
   findNulls(array, parentValid, out);
+  if (type == GENREC_VALID)
+    return out.values.assign(static_cast<size_t>(array.length()), 0);
   if (array.type_id() == Type::DICTIONARY)
     return convertDictionary(static_cast<const arrow::DictionaryArray &>(array), type, out);
   if (type == GENREC_STRING)

@@ -14,8 +14,8 @@ namespace genrec::rt {
 /// Whether values of a file's type become a genrec_type without loss: integers
 /// and floats from equal or narrower ones, int64 also from timestamps with a
 /// zone and dates (as UTC seconds, rounded down), strings from text and bytes, and
-/// each of them from a dictionary. `why` gets the reason where there is one worth
-/// telling.
+/// each of them from a dictionary; GENREC_VALID from anything. `why` gets the reason where there is
+/// one worth telling.
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why);
 
 /// Converts all values of `array`. `parentValid` (may be null) has one byte per

@@ -3,6 +3,7 @@
 #include "parquet_file.h"
 
 #include "../core/text.h"
+#include "decode_memory.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
 #include "leaf_values.h"
@@ -43,8 +44,8 @@ template <class T> T valueOf(arrow::Result<T> result) {
 
 std::unique_ptr<parquet::ParquetFileReader>
 openReader(const std::string &path, std::shared_ptr<parquet::FileMetaData> metadata) {
-  auto file = valueOf(arrow::io::ReadableFile::Open(path));
-  return parquet::ParquetFileReader::Open(file, parquet::default_reader_properties(),
+  auto file = valueOf(arrow::io::ReadableFile::Open(path, decodeMemory()));
+  return parquet::ParquetFileReader::Open(file, parquet::ReaderProperties(decodeMemory()),
                                           std::move(metadata));
 }
 
@@ -54,8 +55,7 @@ arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
   // The files are local and whole row groups are decoded on threads of our own:
   // Arrow's threads for reading ahead would only come on top.
   properties.set_pre_buffer(false);
-  return valueOf(parquet::arrow::FileReader::Make(arrow::default_memory_pool(), std::move(reader),
-                                                  properties));
+  return valueOf(parquet::arrow::FileReader::Make(decodeMemory(), std::move(reader), properties));
 }
 
 [[noreturn]] void throwMissing(const std::string &file,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kCheckGrain = 1024;
 constexpr int64_t kSumGrain = 64;
-/// A member is part << kPartShift | row.
+/// A member is part << kPartShift | gradient row.
 constexpr int kPartShift = 40;
 constexpr int64_t kRowMask = (int64_t(1) << kPartShift) - 1;
 constexpr int64_t kUntouched = -1;
@@ -72,16 +72,20 @@ int64_t totalOf(const GradientParts &parts) {
 
 void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *untouchable,
                  int64_t *inverse) {
-  for (int32_t part = 0; part < parts.parts; ++part) {
-    parallelFor(pool, parts.counts[part], kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
-      for (int64_t row = begin; row < end; ++row) {
-        bool touched = parts.handles[part][row] != untouchable &&
-                       !isZeroRow(parts.gradients[part] + row * parts.dim, parts.dim);
-        inverse[row] = touched ? 0 : kUntouched;
-      }
-    });
-    inverse += parts.counts[part];
-  }
+  int64_t starts[kMostParts + 1], firsts[kMostParts + 1];
+  firsts[0] = 0;
+  for (int32_t part = 0; part < parts.parts; ++part)
+    firsts[part + 1] = firsts[part] + parts.counts[part];
+  parallelParts(
+      pool, parts.parts, kCheckGrain, starts, [&](int64_t part) { return parts.counts[part]; },
+      [&](int64_t part, int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          bool touched = parts.handles[part][row] != untouchable &&
+                         !isZeroRow(parts.gradients[part] + parts.gradientRow(static_cast<int32_t>(part), row) * parts.dim,
+                                     parts.dim);
+          inverse[firsts[part] + row] = touched ? 0 : kUntouched;
+        }
+      });
 }
 
 /// Rows are 64 bytes apart at least, so the low bits of an address say nothing.
@@ -124,7 +128,8 @@ void fillMembers(const GradientParts &parts, int64_t count, const Layout &layout
   for (int32_t part = 0; part < parts.parts; ++part) {
     for (int64_t i = 0; i < parts.counts[part]; ++i)
       if (inverse[i] != kUntouched)
-        layout.members[layout.offsets[inverse[i]]++] = static_cast<int64_t>(part) << kPartShift | i;
+        layout.members[layout.offsets[inverse[i]]++] =
+            static_cast<int64_t>(part) << kPartShift | parts.gradientRow(part, i);
     inverse += parts.counts[part];
   }
   for (int64_t n = count; n > 0; --n)

@@ -22,10 +22,20 @@ struct GradientParts {
   float *const *const *handles = nullptr; ///< null when only summing
   const float *const *gradients = nullptr;
   int64_t dim = 0;
+  /// By part: the gradient row of every list entry (its parent), or null where entry
+  /// i has gradient row i. Only `buildSegments` reads it.
+  const int64_t *const *parents = nullptr;
+
+  int64_t gradientRow(int32_t part, int64_t entry) const {
+    return parents && parents[part] ? parents[part][entry] : entry;
+  }
 };
 
 /// Most contributions of one call: an index of 32 bits, 0 being "none".
 constexpr int64_t kMostContributions = 0xFFFFFFFEll;
+
+/// Most parts of one call.
+constexpr int32_t kMostParts = 4096;
 
 /// Bytes of scratch for `capacity` contributions in all.
 int64_t segmentBytes(int64_t capacity);

@@ -18,10 +18,6 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr int64_t kFirstGroups = 16;
-/// Bytes of a chunk of rows, and the least rows in one.
-constexpr int64_t kChunkBytes = 4 << 20;
-constexpr int64_t kLeastChunkRows = 64;
 /// Ids whose groups are prefetched before the first is resolved.
 constexpr int64_t kAhead = 16;
 /// Ids per chunk of the parallel-for.
@@ -54,11 +50,13 @@ uint64_t EmbeddingStore::hash(int64_t id) { return splitMix64(static_cast<uint64
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
   assert(config.dim > 0 && config.states >= 0);
-  stride = (config.dim * (1 + config.states) + 15) / 16 * 16;
-  int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (stride * 4));
+  memberCounts.resize(config.members.size());
+  memberRows.resize(config.members.size());
+  stride = storeRowFloats(config.dim, config.states);
+  int64_t rows = std::max(kStoreLeastChunkRows, kStoreChunkBytes / (stride * 4));
   chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   chunkMask = (int64_t(1) << chunkShift) - 1;
-  allocateKeys(kFirstGroups);
+  allocateKeys(kStoreFirstGroups);
   allocateAhead();
 }
 
@@ -142,6 +140,8 @@ float *EmbeddingStore::newRow(int64_t id) {
       number >> kIdShift >= static_cast<int64_t>(idChunks.size()))
     allocateAhead();
   ++rowCount;
+  if (!memberCounts.empty())
+    ++memberCounts[id >> config.keyBits];
   idChunks[number >> kIdShift][number & (kIdChunk - 1)] = id;
   return row(number);
 }
@@ -198,7 +198,8 @@ void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t 
   parallelFor(pool, to - from, kInitializeGrain, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t number = from + begin; number < from + end; ++number) {
       float *values = row(number);
-      config.initializer.fill(static_cast<uint64_t>(id(number)), config.dim, values);
+      int64_t key = id(number);
+      config.initializerOf(key).fill(config.idOf(key), config.dim, values);
       std::fill(values + config.dim, values + stride, 0.0f);
       if (config.states > 0 && config.initialAccumulator != 0)
         std::fill(values + config.dim, values + 2 * config.dim,
@@ -225,8 +226,20 @@ void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, cons
   allocateAhead();
 }
 
+int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
+  if (config.members.empty())
+    return place;
+  for (; listedRows < rowCount; ++listedRows)
+    memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);
+  return memberRows[member][place];
+}
+
 void EmbeddingStore::clear() {
   rowCount = 0;
+  listedRows = 0;
+  std::fill(memberCounts.begin(), memberCounts.end(), 0);
+  for (std::vector<int64_t> &rows : memberRows)
+    rows.clear();
   std::memset(digests, 0, static_cast<size_t>(slots()));
 }
 

@@ -54,6 +54,10 @@ Json hardware();
 int64_t residentBytes();
 int64_t peakResidentBytes();
 Json memoryToJson(const MemoryUse &use);
+/// Of `info --data`: per domain the rows in all of the data and in the largest batch of it,
+/// taken in the order of the files, and the longest list; distinct ids per table; and, under
+/// "explain", all of that as flags of genrec-compile.
+Json dataJson(const genrec_model_desc &model, const Flags &flags);
 
 //===-- signals -----------------------------------------------------------===//
 

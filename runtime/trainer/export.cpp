@@ -130,7 +130,7 @@ private:
         continue;
       any = true;
       std::vector<int64_t> ids = addIds(writer, domain, feature);
-      EmbeddingStore &table = session->table(model.features[feature].table);
+      TableView table = session->table(model.features[feature].table);
       std::vector<float *> rows(ids.size());
       table.findOrInsert(nullptr, ids.data(), nullptr, static_cast<int64_t>(ids.size()),
                          rows.data());

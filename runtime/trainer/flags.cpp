@@ -95,6 +95,20 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
       ->add_option("--eval-batch", flags.evaluationBatch,
                    "rows per step of an evaluation (default: --batch)")
       ->check(CLI::PositiveNumber);
+  train->add_option("--patience", flags.patience,
+                    "stop after so many evaluations in a row that did not improve --monitor; the state of "
+                    "the best one is kept in <checkpoint>/best")
+      ->check(CLI::PositiveNumber);
+  train
+      ->add_option("--monitor", flags.monitor,
+                   "what --patience watches in the evaluations: loss, or a metric's name, as hr@10")
+      ->capture_default_str();
+  train->add_option("--tensorboard", flags.tensorboard,
+                    "folder for TensorBoard: losses and learning rate every --log-every steps (10 unless "
+                    "given), evaluations");
+  train->add_option("--profile", flags.profile,
+                    "print where the time of the steps went, op by op, and write profile.json and "
+                    "trace.json (for ui.perfetto.dev) to this folder");
   train->add_option("--metrics-json", flags.metricsJson,
                     "write configuration, history, final metrics and timings to this file");
   addRunning(*train, flags);
@@ -129,6 +143,14 @@ void addOthers(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues
 
   CLI::App *info = app.add_subcommand("info", "what the model is made of and what it reads");
   info->add_flag("--json", flags.json, "as JSON");
+  info->add_option("--data", flags.data,
+                   std::string(kData) + ": tell how large batches of them are, and the flags by "
+                                        "which genrec-compile --explain predicts memory");
+  info->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
+      ->take_all();
+  info->add_option("--batch", flags.batch, "rows of the root domain per step, with --data")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
 }
 
 std::string knownCatalogues(const genrec_model_desc &model) {
@@ -186,6 +208,8 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
     splitCatalogues(model, catalogues, parsed.flags);
     if (parsed.flags.resume && parsed.flags.checkpoint.empty())
       throw CLI::ValidationError("--resume", "needs --checkpoint, the folder to go on from");
+    if (parsed.flags.patience > 0 && parsed.flags.validation.empty())
+      throw CLI::ValidationError("--patience", "needs --validation, the data to watch");
     parsed.flags.command = commandOf(app);
   } catch (const CLI::ParseError &error) {
     parsed.exitStatus = app.exit(error) == 0 ? 0 : 2;
@@ -201,6 +225,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.clipNorm = flags.clipNorm;
   options.clipValue = flags.clipValue;
   options.checkFinite = flags.checkFinite;
+  options.profile = !flags.profile.empty();
   Schedule schedule;
   if (model.schedule)
     schedule = {model.schedule, model.schedule_warmup, model.schedule_steps, model.schedule_final};

@@ -35,6 +35,8 @@ struct Flags {
   std::optional<double> scheduleFinal;
   bool checkFinite = false;
   std::string init;
+  int64_t patience = 0; ///< evaluations without improvement; 0: no early stop
+  std::string monitor = "loss";
   int64_t evalEvery = 1; ///< epochs; 0: at the end only
   std::vector<int64_t> evalEpochs;
 
@@ -48,6 +50,7 @@ struct Flags {
   std::vector<std::string> keys;
   std::string metricsJson;
   std::string progress = "auto";
+  std::string tensorboard, profile; ///< folders
   int64_t logEvery = 0; ///< steps; 0: by time
   bool json = false;    ///< info
   int32_t threads = 0;

@@ -188,6 +188,16 @@ void printInfo(const Json &info) {
     return words(output["name"]) + ": " + words(output["type"]) + width + " per row of " +
            words(output["domain"]);
   });
+  if (!info.contains("data"))
+    return;
+  printList("data", info["data"]["domains"], [](const Json &domain) {
+    std::string list =
+        domain.contains("longest") ? ", longest list " + domain["longest"].dump() : "";
+    return words(domain["name"]) + ": " + domain["rows"].dump() + " rows, at most " +
+           domain["largest_batch"].dump() + " in a batch" + list;
+  });
+  std::printf("  memory: genrec-compile <model> --explain %s\n",
+              words(info["data"]["explain"]).c_str());
 }
 
 } // namespace
@@ -195,6 +205,8 @@ void printInfo(const Json &info) {
 int runInfo(const genrec_model_desc &model, const Flags &flags) {
   checkModel(model);
   Json info = infoJson(model);
+  if (!flags.data.empty())
+    info["data"] = dataJson(model, flags);
   if (flags.json)
     std::printf("%s\n", info.dump(1).c_str());
   else

@@ -22,7 +22,8 @@ constexpr int64_t kRowsPerGroup = 1 << 16;
 
 void check(const arrow::Status &status, const std::string &path) {
   if (!status.ok())
-    throw Error(path + ": cannot be written: " + status.message());
+    throw Error(path + ": cannot be written: " + status.message() +
+                (status.detail() ? " (" + status.detail()->ToString() + ")" : ""));
 }
 
 std::shared_ptr<arrow::DataType> arrowType(int32_t type) {

@@ -178,6 +178,11 @@ void Progress::message(const std::string &text) {
     printLine(prefix + text);
 }
 
+void Progress::table(const std::string &lines) {
+  if (style != Style::json && style != Style::none)
+    printLine(lines.substr(0, lines.find_last_not_of('\n') + 1));
+}
+
 void Progress::epochDone(int64_t epoch, int64_t epochs, const Json &record) {
   event("epoch", record);
   if (style == Style::bar || style == Style::lines)

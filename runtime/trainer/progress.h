@@ -45,6 +45,8 @@ public:
   void step(const StepNews &news);
   /// A message of its own: "resuming at step 300".
   void message(const std::string &text);
+  /// Lines as they are, but in a JSON stream or where nothing is printed.
+  void table(const std::string &lines);
   void epochDone(int64_t epoch, int64_t epochs, const Json &record);
   void evaluationDone(const Json &record);
   /// The last event of a JSON stream.

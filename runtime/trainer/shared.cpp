@@ -2,6 +2,7 @@
 
 #include "../core/model_check.h"
 #include "../core/threads.h"
+#include "../core/calibrate.h"
 #include "commands.h"
 #include "genrec_rt/checkpoint.h"
 
@@ -10,7 +11,6 @@
 #include <fstream>
 #include <sstream>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 namespace genrec::rt {
@@ -117,17 +117,10 @@ Json metricNotes(const genrec_model_desc &model) {
 }
 
 Json hardware() {
-  std::string processor = "unknown", line;
-  std::ifstream cpus("/proc/cpuinfo");
-  while (std::getline(cpus, line))
-    if (line.rfind("model name", 0) == 0) {
-      processor = line.substr(std::min(line.find(':') + 2, line.size()));
-      break;
-    }
   double gigabytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
                      static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 30);
   return {{"cores", availableCores()},
-          {"processor", processor},
+          {"processor", processorName()},
           {"memory_gigabytes", std::round(gigabytes * 10) / 10}};
 }
 
@@ -139,9 +132,12 @@ int64_t residentBytes() {
 }
 
 int64_t peakResidentBytes() {
-  struct rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+  // getrusage counts what the program that started this one held.
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);)
+    if (line.rfind("VmHWM:", 0) == 0)
+      return std::atoll(line.c_str() + 6) * 1024;
+  return 0;
 }
 
 Json memoryToJson(const MemoryUse &use) {

@@ -1,11 +1,16 @@
 //===- train.cpp - The train command --------------------------------------===//
 
 #include "../checkpoint/aside_file.h"
+#include "../core/calibrate.h"
 #include "../core/text.h"
 #include "commands.h"
+#include "event_file.h"
 #include "genrec_rt/checkpoint.h"
+#include "patience.h"
+#include "profile_report.h"
 
 #include <algorithm>
+#include <filesystem>
 
 namespace genrec::rt {
 
@@ -13,11 +18,14 @@ namespace {
 
 /// Steps that timings leave out: memory is taken and caches are cold there.
 constexpr int64_t kWarmSteps = 5;
+/// Steps between points of TensorBoard's curves.
+constexpr int64_t kTensorboardSteps = 10;
 
 class Training {
 public:
   Training(const genrec_model_desc &model, const Flags &flags, Clock::time_point start)
-      : model(model), flags(flags), start(start), progress(flags.progress, flags.logEvery) {}
+      : model(model), flags(flags), start(start), progress(flags.progress, flags.logEvery),
+        residentAtStart(residentBytes()) {}
 
   int run();
 
@@ -34,6 +42,12 @@ private:
     return flags.maxSteps > 0 && session->stepsDone() >= static_cast<uint64_t>(flags.maxSteps);
   }
   void save();
+  void checkMonitor() const;
+  bool isOutOfPatience() const;
+  void keepBest();
+  void drawStep(const StepReport &report);
+  void drawEvaluation(const Json &evaluation);
+  void reportProfile();
   void warnOnce();
   Json configuration() const;
   Json timings() const;
@@ -46,6 +60,8 @@ private:
   std::unique_ptr<Session> session;
   std::unique_ptr<Dataset> data, validation;
 
+  std::unique_ptr<EventFile> events; ///< with --tensorboard
+
   TrainingState state;
   Json history = Json::array();
   Json lastEvaluation;
@@ -56,7 +72,7 @@ private:
   int64_t stepsHere = 0, rowsHere = 0, timedSteps = 0, timedRows = 0;
   double timedSeconds = 0;
   Clock::time_point stepBegin;
-  int64_t residentBefore = 0;
+  int64_t residentAtStart, residentBefore = 0;
   bool warned = false;
 };
 
@@ -78,6 +94,7 @@ void Training::open() {
     validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
                                            flags.validation, dataOptions);
   loadCatalogues(*session, flags, modes);
+  checkMonitor();
   int64_t perEpoch = (data->rows() + flags.batch - 1) / flags.batch;
   int64_t steps = perEpoch * flags.epochs;
   session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
@@ -98,6 +115,23 @@ void Training::begin() {
     resume();
   else if (!flags.init.empty())
     initializeFrom(flags.init, *session);
+  if (!flags.tensorboard.empty())
+    events = std::make_unique<EventFile>(flags.tensorboard, static_cast<int64_t>(state.step));
+}
+
+/// A name that is never measured would be noticed after hours only.
+void Training::checkMonitor() const {
+  if (flags.patience == 0)
+    return;
+  std::vector<std::string> names;
+  if (model.loss_count > 0)
+    names.push_back("loss");
+  for (const auto &[name, value] : session->metrics().values())
+    names.push_back(name);
+  if (std::find(names.begin(), names.end(), flags.monitor) == names.end())
+    throw Error("--monitor " + flags.monitor + ": evaluations do not measure that" +
+                    suggestion(flags.monitor, names),
+                "they measure " + listNames(names));
 }
 
 void Training::resume() {
@@ -138,6 +172,10 @@ bool Training::onStep(const StepReport &report) {
   state.step = report.step;
   if (flags.logEvery > 0 && report.step % static_cast<uint64_t>(flags.logEvery) == 0)
     stepLosses.push_back({{"step", report.step}, {"loss", report.loss}});
+  if (events)
+    drawStep(report);
+  if (session->profile() && stepsHere == kWarmSteps)
+    session->profile()->clear();
   StepNews news;
   news.epoch = state.epoch;
   news.epochs = flags.epochs;
@@ -209,6 +247,8 @@ bool Training::finishEpoch() {
     evaluation["step"] = state.step;
     progress.evaluationDone(evaluation);
     record["evaluation"] = lastEvaluation = evaluation;
+    if (events)
+      drawEvaluation(evaluation);
   }
   history.push_back(record);
   if (isWhole) {
@@ -225,6 +265,61 @@ void Training::save() {
   state.history = history.dump();
   saveCheckpoint(flags.checkpoint, *session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", flags.checkpoint}});
+}
+
+bool Training::isOutOfPatience() const {
+  return flags.patience > 0 && patienceOf(history, flags.monitor).since >= flags.patience;
+}
+
+/// The state of the best evaluation is a checkpoint of its own.
+void Training::keepBest() {
+  if (flags.patience == 0 || flags.checkpoint.empty() || history.empty() ||
+      !history.back().contains("evaluation") || !patienceOf(history, flags.monitor).isBest())
+    return;
+  std::string folder = flags.checkpoint + "/best";
+  state.history = history.dump();
+  saveCheckpoint(folder, *session, state);
+  progress.event("checkpoint", {{"step", state.step}, {"folder", folder}});
+}
+
+void Training::drawStep(const StepReport &report) {
+  int64_t every = flags.logEvery > 0 ? flags.logEvery : kTensorboardSteps;
+  if (report.step % static_cast<uint64_t>(every) != 0)
+    return;
+  EventFile::Scalars scalars = {{"train/loss", report.loss},
+                                {"train/learning_rate", session->learningRate()}};
+  if (model.loss_count > 1)
+    for (int32_t i = 0; i < model.loss_count; ++i)
+      scalars.emplace_back(std::string("train/loss/") + model.losses[i].name,
+                           report.losses[i].mean());
+  events->add(static_cast<int64_t>(report.step), scalars);
+}
+
+void Training::drawEvaluation(const Json &evaluation) {
+  EventFile::Scalars scalars;
+  auto add = [&](const std::string &name, const Json &value) {
+    if (value.is_number())
+      scalars.emplace_back("evaluate/" + name, value.get<double>());
+  };
+  if (evaluation.contains("loss"))
+    add("loss", evaluation["loss"]);
+  if (evaluation.contains("metrics"))
+    for (const auto &[name, value] : evaluation["metrics"].items())
+      add(name, value);
+  events->add(static_cast<int64_t>(state.step), scalars);
+  events->flush();
+}
+
+void Training::reportProfile() {
+  const Profile &profile = *session->profile();
+  Json json = profileToJson(model, profile, Mode::train, loadRoofline(rooflinePath()));
+  std::error_code ignored; // writing says what is wrong
+  std::filesystem::create_directories(flags.profile, ignored);
+  writeFile(flags.profile + "/profile.json", json.dump(1) + "\n");
+  writeFile(flags.profile + "/trace.json", profileTrace(model, profile).dump() + "\n");
+  progress.table(profileTable(json));
+  progress.message("wrote " + flags.profile + "/profile.json and trace.json (open it in ui.perfetto.dev)");
+  progress.event("profile", {{"folder", flags.profile}});
 }
 
 void Training::warnOnce() {
@@ -282,8 +377,17 @@ Json Training::summary() const {
   final["step"] = state.step;
   if (!lastEvaluation.is_null())
     final["evaluation"] = lastEvaluation;
+  if (flags.patience > 0) {
+    Patience patience = patienceOf(history, flags.monitor);
+    final["stopped_early"] = isOutOfPatience();
+    if (patience.hasBest())
+      final["best"] = {{"epoch", patience.bestEpoch},
+                       {"step", patience.bestStep},
+                       {flags.monitor, patience.best}};
+  }
   Json memory = memoryToJson(session->memoryUse());
   memory["data"] = data->decodedBytes() + (validation ? validation->decodedBytes() : 0);
+  memory["resident_at_start"] = residentAtStart;
   memory["resident_before_training"] = residentBefore;
   memory["resident_after"] = residentBytes();
   memory["resident_peak"] = peakResidentBytes();
@@ -309,10 +413,20 @@ int Training::run() {
   watchSignals();
   residentBefore = residentBytes();
   bool interrupted = false;
-  while (state.epoch <= flags.epochs && !reachedMaxSteps() && !interrupted) {
+  while (state.epoch <= flags.epochs && !reachedMaxSteps() && !isOutOfPatience() && !interrupted) {
     interrupted = !trainEpoch() || !finishEpoch();
-    if (!interrupted)
+    if (!interrupted) {
+      keepBest();
       save();
+    }
+  }
+  if (!interrupted && isOutOfPatience()) {
+    Patience patience = patienceOf(history, flags.monitor);
+    std::string best = patience.hasBest() ? "best " + flags.monitor + " in epoch " +
+                                                std::to_string(patience.bestEpoch)
+                                          : flags.monitor + " was never defined";
+    progress.message("stopped early: " + std::to_string(patience.since) +
+                     " evaluations without improvement, " + best);
   }
   if (interrupted) {
     save();
@@ -321,6 +435,8 @@ int Training::run() {
                            : "saved step " + std::to_string(state.step) + " to " + flags.checkpoint;
     progress.message("stopped by a signal: " + kept);
   }
+  if (session->profile())
+    reportProfile();
   Json result = summary();
   if (!flags.metricsJson.empty())
     writeFile(flags.metricsJson, result.dump(1) + "\n");

@@ -18,6 +18,7 @@ genrec.model @m {
     }
     %w = genrec.param @w : tensor<4x6xf32>
     %y = genrec.linear %x, %w : (tensor<?x4xf32, #genrec.rows<@history>>, tensor<4x6xf32>) -> tensor<?x6xf32, #genrec.rows<@history>>
+    %z, %pre = genrec.fused_linear %x, %w residual %y activation silu : (tensor<?x4xf32, #genrec.rows<@history>>, tensor<4x6xf32>, tensor<?x6xf32, #genrec.rows<@history>>) -> (tensor<?x6xf32, #genrec.rows<@history>>, tensor<?x6xf32, #genrec.rows<@history>>)
     %touched, %handles = genrec.unique_rows(%rows) by(%x) : (tensor<?x!genrec.row<4>, #genrec.rows<@history>>, tensor<?x4xf32, #genrec.rows<@history>>) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>)
     %sums = genrec.segment_sum %touched(%x) : (!genrec.domain<@touched>, tensor<?x4xf32, #genrec.rows<@history>>) -> tensor<?x4xf32, #genrec.rows<@touched>>
     %one = genrec.constant dense<1.0> : tensor<f32>
@@ -26,7 +27,7 @@ genrec.model @m {
 }
 
 // CHECK-NOT: genrec.
-// CHECK: emitc.global static const @constant_0
+// CHECK: emitc.global static const @constant_constant_0
 // CHECK: emitc.func @row_load
 
 // CHECK: emitc.func @train_copy(%{{.*}}: !emitc.ptr<!emitc.opaque<"genrec_step">>)
@@ -37,6 +38,8 @@ genrec.model @m {
 // CHECK: call_opaque "kernels::launch"
 // CHECK: call_opaque "kernels::linear"
 // CHECK-SAME: template_args = [4, 6, #emitc.opaque<"false">, #emitc.opaque<"false">]
+// CHECK: call_opaque "kernels::fusedLinear"
+// CHECK-SAME: template_args = [4, 6, #emitc.opaque<"false">, #emitc.opaque<"kernels::Activation::silu">, #emitc.opaque<"false">, #emitc.opaque<"true">, #emitc.opaque<"true">]
 // CHECK: call_opaque "genrec_rt_unique_rows"
 // CHECK: call_opaque "genrec_rt_segment_sum"
 // CHECK: call_opaque "genrec_rt_report_loss"

@@ -28,7 +28,7 @@ genrec.model @norm {
 }
 
 // CHECK-LABEL: genrec.model @norm
-// CHECK: genrec.launch @row_norm over %{{.*}}({{.*}}) {grain = {{[0-9]+}} : i64}
+// CHECK: genrec.launch @row_norm over %{{.*}}({{.*}}) {genrec.costs = [{bytes = 6.400000e+01 : f64, domain = @user, flops = 5.700000e+01 : f64}], genrec.origin = "{{.*}}", grain = {{[0-9]+}} : i64}
 // CHECK: emitc.func @row_norm
 // CHECK-SAME: specifiers = ["static"]
 // CHECK: %[[ARRAY:.*]] = "emitc.variable"{{.*}}-> !emitc.array<8xf32>
@@ -116,8 +116,9 @@ genrec.model @sums {
 }
 
 // CHECK-LABEL: genrec.model @sums
-// CHECK: genrec.launch @row_sums over {{.*}} {accumulators = array<i64: 0, 1>, grain
+// CHECK: genrec.launch @row_sums over {{.*}} {accumulators = array<i64: 0, 1>, {{.*}}grain
 // CHECK: emitc.func @row_sums
+// CHECK-COUNT-2: call_opaque "kernels::sumFloats"
 // CHECK: call_opaque "kernels::clear"
 // CHECK: for
 // CHECK: call_opaque "kernels::addRow"

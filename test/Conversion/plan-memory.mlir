@@ -25,6 +25,32 @@ genrec.model @m {
   }
 }
 
+// Rows that a kernel picks are padded to whole cache lines, where all readers are told.
+genrec.model @picked {
+  genrec.domain @user
+  genrec.domain @items {kind = #genrec<domain_kind catalogue>}
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %items = genrec.catalogue : !genrec.domain<@items>
+    %x = genrec.feature %items "x" : (!genrec.domain<@items>) -> tensor<?xf32, #genrec.rows<@items>>
+    %which = genrec.feature %user "which" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %wide, %narrow, %told = genrec.row_kernel %items(%x) attributes {name = "wide", operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>, #genrec<result_role aligned>, #genrec<result_role aligned>]} : (!genrec.domain<@items>, tensor<?xf32, #genrec.rows<@items>>) -> (tensor<?x50xf32, #genrec.rows<@items>>, tensor<?x5xf32, #genrec.rows<@items>>, tensor<?x50xf32, #genrec.rows<@items>>) {
+    ^bb0(%v: f32):
+      %a = vector.broadcast %v : f32 to vector<50xf32>
+      %b = vector.broadcast %v : f32 to vector<5xf32>
+      genrec.row_yield %a, %b, %a : vector<50xf32>, vector<5xf32>, vector<50xf32>
+    }
+    %y:3 = genrec.row_kernel %user(%which, %wide, %narrow, %told) attributes {name = "pick", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role source>, #genrec<operand_role source>, #genrec<operand_role source>], result_roles = [#genrec<result_role aligned>, #genrec<result_role aligned>, #genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?xi64, #genrec.rows<@user>>, tensor<?x50xf32, #genrec.rows<@items>>, tensor<?x5xf32, #genrec.rows<@items>>, tensor<?x50xf32, #genrec.rows<@items>>) -> (tensor<?x50xf32, #genrec.rows<@user>>, tensor<?x5xf32, #genrec.rows<@user>>, tensor<?x50xf32, #genrec.rows<@user>>) {
+    ^bb0(%i: i64, %a: tensor<?x50xf32, #genrec.rows<@items>>, %b: tensor<?x5xf32, #genrec.rows<@items>>, %c: tensor<?x50xf32, #genrec.rows<@items>>):
+      %p = genrec.row_gather %a[%i] : (tensor<?x50xf32, #genrec.rows<@items>>, i64) -> vector<50xf32>
+      %q = genrec.row_gather %b[%i] : (tensor<?x5xf32, #genrec.rows<@items>>, i64) -> vector<5xf32>
+      %r = genrec.row_gather %c[%i] : (tensor<?x50xf32, #genrec.rows<@items>>, i64) -> vector<50xf32>
+      genrec.row_yield %p, %q, %r : vector<50xf32>, vector<5xf32>, vector<50xf32>
+    }
+    genrec.output "items" %told : tensor<?x50xf32, #genrec.rows<@items>>
+  }
+}
+
 // CHECK: genrec.program @predict
 // CHECK-SAME: genrec.buffers = [
 // CHECK-SAME: {bytes = 8 : i64, bytes_per_row = 8 : i64, domain = @user, first = 3 : i64, last = 8 : i64, name = "recent_offsets"}
@@ -39,3 +65,11 @@ genrec.model @m {
 // CHECK: genrec.linear {{.*}}genrec.buffer_ids = array<i64: 4>
 // CHECK-NOT: genrec.slice_columns {{.*}}buffer_ids
 // CHECK: genrec.linear {{.*}}genrec.buffer_ids = array<i64: 5>
+
+// CHECK: genrec.model @picked
+// CHECK: genrec.buffers = [
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 256 : i64, domain = @items, {{[^}]*}}stride = 64 : i64}
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 32 : i64, domain = @items, {{[^}]*}}stride = 8 : i64}
+// An output takes dense rows.
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 200 : i64, domain = @items, first = {{[0-9]+}} : i64, last = {{[0-9]+}} : i64, name = "wide"}
+// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 200 : i64, domain = @user, first

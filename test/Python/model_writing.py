@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 from types import ModuleType
 
+import genrec as gr
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +37,31 @@ class Ranker(gr.Model):
 """
 
 
+_HISTORY = {"item": gr.int64, "next": gr.int64, "time": gr.timestamp("s")}
+_EVENTS = {"user": gr.int64, "history": [_HISTORY], "held_out": gr.int64}
+_REQUESTS = {
+    "user": gr.int64,
+    "interest": [gr.int64],
+    "impression": [{"item": gr.int64, "position": gr.int64, "label": gr.float32, "tags": [gr.int64]}],
+}
+# The model class of each folder of examples/, and the fields of its data.
+EXAMPLES = {
+    "hstu_retrieval": ("Retrieval", _EVENTS),
+    "sasrec": ("SASRec", _EVENTS),
+    "request_ranking": ("Ranker", _REQUESTS),
+}
+
+
+def write_example(example: str, folder: Path) -> Path:
+    """The model file of an example, written into `folder`."""
+    name, fields = EXAMPLES[example]
+    make = getattr(load(ROOT / "examples" / example / "model.py"), name)
+    items = gr.catalogue("items.parquet", id="item", schema=gr.Schema({"item": gr.int64}, root="items"))
+    path = folder / f"{example}.genrec"
+    gr.write_model(gr.record(make() if name == "Ranker" else make(items), gr.Schema(fields)), path)
+    return path
+
+
 def load(path: Path) -> ModuleType:
     """The Python file at `path` as a module."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -52,13 +78,18 @@ def write_ranker(folder: Path, body: str) -> ModuleType:
     return load(path)
 
 
-def translate() -> str:
-    """The path of genrec-translate; the test is skipped where it is not built."""
+def find_tool(name: str) -> str:
+    """The path of a tool; the test is skipped where it is not built."""
     folder = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build")) / "bin"
-    found = shutil.which("genrec-translate", path=os.environ.get("GENREC_BIN", str(folder)))
+    found = shutil.which(name, path=os.environ.get("GENREC_BIN", str(folder)))
     if found is None:
-        pytest.skip("genrec-translate is not built")
+        pytest.skip(f"{name} is not built")
     return found
+
+
+def translate() -> str:
+    """The path of genrec-translate."""
+    return find_tool("genrec-translate")
 
 
 def import_model(path: Path, *options: str) -> str:

@@ -82,9 +82,9 @@ def test_the_last_line_and_the_exit_status(tmp_path: Path, monkeypatch, capsys) 
     good = suite_of(tmp_path, "echo '<testsuites><testcase name=\"t\"/></testsuites>' > $REPORT")
     monkeypatch.setattr(check, "binary_folder", lambda preset: tmp_path)
     monkeypatch.setattr(sys, "argv", ["check.py"])
-    monkeypatch.setattr(check, "find_suites", lambda folder, reports: {"lit": [good]})
+    monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": [good]})
     assert check.main() == 0
     assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 0 failed"
-    monkeypatch.setattr(check, "find_suites", lambda folder, reports: {"lit": []})
+    monkeypatch.setattr(check, "find_suites", lambda preset, folder, reports: {"lit": []})
     assert check.main() == 1
     assert capsys.readouterr().out.splitlines()[-1] == "0 passed, 0 failed"

@@ -236,3 +236,26 @@ def test_a_missing_tool_is_named(tmp_path, monkeypatch):
     with pytest.raises(gr.CompileError, match="genrec-compile was not found in .*, PATH\n  help: run `make build`"):
         compiler.find_tool("genrec-compile")
     assert os.environ["PATH"] == str(tmp_path)
+
+
+def test_a_run_reads_its_profile_and_its_best(model, tmp_path):
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "profile.json").write_text('{"steps": 3, "ops": []}')
+    body = f"""print('{{"event": "profile", "folder": "{tmp_path}/p"}}')
+print('{{"event": "done", "final": {{"stopped_early": true, "best": {{"epoch": 2, "auc": 0.5}}}}, "timings": {{}}}}')"""
+    write_program(model.binary, body)
+    run = model.train("a.parquet", patience=2, monitor="auc", tensorboard="tb", profile=tmp_path / "p", progress=False)
+    assert run.profile == {"steps": 3, "ops": []}
+    assert run.stopped_early and run.best == {"epoch": 2, "auc": 0.5}
+    assert run.best_checkpoint == model.checkpoint / "best"
+
+
+def test_flags_of_watching(model):
+    model.train("a.parquet", patience=2, monitor="auc", tensorboard="tb", profile="p", progress=False)
+    flags = flags_of(model)
+    assert flags[-8:] == ["--patience", "2", "--monitor", "auc", "--tensorboard", "tb", "--profile", "p"]
+
+
+def test_a_run_without_watching_has_none(model):
+    run = model.train("a.parquet", progress=False)
+    assert run.profile is None and run.best is None and run.best_checkpoint is None and not run.stopped_early

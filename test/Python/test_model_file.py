@@ -5,7 +5,7 @@ import subprocess
 import genrec as gr
 import pytest
 from genrec import nn
-from model_writing import ROOT, import_model, load, translate, write_ranker
+from model_writing import EXAMPLES, import_model, translate, write_example, write_ranker
 
 EVERYTHING = """\
 event = batch.history.truncate(20)
@@ -143,27 +143,7 @@ def test_many_columns(tmp_path):
     assert import_model(path).count("genrec.lookup ") == 600
 
 
-HISTORY = {"item": gr.int64, "next": gr.int64, "time": gr.timestamp("s")}
-REQUESTS = {
-    "user": gr.int64,
-    "interest": [gr.int64],
-    "impression": [{"item": gr.int64, "position": gr.int64, "label": gr.float32, "tags": [gr.int64]}],
-}
-
-
-@pytest.mark.parametrize(
-    ("example", "name", "fields"),
-    [
-        ("hstu_retrieval", "Retrieval", {"user": gr.int64, "history": [HISTORY], "held_out": gr.int64}),
-        ("sasrec", "SASRec", {"user": gr.int64, "history": [HISTORY], "held_out": gr.int64}),
-        ("request_ranking", "Ranker", REQUESTS),
-    ],
-)
-def test_examples_record_and_import(example, name, fields, tmp_path):
-    module = load(ROOT / "examples" / example / "model.py")
-    items = gr.catalogue("items.parquet", id="item", schema=gr.Schema({"item": gr.int64}, root="items"))
-    make = getattr(module, name)
-    model = make() if name == "Ranker" else make(items)
-    path = tmp_path / "example.genrec"
-    gr.write_model(gr.record(model, gr.Schema(fields)), path)
-    assert f"genrec.model @{name}" in import_model(path)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_record_and_import(example, tmp_path):
+    path = write_example(example, tmp_path)
+    assert f"genrec.model @{EXAMPLES[example][0]}" in import_model(path)

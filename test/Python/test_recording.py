@@ -28,10 +28,10 @@ class Recorder(gr.Model):
         gr.output(user=batch.user)
 
 
-def record(function, **parts):
+def record(function, schema=SCHEMA, **parts):
     """The recording of `function(batch)`, its ops by name, and what the function returned."""
     model = Recorder(function, **parts)
-    recording = gr.record(model, SCHEMA)
+    recording = gr.record(model, schema)
     ops = {}
     for op in recording.ops:
         ops.setdefault(op.name, []).append(op)
@@ -78,6 +78,16 @@ def test_a_domain_gives_way_to_a_table_of_its_name():
     assert "interest" in recording.tables and "interest_rows" in recording.domains
     assert ops["feature"][0].attributes == {"column": "interest", "padding_id": 0}
     assert ops["lookup"][0].results[0].type.domain == "interest_rows"
+
+
+def test_a_padded_feature_of_a_list_is_read_wherever_its_list_is_used():
+    schema = gr.Schema({"user": gr.int64, "history": [{"item": gr.int64.padded(0), "tags": [{"tag": gr.int64}]}]})
+    _, ops, _ = record(lambda batch: batch.history.length(), schema=schema)
+    assert ops["feature"][0].attributes == {"column": "history.item", "padding_id": 0}
+    _, ops, _ = record(lambda batch: batch.history.tags.tag, schema=schema)
+    assert [op.attributes["column"] for op in ops["feature"]] == ["history.item", "history.tags.tag", "user"]
+    _, ops, _ = record(lambda batch: batch.user, schema=schema)
+    assert [op.attributes["column"] for op in ops["feature"]] == ["user"]
 
 
 def test_parameters_are_named_by_where_they_hang():

@@ -82,7 +82,7 @@ void reportLoss(genrec_step *step) {
   for (int64_t u = 0; u < users; ++u)
     sum += lossOf(at<float>(step, logits)[u], column<float>(step, label)[u]);
   genrec_rt_report_loss(step, 0, sum, static_cast<float>(users));
-  genrec_rt_check_finite(step, 0, at<float>(step, logits), users, 1);
+  genrec_rt_check_finite(step, 0, at<float>(step, logits), users, 1, 1);
 }
 
 void updateRows(genrec_step *step) {
@@ -90,7 +90,8 @@ void updateRows(genrec_step *step) {
   float *const *lists[] = {at<float *>(step, handles)};
   const float *from[] = {at<float>(step, gradients)};
   genrec_domain *touched = &step->domains[kTinyTouched];
-  genrec_rt_unique_rows(step, 0, 1, histories, lists, from, kDim, touched,
+  const int64_t *parents[] = {nullptr};
+  genrec_rt_unique_rows(step, 0, 1, histories, lists, from, parents, kDim, touched,
                         at<float *>(step, touchedRows), at<void>(step, segments));
   genrec_rt_segment_sum(step, touched, at<void>(step, segments), 1, from, kDim,
                         at<float>(step, sums));
@@ -113,7 +114,11 @@ void trainCopy(genrec_step *step) {
 void trainCompute(genrec_step *step) {
   if (tinyHooks.compute)
     tinyHooks.compute(step);
+  if (step->profile)
+    genrec_rt_enter(step, 0);
   forward(step);
+  if (step->profile)
+    genrec_rt_enter(step, 1);
   reportLoss(step);
   const genrec_domain &history = step->domains[kTinyHistory];
   int64_t users = step->domains[kTinyUser].count;
@@ -209,10 +214,10 @@ int64_t touchedCapacity(const int64_t *capacities, const int64_t *) {
 }
 
 const genrec_domain_desc domains[] = {
-    {"user", GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0},
-    {"history", GENREC_DOMAIN_DATA, 0, "history", nullptr, nullptr, 0},
-    {"movies", GENREC_DOMAIN_CATALOGUE, -1, nullptr, nullptr, nullptr, 0},
-    {"touched", GENREC_DOMAIN_STEP, -1, nullptr, nullptr, touchedCapacity, 0}};
+    {"user", GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0},
+    {"history", GENREC_DOMAIN_DATA, 0, "history", nullptr, nullptr, 0, 0},
+    {"movies", GENREC_DOMAIN_CATALOGUE, -1, nullptr, nullptr, nullptr, 0, 0},
+    {"touched", GENREC_DOMAIN_STEP, -1, nullptr, nullptr, touchedCapacity, 0, 0}};
 
 const genrec_feature_desc features[] = {
     {"user", kTinyUser, GENREC_I64, 0, 0, 0, 0, nullptr, {"tiny.py", 3, "user"}},
@@ -261,7 +266,10 @@ const genrec_program_desc programs[] = {
     {"predict", 3, allDomains, 3, predictFeatures, 2, buffers, 12, 0, nullptr, nullptr,
      predictCompute},
     {"items", 4, itemDomains, 1, itemFeatures, 1, buffers, 12, 0, nullptr, nullptr, itemsCompute}};
-const genrec_op_desc ops[] = {{"linear", {"tiny.py", 12, "logit"}}};
+const genrec_cost linearCosts[] = {{kTinyUser, 20, 0, 0, 8, 0}, {-1, 100, 0, 0, 0, 0}};
+const genrec_op_desc ops[] = {
+    {"linear", {"tiny.py", 12, "logit"}, "pool, linear (tiny.py:12)", 2, linearCosts, 2},
+    {"loss", {"tiny.py", 14, ""}, "bce_with_logits (tiny.py:14)", 2, nullptr, 0}};
 
 const genrec_model_desc model = {GENREC_ABI_VERSION,
                                  "tiny",
@@ -289,7 +297,7 @@ const genrec_model_desc model = {GENREC_ABI_VERSION,
                                  programs,
                                  4,
                                  ops,
-                                 1};
+                                 2};
 
 } // namespace
 
@@ -344,10 +352,10 @@ std::vector<float> trainedState(Session &session) {
     all.insert(all.end(), view.state.begin(), view.state.end());
   }
   for (int32_t i = 0; i < session.model().table_count; ++i) {
-    EmbeddingStore &table = session.table(i);
+    TableView table = session.table(i);
     for (int64_t row = 0; row < table.size(); ++row) {
       all.push_back(static_cast<float>(table.id(row)));
-      all.insert(all.end(), table.row(row), table.row(row) + table.rowStride());
+      all.insert(all.end(), table.row(row), table.row(row) + table.dim() * (1 + table.states()));
     }
   }
   return all;

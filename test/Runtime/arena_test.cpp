@@ -15,13 +15,15 @@
 #include <random>
 
 namespace {
-// Allocations through operator new on threads that a test marks as step threads.
+// Allocations through operator new on threads that a test marks as step threads, or on
+// every thread.
 std::atomic<int64_t> stepAllocations{0};
+std::atomic<bool> countsEveryThread{false};
 thread_local bool isStepThread = false;
 } // namespace
 
 void *operator new(size_t bytes) {
-  if (isStepThread)
+  if (isStepThread || countsEveryThread.load(std::memory_order_relaxed))
     stepAllocations.fetch_add(1, std::memory_order_relaxed);
   if (void *memory = std::malloc(bytes ? bytes : 1))
     return memory;
@@ -118,14 +120,14 @@ TEST(Arena, StepsAllocateNothingButForANewLargestBucket) {
   PreparedSource source(std::move(batches));
   std::vector<int64_t> arenas, allocations, news;
   arenas.reserve(64), allocations.reserve(64), news.reserve(64);
-  isStepThread = true;
+  countsEveryThread = true; // the reader's and the workers' too: nothing else runs
   session.run(Mode::train, source, [&](const StepReport &) {
     arenas.push_back(session.arenaAllocations());
     allocations.push_back(alignedAllocations());
     news.push_back(stepAllocations.load());
     return true;
   });
-  isStepThread = false;
+  countsEveryThread = false;
   ASSERT_EQ(arenas.size(), 40u);
   // The 40-user batches reach their largest buckets within a few steps; two of
   // them run while the last one is prepared.

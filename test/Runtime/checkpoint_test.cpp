@@ -233,7 +233,7 @@ TEST(Init, ParametersAndTablesAreSetByName) {
   initializeFrom(folder / "a", session);
   EXPECT_EQ(session.parameter("bias").value[0], 0.5f);
   EXPECT_EQ(session.parameter("weight").value[2], 3.0f);
-  EmbeddingStore &table = session.table("movie");
+  TableView table = session.table("movie");
   ASSERT_EQ(table.size(), 2);
   EXPECT_EQ(table.id(1), 7);
   EXPECT_EQ(table.row(1)[3], 2.0f);

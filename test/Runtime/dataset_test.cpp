@@ -120,6 +120,21 @@ TEST(Dataset, NullsOfNullableColumnsAreTold) {
   EXPECT_EQ(batch.domains[1].count, 3);
 }
 
+TEST(Dataset, WhereOnlyNullsMatterAnyTypeIsRead) {
+  TestFolder folder;
+  auto schema = arrow::schema({field("price", arrow::float64()), field("name", arrow::utf8())});
+  writeParquet(folder / "a.parquet", *tableOf(schema, R"([[0.5, "a"], [null, "b"], [2, null]])"));
+  ReadingModel model({root("user")},
+                     {feature("price", 0, GENREC_VALID), feature("name", 0, GENREC_VALID)});
+  model.features[0].nullable = model.features[1].nullable = 1;
+  Batch batch = readAll(model, folder / "a.parquet");
+  for (int32_t column : {0, 1}) {
+    ASSERT_TRUE(batch.columns[column].hasNulls);
+    for (int64_t row = 0; row < 3; ++row)
+      EXPECT_EQ(batch.columns[column].valid[row], row != 1 + column);
+  }
+}
+
 TEST(Dataset, PaddingIsDroppedWithWhatLiesBelow) {
   TestFolder folder;
   auto event = arrow::struct_({field("movie", arrow::int64()), field("word", arrow::utf8()),

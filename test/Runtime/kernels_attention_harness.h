@@ -24,51 +24,6 @@ template <class C> ReferenceConfig referenceConfig() {
           C::Masked};
 }
 
-/// Random inputs whose values are floats, for lists of the given lengths.
-inline ReferenceInputs randomInputs(const ReferenceConfig &c,
-                                    const std::vector<int64_t> &lengths,
-                                    Random &random) {
-  ReferenceInputs in;
-  in.offsets = {0};
-  for (int64_t n : lengths)
-    in.offsets.push_back(in.offsets.back() + n);
-  auto fill = [&](std::vector<double> &x, int64_t count, double scale) {
-    x.resize(static_cast<size_t>(count));
-    for (double &value : x)
-      value = static_cast<float>(scale * random.real());
-  };
-  double spread = 2 / std::sqrt(std::sqrt(static_cast<double>(c.qk)));
-  fill(in.q, in.rows() * c.heads * c.qk, spread);
-  fill(in.k, in.rows() * c.heads * c.qk, spread);
-  fill(in.v, in.rows() * c.heads * c.v, 1);
-  fill(in.dOut, in.rows() * c.heads * c.v, 1);
-  // Fewer buckets than distances at times, so that both ends are clamped.
-  fill(in.positionBias, 2 * random.below(60) + 1, 1);
-  fill(in.timeBias, 1 + random.below(64), 1);
-  for (size_t p = 0; p < lengths.size(); ++p) {
-    int64_t now = 978300000 + random.below(1000000);
-    for (int64_t i = 0; i < lengths[p]; ++i) {
-      // Mostly sorted, in bursts; now and then out of order.
-      now += random.below(8) ? random.below(100) : random.below(10000000) - 100000;
-      in.timestamps.push_back(now);
-    }
-  }
-  for (int64_t i = 0; i < in.rows(); ++i)
-    in.identity.push_back(random.word());
-  in.scale = static_cast<float>(0.5 + 0.5 * random.real());
-  in.fixedLength = random.below(2) ? 211 : 0;
-  in.window = random.below(4) ? 1 + random.below(40) : 0;
-  in.contextual = random.below(3) ? random.below(20) : 0;
-  // None, some, all rows of a list, and more than it has.
-  for (int64_t n : lengths)
-    in.targets.push_back(random.below(3) ? random.below(n + 3) : 0);
-  in.ticksPerSecond = random.below(2) ? 1 : 1000;
-  in.nextEventTime = random.below(2);
-  in.random = {random.word(), random.word(), static_cast<uint32_t>(random.word())};
-  in.dropProbability = 0.25;
-  return in;
-}
-
 /// A float copy of a dense matrix, in rows of a wider buffer.
 struct Strided {
   int64_t rows, columns, ld;
@@ -102,16 +57,11 @@ struct Strided {
 template <class C> struct KernelRun {
   Strided q, k, v, dOut, out, logSumExp, dQ, dK, dV, dPositionBias, dTimeBias;
 
-  KernelRun(genrec_rt_pool *pool, const ReferenceInputs &in, int64_t gap,
-            int64_t maxLength)
-      : q(in.q, in.rows(), C::Heads * C::Qk, gap),
-        k(in.k, in.rows(), C::Heads * C::Qk, gap),
-        v(in.v, in.rows(), C::Heads * C::V, gap),
-        dOut(in.dOut, in.rows(), C::Heads * C::V, gap),
-        out({}, in.rows(), C::Heads * C::V, gap),
-        logSumExp({}, in.rows(), C::Heads, 0),
-        dQ({}, in.rows(), C::Heads * C::Qk, gap),
-        dK({}, in.rows(), C::Heads * C::Qk, gap),
+  KernelRun(genrec_rt_pool *pool, const ReferenceInputs &in, int64_t gap, int64_t maxLength)
+      : q(in.q, in.rows(), C::Heads * C::Qk, gap), k(in.k, in.rows(), C::Heads * C::Qk, gap),
+        v(in.v, in.rows(), C::Heads * C::V, gap), dOut(in.dOut, in.rows(), C::Heads * C::V, gap),
+        out({}, in.rows(), C::Heads * C::V, gap), logSumExp({}, in.rows(), C::Heads, 0),
+        dQ({}, in.rows(), C::Heads * C::Qk, gap), dK({}, in.rows(), C::Heads * C::Qk, gap),
         dV({}, in.rows(), C::Heads * C::V, gap),
         dPositionBias({}, 1, static_cast<int64_t>(in.positionBias.size()), 0),
         dTimeBias({}, 1, static_cast<int64_t>(in.timeBias.size()), 0) {
@@ -152,8 +102,8 @@ template <class C> struct KernelRun {
     Scratch forward(attentionForwardScratchBytes<C>(maxLength, workers));
     attentionForward<C>(pool, args, forward.data());
     EXPECT_TRUE(forward.guardIsWhole());
-    Scratch backward(attentionBackwardScratchBytes<C>(
-        maxLength, workers, args.positionBuckets, args.timeBuckets));
+    Scratch backward(attentionBackwardScratchBytes<C>(maxLength, workers, args.positionBuckets,
+                                                      args.timeBuckets));
     attentionBackward<C>(pool, args, gradients, backward.data());
     EXPECT_TRUE(backward.guardIsWhole());
   }
@@ -181,9 +131,9 @@ void checkAttention(const std::vector<int64_t> &lengths, uint64_t seed, int thre
   got.dK.expectNear(expected.dK, 1e-5, "dk");
   got.dV.expectNear(expected.dV, 1e-5, "dv");
   if (C::PositionBias)
-    got.dPositionBias.expectNear(expected.dPositionBias, 2e-5, "position bias");
+    got.dPositionBias.expectNear(expected.dPositionBias, 4e-5, "position bias");
   if (C::TimeBias)
-    got.dTimeBias.expectNear(expected.dTimeBias, 2e-5, "time bias");
+    got.dTimeBias.expectNear(expected.dTimeBias, 4e-5, "time bias");
 }
 
 } // namespace testing

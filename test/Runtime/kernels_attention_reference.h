@@ -34,6 +34,50 @@ struct ReferenceInputs {
   int64_t rows() const { return offsets.back(); }
 };
 
+/// Random inputs whose values are floats, for lists of the given lengths.
+inline ReferenceInputs randomInputs(const ReferenceConfig &c, const std::vector<int64_t> &lengths,
+                                    Random &random) {
+  ReferenceInputs in;
+  in.offsets = {0};
+  for (int64_t n : lengths)
+    in.offsets.push_back(in.offsets.back() + n);
+  auto fill = [&](std::vector<double> &x, int64_t count, double scale) {
+    x.resize(static_cast<size_t>(count));
+    for (double &value : x)
+      value = static_cast<float>(scale * random.real());
+  };
+  double spread = 2 / std::sqrt(std::sqrt(static_cast<double>(c.qk)));
+  fill(in.q, in.rows() * c.heads * c.qk, spread);
+  fill(in.k, in.rows() * c.heads * c.qk, spread);
+  fill(in.v, in.rows() * c.heads * c.v, 1);
+  fill(in.dOut, in.rows() * c.heads * c.v, 1);
+  // Fewer buckets than distances at times, so that both ends are clamped.
+  fill(in.positionBias, 2 * random.below(60) + 1, 1);
+  fill(in.timeBias, 1 + random.below(64), 1);
+  for (size_t p = 0; p < lengths.size(); ++p) {
+    int64_t now = 978300000 + random.below(1000000);
+    for (int64_t i = 0; i < lengths[p]; ++i) {
+      // Mostly sorted, in bursts; now and then out of order.
+      now += random.below(8) ? random.below(100) : random.below(10000000) - 100000;
+      in.timestamps.push_back(now);
+    }
+  }
+  for (int64_t i = 0; i < in.rows(); ++i)
+    in.identity.push_back(random.word());
+  in.scale = static_cast<float>(0.5 + 0.5 * random.real());
+  in.fixedLength = random.below(2) ? 211 : 0;
+  in.window = random.below(4) ? 1 + random.below(40) : 0;
+  in.contextual = random.below(3) ? random.below(20) : 0;
+  // None, some, all rows of a list, and more than it has.
+  for (int64_t n : lengths)
+    in.targets.push_back(random.below(3) ? random.below(n + 3) : 0);
+  in.ticksPerSecond = random.below(2) ? 1 : 1000;
+  in.nextEventTime = random.below(2);
+  in.random = {random.word(), random.word(), static_cast<uint32_t>(random.word())};
+  in.dropProbability = 0.25;
+  return in;
+}
+
 struct ReferenceResults {
   std::vector<double> out, logSumExp, dQ, dK, dV, dPositionBias, dTimeBias;
 };
@@ -89,8 +133,10 @@ private:
     int64_t delta = in.timestamps[static_cast<size_t>(first + from)] -
                     in.timestamps[static_cast<size_t>(first + j)];
     int64_t seconds = delta < 0 ? 0 : delta / in.ticksPerSecond;
-    double bucket = std::floor(std::log(static_cast<double>(std::max<int64_t>(1, seconds))) / 0.301);
-    return static_cast<size_t>(std::min<double>(bucket, static_cast<double>(in.timeBias.size() - 1)));
+    double bucket =
+        std::floor(std::log(static_cast<double>(std::max<int64_t>(1, seconds))) / 0.301);
+    return static_cast<size_t>(
+        std::min<double>(bucket, static_cast<double>(in.timeBias.size() - 1)));
   }
   bool keptAt(int64_t row, int64_t h, int64_t j) {
     return philoxWord(in.random, in.identity[static_cast<size_t>(row)],
@@ -123,8 +169,7 @@ private:
     for (double s : scores)
       total += std::exp(s - most);
     for (double s : scores)
-      weights.push_back(c.softmax ? std::exp(s - most) / total
-                                  : s / (1 + std::exp(-s)) / norm);
+      weights.push_back(c.softmax ? std::exp(s - most) / total : s / (1 + std::exp(-s)) / norm);
     if (c.softmax)
       r.logSumExp[static_cast<size_t>(row * c.heads + h)] = most + std::log(total);
     double weighted = 0; // softmax: sum of weight times its gradient
@@ -145,9 +190,8 @@ private:
     for (size_t x = 0; x < keys.size(); ++x) {
       const int64_t j = keys[x], key = first + j;
       double sigmoid = 1 / (1 + std::exp(-scores[x]));
-      double dScore = c.softmax
-                          ? weights[x] * (dWeights[x] - weighted)
-                          : dWeights[x] / norm * sigmoid * (1 + scores[x] * (1 - sigmoid));
+      double dScore = c.softmax ? weights[x] * (dWeights[x] - weighted)
+                                : dWeights[x] / norm * sigmoid * (1 + scores[x] * (1 - sigmoid));
       if (c.positionBias)
         r.dPositionBias[positionIndex(i, j)] += dScore;
       if (c.timeBias)

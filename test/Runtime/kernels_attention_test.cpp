@@ -71,6 +71,54 @@ KERNEL_TEST(KernelsAttention, SameBitsAtAnyNumberOfThreads) {
   EXPECT_EQ(a.dTimeBias.values, b.dTimeBias.values);
 }
 
+//                                 heads qk  v  score              causal window pos    time   drop
+using GiantSilu = AttentionConfig<2, 18, 12, ScoreKind::silu, true, false, true, true, true>;
+using GiantSoftmax = AttentionConfig<1, 18, 12, ScoreKind::softmax, false, false, true, false, false>;
+using GiantWindow = AttentionConfig<1, 8, 17, ScoreKind::softmax, true, true, true, true, false>;
+using GiantBothWays = AttentionConfig<1, 17, 8, ScoreKind::silu, false, true, false, false, true>;
+
+/// Two lists that are cut into pieces, one of them just so, among others that are not.
+const std::vector<int64_t> kGiantLengths = {3, 1447, 0, 17, 961, 960};
+
+KERNEL_TEST(KernelsAttention, GiantsAreTheLongestLists) {
+  auto piecesOf = [](const std::vector<int64_t> &lengths) {
+    std::vector<int64_t> offsets = {0};
+    for (int64_t length : lengths)
+      offsets.push_back(offsets.back() + length);
+    k::AttentionArgs args;
+    args.parents = static_cast<int64_t>(lengths.size());
+    args.offsets = offsets.data();
+    std::vector<std::pair<int64_t, int64_t>> found;
+    k::detail::GiantLists(args).forEach(
+        [&](int64_t list, int64_t pieces) { found.emplace_back(list, pieces); });
+    return found;
+  };
+  using Found = std::vector<std::pair<int64_t, int64_t>>;
+  EXPECT_EQ(piecesOf(kGiantLengths), (Found{{1, 4}, {4, 3}}));
+  EXPECT_EQ(piecesOf(std::vector<int64_t>(33, 2000)), Found());
+  EXPECT_EQ(piecesOf({}), Found());
+}
+
+KERNEL_TEST(KernelsAttention, Giants) {
+  checkAttention<GiantSilu>(kGiantLengths, 17, 3);
+  checkAttention<GiantSoftmax>(kGiantLengths, 18, 3);
+  checkAttention<GiantWindow>(kGiantLengths, 19, 3);
+  checkAttention<GiantBothWays>(kGiantLengths, 20, 3);
+}
+
+KERNEL_TEST(KernelsAttention, GiantsHaveTheSameBitsAtAnyNumberOfThreads) {
+  Random random(23);
+  ReferenceInputs in = randomInputs(referenceConfig<GiantSilu>(), kGiantLengths, random);
+  Pool one(1), five(5);
+  KernelRun<GiantSilu> a(one, in, 0, 1447), b(five, in, 0, 1447);
+  EXPECT_EQ(a.out.values, b.out.values);
+  EXPECT_EQ(a.dQ.values, b.dQ.values);
+  EXPECT_EQ(a.dK.values, b.dK.values);
+  EXPECT_EQ(a.dV.values, b.dV.values);
+  EXPECT_EQ(a.dPositionBias.values, b.dPositionBias.values);
+  EXPECT_EQ(a.dTimeBias.values, b.dTimeBias.values);
+}
+
 KERNEL_TEST(KernelsAttention, DropoutOfEverythingYieldsZeros) {
   Random random(15);
   ReferenceInputs in = randomInputs(referenceConfig<Sasrec>(), {5, 20}, random);

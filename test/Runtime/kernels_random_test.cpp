@@ -28,9 +28,9 @@ KERNEL_TEST(KernelsRandom, PhiloxKnownAnswers) {
   uint32_t ones = 0xffffffff;
   expectBlock(k::philox4x32({{ones, ones, ones, ones}}, ones, ones),
               {{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}});
-  expectBlock(k::philox4x32({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
-                            0xa4093822, 0x299f31d0),
-              {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
+  expectBlock(
+      k::philox4x32({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0xa4093822, 0x299f31d0),
+      {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
 }
 
 KERNEL_TEST(KernelsRandom, SplitmixKnownAnswers) {
@@ -44,9 +44,9 @@ KERNEL_TEST(KernelsRandom, WordIsWhatTheHeaderDefines) {
   uint64_t row = 0x123456789ABCDEF0ull;
   uint64_t key = k::splitmix64(42 + 0x9E3779B97F4A7C15ull * 7);
   for (uint64_t e : {0, 15, 16, 63, 64, 100, 1000, 1 << 20, 5 << 20}) {
-    PhiloxBlock block = k::philox4x32(
-        {{static_cast<uint32_t>(e / 64 * 16 + e % 16), 3, 0x9ABCDEF0u, 0x12345678u}},
-        static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+    PhiloxBlock block =
+        k::philox4x32({{static_cast<uint32_t>(e / 64 * 16 + e % 16), 3, 0x9ABCDEF0u, 0x12345678u}},
+                      static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
     EXPECT_EQ(k::philoxWord(stream, row, e), block.word[e / 16 % 4]) << e;
   }
 }
@@ -101,7 +101,10 @@ KERNEL_TEST(KernelsRandom, DropoutKeepsItsShare) {
   EXPECT_EQ(k::keepThreshold(NAN), 0u);
   EXPECT_EQ(k::keepThreshold(1), 0xFFFFFFFFu);
   EXPECT_TRUE(k::keeps(0, k::keepThreshold(0)));
-  EXPECT_EQ(k::keepThreshold(0.25f), 1u << 30);
+  EXPECT_EQ(k::keepThreshold(0.25), 1u << 30);
+  // ceil(0.3 * 2^32) of the double 0.3; of the float it would be 1288490240.
+  EXPECT_EQ(k::keepThreshold(0.3), 1288490189u);
+  EXPECT_EQ(k::keepThreshold(1 - 0x1p-40), 0xFFFFFFFFu);
   int64_t kept = 0;
   for (uint64_t e = 0; e < 100000; ++e)
     kept += k::keeps(k::philoxWord({1, 2, 3}, 4, e), k::keepThreshold(0.2f));
@@ -116,8 +119,7 @@ Moments momentsOf(InitKind kind, float mean, float scale) {
   const int rows = 4000, columns = 50;
   std::vector<float> row(columns);
   for (int id = 0; id < rows; ++id) {
-    k::initialRow(kind, mean, scale, 11, 22, static_cast<uint64_t>(id), columns,
-                  row.data());
+    k::initialRow(kind, mean, scale, 11, 22, static_cast<uint64_t>(id), columns, row.data());
     for (double x : row) {
       sum += x, squares += x * x;
       least = std::min(least, x), most = std::max(most, x);

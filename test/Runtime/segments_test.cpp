@@ -68,6 +68,26 @@ TEST(Segments, ExactlyZeroGradientsDoNotTouch) {
   EXPECT_EQ(result.rows, (std::vector<float *>{b}));
 }
 
+TEST(Segments, GradientsOfParentsAreReadThere) {
+  // Lists {a, b}, {}, {b, a, a}; the first list's gradient is zero in part 1.
+  float a[64], b[64];
+  float *const entries[] = {a, b, b, a, a};
+  float *const *handles[] = {entries, entries};
+  const int64_t counts[] = {5, 5}, lists[] = {0, 0, 2, 2, 2};
+  const int64_t *parents[] = {lists, lists};
+  const float first[] = {1, 2, 99, 99, 3, 4}, second[] = {0, 0, 99, 99, 10, 20};
+  const float *gradients[] = {first, second};
+  GradientParts parts{2, counts, handles, gradients, 2, parents};
+  std::vector<int64_t> scratch(static_cast<size_t>(segmentBytes(10)) / 8 + 1);
+  std::vector<float *> rows(10);
+  ASSERT_EQ(buildSegments(nullptr, parts, nullptr, rows.data(), scratch.data()), 2);
+  EXPECT_EQ(rows[0], a);
+  EXPECT_EQ(rows[1], b);
+  std::vector<float> sums(4);
+  sumSegments(nullptr, {2, nullptr, nullptr, gradients, 2}, 2, scratch.data(), sums.data());
+  EXPECT_EQ(sums, (std::vector<float>{1 + 3 + 3 + 10 + 10, 2 + 4 + 4 + 20 + 20, 1 + 3 + 10, 2 + 4 + 20}));
+}
+
 TEST(Segments, AgreesWithAMapAtAnyNumberOfThreads) {
   constexpr int64_t kDim = 19, kRows = 500, kCount = 20000;
   std::mt19937 random(5);

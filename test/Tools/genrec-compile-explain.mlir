@@ -1,16 +1,80 @@
-// RUN: genrec-compile %s --explain --batch=10 --longest=4 | FileCheck %s
-// RUN: genrec-compile %s --explain --batch=20 --longest=4 | FileCheck %s --check-prefix=DOUBLE
+// RUN: env GENREC_MACHINE=none genrec-compile %s --explain --batch=10 --longest=4 --worker-threads=1 | FileCheck %s
+// RUN: genrec-compile %s --explain --batch=100000 --longest=7,history=4 --rows=history=300000 --ids=item=1000000 --dataset=request=5000000,history=20000000 --worker-threads=1 | FileCheck %s --check-prefix=LARGE
+// RUN: not genrec-compile %s --explain --rows=histry=4 2>&1 | FileCheck %s --check-prefix=DOMAIN
+// RUN: not genrec-compile %s --explain --ids=items=4 2>&1 | FileCheck %s --check-prefix=TABLE
+// RUN: not genrec-compile %s --explain --longest=request=4 2>&1 | FileCheck %s --check-prefix=LIST
+// RUN: not genrec-compile %s --explain --ids=4 2>&1 | FileCheck %s --check-prefix=FORM
+// RUN: not genrec-compile %s --explain --batch=0 2>&1 | FileCheck %s --check-prefix=BATCH
+// RUN: env GENREC_MACHINE=%S/Inputs/machine.json genrec-compile %s --explain --batch=10 --longest=4 | FileCheck %s --check-prefix=TIMES
+// RUN: genrec-compile %s --explain=json --batch=10 --longest=4 | FileCheck %s --check-prefix=JSON
+// RUN: env GENREC_MACHINE=%S/Inputs/machine.json genrec-compile %s --explain=html --batch=10 --longest=4 -o %t.html
+// RUN: FileCheck %s --check-prefix=HTML --input-file=%t.html
+// RUN: %python -c "import sys, xml.etree.ElementTree as tree; page = open(sys.argv[1]).read(); [tree.fromstring('<svg' + part.split('</svg>')[0] + '</svg>') for part in page.split('<svg')[1:]]" %t.html
+// RUN: not genrec-compile %s --explain=pdf 2>&1 | FileCheck %s --check-prefix=PDF
 
-// What became of a model: tables, kernels with what they were made of, calls, memory.
+// What became of a model: tables, kernels with what they were made of, calls; and the memory of a run, part by part.
 
 // CHECK:      model example
 // CHECK-NEXT: tables
 // CHECK-NEXT:   item: dim 8, sgd, 32 bytes per row
 // CHECK-NEXT:   1 logical, 1 physical
+// CHECK:      program train
+// The pool reads 40 handles of 8 bytes, 40 rows of 32, 10 lists of 8 and writes 10 rows of 32.
+// CHECK:        costs of a step at least
+// CHECK:        row_history_pool {{ *}}40 {{ *}}50 {{ *}}8
+// CHECK:        linear {{ *}}10 {{.*}} 16
+// CHECK:        {{[0-9]+}} launches; {{.*}} times are predicted after genrec-compile --calibrate
+// CHECK:        memory of a run with 10 root rows, lists of at most 4
+// CHECK-NEXT:     parameters 0.0 MB
+// CHECK-NEXT:     optimizer state 0.0 MB
+// CHECK-NEXT:     table 'item' 0.0 MB 0 distinct ids (told by --ids item=n) of 64 bytes
+// CHECK-NEXT:     arena, copy stage 0.0 MB
+// CHECK-NEXT:     arena, compute stage 0.0 MB
+// CHECK-NEXT:     batches in flight 0.0 MB 2 columns
+// CHECK-NEXT:     scratch 0.0 MB
+// CHECK-NEXT:     reader 0.0 MB decoded data not counted (told by --dataset): 20 bytes per row of 'request', 8 bytes per row of 'history'
+// CHECK-NEXT:     code and stacks 7.0 MB
+// CHECK-NEXT:     together 7.0 MB beside what the process holds at its start
 // CHECK:      program evaluate
 // CHECK:        library calls: table_rows 1, linear 1; matrix products 16 FLOPs per row
-// CHECK:        at most {{[0-9.]+}} MB alive together for 10 root rows with lists of 4
-// DOUBLE:       for 20 root rows with lists of 4
+
+// 64 MB of rows; 2^21 slots of 17 bytes and 8 per id: 43.7 MB. Per batch in flight, 300,000 events take room for 327,680 (8
+// bytes of id, 8 of parent, 8 of identity), 100,000 requests for 106,496 (4 of label, 8 of position, 8 of identity, 8 of offset).
+// LARGE:      program train
+// LARGE:        memory of a run with 100000 root rows, lists of at most 7 (history 300000 rows, history 4)
+// LARGE:          table 'item' 107.7 MB 1000000 distinct ids of 64 bytes, and 43.7 MB of keys
+// LARGE:          batches in flight 21.7 MB
+// LARGE:          reader 300.0 MB all decoded data
+// LARGE:          together
+
+// DOMAIN: genrec-compile: error: --rows names domain 'histry', which the model lacks; it has 'request', 'history'
+// TABLE: genrec-compile: error: --ids names table 'items', which the model lacks; it has 'item'
+// LIST: genrec-compile: error: --longest names list 'request', which the model lacks; it has 'history'
+// FORM: genrec-compile: error: --ids takes table=n, n a number of at least 0, but got '4'
+// BATCH: genrec-compile: error: --batch must be at least 1, but is 0
+
+// TIMES:        linear {{.*}} launch
+// TIMES:        at least {{[0-9.]+}} ms on 2 threads of a test's machine
+// PDF:          genrec-compile: error: --explain must be text, json or html, but is 'pdf'
+
+// JSON:         "graphs_before"
+// JSON:         "op": "bce_with_logits"
+// JSON:         "programs"
+// JSON:         "bytes": 720
+// JSON:         "gathered_bytes": 1280
+// JSON:         "name": "row_history_pool"
+
+// HTML:         <title>example</title>
+// HTML:         <h2>domains</h2>
+// HTML-SAME:    {{$}}
+// HTML:         <svg
+// HTML:         history
+// HTML:         <h2>graph before (main)</h2>
+// HTML:         bce_with_logits
+// HTML:         <h2>program train</h2>
+// HTML:         at least ms
+// HTML-NOT:     http://{{[^w]}}
+// HTML:         addEventListener('input'
 genrec.model @example {
   genrec.domain @request
   genrec.domain @history parent @request {column = "history"}

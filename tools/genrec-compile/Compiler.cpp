@@ -1,6 +1,7 @@
 //===- Compiler.cpp - the steps of genrec-compile -------------------------===//
 
 #include "Compiler.h"
+#include "CompileCache.h"
 #include "DumpAfterEach.h"
 
 #include "genrec/Conversion/Passes.h"
@@ -14,9 +15,11 @@
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/TargetParser/Host.h"
 
 #include <chrono>
 
@@ -85,8 +88,16 @@ static bool isLowered(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 static std::string describeCompiler(const CompilerOptions &options) {
-  return "genrec " GENREC_VERSION " -O" + std::to_string(options.level) +
-         " --target=" + options.target + " --march=" + options.march;
+  std::string text = "genrec " GENREC_VERSION " -O" + std::to_string(options.level) + " --target=" +
+                     options.target + " --march=" + options.march;
+  std::pair<bool, StringRef> passes[] = {{options.prunesColumns, "prune-columns"},
+                                         {options.sinksFanout, "sink-fanout"},
+                                         {options.mergesTables, "merge-tables"},
+                                         {options.fusesTransforms, "fuse-transforms"}};
+  for (auto [isOn, name] : passes)
+    if (!isOn)
+      text += (" --" + name + "=false").str();
+  return text;
 }
 
 /// Leaves the kernels, as EmitC, of what was outlined: nothing on the device calls them yet.
@@ -104,13 +115,18 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
   if (!isLowered(module)) {
     PipelineOptions graph;
     graph.opt = options.level;
+    graph.pruneColumns = options.prunesColumns;
+    graph.sinkFanout = options.sinksFanout;
+    graph.mergeTables = options.mergesTables;
+    graph.fuseTransforms = options.fusesTransforms;
     buildGraphPipeline(pm, graph);
   }
-  if (options.explains) {
+  if (!options.explanation.empty()) {
     pm.nest<ModelOp>().addPass(createPlanMemory());
   } else if (options.emission == Emission::cudaKernels) {
     OutlineKernelsOptions outline;
     outline.target = "cuda";
+    pm.nest<ModelOp>().addPass(createPlanMemory());
     pm.addPass(createOutlineKernels(outline));
   } else if (options.emission != Emission::mlir) {
     buildLoweringPipeline(pm, options.target, describeCompiler(options));
@@ -160,8 +176,31 @@ static Error writeCpp(ModuleOp module, StringRef path, const CompilerOptions &op
   });
 }
 
-/// Makes the product through a C++ source, which stays where something goes wrong with it.
-static Error build(ModuleOp module, const CompilerOptions &options) {
+static bool isProduct(const CompilerOptions &options) {
+  return options.emission == Emission::object || options.emission == Emission::shared ||
+         options.emission == Emission::binary;
+}
+
+/// What a product follows from: the model, this compiler, the toolchain with the runtime, the
+/// options.
+static std::string getCacheKey(const CompilerOptions &options, const Toolchain &toolchain) {
+  CacheKey key;
+  key.addFile(options.input);
+  // Locations of MLIR, which comments show, name the file.
+  key.add(options.input);
+  key.addFile(options.executable);
+  toolchain.visitInputs([&](StringRef text) { key.add(text); },
+                        [&](StringRef file) { key.addFile(file); },
+                        [&](StringRef folder) { key.addFolder(folder); });
+  key.add(describeCompiler(options));
+  key.add(std::to_string(static_cast<int>(options.emission)));
+  key.add(llvm::sys::getHostCPUName());
+  for (const auto &feature : llvm::sys::getHostCPUFeatures())
+    key.add((feature.getKey() + (feature.getValue() ? "+" : "-")).str());
+  return key.get();
+}
+
+static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options) {
   std::string path =
       options.toolchain.empty() ? Toolchain::getDefaultPath(options.executable) : options.toolchain;
   llvm::Expected<Toolchain> toolchain = Toolchain::load(path);
@@ -172,19 +211,64 @@ static Error build(ModuleOp module, const CompilerOptions &options) {
   toolchain->setMarch(options.march);
   if (options.level == 0)
     toolchain->setOptimization("-O1");
+  return toolchain;
+}
 
+/// Makes the product through a C++ source, which stays where something goes wrong with it.
+static Error build(ModuleOp module, const CompilerOptions &options, const Toolchain &toolchain,
+                   StringRef key) {
   std::string output = getOutput(options), source = output + ".cpp";
   if (Error error = writeCpp(module, source, options))
     return error;
+  CompileCache cache(options.cacheFolder);
+  if (options.keepsSource && cache.fetch(key, output))
+    return Error::success();
   StepTimer timer(options, "C++ compiler");
   Product product = options.emission == Emission::object   ? Product::object
                     : options.emission == Emission::shared ? Product::shared
                                                            : Product::binary;
-  if (Error error = toolchain->make(product, source, output, options.isVerbose))
+  if (Error error = toolchain.make(product, source, output, options.isVerbose))
     return error;
   if (!options.keepsSource)
     llvm::sys::fs::remove(source);
+  cache.keep(key, output);
   return Error::success();
+}
+
+/// A product of this very model that was kept, where nothing else is wanted than that.
+static bool reuse(const CompilerOptions &options, StringRef key) {
+  if (options.keepsSource || !options.dumpFolder.empty() || options.input == "-")
+    return false;
+  if (!CompileCache(options.cacheFolder).fetch(key, getOutput(options)))
+    return false;
+  if (options.isVerbose)
+    llvm::errs() << "reused from " << options.cacheFolder << "\n";
+  return true;
+}
+
+static Error writeExplanation(ModuleOp module, const CompilerOptions &options,
+                              llvm::json::Object graphs) {
+  std::string text;
+  if (options.explanation == "text") {
+    llvm::raw_string_ostream os(text);
+    for (ModelOp model : module.getOps<ModelOp>())
+      if (Error error = explain(model, options.explain, os))
+        return error;
+  }
+  return writeText(options.output.empty() ? "-" : options.output, [&](raw_ostream &os) {
+    os << text;
+    if (!text.empty())
+      return success();
+    for (ModelOp model : module.getOps<ModelOp>()) {
+      llvm::json::Object plan = explainAsData(model, options.explain, std::move(graphs));
+      plan["compiler"] = describeCompiler(options);
+      if (options.explanation == "html")
+        printPlanAsHtml(plan, os);
+      else
+        os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(plan)));
+    }
+    return success();
+  });
 }
 
 Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
@@ -192,16 +276,28 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
     return makeError("target must be cpu, but is '" + options.target + "'");
   if (options.level > 2)
     return makeError("the level must be -O0, -O1 or -O2, but is -O" + Twine(options.level));
+  std::optional<Toolchain> toolchain;
+  std::string key;
+  if (isProduct(options) && options.explanation.empty()) {
+    llvm::Expected<Toolchain> loaded = getToolchain(options);
+    if (!loaded)
+      return loaded.takeError();
+    toolchain = std::move(*loaded);
+    key = getCacheKey(options, *toolchain);
+    if (reuse(options, key))
+      return Error::success();
+  }
   llvm::Expected<OwningOpRef<ModuleOp>> module = read(options, context);
   if (!module)
     return module.takeError();
+  llvm::json::Object graphs;
+  if (options.explanation == "json" || options.explanation == "html")
+    for (ModelOp model : (*module)->getOps<ModelOp>())
+      graphs = describeGraphs(model);
   if (Error error = runPasses(**module, options))
     return error;
-  if (options.explains) {
-    for (ModelOp model : (*module)->getOps<ModelOp>())
-      explain(model, options.explain, llvm::outs());
-    return Error::success();
-  }
+  if (!options.explanation.empty())
+    return writeExplanation(**module, options, std::move(graphs));
   switch (options.emission) {
   case Emission::mlir:
     return writeText(getOutput(options), [&](raw_ostream &os) {
@@ -214,7 +310,7 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
   case Emission::object:
   case Emission::shared:
   case Emission::binary:
-    return build(**module, options);
+    return build(**module, options, *toolchain, key);
   }
   llvm_unreachable("every emission is handled");
 }

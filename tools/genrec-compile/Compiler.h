@@ -15,19 +15,22 @@ namespace genrec {
 enum class Emission { mlir, cpp, cudaKernels, object, shared, binary };
 
 struct CompilerOptions {
-  std::string input;       ///< model file or MLIR
-  std::string output;      ///< empty: named after the input
+  std::string input;  ///< model file or MLIR
+  std::string output; ///< empty: named after the input
   Emission emission = Emission::binary;
   unsigned level = 2;
+  /// Passes of the pipeline that can be left out.
+  bool prunesColumns = true, sinksFanout = true, mergesTables = true, fusesTransforms = true;
   std::string target, march;
   std::string compiler;    ///< empty: the toolchain's
   std::string toolchain;   ///< empty: beside `executable`
   std::string dumpFolder;  ///< empty: no dumps
-  bool explains = false;   ///< print what became of the model instead of a product
+  std::string cacheFolder; ///< of products of unchanged models; empty: none is kept
+  std::string explanation; ///< text, json or html: print what became of the model; empty: a product
   ExplainOptions explain;
   bool keepsSource = false;
   bool isVerbose = false;
-  std::string executable;  ///< this program
+  std::string executable; ///< this program
 };
 
 /// Compiles. An error with an empty message was already reported as a diagnostic.

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompileCache.h"
 #include "Compiler.h"
 
 #include "genrec/InitAllDialects.h"
@@ -14,13 +15,16 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/Threading.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
 
 using namespace genrec;
 namespace cl = llvm::cl;
 
 static cl::OptionCategory category("genrec-compile options");
 
-static cl::opt<std::string> input(cl::Positional, cl::Required, cl::cat(category),
+static cl::opt<std::string> input(cl::Positional, cl::cat(category),
                                   cl::desc("<model file or .mlir>"));
 static cl::opt<std::string> output("o", cl::cat(category), cl::value_desc("file"),
                                    cl::desc("where to write; - is the standard output"));
@@ -36,6 +40,14 @@ static cl::opt<Emission>
 static cl::opt<unsigned> level("O", cl::Prefix, cl::cat(category), cl::init(2),
                                cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute (the "
                                         "default)"));
+static cl::opt<bool> prunesColumns("prune-columns", cl::cat(category), cl::init(true),
+                                   cl::desc("drop columns that nothing needs"));
+static cl::opt<bool> sinksFanout("sink-fanout", cl::cat(category), cl::init(true),
+                                 cl::desc("work per request where impressions share a value"));
+static cl::opt<bool> mergesTables("merge-tables", cl::cat(category), cl::init(true),
+                                  cl::desc("put tables of one spec into one physical table"));
+static cl::opt<bool> fusesTransforms("fuse-transforms", cl::cat(category), cl::init(true),
+                                     cl::desc("compute the keys of merged tables in one launch"));
 static cl::opt<std::string> target("target", cl::cat(category), cl::init("cpu"),
                                    cl::desc("what to compile for: cpu"));
 static cl::opt<std::string> march("march", cl::cat(category), cl::init("native"),
@@ -47,20 +59,90 @@ static cl::opt<std::string> toolchain("toolchain", cl::cat(category), cl::value_
                                                "beside the tools"));
 static cl::opt<std::string> dumps("dump-after-each", cl::cat(category), cl::value_desc("folder"),
                                   cl::desc("write the IR after each pass into files there"));
+static cl::opt<std::string> explanation(
+    "explain", cl::cat(category), cl::ValueOptional, cl::value_desc("text|json|html"),
+    cl::desc(
+        "instead of a product, write what became of the model and why: tables, kernels and what "
+        "each has to "
+        "do, values kept, memory; as text (unless said), as data, or as one page with pictures"));
 static cl::opt<bool>
-    explains("explain", cl::cat(category),
-             cl::desc("print what became of the model and why, instead of a product: tables, "
-                      "kernels, values kept, memory"));
+    calibrates("calibrate", cl::cat(category),
+               cl::desc("measure this machine's limits for two seconds, which --explain and "
+                        "profiles predict times from; best when it is idle"));
 static cl::opt<int64_t> batch("batch", cl::cat(category), cl::init(128),
                               cl::desc("root rows of a step, for --explain"));
-static cl::opt<int64_t> longest("longest", cl::cat(category), cl::init(200),
-                                cl::desc("entries of the longest list, for --explain"));
+static cl::list<std::string>
+    longest("longest", cl::cat(category), cl::CommaSeparated, cl::value_desc("[list=]n"),
+            cl::desc("entries of the longest list, of all lists (200) or of one, for --explain"));
+static cl::list<std::string> rows(
+    "rows", cl::cat(category), cl::CommaSeparated, cl::value_desc("domain=n"),
+    cl::desc("rows that a domain has in the largest batch, where less than batch times longest, "
+             "or that a catalogue has, for --explain"));
+static cl::list<std::string> ids("ids", cl::cat(category), cl::CommaSeparated,
+                                 cl::value_desc("table=n"),
+                                 cl::desc("distinct ids that a table will hold, for --explain"));
+static cl::list<std::string> dataset(
+    "dataset", cl::cat(category), cl::CommaSeparated, cl::value_desc("domain=n"),
+    cl::desc("rows that a domain has in all of the data, for --explain: what is kept decoded"));
+static cl::opt<int64_t> threads("worker-threads", cl::cat(category), cl::init(0),
+                                cl::desc("threads that compute, for --explain; 0: the cores"));
+static cl::opt<std::string>
+    cache("cache", cl::cat(category), cl::value_desc("folder"), cl::init(getDefaultCacheFolder()),
+          cl::desc("where products are kept, so that an unchanged model is not compiled "
+                   "twice (default: $GENREC_CACHE, else in ~/.cache); none: keep nothing"));
 static cl::opt<bool> keepsSource("save-temps", cl::cat(category),
                                  cl::desc("keep the C++ source, beside the output"));
 static cl::opt<bool> isVerbose("v", cl::cat(category), cl::desc("show commands and times"));
 
+/// Splits "name=number"s; a number alone goes to `*all` where that is given.
+static llvm::Error parseSizes(const cl::list<std::string> &flag, llvm::StringMap<int64_t> &sizes,
+                              int64_t *all = nullptr) {
+  for (llvm::StringRef text : flag) {
+    auto [name, number] = text.split('=');
+    bool isNamed = text.contains('=');
+    int64_t value = 0;
+    if ((!isNamed && !all) || (isNamed && name.empty()) ||
+        (isNamed ? number : name).getAsInteger(10, value) || value < 0)
+      return llvm::createStringError("--" + flag.ArgStr + " takes " + flag.ValueStr +
+                                     ", n a number of at least 0, but got '" + text + "'");
+    (isNamed ? sizes[name] : *all) = value;
+  }
+  return llvm::Error::success();
+}
+
+/// What the flags for --explain say.
+static llvm::Expected<ExplainOptions> parseExplainOptions() {
+  ExplainOptions options;
+  options.batch = batch;
+  options.threads = threads > 0 ? threads : llvm::hardware_concurrency().compute_thread_count();
+  if (batch < 1)
+    return llvm::createStringError("--batch must be at least 1, but is " + llvm::Twine(batch));
+  if (llvm::Error error = parseSizes(longest, options.longestOf, &options.longest))
+    return error;
+  if (llvm::Error error = parseSizes(rows, options.rows))
+    return error;
+  if (llvm::Error error = parseSizes(ids, options.ids))
+    return error;
+  if (llvm::Error error = parseSizes(dataset, options.dataset))
+    return error;
+  return options;
+}
+
 /// A symbol's address tells where the program lies.
 static int anchor;
+
+static int fail(const llvm::Twine &message) {
+  llvm::errs() << "genrec-compile: error: " << message << "\n";
+  return 1;
+}
+
+/// Runs the tool beside this one that links the runtime, whose kernels are measured.
+static int calibrate(llvm::StringRef executable) {
+  std::string tool = (llvm::sys::path::parent_path(executable) + "/genrec-calibrate").str();
+  std::string message;
+  int status = llvm::sys::ExecuteAndWait(tool, {tool}, std::nullopt, {}, 0, 0, &message);
+  return message.empty() ? status : fail("cannot run " + tool + ": " + message);
+}
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
@@ -82,16 +164,35 @@ int main(int argc, char **argv) {
   options.output = output;
   options.emission = emission;
   options.level = level;
+  options.prunesColumns = prunesColumns;
+  options.sinksFanout = sinksFanout;
+  options.mergesTables = mergesTables;
+  options.fusesTransforms = fusesTransforms;
   options.target = target;
   options.march = march;
   options.compiler = cxx;
   options.toolchain = toolchain;
   options.dumpFolder = dumps;
-  options.explains = explains;
-  options.explain = {batch, longest};
+  options.cacheFolder = cache == "none" ? "" : cache.getValue();
+  options.explanation =
+      explanation.getNumOccurrences() && explanation.empty() ? "text" : explanation.getValue();
   options.keepsSource = keepsSource;
   options.isVerbose = isVerbose;
   options.executable = llvm::sys::fs::getMainExecutable(argv[0], &anchor);
+
+  llvm::Expected<ExplainOptions> explain = parseExplainOptions();
+  if (!explain) {
+    llvm::errs() << "genrec-compile: error: " << llvm::toString(explain.takeError()) << "\n";
+    return 1;
+  }
+  options.explain = *explain;
+  if (calibrates)
+    return calibrate(options.executable);
+  if (options.input.empty())
+    return fail("no model was given: genrec-compile <model file or .mlir>; --help says more");
+  if (!options.explanation.empty() &&
+      !llvm::is_contained({"text", "json", "html"}, options.explanation))
+    return fail("--explain must be text, json or html, but is '" + options.explanation + "'");
 
   mlir::DialectRegistry registry;
   registerAllDialects(registry);

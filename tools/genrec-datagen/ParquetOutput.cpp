@@ -14,16 +14,14 @@
 
 using namespace genrec::datagen;
 
-void genrec::datagen::check(const arrow::Status &status,
-                            const std::string &what) {
+void genrec::datagen::check(const arrow::Status &status, const std::string &what) {
   if (!status.ok())
-    throw std::runtime_error(what + ": " + status.message());
+    throw std::runtime_error(what + ": " + status.message() +
+                             (status.detail() ? " (" + status.detail()->ToString() + ")" : ""));
 }
 
-TableWriter::TableWriter(std::shared_ptr<arrow::Schema> schema)
-    : schema(std::move(schema)) {
-  auto made = arrow::RecordBatchBuilder::Make(this->schema,
-                                              arrow::default_memory_pool());
+TableWriter::TableWriter(std::shared_ptr<arrow::Schema> schema) : schema(std::move(schema)) {
+  auto made = arrow::RecordBatchBuilder::Make(this->schema, arrow::default_memory_pool());
   check(made.status(), "building rows");
   builder = std::move(*made);
 }
@@ -36,21 +34,18 @@ void TableWriter::write(const std::string &path) {
   std::string aside = path + ".partial";
   auto file = arrow::io::FileOutputStream::Open(aside);
   check(file.status(), path);
-  auto properties = parquet::WriterProperties::Builder()
-                        .compression(parquet::Compression::ZSTD)
-                        ->build();
+  auto properties =
+      parquet::WriterProperties::Builder().compression(parquet::Compression::ZSTD)->build();
   // Keeps the time zone and the nullability, which plain Parquet cannot say.
-  auto arrowProperties =
-      parquet::ArrowWriterProperties::Builder().store_schema()->build();
-  check(parquet::arrow::WriteTable(**table, arrow::default_memory_pool(), *file,
-                                   1 << 16, properties, arrowProperties),
+  auto arrowProperties = parquet::ArrowWriterProperties::Builder().store_schema()->build();
+  check(parquet::arrow::WriteTable(**table, arrow::default_memory_pool(), *file, 1 << 16,
+                                   properties, arrowProperties),
         path);
   check((*file)->Close(), path);
   std::filesystem::rename(aside, path);
 }
 
-void genrec::datagen::writeText(const std::string &path,
-                                const std::string &text) {
+void genrec::datagen::writeText(const std::string &path, const std::string &text) {
   std::string aside = path + ".partial";
   {
     std::ofstream file(aside, std::ios::trunc);

@@ -5,19 +5,56 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "genrec/Fuzz/VerifyEach.h"
 #include "genrec/InitAllDialects.h"
 #include "genrec/InitAllPasses.h"
 #include "genrec/ToolVersion.h"
 
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+using namespace mlir;
+
+static llvm::cl::opt<bool>
+    verifyEach("genrec-verify-each",
+               llvm::cl::desc("Compare the model after every pass with the model before the first, "
+                              "by the interpreter on random "
+                              "and adversarial batches (up to form-row-kernels)"));
+
+/// Runs what the command line says on the file; with --genrec-verify-each watched by the
+/// interpreter.
+static LogicalResult runPasses(StringRef input, StringRef output, DialectRegistry &registry) {
+  std::string problem;
+  std::unique_ptr<llvm::MemoryBuffer> file = openInputFile(input, &problem);
+  std::unique_ptr<llvm::ToolOutputFile> out = file ? openOutputFile(output, &problem) : nullptr;
+  if (!out) {
+    llvm::errs() << problem << "\n";
+    return failure();
+  }
+  MlirOptMainConfig plain = MlirOptMainConfig::createFromCLOptions(), watched = plain;
+  bool hasFailed = false;
+  watched.setPassPipelineSetupFn([&](PassManager &pm) {
+    if (verifyEach)
+      pm.addInstrumentation(std::make_unique<genrec::fuzz::VerifyEach>([&] { hasFailed = true; }));
+    return plain.setupPassPipeline(pm);
+  });
+  if (failed(MlirOptMain(out->os(), std::move(file), registry, watched)) || hasFailed)
+    return failure();
+  out->keep();
+  return success();
+}
 
 int main(int argc, char **argv) {
   genrec::printVersionAs("genrec-opt");
   genrec::hideLibraryOptions();
-  mlir::DialectRegistry registry;
+  llvm::InitLLVM init(argc, argv);
+  DialectRegistry registry;
   genrec::registerAllDialects(registry);
   genrec::registerAllPasses();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
+  auto [input, output] = registerAndParseCLIOptions(
       argc, argv,
       "runs genrec's passes on a model in MLIR\n\n"
       "  genrec-opt model.mlir                              parses, verifies, prints\n"
@@ -28,6 +65,10 @@ int main(int argc, char **argv) {
       "                                                     one pass\n"
       "  genrec-translate --import-model m.genrec | genrec-opt --genrec-graph-pipeline\n"
       "                                                     a model file\n\n"
+      "  genrec-opt model.mlir --genrec-graph-pipeline --genrec-verify-each\n"
+      "                                                     checked by the interpreter after every "
+      "pass\n\n"
       "docs/reference/passes.md describes the passes.\n",
-      registry));
+      registry);
+  return asMainReturnCode(runPasses(input, output, registry));
 }

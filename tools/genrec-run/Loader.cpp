@@ -49,11 +49,14 @@ ProgramOp run::findProgram(ModuleOp module, ProgramMode mode) {
   ProgramOp found;
   for (auto model : module.getOps<ModelOp>())
     for (auto program : model.getBody().front().getOps<ProgramOp>())
-      if (program.getMode() == mode || (program.getMode() == ProgramMode::all && !found))
+      if (program.getMode() == mode ||
+          (program.getMode() == ProgramMode::all && mode != ProgramMode::items && !found))
         found = program;
+  // Passes say what the vectors of items are: an imported program has none.
   if (!found)
     module.emitError() << "there is no program of mode " << stringifyProgramMode(mode)
-                       << " or all to run";
+                       << (mode == ProgramMode::items ? "; run genrec-specialize-modes first"
+                                                      : " or all to run");
   return found;
 }
 

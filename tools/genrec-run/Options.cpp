@@ -49,7 +49,9 @@ Options run::parseCommandLine(int argc, char **argv) {
                      cl::desc("which program to run, or what to run an imported one for"),
                      cl::values(clEnumValN(Mode::train, "train", "losses, and updates"),
                                 clEnumValN(Mode::evaluate, "evaluate", "losses and metrics"),
-                                clEnumValN(Mode::predict, "predict", "outputs")));
+                                clEnumValN(Mode::predict, "predict", "outputs"),
+                                clEnumValN(Mode::items, "items",
+                                           "vectors of catalogue rows, of a specialised model")));
   cl::opt<Precision> precision(
       "precision", cl::cat(category), cl::init(Precision::exact), cl::desc("how f32 is kept"),
       cl::values(clEnumValN(Precision::exact, "double", "as double"),

@@ -46,6 +46,7 @@ public:
   mlir::Type i64() const { return builder.getI64Type(); }
   mlir::Type i32() const { return builder.getI32Type(); }
   mlir::Type f32() const { return builder.getF32Type(); }
+  mlir::Type f64() const { return builder.getF64Type(); }
   mlir::Type i1() const { return builder.getI1Type(); }
   mlir::Type u8() const { return builder.getIntegerType(8, /*isSigned=*/false); }
   mlir::Type u32() const { return builder.getIntegerType(32, /*isSigned=*/false); }

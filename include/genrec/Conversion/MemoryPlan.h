@@ -12,7 +12,7 @@
 namespace genrec {
 
 /// Array of dictionaries on a program: `domain` (absent: fixed size),
-/// `bytes_per_row`, `bytes`, `first`, `last`, `name`.
+/// `bytes_per_row`, `stride` (absent: rows lie densely), `bytes`, `first`, `last`, `name`.
 inline constexpr llvm::StringLiteral kBuffersAttrName = "genrec.buffers";
 /// On a program: the number of its first op of the dispatch or compute stage.
 inline constexpr llvm::StringLiteral kFirstComputeOpAttrName = "genrec.first_compute_op";
@@ -23,6 +23,7 @@ inline constexpr llvm::StringLiteral kBufferIdsAttrName = "genrec.buffer_ids";
 struct PlannedBuffer {
   mlir::FlatSymbolRefAttr domain; ///< null: a fixed size
   int64_t bytesPerRow = 0;
+  int64_t stride = 0;             ///< elements from row to row; 0: rows lie densely
   int64_t bytes = 0;
   int64_t first = 0, last = 0;    ///< numbers of ops of the program
   std::string name;
@@ -44,10 +45,13 @@ struct BufferSlot {
   bool needed = true;
   /// Lives to the end of the program: arrays of a domain.
   bool untilEnd = false;
+  int64_t stride = 0; ///< as in PlannedBuffer
 };
 
 /// Slots after those of the results of ops that make a domain from others.
 enum DomainSlot { kOffsetsSlot = 0, kParentSlot = 1, kIdentitySlot = 2 };
+/// stack_domains: where each part begins, and where the last ends.
+enum StackDomainsSlot { kPartOffsetsSlot = 0 };
 /// unique_rows: scratch that says which gradients belong to which row.
 enum UniqueRowsSlot { kSegmentsSlot = 0 };
 /// A linear bound on genrec_rt_segment_bytes; test/Runtime/domains_test.cpp holds it.

@@ -23,6 +23,10 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
     makes in an arena per batch in flight and the others in one that all batches
     share; those whose lives do not meet may share memory.
 
+    Rows that a kernel picks by index, or adds to so, are padded to whole cache lines
+    (16 floats; shorter ones to a power of two): a buffer's `stride`, in elements. Only
+    where everything that reads them is told the distance of rows.
+
     Columns of the data, parameters, constants and views (`shared_rows`,
     `rows_as_shared`, a `slice_columns` left outside of row kernels) need no memory. The
     life of what a view shows ends with the last use of the view.
@@ -32,7 +36,8 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
   let dependentDialects = ["::genrec::GenRecDialect"];
   let statistics = [
     Statistic<"buffers", "buffers", "buffers planned">,
-    Statistic<"views", "views", "values that are views of others">];
+    Statistic<"views", "views", "values that are views of others">,
+    Statistic<"paddedBuffers", "padded-buffers", "buffers whose rows are padded">];
 }
 
 def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {

@@ -16,13 +16,26 @@
 namespace genrec::fuzz {
 
 struct RandomModelOptions {
-  int64_t ops = 14;      ///< random ops tried between features and losses
+  int64_t ops = 14;       ///< random ops tried between features and losses
   int64_t longestRow = 9; ///< widest row made by chance; attention adds its own
+  int64_t lists = 4;      ///< most domains below the root
+  int64_t features = 1;   ///< sets of columns per domain, each with tables of its own
+  bool deep = false;      ///< lists hang below the last one rather than anywhere
+  int64_t transforms = 1; ///< longest chain of hash and mod between a column and its table
+  int64_t fanouts = 0;    ///< fan-outs tried between features and random ops
+
+  /// Most seeds give small models of the above; some give one that is wide in one way: many tables,
+  /// a deep tree, long chains of transforms, fan-outs everywhere.
+  static RandomModelOptions ofSeed(uint64_t seed);
 };
 
 /// The model of `seed`: the same seed gives the same model.
 mlir::OwningOpRef<mlir::ModuleOp> makeRandomModel(mlir::MLIRContext *context, uint64_t seed,
-                                                  const RandomModelOptions &options = {});
+                                                  const RandomModelOptions &options);
+inline mlir::OwningOpRef<mlir::ModuleOp> makeRandomModel(mlir::MLIRContext *context,
+                                                         uint64_t seed) {
+  return makeRandomModel(context, seed, RandomModelOptions::ofSeed(seed));
+}
 
 } // namespace genrec::fuzz
 

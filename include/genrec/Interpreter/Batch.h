@@ -49,7 +49,10 @@ llvm::json::Value batchToJson(ProgramOp program, const Batch &batch);
 struct RandomBatchOptions {
   int64_t rows = 4;        ///< root rows
   int64_t longestList = 5; ///< lists have 0 to this many rows, often 0
+  double emptyRate = 0.25; ///< of lists
   int64_t vocabulary = 7;  ///< ids are mostly drawn from as many values, skewed
+  double rareRate = 0.1;   ///< of ids that are drawn from all that the table takes
+  bool distinctIds = false; ///< no id twice in a column, as long as the table has others
   int64_t catalogueRows = 6;
   int64_t firstPosition = 0; ///< of the first root row in the dataset
   double nullRate = 0.2;     ///< of nullable columns

@@ -16,6 +16,9 @@ struct GradientCheckOptions {
   /// smaller ones (for values near a kink) are tried: a wrong gradient agrees
   /// with none.
   double step = 1e-4;
+  /// The program whose loss is differenced: one from before differentiation, whose `detach` ops tell what is
+  /// taken for a constant; null for the differentiated one, which has none.
+  ProgramOp original;
 };
 
 /// One derivative that differs.
@@ -43,8 +46,8 @@ struct GradientCheck {
 /// Compares, for every element of every parameter and of every table row that
 /// the batch touches, the gradient that `program` (differentiated, mode train,
 /// with update_parameter and update_table still in it) hands to its update with
-/// the fourth-order central difference of the model's loss in double. `state` is
-/// left as it was.
+/// the fourth-order central difference of the model's loss in double. What is detached
+/// keeps its value meanwhile, if `options.original` says what is. `state` is left as it was.
 llvm::Expected<GradientCheck> checkGradients(ProgramOp program, const Batch &batch,
                                              const State &state,
                                              const GradientCheckOptions &options = {});

@@ -21,15 +21,20 @@
 namespace genrec::interpreter {
 
 /// What a program is run for. A program of mode `all` gives its losses in
-/// `train`, losses and metrics in `evaluate`, outputs in `predict`; a specialised
-/// program is run in its own mode.
-enum class Mode { train, evaluate, predict };
+/// `train`, losses and metrics in `evaluate`, outputs in `predict`, nothing in `items`;
+/// a specialised program is run in its own mode.
+enum class Mode { train, evaluate, predict, items };
 
-/// Whether f32 values are kept as double, or rounded to float after every op.
-enum class Precision { exact, rounded };
+/// Whether f32 values are kept as double, or rounded to float after every op, or kept as double and moved by chance
+/// as rounding may move them: by up to 2^-24 of each after every op that computes, optimizers aside.
+enum class Precision { exact, rounded, perturbed };
 
 struct RunOptions {
   Precision precision = Precision::exact;
+  /// Which of many errors `perturbed` makes: a run of the same number makes the same.
+  uint64_t perturbation = 0;
+  /// What results of `detach` are held at, where they are in it.
+  const llvm::DenseMap<mlir::Value, Tensor> *held = nullptr;
   /// Losses only: no update, no gradient, no row inserted.
   bool forwardOnly = false;
   /// Keep the value of every evaluated op in `Results::values`.

@@ -33,6 +33,20 @@ struct TableState {
   std::map<int64_t, std::vector<double>> rows;
 };
 
+/// A merged table: which key belongs to which row of which logical table.
+struct MergedTable {
+  std::vector<std::string> members;
+  int64_t keyBits = 63; ///< of the id
+
+  /// The name of the logical table of `key`, empty where no member owns it.
+  llvm::StringRef memberOf(int64_t key) const {
+    auto number = static_cast<size_t>(static_cast<uint64_t>(key) >> keyBits);
+    return number < members.size() ? llvm::StringRef(members[number]) : llvm::StringRef();
+  }
+  int64_t idOf(int64_t key) const { return key & ((int64_t(1) << keyBits) - 1); }
+  int64_t keyOf(size_t member, int64_t id) const { return static_cast<int64_t>(member) << keyBits | id; }
+};
+
 /// The learning rate over steps as a factor of the base rate. With t the 1-based
 /// step: t / warmup up to t = warmup; then, with p = (t - warmup) / (steps - warmup)
 /// at most 1: constant 1, linear 1 + (final - 1) p, cosine
@@ -58,7 +72,8 @@ public:
   std::vector<double> initialRow(const TableState &table, int64_t id) const;
 
   std::map<std::string, ParameterState, std::less<>> parameters;
-  std::map<std::string, TableState, std::less<>> tables;
+  std::map<std::string, TableState, std::less<>> tables; ///< logical ones
+  std::map<std::string, MergedTable, std::less<>> merged; ///< physical ones, without rows of their own
   uint64_t seed = 0;
   uint64_t stepsDone = 0; ///< optimizer steps; the next is stepsDone + 1
   Schedule schedule;

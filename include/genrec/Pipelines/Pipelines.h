@@ -29,6 +29,17 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute what "
                      "is cheap"),
       llvm::cl::init(2)};
+  Option<bool> pruneColumns{*this, "prune-columns", llvm::cl::desc("Drop columns that nothing needs"),
+                            llvm::cl::init(true)};
+  Option<bool> sinkFanout{*this, "sink-fanout",
+                          llvm::cl::desc("Work per request where impressions share a value"),
+                          llvm::cl::init(true)};
+  Option<bool> mergeTables{*this, "merge-tables",
+                           llvm::cl::desc("Put tables of one spec into one physical table"),
+                           llvm::cl::init(true)};
+  Option<bool> fuseTransforms{*this, "fuse-transforms",
+                              llvm::cl::desc("Compute the keys of merged tables in one launch"),
+                              llvm::cl::init(true)};
   Option<std::string> compiler{
       *this, "compiler",
       llvm::cl::desc("Name, version and options of the compiler, kept in the "

@@ -120,10 +120,14 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   command.append({"-Wno-pass-failed", "-fno-math-errno"});
   if (product == Product::object)
     command.push_back("-c");
+  if (product == Product::header)
+    command.append({"-x", "c++-header", "-fPIC", "-pthread"});
   if (product == Product::shared)
     command.append({"-shared", "-fPIC"});
+  if (product == Product::shared && !precompiledHeader.empty())
+    command.append({"-include-pch", precompiledHeader});
   command.append({source.str(), "-o", output.str()});
-  if (product != Product::object)
+  if (product == Product::shared || product == Product::binary)
     append_range(command, link);
   // A shared object takes the runtime from the program that loads it.
   if (product == Product::binary) {
@@ -137,4 +141,23 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
                      "with that file\n" +
                      toString(std::move(error)));
   return Error::success();
+}
+
+void Toolchain::visitInputs(function_ref<void(StringRef)> text, function_ref<void(StringRef)> file,
+                            function_ref<void(StringRef)> folder) const {
+  text(compiler);
+  if (Expected<std::string> path = findCompiler())
+    file(*path);
+  else
+    consumeError(path.takeError());
+  for (const Strings *flags : {&compile, &link, &rpath})
+    for (const std::string &flag : *flags)
+      text(flag);
+  for (const std::string &path : include)
+    folder(path);
+  for (const std::string &library : libraries) {
+    text(library);
+    if (sys::path::is_absolute(library))
+      file(library);
+  }
 }

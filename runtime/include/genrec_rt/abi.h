@@ -52,7 +52,9 @@ typedef enum genrec_type {
   GENREC_F64 = 4,
   GENREC_BF16 = 5,
   GENREC_STRING = 6, /* genrec_string per value */
-  GENREC_ROW = 7     /* float* per value: a table row */
+  GENREC_ROW = 7,    /* float* per value: a table row */
+  GENREC_VALID = 8   /* features of which only nulls matter, whatever the column's type: one
+                        byte per value, 0 */
 } genrec_type;
 
 /* A decoded column: `values` has the domain's row count of elements; `valid` is
@@ -87,6 +89,7 @@ typedef struct genrec_domain_desc {
    * of all domains before it: null for data and catalogue domains. */
   int64_t (*capacity)(const int64_t *capacities, const int64_t *max_lengths);
   int64_t max_length;    /* derived by truncate: the most rows per parent; else 0 */
+  int32_t truncated;     /* derived by truncate: the index of the domain that is cut */
 } genrec_domain_desc;
 
 typedef struct genrec_feature_desc {
@@ -121,6 +124,10 @@ typedef struct genrec_table_desc {
   genrec_init_desc init;
   genrec_optimizer_desc optimizer;
   genrec_location location;
+  int32_t group;         /* 0: a store of its own; tables of one group share one, by
+                            keys key | id; ids have at most key_bits bits */
+  int64_t key;           /* (place in the group) << key_bits */
+  int64_t key_bits;
 } genrec_table_desc;
 
 typedef struct genrec_parameter_desc {
@@ -190,10 +197,28 @@ typedef struct genrec_program_desc {
   genrec_stage_fn compute;
 } genrec_program_desc;
 
-/* A kernel, for profiles and --check-finite. */
+/* What an op does per row of a domain, or (domain -1) once: bytes that it reads and
+ * writes at least, those of rows picked by an index apart; floating-point operations,
+ * those of matrix products apart; those of matrix products per pair of rows of one list,
+ * an entry with itself and those before it; and bytes that lie there to be picked from. */
+typedef struct genrec_cost {
+  int32_t domain;
+  double bytes;
+  double gathered_bytes;
+  double flops;
+  double product_flops;
+  double pair_flops;
+  double source_bytes;
+} genrec_cost;
+
+/* A kernel or a library call, for profiles and --check-finite. */
 typedef struct genrec_op_desc {
   const char *name;
   genrec_location location;
+  const char *what;      /* the model's ops that it came from, and their lines */
+  int32_t stage;         /* 0 copy, 1 dispatch, 2 compute */
+  const genrec_cost *costs;
+  int32_t cost_count;
 } genrec_op_desc;
 
 typedef struct genrec_model_desc {
@@ -251,6 +276,7 @@ typedef struct genrec_step {
   uint64_t step;                   /* 1-based optimizer step; the current one for evaluation */
   int32_t mode;                    /* as genrec_program_desc.mode */
   int32_t check_finite;
+  int32_t profile;                 /* whether genrec_rt_enter is called */
 } genrec_step;
 
 /*===-- what generated code may call ---------------------------------------===*/
@@ -268,9 +294,24 @@ void genrec_rt_table_rows(genrec_step *step, int32_t table,
                           const genrec_domain *domain, const int64_t *ids,
                           const uint8_t *valid, float **rows);
 
+/* The keys of `parts` lists of ids one after another: part p holds ids of table
+ * tables[p], all of one group; -1 where valid[p] (may be null) is 0. Ids out of their
+ * table's range are an error. */
+void genrec_rt_merged_keys(genrec_step *step, int32_t parts, const int32_t *tables,
+                           const genrec_domain *const *domains,
+                           const int64_t *const *ids, const uint8_t *const *valid,
+                           int64_t *keys);
+/* As genrec_rt_table_rows, by keys of the group of `table`; the key -1 has the row
+ * of zeros. */
+void genrec_rt_merged_rows(genrec_step *step, int32_t table,
+                           const genrec_domain *domain, const int64_t *keys,
+                           float **rows);
+
 /* Distinct touched rows among `parts` lists of handles, in the order of first
  * appearance; a handle whose gradient row (dim floats) is exactly zero is not
- * touched, nor is the row of zeros. Fills *touched (count; no parent), `rows`
+ * touched, nor is the row of zeros. Handle i of a part has gradient row i, or, where
+ * `parents` holds an array for the part, gradient row parents[part][i]. `table` is any
+ * of the group that the rows are of. Fills *touched (count; no parent), `rows`
  * (capacity: the sum of the parts' capacities), and `segments`, opaque scratch of
  * genrec_rt_segment_bytes(capacity) bytes for genrec_rt_segment_sum. */
 int64_t genrec_rt_segment_bytes(int64_t capacity);
@@ -281,7 +322,8 @@ int64_t genrec_rt_segment_bytes(int64_t capacity);
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains,
                            float *const *const *handles,
-                           const float *const *gradients, int64_t dim,
+                           const float *const *gradients,
+                           const int64_t *const *parents, int64_t dim,
                            genrec_domain *touched, float **rows, void *segments);
 void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched,
                            const void *segments, int32_t parts,
@@ -316,10 +358,13 @@ void genrec_rt_report_output(genrec_step *step, int32_t output,
 /* Records a failure of a kernel (a NaN score, a broken invariant of the data). */
 void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
 
-/* With --check-finite: looks for NaN and infinity in the `count` values that op
- * `op` wrote, rows of `row_size` values. */
+/* With --check-finite: looks for NaN and infinity in what op `op` wrote, `rows`
+ * rows of `row_size` values, `stride` values from row to row. */
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,
-                            int64_t count, int64_t row_size);
+                            int64_t rows, int64_t row_size, int64_t stride);
+
+/* With --profile: op `op` begins, and the one before it has ended. */
+void genrec_rt_enter(genrec_step *step, int32_t op);
 
 /* Scratch memory of at least `bytes`, private to the calling pool thread, kept
  * and reused: grows only when a larger size is asked for than ever before. */

@@ -3,16 +3,13 @@
 #ifndef GENREC_RT_BUFFER_H
 #define GENREC_RT_BUFFER_H
 
+#include "genrec_rt/footprint.h"
+
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
 namespace genrec::rt {
-
-/// Capacities are rounded up to the next of {1, 1.125, 1.25, … 1.875} * 2^k, at
-/// least 16: at most an eighth is spare, and a few batches reach the largest
-/// bucket. 0 stays 0.
-int64_t capacityBucket(int64_t count);
 
 /// Memory aligned to 64 bytes (pages from 256 KiB on). Throws std::bad_alloc.
 /// Fresh large blocks are zero and take no memory until touched.

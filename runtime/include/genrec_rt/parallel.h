@@ -70,6 +70,37 @@ inline void parallelFor(genrec_rt_pool *pool, int64_t count, int64_t grain,
       const_cast<void *>(static_cast<const void *>(&body)));
 }
 
+/// Runs `body(part, begin, end)` for chunks of the items of `count` parts, part p having
+/// `size(p)`, all in one parallel-for. `starts` is scratch for count + 1 numbers.
+template <class Size, class Body>
+inline void parallelParts(genrec_rt_pool *pool, int64_t count, int64_t chunkItems, int64_t *starts,
+                          const Size &size, const Body &body) {
+  int64_t items = 0;
+  starts[0] = 0;
+  for (int64_t part = 0; part < count; ++part) {
+    items += size(part);
+    starts[part + 1] = starts[part] + (size(part) + chunkItems - 1) / chunkItems;
+  }
+  int64_t chunks = starts[count];
+  if (items == 0)
+    return;
+  // Short parts go together.
+  int64_t grain = chunkItems * chunks / items;
+  parallelFor(pool, chunks, grain, [&](int64_t begin, int64_t end, int64_t) {
+    int64_t part = 0, above = count;
+    while (above - part > 1) {
+      int64_t middle = (part + above) / 2;
+      (starts[middle] <= begin ? part : above) = middle;
+    }
+    for (int64_t chunk = begin; chunk < end; ++chunk) {
+      while (starts[part + 1] <= chunk)
+        ++part;
+      int64_t first = (chunk - starts[part]) * chunkItems, last = first + chunkItems;
+      body(part, first, last < size(part) ? last : size(part));
+    }
+  });
+}
+
 } // namespace genrec::rt
 #endif
 

@@ -21,6 +21,7 @@
 #include "genrec_rt/error.h"
 #include "genrec_rt/metrics.h"
 #include "genrec_rt/store.h"
+#include "genrec_rt/table_view.h"
 
 #include <functional>
 #include <memory>
@@ -29,6 +30,8 @@
 #include <string>
 
 namespace genrec::rt {
+
+class Profile;
 
 /// `items` gives out item vectors: outputs of catalogue domains, from a batch
 /// without rows.
@@ -60,6 +63,7 @@ struct SessionOptions {
   std::optional<double> clipValue;
   std::optional<Schedule> schedule; ///< overrides the model's
   bool checkFinite = false;
+  bool profile = false; ///< note when each op of each step runs
 };
 
 /// A loss over some rows: its weighted sum and the weight. The mean of no
@@ -166,8 +170,11 @@ public:
   uint64_t seed() const;
   ParameterView parameter(int32_t index);
   ParameterView parameter(const std::string &name);
-  EmbeddingStore &table(int32_t index);
-  EmbeddingStore &table(const std::string &name);
+  TableView table(int32_t index);
+  TableView table(const std::string &name);
+
+  /// When the ops of the steps so far ran; null unless asked for.
+  Profile *profile();
 
   Metrics &metrics();
   OutputRows &output(int32_t index);

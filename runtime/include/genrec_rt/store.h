@@ -18,6 +18,7 @@
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/parallel.h"
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -47,6 +48,17 @@ struct StoreConfig {
   int32_t states = 0;            ///< arrays of dim floats behind the value
   double initialAccumulator = 0; ///< what state 0 starts with; others with 0
   RowInitializer initializer;
+  /// Tables that share the store: the initializers of members by the key's number,
+  /// key >> keyBits; empty for a store of one table, whose keys are ids.
+  std::vector<RowInitializer> members;
+  int64_t keyBits = 63;
+
+  const RowInitializer &initializerOf(int64_t key) const {
+    return members.empty() ? initializer : members[key >> keyBits];
+  }
+  uint64_t idOf(int64_t key) const {
+    return static_cast<uint64_t>(members.empty() ? key : key & ((int64_t(1) << keyBits) - 1));
+  }
 };
 
 class EmbeddingStore {
@@ -75,6 +87,10 @@ public:
     return chunks[number >> chunkShift] + (number & chunkMask) * stride;
   }
   int64_t id(int64_t number) const { return idChunks[number >> kIdShift][number & (kIdChunk - 1)]; }
+  /// The rows of one of the tables that share the store, in the order of insertion: how
+  /// many, and the number among all rows of the one at `place`. 0 in a store of one table.
+  int64_t memberSize(int64_t member) const { return config.members.empty() ? rowCount : memberCounts[member]; }
+  int64_t memberRow(int64_t member, int64_t place) const;
   /// Floats from one row to the next: dim * (1 + states) rounded up to 16.
   int64_t rowStride() const { return stride; }
   const StoreConfig &configuration() const { return config; }
@@ -91,9 +107,9 @@ public:
   static uint64_t hash(int64_t id);
 
 private:
-  static constexpr int64_t kGroup = 16;
-  static constexpr int64_t kIdShift = 14;
-  static constexpr int64_t kIdChunk = int64_t(1) << kIdShift;
+  static constexpr int64_t kGroup = kStoreGroup;
+  static constexpr int64_t kIdShift = std::bit_width(uint64_t(kStoreIdChunk)) - 1;
+  static constexpr int64_t kIdChunk = kStoreIdChunk;
 
   struct Slot {
     int64_t id;
@@ -120,6 +136,10 @@ private:
   Slot *slotsOf = nullptr;
   std::vector<float *> chunks;
   std::vector<int64_t *> idChunks;
+  std::vector<int64_t> memberCounts;
+  /// Row numbers by member, brought up to `listedRows` when somebody asks.
+  mutable std::vector<std::vector<int64_t>> memberRows;
+  mutable int64_t listedRows = 0;
 };
 
 } // namespace genrec::rt

@@ -62,6 +62,8 @@ template <class T> void put(ColumnBatch &column, size_t row, T value) {
 void putValue(ColumnBatch &column, int32_t type, size_t row, const json::Value &value) {
   double number = value.getAsNumber().value_or(value.getAsBoolean().value_or(false));
   switch (type) {
+  case GENREC_VALID:
+    return put<uint8_t>(column, row, 0);
   case GENREC_I1:
     return put<uint8_t>(column, row, number != 0);
   case GENREC_I32:

@@ -7,7 +7,8 @@
 //   model-driver model.so batches.json modes [seed] [threads]
 //
 // batches.json holds a list of batches in the form of `genrec-run --print-batch`; modes are
-// train, evaluate or predict, one per batch with commas between, or one for all.
+// train, evaluate, predict or items, one per batch with commas between, or one for all.
+// "allocations" of a step counts what all threads allocated while it ran.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,21 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <new>
+
+static std::atomic<int64_t> newCalls{0};
+
+void *operator new(size_t bytes) {
+  newCalls.fetch_add(1, std::memory_order_relaxed);
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  std::abort();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 using namespace genrec::rt;
 namespace json = llvm::json;
@@ -84,7 +99,7 @@ static json::Value outputToJson(const OutputRows &rows) {
   return list;
 }
 
-static json::Object tableToJson(const EmbeddingStore &table) {
+static json::Object tableToJson(const TableView &table) {
   const StoreConfig &config = table.configuration();
   json::Object rows;
   for (int64_t number = 0; number < table.size(); ++number)
@@ -131,6 +146,8 @@ static Mode parseMode(llvm::StringRef modes, size_t index) {
   llvm::StringRef mode = list[std::min(index, list.size() - 1)];
   if (mode == "train")
     return Mode::train;
+  if (mode == "items")
+    return Mode::items;
   return mode == "evaluate" ? Mode::evaluate : Mode::predict;
 }
 
@@ -163,12 +180,19 @@ static void run(int argc, char **argv) {
         int32_t root = findRoot(model, GENREC_DOMAIN_CATALOGUE, name.str());
         session.setCatalogue(root, driver::readRows(model, root, *rows.getAsArray(), nullptr));
       }
-    int32_t root = findRoot(model, GENREC_DOMAIN_DATA, "");
-    Batch batch = driver::readRows(model, root, *object.getArray("rows"),
-                                   object.getArray("positions"));
     session.metrics().reset();
-    StepReport report = session.step(parseMode(argv[3], index++), batch);
-    llvm::outs() << json::Value(stateToJson(session, report)) << "\n";
+    Mode mode = parseMode(argv[3], index++);
+    Batch batch;
+    StepReport report;
+    if (mode != Mode::items)
+      batch = driver::readRows(model, findRoot(model, GENREC_DOMAIN_DATA, ""),
+                               *object.getArray("rows"), object.getArray("positions"));
+    int64_t before = newCalls + alignedAllocations();
+    report = mode == Mode::items ? session.stepWithoutRows(mode) : session.step(mode, batch);
+    int64_t allocations = newCalls + alignedAllocations() - before;
+    json::Object state = stateToJson(session, report);
+    state["allocations"] = allocations;
+    llvm::outs() << json::Value(std::move(state)) << "\n";
   }
 }
 

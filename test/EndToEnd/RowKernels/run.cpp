@@ -33,6 +33,8 @@ __global__ void row_sampled(const genrec_step *, const float *normed, const floa
 namespace {
 
 constexpr int64_t kUsers = 9, kItems = 11, kDim = 50;
+/// Rows that a kernel picks lie so far apart.
+constexpr int64_t kPadded = 64;
 constexpr int64_t kLists[kUsers] = {0, 1, 5, 0, 33, 2, 1, 17, 0};
 constexpr genrec::rt::cuda::LaunchShape kShape{3, 128};
 constexpr int64_t kWarps = 12;
@@ -128,7 +130,7 @@ void runAll() {
   float *constant = randomFloats(2);
   {
     Result aligned(rows * 2), mean(kUsers), most(kUsers);
-    Sums sums(2 + 6 + kItems);
+    Sums sums(kernels::sumFloats(2) + kernels::sumFloats(6) + kernels::sumFloats(kItems));
     void *arguments[] = {step,
                          x,
                          scale,
@@ -147,7 +149,7 @@ void runAll() {
     compare("roles max", most.cpu, most.fetched(), 0);
     compare("roles reduced and scattered", sums.cpu, sums.added(), 1e-5f);
   }
-  Result normed(rows * kDim), pooled(kUsers * kDim), vectors(kItems * kDim);
+  Result normed(rows * kDim), pooled(kUsers * kDim), vectors(kItems * kPadded);
   {
     void *arguments[] = {step, tableRows, normed.cpu.data(), pooled.cpu.data()};
     row_norm(static_cast<void *>(arguments), 0, kUsers, 0);
@@ -162,7 +164,7 @@ void runAll() {
   }
   {
     Result mixed(rows * kDim);
-    Sums sums(kItems * kDim);
+    Sums sums(kernels::sumFloats(kItems * kPadded));
     void *arguments[] = {step, normed.cpu.data(), vectors.cpu.data(), mixed.cpu.data(),
                          sums.cpu.data()};
     row_sampled(static_cast<void *>(arguments), 0, rows, 0);

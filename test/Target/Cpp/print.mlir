@@ -21,14 +21,16 @@
 // CHECK-NEXT: }
 
 // CHECK: static void predict_compute(genrec_step *step) {
+// CHECK-NEXT:   kernels::enter(step, 0);
 // CHECK-NEXT:   float *amount = (float *)step->columns[0].values;
 // CHECK-NEXT:   float *score = (float *)step->buffers[0];
 // CHECK-NEXT:   genrec_domain *user = &step->domains[0];
 // CHECK-NEXT:   kernels::launch(step, user, 4096, row_score, amount, score);
-// CHECK-NEXT:   kernels::checkFinite(step, 0, score, user->count, 1);
+// CHECK-NEXT:   kernels::checkFinite(step, 0, score, user->count, 1, 1);
+// CHECK-NEXT:   kernels::enter(step, 1);
 // CHECK-NEXT:   genrec_rt_report_output(step, 0, user, score);
 // CHECK-NEXT: }
 
-// CHECK: {.name = "row_score", .location = {.file = "model.py", .line = 7, .name = "scaled"}}
+// CHECK: {.name = "row_score", .location = {.file = "model.py", .line = 7, .name = "scaled"}, .what = "mul, exp; of scaled, score (model.py:7, model.py:8)", .stage = 2, .costs = op_0_costs, .cost_count = 1}
 // CHECK: extern "C" const genrec_model_desc *genrec_model() {
 // CHECK-NEXT:   return (const genrec_model_desc *)&model;

@@ -12,7 +12,8 @@ TEST(Interpreter, EvaluatesEveryOpOfTheDialect) {
   int count = 0;
   for (mlir::RegisteredOperationName name : context.getRegisteredOperations()) {
     // genrec.launch calls what outline-kernels made of a row kernel, below this level.
-    if (name.getDialectNamespace() != "genrec" || name.getStringRef() == "genrec.launch")
+    // The same goes for genrec.launch_columns.
+    if (name.getDialectNamespace() != "genrec" || name.getStringRef().starts_with("genrec.launch"))
       continue;
     ++count;
     EXPECT_TRUE(genrec::interpreter::canEvaluate(name)) << name.getStringRef().str();

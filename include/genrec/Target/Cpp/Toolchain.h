@@ -16,8 +16,8 @@
 
 namespace genrec {
 
-/// What becomes of the C++ source.
-enum class Product { object, shared, binary };
+/// What becomes of the C++ source. A `header` is one precompiled for sources of shared objects.
+enum class Product { object, shared, binary, header };
 
 class Toolchain {
 public:
@@ -34,17 +34,26 @@ public:
   void setMarch(llvm::StringRef march);
   /// Replaces the optimisation level.
   void setOptimization(llvm::StringRef flag);
+  /// Shared objects start with a header precompiled with the same flags.
+  void setPrecompiledHeader(llvm::StringRef path) { precompiledHeader = path.str(); }
 
   /// Makes `output` from the C++ source `source`. The error names the compiler that is missing, or
   /// carries what it said: that is a defect of genrec, whose code it is.
   llvm::Error make(Product product, llvm::StringRef source, llvm::StringRef output,
                    bool isVerbose) const;
 
+  /// Hands over all that a product follows from but its source: flags and names as text, files
+  /// (the compiler, libraries), folders of headers.
+  void visitInputs(llvm::function_ref<void(llvm::StringRef)> text,
+                   llvm::function_ref<void(llvm::StringRef)> file,
+                   llvm::function_ref<void(llvm::StringRef)> folder) const;
+
 private:
   using Strings = llvm::SmallVector<std::string>;
   llvm::Expected<std::string> findCompiler() const;
 
   Strings compile, include, link, libraries, rpath;
+  std::string precompiledHeader;
 };
 
 } // namespace genrec

@@ -203,6 +203,16 @@ LogicalResult RowBucketizeOp::verify() {
   return expectEdges(*this, getEdges());
 }
 
+LogicalResult RowSearchOp::verify() {
+  Type x = getX().getType();
+  if (!x.isF32() && !x.isF64() && !x.isSignlessInteger(64))
+    return complain(*this, "x", x, "f32, f64 or i64");
+  auto edges = dyn_cast<RankedTensorType>(getEdges().getType());
+  if (!edges || getRowDomain(edges) || edges.getRank() != 1 || !edges.getElementType().isF64())
+    return complain(*this, "edges", getEdges().getType(), "a shared tensor of rank 1, of f64");
+  return expectExactly(*this, "result", getType(), i64Type(*this), "a bucket");
+}
+
 LogicalResult RowIotaOp::verify() {
   return expectVector(*this, "result", getType(), i64Type(*this));
 }

@@ -148,6 +148,14 @@ LogicalResult FeatureOp::verifySymbolUses(SymbolTableCollection &) {
   return success();
 }
 
+// A padding id says which rows the domain has, which is more than a value: without its
+// feature a program would see rows that were not there before.
+void FeatureOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
+  if (getPaddingIdAttr())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
 LogicalResult FeatureValidOp::verify() {
   if (failed(expectNotEmpty(*this, "column", getColumn())))
     return failure();

@@ -109,6 +109,23 @@ LogicalResult DotInteractionOp::buildGradient(OpBuilder &builder, ValueRange res
   return success();
 }
 
+LogicalResult SplitSharedOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                           SmallVectorImpl<Value> &operandGradients) {
+  SmallVector<Value> parts(resultGradients);
+  for (auto [part, own] : llvm::zip_equal(parts, getParts()))
+    if (!part) // nothing depends on it
+      part = SubOp::create(builder, getLoc(), own.getType(), own, own);
+  operandGradients.push_back(ConcatSharedOp::create(builder, getLoc(), getX().getType(), parts));
+  return success();
+}
+
+LogicalResult ConcatSharedOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                            SmallVectorImpl<Value> &operandGradients) {
+  auto split = SplitSharedOp::create(builder, getLoc(), getParts().getTypes(), resultGradients[0]);
+  operandGradients.append(split.getParts().begin(), split.getParts().end());
+  return success();
+}
+
 // What lookups of one table receive becomes one update of it; `differentiate`
 // collects that.
 LogicalResult

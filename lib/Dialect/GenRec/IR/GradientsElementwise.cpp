@@ -35,8 +35,8 @@ GENREC_UNARY_GRADIENT(
     b.mul(g, b.mul(y, b.sub(b.constant(1.0, x.getType()), y))))
 GENREC_UNARY_GRADIENT(SoftplusOp, b.mul(g, b.unary<SigmoidOp>(x)))
 GENREC_UNARY_GRADIENT(ReluOp,
-                      b.maskWith(b.compare(CompareKind::gt, x,
-                                           b.constant(0.0, x.getType())),
+                      b.maskWith(b.compare(CompareKind::gt, y,
+                                           b.constant(0.0, y.getType())),
                                  g))
 
 #undef GENREC_UNARY_GRADIENT

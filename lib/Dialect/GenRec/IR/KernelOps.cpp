@@ -195,13 +195,23 @@ static bool isBodyOp(Operation &op) {
   if (isa<arith::ArithDialect, math::MathDialect, vector::VectorDialect>(op.getDialect()))
     return true;
   return isa<RowYieldOp, RowLoadOp, RowStoreOp, RowGatherOp, GatherDotOp, GatherSumOp, AccumulateOp,
-             KeepMaskOp, RandomIndexOp, RowHashOp, RowBucketizeOp, RowIotaOp, RowConcatOp,
-             RowSliceOp>(op);
+             KeepMaskOp, RandomIndexOp, RowHashOp, RowBucketizeOp, RowSearchOp, RowIotaOp,
+             RowConcatOp, RowSliceOp>(op);
+}
+
+static bool isBodyReduction(vector::ReductionOp reduction) {
+  using enum vector::CombiningKind;
+  return llvm::is_contained({ADD, MAXIMUMF, MAXNUMF, MAXSI, MINIMUMF, MINNUMF, MINSI},
+                            reduction.getKind());
 }
 
 LogicalResult RowKernelOp::verifyRegions() {
   if (failed(verifyArguments(*this)) || failed(verifyYield(*this)))
     return failure();
+  for (Operation &op : getBody().front())
+    if (auto reduction = dyn_cast<vector::ReductionOp>(op); reduction && !isBodyReduction(reduction))
+      return emitOpError() << "reduces rows by add, maximum and minimum only, but has '"
+                           << vector::stringifyCombiningKind(reduction.getKind()) << "'";
   for (Operation &op : getBody().front())
     if (!isBodyOp(op))
       return emitOpError() << "holds ops of arith, math, vector and genrec's body ops only, but "

@@ -19,6 +19,37 @@ LogicalResult PadColumnsOp::verify() {
                        << wide;
 }
 
+/// Reports unless `parts` are matrices that give `whole` one below the other.
+static LogicalResult expectStacked(Operation *op, TypeRange parts, Type whole) {
+  int64_t rows = 0;
+  if (parts.empty())
+    return op->emitOpError() << "needs at least one part";
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    std::string name = ("part " + Twine(index)).str();
+    if (failed(expect(op, {name, part}, Form::shared().shape({kFree, kFree}).element(floats))))
+      return failure();
+    rows += cast<RankedTensorType>(part).getDimSize(0);
+  }
+  auto first = cast<RankedTensorType>(parts.front());
+  int64_t columns = first.getDimSize(1);
+  for (auto [index, part] : llvm::enumerate(parts)) {
+    std::string name = ("part " + Twine(index)).str();
+    if (failed(expect(op, {name, part}, Form::shared().shape({kFree, columns}).elementOf(first),
+                      "as wide as part 0")))
+      return failure();
+  }
+  return expect(op, {"whole", whole}, Form::shared().shape({rows, columns}).elementOf(first),
+                "the rows of all parts");
+}
+
+LogicalResult SplitSharedOp::verify() {
+  return expectStacked(*this, getParts().getTypes(), getX().getType());
+}
+
+LogicalResult ConcatSharedOp::verify() {
+  return expectStacked(*this, getParts().getTypes(), getType());
+}
+
 LogicalResult BroadcastRowsOp::verify() {
   Type x = getX().getType();
   if (failed(expect(*this, {"x", x}, Form::shared().element(values))))
@@ -28,6 +59,32 @@ LogicalResult BroadcastRowsOp::verify() {
   Form form = Form::rows(domainOf(getDomain()));
   return expect(*this, {"result", getResult().getType()}, form.shape(getRowShape(x)).elementOf(x),
                 "the shape of 'x', in the given domain");
+}
+
+LogicalResult FusedLinearOp::verify() {
+  Type x = getX().getType(), weight = getWeight().getType(), result = getResult().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().vector().element(floats))))
+    return failure();
+  SmallVector<int64_t> weightShape{getRowSize(x), kFree};
+  if (getTransposed())
+    std::swap(weightShape[0], weightShape[1]);
+  if (failed(expect(*this, {"weight", weight}, Form::shared().shape(weightShape).elementOf(x),
+                    "a " + Twine(getTransposed() ? "column" : "row") + " per column of 'x'")))
+    return failure();
+  int64_t width = getRowShape(weight)[getTransposed() ? 0 : 1];
+  Form row = Form::alike(x).shape({width}).elementOf(x);
+  if (getBias() && failed(expect(*this, {"bias", getBias().getType()},
+                                 Form::shared().shape({width}).elementOf(x),
+                                 "an element per column of the result")))
+    return failure();
+  if (failed(expect(*this, {"result", result}, row, "x times weight")))
+    return failure();
+  if (getResidual() &&
+      failed(expectType(*this, {"residual", getResidual().getType()}, result, "the type of 'result'")))
+    return failure();
+  if (!getPre())
+    return success();
+  return expectType(*this, {"pre", getPre().getType()}, result, "the type of 'result'");
 }
 
 LogicalResult RowsAsSharedOp::verify() {

@@ -163,6 +163,10 @@ Value genrec::buildSampledSoftmaxGradient(OpBuilder &builder, Location loc,
   Value coefficients = b.select(isValid, negative, zeros);
   Value onPositive = b.sub(b.mul(s.positiveExp, perExp), scaled);
   onPositive = b.select(s.isValid, onPositive, zero);
+  // Before the accumulation, which drives the drawn rows out of the first-level
+  // cache, where the logits have just brought them.
+  Value sum =
+      b.make<GatherSumOp>(query.getType(), items, s.index, coefficients);
   if (accumulator) {
     Value share = b.mul(query, b.fit(onPositive, bodyShape(query.getType())));
     AccumulateOp::create(builder, loc, accumulator, query, s.index,
@@ -170,8 +174,6 @@ Value genrec::buildSampledSoftmaxGradient(OpBuilder &builder, Location loc,
     AccumulateOp::create(builder, loc, accumulator, share, positive, Value(),
                          /*clamp=*/false);
   }
-  Value sum =
-      b.make<GatherSumOp>(query.getType(), items, s.index, coefficients);
   Value own = b.mul(s.positive, b.fit(onPositive, bodyShape(query.getType())));
   return b.add(sum, own);
 }

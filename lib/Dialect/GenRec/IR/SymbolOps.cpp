@@ -52,7 +52,7 @@ LogicalResult ModelOp::verify() {
         return failure();
 
   DomainOp root;
-  ProgramOp programs[4];
+  ProgramOp programs[getMaxEnumValForProgramMode() + 1];
   for (Operation &op : getBody().front()) {
     if (!isa<SymbolOpInterface>(op))
       return emitOpError() << "holds declarations and programs only, but has '" << op.getName()
@@ -131,7 +131,52 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
 // TableOp, ParameterOp
 //===----------------------------------------------------------------------===//
 
+int64_t TableOp::getKeyBits() {
+  size_t members = getMembersAttr() ? getMembersAttr().size() : 0;
+  return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
+}
+
 LogicalResult TableOp::verify() { return expectRange(*this, "id_bits", getIdBits(), 1, 63); }
+
+/// Attributes of a logical table that its merged table need not have.
+static bool isOwnOfTable(StringAttr name) {
+  return name == "sym_name" || name == "id_bits" || name == "members";
+}
+
+LogicalResult TableOp::verifySymbolUses(SymbolTableCollection &) {
+  ArrayAttr members = getMembersAttr();
+  if (!members)
+    return success();
+  if (members.empty())
+    return emitOpError() << "must have at least one of 'members'";
+  auto spec = [](TableOp table) {
+    return llvm::to_vector(llvm::make_filter_range(
+        table->getAttrs(), [](NamedAttribute entry) { return !isOwnOfTable(entry.getName()); }));
+  };
+  SmallVector<NamedAttribute> own = spec(*this);
+  llvm::SmallDenseSet<Attribute, 16> seen;
+  for (auto name : members.getAsRange<FlatSymbolRefAttr>()) {
+    TableOp member = lookupTable(*this, name);
+    if (!member || member.getMembersAttr())
+      return emitOpError() << "has the member " << name << ", which the model does not declare as a logical table";
+    if (!seen.insert(name).second)
+      return emitOpError() << "has the member " << name << " twice";
+    if (static_cast<int64_t>(member.getIdBits()) > getKeyBits()) {
+      InFlightDiagnostic diagnostic = emitOpError()
+                                      << "of " << members.size() << " members leaves " << getKeyBits()
+                                      << " bits for ids, but " << name << " has " << member.getIdBits();
+      diagnostic.attachNote(member.getLoc()) << "the member is declared here";
+      return diagnostic;
+    }
+    if (spec(member) != own) {
+      InFlightDiagnostic diagnostic = emitOpError() << "differs from its member " << name
+                                                    << " in more than name and id_bits";
+      diagnostic.attachNote(member.getLoc()) << "the member is declared here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
 
 static bool isXavier(InitKind kind) {
   return kind == InitKind::xavier_uniform || kind == InitKind::xavier_normal;
@@ -289,7 +334,7 @@ LogicalResult ProgramVerifier::verifyNames(Operation &op) {
     firstOutput = output;
   FlatSymbolRefAttr domain = getRowDomain(output.getX().getType());
   FlatSymbolRefAttr firstDomain = getRowDomain(firstOutput.getX().getType());
-  if (domain != firstDomain) {
+  if (domain != firstDomain && program.getMode() != ProgramMode::items) {
     InFlightDiagnostic diagnostic =
         op.emitOpError() << "\"" << output.getName() << "\" has rows of " << domain << ", but \""
                          << firstOutput.getName() << "\" has rows of " << firstDomain

@@ -106,14 +106,23 @@ LogicalResult UniqueRowsOp::verify() {
     std::string rowsName = numbered("rows", index), gradientsName = numbered("gradients", index);
     Named rowsNamed{rowsName, rows.getType()}, gradientsNamed{gradientsName, gradients.getType()};
     if (failed(expect(*this, rowsNamed, Form::rows().scalar().element(row), "rows of one table")) ||
-        failed(expectSameDomain(*this, {rowsNamed, gradientsNamed})) ||
-        failed(expect(*this, gradientsNamed,
-                      Form::alike(rows.getType()).shape({row.getWidth()}).element(f32),
+        failed(expect(*this, gradientsNamed, Form::rows().shape({row.getWidth()}).element(f32),
                       "the width of the rows")))
       return failure();
   }
   return expect(*this, {"result", getResult().getType()},
                 Form::rows(domainOf(getDomain())).scalar().element(row), "the distinct rows");
+}
+
+LogicalResult UniqueRowsOp::verifySymbolUses(SymbolTableCollection &) {
+  for (auto [index, rows, gradients] : llvm::enumerate(getRows(), getGradients())) {
+    FlatSymbolRefAttr own = getRowDomain(rows.getType()), other = getRowDomain(gradients.getType());
+    if (own != other && parentOf(*this, own) != other)
+      return emitOpError() << "'gradients " << index << "' must be rows of " << own
+                           << ", the domain of 'rows " << index << "', or of its parent, but is "
+                           << describe(gradients.getType());
+  }
+  return success();
 }
 
 LogicalResult SegmentSumOp::verify() {

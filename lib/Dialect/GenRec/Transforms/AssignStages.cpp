@@ -14,7 +14,7 @@ using namespace genrec;
 /// What only the step itself knows: weights, rows of tables, step values, and
 /// what is reported to the trainer.
 static bool belongsToStep(Operation *op) {
-  return op->getNumResults() == 0 || op->getNumRegions() != 0 ||
+  return op->getNumResults() == 0 || (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op)) ||
          isa<ParamOp, LookupOp, TableRowsOp, ParameterRowsOp, UniqueRowsOp,
              SegmentSumOp, StepValueOp, DropoutOp, SampledSoftmaxOp>(op);
 }

@@ -32,7 +32,38 @@ static llvm::SetVector<Attribute> collectDataDomains(ProgramOp program) {
   return wanted;
 }
 
+/// A feature that is only there for its padding id.
+static bool isPaddingOnly(Operation *op) {
+  auto feature = dyn_cast<FeatureOp>(op);
+  return feature && feature.getPaddingIdAttr() && feature->use_empty();
+}
+
+/// Erases features with a padding id of lists that nothing else in `program` needs.
+static void eraseUnneededPadding(ProgramOp program) {
+  ModelOp model = getModel(program);
+  llvm::SetVector<Attribute> needed;
+  auto need = [&](TypeRange types) {
+    for (Type type : types) {
+      auto domain = dyn_cast<DomainType>(type);
+      if (FlatSymbolRefAttr name = domain ? domain.getDomain() : getRowDomain(type))
+        insertWithAncestors(model, name, needed);
+    }
+  };
+  Block &body = program.getBody().front();
+  for (Operation &op : body) {
+    if (isa<BatchOp>(op) || isPaddingOnly(&op))
+      continue;
+    need(op.getOperandTypes());
+    need(op.getResultTypes());
+  }
+  for (Operation &op : llvm::make_early_inc_range(body))
+    if (isPaddingOnly(&op) &&
+        !needed.contains(cast<FeatureOp>(op).getDomain().getType().getDomain()))
+      op.erase();
+}
+
 BatchChange genrec::completeBatch(ProgramOp program) {
+  eraseUnneededPadding(program);
   BatchChange change;
   Block &body = program.getBody().front();
   llvm::SetVector<Attribute> wanted = collectDataDomains(program);
@@ -40,8 +71,7 @@ BatchChange genrec::completeBatch(ProgramOp program) {
   BatchOp old = batches.empty() ? BatchOp() : *batches.begin();
   SmallVector<Type> types;
   for (Attribute domain : wanted)
-    types.push_back(DomainType::get(program.getContext(),
-                                    cast<FlatSymbolRefAttr>(domain)));
+    types.push_back(DomainType::get(program.getContext(), cast<FlatSymbolRefAttr>(domain)));
   if (old ? TypeRange(types) == TypeRange(old.getDomains()) : types.empty())
     return change;
 

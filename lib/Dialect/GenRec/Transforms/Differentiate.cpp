@@ -85,6 +85,7 @@ private:
   Value takeGradient(Value value);
   LogicalResult differentiate(Operation *op);
   void collectLookup(LookupOp lookup, Value gradient);
+  void collectLookup(GroupedLookupOp lookup, ArrayRef<Value> gradients);
 
   ProgramOp program;
   DenseSet<Value> active;
@@ -95,7 +96,7 @@ private:
 /// Gradients flow through floats only, and not through `detach`.
 void ReverseMode::findActive() {
   for (Operation &op : program.getBody().front()) {
-    bool isActive = isa<ParamOp, LookupOp>(op) ||
+    bool isActive = isa<ParamOp, LookupOp, GroupedLookupOp>(op) ||
                     (!isa<DetachOp>(op) &&
                      llvm::any_of(op.getOperands(), [&](Value operand) {
                        return active.contains(operand);
@@ -146,6 +147,22 @@ void ReverseMode::collectLookup(LookupOp lookup, Value gradient) {
   tables[lookup.getTableAttr()].emplace_back(lookup.getIds(), gradient);
 }
 
+/// A pair per part that has a gradient. The key -1 has no row, so nothing is masked.
+void ReverseMode::collectLookup(GroupedLookupOp lookup, ArrayRef<Value> gradients) {
+  auto &pairs = tables[lookup.getTableAttr()];
+  FlatSymbolRefAttr stacked = getRowDomain(lookup.getKeys().getType());
+  Value stack = lookupDomainValue(program, stacked);
+  // Pairs are collected backwards.
+  for (int64_t part = static_cast<int64_t>(gradients.size()) - 1; part >= 0; --part) {
+    if (!gradients[part])
+      continue;
+    Value domain = lookup.getDomains()[part];
+    Type type = getRowsType(cast<DomainType>(domain.getType()).getDomain(), {}, builder.getI64Type());
+    Value keys = UnstackRowsOp::create(builder, lookup.getLoc(), type, lookup.getKeys(), stack, domain, part);
+    pairs.emplace_back(keys, gradients[part]);
+  }
+}
+
 LogicalResult ReverseMode::differentiate(Operation *op) {
   SmallVector<Value> resultGradients;
   for (Value result : op->getResults())
@@ -155,6 +172,10 @@ LogicalResult ReverseMode::differentiate(Operation *op) {
   ++differentiated;
   if (auto lookup = dyn_cast<LookupOp>(op)) {
     collectLookup(lookup, resultGradients[0]);
+    return success();
+  }
+  if (auto lookup = dyn_cast<GroupedLookupOp>(op)) {
+    collectLookup(lookup, resultGradients);
     return success();
   }
   if (auto param = dyn_cast<ParamOp>(op)) {

@@ -41,7 +41,7 @@ public:
   void expandUpdates();
 
   unsigned lookups = 0, parameterUpdates = 0, tableUpdates = 0,
-           handlesShared = 0;
+           gradientsOfParents = 0, handlesShared = 0;
 
 private:
   using IdsAndTable = std::pair<Value, Attribute>;
@@ -49,6 +49,9 @@ private:
   Value buildHandles(OpBuilder &builder, Value ids, Value valid, TableOp table,
                      Location loc);
   void collectHandles();
+  Value readThroughParent(Value gradient);
+  void expandGroups();
+  Value buildLoad(OpBuilder &builder, Value rows, Value valid, Type type, Location loc);
   PendingUpdate prepare(UpdateParameterOp update, Value &gradient);
   PendingUpdate prepare(UpdateTableOp update, Value &gradient);
   void buildUpdateKernel(OpBuilder &builder, const PendingUpdate &update,
@@ -58,6 +61,8 @@ private:
   ModelOp model;
   /// The handles of the rows that lookups of the same ids found.
   llvm::MapVector<IdsAndTable, Value> handles;
+  /// The handles of the parts of stacked keys.
+  DenseMap<std::pair<Value, int64_t>, Value> partHandles;
 };
 } // namespace
 
@@ -106,30 +111,56 @@ void Expansion::collectHandles() {
   }
 }
 
+/// A kernel that loads the rows, zeros where they are not valid.
+Value Expansion::buildLoad(OpBuilder &builder, Value rows, Value valid, Type type, Location loc) {
+  Value domain = lookupDomainValue(program, getRowDomain(rows.getType()));
+  SmallVector<KernelInput> inputs{{rows, OperandRole::aligned}};
+  if (valid)
+    inputs.push_back({valid, OperandRole::aligned});
+  RowKernelOp kernel = createRowKernel(builder, loc, domain, inputs,
+                                       {{type, ResultRole::aligned}}, "lookup");
+  Block &body = kernel.getBody().front();
+  OpBuilder inner = OpBuilder::atBlockEnd(&body);
+  RowBodyBuilder b(inner, loc);
+  Value loaded = b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0);
+  if (valid)
+    loaded = b.select(body.getArgument(1), loaded, b.constant(loaded.getType(), 0.0));
+  RowYieldOp::create(inner, loc, loaded);
+  return kernel.getResult(0);
+}
+
+/// All rows of a grouped lookup are found at once; its parts are views.
+void Expansion::expandGroups() {
+  Block &body = program.getBody().front();
+  for (auto lookup : llvm::make_early_inc_range(body.getOps<GroupedLookupOp>())) {
+    OpBuilder builder(lookup);
+    Location loc = lookup.getLoc();
+    TableOp table = lookupTable(lookup, lookup.getTableAttr());
+    Value keys = lookup.getKeys();
+    Value rows = buildHandles(builder, keys, Value(), table, loc);
+    Value stack = lookupDomainValue(program, getRowDomain(keys.getType()));
+    Type element = cast<RankedTensorType>(rows.getType()).getElementType();
+    for (auto [part, domain, result] : llvm::enumerate(lookup.getDomains(), lookup.getResults())) {
+      Type type = getRowsType(cast<DomainType>(domain.getType()).getDomain(), {}, element);
+      Value own = UnstackRowsOp::create(builder, loc, type, rows, stack, domain, part);
+      partHandles[{keys, part}] = own;
+      result.replaceAllUsesWith(buildLoad(builder, own, Value(), result.getType(), result.getLoc()));
+      ++lookups;
+    }
+    RewriteCounter::count("expand-lookup", lookup.getNumResults());
+    lookup.erase();
+  }
+}
+
 void Expansion::expandLookups() {
+  expandGroups();
   collectHandles();
   Block &body = program.getBody().front();
   for (auto lookup : llvm::make_early_inc_range(body.getOps<LookupOp>())) {
     Value rows = handles.lookup({lookup.getIds(), lookup.getTableAttr()});
     OpBuilder builder(lookup);
-    Value domain = lookupDomainValue(program, getRowDomain(rows.getType()));
-    SmallVector<KernelInput> inputs{{rows, OperandRole::aligned}};
-    if (lookup.getValid())
-      inputs.push_back({lookup.getValid(), OperandRole::aligned});
-    Type type = lookup.getResult().getType();
-    RowKernelOp kernel =
-        createRowKernel(builder, lookup.getLoc(), domain, inputs,
-                        {{type, ResultRole::aligned}}, "lookup");
-    Block &kernelBody = kernel.getBody().front();
-    OpBuilder inner = OpBuilder::atBlockEnd(&kernelBody);
-    RowBodyBuilder b(inner, lookup.getLoc());
-    Value loaded = b.make<RowLoadOp>(getBodyType(type),
-                                     kernelBody.getArgument(0), 0);
-    if (lookup.getValid())
-      loaded = b.select(kernelBody.getArgument(1), loaded,
-                        b.constant(loaded.getType(), 0.0));
-    RowYieldOp::create(inner, lookup.getLoc(), loaded);
-    lookup.getResult().replaceAllUsesWith(kernel.getResult(0));
+    lookup.getResult().replaceAllUsesWith(buildLoad(builder, rows, lookup.getValid(),
+                                                    lookup.getResult().getType(), lookup.getLoc()));
     lookup.erase();
     ++lookups;
     RewriteCounter::count("expand-lookup");
@@ -165,11 +196,38 @@ PendingUpdate Expansion::prepare(UpdateParameterOp update, Value &gradient) {
           ("update_" + parameter.getSymName()).str()};
 }
 
+/// The gradient of a pooled lookup is its list's, fanned out to the entries: taken
+/// from the parent's row, it is never written once per entry. From further above it
+/// is fanned out to the parents.
+Value Expansion::readThroughParent(Value gradient) {
+  auto fanout = gradient.getDefiningOp<FanoutOp>();
+  if (!fanout)
+    return gradient;
+  FlatSymbolRefAttr domain = getRowDomain(gradient.getType());
+  FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
+  ++gradientsOfParents;
+  RewriteCounter::count("gradient-of-parent");
+  if (getRowDomain(fanout.getX().getType()) == parent)
+    return fanout.getX();
+  OpBuilder builder(fanout);
+  Type type = getRowsType(parent, getRowShape(gradient.getType()), builder.getF32Type());
+  return FanoutOp::create(builder, fanout.getLoc(), type, fanout.getX(),
+                          lookupDomainValue(program, parent));
+}
+
 PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
   TableOp table = lookupTable(update, update.getTableAttr());
   OpBuilder builder(update);
-  SmallVector<Value> rows, gradients(update.getGradients());
+  SmallVector<Value> rows, gradients;
+  for (Value gradient : update.getGradients())
+    gradients.push_back(readThroughParent(gradient));
   for (Value ids : update.getIds()) {
+    auto part = ids.getDefiningOp<UnstackRowsOp>();
+    if (Value own = part ? partHandles.lookup({part.getX(), part.getPart()}) : Value()) {
+      ++handlesShared;
+      rows.push_back(own);
+      continue;
+    }
     Value &found = handles[{ids, update.getTableAttr()}];
     handlesShared += found ? 1 : 0;
     if (!found)
@@ -253,6 +311,8 @@ struct ExpandUpdates : genrec::impl::ExpandUpdatesBase<ExpandUpdates> {
                      expansion.parameterUpdates);
       countStatistic(*this, tableUpdates, "table-updates",
                      expansion.tableUpdates);
+      countStatistic(*this, gradientsOfParents, "gradients-of-parents",
+                     expansion.gradientsOfParents);
       countStatistic(*this, handlesShared, "handles-shared",
                      expansion.handlesShared);
     }

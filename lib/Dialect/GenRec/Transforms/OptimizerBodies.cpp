@@ -96,10 +96,11 @@ Value OptimizerStep::buildAdagrad(Value weight, Value rate) const {
   return b.sub(weight, b.mul(spread(rate), divide(g, divisor)));
 }
 
-/// 1 - beta^count with a count per row: beta^count = exp(count * log beta).
+/// 1 - beta^count with a count per row: -expm1(count * log beta). 1 - exp(…) would
+/// lose what f32 has: 1 - 0.999 is off by 6e-5 of itself.
 Value OptimizerStep::buildRowCorrection(Value count, double beta) const {
-  Value power = b.make<math::ExpOp>(scale(count, std::log(beta)));
-  return b.sub(b.constant(count.getType(), 1.0), power);
+  Value power = b.make<math::ExpM1Op>(scale(count, std::log(beta)));
+  return b.make<arith::NegFOp>(power);
 }
 
 Value OptimizerStep::buildAdam(Value weight, Value rate,

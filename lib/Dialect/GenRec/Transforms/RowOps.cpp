@@ -61,5 +61,8 @@ bool genrec::readsColumnsInPlace(OpOperand &use) {
     return index < 3;
   if (isa<LinearOp>(user))
     return index == 0;
+  // The input and the residual, which is the last operand.
+  if (auto linear = dyn_cast<FusedLinearOp>(user))
+    return index == 0 || use.get() == linear.getResidual();
   return isa<WeightGradientOp>(user);
 }

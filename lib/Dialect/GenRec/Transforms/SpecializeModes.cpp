@@ -1,8 +1,11 @@
-//===- SpecializeModes.cpp - programs to train, evaluate and predict ------===//
+//===- SpecializeModes.cpp - a program per mode ---------------------------===//
 
-#include "Batch.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_SPECIALIZEMODES
@@ -12,6 +15,14 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
+/// True for rows of a catalogue, or of a list in one.
+static bool isOfCatalogue(Operation *scope, Value rows) {
+  DomainOp domain = lookupDomain(scope, getRowDomain(rows.getType()));
+  while (domain && domain.getParentAttr())
+    domain = lookupDomain(scope, domain.getParentAttr());
+  return domain && domain.getKind() == DomainKind::catalogue;
+}
+
 /// True when a program of `mode` needs `op`, an op without results.
 static bool isSinkOf(ProgramMode mode, Operation *op) {
   switch (mode) {
@@ -20,7 +31,10 @@ static bool isSinkOf(ProgramMode mode, Operation *op) {
   case ProgramMode::evaluate:
     return isa<LossOp, MetricOp>(op);
   case ProgramMode::predict:
-    return isa<OutputOp>(op);
+  case ProgramMode::items: {
+    auto output = dyn_cast<OutputOp>(op);
+    return output && isOfCatalogue(op, output.getX()) == (mode == ProgramMode::items);
+  }
   case ProgramMode::all:
     return true;
   }
@@ -29,6 +43,51 @@ static bool isSinkOf(ProgramMode mode, Operation *op) {
 
 static bool isSink(Operation *op) {
   return isa<LossOp, MetricOp, OutputOp>(op);
+}
+
+/// The vectors of a catalogue's rows that `op` compares queries with; null for other ops.
+static Value getItems(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<SampledSoftmaxOp, ScoresOp, TopKOp, RankOp>([](auto op) { return op.getItems(); })
+      .Default(Value());
+}
+
+/// An output's name that no other output of `program` has: `vectors`, `vectors_2`, …
+static std::string pickOutputName(ProgramOp program) {
+  DenseSet<StringRef> taken;
+  for (auto output : program.getBody().front().getOps<OutputOp>())
+    taken.insert(output.getName());
+  std::string name = "vectors";
+  for (int64_t number = 2; taken.contains(name); ++number)
+    name = "vectors_" + std::to_string(number);
+  return name;
+}
+
+/// Gives out the item vectors of the catalogues that `program` has no output of. Returns
+/// how many there are.
+static unsigned addItemVectors(ProgramOp program) {
+  // The same expression written twice is one kind of vector.
+  IRRewriter rewriter(program.getContext());
+  DominanceInfo dominance(program);
+  eliminateCommonSubExpressions(rewriter, dominance, program);
+  Block &body = program.getBody().front();
+  llvm::SetVector<Value> items;
+  DenseSet<Attribute> given;
+  for (Operation &op : body) {
+    if (Value vectors = getItems(&op))
+      items.insert(vectors);
+    if (auto output = dyn_cast<OutputOp>(op))
+      given.insert(getRowDomain(output.getX().getType()));
+  }
+  unsigned added = 0;
+  rewriter.setInsertionPointToEnd(&body);
+  for (Value vectors : items) {
+    if (given.contains(getRowDomain(vectors.getType())))
+      continue;
+    OutputOp::create(rewriter, vectors.getLoc(), pickOutputName(program), vectors);
+    ++added;
+  }
+  return added;
 }
 
 /// Takes dropout out of `program`. Returns how many ops that changed.
@@ -53,14 +112,12 @@ static unsigned removeDropout(ProgramOp program) {
   return removed;
 }
 
-/// Keeps of `program` what its mode needs.
-static void keepNeeded(ProgramOp program) {
+/// Erases the losses, metrics and outputs of other modes.
+static void eraseOtherSinks(ProgramOp program) {
   Block &body = program.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(body))
     if (isSink(&op) && !isSinkOf(program.getMode(), &op))
       op.erase();
-  eraseDeadOps(program);
-  completeBatch(program);
 }
 
 namespace {
@@ -75,7 +132,7 @@ struct SpecializeModes : genrec::impl::SpecializeModesBase<SpecializeModes> {
       return markAllAnalysesPreserved();
     for (ProgramOp program : imported) {
       for (ProgramMode mode : {ProgramMode::train, ProgramMode::evaluate,
-                               ProgramMode::predict})
+                               ProgramMode::predict, ProgramMode::items})
         specialize(program, mode);
       program.erase();
     }
@@ -83,16 +140,17 @@ struct SpecializeModes : genrec::impl::SpecializeModesBase<SpecializeModes> {
 
   /// Clones `program` for `mode`, unless that mode has nothing to do.
   void specialize(ProgramOp program, ProgramMode mode) {
-    Block &body = program.getBody().front();
-    if (llvm::none_of(body, [&](Operation &op) {
-          return isSink(&op) && isSinkOf(mode, &op);
-        }))
-      return;
     OpBuilder builder(program);
     auto clone = cast<ProgramOp>(builder.clone(*program));
+    if (mode == ProgramMode::items)
+      countStatistic(*this, itemVectors, "item-vectors", addItemVectors(clone));
+    if (llvm::none_of(clone.getBody().front(), [&](Operation &op) {
+          return isSink(&op) && isSinkOf(mode, &op);
+        }))
+      return clone.erase();
     clone.setMode(mode);
     clone.setSymName(pickName(stringifyProgramMode(mode)));
-    keepNeeded(clone);
+    eraseOtherSinks(clone);
     if (mode != ProgramMode::train)
       countStatistic(*this, dropoutsRemoved, "dropouts-removed", removeDropout(clone));
     countStatistic(*this, programs, "programs", 1);

@@ -40,7 +40,7 @@ static LogicalResult verifyPurpose(ProgramOp program) {
 static DenseSet<Value> collectTrained(ProgramOp program) {
   DenseSet<Value> trained;
   for (Operation &op : program.getBody().front()) {
-    bool isTrained = isa<ParamOp, LookupOp>(op) ||
+    bool isTrained = isa<ParamOp, LookupOp, GroupedLookupOp>(op) ||
                      llvm::any_of(op.getOperands(), [&](Value operand) {
                        return trained.contains(operand);
                      });

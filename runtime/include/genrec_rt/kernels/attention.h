@@ -32,11 +32,20 @@ void attentionForward(genrec_rt_pool *pool, const AttentionArgs &args,
   detail::SharedTables<Config> tables(scratch, args.maxLength);
   tables.fill(args);
   char *buffers = static_cast<char *>(scratch) + tables.bytes();
+  detail::GiantLists giants(args, !Config::Masked);
   detail::AttentionUnits units(args.parents, Config::Heads);
   parallelFor(pool, units.count, units.grain,
               [&](int64_t begin, int64_t end, int64_t) {
-                detail::forwardUnits<Config>(args, tables, buffers, begin, end);
+                detail::forwardUnits<Config>(args, giants, tables, buffers,
+                                             begin, end);
               });
+  giants.forEach([&](int64_t list, int64_t pieces) {
+    parallelFor(pool, pieces * Config::Heads, 1,
+                [&](int64_t begin, int64_t end, int64_t) {
+                  detail::forwardPieces<Config>(args, list, tables, buffers,
+                                                begin, end);
+                });
+  });
 }
 
 /// Bytes of scratch of attentionBackward.
@@ -62,13 +71,33 @@ void attentionBackward(genrec_rt_pool *pool, const AttentionArgs &args,
   detail::BiasPartials<Config> partials(cursor, args);
   cursor += detail::biasPartialBytes<Config>(args.positionBuckets,
                                              args.timeBuckets);
+  detail::GiantLists giants(args, !Config::Masked);
   detail::AttentionUnits units(args.parents, Config::Heads);
   parallelFor(pool, units.count, units.grain,
               [&](int64_t begin, int64_t end, int64_t chunk) {
-                detail::backwardUnits<Config>(args, gradients, tables, partials,
-                                              cursor, begin, end, chunk);
+                detail::backwardUnits<Config>(args, giants, gradients, tables,
+                                              partials, cursor, begin, end,
+                                              chunk);
               });
+  partials.clear(args, gradients);
   partials.addUp(units.chunks(), gradients);
+  giants.forEach([&](int64_t list, int64_t pieces) {
+    using Part = detail::BackwardPart;
+    detail::AttentionUnits queries(pieces, Config::Heads);
+    parallelFor(pool, queries.count, queries.grain,
+                [&](int64_t begin, int64_t end, int64_t chunk) {
+                  detail::backwardPieces<Config, Part::queries>(
+                      args, list, gradients, tables, partials, cursor, begin,
+                      end, chunk);
+                });
+    partials.addUp(queries.chunks(), gradients);
+    parallelFor(pool, queries.count, 1,
+                [&](int64_t begin, int64_t end, int64_t chunk) {
+                  detail::backwardPieces<Config, Part::keys>(
+                      args, list, gradients, tables, partials, cursor, begin,
+                      end, chunk);
+                });
+  });
 }
 
 } // namespace GENREC_RT_ISA

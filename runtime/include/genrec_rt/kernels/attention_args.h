@@ -80,7 +80,7 @@ struct AttentionArgs {
   bool nextEventTime = false;
   const uint64_t *identity = nullptr; ///< [rows], dropout's row identities
   RandomStream random = {};
-  float dropProbability = 0;
+  double dropProbability = 0;
 };
 
 /// Gradients. dq, dk, dv and the bias gradients are written, not accumulated;

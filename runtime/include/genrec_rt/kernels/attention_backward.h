@@ -4,6 +4,10 @@
 // and the gradients of the scores are kept for the whole block, dq is finished,
 // and dk and dv of all keys that the block sees gain the block's part.
 //
+// A giant (attention_giants.h) is done twice: its queries in pieces for dq and the
+// biases, its keys in pieces for dk and dv. So no two pieces write one place, at
+// the price of the scores once more.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_ATTENTION_BACKWARD_H
@@ -11,6 +15,7 @@
 
 #include "genrec_rt/kernels/attention_bias_grad.h"
 #include "genrec_rt/kernels/attention_common.h"
+#include "genrec_rt/kernels/attention_giants.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -18,6 +23,7 @@ namespace detail {
 
 /// Queries per block: a multiple of every tile height.
 inline constexpr int kQueryBlock = 48;
+static_assert(kGiantPiece % kQueryBlock == 0 && kGiantPiece % kLanes == 0);
 
 /// Whether keys are seen by queries of blocks that do not begin at or before them, so that
 /// their gradients start as zeros and every block adds.
@@ -70,9 +76,12 @@ template <class C> struct BackwardBuffers {
 // Scores of one query
 //===----------------------------------------------------------------------===//
 
+/// What is finished: all, what belongs to queries (dq, biases) or to keys (dk, dv).
+enum class BackwardPart { all, queries, keys };
+
 /// Turns a row of scores q . k * scale and a row of dOut . v into the weights
 /// and the gradients of the scores, and adds the latter to the biases' own.
-template <class C>
+template <class C, BackwardPart Part>
 __attribute__((noinline)) void
 scoreGradients(const QueryTerms<C> &terms, const BiasGradients<C> &bias,
                int64_t query, int64_t vectorBegin, int64_t vectorEnd,
@@ -97,7 +106,8 @@ scoreGradients(const QueryTerms<C> &terms, const BiasGradients<C> &bias,
     }
     store(scores + k, terms.kept(weight, k));
     store(dots + k, dScore);
-    bias.add(query, k, dScore, terms.buckets);
+    if constexpr (Part != BackwardPart::keys)
+      bias.add(query, k, dScore, terms.buckets);
   }
 }
 
@@ -286,7 +296,7 @@ inline void rowDots(const float *a, int64_t ldA, const float *b, int64_t ldB,
 
 /// Weights and score gradients of R queries at `query` of a block that begins
 /// at `blockBegin`, and their dq.
-template <class C>
+template <class C, BackwardPart Part>
 inline void backwardQueries(const AttentionArgs &args,
                             const AttentionGradients &gradients,
                             const SharedTables<C> &tables,
@@ -333,10 +343,12 @@ inline void backwardQueries(const AttentionArgs &args,
           args.logSumExp[(unit.first + query + r) * C::Heads + unit.head];
       rowProduct = buffers.rowProducts[local + r];
     }
-    scoreGradients<C>(terms, buffers.bias, query + r, vectorBegin, vectorEnd,
-                      logSumExp, rowProduct, weights, dScores);
+    scoreGradients<C, Part>(terms, buffers.bias, query + r, vectorBegin, vectorEnd,
+                            logSumExp, rowProduct, weights, dScores);
     factors[r] = args.scale;
   }
+  if constexpr (Part == BackwardPart::keys)
+    return;
   float *dQ = gradients.dQ + (unit.first + query) * gradients.ldDQ +
               unit.head * C::Qk;
   WeightedRows<R, C::Qk>::run(buffers.gradients + local * ld, ld,
@@ -358,35 +370,47 @@ inline void clearKeys(float *out, int64_t ldOut, int64_t keys) {
     __builtin_memset(out + key * ldOut, 0, D * sizeof(float));
 }
 
-template <class C>
+/// `queries` of a unit against its `unit.keys`, which begin at a whole vector and
+/// block.
+template <class C, BackwardPart Part>
 inline void backwardUnit(const AttentionArgs &args,
                          const AttentionGradients &gradients,
                          const SharedTables<C> &tables,
                          const AttentionUnit<C> &unit,
-                         const BackwardBuffers<C> &buffers) {
+                         const BackwardBuffers<C> &buffers, KeyRange queries) {
   using Tiles = AttentionTiles<C>;
   using Buffers = BackwardBuffers<C>;
   constexpr int R = Tiles::Rows;
   const int64_t n = unit.length, ld = buffers.ldScores;
+  const int64_t firstKey = unit.keys.low, keys = unit.keys.high - firstKey;
   float *dK = gradients.dK + unit.first * gradients.ldDK + unit.head * C::Qk;
   float *dV = gradients.dV + unit.first * gradients.ldDV + unit.head * C::V;
-  transposeRows<C::Qk>(unit.k, args.ldK, n, buffers.keys);
-  transposeRows<C::V>(unit.v, args.ldV, n, buffers.values);
-  packRows<C::Qk>(unit.k, args.ldK, n, buffers.keyRows);
-  __builtin_memset(buffers.dKeyTails, 0, Tiles::qkPlan.tail() * ld * 4);
-  __builtin_memset(buffers.dValueTails, 0, Tiles::vPlan.tail() * ld * 4);
-  if constexpr (kStartsAsZeros<C>) {
-    clearKeys<C::Qk>(dK, gradients.ldDK, n);
-    clearKeys<C::V>(dV, gradients.ldDV, n);
+  transposeRows<C::Qk>(unit.k + firstKey * args.ldK, args.ldK, keys,
+                       buffers.keys + firstKey * C::Qk);
+  transposeRows<C::V>(unit.v + firstKey * args.ldV, args.ldV, keys,
+                      buffers.values + firstKey * C::V);
+  if constexpr (Part != BackwardPart::keys)
+    packRows<C::Qk>(unit.k, args.ldK, n, buffers.keyRows);
+  if constexpr (Part != BackwardPart::queries) {
+    __builtin_memset(buffers.dKeyTails, 0, Tiles::qkPlan.tail() * ld * 4);
+    __builtin_memset(buffers.dValueTails, 0, Tiles::vPlan.tail() * ld * 4);
+    if constexpr (kStartsAsZeros<C>) {
+      clearKeys<C::Qk>(dK + firstKey * gradients.ldDK, gradients.ldDK, keys);
+      clearKeys<C::V>(dV + firstKey * gradients.ldDV, gradients.ldDV, keys);
+    }
   }
   // Every constant factor of the weights rides on dOut.
   float factor = dropoutScale<C>(args);
   if constexpr (C::Score == ScoreKind::silu)
     factor *= siluFactor(args, n);
-  for (int64_t begin = 0; begin < n; begin += kQueryBlock) {
-    int64_t end = n - begin < kQueryBlock ? n : begin + kQueryBlock;
+  for (int64_t begin = queries.low; begin < queries.high;
+       begin += kQueryBlock) {
+    int64_t end =
+        queries.high - begin < kQueryBlock ? queries.high : begin + kQueryBlock;
     QueryBlock<C> block{args, unit,  buffers,
                         begin, end, unit.seenByAny(begin, end, args)};
+    if (block.keys.low == block.keys.high)
+      continue;
     const float *dOut = gradients.dOut +
                         (unit.first + begin) * gradients.ldDOut +
                         unit.head * C::V;
@@ -399,22 +423,30 @@ inline void backwardUnit(const AttentionArgs &args,
                         unit.head * C::V,
                     args.ldOut, end - begin, buffers.rowProducts);
     for (int64_t query = begin; query < end; query += R)
-      backwardQueries<C>(args, gradients, tables, unit, buffers, block, query,
-                         end - query < R ? static_cast<int>(end - query) : R);
+      backwardQueries<C, Part>(args, gradients, tables, unit, buffers, block,
+                               query,
+                               end - query < R ? static_cast<int>(end - query) : R);
+    if constexpr (Part == BackwardPart::queries)
+      continue;
     block.template addToKeys<C::V>(buffers.weights, buffers.dOut, Buffers::ldV,
                                    dV, gradients.ldDV, buffers.dValueTails);
     block.template addToKeys<C::Qk>(buffers.gradients, buffers.queries,
                                     Buffers::ldQ, dK, gradients.ldDK,
                                     buffers.dKeyTails);
   }
-  writeTails(buffers.dKeyTails, ld, Tiles::qkPlan.tail(), n,
-             dK + Tiles::qkPlan.tailBegin, gradients.ldDK);
-  writeTails(buffers.dValueTails, ld, Tiles::vPlan.tail(), n,
-             dV + Tiles::vPlan.tailBegin, gradients.ldDV);
+  if constexpr (Part == BackwardPart::queries)
+    return;
+  writeTails(buffers.dKeyTails + firstKey, ld, Tiles::qkPlan.tail(), keys,
+             dK + firstKey * gradients.ldDK + Tiles::qkPlan.tailBegin,
+             gradients.ldDK);
+  writeTails(buffers.dValueTails + firstKey, ld, Tiles::vPlan.tail(), keys,
+             dV + firstKey * gradients.ldDV + Tiles::vPlan.tailBegin,
+             gradients.ldDV);
 }
 
+/// Units [begin, end), but those of giants.
 template <class C>
-inline void backwardUnits(const AttentionArgs &args,
+inline void backwardUnits(const AttentionArgs &args, const GiantLists &giants,
                           const AttentionGradients &gradients,
                           const SharedTables<C> &tables,
                           const BiasPartials<C> &partials, char *scratch,
@@ -426,10 +458,37 @@ inline void backwardUnits(const AttentionArgs &args,
   buffers.bias.clear();
   for (int64_t index = begin; index < end; ++index) {
     AttentionUnit<C> unit(args, index);
-    if (unit.length > 0)
-      backwardUnit<C>(args, gradients, tables, unit, buffers);
+    if (unit.length > 0 && !giants.contains(index / C::Heads))
+      backwardUnit<C, BackwardPart::all>(args, gradients, tables, unit, buffers,
+                                         {0, unit.length});
   }
   partials.write(chunk, buffers.bias);
+}
+
+/// Pieces [begin, end) of a giant, by head, then by queries or by keys.
+template <class C, BackwardPart Part>
+inline void backwardPieces(const AttentionArgs &args, int64_t list,
+                           const AttentionGradients &gradients,
+                           const SharedTables<C> &tables,
+                           const BiasPartials<C> &partials, char *scratch,
+                           int64_t begin, int64_t end, int64_t chunk) {
+  int64_t perWorker =
+      BackwardBuffers<C>(nullptr, args.maxLength, args.timeBuckets).bytes();
+  BackwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
+                             args.maxLength, args.timeBuckets);
+  buffers.bias.clear();
+  for (int64_t index = begin; index < end; ++index) {
+    GiantPiece piece(args, list, index);
+    AttentionUnit<C> unit(args, list * C::Heads + piece.head);
+    KeyRange queries = piece.rows;
+    if constexpr (Part == BackwardPart::keys) {
+      unit.keys = piece.rows;
+      queries = {C::Causal ? piece.rows.low : 0, unit.length};
+    }
+    backwardUnit<C, Part>(args, gradients, tables, unit, buffers, queries);
+  }
+  if constexpr (Part == BackwardPart::queries)
+    partials.write(chunk, buffers.bias);
 }
 
 } // namespace detail

@@ -108,6 +108,17 @@ template <class C> struct BiasPartials {
         time[chunk * args.timeBuckets + b] = sum(load(sums.byBucket + b * kLanes));
   }
 
+  static void clear(const AttentionArgs &args,
+                    const AttentionGradients &gradients) {
+    if constexpr (C::PositionBias)
+      __builtin_memset(gradients.dPositionBias, 0,
+                       static_cast<size_t>(args.positionBuckets) * 4);
+    if constexpr (C::TimeBias)
+      __builtin_memset(gradients.dTimeBias, 0,
+                       static_cast<size_t>(args.timeBuckets) * 4);
+  }
+
+  /// Adds the sums of the first `chunks` chunks to the gradients.
   void addUp(int64_t chunks, const AttentionGradients &gradients) const {
     if constexpr (C::PositionBias)
       addChunks(position, chunks, args.positionBuckets, gradients.dPositionBias);
@@ -118,8 +129,6 @@ template <class C> struct BiasPartials {
 private:
   static void addChunks(const float *parts, int64_t chunks, int64_t count,
                         float *out) {
-    for (int64_t i = 0; i < count; ++i)
-      out[i] = 0;
     for (int64_t chunk = 0; chunk < chunks; ++chunk)
       for (int64_t i = 0; i < count; ++i)
         out[i] += parts[chunk * count + i];

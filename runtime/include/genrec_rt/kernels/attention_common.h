@@ -17,8 +17,9 @@ namespace detail {
 // Work units
 //===----------------------------------------------------------------------===//
 
-/// One unit of work is one head of one list. Chunks of units, at most
-/// kMaxChunks, depend on the counts only.
+/// One unit of work is one head of one list, or a piece of one where the list is a
+/// giant (attention_giants.h). Chunks of units, at most kMaxChunks, depend on the
+/// counts only.
 struct AttentionUnits {
   static constexpr int64_t kMaxChunks = 64;
   int64_t count, grain;
@@ -127,11 +128,13 @@ template <class C> struct AttentionUnit {
   int64_t contextual = 0; ///< Masked: rows of context at the start
   int64_t history;        ///< and of what is not a target
   const float *q, *k, *v;
+  KeyRange keys; ///< that are looked at: all, or those of a piece
 
   AttentionUnit(const AttentionArgs &args, int64_t unit)
       : first(args.offsets[unit / C::Heads]), length(args.offsets[unit / C::Heads + 1] - first),
         head(unit % C::Heads), history(length), q(args.q + first * args.ldQ + head * C::Qk),
-        k(args.k + first * args.ldK + head * C::Qk), v(args.v + first * args.ldV + head * C::V) {
+        k(args.k + first * args.ldK + head * C::Qk), v(args.v + first * args.ldV + head * C::V),
+        keys{0, length} {
     if constexpr (C::Masked) {
       if (args.targets) {
         history = length - args.targets[unit / C::Heads];
@@ -152,6 +155,7 @@ template <class C> struct AttentionUnit {
       }
     }
     if constexpr (C::Masked) {
+      // Such lists are never cut (see GiantLists): the piece is the list.
       range.prefix = contextual;
       if (query >= history) {
         // A target sees no key between the history and itself, and none behind.
@@ -164,7 +168,14 @@ template <class C> struct AttentionUnit {
       } else if (range.high > history) {
         range.high = history;
       }
+      return range;
     }
+    // Keys of the piece; where the query sees none of them, an empty range there.
+    range.low = range.low < keys.low    ? keys.low
+                : range.low > keys.high ? keys.high
+                                        : range.low;
+    range.high = range.high > keys.high ? keys.high : range.high;
+    range.high = range.high < range.low ? range.low : range.high;
     return range;
   }
 
@@ -390,7 +401,9 @@ template <class C> struct QueryTerms {
 /// 1 / (1 - p), and 0 for p = 1, where nothing is kept.
 template <class C> inline float dropoutScale(const AttentionArgs &args) {
   if constexpr (C::Dropout)
-    return args.dropProbability < 1 ? 1.0f / (1.0f - args.dropProbability) : 0.0f;
+    return args.dropProbability < 1
+               ? static_cast<float>(1.0 / (1.0 - args.dropProbability))
+               : 0.0f;
   else
     return 1.0f;
 }

@@ -4,6 +4,7 @@
 #define GENREC_RT_KERNELS_ATTENTION_FORWARD_H
 
 #include "genrec_rt/kernels/attention_common.h"
+#include "genrec_rt/kernels/attention_giants.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -117,23 +118,48 @@ inline void forwardQueries(const AttentionArgs &args,
                              unit.length, keys, rows, factors, out, args.ldOut);
 }
 
+/// The queries [begin, end) of a unit.
 template <class C>
-inline void forwardUnits(const AttentionArgs &args,
+inline void forwardUnit(const AttentionArgs &args,
+                        const SharedTables<C> &tables,
+                        const AttentionUnit<C> &unit,
+                        const ForwardBuffers<C> &buffers, int64_t begin,
+                        int64_t end) {
+  constexpr int R = AttentionTiles<C>::Rows;
+  transposeRows<C::Qk>(unit.k, args.ldK, unit.length, buffers.keys);
+  packRows<C::V>(unit.v, args.ldV, unit.length, buffers.values);
+  for (int64_t query = begin; query < end; query += R)
+    forwardQueries<C>(args, tables, unit, buffers, query,
+                      end - query < R ? static_cast<int>(end - query) : R);
+}
+
+/// Units [begin, end), but those of giants.
+template <class C>
+inline void forwardUnits(const AttentionArgs &args, const GiantLists &giants,
                          const SharedTables<C> &tables, char *scratch,
                          int64_t begin, int64_t end) {
-  constexpr int R = AttentionTiles<C>::Rows;
   int64_t perWorker = ForwardBuffers<C>(nullptr, args.maxLength).bytes();
   ForwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
                             args.maxLength);
   for (int64_t index = begin; index < end; ++index) {
     AttentionUnit<C> unit(args, index);
-    transposeRows<C::Qk>(unit.k, args.ldK, unit.length, buffers.keys);
-    packRows<C::V>(unit.v, args.ldV, unit.length, buffers.values);
-    for (int64_t query = 0; query < unit.length; query += R) {
-      int64_t left = unit.length - query;
-      forwardQueries<C>(args, tables, unit, buffers, query,
-                        left < R ? static_cast<int>(left) : R);
-    }
+    if (!giants.contains(index / C::Heads))
+      forwardUnit<C>(args, tables, unit, buffers, 0, unit.length);
+  }
+}
+
+/// Pieces [begin, end) of a giant, by head, then by queries.
+template <class C>
+inline void forwardPieces(const AttentionArgs &args, int64_t list,
+                          const SharedTables<C> &tables, char *scratch,
+                          int64_t begin, int64_t end) {
+  int64_t perWorker = ForwardBuffers<C>(nullptr, args.maxLength).bytes();
+  ForwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
+                            args.maxLength);
+  for (int64_t index = begin; index < end; ++index) {
+    GiantPiece piece(args, list, index);
+    AttentionUnit<C> unit(args, list * C::Heads + piece.head);
+    forwardUnit<C>(args, tables, unit, buffers, piece.rows.low, piece.rows.high);
   }
 }
 

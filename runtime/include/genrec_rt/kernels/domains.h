@@ -157,6 +157,26 @@ inline void concatDomains(genrec_step *step, const genrec_domain *above,
   });
 }
 
+/// The rows of `count` parts end to end; `offsets` gets where each begins, and the end.
+inline void stackDomains(genrec_domain *domain, int64_t *offsets, int64_t count,
+                         const genrec_domain *const *parts) {
+  offsets[0] = 0;
+  for (int64_t part = 0; part < count; ++part)
+    offsets[part + 1] = offsets[part] + parts[part]->count;
+  domain->count = offsets[count];
+  domain->offsets = offsets;
+  domain->parent = nullptr;
+  domain->identity = nullptr;
+  domain->parent_domain = nullptr;
+  domain->max_length = offsets[count];
+}
+
+/// A shared tensor into a part of another.
+template <class T> inline void copyElements(T *to, const T *from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    to[i] = from[i];
+}
+
 //===----------------------------------------------------------------------===//
 // Moving values
 //===----------------------------------------------------------------------===//

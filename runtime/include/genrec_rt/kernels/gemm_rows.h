@@ -10,6 +10,7 @@
 #define GENREC_RT_KERNELS_GEMM_ROWS_H
 
 #include "genrec_rt/kernels/pack.h"
+#include "genrec_rt/kernels/scratch_sizes.h"
 #include "genrec_rt/parallel.h"
 
 namespace genrec::rt::kernels {
@@ -33,8 +34,7 @@ struct RowChunks {
 };
 
 constexpr int64_t maxRowChunks(int64_t k, int64_t n) {
-  int64_t fit = (int64_t(1) << 21) / (k * roundUp(n, kLanes));
-  return fit < 8 ? 8 : fit > 32 ? 32 : fit;
+  return mostRowChunks(k, roundUp(n, kLanes));
 }
 constexpr RowChunks planRowChunks(int64_t m, int64_t k, int64_t n) {
   int64_t most = maxRowChunks(k, n);

@@ -14,6 +14,8 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/random.h"
+#include "genrec_rt/kernels/rowbody.h"
+#include "genrec_rt/kernels/scratch_sizes.h"
 
 #include <string.h>
 
@@ -48,20 +50,6 @@ struct Slot {
   Slot(T size) : size(static_cast<int64_t>(size)) {}
 };
 
-/// How rows are cut when each chunk has `floats` sums of its own.
-struct SumChunks {
-  int64_t grain, count;
-
-  SumChunks(int64_t rows, int64_t least, int64_t floats) {
-    constexpr int64_t kMostBytes = int64_t(8) << 20, kFewest = 4, kMost = 64;
-    int64_t most = kMostBytes / (floats * 4 + 1);
-    most = most < kFewest ? kFewest : most > kMost ? kMost : most;
-    int64_t even = (rows + most - 1) / most;
-    grain = even > least ? even : least;
-    count = (rows + grain - 1) / grain;
-  }
-};
-
 /// Adds the sums of all chunks into those of the first: i and i + 1, then i and
 /// i + 2, and so on.
 inline void addChunks(genrec_rt_pool *pool, float *sums, int64_t chunks,
@@ -89,9 +77,20 @@ inline void launch(genrec_step *step, const genrec_domain *domain,
   genrec_rt_parallel_for(step->pool, domain->count, grain, kernel, args);
 }
 
+/// Runs the kernels of `count` columns, each over the rows of its own domain, in one
+/// parallel region: a chunk of rows of a column is a task.
+inline void launchColumns(genrec_step *step, int64_t count, const genrec_rt_chunk_fn *kernels,
+                          const genrec_domain *const *domains, void **const *arguments) {
+  constexpr int64_t kChunkRows = 4096;
+  auto *starts = static_cast<int64_t *>(genrec_rt_thread_scratch(step, (count + 1) * 8));
+  parallelParts(
+      step->pool, count, kChunkRows, starts, [=](int64_t column) { return domains[column]->count; },
+      [=](int64_t column, int64_t begin, int64_t end) { kernels[column](arguments[column], begin, end, 0); });
+}
+
 /// The same for a kernel that adds up N results. `rest` is N pairs of where a
 /// result goes and its number of floats, then the pointers as for `launch`; the kernel gets
-/// the chunks' sums, all results side by side, as one more pointer behind them.
+/// the chunks' sums, all results side by side (sumFloats), as one more pointer behind them.
 template <int N, class... Rest>
 inline void launchSums(genrec_step *step, const genrec_domain *domain,
                        int64_t grain, genrec_rt_chunk_fn kernel, Rest... rest) {
@@ -99,10 +98,10 @@ inline void launchSums(genrec_step *step, const genrec_domain *domain,
   const detail::Slot slots[kSlots] = {detail::Slot(rest)...};
   int64_t floats = 0;
   for (int i = 0; i < N; ++i)
-    floats += slots[2 * i + 1].size;
-  detail::SumChunks chunks(domain->count, grain, floats);
-  int64_t bytes = (chunks.count ? chunks.count : 1) * floats * 4;
-  auto *sums = static_cast<float *>(genrec_rt_thread_scratch(step, bytes));
+    floats += sumFloats(slots[2 * i + 1].size);
+  SumChunks chunks = cutForSums(domain->count, grain, floats);
+  auto *sums =
+      static_cast<float *>(genrec_rt_thread_scratch(step, sumScratchBytes(chunks, floats)));
   void *args[kSlots - 2 * N + 2] = {step};
   for (int i = 2 * N; i < kSlots; ++i)
     args[i - 2 * N + 1] = slots[i].pointer;
@@ -113,15 +112,22 @@ inline void launchSums(genrec_step *step, const genrec_domain *domain,
   detail::addChunks(step->pool, sums, chunks.count, floats);
   for (int i = 0; i < N; ++i) {
     memcpy(slots[2 * i].pointer, sums, static_cast<size_t>(slots[2 * i + 1].size) * 4);
-    sums += slots[2 * i + 1].size;
+    sums += sumFloats(slots[2 * i + 1].size);
   }
 }
 
-/// With --check-finite, looks for NaN and infinity in what op `op` wrote.
+/// With --profile, notes that op `op` begins.
+inline void enter(genrec_step *step, int32_t op) {
+  if (step->profile)
+    genrec_rt_enter(step, op);
+}
+
+/// With --check-finite, looks for NaN and infinity in what op `op` wrote: `rows` rows
+/// of `rowSize` floats, `stride` apart.
 inline void checkFinite(genrec_step *step, int32_t op, const float *values,
-                        int64_t count, int64_t rowSize) {
+                        int64_t rows, int64_t rowSize, int64_t stride) {
   if (step->check_finite)
-    genrec_rt_check_finite(step, op, values, count, rowSize);
+    genrec_rt_check_finite(step, op, values, rows, rowSize, stride);
 }
 
 } // namespace GENREC_RT_ISA

@@ -80,14 +80,18 @@ GENREC_HOST_DEVICE float uniformFromBits(uint32_t bits) {
   return static_cast<float>(static_cast<int32_t>(bits >> 8)) * 0x1p-24f;
 }
 
-/// keeps(bits, keepThreshold(p)) is false with probability p, to 2^-32;
-/// p in [0, 1]. An element is kept when its word is at least the threshold.
-/// p = 1 drops all but one word in 2^32, so callers scale by 0 there.
-GENREC_HOST_DEVICE uint32_t keepThreshold(float dropProbability) {
-  double scaled = static_cast<double>(dropProbability) * 4294967296.0;
+/// ceil(p * 2^32): keeps(bits, keepThreshold(p)) is false with probability p, to
+/// 2^-32; p in [0, 1]. An element is kept when its word is at least the threshold.
+/// p = 1 drops all but one word in 2^32, so callers scale by 0 there. All that
+/// drops rows or scores asks this function, and with the same double.
+GENREC_HOST_DEVICE constexpr uint32_t keepThreshold(double dropProbability) {
+  double scaled = dropProbability * 4294967296.0;
   if (!(scaled > 0))
     return 0;
-  return scaled >= 4294967295.0 ? 0xFFFFFFFFu : static_cast<uint32_t>(scaled);
+  if (scaled >= 4294967295.0)
+    return 0xFFFFFFFFu;
+  uint32_t whole = static_cast<uint32_t>(scaled);
+  return whole + (whole < scaled);
 }
 GENREC_HOST_DEVICE bool keeps(uint32_t bits, uint32_t threshold) {
   return bits >= threshold;

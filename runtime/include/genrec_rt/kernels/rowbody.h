@@ -173,6 +173,11 @@ inline void drawRows(const RandomStream &stream, uint64_t row, int64_t rows,
 
 #endif // !GENREC_WARP_ROWS
 
+/// Floats that the sums of a result take in a chunk's sums: whole cache lines.
+GENREC_HOST_DEVICE int64_t sumFloats(int64_t count) {
+  return (count + 15) / 16 * 16;
+}
+
 //===----------------------------------------------------------------------===//
 // Indices, divisors, buckets
 //===----------------------------------------------------------------------===//

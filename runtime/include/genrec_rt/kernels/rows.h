@@ -127,7 +127,16 @@ inline void scatterAddOuterOf(const Rows &rows, const float *coefficients,
 #pragma GCC unroll 16
   for (int v = 0; v < Row::count; ++v)
     right[v] = Row::get(q, v);
+  // Rows are read and written one after another, so little of a miss is hidden by
+  // itself. Measured: 10 % off for 3,700 rows of 50 or 64 floats.
+  constexpr int64_t kAhead = 8;
   for (int64_t j = 0; j < n; ++j) {
+    if (j + kAhead < n) {
+      const auto *next = reinterpret_cast<const char *>(rows[j + kAhead]);
+#pragma GCC unroll 16
+      for (int v = 0; v < Row::count; ++v)
+        __builtin_prefetch(next + 64 * v, /*rw=*/1);
+    }
     float *row = const_cast<float *>(rows[j]);
     VecF coefficient = splat(coefficients[j]);
 #pragma GCC unroll 16

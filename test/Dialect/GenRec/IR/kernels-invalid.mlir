@@ -381,7 +381,7 @@ func.func @test(%d: !request, %x: !vec) {
 
 // A yield ends a kernel.
 func.func @test() {
-  // expected-error@+1 {{'genrec.row_yield' op expects parent op 'genrec.row_kernel'}}
+  // expected-error@+1 {{'genrec.row_yield' op expects parent op to be one of 'genrec.row_kernel, genrec.transform_columns'}}
   "genrec.row_yield"() : () -> ()
 }
 

@@ -35,6 +35,82 @@ func.func @test(%x: !vec4) {
 
 // -----
 
+// fused_linear takes vectors.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !num, %w: tensor<1x8xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'x' must be rows of a domain, [d] x f32 or f64, but is rows of @request, [] x f32}}
+  %0 = genrec.fused_linear %x, %w activation silu : (!num, tensor<1x8xf32>) -> !vec
+  return
+}
+
+// -----
+
+// fused_linear: the weight has a row per column of x.
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec4, %w: tensor<8x4xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'weight' must be shared [4, d] x f32 (a row per column of 'x'), but is shared [8, 4] x f32}}
+  %0 = genrec.fused_linear %x, %w activation silu : (!vec4, tensor<8x4xf32>) -> !vec
+  return
+}
+
+// -----
+
+// fused_linear: and a column per column of x, transposed.
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec4, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'weight' must be shared [n, 4] x f32 (a column per column of 'x'), but is shared [4, 8] x f32}}
+  %0 = genrec.fused_linear %x, %w activation silu {transposed} : (!vec4, tensor<4x8xf32>) -> !vec
+  return
+}
+
+// -----
+
+// fused_linear: the bias has an element per column of the result.
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec4, %w: tensor<4x8xf32>, %b: tensor<4xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'bias' must be shared [8] x f32 (an element per column of the result), but is shared [4] x f32}}
+  %0 = genrec.fused_linear %x, %w bias %b activation silu : (!vec4, tensor<4x8xf32>, tensor<4xf32>) -> !vec
+  return
+}
+
+// -----
+
+// fused_linear: the result is the product's.
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec4, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'result' must be rows of @request, [8] x f32 (x times weight), but is rows of @request, [4] x f32}}
+  %0 = genrec.fused_linear %x, %w activation silu : (!vec4, tensor<4x8xf32>) -> !vec4
+  return
+}
+
+// -----
+
+// fused_linear: the residual has the type of the result.
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec4, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'residual' must be rows of @request, [8] x f32 (the type of 'result'), but is rows of @request, [4] x f32}}
+  %0 = genrec.fused_linear %x, %w residual %x activation none : (!vec4, tensor<4x8xf32>, !vec4) -> !vec
+  return
+}
+
+// -----
+
+// fused_linear: and so has what is kept.
+!vec4 = tensor<?x4xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec4, %w: tensor<4x8xf32>) {
+  // expected-error@+1 {{'genrec.fused_linear' op 'pre' must be rows of @request, [8] x f32 (the type of 'result'), but is rows of @request, [4] x f32}}
+  %0, %1 = genrec.fused_linear %x, %w activation silu : (!vec4, tensor<4x8xf32>) -> (!vec, !vec4)
+  return
+}
+
+// -----
+
 // broadcast_rows takes a shared value.
 !vec = tensor<?x8xf32, #genrec.rows<@request>>
 !event = !genrec.domain<@event>

@@ -106,13 +106,13 @@ func.func @test(%x: !row, %y: !row4, %g: !vec) {
 
 // -----
 
-// Handles and gradients have one domain.
+// Gradients have the domain of the handles, or its parent.
 !row = tensor<?x!genrec.row<8>, #genrec.rows<@request>>
 !evec = tensor<?x8xf32, #genrec.rows<@event>>
 !step = !genrec.domain<@step>
 !krow = tensor<?x!genrec.row<8>, #genrec.rows<@step>>
 func.func @test(%x: !row, %g: !evec) {
-  // expected-error@+1 {{'genrec.unique_rows' op mixes rows of @request and @event: 'rows 0' has rows of @request, [] x !genrec.row<8> and 'gradients 0' has rows of @event, [8] x f32; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
+  // expected-error@+1 {{'genrec.unique_rows' op 'gradients 0' must be rows of @request, the domain of 'rows 0', or of its parent, but is rows of @event, [8] x f32}}
   %0, %1 = genrec.unique_rows (%x) by (%g) : (!row, !evec) -> (!step, !krow)
   return
 }
@@ -125,7 +125,7 @@ func.func @test(%x: !row, %g: !evec) {
 !step = !genrec.domain<@step>
 !krow = tensor<?x!genrec.row<8>, #genrec.rows<@step>>
 func.func @test(%x: !row, %g: !vec4) {
-  // expected-error@+1 {{'genrec.unique_rows' op 'gradients 0' must be rows of @request, [8] x f32 (the width of the rows), but is rows of @request, [4] x f32}}
+  // expected-error@+1 {{'genrec.unique_rows' op 'gradients 0' must be rows of a domain, [8] x f32 (the width of the rows), but is rows of @request, [4] x f32}}
   %0, %1 = genrec.unique_rows (%x) by (%g) : (!row, !vec4) -> (!step, !krow)
   return
 }

@@ -3,11 +3,13 @@
 
 // COUNT: expand-lookup: 5
 // COUNT: expand-parameter-update: 4
-// COUNT: expand-table-update: 3
+// COUNT: expand-table-update: 4
+// COUNT: gradient-of-parent: 2
+// COUNT: genrec-expand-updates gradients-of-parents: 2
 // COUNT: genrec-expand-updates handles-shared: 5
 // COUNT: genrec-expand-updates lookups: 5
 // COUNT: genrec-expand-updates parameter-updates: 4
-// COUNT: genrec-expand-updates table-updates: 3
+// COUNT: genrec-expand-updates table-updates: 4
 
 // A lookup and the update of the same ids share their handles.
 
@@ -156,7 +158,7 @@ genrec.model @parameters {
 // CHECK: %[[STEPS:.*]] = genrec.row_load %{{.*}} {slot = 3 : i64}
 // CHECK: %[[NOW:.*]] = arith.addf %[[STEPS]]
 // CHECK: genrec.row_store %[[NOW]] to %{{.*}} {slot = 3 : i64}
-// CHECK: math.exp
+// CHECK: math.expm1
 genrec.model @clipped attributes {clip_norm = 1.0, clip_value = 0.5} {
   genrec.domain @user
   genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adam, {per_row_step = 1.0}>}
@@ -169,5 +171,44 @@ genrec.model @clipped attributes {clip_norm = 1.0, clip_value = 0.5} {
     %y = genrec.lookup %ids in @item : (!ids) -> !x
     genrec.update_parameter @w by %w : tensor<4xf32>
     genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
+  }
+}
+
+// -----
+
+// Gradients of pooled lookups are read from the parents' rows, not written per entry;
+// those from further above are fanned out to the parents.
+
+!ids = tensor<?xi64, #genrec.rows<@tag>>
+!un = tensor<?xf32, #genrec.rows<@user>>
+!en = tensor<?xf32, #genrec.rows<@event>>
+!u = tensor<?x4xf32, #genrec.rows<@user>>
+!e = tensor<?x4xf32, #genrec.rows<@event>>
+!t = tensor<?x4xf32, #genrec.rows<@tag>>
+
+// CHECK-LABEL: genrec.model @pooled
+// CHECK: %[[GU:.*]] = genrec.concat_columns
+// CHECK: %[[GE:.*]] = genrec.concat_columns
+// CHECK-DAG: %[[NEAR:.*]] = genrec.table_rows
+// CHECK-DAG: %[[FAR:.*]] = genrec.table_rows
+// CHECK-DAG: %[[UP:.*]] = genrec.fanout %[[GU]] to %{{.*}} : {{.*}}#genrec.rows<@event>>
+// CHECK: %[[TOUCHED:.*]], %{{.*}} = genrec.unique_rows(%[[NEAR]], %[[FAR]]) by(%[[GE]], %[[UP]])
+// CHECK: genrec.segment_sum %[[TOUCHED]](%[[GE]], %[[UP]])
+genrec.model @pooled {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "events"}
+  genrec.domain @tag parent @event {column = "events.tags"}
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user, %event, %tag = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>, !genrec.domain<@tag>
+    %a = genrec.feature %tag "events.tags.a" : (!genrec.domain<@tag>) -> !ids
+    %b = genrec.feature %tag "events.tags.b" : (!genrec.domain<@tag>) -> !ids
+    %u = genrec.feature %user "u" : (!genrec.domain<@user>) -> !un
+    %e = genrec.feature %event "events.e" : (!genrec.domain<@event>) -> !en
+    %gu = genrec.concat_columns %u, %u, %u, %u : (!un, !un, !un, !un) -> !u
+    %ge = genrec.concat_columns %e, %e, %e, %e : (!en, !en, !en, !en) -> !e
+    %near = genrec.fanout %ge to %tag : (!e, !genrec.domain<@tag>) -> !t
+    %far = genrec.fanout %gu to %tag : (!u, !genrec.domain<@tag>) -> !t
+    genrec.update_table @item ids(%a, %b) by(%near, %far) : (!ids, !ids, !t, !t) -> ()
   }
 }

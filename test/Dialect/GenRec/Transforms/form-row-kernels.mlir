@@ -83,9 +83,9 @@ genrec.model @roles {
 // CHECK: ^bb0(%[[Q:.*]]: vector<4xf32>, %[[POS:.*]]: i64, %[[ITEMS:.*]]: tensor<?x4xf32, #genrec.rows<@items>>, %[[G:.*]]: f32, %[[ACC:.*]]: !genrec.accumulator
 // CHECK: %[[INDEX:.*]] = genrec.random_index %[[ITEMS]] {stream = 256 : i64}
 // CHECK: genrec.gather_dot %[[ITEMS]][%[[INDEX]]], %[[Q]]
-// CHECK: genrec.accumulate %[[Q]] into %[[ACC]] at %[[INDEX]] times %[[C:.*]] :
+// CHECK: genrec.gather_sum %[[ITEMS]][%[[INDEX]]], %[[C:.*]] :
+// CHECK: genrec.accumulate %[[Q]] into %[[ACC]] at %[[INDEX]] times %[[C]] :
 // CHECK: genrec.accumulate %{{.*}} into %[[ACC]] at %[[POS]] :
-// CHECK: genrec.gather_sum %[[ITEMS]][%[[INDEX]]], %[[C]]
 genrec.model @gathers {
   genrec.domain @user
   genrec.domain @items {kind = #genrec<domain_kind catalogue>}

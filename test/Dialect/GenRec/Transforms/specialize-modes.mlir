@@ -1,4 +1,4 @@
-// RUN: genrec-opt %s --genrec-specialize-modes --split-input-file | FileCheck %s
+// RUN: genrec-opt %s --genrec-specialize-modes --genrec-prune-columns --split-input-file | FileCheck %s
 // RUN: genrec-opt %s --genrec-specialize-modes --genrec-pass-statistics --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
 // Each mode keeps what it needs, down to features and domains; only training drops out.
@@ -31,8 +31,9 @@
 // CHECK-NEXT: genrec.output "score" %[[Y]]
 // CHECK-NEXT: genrec.output "events"
 
-// COUNT: genrec-specialize-modes dropouts-removed: 5
-// COUNT: genrec-specialize-modes programs: 5
+// COUNT: genrec-specialize-modes dropouts-removed: 7
+// COUNT: genrec-specialize-modes item-vectors: 2
+// COUNT: genrec-specialize-modes programs: 12
 !rows = tensor<?xf32, #genrec.rows<@user>>
 genrec.model @all_modes {
   genrec.domain @user
@@ -83,5 +84,119 @@ genrec.model @blocks {
     %z = genrec.attention softmax %y, %y, %y {heads = 1 : i64, dropout = 0.1, stream = 512 : i64} : (!rows, !rows, !rows) -> !rows
     %s = genrec.row_reduce sum %z : (!rows) -> tensor<?xf32, #genrec.rows<@event>>
     genrec.loss "s" %s : tensor<?xf32, #genrec.rows<@event>>
+  }
+}
+
+// -----
+
+// The vectors that queries are compared with are given out, each expression once, without
+// dropout; nothing of the batch is left.
+
+// CHECK-LABEL: genrec.model @items_model
+// CHECK: genrec.program @items_ mode items
+// CHECK-NEXT: genrec.catalogue
+// CHECK-NEXT: genrec.feature %{{.*}} "id"
+// CHECK-NEXT: %[[ROWS:.*]] = genrec.lookup
+// CHECK-NEXT: %[[NORMAL:.*]] = genrec.l2_normalize %[[ROWS]]
+// CHECK-NEXT: genrec.output "vectors" %[[NORMAL]]
+// CHECK-NEXT: genrec.output "vectors_2" %[[ROWS]]
+// CHECK-NEXT: }
+!u = tensor<?x4xf32, #genrec.rows<@user>>
+!ui = tensor<?xi64, #genrec.rows<@user>>
+!m = tensor<?x4xf32, #genrec.rows<@items>>
+!mi = tensor<?xi64, #genrec.rows<@items>>
+genrec.model @items_model {
+  genrec.domain @user
+  genrec.domain @items kind catalogue
+  genrec.table @item dim 4 {init = #genrec.init<normal, 0.1>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user = genrec.batch : !genrec.domain<@user>
+    %items = genrec.catalogue : !genrec.domain<@items>
+    %id = genrec.feature %items "id" : (!genrec.domain<@items>) -> !mi
+    %who = genrec.feature %user "who" : (!genrec.domain<@user>) -> !ui
+    %query = genrec.lookup %who in @item : (!ui) -> !u
+    %rows = genrec.lookup %id in @item : (!mi) -> !m
+    %dropped = genrec.dropout %rows {rate = 0.5, stream = 256 : i64} : (!m) -> !m
+    %normal = genrec.l2_normalize %dropped {eps = 1.0e-6 : f64} : (!m) -> !m
+    %rank = genrec.rank %query, %who, %normal : (!u, !ui, !m) -> !ui
+    genrec.metric ranking "rank" %rank : !ui
+    %again = genrec.l2_normalize %dropped {eps = 1.0e-6 : f64} : (!m) -> !m
+    %rank2 = genrec.rank %query, %who, %again : (!u, !ui, !m) -> !ui
+    genrec.metric ranking "again" %rank2 : !ui
+    %rank3 = genrec.rank %query, %who, %rows : (!u, !ui, !m) -> !ui
+    genrec.metric ranking "rows" %rank3 : !ui
+  }
+}
+
+// -----
+
+// What the user gives out of a catalogue takes the place of the vectors, and is not
+// predicted.
+
+// CHECK-LABEL: genrec.model @given
+// CHECK-NOT: mode predict
+// CHECK: genrec.program @items_ mode items
+// CHECK-NOT: "vectors"
+// CHECK: genrec.output "mine"
+// CHECK-NEXT: }
+!u = tensor<?x4xf32, #genrec.rows<@user>>
+!ui = tensor<?xi64, #genrec.rows<@user>>
+!m = tensor<?x4xf32, #genrec.rows<@items>>
+!mi = tensor<?xi64, #genrec.rows<@items>>
+genrec.model @given {
+  genrec.domain @user
+  genrec.domain @items kind catalogue
+  genrec.table @item dim 4 {init = #genrec.init<normal, 0.1>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user = genrec.batch : !genrec.domain<@user>
+    %items = genrec.catalogue : !genrec.domain<@items>
+    %id = genrec.feature %items "id" : (!genrec.domain<@items>) -> !mi
+    %who = genrec.feature %user "who" : (!genrec.domain<@user>) -> !ui
+    %query = genrec.lookup %who in @item : (!ui) -> !u
+    %rows = genrec.lookup %id in @item : (!mi) -> !m
+    %rank = genrec.rank %query, %who, %rows : (!u, !ui, !m) -> !ui
+    genrec.metric ranking "rank" %rank : !ui
+    genrec.output "mine" %rows : !m
+  }
+}
+
+// -----
+
+// A feature with a padding id says which rows its list has: it stays, unused, while rows
+// of the list or of one below it are needed, and goes with them.
+
+// CHECK-LABEL: genrec.model @padded
+// CHECK: genrec.program @train mode train
+// CHECK-NEXT: genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
+// CHECK: genrec.feature %{{.*}} "events.item" {padding_id = 0 : i64}
+// CHECK: genrec.loss
+// CHECK: genrec.program @evaluate mode evaluate
+// CHECK-NEXT: genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>, !genrec.domain<@tag>
+// CHECK: genrec.feature %{{.*}} "events.item" {padding_id = 0 : i64}
+// CHECK: genrec.metric
+// CHECK: genrec.program @predict mode predict
+// CHECK-NEXT: genrec.batch : !genrec.domain<@user>
+// CHECK-NOT: padding_id
+// CHECK: genrec.output
+!u = tensor<?xf32, #genrec.rows<@user>>
+!e = tensor<?xf32, #genrec.rows<@event>>
+!ei = tensor<?xi64, #genrec.rows<@event>>
+!t = tensor<?xf32, #genrec.rows<@tag>>
+genrec.model @padded {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "events"}
+  genrec.domain @tag parent @event {column = "events.tags"}
+  genrec.parameter @w : tensor<f32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user, %event, %tag = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>, !genrec.domain<@tag>
+    %item = genrec.feature %event "events.item" {padding_id = 0} : (!genrec.domain<@event>) -> !ei
+    %time = genrec.feature %event "events.time" : (!genrec.domain<@event>) -> !e
+    %score = genrec.feature %tag "events.tags.score" : (!genrec.domain<@tag>) -> !t
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> !u
+    %w = genrec.param @w : tensor<f32>
+    %y = genrec.mul %time, %w : (!e, tensor<f32>) -> !e
+    genrec.loss "y" %y : !e
+    genrec.metric auc "tags" %score label %score : !t, !t
+    genrec.output "x" %x : !u
   }
 }

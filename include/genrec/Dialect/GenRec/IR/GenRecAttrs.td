@@ -91,7 +91,8 @@ def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
 
 def GenRec_ProgramMode : GenRec_Enum<"ProgramMode", "what a program is for", [
   I32EnumAttrCase<"all", 0>, I32EnumAttrCase<"train", 1>,
-  I32EnumAttrCase<"evaluate", 2>, I32EnumAttrCase<"predict", 3>]>;
+  I32EnumAttrCase<"evaluate", 2>, I32EnumAttrCase<"predict", 3>,
+  I32EnumAttrCase<"items", 4>]>;
 def GenRec_ProgramModeAttr : GenRec_EnumAttr<GenRec_ProgramMode, "mode">;
 
 def GenRec_PoolKind : GenRec_Enum<"PoolKind", "how children reduce to their parent", [

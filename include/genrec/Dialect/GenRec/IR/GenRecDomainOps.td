@@ -143,7 +143,8 @@ def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pur
 
 //===-- reading -------------------------------------------------------------===//
 
-def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser, Pure]> {
+def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a column of the data";
   let description = [{
     A value per row of a `data` or `catalogue` domain: i1, i32, i64, f32, f64 or
@@ -153,7 +154,9 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser, Pure]> {
       `genrec.feature_valid` tells them apart. Without it a null is an error that
       names file, column and row, whatever the file's schema says.
     - `padding_id` drops the list entries with that id when read (integers, not in a
-      root domain): all columns of the list lose that row.
+      root domain): all columns of the list lose that row. Such a feature says which
+      rows its domain has, so it stays, used or not, while anything needs the domain
+      or one below it.
     - `id_bits` > 0 checks that values lie in `[0, 2^id_bits)` (integers);
       `infer-domains` sets it where a feature feeds a table. Id 0 is an ordinary id.
 

@@ -78,7 +78,7 @@ def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock
   let hasRegionVerifier = 1;
 }
 
-def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, HasParent<"RowKernelOp">]> {
+def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, ParentOneOf<["RowKernelOp", "TransformColumnsOp"]>]> {
   let summary = "ends a row kernel's body";
   let description = [{
     One value per aligned or pooled result, in the order of the results: a scalar for
@@ -251,6 +251,20 @@ def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
   let arguments = (ins GenRec_BodyValue:$x, DenseF64ArrayAttr:$edges);
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+}
+def GenRec_RowSearchOp : GenRec_BodyOp<"row_search", [Pure]> {
+  let summary = "bucket of a scalar, by edges of a tensor";
+  let description = [{
+    `genrec.row_bucketize` with edges that are no constants of the body: `edges`,
+    ascending, is a shared [n] x f64 that the kernel reads as a source.
+
+    ```mlir
+    %bucket = genrec.row_search %s in %bounds : (f32, tensor<3xf64>) -> i64
+    ```
+  }];
+  let arguments = (ins GenRec_BodyValue:$x, GenRec_RowsOrShared:$edges);
+  let results = (outs GenRec_BodyValue:$result);
+  let assemblyFormat = "$x `in` $edges attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
   let summary = "0, 1, 2, … along a row";

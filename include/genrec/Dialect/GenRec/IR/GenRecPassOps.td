@@ -1,8 +1,8 @@
 //===- GenRecPassOps.td - small ops that only passes make -------*- tablegen -*-===//
 //
 // Differentiation and the forming of row kernels need a few ops that no user
-// writes: the adjoint of slice_columns, a shared value given to every row, and
-// shared tensors seen as rows and back.
+// writes: the adjoint of slice_columns, a shared value given to every row, a
+// matrix product with what follows it, and shared tensors seen as rows and back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,9 +10,15 @@
 #define GENREC_PASS_OPS_TD
 
 include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def GenRec_Activation : GenRec_Enum<"Activation", "an activation that a matrix product applies", [
+  I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"relu", 1>, I32EnumAttrCase<"silu", 2>,
+  I32EnumAttrCase<"gelu", 3>, I32EnumAttrCase<"sigmoid", 4>, I32EnumAttrCase<"tanh", 5>]>;
+def GenRec_ActivationAttr : GenRec_EnumAttr<GenRec_Activation, "activation">;
 
 def GenRec_PassOpsDocs : OpDocGroup {
   let summary = "Small ops that passes make";
@@ -75,6 +81,66 @@ def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
   let arguments = (ins GenRec_RowsOrShared:$x);
   let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
+}
+
+def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [Pure, AttrSizedOperandSegments]> {
+  let summary = "activation(x · weight + bias) + residual";
+  let description = [{
+    `genrec.linear` with what follows it done before anything is stored: x, weight,
+    bias and `transposed` as there; `residual`: rows [n] of the same domain, added
+    last. With a second result, `pre`, what the activation was applied to is stored
+    too, for its gradient. Made by `fold-epilogues`, after differentiation.
+
+    ```mlir
+    %y, %pre = genrec.fused_linear %user_vector, %weight bias %bias activation silu
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x4xf32>, tensor<4xf32>)
+        -> (tensor<?x4xf32, #genrec.rows<@request>>, tensor<?x4xf32, #genrec.rows<@request>>)
+    %z = genrec.fused_linear %user_vector, %weight residual %y activation none
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x4xf32>, tensor<?x4xf32, #genrec.rows<@request>>)
+        -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_Shared:$weight,
+                       Optional<GenRec_Shared>:$bias, Optional<GenRec_Rows>:$residual,
+                       GenRec_ActivationAttr:$activation, UnitAttr:$transposed);
+  let results = (outs GenRec_Rows:$result, Optional<GenRec_Rows>:$pre);
+  let assemblyFormat = "$x `,` $weight (`bias` $bias^)? (`residual` $residual^)? `activation` $activation attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_SplitSharedOp : GenRec_Op<"split_shared", [Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "the rows of a shared matrix, in several parts";
+  let description = [{
+    Result p holds the next rows of the shared [k, n] matrix x; together the results
+    are x. No copy. Its gradient is `genrec.concat_shared`.
+
+    ```mlir
+    %upper, %lower = genrec.split_shared %weight : (tensor<8x4xf32>) -> (tensor<3x4xf32>, tensor<5x4xf32>)
+    ```
+  }];
+  let arguments = (ins GenRec_Shared:$x);
+  let results = (outs Variadic<GenRec_Shared>:$parts);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_ConcatSharedOp : GenRec_Op<"concat_shared", [Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "shared matrices, one below the other";
+  let description = [{
+    The inverse of `genrec.split_shared`: shared [k1, n], [k2, n], … give
+    [k1 + k2 + …, n].
+
+    ```mlir
+    %upper, %lower = genrec.split_shared %weight : (tensor<8x4xf32>) -> (tensor<3x4xf32>, tensor<5x4xf32>)
+    %whole = genrec.concat_shared %upper, %lower : (tensor<3x4xf32>, tensor<5x4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<GenRec_Shared>:$parts);
+  let results = (outs GenRec_Shared:$result);
+  let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {

@@ -43,6 +43,29 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
   let assemblyFormat = "$kernel `over` $domain `(` $inputs `)` attr-dict `:` functional-type(operands, results)";
 }
 
+def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegments]> {
+  let summary = "runs outlined column programs, all in one parallel region";
+  let description = [{
+    What `outline-kernels` makes of a `genrec.transform_columns`: the same operands and
+    results, with the functions of its programs in `kernels`, and in `columns` for each
+    column its kernel, its number of inputs, its result and its part of that result.
+
+    ```mlir
+    %first = genrec.constant dense<0> : tensor<i64>
+    %second = genrec.constant dense<2305843009213693952> : tensor<i64>
+    %keys = genrec.launch_columns [@train_keys](%user, %first, %movie, %second) into (%both)
+        {columns = array<i64: 0, 2, 0, 0, 0, 2, 0, 1>}
+        : (tensor<?xi64, #genrec.rows<@request>>, tensor<i64>, tensor<?xi64, #genrec.rows<@history>>, tensor<i64>,
+           !genrec.domain<@both>) -> tensor<?xi64, #genrec.rows<@both>>
+    ```
+  }];
+  let arguments = (ins Variadic<GenRec_RowsOrShared>:$inputs, Variadic<GenRec_DomainType>:$domains,
+                       TypedArrayAttrBase<FlatSymbolRefAttr, "functions">:$kernels,
+                       DenseI64ArrayAttr:$columns);
+  let results = (outs Variadic<GenRec_Rows>:$results);
+  let assemblyFormat = "$kernels `(` $inputs `)` `into` `(` $domains `)` attr-dict `:` functional-type(operands, results)";
+}
+
 } // opDocGroup
 
 #endif // GENREC_STEP_OPS_TD

@@ -92,13 +92,17 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
   let hasVerifier = 1;
 }
 
-def GenRec_TableOp : GenRec_DeclarationOp<"table"> {
+def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
   let summary = "declares an embedding table";
   let description = [{
     A dynamic hash table from ids in `[0, 2^id_bits)` (1 to 63 bits) to rows of
     `dim` f32. Kind `unbounded`: it grows, and nothing is evicted but by rule. The
     initial value of a row is a function of (seed, table name, id, column) alone.
     With the `xavier_*` initializers, fan in is 1 and fan out `dim`.
+
+    With `members`, which `merge-tables` writes, the table is a physical one: it holds
+    the rows of those logical tables, which stay declared and keep their names in
+    everything that outlives a step. Its ids are keys (see `genrec.merged_keys`).
 
     ```mlir
     genrec.table @city dim 16 {
@@ -110,9 +114,14 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table"> {
                        ConfinedAttr<I64Attr, [IntPositive]>:$dim,
                        DefaultValuedAttr<I64Attr, "52">:$id_bits,
                        GenRec_InitAttr:$init,
-                       GenRec_OptimizerAttr:$optimizer);
+                       GenRec_OptimizerAttr:$optimizer,
+                       OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "tables">>:$members);
   let assemblyFormat = "$sym_name `dim` $dim attr-dict";
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Bits of a key of a merged table that hold the id: 63 - ceil(log2(members + 1)).
+    int64_t getKeyBits();
+  }];
 }
 
 def GenRec_ParameterOp : GenRec_DeclarationOp<"parameter"> {
@@ -139,14 +148,16 @@ def GenRec_ProgramOp : GenRec_DeclarationOp<"program", [
   let summary = "what is done with one batch";
   let description = [{
     A straight list of ops of this dialect. Mode `all` (as imported) holds losses,
-    metrics and outputs together; the specialised modes hold what each needs.
+    metrics and outputs together; the specialised modes hold what each needs. Mode
+    `items` gives out vectors of catalogue rows and reads no batch.
 
     A program has at most one value of each domain type, so that the symbol in
     `#genrec.rows<@history>` says whose rows a tensor holds; every domain of a
     tensor in the program has such a value. The domain's kind fits the op that makes
     it: data from `genrec.batch`, catalogue from `genrec.catalogue`, derived from
     `genrec.truncate` and `genrec.concat_domains`, step from the others. Losses,
-    metrics and outputs have names of their own; all outputs belong to one domain.
+    metrics and outputs have names of their own; all outputs belong to one domain,
+    except in mode `items`, where each belongs to some catalogue.
 
     ```mlir
     genrec.program @predict mode predict {

@@ -75,11 +75,13 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [Pure, SameVariadicOperandSize]> {
+def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_SymbolUser, Pure, SameVariadicOperandSize]> {
   let summary = "the distinct touched rows among several lookups, with their segments";
   let description = [{
     `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table;
-    `gradients`: their gradients, f32 rows [width] of the same domains. `domain` is a
+    `gradients`: their gradients, f32 rows [width] of the same domains, or of the
+    parent domain: then every row takes the gradient of its parent (a pooled lookup's,
+    which nobody writes once per list entry). `domain` is a
     `step` domain with one row per distinct row that some gradient touches (is not
     exactly 0); `result` holds the handles, in the order of first appearance in
     (operand, row). `genrec.segment_sum` adds what belongs to each.

@@ -59,21 +59,215 @@ def InferDomains : GenRecPass<"genrec-infer-domains"> {
 }
 
 def SpecializeModes : GenRecPass<"genrec-specialize-modes"> {
-  let summary = "makes a program each for training, evaluation and prediction";
+  let summary = "makes a program each for training, evaluation, prediction and item vectors";
   let description = [{
     Clones the imported program (mode `all`) into
 
     - `@train`: the losses;
     - `@evaluate`: losses and metrics; nothing is dropped out;
-    - `@predict`: the outputs; nothing is dropped out;
+    - `@predict`: the outputs that belong to the data; nothing is dropped out;
+    - `@items`: the outputs of catalogues; of a catalogue without any, the vectors that
+      queries are compared with (`sampled_softmax`, `scores`, `top_k`, `rank`), as
+      outputs `vectors`, `vectors_2`, … in the order of the program;
 
-    and erases from each what it does not need, down to the features it reads and
-    the domains of its batch. A mode with nothing to do gets no program. A
-    program whose name something else has gets underscores; its `mode` tells.
+    and erases from each the losses, metrics and outputs of the others; what led to
+    them alone is left to `prune-columns`. A feature with a padding id stays where its
+    rows are needed. A mode with nothing to do gets no program. A program whose name
+    something else has gets underscores; its `mode` tells.
+
+    ```mlir
+    %loss = genrec.sampled_softmax %query, %target, %normalized {…} : …
+    // gives @items the line
+    genrec.output "vectors" %normalized : tensor<?x50xf32, #genrec.rows<@movies>>
+    ```
   }];
   let statistics = [
     Statistic<"programs", "programs", "programs made">,
+    Statistic<"itemVectors", "item-vectors", "item vectors given out">,
     Statistic<"dropoutsRemoved", "dropouts-removed", "dropouts removed outside training">];
+}
+
+def PruneColumns : GenRecPass<"genrec-prune-columns"> {
+  let summary = "neither reads nor computes what no loss, metric or output depends on";
+  let description = [{
+    Erases from every program the ops whose results nothing needs, down to the
+    features they read and the domains of the batch. What is left says which columns
+    a reader decodes: a column that no program reads may be missing from the file.
+    Every column that a program drops is a decision of the model (`genrec.decisions`,
+    which `--explain` prints).
+
+    ```mlir
+    %age = genrec.feature %user "age" : …
+    %old = genrec.compare gt %age, %limit
+    genrec.output "score" %score
+    // becomes
+    genrec.output "score" %score
+    ```
+
+    Runs after `specialize-modes`: what a label is to training, prediction does not
+    need. Without it, later passes erase dead ops too, but say nothing.
+  }];
+  let statistics = [
+    Statistic<"columns", "columns", "columns that a program no longer reads">,
+    Statistic<"ops", "ops", "ops erased">,
+    Statistic<"domains", "domains", "domains that a program no longer reads">];
+}
+
+def MergeTables : GenRecPass<"genrec-merge-tables"> {
+  let summary = "puts logical tables of one spec into one physical table";
+  let description = [{
+    Tables that agree in all but name and `id_bits` (dimension, optimizer,
+    initializer, kind, eviction) get one physical table: a `genrec.table` with
+    `members`, in the order of their declaration. Table i of m owns the keys
+    `(i << (63 - k)) | id`, k = ceil(log2(m + 1)), so no two of them can meet and ids
+    lose nothing. The lookups of a program into one physical table become one
+    `genrec.grouped_lookup` (a second one where ids depend on the first), and its
+    gradients one update: per step one search for rows, one list of distinct rows, one
+    reduction and one update kernel per physical table. Equal lookups are one part.
+
+    Nothing that outlives a step knows: a row's initial value, checkpoints, exports
+    and gradients speak of (table, id), and a row's gradients are added in the order
+    they were, so results have the same bits. (With `clip_norm` the norm is a sum in
+    another order.)
+
+    A table stays apart when no other has its spec, when its ids and the number of
+    the table do not fit into 63 bits (as many tables as possible are kept together,
+    narrow ones first), or when it is looked up for all rows of a catalogue, whose
+    rows the runtime finds once and keeps. `genrec.decisions` names each with the
+    reason.
+
+    ```mlir
+    genrec.table @user dim 8 {…}
+    genrec.table @city dim 8 {…}
+    %u = genrec.lookup %user in @user
+    %c = genrec.lookup %city in @city
+    // becomes
+    genrec.table @user dim 8 {…}
+    genrec.table @city dim 8 {…}
+    genrec.table @merged_8 dim 8 {…, id_bits = 63, members = [@user, @city]}
+    %all = genrec.stack_domains %request, %request
+    %keys = genrec.merged_keys %user, %city in [@user, @city] of @merged_8 into %all
+    %u, %c = genrec.grouped_lookup %keys in @merged_8 into %request, %request
+    ```
+
+    Runs before `differentiate`, which makes one update of a grouped lookup.
+  }];
+  let statistics = [
+    Statistic<"merged", "merged", "physical tables made of several">,
+    Statistic<"tables", "tables", "logical tables in them">,
+    Statistic<"lookups", "lookups", "lookups that became part of a grouped one">,
+    Statistic<"groupedLookups", "grouped-lookups", "grouped lookups made">];
+}
+
+def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
+  let summary = "does per request what is the same for all impressions of a request";
+  let description = [{
+    Moves `fanout` behind the ops that read it, so that they run over the rows of the
+    ancestor: row-wise ops and blocks whose operands are all fanned out from one
+    line of ancestors (or shared), linear layers and lookups. A sunk lookup gets
+    `valid`, true where the ancestor has descendants at all: the others were never
+    looked up. What draws random numbers per row is never moved.
+
+    A linear layer over joined columns of which some are fanned out is split:
+
+    ```mlir
+    %f = genrec.fanout %x to %impression
+    %c = genrec.concat_columns %f, %y
+    %z = genrec.linear %c, %w bias %b
+    // becomes
+    %wx, %wy = genrec.split_shared %w
+    %zx = genrec.linear %x, %wx bias %b
+    %zy = genrec.linear %y, %wy
+    %f = genrec.fanout %zx to %impression
+    %z = genrec.add %f, %zy
+    ```
+
+    where the fanned out columns are at least `least-width` in all. Neighbouring
+    columns of one domain stay joined. After `differentiate` the mirror images apply:
+
+    ```mlir
+    genrec.weight_gradient (genrec.fanout %x), %y    // becomes weight_gradient %x, (pool sum %y)
+    genrec.pool sum (genrec.linear %y, %w)           // becomes linear (pool sum %y), %w
+    ```
+
+    Sums change their order there and where a layer is split; everything else keeps
+    its bits. Where a fanout stays although a matrix product, norm or lookup reads it,
+    `genrec.decisions` names the op that stopped it. Runs before and after
+    `decompose-blocks` and after `differentiate`.
+  }];
+  let options = [Option<"leastWidth", "least-width", "unsigned", /*default=*/"8",
+                        "fanned out columns for which a linear layer is split">];
+  let statistics = [
+    Statistic<"sunk", "sunk", "ops that now run over an ancestor's rows">,
+    Statistic<"split", "split", "linear layers split">,
+    Statistic<"hoisted", "hoisted", "gradients pooled before a matrix product">,
+    Statistic<"stopped", "stopped", "fanouts that an op stopped">];
+}
+
+def FuseTransforms : GenRecPass<"genrec-fuse-transforms"> {
+  let summary = "computes the keys of all columns in one launch";
+  let description = [{
+    The chains of row-wise ops that lead from columns to `genrec.merged_keys` (hash,
+    mod, bucketize, cross, …) and the keys themselves become one
+    `genrec.transform_columns`: vertically, a chain runs in registers and writes keys
+    straight into the buffer that the lookup reads; horizontally, all columns of all
+    physical tables that do not depend on another lookup are one launch.
+
+    Columns whose chains differ in constants only share a program: constants that
+    differ within it (divisors, edges, numbers of tables) are operands of the column, the others
+    stay in the code. There is no dispatch per value.
+
+    The keys of a physical table are left to `merged_keys`, which checks them, where
+    the bits of an id are not known to fit its table; `genrec.decisions` names it.
+
+    ```mlir
+    %h = genrec.hash xxh3 %name {bits = 52 : i64}
+    %keys = genrec.merged_keys %user, %h in [@user, @name] of @merged_8 into %all
+    // becomes
+    %keys = genrec.transform_columns (%user, %name) into (%all) {programs = array<i64: 0, 1>} : … {
+    ^bb0(%id: i64):
+      genrec.row_yield %id : i64
+    }, {
+    ^bb0(%text: !genrec.string):
+      %hash = genrec.row_hash xxh3 %text {bits = 52 : i64, seed = 0 : i64}
+      %tag = arith.constant 2305843009213693952 : i64
+      %key = arith.ori %hash, %tag : i64
+      genrec.row_yield %key : i64
+    }
+    ```
+
+    Runs after `merge-tables`.
+  }];
+  let dependentDialects = ["::genrec::GenRecDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"columns", "columns", "columns whose keys are computed in a fused launch">,
+    Statistic<"programs", "programs", "programs that they share">,
+    Statistic<"transforms", "transforms", "ops that went into them">,
+    Statistic<"launches", "launches", "fused launches">];
+}
+
+def VerifyOwnership : GenRecPass<"genrec-verify-ownership"> {
+  let summary = "rejects a plan in which a table, column or id has no owner, or two";
+  let description = [{
+    Compares the plan with the model's declarations and with what the programs read:
+
+    - every logical table is a member of at most one physical table, and a table that
+      is a member is looked up and updated through that one only;
+    - a program reads every column in one way (it is decoded once);
+    - in a training program every physical table has at most one list of distinct
+      rows and one update, every list of handles that the step found and that takes
+      part in it does so once per gradient, and rows are stored through distinct
+      handles only: no id is updated twice in a step;
+    - the parts of stacked keys are looked up in the table that their tag stands for.
+
+    An error is at the op that breaks the rule. The IR does not change. Runs after
+    `expand-updates`.
+  }];
+  let statistics = [
+    Statistic<"tables", "tables", "logical tables whose owner was checked">,
+    Statistic<"columns", "columns", "columns of programs that were checked">,
+    Statistic<"updates", "updates", "tables whose updates were checked">];
 }
 
 def DecomposeBlocks : GenRecPass<"genrec-decompose-blocks"> {
@@ -139,7 +333,8 @@ def ExpandUpdates : GenRecPass<"genrec-expand-updates"> {
     - `update_parameter` becomes a row kernel over `parameter_rows`, whose body is
       the optimizer's equations in `arith` and `math`;
     - `update_table` becomes `unique_rows`, `segment_sum` and such a kernel over
-      the touched rows.
+      the touched rows. A gradient fanned out from the parent (a pooled lookup's) is
+      read from the parent's rows, so that it is never written once per list entry.
 
     With `clip_value` or `clip_norm` on the model the gradients go through
     ordinary ops first: clamped to [-v, v]; then scaled by min(1, c / norm), norm² the sum
@@ -159,6 +354,7 @@ def ExpandUpdates : GenRecPass<"genrec-expand-updates"> {
     Statistic<"lookups", "lookups", "lookups expanded">,
     Statistic<"parameterUpdates", "parameter-updates", "parameter updates expanded">,
     Statistic<"tableUpdates", "table-updates", "table updates expanded">,
+    Statistic<"gradientsOfParents", "gradients-of-parents", "gradients of lookups read from the parent's rows">,
     Statistic<"handlesShared", "handles-shared", "lookups and updates that reused handles">];
 }
 
@@ -177,6 +373,39 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
   let statistics = [
     Statistic<"copyOps", "copy-ops", "ops of the copy stage">,
     Statistic<"computeOps", "compute-ops", "ops of the compute stage">];
+}
+
+def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
+  let summary = "folds activations and residuals into matrix products";
+  let description = [{
+    A `linear` followed by an activation (relu, silu, gelu, sigmoid, tanh), by an
+    addition of rows, or by both in this order, becomes one `fused_linear`, which does
+    all of it before anything is stored. Runs before `form-row-kernels`, whose kernels
+    would read the product back.
+
+    An activation is folded when its result must be in memory anyway: another matrix
+    product or attention reads it, whole or some columns of it; or when nobody else
+    reads the product. Where somebody else does (the activation's gradient), the
+    product is stored too (`pre`).
+
+    An addition is folded when nobody else reads the product, and the other operand is
+    in memory anyway: it is not computed by row-wise ops, or something else than
+    row-wise ops reads it, or the product depends on it (a residual connection: the
+    product's own input was made from it, by an earlier kernel).
+
+    ```mlir
+    %p = genrec.linear %n, %w bias %b
+    %a = genrec.silu %p
+    %h = genrec.linear %a, %v
+    %y = genrec.add %x, %h
+    // becomes
+    %a = genrec.fused_linear %n, %w bias %b activation silu
+    %y = genrec.fused_linear %a, %v residual %x activation none
+    ```
+  }];
+  let statistics = [
+    Statistic<"activations", "activations", "activations folded into matrix products">,
+    Statistic<"residuals", "residuals", "additions folded into matrix products">];
 }
 
 def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {

@@ -11,6 +11,7 @@ genrec.model @example {
   genrec.domain @items kind catalogue
   genrec.domain @touched kind step
   genrec.domain @one kind step
+  genrec.domain @both kind step
 
   // Declared for examples that make a domain; no value of these is made below.
   genrec.domain @click parent @request {column = "clicks"}
@@ -22,6 +23,8 @@ genrec.model @example {
   genrec.domain @step_rows kind step
 
   genrec.table @item dim 8 {
+    init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adagrad, {lr = 0.01}>}
+  genrec.table @all_items dim 8 {id_bits = 63, members = [@item],
     init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adagrad, {lr = 0.01}>}
   genrec.parameter @weight : tensor<8x4xf32> {
     init = #genrec.init<xavier_uniform, 1.0>, optimizer = #genrec.optimizer<adamw, {lr = 1.0e-3}>}
@@ -55,6 +58,8 @@ genrec.model @example {
     %pair = genrec.pair_domains %impression, %event
         : (!genrec.domain<@impression>, !genrec.domain<@event>) -> !genrec.domain<@pair>
     %items = genrec.catalogue : !genrec.domain<@items>
+    %both = genrec.stack_domains %request, %history
+        : (!genrec.domain<@request>, !genrec.domain<@history>) -> !genrec.domain<@both>
     %one = genrec.fixed_rows 1 : !genrec.domain<@one>
 
     // Features: ids, scalars, labels.
@@ -103,6 +108,7 @@ genrec.model @example {
     %square_weight = genrec.param @square_weight : tensor<8x8xf32>
     %expand = genrec.param @expand : tensor<4x8xf32>
     %half = genrec.constant dense<0.5> : tensor<f32>
+    %edges = genrec.constant dense<[0.0, 1.0, 10.0]> : tensor<3xf64>
     %total = genrec.reduce_rows %row_loss : (tensor<?xf32, #genrec.rows<@impression>>) -> tensor<f32>
 
     // Catalogue rows: the target of each request, those seen, the best four.

@@ -1,0 +1,52 @@
+//===- Costs.h - what an op of a step has to do at least --------*- C++ -*-===//
+//
+// Bytes and floating-point operations of row kernels and library calls, per row of the domains
+// that they go over. Bytes are those that must be touched: a value that several lines of a kernel
+// read counts once. `--explain`, the profile of a binary and the roofline's predictions use
+// them; a test compares those of row kernels with the loads and stores of the emitted code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_CONVERSION_COSTS_H
+#define GENREC_CONVERSION_COSTS_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+/// On a `genrec.launch`: the costs of the row kernel that it runs; see `OpCost::toAttribute`.
+inline constexpr llvm::StringLiteral kCostsAttrName = "genrec.costs";
+/// On a `genrec.launch`: the model's ops that it came from, as text.
+inline constexpr llvm::StringLiteral kOriginAttrName = "genrec.origin";
+
+/// What is done once per row of `domain`, or once at all where that is null.
+struct OpCost {
+  mlir::FlatSymbolRefAttr domain;
+  double bytes = 0;         ///< read and written one after another
+  double gatheredBytes = 0; ///< in rows picked by an index
+  double flops = 0;         ///< outside of matrix products; exp, log and their kin count 16
+  double productFlops = 0;
+  double pairFlops = 0;   ///< per pair of an entry with itself or one before it in its list
+  double sourceBytes = 0; ///< that others pick rows from
+
+  mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context) const;
+  static OpCost fromAttribute(mlir::DictionaryAttr attribute);
+};
+
+/// The costs of a row kernel, a launch or a library call, the domain that it goes over first.
+llvm::SmallVector<OpCost> getCosts(mlir::Operation *op);
+
+/// Whether a step spends time in `op`: a row kernel, a launch, or a call of the library; not
+/// views, declarations of values, and what only fills a descriptor.
+bool isStepOp(mlir::Operation *op);
+
+/// What the C++ and profiles call `op`: a kernel's function, or the op's own name. Kernels of one
+/// name get numbers behind theirs when they are outlined.
+std::string getStepOpName(mlir::Operation *op);
+
+/// "lookup, pool (ranker.py:9)": what `op` came from, by the names and lines of the user's model.
+std::string describeOrigin(mlir::Operation *op);
+
+} // namespace genrec
+
+#endif // GENREC_CONVERSION_COSTS_H

@@ -1,0 +1,33 @@
+//===- PassJudge.h - the interpreter judges what passes make ----*- C++ -*-===//
+
+#ifndef GENREC_FUZZ_PASSJUDGE_H
+#define GENREC_FUZZ_PASSJUDGE_H
+
+#include "genrec/Fuzz/RoundingBound.h"
+
+namespace genrec::fuzz {
+
+/// Compares each level of one model with the level that fixed its meaning: the first one for what
+/// goes forward, the first that trains for what is trained.
+class PassJudge {
+public:
+  /// For levels of `model`, of which looks are taken on every series.
+  PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed);
+
+  /// Looks at a level; the first look gives the meaning. What differs, with the batches it differs
+  /// on.
+  std::optional<Difference> look(ModelOp model);
+
+  llvm::ArrayRef<BatchSeries> getSeries() const { return series; }
+
+private:
+  std::optional<Difference> look(ModelOp model, size_t number, bool mayTrain, Allowance allowance);
+
+  uint64_t seed;
+  std::vector<BatchSeries> series;
+  std::vector<std::optional<RoundedObservations>> expected; ///< by series
+};
+
+} // namespace genrec::fuzz
+
+#endif // GENREC_FUZZ_PASSJUDGE_H

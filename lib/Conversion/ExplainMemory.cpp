@@ -1,0 +1,318 @@
+//===- ExplainMemory.cpp - memory of a run, part by part ------------------===//
+//
+// Adds up what the runtime allocates, by the functions of genrec_rt/footprint.h, which it
+// allocates by.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExplainMemory.h"
+
+#include "DomainSizes.h"
+#include "ModelIndex.h"
+#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec_rt/footprint.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+class MemoryTable {
+public:
+  MemoryTable(ProgramOp program, const ModelIndex &index, const ExplainOptions &options,
+              raw_ostream &os)
+      : program(program), index(index), options(options), os(os), sizes(program, options) {}
+
+  void print();
+
+private:
+  void line(StringRef part, int64_t bytes, const Twine &note);
+  void printParameters();
+  void printTables();
+  void printCatalogues();
+  void printArenas();
+  void printBatches();
+  void printScratch();
+  void printReader();
+
+  bool isInCatalogue(FlatSymbolRefAttr domain) const;
+  /// Features that the program reads, each once.
+  SmallVector<const FeatureEntry *> getFeatures();
+  SmallVector<FlatSymbolRefAttr> getReadDomains(bool ofCatalogues);
+  int64_t getDescriptorBytes(FlatSymbolRefAttr domain);
+  /// Rows of a table when a run ends, and how they are known.
+  int64_t getTableRows(TableOp table, std::string &note);
+  int64_t getScratch(Operation *op);
+
+  ProgramOp program;
+  const ModelIndex &index;
+  const ExplainOptions &options;
+  raw_ostream &os;
+  DomainSizes sizes;
+  int64_t total = 0;
+};
+
+int64_t countBytes(const FeatureEntry &feature) {
+  return feature.element ? getElementBytes(feature.element) : 1;
+}
+
+} // namespace
+
+void MemoryTable::line(StringRef part, int64_t bytes, const Twine &note) {
+  total += bytes;
+  os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", part, static_cast<double>(bytes) / 1e6,
+                      note.str());
+}
+
+bool MemoryTable::isInCatalogue(FlatSymbolRefAttr domain) const {
+  return getDomainPath(program, domain).back().getKind() == DomainKind::catalogue;
+}
+
+SmallVector<const FeatureEntry *> MemoryTable::getFeatures() {
+  SmallVector<const FeatureEntry *> features;
+  for (const FeatureEntry &feature : index.features) {
+    bool isRead = llvm::any_of(program.getBody().front(), [&](Operation &op) {
+      if (auto read = dyn_cast<FeatureOp>(op))
+        return read.getColumnAttr() == feature.column &&
+               read.getDomain().getType().getDomain() == feature.domain;
+      auto valid = dyn_cast<FeatureValidOp>(op);
+      return valid && valid.getColumnAttr() == feature.column &&
+             valid.getDomain().getType().getDomain() == feature.domain;
+    });
+    if (isRead)
+      features.push_back(&feature);
+  }
+  return features;
+}
+
+SmallVector<FlatSymbolRefAttr> MemoryTable::getReadDomains(bool ofCatalogues) {
+  SmallVector<FlatSymbolRefAttr> domains;
+  for (Operation &op : program.getBody().front())
+    if (isa<BatchOp, CatalogueOp>(op))
+      for (Value result : op.getResults()) {
+        FlatSymbolRefAttr domain = cast<DomainType>(result.getType()).getDomain();
+        if (isInCatalogue(domain) == ofCatalogues)
+          domains.push_back(domain);
+      }
+  return domains;
+}
+
+int64_t MemoryTable::getDescriptorBytes(FlatSymbolRefAttr domain) {
+  FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
+  return parent ? rt::listRowBytes(sizes.getRows(parent), sizes.getRows(domain))
+                : rt::rootRowBytes(sizes.getRows(domain));
+}
+
+//===----------------------------------------------------------------------===//
+// What is trained
+//===----------------------------------------------------------------------===//
+
+void MemoryTable::printParameters() {
+  int64_t values = 0, states = 0;
+  for (ParameterOp parameter : index.parameters) {
+    int64_t size = cast<RankedTensorType>(parameter.getType()).getNumElements();
+    values += rt::growBufferBytes(size, 4);
+    states += rt::growBufferBytes(size * (1 + parameter.getOptimizer().getStateCount()) + 1, 4) -
+              rt::growBufferBytes(size, 4);
+  }
+  line("parameters", values, Twine(index.parameters.size()));
+  line("optimizer state", states, "of parameters; that of table rows lies beside them");
+}
+
+int64_t MemoryTable::getTableRows(TableOp table, std::string &note) {
+  if (auto told = options.ids.find(table.getSymName()); told != options.ids.end())
+    return told->second;
+  // Items of a catalogue are looked up by all its ids.
+  int64_t rows = 0;
+  for (const FeatureEntry &feature : index.features)
+    if (feature.table && feature.table.getAttr() == table.getSymNameAttr() &&
+        isInCatalogue(feature.domain))
+      rows = std::max(rows, sizes.getRows(feature.domain));
+  note = rows ? ", as many as the catalogue has"
+              : " (told by --ids " + table.getSymName().str() + "=n)";
+  return rows;
+}
+
+void MemoryTable::printTables() {
+  for (TableOp table : index.tables) {
+    std::string note;
+    int64_t rows = getTableRows(table, note);
+    auto dim = static_cast<int64_t>(table.getDim());
+    int64_t states = table.getOptimizer().getStateCount();
+    int64_t values = rt::storeValueBytes(rows, dim, states), keys = rt::storeKeyBytes(rows);
+    line("table '" + table.getSymName().str() + "'", values + keys,
+         llvm::formatv("{0} distinct ids{1} of {2} bytes, and {3:f1} MB of keys", rows, note,
+                       rt::storeValueBytes(1, dim, states), static_cast<double>(keys) / 1e6)
+             .str());
+  }
+}
+
+void MemoryTable::printCatalogues() {
+  for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/true)) {
+    int64_t rows = sizes.getRows(domain);
+    std::string name = domain.getValue().str();
+    // Columns, identities, the index of ids, and what their table rows are.
+    int64_t bytes = getDescriptorBytes(domain) + rows * (16 * 4 + 8);
+    for (const FeatureEntry *feature : getFeatures())
+      if (feature->domain == domain)
+        bytes += rt::columnBytes(rows, countBytes(*feature), feature->nullable);
+    line("catalogue '" + name + "'", bytes,
+         Twine(rows) + " rows" + (rows ? "" : " (told by --rows " + name + "=n)"));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+void MemoryTable::printArenas() {
+  auto first = program->getAttrOfType<IntegerAttr>(kFirstComputeOpAttrName);
+  int64_t firstComputeOp = first ? first.getInt() : 0;
+  std::vector<rt::ArenaBuffer> copy, compute;
+  for (const PlannedBuffer &buffer : getBuffers(program)) {
+    int64_t bytes =
+        buffer.bytes + (buffer.domain ? buffer.bytesPerRow * sizes.getCapacity(buffer.domain) : 0);
+    (buffer.first < firstComputeOp ? copy : compute).push_back({bytes, buffer.first, buffer.last});
+  }
+  line("arena, copy stage", rt::kBatchesInFlight * rt::packArena(copy).bytes,
+       Twine(copy.size()) + " buffers, for each of " + Twine(rt::kBatchesInFlight) +
+           " batches in flight");
+  line("arena, compute stage", rt::packArena(compute).bytes,
+       Twine(compute.size()) + " buffers, those whose lives do not meet in one place");
+}
+
+void MemoryTable::printBatches() {
+  int64_t bytes = 0, columns = 0;
+  for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false))
+    bytes += getDescriptorBytes(domain);
+  for (const FeatureEntry *feature : getFeatures()) {
+    if (isInCatalogue(feature->domain))
+      continue;
+    bytes +=
+        rt::columnBytes(sizes.getRows(feature->domain), countBytes(*feature), feature->nullable);
+    ++columns;
+  }
+  line("batches in flight", rt::kBatchesInFlight * bytes,
+       Twine(columns) + " columns, offsets, parents and identities, " +
+           Twine(rt::kBatchesInFlight) + " times");
+}
+
+/// Sums that chunks of a row kernel keep apart.
+static int64_t getSumFloats(RowKernelOp kernel, DomainSizes &sizes) {
+  int64_t floats = 0;
+  for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
+    if (role.getValue() != ResultRole::reduced && role.getValue() != ResultRole::scattered)
+      continue;
+    Type type = kernel.getResult(index).getType();
+    FlatSymbolRefAttr domain = getRowDomain(type);
+    floats += getRowSize(type) * (domain ? sizes.getRows(domain) : 1);
+  }
+  return floats;
+}
+
+template <typename OpT>
+static int64_t getAttentionScratch(OpT op, DomainSizes &sizes, int64_t threads, bool backward) {
+  int64_t heads = op.getHeads();
+  auto buckets = [](Value bias) { return bias ? getRowSize(bias.getType()) : 0; };
+  rt::AttentionSizes attention = {getRowSize(op.getQ().getType()) / heads,
+                                  getRowSize(op.getV().getType()) / heads,
+                                  sizes.getLongest(getRowDomain(op.getQ().getType())),
+                                  buckets(op.getPositionBias()), buckets(op.getTimeBias())};
+  return rt::attentionScratchBound(attention, threads, backward);
+}
+
+int64_t MemoryTable::getScratch(Operation *op) {
+  int64_t threads = options.threads;
+  auto itemRows = [&](Value items) { return sizes.getRows(getRowDomain(items.getType())); };
+  return llvm::TypeSwitch<Operation *, int64_t>(op)
+      .Case([&](RowKernelOp kernel) -> int64_t {
+        int64_t floats = getSumFloats(kernel, sizes);
+        int64_t rows = sizes.getRows(kernel.getDomain().getType().getDomain());
+        return floats ? rt::sumScratchBytes(rt::cutForSums(rows, 1, floats), floats) : 0;
+      })
+      .Case([&](LinearOp linear) {
+        return rt::matmulScratchBound(getRowSize(linear.getX().getType()),
+                                      getRowSize(linear.getResult().getType()));
+      })
+      .Case([&](WeightGradientOp gradient) {
+        return rt::matmulRowsScratchBound(getRowSize(gradient.getX().getType()),
+                                          getRowSize(gradient.getY().getType()));
+      })
+      .Case([&](AttentionOp attention) {
+        return getAttentionScratch(attention, sizes, threads, /*backward=*/false);
+      })
+      .Case([&](AttentionGradOp attention) {
+        return getAttentionScratch(attention, sizes, threads, /*backward=*/true);
+      })
+      .Case([&](ScoresOp scores) {
+        return rt::matmulScratchBound(getRowSize(scores.getQuery().getType()),
+                                      itemRows(scores.getItems()));
+      })
+      .Case([&](ScoresGradOp scores) {
+        return rt::matmulRowsScratchBound(std::max<int64_t>(1, itemRows(scores.getItems())),
+                                          getRowSize(scores.getQuery().getType()));
+      })
+      .Default(int64_t(0));
+}
+
+void MemoryTable::printScratch() {
+  int64_t most = 0;
+  std::string who = "none";
+  for (Operation &op : program.getBody().front()) {
+    int64_t bytes = getScratch(&op);
+    if (bytes <= most)
+      continue;
+    most = bytes;
+    auto kernel = dyn_cast<RowKernelOp>(op);
+    who = kernel && kernel.getName() ? kernel.getName()->str() : op.getName().stripDialect().str();
+  }
+  line("scratch", most,
+       "the most that a call asks for: " + who + ", " + Twine(options.threads) + " threads");
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+void MemoryTable::printReader() {
+  int64_t bytes = 0;
+  std::string notTold;
+  for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false)) {
+    FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
+    // A list has an offset per row of the domain above, whose number may be told or not.
+    int64_t perRow = parent ? 0 : rt::kOrderBytesPerRow;
+    for (const FeatureEntry *feature : getFeatures())
+      if (feature->domain == domain)
+        perRow += countBytes(*feature) + feature->nullable;
+    auto told = options.dataset.find(domain.getValue());
+    if (told == options.dataset.end())
+      notTold += (notTold.empty() ? "" : ", ") + std::to_string(perRow) + " bytes per row of '" +
+                 domain.getValue().str() + "'";
+    else
+      bytes += perRow * told->second;
+    auto above = parent ? options.dataset.find(parent.getValue()) : options.dataset.end();
+    if (above != options.dataset.end())
+      bytes += 8 * (above->second + 1);
+  }
+  line("reader", bytes,
+       notTold.empty() ? "all decoded data, up to --data-memory of the binary"
+                       : "decoded data not counted (told by --dataset): " + notTold);
+}
+
+void MemoryTable::print() {
+  printParameters();
+  printTables();
+  printCatalogues();
+  printArenas();
+  printBatches();
+  printScratch();
+  printReader();
+  line("code and stacks", rt::kCodeBytes, "what a run touches of them after its start");
+  os << llvm::formatv("    {0,-26}{1,9:f1} MB   beside what the process holds at its start\n",
+                      "together", static_cast<double>(total) / 1e6);
+}
+
+void genrec::explainMemory(ProgramOp program, const ModelIndex &index,
+                           const ExplainOptions &options, raw_ostream &os) {
+  MemoryTable(program, index, options, os).print();
+}

@@ -1,0 +1,44 @@
+//===- DomainTree.h - the domains of a program, ready to ask ----*- C++ -*-===//
+
+#ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_DOMAINTREE_H
+#define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_DOMAINTREE_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+/// Parents and values of the domains of a program, read once: symbol look-ups
+/// cost as much as a model has declarations.
+class DomainTree {
+public:
+  explicit DomainTree(ProgramOp program) {
+    for (auto domain : getModel(program).getBody().front().getOps<DomainOp>())
+      parents[mlir::FlatSymbolRefAttr::get(domain.getSymNameAttr())] = domain.getParentAttr();
+    for (mlir::Operation &op : program.getBody().front())
+      for (mlir::Value value : op.getResults())
+        if (auto type = mlir::dyn_cast<DomainType>(value.getType()))
+          values[type.getDomain()] = value;
+  }
+
+  /// Null for a root.
+  mlir::FlatSymbolRefAttr getParent(mlir::FlatSymbolRefAttr domain) const {
+    return parents.lookup(domain);
+  }
+  /// The program's value of `domain`.
+  mlir::Value getValue(mlir::FlatSymbolRefAttr domain) const { return values.lookup(domain); }
+  /// True when `above` lies above `domain`, and is not it.
+  bool isAbove(mlir::FlatSymbolRefAttr above, mlir::FlatSymbolRefAttr domain) const {
+    for (mlir::FlatSymbolRefAttr next = getParent(domain); next; next = getParent(next))
+      if (next == above)
+        return true;
+    return false;
+  }
+
+private:
+  llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> parents;
+  llvm::DenseMap<mlir::Attribute, mlir::Value> values;
+};
+
+} // namespace genrec
+
+#endif // GENREC_LIB_DIALECT_GENREC_TRANSFORMS_DOMAINTREE_H

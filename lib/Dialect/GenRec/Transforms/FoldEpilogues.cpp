@@ -1,0 +1,161 @@
+//===- FoldEpilogues.cpp - what follows a matrix product, in it -----------===//
+
+#include "RowOps.h"
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_FOLDEPILOGUES
+#include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// What may be folded
+//===----------------------------------------------------------------------===//
+
+/// Products are compiled for f32 only; interpreted ones may have other elements.
+static bool isCompiled(LinearOp op) { return getElementTypeOrSelf(op.getType()).isF32(); }
+
+static Activation getActivation(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Activation>(op)
+      .Case<ReluOp>([](auto) { return Activation::relu; })
+      .Case<SiluOp>([](auto) { return Activation::silu; })
+      .Case<GeluOp>([](auto) { return Activation::gelu; })
+      .Case<SigmoidOp>([](auto) { return Activation::sigmoid; })
+      .Case<TanhOp>([](auto) { return Activation::tanh; })
+      .Default([](Operation *) { return Activation::none; });
+}
+
+/// True when something that no row kernel is formed of reads `value`, or some
+/// columns of it in place: then it is in memory whatever kernels are formed.
+static bool isReadFromMemory(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<SliceColumnsOp>(user))
+      return llvm::any_of(user->getUses(), readsColumnsInPlace);
+    return !isRowOp(user);
+  });
+}
+
+/// The one activation of `product` that is worth folding; null for none or several.
+static Operation *findActivation(Value product) {
+  Operation *found = nullptr;
+  for (Operation *user : product.getUsers()) {
+    if (getActivation(user) == Activation::none)
+      continue;
+    if (!product.hasOneUse() && !isReadFromMemory(user->getResult(0)))
+      continue;
+    if (found)
+      return nullptr;
+    found = user;
+  }
+  return found;
+}
+
+/// The addition to a product that nobody else reads; null where there is none.
+static AddOp findAddition(Value product) {
+  if (!product.hasOneUse())
+    return {};
+  auto add = dyn_cast<AddOp>(*product.user_begin());
+  return add && add.getType() == product.getType() && add.getLhs().getType() == add.getType() &&
+                 add.getRhs().getType() == add.getType()
+             ? add
+             : AddOp();
+}
+
+/// True when `value` is in memory anyway at the product that `x` is the input of.
+static bool isInMemory(Value value, Value x) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || !isRowOp(maker) || isReadFromMemory(value))
+    return true;
+  if (isa<BroadcastRowsOp, FanoutOp, SliceColumnsOp, PadColumnsOp>(maker))
+    return false;
+  SetVector<Operation *> needed;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(x, &needed, options);
+  return needed.contains(maker);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct FoldEpilogues : genrec::impl::FoldEpiloguesBase<FoldEpilogues> {
+  void runOnOperation() override {
+    bool changed = false;
+    for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
+      SmallVector<LinearOp> products(program.getBody().front().getOps<LinearOp>());
+      for (LinearOp product : products)
+        if (isCompiled(product))
+          changed |= fold(product);
+    }
+    if (!changed)
+      markAllAnalysesPreserved();
+  }
+
+private:
+  bool fold(LinearOp product);
+};
+} // namespace
+
+bool FoldEpilogues::fold(LinearOp product) {
+  Value last = product.getResult(), residual;
+  Operation *activation = findActivation(last);
+  bool keepsProduct = activation && !last.hasOneUse();
+  if (activation)
+    last = activation->getResult(0);
+  AddOp addition = findAddition(last);
+  // The fused op stands where the addition does, as the residual may be made after
+  // the product; whoever reads what the activation was applied to must come later.
+  bool isReadBefore =
+      addition && llvm::any_of(product->getUsers(), [&](Operation *user) {
+        return user != activation && user != addition && user->isBeforeInBlock(addition);
+      });
+  if (isReadBefore)
+    addition = {};
+  if (addition) {
+    residual = addition.getLhs() == last ? addition.getRhs() : addition.getLhs();
+    if (!isInMemory(residual, product.getX()))
+      addition = {}, residual = Value();
+  }
+  if (!activation && !addition)
+    return false;
+
+  OpBuilder builder(addition ? addition.getOperation() : product.getOperation());
+  SmallVector<Location> locations{product.getLoc()};
+  if (activation)
+    locations.push_back(activation->getLoc());
+  if (addition)
+    locations.push_back(addition.getLoc());
+  Type type = product.getType();
+  auto fused = FusedLinearOp::create(
+      builder, builder.getFusedLoc(locations), type, keepsProduct ? type : Type(), product.getX(),
+      product.getWeight(), product.getBias(), residual,
+      activation ? getActivation(activation) : Activation::none, product.getTransposed());
+  if (Attribute stage = product->getDiscardableAttr("genrec.stage"))
+    fused->setDiscardableAttr("genrec.stage", stage);
+  if (activation) {
+    countStatistic(*this, activations, "activations", 1);
+    RewriteCounter::count("fold-activation");
+  }
+  if (addition) {
+    countStatistic(*this, residuals, "residuals", 1);
+    RewriteCounter::count("fold-residual");
+  }
+  (addition ? addition.getResult() : last).replaceAllUsesWith(fused.getResult());
+  if (addition)
+    addition.erase();
+  if (keepsProduct)
+    product.getResult().replaceAllUsesExcept(fused.getPre(), activation);
+  if (activation)
+    activation->erase();
+  product.erase();
+  return true;
+}

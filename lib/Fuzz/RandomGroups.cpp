@@ -1,0 +1,108 @@
+//===- RandomGroups.cpp - what graph passes merge, fuse and move ----------===//
+//
+// Chance alone rarely makes two tables of one spec, or a wide value of a parent
+// beside one of its children.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+/// A table that has all but name and width of ids from `table`.
+static FlatSymbolRefAttr declareTwin(ModelBuilder &m, TableOp table) {
+  std::string name = "table" + std::to_string(m.nextName++);
+  OpBuilder::InsertionGuard guard(m.builder);
+  m.builder.setInsertionPoint(m.program);
+  auto twin = cast<TableOp>(m.builder.clone(*table));
+  twin.setSymName(name);
+  twin.setIdBits(m.chance(20) ? 62 : m.integer(20, 52));
+  return FlatSymbolRefAttr::get(m.builder.getContext(), name);
+}
+
+/// Lookups in tables of one spec, by chains of transforms that differ in constants.
+static void makeTwinTables(ModelBuilder &m) {
+  SmallVector<TableOp> tables(m.model.getOps<TableOp>());
+  if (tables.empty())
+    return;
+  TableOp table = m.pick(tables);
+  int64_t dim = table.getDim();
+  for (int64_t i = 0, count = m.integer(1, 3); i < count; ++i) {
+    DomainEntry *domain =
+        m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::data; });
+    DomainOp declaration = lookupDomain(m.model, domain->name);
+    std::string prefix = declaration.getColumn() ? declaration.getColumn()->str() + "." : "";
+    Type ids = m.rows(domain->name, {}, m.integerType());
+    bool isNullable = m.chance(20);
+    SmallVector<NamedAttribute> attributes;
+    if (isNullable)
+      attributes.push_back(m.unit("nullable"));
+    std::string column = prefix + "twin" + std::to_string(i);
+    Value id = m.feature(*domain, column, m.integerType(), attributes);
+    if (m.chance(60)) {
+      auto kind = m.named("kind", HashKindAttr::get(m.builder.getContext(), HashKind::xxh3));
+      id = m.value("hash", ids, id, {kind, m.i64("bits", 50), m.i64("seed", 5)});
+    }
+    id = m.value("mod", ids, id, m.i64("divisor", m.integer(2, 9)));
+    SmallVector<Value> operands{id};
+    if (isNullable)
+      operands.push_back(m.value("feature_valid", m.rows(domain->name, {}, m.boolean()),
+                                 domain->value, m.text("column", column)));
+    m.offer(m.value("lookup", m.rows(domain->name, {dim}, m.f32()), operands,
+                    m.named("table", declareTwin(m, table))));
+  }
+}
+
+/// A linear layer over a parent's columns beside the child's.
+static void makeFannedLinear(ModelBuilder &m) {
+  Value y = m.find(m.f32(), {}, 1);
+  if (!y)
+    return;
+  FlatSymbolRefAttr domain = getRowDomain(y.getType());
+  DomainEntry *above =
+      m.findDomain([&](const DomainEntry &d) { return isAncestor(m.model, d.name, domain); });
+  Value x = above ? m.find(m.f32(), above->name, -1) : Value();
+  if (!x)
+    return;
+  x = m.bounded(m.resize(x, 8));
+  Value below = m.entry(domain).value;
+  Value fanned = m.value("fanout", m.rows(domain, {8}, m.f32()), {x, below});
+  int64_t size = 8 + getRowSize(y.getType()), columns = m.rowSize();
+  SmallVector<Value> parts{fanned, m.bounded(y)};
+  if (m.chance(50))
+    std::swap(parts[0], parts[1]);
+  Value joined = m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts);
+  SmallVector<Value> operands{joined, m.parameter({size, columns})};
+  if (m.chance(50))
+    operands.push_back(m.parameter({columns}));
+  m.offer(m.bounded(m.value("linear", m.rows(domain, {columns}, m.f32()), operands)));
+}
+
+/// The sum of a linear layer's rows per parent.
+static void makePooledLinear(ModelBuilder &m) {
+  Value x = m.find(m.f32(), {}, 1);
+  if (!x)
+    return;
+  FlatSymbolRefAttr domain = getRowDomain(x.getType());
+  DomainEntry *above =
+      m.findDomain([&](const DomainEntry &d) { return isAncestor(m.model, d.name, domain); });
+  if (!above)
+    return;
+  int64_t columns = m.rowSize();
+  Value y = m.value("linear", m.rows(domain, {columns}, m.f32()),
+                    {m.bounded(x), m.parameter({getRowSize(x.getType()), columns})});
+  auto kind = m.named("kind", PoolKindAttr::get(m.builder.getContext(), PoolKind::sum));
+  m.offer(
+      m.bounded(m.value("pool", m.rows(above->name, {columns}, m.f32()), {y, above->value}, kind)));
+}
+
+void fuzz::makeGroups(ModelBuilder &m) {
+  if (m.chance(50))
+    makeTwinTables(m);
+  if (m.chance(40))
+    makeFannedLinear(m);
+  if (m.chance(20))
+    makePooledLinear(m);
+}

@@ -1,0 +1,83 @@
+//===- RoundingBound.cpp - how far rounding moves a model's values --------===//
+
+#include "genrec/Fuzz/RoundingBound.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+using interpreter::Batch;
+
+/// Smaller differences are those of gradual underflow.
+static constexpr double kSmallestDifference = 1e-37;
+
+/// Grows the spread of each value to its deviation in one more run.
+static void widen(RoundedValues &values, const Values &perturbed) {
+  for (const auto &[name, list] : values.exact) {
+    std::vector<double> &spread = values.spread[name];
+    spread.resize(list.size());
+    auto other = perturbed.find(name);
+    // A row that only some runs touch, as its gradient is 0 but for rounding, has no bound.
+    bool isComparable = other != perturbed.end() && other->second.size() == list.size();
+    for (auto [index, width] : llvm::enumerate(spread))
+      width =
+          isComparable ? std::fmax(width, std::fabs(other->second[index] - list[index])) : INFINITY;
+  }
+}
+
+llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model, ArrayRef<Batch> batches,
+                                                          uint64_t seed, uint64_t runs) {
+  RoundedObservations result;
+  llvm::Expected<Observations> exact = observe(model, batches, seed);
+  if (!exact)
+    return exact.takeError();
+  result.forward.exact = std::move(exact->forward);
+  result.trained.exact = std::move(exact->trained);
+  result.trained.sizes = std::move(exact->sizes);
+  for (uint64_t run = 1; run <= runs; ++run) {
+    interpreter::RunOptions options;
+    options.precision = interpreter::Precision::perturbed;
+    options.perturbation = run;
+    llvm::Expected<Observations> perturbed = observe(model, batches, seed, options);
+    if (!perturbed)
+      return perturbed.takeError();
+    widen(result.forward, perturbed->forward);
+    widen(result.trained, perturbed->trained);
+  }
+  return std::move(result);
+}
+
+static bool isGradient(StringRef name) { return name.contains(" gradient "); }
+
+std::optional<Difference> fuzz::compareRounded(const RoundedValues &expected, const Values &actual,
+                                               Allowance allowance, Margin *margin) {
+  for (const auto &[name, wanted] : expected.exact) {
+    auto found = actual.find(name);
+    if (found == actual.end() && isGradient(name))
+      continue;
+    if (found == actual.end())
+      return Difference{name, "is missing"};
+    const std::vector<double> &got = found->second, &spread = expected.spread.find(name)->second;
+    if (got.size() != wanted.size())
+      return Difference{name,
+                        llvm::formatv("has {0} values, expected {1}", got.size(), wanted.size())};
+    auto sizes = expected.sizes.find(name);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      double a = wanted[i], b = got[i];
+      if ((std::isnan(a) && std::isnan(b)) || a == b)
+        continue;
+      double size = sizes == expected.sizes.end() ? std::fabs(a) : sizes->second[i];
+      double allowed = allowance.spreads * spread[i] + allowance.units * size + kSmallestDifference;
+      double used = std::fabs(a - b) / allowed;
+      if (margin && used > margin->used)
+        *margin = {used, llvm::formatv("{0} [{1}]", name, i)};
+      if (!(used <= 1.0))
+        return Difference{
+            name,
+            llvm::formatv("[{0}] is {1:e12}, expected {2:e12} (allowed {3:e2}, spread {4:e2})", i,
+                          b, a, allowed, spread[i])};
+    }
+  }
+  return std::nullopt;
+}

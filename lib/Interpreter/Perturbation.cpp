@@ -1,0 +1,60 @@
+//===- Perturbation.cpp - rounding errors by chance -----------------------===//
+//
+// Monte Carlo arithmetic (Parker, 1997): what f32 ops compute is moved by a random
+// fraction of 2^-24, so that a few runs show how far rounding errors reach. The
+// fraction depends on the value and the run only: equal values stay equal, and ops
+// that only move, choose or negate values leave them alone, so that ties stay ties.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Evaluator.h"
+#include "Random.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::interpreter;
+
+static bool isChoice(PoolKind kind) { return kind != PoolKind::sum && kind != PoolKind::mean; }
+
+/// Whether each element of the result is an element of an operand, its negative or absolute value,
+/// a constant, or 0. Parameters, features and lookups are no such ops: a perturbed operand stands
+/// for the rounding inside the sums that it enters (the computed sum is the exact one of operands
+/// that are off by a little).
+static bool isExact(Operation *op) {
+  if (auto pool = dyn_cast<PoolOp>(op))
+    return isChoice(pool.getKind());
+  if (auto pool = dyn_cast<PoolGradOp>(op))
+    return isChoice(pool.getKind());
+  if (auto reduce = dyn_cast<RowReduceOp>(op))
+    return reduce.getKind() == ReduceKind::max;
+  if (auto reduce = dyn_cast<vector::ReductionOp>(op))
+    return reduce.getKind() != vector::CombiningKind::ADD &&
+           reduce.getKind() != vector::CombiningKind::MUL;
+  return isa<ConstantOp, DeriveOp, DeriveGradOp, ConcatRowsOp, SplitRowsOp, FanoutOp, LeadOp, LagOp,
+             GatherRowsOp, EmbeddingOp, BroadcastRowsOp, DetachOp, SharedRowsOp, RowsAsSharedOp,
+             ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp, MaximumOp, MinimumOp, ReluOp,
+             NegOp, AbsOp, CastOp>(op) ||
+         isa<RowKernelOp, RowLoadOp, RowGatherOp, RowConcatOp, RowSliceOp>(op) ||
+         isa<arith::ConstantOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,
+             arith::MaxNumFOp, arith::MinNumFOp, arith::NegFOp, math::AbsFOp, math::CopySignOp,
+             arith::SIToFPOp, arith::UIToFPOp, arith::ExtFOp, vector::BroadcastOp,
+             vector::ExtractStridedSliceOp, vector::InsertStridedSliceOp, vector::ExtractOp,
+             vector::InsertOp, vector::FromElementsOp>(op);
+}
+
+void Evaluator::perturb(Operation *op, std::vector<double> &values) const {
+  // A stored weight is rounded once; its update is small beside it, and must not drown in a
+  // perturbation of it.
+  if (!op || updatesRows || isExact(op))
+    return;
+  for (double &value : values) {
+    uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
+    double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
+    value += value * fraction * 0x1.0p-24;
+  }
+}

@@ -1,0 +1,179 @@
+//===- footprint.h - How much memory a run takes -----------------*- C++ -*-===//
+//
+// Every size that the runtime chooses, as a function of what is known before a run:
+// the runtime allocates by these functions, `genrec-compile --explain` predicts by
+// them. They need no more than the standard library. Bytes everywhere, unless a name
+// says otherwise.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_FOOTPRINT_H
+#define GENREC_RT_FOOTPRINT_H
+
+#include "genrec_rt/kernels/scratch_sizes.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace genrec::rt {
+
+//===-- memory in buckets of size ------------------------------------------===//
+
+/// Capacities are rounded up to the next of {1, 1.125, 1.25, … 1.875} * 2^k, at
+/// least 16: at most an eighth is spare, and a few batches reach the largest
+/// bucket. 0 stays 0.
+inline int64_t capacityBucket(int64_t count) {
+  constexpr int64_t kLeast = 16;
+  if (count <= 0)
+    return 0;
+  if (count <= kLeast)
+    return kLeast;
+  int64_t unit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)) / 8);
+  return (count + unit - 1) / unit * unit;
+}
+
+/// What a GrowBuffer takes that has held `count` elements at most.
+inline int64_t growBufferBytes(int64_t count, int64_t elementBytes) {
+  return capacityBucket(count) * elementBytes;
+}
+
+//===-- the arena of planned buffers ---------------------------------------===//
+
+/// A buffer that lives from op `first` to op `last`.
+struct ArenaBuffer {
+  int64_t bytes = 0;
+  int64_t first = 0, last = 0;
+};
+
+struct ArenaLayout {
+  std::vector<int64_t> offsets; ///< per buffer, a multiple of 64
+  int64_t bytes = 0;            ///< of the whole arena
+};
+
+namespace detail {
+
+/// A stretch of the arena that is taken while a certain buffer lives.
+struct ArenaStretch {
+  int64_t begin, end;
+};
+
+/// The lowest offset at which `bytes` fit between the stretches.
+inline int64_t lowestFit(std::vector<ArenaStretch> &taken, int64_t bytes) {
+  std::sort(taken.begin(), taken.end(),
+            [](const ArenaStretch &a, const ArenaStretch &b) { return a.begin < b.begin; });
+  int64_t at = 0;
+  for (const ArenaStretch &stretch : taken) {
+    if (stretch.begin - at >= bytes)
+      return at;
+    at = std::max(at, stretch.end);
+  }
+  return at;
+}
+
+} // namespace detail
+
+/// Packs buffers: the largest first, each at the lowest place that is free for
+/// the whole of its life.
+inline ArenaLayout packArena(const std::vector<ArenaBuffer> &buffers) {
+  constexpr int64_t kAlignment = 64;
+  ArenaLayout layout;
+  layout.offsets.assign(buffers.size(), 0);
+  auto sizeOf = [&](size_t i) {
+    return (buffers[i].bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  std::vector<size_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return sizeOf(a) != sizeOf(b) ? sizeOf(a) > sizeOf(b) : a < b;
+  });
+  std::vector<detail::ArenaStretch> taken;
+  for (size_t placed = 0; placed < order.size(); ++placed) {
+    const ArenaBuffer &buffer = buffers[order[placed]];
+    int64_t size = sizeOf(order[placed]);
+    if (size == 0)
+      continue;
+    taken.clear();
+    for (size_t other = 0; other < placed; ++other) {
+      const ArenaBuffer &earlier = buffers[order[other]];
+      int64_t offset = layout.offsets[order[other]];
+      if (earlier.bytes > 0 && earlier.first <= buffer.last && buffer.first <= earlier.last)
+        taken.push_back({offset, offset + sizeOf(order[other])});
+    }
+    int64_t offset = detail::lowestFit(taken, size);
+    layout.offsets[order[placed]] = offset;
+    layout.bytes = std::max(layout.bytes, offset + size);
+  }
+  return layout;
+}
+
+/// Batches in flight, each with columns, descriptors and the arena of its copy stage.
+inline constexpr int kBatchesInFlight = 2;
+
+//===-- one batch ----------------------------------------------------------===//
+
+/// Rows of a column that are zero behind the last one, so that kernels may read whole
+/// vectors.
+inline int64_t columnRows(int64_t rows) { return capacityBucket(std::max<int64_t>(rows, 1)); }
+
+inline int64_t columnBytes(int64_t rows, int64_t elementBytes, bool nullable) {
+  int64_t room = columnRows(rows);
+  return growBufferBytes(room * elementBytes, 1) + (nullable ? growBufferBytes(room, 1) : 0);
+}
+
+/// Positions and identities of the root rows.
+inline int64_t rootRowBytes(int64_t rows) {
+  return 2 * growBufferBytes(std::max<int64_t>(rows, 1), 8);
+}
+
+/// Offsets, parents and identities of a list's rows.
+inline int64_t listRowBytes(int64_t parents, int64_t rows) {
+  return growBufferBytes(parents + 1, 8) + 2 * growBufferBytes(std::max<int64_t>(rows, 1), 8);
+}
+
+//===-- tables -------------------------------------------------------------===//
+
+/// Key slots in a group, compared at once; groups of a table without rows.
+inline constexpr int64_t kStoreGroup = 16, kStoreFirstGroups = 16;
+/// Bytes of a chunk of rows, and the least rows in one.
+inline constexpr int64_t kStoreChunkBytes = int64_t(4) << 20, kStoreLeastChunkRows = 64;
+/// Ids by row number come in chunks of this many.
+inline constexpr int64_t kStoreIdChunk = int64_t(1) << 14;
+/// Of a slot: digest, id, place of the row.
+inline constexpr int64_t kStoreSlotBytes = 1 + 16;
+
+/// Floats from one row to the next.
+inline int64_t storeRowFloats(int64_t dim, int64_t states) {
+  return (dim * (1 + states) + 15) / 16 * 16;
+}
+
+/// Rows in use; what is allocated ahead is not touched.
+inline int64_t storeValueBytes(int64_t rows, int64_t dim, int64_t states) {
+  return rows * storeRowFloats(dim, states) * 4;
+}
+
+/// Slots double where more than three in four are taken.
+inline int64_t storeKeyBytes(int64_t rows) {
+  int64_t slots = kStoreFirstGroups * kStoreGroup;
+  while (rows * 4 > slots * 3)
+    slots *= 2;
+  return slots * kStoreSlotBytes + rows * 8;
+}
+
+//===-- reading ------------------------------------------------------------===//
+
+/// A row of the decoded data while an epoch runs: the order of the rows (chunk, row).
+inline constexpr int64_t kOrderBytesPerRow = 16;
+
+//===-- the process ----------------------------------------------------------===//
+
+/// What a run touches after its start of code (6 MB, most of it Arrow's) and of stacks.
+/// Measured by benchmarks/hstu_resources, within 1 MB the same for models of 30 and of
+/// 180 MB.
+inline constexpr int64_t kCodeBytes = 7'000'000;
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_FOOTPRINT_H

@@ -1,0 +1,85 @@
+//===- roofline.h - The least time that work takes ---------------*- C++ -*-===//
+//
+// A machine's measured limits, and the time that work takes at least by them: the
+// slower of its arithmetic and its memory traffic (Williams, Waterman and
+// Patterson, "Roofline", CACM 52(4), 2009), and the time to start it. Shared by
+// the compiler's predictions and the profiles of binaries.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_ROOFLINE_H
+#define GENREC_RT_ROOFLINE_H
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+/// What has to be done.
+struct Work {
+  double bytes = 0;         ///< read and written one after another
+  double gatheredBytes = 0; ///< in rows picked by an index
+  double flops = 0;         ///< outside of matrix products
+  double productFlops = 0;
+  double sourceBytes = 0; ///< all of what rows are picked from; 0: not known
+
+  void add(const Work &other) {
+    bytes += other.bytes;
+    gatheredBytes += other.gatheredBytes;
+    flops += other.flops;
+    productFlops += other.productFlops;
+    sourceBytes += other.sourceBytes;
+  }
+};
+
+/// Bytes per second where that many bytes are worked on, again and again.
+struct Bandwidth {
+  double bytes, bytesPerSecond;
+};
+
+/// What all cores of a machine reach together.
+struct Roofline {
+  std::string processor;
+  int threads = 0;
+  double flops = 0;               ///< per second, elementwise on rows in cache
+  double productFlops = 0;        ///< per second, in matrix products
+  double launchSeconds = 0;       ///< to run nothing on all threads
+  std::vector<Bandwidth> copies;  ///< by rising bytes: caches, then memory
+  std::vector<Bandwidth> gathers; ///< rows of 256 bytes in random order
+
+  bool isMeasured() const { return flops > 0 && productFlops > 0 && !copies.empty(); }
+
+  /// The rate for a working set of `bytes`: that of the next size measured.
+  static double rateFor(const std::vector<Bandwidth> &rates, double bytes) {
+    for (const Bandwidth &rate : rates)
+      if (bytes <= rate.bytes)
+        return rate.bytesPerSecond;
+    return rates.empty() ? 0 : rates.back().bytesPerSecond;
+  }
+
+  /// Seconds that `work` takes at least.
+  double seconds(const Work &work) const {
+    if (!isMeasured())
+      return 0;
+    double all = work.bytes + work.gatheredBytes;
+    double memory = work.bytes / rateFor(copies, work.bytes);
+    double pickedFrom = work.sourceBytes > 0 ? std::min(work.sourceBytes, all) : all;
+    if (work.gatheredBytes > 0 && !gathers.empty())
+      memory += work.gatheredBytes / rateFor(gathers, pickedFrom);
+    double arithmetic = work.flops / flops + work.productFlops / productFlops;
+    return launchSeconds + std::max(memory, arithmetic);
+  }
+
+  /// "memory", "arithmetic" or "launch": what bounds `work`.
+  const char *bound(const Work &work) const {
+    double arithmetic = work.flops / flops + work.productFlops / productFlops;
+    double rest = seconds(work) - launchSeconds;
+    return rest < launchSeconds ? "launch" : rest > arithmetic ? "memory" : "arithmetic";
+  }
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_ROOFLINE_H

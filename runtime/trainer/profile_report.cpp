@@ -1,0 +1,176 @@
+//===- profile_report.cpp - A profile as a table and as a trace -----------===//
+
+#include "profile_report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr const char *kStages[] = {"copy", "dispatch", "compute"};
+constexpr size_t kMostShown = 30;
+
+std::string whereOf(const genrec_op_desc &op) {
+  if (!op.location.file || !*op.location.file)
+    return {};
+  std::string file = op.location.file;
+  return file.substr(file.rfind('/') + 1) + ":" + std::to_string(op.location.line);
+}
+
+std::string whatOf(const genrec_op_desc &op) { return op.what ? op.what : ""; }
+
+Json opToJson(const genrec_op_desc &desc, const OpTime &time, double steps,
+              const std::optional<Roofline> &roofline) {
+  Json json = {{"name", desc.name},
+               {"what", whatOf(desc)},
+               {"where", whereOf(desc)},
+               {"stage", kStages[std::clamp(desc.stage, 0, 2)]},
+               {"calls_per_step", static_cast<double>(time.calls) / steps},
+               {"milliseconds", time.seconds * 1e3 / steps},
+               {"rows", time.rows / steps},
+               {"bytes", (time.work.bytes + time.work.gatheredBytes) / steps},
+               {"flops", (time.work.flops + time.work.productFlops) / steps}};
+  if (roofline && desc.cost_count > 0) {
+    Work work = time.work;
+    auto calls = static_cast<double>(time.calls);
+    work = {work.bytes / calls, work.gatheredBytes / calls, work.flops / calls,
+            work.productFlops / calls, work.sourceBytes / calls};
+    json["predicted_milliseconds"] = roofline->seconds(work) * 1e3 * calls / steps;
+    json["bound"] = roofline->bound(work);
+  }
+  return json;
+}
+
+std::string padded(const std::string &text, size_t width) {
+  // Cut to characters, not bytes: names may hold any UTF-8.
+  size_t shown = 0, bytes = 0;
+  while (bytes < text.size() && shown < width) {
+    ++bytes;
+    while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80)
+      ++bytes;
+    ++shown;
+  }
+  return text.substr(0, bytes) + std::string(width - shown, ' ');
+}
+
+std::string formatted(const char *format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+std::string opLine(const Json &op, double total) {
+  double milliseconds = op["milliseconds"];
+  std::string line = "  " + padded(op["name"], 34) + formatted("%9.3f", milliseconds) +
+                     formatted("%6.1f%%", total > 0 ? milliseconds / total * 100 : 0);
+  line += op.contains("predicted_milliseconds")
+              ? formatted("%10.3f ", op["predicted_milliseconds"]) + padded(op["bound"], 10)
+              : std::string(21, ' ');
+  line += formatted("%11.0f ", op["rows"]);
+  std::string what = op["what"], where = op["where"];
+  return line + " " + (what.empty() ? where : what);
+}
+
+} // namespace
+
+Json profileToJson(const genrec_model_desc &model, const Profile &profile, Mode mode,
+                   const std::optional<Roofline> &roofline) {
+  auto number = static_cast<int32_t>(mode);
+  auto steps = static_cast<double>(std::max<int64_t>(profile.steps(number), 1));
+  Json phases = Json::object();
+  for (int32_t i = 0; i < kPhases; ++i) {
+    auto phase = static_cast<Phase>(-i - 1);
+    phases[nameOf(phase)] = profile.seconds(number, phase) * 1e3 / steps;
+  }
+  Json ops = Json::array();
+  double predicted = 0;
+  for (int32_t i = 0; i < model.op_count; ++i) {
+    const OpTime &time = profile.opTimes()[i];
+    if (time.mode != number)
+      continue;
+    ops.push_back(opToJson(model.ops[i], time, steps, roofline));
+    if (ops.back().contains("predicted_milliseconds"))
+      predicted += ops.back()["predicted_milliseconds"].get<double>();
+  }
+  Json json = {{"model", model.name},
+               {"steps", profile.steps(number)},
+               {"milliseconds_per_step_by_phase", phases},
+               {"ops", ops}};
+  if (roofline)
+    json["predicted_milliseconds_per_step"] = predicted;
+  return json;
+}
+
+std::string profileTable(const Json &profile) {
+  std::string text = "profile of " + std::to_string(profile["steps"].get<int64_t>()) +
+                     " steps, milliseconds per step\n ";
+  for (const auto &[name, value] : profile["milliseconds_per_step_by_phase"].items())
+    text += " " + name + " " + formatted("%.3f", value) + ";";
+  text.back() = '\n';
+  std::vector<const Json *> ops;
+  double total = 0;
+  for (const Json &op : profile["ops"]) {
+    ops.push_back(&op);
+    total += op["milliseconds"].get<double>();
+  }
+  std::sort(ops.begin(), ops.end(), [](const Json *a, const Json *b) {
+    return std::pair((*b)["milliseconds"].get<double>(), a) <
+           std::pair((*a)["milliseconds"].get<double>(), b);
+  });
+  text += "  " + padded("op", 34) + "     time  share  at least by          rows  from\n";
+  for (size_t i = 0; i < std::min(ops.size(), kMostShown); ++i)
+    text += opLine(*ops[i], total) + "\n";
+  if (ops.size() > kMostShown)
+    text += "  … " + std::to_string(ops.size() - kMostShown) + " more in profile.json\n";
+  if (!profile.contains("predicted_milliseconds_per_step"))
+    text += "  not predicted: run genrec-compile --calibrate once on this machine\n";
+  else
+    text +=
+        "  at least, all ops: " + formatted("%.3f", profile["predicted_milliseconds_per_step"]) +
+        ", measured " + formatted("%.3f", total) + "\n";
+  return text;
+}
+
+Json profileTrace(const genrec_model_desc &model, const Profile &profile) {
+  Json events = Json::array();
+  for (const auto &[thread, name] :
+       {std::pair{1, "compute (main thread)"}, std::pair{2, "read and copy (reading thread)"}})
+    events.push_back({{"name", "thread_name"},
+                      {"ph", "M"},
+                      {"pid", 1},
+                      {"tid", thread},
+                      {"args", {{"name", name}}}});
+  int64_t first = INT64_MAX;
+  for (const TracedStep &step : profile.traced())
+    for (const Span &span : step.spans)
+      first = std::min(first, span.begin);
+  constexpr const char *kModes[] = {"", "train", "evaluate", "predict", "items"};
+  for (const TracedStep &step : profile.traced()) {
+    bool isReading = false; // ops follow the phase that they are in
+    for (const Span &span : step.spans) {
+      if (span.what < 0)
+        isReading = span.what == static_cast<int32_t>(Phase::read) ||
+                    span.what == static_cast<int32_t>(Phase::copy);
+      Json event = {{"name", span.what < 0 ? nameOf(static_cast<Phase>(span.what))
+                                           : model.ops[span.what].name},
+                    {"cat", span.what < 0 ? "phase" : "op"},
+                    {"ph", "X"},
+                    {"pid", 1},
+                    {"tid", isReading ? 2 : 1},
+                    {"ts", static_cast<double>(span.begin - first) * 1e-3},
+                    {"dur", static_cast<double>(span.end - span.begin) * 1e-3},
+                    {"args", {{"step", step.step}, {"program", kModes[step.mode]}}}};
+      if (span.what >= 0) {
+        event["args"]["from"] = whatOf(model.ops[span.what]);
+        event["args"]["where"] = whereOf(model.ops[span.what]);
+      }
+      events.push_back(std::move(event));
+    }
+  }
+  return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+}
+
+} // namespace genrec::rt

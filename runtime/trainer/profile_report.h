@@ -1,0 +1,29 @@
+//===- profile_report.h - A profile as a table and as a trace ----*- C++ -*-===//
+
+#ifndef GENREC_RT_TRAINER_PROFILE_REPORT_H
+#define GENREC_RT_TRAINER_PROFILE_REPORT_H
+
+#include "../core/profile.h"
+#include "genrec_rt/session.h"
+#include "progress.h"
+
+#include <optional>
+#include <string>
+
+namespace genrec::rt {
+
+/// Time per phase and per op of one mode's program, with what each had to do at
+/// least and, where `roofline` is there, the time that this takes at least.
+Json profileToJson(const genrec_model_desc &model, const Profile &profile, Mode mode,
+                   const std::optional<Roofline> &roofline);
+
+/// The same to be read: phases, then the ops by falling time, as many as take most of it.
+std::string profileTable(const Json &profile);
+
+/// The kept steps in Chrome's trace event format, which Perfetto opens: a track
+/// for each of the two threads that drive steps.
+Json profileTrace(const genrec_model_desc &model, const Profile &profile);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_TRAINER_PROFILE_REPORT_H

@@ -1,0 +1,26 @@
+// What the build compiles of attention: all levels and both directions of two configurations, so
+// that registers, spills and machine code of the device are checked where no device is. Models
+// instantiate what they need themselves.
+
+#include "genrec_rt/cuda/attention/attention.h"
+
+namespace genrec::rt::cuda {
+
+#define GENREC_INSTANTIATE(Config, Level)                                                          \
+  template void attentionForward<Config, AttentionLevel::Level>(const AttentionArgs<Bf16> &,       \
+                                                                cudaStream_t);                     \
+  template void attentionBackward<Config, AttentionLevel::Level>(                                  \
+      const AttentionArgs<Bf16> &, const AttentionGradients<Bf16> &, void *, cudaStream_t);
+
+/// HSTU with both biases.
+using Biased =
+    AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal + kPositionBias + kTimeBias>;
+GENREC_INSTANTIATE(Biased, plain)
+GENREC_INSTANTIATE(Biased, mma)
+GENREC_INSTANTIATE(Biased, hopper)
+
+/// Its products alone.
+using Bare = AttentionConfig<Bf16, 128, 128, ScoreKind::silu, kCausal>;
+GENREC_INSTANTIATE(Bare, hopper)
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,193 @@
+//===- attention_testing.h - Attention kernels against the reference -*- C++ -*-===//
+//
+// Runs the device's attention, on the device or on the host (Simt/simt.h), and
+// holds it to the naive reference in double precision.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TEST_CUDA_ATTENTION_TESTING_H
+#define GENREC_TEST_CUDA_ATTENTION_TESTING_H
+
+#include "../Runtime/kernels_attention_reference.h"
+
+#include "genrec_rt/cuda/attention/attention.h"
+
+namespace genrec::rt::cuda::testing {
+
+using kernels::testing::Random;
+using kernels::testing::Reference;
+using kernels::testing::ReferenceConfig;
+using kernels::testing::ReferenceInputs;
+using kernels::testing::ReferenceResults;
+
+/// Device memory with a copy on the host.
+template <class T> class DeviceArray {
+public:
+  explicit DeviceArray(std::vector<T> values) : host(std::move(values)) {
+    GENREC_CUDA_CHECK(cudaMalloc(&device, bytes()));
+    GENREC_CUDA_CHECK(cudaMemcpy(device, host.data(), bytes(), cudaMemcpyHostToDevice));
+  }
+  DeviceArray(const DeviceArray &) = delete;
+  ~DeviceArray() { (void)cudaFree(device); }
+  T *data() { return device; }
+  const std::vector<T> &read() {
+    GENREC_CUDA_CHECK(cudaMemcpy(host.data(), device, bytes(), cudaMemcpyDeviceToHost));
+    return host;
+  }
+
+private:
+  size_t bytes() const { return host.size() * sizeof(T); }
+  std::vector<T> host;
+  T *device = nullptr;
+};
+
+/// A matrix on the device, in rows of a wider buffer whose gaps nobody may write.
+template <class E> struct DeviceMatrix {
+  int64_t rows, columns, ld;
+  DeviceArray<E> memory;
+
+  DeviceMatrix(const std::vector<double> &dense, int64_t rows, int64_t columns, int64_t gap)
+      : rows(rows), columns(columns), ld(columns + gap), memory(values(dense)) {}
+
+  /// Behind the last row there is one more, which is never written.
+  std::vector<E> values(const std::vector<double> &dense) const {
+    std::vector<E> result(static_cast<size_t>((rows + 1) * ld), fromFloat<E>(7.5f));
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        result[static_cast<size_t>(i * ld + j)] = fromFloat<E>(
+            dense.empty() ? NAN : static_cast<float>(dense[static_cast<size_t>(i * columns + j)]));
+    return result;
+  }
+
+  void expectNear(const std::vector<double> &dense, double tolerance, const char *what) {
+    const std::vector<E> &got = memory.read();
+    double most = 0;
+    for (double x : dense)
+      most = std::max(most, std::fabs(x));
+    for (int64_t i = 0; i < (rows + 1) * ld; ++i) {
+      float value = toFloat(got[static_cast<size_t>(i)]);
+      if (i / ld == rows || i % ld >= columns)
+        ASSERT_EQ(value, 7.5f) << what << " was written outside, row " << i / ld << " column "
+                               << i % ld;
+      else
+        ASSERT_NEAR(value, dense[static_cast<size_t>(i / ld * columns + i % ld)],
+                    tolerance * (1 + most))
+            << what << " row " << i / ld << " column " << i % ld;
+    }
+  }
+};
+
+/// Makes the inputs values that elements can hold.
+template <class E> void roundInputs(ReferenceInputs &in) {
+  for (std::vector<double> *values : {&in.q, &in.k, &in.v, &in.dOut})
+    for (double &x : *values)
+      x = toFloat(fromFloat<E>(static_cast<float>(x)));
+}
+
+/// What the kernels of one level make of the inputs.
+template <class C, AttentionLevel Level> struct DeviceRun {
+  using E = typename C::Element;
+  DeviceMatrix<E> q, k, v, dOut, out, dQ, dK, dV;
+  DeviceMatrix<float> logSumExp, dPositionBias, dTimeBias;
+
+  DeviceRun(int64_t heads, const ReferenceInputs &in, int64_t gap, int64_t maxLength)
+      : q(in.q, in.rows(), heads * C::Qk, gap), k(in.k, in.rows(), heads * C::Qk, gap),
+        v(in.v, in.rows(), heads * C::V, gap), dOut(in.dOut, in.rows(), heads * C::V, gap),
+        out({}, in.rows(), heads * C::V, gap), dQ({}, in.rows(), heads * C::Qk, gap),
+        dK({}, in.rows(), heads * C::Qk, gap), dV({}, in.rows(), heads * C::V, gap),
+        logSumExp({}, in.rows(), heads, 0),
+        dPositionBias({}, 1, static_cast<int64_t>(in.positionBias.size()), 0),
+        dTimeBias({}, 1, static_cast<int64_t>(in.timeBias.size()), 0) {
+    DeviceArray<int64_t> offsets(in.offsets), timestamps(in.timestamps);
+    DeviceArray<int64_t> targets(in.targets);
+    DeviceArray<uint64_t> identity(in.identity);
+    DeviceArray<float> position({in.positionBias.begin(), in.positionBias.end()});
+    DeviceArray<float> time({in.timeBias.begin(), in.timeBias.end()});
+    AttentionArgs<E> args;
+    args.parents = static_cast<int64_t>(in.offsets.size()) - 1;
+    args.heads = heads;
+    args.offsets = offsets.data();
+    args.maxLength = maxLength;
+    args.rows = in.rows() + 1;
+    args.q = q.memory.data(), args.ldQ = q.ld;
+    args.k = k.memory.data(), args.ldK = k.ld;
+    args.v = v.memory.data(), args.ldV = v.ld;
+    args.out = out.memory.data(), args.ldOut = out.ld;
+    args.logSumExp = logSumExp.memory.data();
+    args.scale = static_cast<float>(in.scale);
+    args.fixedLength = static_cast<float>(in.fixedLength);
+    args.window = in.window;
+    args.contextual = in.contextual;
+    args.targets = targets.data();
+    args.positionBias = position.data();
+    args.positionBuckets = static_cast<int64_t>(in.positionBias.size());
+    args.timeBias = time.data();
+    args.timeBuckets = static_cast<int64_t>(in.timeBias.size());
+    args.timestamps = timestamps.data();
+    args.ticksPerSecond = in.ticksPerSecond;
+    args.nextEventTime = in.nextEventTime;
+    args.identity = identity.data();
+    args.random = in.random;
+    args.dropProbability = static_cast<float>(in.dropProbability);
+    AttentionGradients<E> gradients;
+    gradients.dOut = dOut.memory.data(), gradients.ldDOut = dOut.ld;
+    gradients.dQ = dQ.memory.data(), gradients.ldDQ = dQ.ld;
+    gradients.dK = dK.memory.data(), gradients.ldDK = dK.ld;
+    gradients.dV = dV.memory.data(), gradients.ldDV = dV.ld;
+    gradients.dPositionBias = dPositionBias.memory.data();
+    gradients.dTimeBias = dTimeBias.memory.data();
+    attentionForward<C, Level>(args, nullptr);
+    DeviceArray<unsigned char> space(std::vector<unsigned char>(
+        static_cast<size_t>(attentionBackwardBytes<C, Level>(args)), 0xFF));
+    attentionBackward<C, Level>(args, gradients, space.data(), nullptr);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  }
+};
+
+template <class C> ReferenceConfig referenceOf(int64_t heads) {
+  return {heads,        C::Qk,           C::V,        C::Softmax, C::Causal,
+          C::HasWindow, C::PositionBias, C::TimeBias, C::Dropout, C::Masked};
+}
+
+/// Random inputs for lists of the given lengths.
+template <class C>
+ReferenceInputs inputsOf(int64_t heads, const std::vector<int64_t> &lengths, Random &random) {
+  ReferenceInputs in = kernels::testing::randomInputs(referenceOf<C>(heads), lengths, random);
+  roundInputs<typename C::Element>(in);
+  return in;
+}
+
+/// Both directions against the reference. With bfloat16, results, and in the
+/// tensor core kernels weights and gradients of scores, carry 8 bits.
+template <class C, AttentionLevel Level>
+void checkAttention(int64_t heads, const std::vector<int64_t> &lengths, uint64_t seed) {
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  Random random(seed);
+  ReferenceInputs in = inputsOf<C>(heads, lengths, random);
+  const ReferenceConfig config = referenceOf<C>(heads);
+  ReferenceResults expected = Reference(config, in).run(true);
+  int64_t longest = *std::max_element(lengths.begin(), lengths.end());
+  const bool half = sizeof(typename C::Element) == 2;
+  DeviceRun<C, Level> got(heads, in, random.below(3) * 8, longest + random.below(2) * 13);
+  got.out.expectNear(expected.out, half ? 4e-3 : 4e-6, "out");
+  if (C::Softmax)
+    got.logSumExp.expectNear(expected.logSumExp, half ? 1e-5 : 2e-6, "log sum exp");
+  got.dQ.expectNear(expected.dQ, half ? 6e-3 : 1e-5, "dq");
+  got.dK.expectNear(expected.dK, half ? 6e-3 : 1e-5, "dk");
+  got.dV.expectNear(expected.dV, half ? 6e-3 : 1e-5, "dv");
+  // Softmax takes dO . out off the gradient of every score of a query, with out as it was rounded
+  // to 8 bits: errors of one sign, which a bucket that many keys of a query fall into adds up.
+  // (Floats and silu hold the biases' sums to more.)
+  const double biasTolerance = !half                            ? 2e-5
+                               : C::Softmax                     ? 8e-2
+                               : Level == AttentionLevel::plain ? 2e-4
+                                                                : 6e-3;
+  if (C::PositionBias)
+    got.dPositionBias.expectNear(expected.dPositionBias, biasTolerance, "position bias");
+  if (C::TimeBias)
+    got.dTimeBias.expectNear(expected.dTimeBias, biasTolerance, "time bias");
+}
+
+} // namespace genrec::rt::cuda::testing
+
+#endif // GENREC_TEST_CUDA_ATTENTION_TESTING_H

@@ -1,0 +1,214 @@
+// RUN: genrec-opt %s --genrec-verify-ownership --split-input-file --verify-diagnostics
+// RUN: genrec-opt %S/fuse-transforms.mlir --genrec-graph-pipeline --genrec-pass-statistics --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+
+// COUNT: genrec-verify-ownership columns: 12
+// COUNT: genrec-verify-ownership tables: 7
+// COUNT: genrec-verify-ownership updates: 2
+
+// A table with two owners.
+
+genrec.model @owners {
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-note @below {{the first is here}}
+  genrec.table @one dim 4 {id_bits = 63 : i64, members = [@a], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error @below {{'genrec.table' op is a second owner of table 'a'}}
+  genrec.table @two dim 4 {id_bits = 63 : i64, members = [@a], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// A column that is read in two ways.
+
+genrec.model @column {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    // expected-note @below {{the first is here}}
+    %a = genrec.feature %user "a" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    // expected-error @below {{'genrec.feature' op reads column 'a' in another way than the program has read it}}
+    %b = genrec.feature %user "a" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    genrec.output "a" %a : tensor<?xf32, #genrec.rows<@user>>
+    genrec.output "b" %b : tensor<?xi64, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// A member that is looked up beside its owner.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+genrec.model @beside {
+  genrec.domain @user
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @all dim 4 {id_bits = 63 : i64, members = [@a], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    // expected-error @below {{'genrec.table_rows' op finds rows of table 'a' apart, but 'all' owns them}}
+    %r = genrec.table_rows %i in @a : (!ids) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// Ids where keys are wanted.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+genrec.model @raw {
+  genrec.domain @user
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @all dim 4 {id_bits = 63 : i64, members = [@a], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    // expected-error @below {{'genrec.table_rows' op finds rows of table 'all' by ids that are no keys of it}}
+    %r = genrec.table_rows %i in @all : (!ids) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// Fused keys whose tag no member owns: the bits of the table are lost.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!keys = tensor<?xi64, #genrec.rows<@keys>>
+genrec.model @tag {
+  genrec.domain @user
+  genrec.domain @keys kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @b dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @all dim 4 {id_bits = 63 : i64, members = [@a, @b], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %stack = genrec.stack_domains %user : (!genrec.domain<@user>) -> !genrec.domain<@keys>
+    // expected-error @below {{'genrec.transform_columns' op column 0 has the tag 4611686018427387904, which no member of 'all' owns}}
+    %k = genrec.transform_columns (%i) into (%stack) {programs = array<i64: 0>} : (!ids, !genrec.domain<@keys>) -> !keys {
+    ^bb0(%id: i64):
+      %tag = arith.constant 4611686018427387904 : i64
+      %key = arith.ori %id, %tag : i64
+      genrec.row_yield %key : i64
+    }
+    %r = genrec.table_rows %k in @all : (!keys) -> tensor<?x!genrec.row<4>, #genrec.rows<@keys>>
+  }
+}
+
+// -----
+
+// Fused keys without the number of a table.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!keys = tensor<?xi64, #genrec.rows<@keys>>
+genrec.model @tagless {
+  genrec.domain @user
+  genrec.domain @keys kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @all dim 4 {id_bits = 63 : i64, members = [@a], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %stack = genrec.stack_domains %user : (!genrec.domain<@user>) -> !genrec.domain<@keys>
+    // expected-error @below {{'genrec.transform_columns' op column 0 yields keys without the number of a member of 'all'}}
+    %k = genrec.transform_columns (%i) into (%stack) {programs = array<i64: 0>} : (!ids, !genrec.domain<@keys>) -> !keys {
+    ^bb0(%id: i64):
+      genrec.row_yield %id : i64
+    }
+    %r = genrec.table_rows %k in @all : (!keys) -> tensor<?x!genrec.row<4>, #genrec.rows<@keys>>
+  }
+}
+
+// -----
+
+// Two updates of one table, and rows of two tables in one update.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+genrec.model @twice {
+  genrec.domain @user
+  genrec.domain @t kind step
+  genrec.domain @s kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @v : tensor<4xf32> {init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %f = genrec.feature %user "f" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %v = genrec.param @v : tensor<4xf32>
+    %g = genrec.mul %f, %v : (tensor<?xf32, #genrec.rows<@user>>, tensor<4xf32>) -> !x
+    %r = genrec.table_rows %i in @a : (!ids) -> !r
+    // expected-note @below {{the first is here}}
+    %d, %h = genrec.unique_rows (%r) by (%g) : (!r, !x) -> (!genrec.domain<@t>, tensor<?x!genrec.row<4>, #genrec.rows<@t>>)
+    // expected-error @below {{'genrec.unique_rows' op is a second update of table 'a'}}
+    %e, %k = genrec.unique_rows (%r) by (%g) : (!r, !x) -> (!genrec.domain<@s>, tensor<?x!genrec.row<4>, #genrec.rows<@s>>)
+  }
+}
+
+// -----
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+genrec.model @doubled {
+  genrec.domain @user
+  genrec.domain @t kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @v : tensor<4xf32> {init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %f = genrec.feature %user "f" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %v = genrec.param @v : tensor<4xf32>
+    %g = genrec.mul %f, %v : (tensor<?xf32, #genrec.rows<@user>>, tensor<4xf32>) -> !x
+    %r = genrec.table_rows %i in @a : (!ids) -> !r
+    // expected-error @below {{'genrec.unique_rows' op counts the gradients of rows 1 twice}}
+    %d, %h = genrec.unique_rows (%r, %r) by (%g, %g) : (!r, !r, !x, !x) -> (!genrec.domain<@t>, tensor<?x!genrec.row<4>, #genrec.rows<@t>>)
+  }
+}
+
+// -----
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+genrec.model @mixed {
+  genrec.domain @user
+  genrec.domain @t kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @b dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @v : tensor<4xf32> {init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %f = genrec.feature %user "f" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %v = genrec.param @v : tensor<4xf32>
+    %g = genrec.mul %f, %v : (tensor<?xf32, #genrec.rows<@user>>, tensor<4xf32>) -> !x
+    %r = genrec.table_rows %i in @a : (!ids) -> !r
+    %q = genrec.table_rows %i in @b : (!ids) -> !r
+    // expected-error @below {{'genrec.unique_rows' op mixes rows of several tables: rows 1 are not of the table of rows 0}}
+    %d, %h = genrec.unique_rows (%r, %q) by (%g, %g) : (!r, !r, !x, !x) -> (!genrec.domain<@t>, tensor<?x!genrec.row<4>, #genrec.rows<@t>>)
+  }
+}
+
+// -----
+
+// Rows that are stored through handles of every lookup.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+genrec.model @stores {
+  genrec.domain @user
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %r = genrec.table_rows %i in @a : (!ids) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+    genrec.row_kernel %user(%r) attributes {operand_roles = [#genrec<operand_role aligned>], result_roles = []}
+        : (!genrec.domain<@user>, tensor<?x!genrec.row<4>, #genrec.rows<@user>>) -> () {
+    ^bb0(%row: !genrec.row<4>):
+      %x = genrec.row_load %row : (!genrec.row<4>) -> vector<4xf32>
+      // expected-error @below {{'genrec.row_store' op stores through handles that may repeat; a row is updated once in a step, through those that unique_rows gives}}
+      genrec.row_store %x to %row : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
+  }
+}

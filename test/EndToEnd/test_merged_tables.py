@@ -1,0 +1,80 @@
+"""A model whose tables are merged and one whose tables are not are one model: to the bit, across checkpoints."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compiled import ROOT, call, tool
+
+MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged.mlir"
+ROWS = 240
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows for merged.mlir, without the columns that only a dead op reads."""
+    draw = random.Random(3)
+    path = tmp_path_factory.mktemp("merged") / "rows.parquet"
+    columns = {
+        "i": pa.array([draw.randrange(50) for _ in range(ROWS)], pa.int64()),
+        "j": pa.array([draw.randrange(50) for _ in range(ROWS)], pa.int64()),
+        "text": pa.array([f"word {draw.randrange(20)}" for _ in range(ROWS)], pa.string()),
+        "s": pa.array([draw.gauss(0, 1) for _ in range(ROWS)], pa.float32()),
+        "n": pa.array([draw.choice([None, 3, 4, 5]) for _ in range(ROWS)], pa.int64()),
+        "list": pa.array(
+            [[{"k": draw.randrange(30)} for _ in range(draw.randrange(4))] for _ in range(ROWS)],
+            pa.list_(pa.struct([("k", pa.int64())])),
+        ),
+        "label": pa.array([float(draw.randrange(2)) for _ in range(ROWS)], pa.float32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The model with merged tables, and with tables apart."""
+    folder = tmp_path_factory.mktemp("binaries")
+    made = {"merged": folder / "merged", "apart": folder / "apart"}
+    call(tool("genrec-compile"), MODEL, "-o", made["merged"])
+    call(tool("genrec-compile"), MODEL, "--merge-tables=false", "-o", made["apart"])
+    return made
+
+
+def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str) -> bytes:
+    """Trains up to `steps` and returns the tensors of the checkpoint."""
+    call(
+        binary, "train", "--data", data, "--batch", "16", "--epochs", "2", "--max-steps", str(steps), "--seed", "5",
+        "--threads", "2", "--progress", "none", "--checkpoint", checkpoint, *more,
+    )  # fmt: skip
+    return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
+
+
+def test_merging_changes_no_bit(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:
+    """The same training leaves the same checkpoint: rows, states, their order and their names."""
+    assert train(binaries["merged"], data, tmp_path / "a", 20) == train(binaries["apart"], data, tmp_path / "b", 20)
+
+
+@pytest.mark.parametrize("first,second", [("merged", "apart"), ("apart", "merged")])
+def test_checkpoints_load_into_each_other(
+    first: str, second: str, binaries: dict[str, Path], data: Path, tmp_path: Path
+) -> None:
+    """A run that is interrupted and goes on in the other binary ends with the bits of one that is not."""
+    whole = train(binaries[first], data, tmp_path / "whole", 20)
+    train(binaries[first], data, tmp_path / "halves", 9)
+    assert train(binaries[second], data, tmp_path / "halves", 20, "--resume") == whole
+
+
+def test_export_speaks_of_logical_tables(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:
+    """Both binaries write the same files from one checkpoint."""
+    train(binaries["merged"], data, tmp_path / "checkpoint", 9)
+    written = {}
+    for name, binary in binaries.items():
+        call(binary, "export", "--checkpoint", tmp_path / "checkpoint", "--out", tmp_path / name)
+        written[name] = {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())}
+    assert "tables.safetensors" in written["merged"]
+    assert written["merged"] == written["apart"]

@@ -1,0 +1,124 @@
+//===- Comparisons.cpp - levels and binaries of random models -------------===//
+
+#include "Modes.h"
+
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+#include "genrec/Fuzz/CheckCompiled.h"
+#include "genrec/Fuzz/CheckpointPass.h"
+#include "genrec/Fuzz/Coverage.h"
+#include "genrec/Fuzz/Damage.h"
+#include "genrec/Fuzz/RandomModel.h"
+#include "genrec/Fuzz/Shrink.h"
+#include "genrec/InitAllDialects.h"
+#include "genrec/Pipelines/Pipelines.h"
+
+#include "llvm/Support/FileSystem.h"
+
+using namespace genrec;
+using namespace genrec::fuzz;
+
+static bool isRefusal(llvm::StringRef problem) { return problem.contains("a pass failed"); }
+
+/// Checks one model; prints it, shrunk, when a level disagrees.
+static bool check(mlir::ModuleOp module, uint64_t seed, const Comparison &comparison,
+                  const Check &find) {
+  std::optional<std::string> problem = find(module, seed);
+  if (!problem)
+    return true;
+  llvm::errs() << "genrec-fuzz: seed " << seed << ": " << *problem << "\n";
+  auto fails = [&](mlir::ModuleOp candidate) {
+    // A candidate that a pass refuses is another problem than a difference.
+    std::optional<std::string> found = find(candidate, seed);
+    return found && isRefusal(*found) == isRefusal(*problem);
+  };
+  mlir::OwningOpRef<mlir::ModuleOp> smallest = module.clone();
+  if (comparison.shrink)
+    smallest = shrink(module, fails, comparison.shrinkAttempts);
+  llvm::errs() << "genrec-fuzz: " << find(*smallest, seed).value_or("") << "\n";
+  smallest->print(llvm::errs());
+  llvm::errs() << "\n";
+  return false;
+}
+
+int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  RewriteCounter counter;
+  Coverage coverage;
+  uint64_t failures = 0;
+  for (uint64_t seed = comparison.first; seed <= comparison.last; ++seed) {
+    mlir::OwningOpRef<mlir::ModuleOp> module = makeRandomModel(&context, seed);
+    if (comparison.print) {
+      module->print(llvm::outs());
+      continue;
+    }
+    coverage.addModel(*module);
+    failures += !check(*module, seed, comparison, find);
+    mlir::PassManager pm(&context);
+    buildGraphPipeline(pm, PipelineOptions(), [&](mlir::OpPassManager &models, llvm::StringRef) {
+      models.addPass(makeCheckpoint([&](ModelOp model) {
+        coverage.addLevel(model);
+        return mlir::success();
+      }));
+    });
+    mlir::ScopedDiagnosticHandler quiet(&context,
+                                        [](mlir::Diagnostic &) { return mlir::success(); });
+    (void)pm.run(*module); // a failure was reported above
+  }
+  coverage.addRewrites(counter.getCounts());
+  if (comparison.printCoverage)
+    llvm::outs() << coverage.toString();
+  std::vector<std::string> missing;
+  if (comparison.requireCoverage)
+    missing = coverage.getMissing(&context);
+  for (const std::string &name : missing)
+    llvm::errs() << "genrec-fuzz: never exercised: " << name << "\n";
+  if (!comparison.print)
+    llvm::outs() << comparison.last - comparison.first + 1 - failures << " seeds agree, "
+                 << failures << " disagree\n";
+  return failures || !missing.empty() ? 1 : 0;
+}
+
+/// Scales a gradient once the model has any.
+static PipelineHook scaleGradients(double factor) {
+  return [factor](mlir::OpPassManager &models, llvm::StringRef step) {
+    if (step == "differentiate")
+      models.addPass(makeCheckpoint([factor](ModelOp model) {
+        scaleGradient(model, 0, factor);
+        return mlir::success();
+      }));
+  };
+}
+
+int fuzz::compareBinaries(Comparison comparison, llvm::StringRef toolchain, llvm::StringRef driver,
+                          double scale) {
+  CompiledOptions options;
+  options.toolchain = toolchain.str();
+  options.driver = driver.str();
+  if (scale != 1.0)
+    options.hook = scaleGradients(scale);
+  llvm::SmallString<128> folder;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("genrec-fuzz", folder)) {
+    llvm::errs() << "genrec-fuzz: error: cannot make a temporary folder: " << error.message()
+                 << "\n";
+    return 2;
+  }
+  options.folder = std::string(folder);
+  // Two runs of a C++ compiler per candidate allow fewer of them.
+  comparison.shrinkAttempts = 60;
+  int status = 2;
+  if (auto checker = CompiledChecker::create(options)) {
+    status = compareLevels(comparison, [&](mlir::ModuleOp module, uint64_t seed) {
+      return (*checker)->check(module, seed);
+    });
+    const Margin &margin = (*checker)->getMargin();
+    llvm::outs() << llvm::formatv("at most {0:P} of an allowed difference used, by {1}\n",
+                                  margin.used, margin.name);
+  } else {
+    llvm::errs() << "genrec-fuzz: error: " << llvm::toString(checker.takeError()) << "\n";
+  }
+  llvm::sys::fs::remove(folder);
+  return status;
+}
