@@ -143,7 +143,7 @@ static void noteStep(Values &values, const json::Object &step, const std::string
       values[prefix + " loss " + key.str()] = {toNumber(*value.getAsObject()->get("mean")),
                                                toNumber(*value.getAsObject()->get("weight"))};
   if (const json::Value *loss = step.get("loss"))
-    values[prefix + " loss"] = {toNumber(*loss)};
+    values[prefix + " total"] = {toNumber(*loss)};
   note(values, step, "metrics", prefix + " metric ");
   note(values, step, "outputs", prefix + " output ");
 }

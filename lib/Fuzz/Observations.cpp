@@ -28,8 +28,9 @@ ProgramOp findProgram(ModelOp model, ProgramMode mode) {
 void note(Values &values, const std::string &prefix, const Results &results) {
   for (const interpreter::LossResult &loss : results.losses)
     values[prefix + " loss " + loss.name] = {loss.mean(), loss.weight};
+  // Sorted behind the losses by name, which say more where they differ.
   if (!results.losses.empty())
-    values[prefix + " loss"] = {results.loss()};
+    values[prefix + " total"] = {results.loss()};
   for (const auto &[name, value] : results.metrics)
     values[prefix + " metric " + name] = {value};
   for (const auto &[name, tensor] : results.outputs) {

@@ -127,10 +127,11 @@ TEST(Footprint, MemoryOfDecodingKeepsWhatItHoldsAsItGrows) {
 
 //===-- scratch ---------------------------------------------------------------===//
 
-/// `bound` is no less than `bytes`, and no more than a third above it and 64 KB.
+/// `bound` is no less than `bytes`, and no more than twice that and 256 KB: it is of the
+/// widest vectors and longest tiles, which narrow heads and one thread need little of.
 void expectBound(int64_t bytes, int64_t bound, const char *what, int64_t size) {
   EXPECT_GE(bound, bytes) << what << ", " << size;
-  EXPECT_LE(bound, 2 * bytes + (512 << 10)) << what << ", " << size;
+  EXPECT_LE(bound, 2 * bytes + (256 << 10)) << what << ", " << size;
 }
 
 template <class Config> void checkAttention(const char *what, int64_t threads) {

@@ -111,7 +111,8 @@ TEST(VerifyEach, NamesThePassTheValueAndThePlace) {
   EXPECT_NE(outcome.text.find("after pass 'genrec-broken', the meaning of the model has changed: "),
             std::string::npos)
       << outcome.text;
-  EXPECT_NE(outcome.text.find("loss"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("loss stay [0] is "), std::string::npos) << outcome.text;
+  EXPECT_EQ(outcome.line, 24u) << outcome.text;
 }
 
 TEST(VerifyEach, CatchesWhatOnlyListsOfSeveralRowsShow) {
@@ -144,7 +145,7 @@ TEST(VerifyEach, CatchesAGradientOffByAThousandth) {
     gradient.set(MulOp::create(b, op->getLoc(), gradient.get().getType(), gradient.get(), factor));
   });
   EXPECT_TRUE(outcome.failed);
-  EXPECT_NE(outcome.text.find("gradient"), std::string::npos) << outcome.text;
+  EXPECT_NE(outcome.text.find("gradient w [0] is "), std::string::npos) << outcome.text;
 }
 
 TEST(VerifyEach, ReportsTheFirstFailureAlone) {
