@@ -138,7 +138,7 @@ void MemoryTable::printTables() {
     std::string note;
     int64_t rows = getTableRows(table, note);
     auto dim = static_cast<int64_t>(table.getDim());
-    int64_t states = table.getOptimizer().getStateCount();
+    int64_t states = table.getOptimizer().getStateCount() * dim;
     int64_t values = rt::storeValueBytes(rows, dim, states), keys = rt::storeKeyBytes(rows);
     line("table '" + table.getSymName().str() + "'", values + keys,
          llvm::formatv("{0} distinct ids{1} of {2} bytes, and {3:f1} MB of keys", rows, note,

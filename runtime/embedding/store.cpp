@@ -1,4 +1,4 @@
-//===- store.cpp - The unbounded embedding store --------------------------===//
+//===- store.cpp - The embedding store ------------------------------------===//
 
 #include "genrec_rt/store.h"
 
@@ -9,6 +9,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <functional>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -23,6 +24,8 @@ constexpr int64_t kAhead = 16;
 /// Ids per chunk of the parallel-for.
 constexpr int64_t kFindGrain = 2048;
 constexpr int64_t kInitializeGrain = 256;
+/// The digest of an erased slot in a group that has no empty one.
+constexpr uint8_t kErased = 1;
 
 /// Bit s is set where byte s of the group equals `value`.
 inline uint32_t matching(const uint8_t *group, uint8_t value) {
@@ -49,10 +52,17 @@ inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 
 uint64_t EmbeddingStore::hash(int64_t id) { return splitMix64(static_cast<uint64_t>(id)); }
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
-  assert(config.dim > 0 && config.states >= 0);
+  assert(config.dim >= 0 && config.states >= 0);
   memberCounts.resize(config.members.size());
   memberRows.resize(config.members.size());
-  stride = storeRowFloats(config.dim, config.states);
+  stride = config.rowFloats();
+  sightingOffset = storeSightingOffset(config.dim, config.usedFloats() - config.dim);
+  if (config.rules.admitAfter > 1) {
+    StoreConfig ids;
+    ids.rules = config.rules;
+    ids.rules.admitAfter = 1;
+    waitingIds = std::make_unique<EmbeddingStore>(ids);
+  }
   int64_t rows = std::max(kStoreLeastChunkRows, kStoreChunkBytes / (stride * 4));
   chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   chunkMask = (int64_t(1) << chunkShift) - 1;
@@ -71,23 +81,30 @@ EmbeddingStore::~EmbeddingStore() {
 
 int64_t EmbeddingStore::keyBytes() const {
   return slots() * static_cast<int64_t>(1 + sizeof(Slot)) +
-         static_cast<int64_t>(idChunks.size()) * kIdChunk * 8;
+         static_cast<int64_t>(idChunks.size()) * kIdChunk * 8 +
+         (waitingIds ? waitingIds->keyBytes() : 0);
+}
+
+int64_t EmbeddingStore::valueBytes() const {
+  return rowCount * stride * 4 + (waitingIds ? waitingIds->valueBytes() : 0);
 }
 
 void EmbeddingStore::allocateKeys(int64_t groups) {
   groupMask = groups - 1;
+  usedSlots = 0;
   digests = static_cast<uint8_t *>(allocateAligned(slots()));
   std::memset(digests, 0, static_cast<size_t>(slots()));
   slotsOf = static_cast<Slot *>(allocateAligned(slots() * static_cast<int64_t>(sizeof(Slot))));
 }
 
-/// Doubles the number of groups. Only keys move, in the order of insertion, so
-/// that the table is a function of that order.
+/// Doubles the number of groups, unless erased slots are what fills them. Only keys
+/// move, in the order of insertion, so that the table is a function of that order.
 void EmbeddingStore::grow() {
   uint8_t *oldDigests = digests;
   Slot *oldSlots = slotsOf;
   int64_t oldCount = slots();
-  allocateKeys((groupMask + 1) * 2);
+  bool isFullOfRows = rowCount * 2 > usedSlots;
+  allocateKeys((groupMask + 1) * (isFullOfRows ? 2 : 1));
   for (int64_t number = 0; number < rowCount; ++number) {
     int64_t key = id(number);
     place(key, hash(key), row(number));
@@ -96,20 +113,26 @@ void EmbeddingStore::grow() {
   freeAligned(oldSlots, oldCount * static_cast<int64_t>(sizeof(Slot)));
 }
 
-float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
+/// The slot of `id`, -1 where there is none.
+inline int64_t EmbeddingStore::locate(int64_t id, uint64_t hash) const {
   uint8_t digest = digestOf(hash);
   int64_t step = stepOf(hash);
   for (int64_t group = static_cast<int64_t>(hash) & groupMask;;
        group = (group + step) & groupMask) {
     const uint8_t *bytes = digests + group * kGroup;
     for (uint32_t mask = matching(bytes, digest); mask; mask &= mask - 1) {
-      const Slot &slot = slotsOf[group * kGroup + std::countr_zero(mask)];
-      if (slot.id == id)
-        return slot.row;
+      int64_t slot = group * kGroup + std::countr_zero(mask);
+      if (slotsOf[slot].id == id)
+        return slot;
     }
     if (matching(bytes, 0))
-      return nullptr;
+      return -1;
   }
+}
+
+inline float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
+  int64_t slot = locate(id, hash);
+  return slot < 0 ? nullptr : slotsOf[slot].row;
 }
 
 void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
@@ -120,6 +143,7 @@ void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
     if (!empty)
       continue;
     int64_t slot = group * kGroup + std::countr_zero(empty);
+    ++usedSlots;
     digests[slot] = digestOf(hash);
     slotsOf[slot] = {id, row};
     return;
@@ -147,7 +171,7 @@ float *EmbeddingStore::newRow(int64_t id) {
 }
 
 float *EmbeddingStore::insert(int64_t id, uint64_t hash) {
-  if ((rowCount + 1) * 4 > slots() * 3)
+  if ((usedSlots + 1) * 4 > slots() * 3)
     grow();
   float *row = newRow(id);
   place(id, hash, row);
@@ -202,7 +226,7 @@ void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t 
       config.initializerOf(key).fill(config.idOf(key), config.dim, values);
       std::fill(values + config.dim, values + stride, 0.0f);
       if (config.states > 0 && config.initialAccumulator != 0)
-        std::fill(values + config.dim, values + 2 * config.dim,
+        std::fill(values + config.dim, values + config.dim + config.stateWidth(),
                   static_cast<float>(config.initialAccumulator));
     }
   });
@@ -226,6 +250,46 @@ void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, cons
   allocateAhead();
 }
 
+/// The row of an id that had none when the batch was searched; null where it waits.
+float *EmbeddingStore::findOrAdmitOne(int64_t id, int64_t step) {
+  uint64_t hashed = hash(id);
+  float *found = lookup(id, hashed);
+  return found ? found : isAdmitted(id, step) ? insert(id, hashed) : nullptr;
+}
+
+/// The number of the row of `id`, -1 where there is none.
+int64_t EmbeddingStore::numberOf(int64_t id) const {
+  const float *row = lookup(id, hash(id));
+  int64_t chunkFloats = (chunkMask + 1) * stride;
+  for (size_t chunk = 0; row && chunk < chunks.size(); ++chunk)
+    if (std::greater_equal<>()(row, chunks[chunk]) &&
+        std::less<>()(row, chunks[chunk] + chunkFloats))
+      return (static_cast<int64_t>(chunk) << chunkShift) + (row - chunks[chunk]) / stride;
+  return -1;
+}
+
+/// The last row takes the number. A search ends at a group with an empty slot, so a slot
+/// of a full group stays one that searches pass.
+void EmbeddingStore::removeRow(int64_t number) {
+  int64_t key = id(number), slot = locate(key, hash(key)), last = rowCount - 1;
+  bool endsSearches = matching(digests + slot / kGroup * kGroup, 0);
+  digests[slot] = endsSearches ? 0 : kErased;
+  usedSlots -= endsSearches;
+  if (number != last) {
+    int64_t moved = id(last);
+    std::copy_n(row(last), stride, row(number));
+    idChunks[number >> kIdShift][number & (kIdChunk - 1)] = moved;
+    slotsOf[locate(moved, hash(moved))].row = row(number);
+  }
+  --rowCount;
+  if (memberCounts.empty())
+    return;
+  --memberCounts[key >> config.keyBits];
+  listedRows = 0; // to be listed anew
+  for (std::vector<int64_t> &rows : memberRows)
+    rows.clear();
+}
+
 int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
   if (config.members.empty())
     return place;
@@ -236,7 +300,10 @@ int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
 
 void EmbeddingStore::clear() {
   rowCount = 0;
+  usedSlots = 0;
   listedRows = 0;
+  if (waitingIds)
+    waitingIds->clear();
   std::fill(memberCounts.begin(), memberCounts.end(), 0);
   for (std::vector<int64_t> &rows : memberRows)
     rows.clear();

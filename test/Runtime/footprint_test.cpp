@@ -25,7 +25,7 @@ TEST(Footprint, TablesTakeWhatTheirRowsSay) {
     for (size_t i = 0; i < ids.size(); ++i)
       ids[i] = static_cast<int64_t>(i) * 7;
     store.findOrInsert(nullptr, ids.data(), nullptr, rows, found.data());
-    EXPECT_EQ(storeValueBytes(rows, 50, 2), store.valueBytes()) << rows;
+    EXPECT_EQ(storeValueBytes(rows, 50, 2 * 50), store.valueBytes()) << rows;
     EXPECT_EQ(storeKeyBytes(rows), store.slots() * kStoreSlotBytes + rows * 8) << rows;
   }
 }

@@ -1,9 +1,10 @@
 //===- store_test.cpp - The embedding store -------------------------------===//
 
-#include "store_conformance.h"
+#include "row_rules_conformance.h"
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 namespace genrec::rt::test {
@@ -56,6 +57,24 @@ public:
       all[i] = store.id(static_cast<int64_t>(i));
     return all;
   }
+  std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step) {
+    std::vector<Row> rows(ids.size());
+    int64_t waits = store.findOrAdmit(nullptr, ids.data(), nullptr,
+                                      static_cast<int64_t>(ids.size()), step, rows.data());
+    EXPECT_EQ(waits, std::count(rows.begin(), rows.end(), nullptr));
+    return rows;
+  }
+  void evict(int64_t step) { store.evict(step); }
+  void erase(const std::vector<int64_t> &ids) {
+    store.erase(ids.data(), static_cast<int64_t>(ids.size()));
+  }
+  Sighting sighting(int64_t id) const {
+    for (int64_t number = 0; number < store.size(); ++number)
+      if (store.id(number) == id)
+        return store.sighting(number);
+    ADD_FAILURE() << id << " has no row";
+    return {};
+  }
   int64_t size() const { return store.size(); }
   int64_t slots() const { return store.slots(); }
   int64_t rowStride() const { return store.rowStride(); }
@@ -65,6 +84,7 @@ private:
   EmbeddingStore store;
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Cpu, StoreConformance, CpuStore);
+INSTANTIATE_TYPED_TEST_SUITE_P(Cpu, RowRulesConformance, CpuStore);
 
 TEST(Store, LoadIsAtMostThreeQuarters) {
   EmbeddingStore store(configOf(1, 0));
@@ -96,6 +116,47 @@ TEST(Store, SameRowsAtAnyNumberOfThreads) {
     ASSERT_EQ(one.id(row), many.id(row));
     ASSERT_TRUE(std::equal(one.row(row), one.row(row) + one.rowStride(), many.row(row)));
   }
+}
+
+TEST(Store, RulesGiveTheSameRowsAtAnyNumberOfThreads) {
+  RowRules rules{.bound = 5000, .eviction = Eviction::lfu, .ttl = 20, .admitAfter = 2};
+  EmbeddingStore one(ruledConfig(rules, 8)), many(ruledConfig(rules, 8));
+  Pool four(4);
+  std::mt19937_64 random(12);
+  std::vector<int64_t> ids(20000);
+  std::vector<float *> rows(ids.size());
+  for (int64_t step = 1; step <= 30; ++step) {
+    for (int64_t &id : ids)
+      id = static_cast<int64_t>(random() % 3000 * (random() % 10));
+    one.findOrAdmit(nullptr, ids.data(), nullptr, 20000, step, rows.data());
+    many.findOrAdmit(four.pool, ids.data(), nullptr, 20000, step, rows.data());
+    one.evict(step);
+    many.evict(step);
+    ASSERT_EQ(one.size(), many.size());
+  }
+  EXPECT_GT(one.size(), 1000);
+  for (int64_t row = 0; row < one.size(); ++row) {
+    ASSERT_EQ(one.id(row), many.id(row));
+    ASSERT_EQ(std::memcmp(one.row(row), many.row(row), static_cast<size_t>(one.rowStride()) * 4),
+              0);
+  }
+}
+
+TEST(Store, ErasingOfTablesThatShareAStoreListsEachAnew) {
+  StoreConfig config = configOf(2, 0);
+  config.members.assign(2, config.initializer);
+  config.keyBits = 40;
+  EmbeddingStore store(config);
+  const int64_t second = int64_t(1) << 40;
+  insertAll(store, nullptr, {5, second | 5, 6, second | 7, 8});
+  EXPECT_EQ(store.memberRow(0, 2), 4);
+  const int64_t erased[] = {5, second | 7};
+  store.erase(erased, 2);
+  EXPECT_EQ(store.memberSize(0), 2);
+  EXPECT_EQ(store.memberSize(1), 1);
+  EXPECT_EQ(store.id(store.memberRow(0, 0)), 8) << "the last row took the place of the first";
+  EXPECT_EQ(store.id(store.memberRow(0, 1)), 6);
+  EXPECT_EQ(store.id(store.memberRow(1, 0)), second | 5);
 }
 
 TEST(Store, XavierOfATableUsesOneAndItsDimension) {

@@ -37,7 +37,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"), counters(name + ".counters"),
       slotOf(name + ".batch_slots"), flags(name + ".batch_flags"), ranks(name + ".batch_ranks"),
       freedNumbers(name + ".freed"), firstOf(name + ".first_of"), flagRanks(name) {
-  places.stride = (config.dim * (1 + config.states) + 15) / 16 * 16;
+  places.stride = config.rowFloats();
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
   places.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   places.chunks = chunkTable.ensure(kMostChunks, stream);
@@ -207,7 +207,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
                      initializer.distribution(),
                      kernels::initStream(initializer.seed, initializer.nameHash), config.dim,
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
-                     accumulates ? config.dim : 0);
+                     accumulates ? config.stateWidth() : 0);
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countRows, counters.data());
 }
 

@@ -144,14 +144,22 @@ inline constexpr int64_t kStoreIdChunk = int64_t(1) << 14;
 /// Of a slot: digest, id, place of the row.
 inline constexpr int64_t kStoreSlotBytes = 1 + 16;
 
-/// Floats from one row to the next.
-inline int64_t storeRowFloats(int64_t dim, int64_t states) {
-  return (dim * (1 + states) + 15) / 16 * 16;
+/// Floats before a row's sighting (see RowRules in store.h), behind `dim` values and
+/// `stateFloats` values of optimizer states.
+inline int64_t storeSightingOffset(int64_t dim, int64_t stateFloats) {
+  return (dim + stateFloats + 1) / 2 * 2;
+}
+
+/// Floats from one row to the next; with rules about rows, a sighting of 16 bytes is one's end.
+inline int64_t storeRowFloats(int64_t dim, int64_t stateFloats, bool hasRules = false) {
+  int64_t floats = hasRules ? storeSightingOffset(dim, stateFloats) + 4 : dim + stateFloats;
+  return (floats + 15) / 16 * 16;
 }
 
 /// Rows in use; what is allocated ahead is not touched.
-inline int64_t storeValueBytes(int64_t rows, int64_t dim, int64_t states) {
-  return rows * storeRowFloats(dim, states) * 4;
+inline int64_t storeValueBytes(int64_t rows, int64_t dim, int64_t stateFloats,
+                               bool hasRules = false) {
+  return rows * storeRowFloats(dim, stateFloats, hasRules) * 4;
 }
 
 /// Slots double where more than three in four are taken.

@@ -1,14 +1,19 @@
-//===- store.h - The unbounded embedding store -------------------*- C++ -*-===//
+//===- store.h - The embedding store -----------------------------*- C++ -*-===//
 //
 // A hash table from 64-bit ids to rows of floats, keys and values apart.
 //
 // Keys: open addressing over groups of 16 slots, one digest byte per slot
 // compared 16 at a time, a power of two of groups, an odd key-dependent step
 // from group to group (so every group is visited). At load 0.75 the number of
-// groups doubles and keys move; values never do.
+// groups doubles and keys move; values do not.
 //
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
+//
+// A store without rules (row_rules.h) is unbounded: it keeps every row. With rules a
+// row ends with its sighting, training finds by `findOrAdmit`, and ends each step
+// with `evict`. Only `evict` and `erase` move rows: numbers stay without gaps, the
+// last rows take the places of those that leave.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,10 +21,14 @@
 #define GENREC_RT_STORE_H
 
 #include "genrec_rt/buffer.h"
+#include "genrec_rt/footprint.h"
 #include "genrec_rt/parallel.h"
+#include "genrec_rt/row_rules.h"
 
 #include <bit>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace genrec::rt {
@@ -44,15 +53,22 @@ struct RowInitializer {
 };
 
 struct StoreConfig {
-  int64_t dim = 0;
+  int64_t dim = 0;               ///< 0: ids without values
   int32_t states = 0;            ///< arrays of dim floats behind the value
+  bool rowStates = false;        ///< states are one float per row instead
   double initialAccumulator = 0; ///< what state 0 starts with; others with 0
   RowInitializer initializer;
   /// Tables that share the store: the initializers of members by the key's number,
   /// key >> keyBits; empty for a store of one table, whose keys are ids.
   std::vector<RowInitializer> members;
   int64_t keyBits = 63;
+  RowRules rules;
 
+  int64_t stateWidth() const { return rowStates ? 1 : dim; }
+  /// Floats of a row's value and states.
+  int64_t usedFloats() const { return dim + states * stateWidth(); }
+  /// Floats from one row to the next.
+  int64_t rowFloats() const { return storeRowFloats(dim, states * stateWidth(), rules.any()); }
   const RowInitializer &initializerOf(int64_t key) const {
     return members.empty() ? initializer : members[key >> keyBits];
   }
@@ -80,25 +96,46 @@ public:
   void findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
                     float **rows);
 
-  /// The number of rows; they are numbered from 0 in the order of insertion.
+  /// The same for a store with rules, in training: `step` sees the ids, and gives rows to
+  /// those that are admitted; the others' rows[i] are null. Returns how many entries have
+  /// such ids.
+  int64_t findOrAdmit(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
+                      int64_t step, float **rows);
+
+  /// The end of a step of training: the rows that the rules send away leave. Voids
+  /// addresses of rows.
+  void evict(int64_t step);
+
+  /// Forgets ids, with their states and counts; those it does not have, and repeated ones,
+  /// count once or not at all. Voids addresses of rows.
+  void erase(const int64_t *ids, int64_t count);
+
+  /// The number of rows; they are numbered from 0 in the order of insertion, but that a row
+  /// that leaves gives its number to the last one.
   int64_t size() const { return rowCount; }
-  /// Row `number`: value, then states. Its address never changes.
+  /// Row `number`: value, then states. Its address changes with its number only.
   float *row(int64_t number) const {
     return chunks[number >> chunkShift] + (number & chunkMask) * stride;
   }
   int64_t id(int64_t number) const { return idChunks[number >> kIdShift][number & (kIdChunk - 1)]; }
   /// The rows of one of the tables that share the store, in the order of insertion: how
   /// many, and the number among all rows of the one at `place`. 0 in a store of one table.
-  int64_t memberSize(int64_t member) const { return config.members.empty() ? rowCount : memberCounts[member]; }
+  int64_t memberSize(int64_t member) const {
+    return config.members.empty() ? rowCount : memberCounts[member];
+  }
   int64_t memberRow(int64_t member, int64_t place) const;
-  /// Floats from one row to the next: dim * (1 + states) rounded up to 16.
+  /// With rules: when training saw the id of row `number`.
+  Sighting &sighting(int64_t number) const { return sightingOf(row(number)); }
+  /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
+  EmbeddingStore *waiting() const { return waitingIds.get(); }
+  /// Floats from one row to the next, a multiple of 16.
   int64_t rowStride() const { return stride; }
   const StoreConfig &configuration() const { return config; }
   /// Slots of the key table; a power of two times 16.
   int64_t slots() const { return (groupMask + 1) * kGroup; }
   /// Bytes of keys and of values in use.
   int64_t keyBytes() const;
-  int64_t valueBytes() const { return rowCount * stride * 4; }
+  int64_t valueBytes() const;
 
   /// Forgets all rows and keeps the memory.
   void clear();
@@ -116,6 +153,7 @@ private:
     float *row;
   };
 
+  int64_t locate(int64_t id, uint64_t hash) const;
   float *lookup(int64_t id, uint64_t hash) const;
   float *insert(int64_t id, uint64_t hash);
   void place(int64_t id, uint64_t hash, float *row);
@@ -126,13 +164,24 @@ private:
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
   int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,
                     float **rows) const;
+  Sighting &sightingOf(float *row) const {
+    return *reinterpret_cast<Sighting *>(row + sightingOffset);
+  }
+  bool isAdmitted(int64_t id, int64_t step);
+  void see(genrec_rt_pool *pool, int64_t count, int64_t step, float *const *rows,
+           const uint8_t *valid);
+  float *findOrAdmitOne(int64_t id, int64_t step);
+  int64_t numberOf(int64_t id) const;
+  void removeRow(int64_t number);
+  void removeLeaving();
 
   StoreConfig config;
   int64_t stride = 0;
   int64_t chunkShift = 0, chunkMask = 0;
   int64_t rowCount = 0;
+  int64_t usedSlots = 0; ///< not empty: of rows, and erased ones
   int64_t groupMask = 0;
-  uint8_t *digests = nullptr; ///< 16 per group; 0 is an empty slot
+  uint8_t *digests = nullptr; ///< 16 per group; 0 is an empty slot, 1 an erased one
   Slot *slotsOf = nullptr;
   std::vector<float *> chunks;
   std::vector<int64_t *> idChunks;
@@ -140,6 +189,11 @@ private:
   /// Row numbers by member, brought up to `listedRows` when somebody asks.
   mutable std::vector<std::vector<int64_t>> memberRows;
   mutable int64_t listedRows = 0;
+  // With rules.
+  int64_t sightingOffset = 0;
+  std::unique_ptr<EmbeddingStore> waitingIds;
+  std::vector<std::pair<Sighting::Rank, int64_t>> ranks; ///< scratch: rank and number
+  std::vector<int64_t> leaving;                          ///< scratch: numbers
 };
 
 } // namespace genrec::rt

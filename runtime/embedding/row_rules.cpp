@@ -1,0 +1,102 @@
+//===- row_rules.cpp - Rows that come and leave by rule -------------------===//
+
+#include "genrec_rt/row_rules.h"
+
+#include "genrec_rt/store.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace genrec::rt {
+
+/// Entries per chunk of the parallel-for.
+static constexpr int64_t kSeeGrain = 2048;
+
+int64_t EmbeddingStore::findOrAdmit(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+                                    int64_t count, int64_t step, float **rows) {
+  int64_t missing = find(pool, ids, valid, count, rows), waits = 0, first = rowCount;
+  for (int64_t i = 0; i < count && missing > 0; ++i) {
+    if ((valid && !valid[i]) || rows[i])
+      continue;
+    --missing;
+    rows[i] = findOrAdmitOne(ids[i], step);
+    waits += rows[i] == nullptr;
+  }
+  if (rowCount > first) {
+    initializeRows(pool, first, rowCount);
+    allocateAhead();
+  }
+  see(pool, count, step, rows, valid);
+  return waits;
+}
+
+/// Whether an id without a row gets one in `step`, which sees it.
+bool EmbeddingStore::isAdmitted(int64_t id, int64_t step) {
+  if (!waitingIds)
+    return true;
+  float *row;
+  waitingIds->findOrAdmit(nullptr, &id, nullptr, 1, step, &row);
+  if (waitingIds->sightingOf(row).steps < config.rules.admitAfter)
+    return false;
+  waitingIds->erase(&id, 1);
+  return true;
+}
+
+/// Notes `step` in the rows, in each once: of several entries of a row, whichever comes
+/// first counts.
+void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, float *const *rows,
+                         const uint8_t *valid) {
+  parallelFor(pool, count, kSeeGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t i = begin; i < end; ++i) {
+      if ((valid && !valid[i]) || !rows[i])
+        continue;
+      Sighting &sighting = sightingOf(rows[i]);
+      std::atomic_ref<int64_t> lastStep(sighting.lastStep);
+      if (lastStep.load(std::memory_order_relaxed) == step ||
+          lastStep.exchange(step, std::memory_order_relaxed) == step)
+        continue;
+      std::atomic_ref<int64_t>(sighting.steps).fetch_add(1, std::memory_order_relaxed);
+    }
+  });
+}
+
+void EmbeddingStore::evict(int64_t step) {
+  const RowRules &rules = config.rules;
+  if (rules.checksTime(step)) {
+    for (int64_t number = 0; number < rowCount; ++number)
+      if (sighting(number).lastStep <= step - rules.ttl)
+        leaving.push_back(number);
+    removeLeaving();
+  }
+  if (int64_t excess = rules.excess(rowCount)) {
+    ranks.clear();
+    for (int64_t number = 0; number < rowCount; ++number)
+      ranks.push_back({sighting(number).rank(rules.eviction, id(number)), number});
+    std::nth_element(ranks.begin(), ranks.begin() + (excess - 1), ranks.end());
+    for (int64_t i = 0; i < excess; ++i)
+      leaving.push_back(ranks[i].second);
+    std::sort(leaving.begin(), leaving.end());
+    removeLeaving();
+  }
+  if (waitingIds)
+    waitingIds->evict(step);
+}
+
+/// Removes the rows of the ascending numbers in `leaving`, from the last: what fills a
+/// gap stays.
+void EmbeddingStore::removeLeaving() {
+  for (auto number = leaving.rbegin(); number != leaving.rend(); ++number)
+    removeRow(*number);
+  leaving.clear();
+}
+
+void EmbeddingStore::erase(const int64_t *ids, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (int64_t number = numberOf(ids[i]); number >= 0)
+      removeRow(number);
+    if (waitingIds)
+      waitingIds->erase(ids + i, 1);
+  }
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,331 @@
+//===- row_rules_conformance.h - Rows that come and leave by rule *- C++ -*-===//
+//
+// One suite for all stores, beside store_conformance.h. An adapter has besides
+//
+//   train(ids, step)   findOrAdmit of one lookup: rows, null where an id waits
+//   evict(step), erase(ids)
+//   sighting(id)       of an id that has a row
+//
+// and `ids()` may be in any order.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
+#define GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
+
+#include "store_conformance.h"
+
+#include <map>
+
+namespace genrec::rt::test {
+
+inline StoreConfig ruledConfig(const RowRules &rules, int64_t dim = 2, int32_t states = 1) {
+  StoreConfig config = configOf(dim, states);
+  config.rules = rules;
+  return config;
+}
+
+/// The rules as they read, over a map.
+class NaiveRows {
+public:
+  explicit NaiveRows(const RowRules &rules) : rules(rules) {}
+
+  void train(const std::vector<int64_t> &ids, int64_t step) {
+    for (int64_t id : std::set<int64_t>(ids.begin(), ids.end())) {
+      bool hasRow = rows.count(id);
+      Sighting &sighting = hasRow ? rows[id] : waiting[id];
+      if (sighting.lastStep != step)
+        sighting = {step, sighting.steps + 1};
+      if (hasRow || sighting.steps < rules.admitAfter)
+        continue;
+      waiting.erase(id);
+      rows[id] = {step, 1};
+    }
+  }
+  void evict(int64_t step) {
+    drop(rows, step);
+    drop(waiting, step);
+  }
+  void erase(const std::vector<int64_t> &ids) {
+    for (int64_t id : ids) {
+      rows.erase(id);
+      waiting.erase(id);
+    }
+  }
+
+  std::map<int64_t, Sighting> rows, waiting;
+
+private:
+  void drop(std::map<int64_t, Sighting> &of, int64_t step) {
+    if (rules.ttl && step % std::max<int64_t>(1, rules.ttl / 16) == 0)
+      std::erase_if(of,
+                    [&](const auto &entry) { return step - entry.second.lastStep >= rules.ttl; });
+    auto size = static_cast<int64_t>(of.size());
+    if (!rules.bound || size <= rules.bound)
+      return;
+    for (int64_t left = size; left > rules.bound - rules.bound / 16; --left)
+      of.erase(std::min_element(of.begin(), of.end(), [&](const auto &a, const auto &b) {
+        auto [idA, x] = a;
+        auto [idB, y] = b;
+        if (rules.eviction == Eviction::lfu && x.steps != y.steps)
+          return x.steps < y.steps;
+        return x.lastStep != y.lastStep ? x.lastStep < y.lastStep : idA < idB;
+      }));
+  }
+
+  RowRules rules;
+};
+
+template <class Store> class RowRulesConformance : public testing::Test {
+protected:
+  using Ids = std::vector<int64_t>;
+  static Ids range(int64_t first, int64_t count) {
+    Ids ids(static_cast<size_t>(count));
+    std::iota(ids.begin(), ids.end(), first);
+    return ids;
+  }
+  static Ids sorted(Ids ids) {
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+};
+TYPED_TEST_SUITE_P(RowRulesConformance);
+
+TYPED_TEST_P(RowRulesConformance, ExactlyFullStaysAndOneMoreLetsTheLowestLeave) {
+  TypeParam store(ruledConfig({.bound = 8}));
+  store.train(this->range(100, 8), 1);
+  store.evict(1);
+  EXPECT_EQ(this->sorted(store.ids()), this->range(100, 8));
+  store.train({200}, 2);
+  EXPECT_EQ(store.size(), 9) << "nothing leaves within a step";
+  store.evict(2);
+  EXPECT_EQ(this->sorted(store.ids()),
+            (std::vector<int64_t>{101, 102, 103, 104, 105, 106, 107, 200}));
+}
+
+TYPED_TEST_P(RowRulesConformance, ALargerTableMakesRoomForASixteenth) {
+  TypeParam store(ruledConfig({.bound = 64}));
+  store.train(this->range(0, 65), 1);
+  store.evict(1);
+  EXPECT_EQ(this->sorted(store.ids()), this->range(5, 60));
+  store.train(this->range(100, 4), 2);
+  store.evict(2);
+  EXPECT_EQ(store.size(), 64);
+}
+
+TYPED_TEST_P(RowRulesConformance, TheLeastRecentlySeenLeaveFirst) {
+  TypeParam store(ruledConfig({.bound = 3}));
+  store.train({1, 2, 3}, 1);
+  store.evict(1);
+  store.train({1}, 2);
+  store.evict(2);
+  store.train({4, 3}, 3);
+  store.evict(3);
+  EXPECT_EQ(this->sorted(store.ids()), (std::vector<int64_t>{1, 3, 4}));
+}
+
+TYPED_TEST_P(RowRulesConformance, TheLeastOftenSeenLeaveFirstAndAStepCountsOnce) {
+  TypeParam store(ruledConfig({.bound = 2, .eviction = Eviction::lfu}));
+  store.train({1, 2}, 1);
+  store.train({1}, 1); // a second lookup of the step
+  store.evict(1);
+  EXPECT_EQ(store.sighting(1).steps, 1);
+  store.train({2}, 2);
+  store.evict(2);
+  store.train({1, 1, 1, 1}, 3);
+  store.train({3, 3, 3, 3, 3, 3}, 3);
+  store.evict(3); // 3 was seen in one step, 1 and 2 in two
+  EXPECT_EQ(this->sorted(store.ids()), (std::vector<int64_t>{1, 2}));
+}
+
+TYPED_TEST_P(RowRulesConformance, AllIdsEqualAreOneRowSeenOnce) {
+  TypeParam store(ruledConfig({.bound = 1}));
+  std::vector<int64_t> ids(3000, 42);
+  auto rows = store.train(ids, 7);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), rows[0]), 3000);
+  store.evict(7);
+  EXPECT_EQ(store.ids(), (std::vector<int64_t>{42}));
+  EXPECT_EQ(store.sighting(42).lastStep, 7);
+  EXPECT_EQ(store.sighting(42).steps, 1);
+}
+
+TYPED_TEST_P(RowRulesConformance, AStepMayHaveMoreIdsThanTheBound) {
+  TypeParam store(ruledConfig({.bound = 10}));
+  auto ids = this->range(0, 1000);
+  auto rows = store.train(ids, 1);
+  EXPECT_EQ(store.find(ids), rows) << "all are there until the step ends";
+  store.evict(1);
+  EXPECT_EQ(this->sorted(store.ids()), this->range(990, 10));
+}
+
+TYPED_TEST_P(RowRulesConformance, WhatLeavesTakesItsStatesAndComesBackNew) {
+  TypeParam store(ruledConfig({.bound = 1}));
+  auto fresh = store.values(store.train({1}, 1)[0]);
+  store.evict(1);
+  store.write(store.find({1})[0], 0, 99);
+  store.write(store.find({1})[0], 2, 99);
+  store.train({2}, 2);
+  store.evict(2);
+  EXPECT_EQ(store.find({1})[0], nullptr);
+  auto again = store.values(store.train({1}, 3)[0]);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(again[i], fresh[i]);
+  EXPECT_EQ(store.sighting(1).steps, 1);
+}
+
+TYPED_TEST_P(RowRulesConformance, WhatStaysKeepsItsValues) {
+  TypeParam store(ruledConfig({.bound = 4}));
+  auto rows = store.train({1, 2, 3, 4}, 1);
+  for (size_t i = 0; i < 4; ++i)
+    store.write(rows[i], 0, static_cast<float>(10 + i));
+  store.evict(1);
+  store.train({3, 5, 4}, 2);
+  store.evict(2); // 1 leaves
+  rows = store.find({2, 3, 4});
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(store.values(rows[i])[0], static_cast<float>(11 + i));
+}
+
+TYPED_TEST_P(RowRulesConformance, RowsNotSeenForTtlStepsLeave) {
+  TypeParam store(ruledConfig({.ttl = 2}));
+  for (int64_t step : {1, 2, 3}) {
+    store.train({step, 100}, step);
+    store.evict(step);
+  }
+  EXPECT_EQ(this->sorted(store.ids()), (std::vector<int64_t>{2, 3, 100}));
+  TypeParam slow(ruledConfig({.ttl = 64})); // looked at every fourth step
+  slow.train({1}, 1);
+  slow.evict(1);
+  slow.evict(65);
+  EXPECT_EQ(slow.size(), 1);
+  slow.evict(68);
+  EXPECT_EQ(slow.size(), 0);
+}
+
+TYPED_TEST_P(RowRulesConformance, IdsAreAdmittedInTheStepThatSeesThemOftenEnough) {
+  TypeParam store(ruledConfig({.admitAfter = 3}));
+  for (int64_t step : {1, 2}) {
+    auto rows = store.train({1, 1, 1, 1}, step);
+    EXPECT_EQ(std::count(rows.begin(), rows.end(), nullptr), 4) << step;
+    store.evict(step);
+  }
+  auto rows = store.train({2, 1, 2, 1}, 3);
+  EXPECT_EQ(rows[0], nullptr);
+  ASSERT_NE(rows[1], nullptr);
+  EXPECT_EQ(rows[1], rows[3]);
+  EXPECT_EQ(store.sighting(1).steps, 1) << "since the row came";
+  store.erase({1});
+  EXPECT_EQ(store.train({1}, 4)[0], nullptr) << "an id that left starts anew";
+}
+
+TYPED_TEST_P(RowRulesConformance, SearchingSeesNothing) {
+  TypeParam store(ruledConfig({.bound = 4, .admitAfter = 2}));
+  store.train({1, 2}, 1);
+  store.train({1}, 2);
+  store.find({1, 2, 3});
+  EXPECT_EQ(store.sighting(1).lastStep, 2);
+  EXPECT_EQ(store.sighting(1).steps, 1);
+  EXPECT_EQ(store.train({3}, 3)[0], nullptr);
+}
+
+TYPED_TEST_P(RowRulesConformance, ErasedIdsAreGoneAndOthersAreFound) {
+  TypeParam store(configOf(2, 1)); // without rules
+  auto ids = this->range(0, std::min<int64_t>(TypeParam::kMany, 3000));
+  store.insert(ids);
+  std::vector<int64_t> erased, kept;
+  for (int64_t id : ids)
+    (id % 3 == 0 ? erased : kept).push_back(id);
+  erased.push_back(-5);
+  erased.push_back(3);
+  store.erase(erased);
+  EXPECT_EQ(this->sorted(store.ids()), kept);
+  int64_t missing = 0;
+  store.find(kept, &missing);
+  EXPECT_EQ(missing, 0);
+  store.find(erased, &missing);
+  EXPECT_EQ(missing, static_cast<int64_t>(erased.size()));
+  store.erase({});
+  store.erase(kept);
+  EXPECT_EQ(store.size(), 0);
+  store.insert({7});
+  EXPECT_EQ(store.ids(), (std::vector<int64_t>{7}));
+}
+
+TYPED_TEST_P(RowRulesConformance, ErasingFromFullGroupsHidesNobody) {
+  // All hashes agree in group, digest and step: several full groups, one after another.
+  std::vector<int64_t> ids, erased, kept;
+  for (uint64_t i = 0; i < 300; ++i)
+    ids.push_back(idOfHash(uint64_t(0x5A) << 57 | uint64_t(0x123) << 32 | i << 20 | 0x777));
+  for (size_t i = 0; i < ids.size(); ++i)
+    (i % 3 == 0 ? erased : kept).push_back(ids[i]);
+  TypeParam store(configOf(2, 0));
+  store.insert(ids);
+  store.erase(erased);
+  int64_t missing = 0;
+  store.find(kept, &missing);
+  EXPECT_EQ(missing, 0);
+  store.find(erased, &missing);
+  EXPECT_EQ(missing, static_cast<int64_t>(erased.size()));
+}
+
+TYPED_TEST_P(RowRulesConformance, IdsThatComeAndGoNeedNoMoreSlots) {
+  TypeParam store(configOf(1, 0));
+  int64_t slots = store.slots();
+  for (int64_t round = 0; round < 40; ++round) {
+    store.insert(this->range(round * 1000, 90));
+    store.erase(this->range(round * 1000, 90));
+  }
+  EXPECT_EQ(store.size(), 0);
+  EXPECT_EQ(store.slots(), slots);
+}
+
+TYPED_TEST_P(RowRulesConformance, AgreesWithTheRulesAsTheyRead) {
+  for (const RowRules &rules :
+       {RowRules{.bound = 40}, RowRules{.bound = 40, .eviction = Eviction::lfu}, RowRules{.ttl = 3},
+        RowRules{.ttl = 40}, RowRules{.admitAfter = 2},
+        RowRules{.bound = 30, .eviction = Eviction::lfu, .ttl = 5, .admitAfter = 2},
+        RowRules{.bound = 5000, .ttl = 7, .admitAfter = 3}}) {
+    TypeParam store(ruledConfig(rules));
+    NaiveRows expected(rules);
+    std::mt19937_64 random(9);
+    for (int64_t step = 1; step <= 50; ++step) {
+      for (int lookup = 0; lookup < 2; ++lookup) {
+        std::vector<int64_t> ids(20);
+        for (int64_t &id : ids)
+          id = static_cast<int64_t>(random() % (random() % 2 ? 20 : 100));
+        store.train(ids, step);
+        expected.train(ids, step);
+      }
+      store.evict(step);
+      expected.evict(step);
+      if (step % 17 == 0) {
+        store.erase({1, 2, 3});
+        expected.erase({1, 2, 3});
+      }
+      std::vector<int64_t> ids;
+      for (const auto &[id, sighting] : expected.rows)
+        ids.push_back(id);
+      ASSERT_EQ(this->sorted(store.ids()), ids)
+          << "step " << step << ", bound " << rules.bound << ", ttl " << rules.ttl
+          << ", admitAfter " << rules.admitAfter;
+    }
+    for (const auto &[id, sighting] : expected.rows) {
+      EXPECT_EQ(store.sighting(id).lastStep, sighting.lastStep);
+      EXPECT_EQ(store.sighting(id).steps, sighting.steps);
+    }
+  }
+}
+
+REGISTER_TYPED_TEST_SUITE_P(RowRulesConformance, ExactlyFullStaysAndOneMoreLetsTheLowestLeave,
+                            ALargerTableMakesRoomForASixteenth, TheLeastRecentlySeenLeaveFirst,
+                            TheLeastOftenSeenLeaveFirstAndAStepCountsOnce,
+                            AllIdsEqualAreOneRowSeenOnce, AStepMayHaveMoreIdsThanTheBound,
+                            WhatLeavesTakesItsStatesAndComesBackNew, WhatStaysKeepsItsValues,
+                            RowsNotSeenForTtlStepsLeave,
+                            IdsAreAdmittedInTheStepThatSeesThemOftenEnough, SearchingSeesNothing,
+                            ErasedIdsAreGoneAndOthersAreFound, ErasingFromFullGroupsHidesNobody,
+                            IdsThatComeAndGoNeedNoMoreSlots, AgreesWithTheRulesAsTheyRead);
+
+} // namespace genrec::rt::test
+
+#endif // GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
