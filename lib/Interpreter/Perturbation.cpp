@@ -55,6 +55,6 @@ void Evaluator::perturb(Operation *op, std::vector<double> &values) const {
   for (double &value : values) {
     uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
     double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
-    value += value * fraction * 0x1.0p-24;
+    value *= 1.0 + fraction * 0x1.0p-24; // an infinity, as of a masked score, stays one
   }
 }

@@ -17,7 +17,17 @@
 using namespace genrec;
 using namespace genrec::fuzz;
 
-static bool isRefusal(llvm::StringRef problem) { return problem.contains("a pass failed"); }
+/// What kind of problem it is: a pass that refuses, or the step after which something differs
+/// ("after import", "-O2: after differentiate"). A model that fails in another way is no smaller
+/// example of this one.
+static llvm::StringRef getKind(llvm::StringRef problem) {
+  constexpr llvm::StringLiteral kRefusal = "a pass failed", kStep = "after ";
+  if (size_t begin = problem.find(kRefusal); begin != llvm::StringRef::npos)
+    return problem.take_front(begin + kRefusal.size());
+  size_t begin = problem.find(kStep);
+  return begin == llvm::StringRef::npos ? llvm::StringRef()
+                                        : problem.take_front(problem.find(':', begin));
+}
 
 /// Checks one model; prints it, shrunk, when a level disagrees.
 static bool check(mlir::ModuleOp module, uint64_t seed, const Comparison &comparison,
@@ -27,9 +37,8 @@ static bool check(mlir::ModuleOp module, uint64_t seed, const Comparison &compar
     return true;
   llvm::errs() << "genrec-fuzz: seed " << seed << ": " << *problem << "\n";
   auto fails = [&](mlir::ModuleOp candidate) {
-    // A candidate that a pass refuses is another problem than a difference.
     std::optional<std::string> found = find(candidate, seed);
-    return found && isRefusal(*found) == isRefusal(*problem);
+    return found && getKind(*found) == getKind(*problem);
   };
   mlir::OwningOpRef<mlir::ModuleOp> smallest = module.clone();
   if (comparison.shrink)
