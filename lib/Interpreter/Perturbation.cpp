@@ -30,11 +30,13 @@ static bool isExact(Operation *op) {
     return isChoice(pool.getKind());
   if (auto pool = dyn_cast<PoolGradOp>(op))
     return isChoice(pool.getKind());
+  // The sum, mean or product of one element is that element.
   if (auto reduce = dyn_cast<RowReduceOp>(op))
-    return reduce.getKind() == ReduceKind::max;
+    return reduce.getKind() == ReduceKind::max || getRowSize(reduce.getX().getType()) == 1;
   if (auto reduce = dyn_cast<vector::ReductionOp>(op))
-    return reduce.getKind() != vector::CombiningKind::ADD &&
-           reduce.getKind() != vector::CombiningKind::MUL;
+    return (reduce.getKind() != vector::CombiningKind::ADD &&
+            reduce.getKind() != vector::CombiningKind::MUL) ||
+           reduce.getSourceVectorType().getNumElements() == 1;
   return isa<ConstantOp, DeriveOp, DeriveGradOp, ConcatRowsOp, SplitRowsOp, FanoutOp, LeadOp, LagOp,
              GatherRowsOp, EmbeddingOp, BroadcastRowsOp, DetachOp, SharedRowsOp, RowsAsSharedOp,
              ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp, MaximumOp, MinimumOp, ReluOp,

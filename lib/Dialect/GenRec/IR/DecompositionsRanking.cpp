@@ -66,7 +66,8 @@ static Value buildIsAmongTop(GradientBuilder &b, Value logits, int64_t count) {
     ahead.push_back(b.rowReduce(ReduceKind::sum, isAhead));
   }
   Value ranks = ConcatColumnsOp::create(b.builder, b.loc, type, ahead);
-  return b.compare(CompareKind::lt, ranks, b.constant(static_cast<double>(count), type));
+  // Ranks are whole numbers: half-way between two, no rounding of their sums decides.
+  return b.compare(CompareKind::lt, ranks, b.constant(static_cast<double>(count) - 0.5, type));
 }
 
 LogicalResult MixtureOp::decompose(OpBuilder &builder, SmallVectorImpl<Value> &results) {
