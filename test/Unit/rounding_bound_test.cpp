@@ -4,6 +4,9 @@
 #include "genrec/Fuzz/RoundingBound.h"
 #include "genrec/InitAllDialects.h"
 
+#include "mlir/Parser/Parser.h"
+
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -35,9 +38,11 @@ TEST(RoundingBound, TakesTheLargestThatAStoredValueHasBeen) {
 
 TEST(RoundingBound, NamesWhatIsMissingOrOfAnotherSize) {
   EXPECT_EQ(compareRounded(expect(), {}, kCompiledAllowance)->text, "is missing");
-  EXPECT_EQ(compareRounded(expect(), {{"p", {1}}}, kCompiledAllowance)->text, "has 1 values, expected 2");
+  EXPECT_EQ(compareRounded(expect(), {{"p", {1}}}, kCompiledAllowance)->text,
+            "has 1 values, expected 2");
   RoundedValues gradient{{{"step 0 gradient w", {1}}}, {{"step 0 gradient w", {0}}}, {}};
-  EXPECT_FALSE(compareRounded(gradient, {}, kCompiledAllowance)) << "levels need not name gradients";
+  EXPECT_FALSE(compareRounded(gradient, {}, kCompiledAllowance))
+      << "levels need not name gradients";
 }
 
 TEST(RoundingBound, NotANumberIsItselfAlone) {
@@ -63,6 +68,41 @@ TEST(RoundingBound, SpreadsAreThoseOfFloats) {
       EXPECT_LE(width, 1e-4 * std::max(1.0, std::fabs(value))) << name;
     }
   EXPECT_TRUE(isMoved);
+}
+
+TEST(RoundingBound, TheSumOfOneElementIsThatElement) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+    genrec.model @m {
+      genrec.domain @request
+      genrec.table @ids dim 3 {init = #genrec.init<normal, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1 : f64}>}
+      genrec.program @main {
+        %rows = genrec.batch : !genrec.domain<@request>
+        %id = genrec.feature %rows "id" : (!genrec.domain<@request>) -> tensor<?xi64, #genrec.rows<@request>>
+        %x = genrec.lookup %id in @ids : (tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x3xf32, #genrec.rows<@request>>
+        %y = genrec.tanh %x : tensor<?x3xf32, #genrec.rows<@request>>
+        %one = genrec.slice_columns %y from 1 : (tensor<?x3xf32, #genrec.rows<@request>>) -> tensor<?x1xf32, #genrec.rows<@request>>
+        %sum = genrec.row_reduce sum %one : (tensor<?x1xf32, #genrec.rows<@request>>) -> tensor<?xf32, #genrec.rows<@request>>
+        %zero = genrec.sub %one, %sum : (tensor<?x1xf32, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>) -> tensor<?x1xf32, #genrec.rows<@request>>
+        genrec.output "zero" %zero : tensor<?x1xf32, #genrec.rows<@request>>
+        genrec.output "moved" %y : tensor<?x3xf32, #genrec.rows<@request>>
+      }
+    })",
+                                                             &context);
+  ASSERT_TRUE(module);
+  ModelOp model = *module->getOps<ModelOp>().begin();
+  BatchSeries series = makeBatches(model, 4, 1);
+  llvm::Expected<RoundedObservations> seen = observeRounding(model, series.batches, 4, kManyRuns);
+  ASSERT_TRUE(bool(seen)) << llvm::toString(seen.takeError());
+  auto largest = [&](const char *name) {
+    const std::vector<double> &spread = seen->forward.spread[name];
+    return spread.empty() ? -1.0 : *std::max_element(spread.begin(), spread.end());
+  };
+  EXPECT_EQ(largest("predict output zero"), 0.0);
+  EXPECT_GT(largest("predict output moved"), 0.0);
 }
 
 } // namespace
