@@ -2,6 +2,8 @@
 
 #include "ModelIndex.h"
 
+#include "genrec/Dialect/GenRec/IR/ColumnTags.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -28,14 +30,38 @@ ModelIndex::ModelIndex(ModelOp model) : model(model) {
     tableNumbers[table.getSymNameAttr()] = getTable(*members.begin());
     for (auto [number, member] : llvm::enumerate(members))
       places[member.getAttr()] = {static_cast<int64_t>(group) + 1,
-                                  static_cast<int64_t>(number) << table.getKeyBits(), table.getKeyBits()};
+                                  static_cast<int64_t>(number) << table.getKeyBits(),
+                                  table.getKeyBits()};
   }
   for (ProgramOp program : programs)
     collectProgram(program);
   orderDomains();
 }
 
+/// Ids that fused columns only make keys of a merged table from, and of which of its tables.
+static llvm::DenseMap<Value, FlatSymbolRefAttr> findFusedIds(ProgramOp program,
+                                                             ArrayRef<TableOp> merged) {
+  llvm::DenseMap<Attribute, TableOp> bySymbol;
+  for (TableOp table : merged)
+    bySymbol[FlatSymbolRefAttr::get(table.getSymNameAttr())] = table;
+  llvm::DenseMap<Value, FlatSymbolRefAttr> ids;
+  for (auto op : program.getBody().front().getOps<TransformColumnsOp>()) {
+    SmallVector<TableOp> looked(op.getNumResults());
+    for (OpResult result : op.getResults())
+      for (Operation *user : result.getUsers())
+        if (auto rows = dyn_cast<TableRowsOp>(user))
+          looked[result.getResultNumber()] = bySymbol.lookup(rows.getTableAttr());
+    for (const TransformColumnsOp::Column &column : op.getColumns())
+      if (TableOp table = looked[column.result])
+        if (std::optional<ColumnTag> tag = getColumnTag(op, column); tag && tag->ids)
+          ids[tag->ids] =
+              cast<FlatSymbolRefAttr>(table.getMembersAttr()[tag->value >> table.getKeyBits()]);
+  }
+  return ids;
+}
+
 void ModelIndex::collectProgram(ProgramOp program) {
+  fusedIds = findFusedIds(program, merged);
   for (Operation &op : program.getBody().front()) {
     for (Value result : op.getResults())
       if (auto type = dyn_cast<DomainType>(result.getType()))
@@ -55,9 +81,9 @@ void ModelIndex::collectProgram(ProgramOp program) {
   }
 }
 
-/// The table that the rows of `ids` are looked up in, here or in a domain that they
-/// are moved to; null when none.
-static FlatSymbolRefAttr findTable(Value ids) {
+FlatSymbolRefAttr ModelIndex::findTable(Value ids) const {
+  if (FlatSymbolRefAttr table = fusedIds.lookup(ids))
+    return table;
   for (OpOperand &use : ids.getUses()) {
     Operation *user = use.getOwner();
     if (auto rows = dyn_cast<TableRowsOp>(user)) {
@@ -93,6 +119,8 @@ void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) 
     entry->paddingId = static_cast<int64_t>(*padding);
   entry->idBits = std::max<int64_t>(entry->idBits, feature.getIdBits());
   entry->loc = feature.getLoc();
+  if (!entry->table)
+    entry->table = feature->getAttrOfType<FlatSymbolRefAttr>(kFeatureTableAttrName);
   if (!entry->table)
     entry->table = findTable(feature.getResult());
 }

@@ -16,13 +16,16 @@ namespace genrec {
 struct FeatureEntry {
   mlir::FlatSymbolRefAttr domain;
   mlir::StringAttr column;
-  mlir::Type element;              ///< null where only feature_valid reads it
+  mlir::Type element; ///< null where only feature_valid reads it
   bool nullable = false;
   std::optional<int64_t> paddingId;
   int64_t idBits = 0;
-  mlir::FlatSymbolRefAttr table;   ///< a table that the ids feed; may be null
+  mlir::FlatSymbolRefAttr table; ///< a table that the ids feed; may be null
   mlir::Location loc;
 };
+
+/// On a feature whose use says so no more: the table that its ids feed.
+inline constexpr llvm::StringLiteral kFeatureTableAttrName = "genrec.table";
 
 class ModelIndex {
 public:
@@ -43,9 +46,13 @@ public:
   /// The op that makes a domain in the first program that has it; null when none has.
   mlir::Operation *getMaker(mlir::FlatSymbolRefAttr domain) const { return makers.lookup(domain); }
 
-  int64_t getDomain(mlir::FlatSymbolRefAttr symbol) const { return domainNumbers.lookup(symbol.getAttr()); }
+  int64_t getDomain(mlir::FlatSymbolRefAttr symbol) const {
+    return domainNumbers.lookup(symbol.getAttr());
+  }
   /// The number of a logical table; of a merged one, that of its first member.
-  int64_t getTable(mlir::FlatSymbolRefAttr symbol) const { return tableNumbers.lookup(symbol.getAttr()); }
+  int64_t getTable(mlir::FlatSymbolRefAttr symbol) const {
+    return tableNumbers.lookup(symbol.getAttr());
+  }
   /// Where the rows of a logical table are: `group` 0 is a store of its own.
   struct TablePlace {
     int64_t group = 0, key = 0, keyBits = 63;
@@ -62,8 +69,12 @@ public:
 private:
   void collectProgram(ProgramOp program);
   void collectFeature(mlir::Operation *op, mlir::Value domain, mlir::StringAttr column);
+  /// The table that the rows of `ids` are looked up in, here or in a domain that they are moved to;
+  /// null when none.
+  mlir::FlatSymbolRefAttr findTable(mlir::Value ids) const;
   void orderDomains();
 
+  llvm::DenseMap<mlir::Value, mlir::FlatSymbolRefAttr> fusedIds; ///< of the program being collected
   llvm::DenseMap<mlir::Attribute, TablePlace> places;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, int64_t> featureNumbers;
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> makers;

@@ -20,7 +20,10 @@ using namespace genrec;
 /// What a comment above the function says.
 static std::string getComment(RowKernelOp kernel) {
   std::string origin = describeOrigin(kernel);
-  StringRef joint = origin.empty() ? "" : origin.front() == '(' ? " " : kernel->hasAttr("genrec.ops") ? ": " : "; ";
+  StringRef joint = origin.empty()                  ? ""
+                    : origin.front() == '('         ? " "
+                    : kernel->hasAttr("genrec.ops") ? ": "
+                                                    : "; ";
   return ("// Over @" + kernel.getDomain().getType().getDomain().getValue() + joint + origin).str();
 }
 
@@ -34,7 +37,8 @@ private:
   LogicalResult outlineModel(ModelOp model, const KernelTarget &target);
   LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index,
                               const KernelTarget &target);
-  FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner, OpBuilder &builder);
+  FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
+                                         OpBuilder &builder);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                const KernelTarget &target);
   std::string makeUnique(std::string name);
@@ -76,11 +80,11 @@ static std::string getCode(emitc::FuncOp function) {
 }
 
 /// The name of the function of `kernel`, which kernels with the same code share.
-FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
+FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
+                                                           KernelOutliner &outliner,
                                                            OpBuilder &builder) {
   auto comment = emitc::VerbatimOp::create(builder, kernel.getLoc(),
-                                           builder.getStringAttr(getComment(kernel)),
-                                           ValueRange());
+                                           builder.getStringAttr(getComment(kernel)), ValueRange());
   FailureOr<emitc::FuncOp> function = outliner.outline(getStepOpName(kernel));
   if (failed(function))
     return failure();
@@ -109,10 +113,11 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
     return failure();
 
   builder.setInsertionPoint(kernel);
-  Value domain = lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
-  auto launch = LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function,
-                                 domain, kernel.getInputs(), outliner.getGrain(),
-                                 outliner.getAccumulatedResults());
+  Value domain =
+      lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
+  auto launch =
+      LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function, domain,
+                       kernel.getInputs(), outliner.getGrain(), outliner.getAccumulatedResults());
   copyAttributes(kernel, launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();
@@ -121,13 +126,15 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
 }
 
 /// The row kernel of one column alone, before `op`.
-static RowKernelOp makeColumnKernel(TransformColumnsOp op, const TransformColumnsOp::Column &column) {
+static RowKernelOp makeColumnKernel(TransformColumnsOp op,
+                                    const TransformColumnsOp::Column &column) {
   OpBuilder builder(op);
   MLIRContext *context = op.getContext();
   Value domain = op.getColumnDomain(column);
   FlatSymbolRefAttr own = cast<DomainType>(domain.getType()).getDomain();
   SmallVector<Attribute> roles;
-  for (auto [input, argument] : llvm::zip(column.inputs, op.getBodies()[column.program].getArguments())) {
+  for (auto [input, argument] :
+       llvm::zip(column.inputs, op.getBodies()[column.program].getArguments())) {
     FlatSymbolRefAttr rows = getRowDomain(input.getType());
     OperandRole role = isa<RankedTensorType>(argument.getType()) ? OperandRole::source
                        : !rows                                   ? OperandRole::shared
@@ -136,9 +143,10 @@ static RowKernelOp makeColumnKernel(TransformColumnsOp op, const TransformColumn
     roles.push_back(OperandRoleAttr::get(context, role));
   }
   Attribute result = ResultRoleAttr::get(context, ResultRole::aligned);
-  auto kernel = RowKernelOp::create(builder, op.getLoc(), getRowsType(own, {}, builder.getI64Type()), domain,
-                                    column.inputs, builder.getArrayAttr(roles), builder.getArrayAttr(result),
-                                    /*pool_kinds=*/ArrayAttr(), op.getNameAttr());
+  auto kernel =
+      RowKernelOp::create(builder, op.getLoc(), getRowsType(own, {}, builder.getI64Type()), domain,
+                          column.inputs, builder.getArrayAttr(roles), builder.getArrayAttr(result),
+                          /*pool_kinds=*/ArrayAttr(), op.getNameAttr());
   IRMapping mapping;
   op.getBodies()[column.program].cloneInto(&kernel.getBody(), mapping);
   return kernel;
@@ -162,7 +170,8 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
       name = FlatSymbolRefAttr::get(&getContext(), *function);
       kernel->erase();
     }
-    columns.append({column.program, static_cast<int64_t>(column.inputs.size()), column.result, column.part});
+    columns.append(
+        {column.program, static_cast<int64_t>(column.inputs.size()), column.result, column.part});
   }
   builder.setInsertionPoint(op);
   auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
@@ -174,10 +183,23 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
   return success();
 }
 
+/// Notes at each feature which table its ids feed: bodies of columns, which tell, become functions.
+static void noteTables(const ModelIndex &index) {
+  for (ProgramOp program : index.programs)
+    for (auto feature : program.getBody().front().getOps<FeatureOp>()) {
+      auto domain = cast<DomainType>(feature.getDomain().getType()).getDomain();
+      const FeatureEntry &entry = index.features[index.getFeature(domain, feature.getColumnAttr())];
+      if (entry.table)
+        feature->setAttr(kFeatureTableAttrName, entry.table);
+    }
+}
+
 LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const KernelTarget &target) {
   ModelIndex index(model);
+  noteTables(index);
   for (ProgramOp program : index.programs)
-    for (auto op : llvm::make_early_inc_range(program.getBody().front().getOps<TransformColumnsOp>()))
+    for (auto op :
+         llvm::make_early_inc_range(program.getBody().front().getOps<TransformColumnsOp>()))
       if (failed(outlineColumns(op, index, target)))
         return failure();
   for (ProgramOp program : index.programs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -78,3 +79,14 @@ def test_export_speaks_of_logical_tables(binaries: dict[str, Path], data: Path, 
         written[name] = {path.name: path.read_bytes() for path in sorted((tmp_path / name).iterdir())}
     assert "tables.safetensors" in written["merged"]
     assert written["merged"] == written["apart"]
+
+
+def test_info_counts_the_ids_of_logical_tables(binaries: dict[str, Path], data: Path) -> None:
+    """What sizes a table is known of merged ones too."""
+    told = {
+        name: json.loads(call(binary, "info", "--json", "--data", data, "--batch", "16"))["data"]
+        for name, binary in binaries.items()
+    }
+    assert told["merged"]["distinct_ids"]
+    assert told["merged"]["distinct_ids"] == told["apart"]["distinct_ids"]
+    assert told["merged"]["explain"] == told["apart"]["explain"]

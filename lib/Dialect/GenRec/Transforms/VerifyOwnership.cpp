@@ -1,5 +1,6 @@
 //===- VerifyOwnership.cpp - one owner per table, column and id -----------===//
 
+#include "genrec/Dialect/GenRec/IR/ColumnTags.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
@@ -79,7 +80,8 @@ LogicalResult OwnershipVerifier::verifyColumns(ProgramOp program) {
         {feature.getDomain().getType().getDomain(), feature.getColumnAttr()}, feature);
     // Bounds of ids may differ: a column is decoded once for all that read it.
     auto first = cast<FeatureOp>(place->second);
-    if (!isNew && (first.getType() != feature.getType() || first.getPaddingId() != feature.getPaddingId()))
+    if (!isNew &&
+        (first.getType() != feature.getType() || first.getPaddingId() != feature.getPaddingId()))
       return complainTwice(feature, first,
                            "reads column '" + feature.getColumn() +
                                "' in another way than the program has read it");
@@ -112,32 +114,6 @@ LogicalResult OwnershipVerifier::verifyLookups(ProgramOp program) {
   return success();
 }
 
-/// The constant that a body value is, per column; none where it is computed.
-static std::optional<int64_t> getConstant(Value value, TransformColumnsOp::Column column) {
-  IntegerAttr number;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto constant = column.inputs[argument.getArgNumber()].getDefiningOp<ConstantOp>();
-    auto values =
-        constant ? dyn_cast<DenseIntElementsAttr>(constant.getValue()) : DenseIntElementsAttr();
-    if (values && values.isSplat())
-      return values.getSplatValue<APInt>().getSExtValue();
-    return std::nullopt;
-  }
-  if (auto constant = value.getDefiningOp<arith::ConstantOp>())
-    number = dyn_cast<IntegerAttr>(constant.getValue());
-  return number ? std::optional<int64_t>(number.getInt()) : std::nullopt;
-}
-
-/// The tag of the keys that a column yields; none where there is no such op.
-static std::optional<int64_t> getTag(TransformColumnsOp op,
-                                     const TransformColumnsOp::Column &column) {
-  Value key = op.getBodies()[column.program].front().getTerminator()->getOperand(0);
-  if (auto select = key.getDefiningOp<arith::SelectOp>())
-    key = select.getTrueValue();
-  auto tagged = key.getDefiningOp<arith::OrIOp>();
-  return tagged ? getConstant(tagged.getRhs(), column) : std::nullopt;
-}
-
 /// Every column of fused keys is tagged with the number of a member of the table that
 /// its keys are looked up in.
 LogicalResult OwnershipVerifier::verifyTags(TransformColumnsOp op) {
@@ -151,15 +127,15 @@ LogicalResult OwnershipVerifier::verifyTags(TransformColumnsOp op) {
     if (!table || !table.getMembersAttr())
       continue;
     int64_t bits = table.getKeyBits();
-    std::optional<int64_t> tag = getTag(op, column);
+    std::optional<ColumnTag> tag = getColumnTag(op, column);
     if (!tag)
       return op.emitOpError() << "column " << index
                               << " yields keys without the number of a member of '"
                               << table.getSymName() << "'";
-    int64_t member = *tag >> bits;
-    if (*tag != member << bits || member < 0 ||
+    int64_t member = tag->value >> bits;
+    if (tag->value != member << bits || member < 0 ||
         member >= static_cast<int64_t>(table.getMembersAttr().size()))
-      return op.emitOpError() << "column " << index << " has the tag " << *tag
+      return op.emitOpError() << "column " << index << " has the tag " << tag->value
                               << ", which no member of '" << table.getSymName() << "' owns";
   }
   return success();
