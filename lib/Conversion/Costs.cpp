@@ -301,6 +301,9 @@ SmallVector<OpCost> getCallCosts(Operation *op) {
   if (auto linear = dyn_cast<LinearOp>(op)) {
     costs.get(own).productFlops +=
         2.0 * getRowSize(linear.getX().getType()) * getRowSize(linear.getResult().getType());
+  } else if (auto linear = dyn_cast<FusedLinearOp>(op)) {
+    costs.get(own).productFlops += 2.0 * getRowSize(linear.getX().getType()) *
+                                   getRowSize(linear->getResult(0).getType());
   } else if (auto gradient = dyn_cast<WeightGradientOp>(op)) {
     costs.get(own).productFlops +=
         2.0 * getRowSize(gradient.getX().getType()) * getRowSize(gradient.getY().getType());

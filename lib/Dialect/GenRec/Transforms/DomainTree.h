@@ -33,6 +33,13 @@ public:
         return true;
     return false;
   }
+  /// How many domains lie above `domain`.
+  unsigned getDepth(mlir::FlatSymbolRefAttr domain) const {
+    unsigned depth = 0;
+    for (mlir::FlatSymbolRefAttr next = getParent(domain); next; next = getParent(next))
+      ++depth;
+    return depth;
+  }
 
 private:
   llvm::DenseMap<mlir::Attribute, mlir::FlatSymbolRefAttr> parents;

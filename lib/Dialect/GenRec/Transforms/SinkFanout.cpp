@@ -1,20 +1,19 @@
 //===- SinkFanout.cpp - once per request what impressions share -----------===//
 //
-// One sweep over a program in its order: an op whose operands are fanned out is
-// replaced by the op on the ancestor's rows and a fanout behind it, which the
-// ops after it find in turn.
+// One sweep over a program in its order: an op whose operands are copies (fanned
+// out, or the second halves of pairs) is replaced by the op on the rows that were
+// copied and a copy behind it, which the ops after it find in turn.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Batch.h"
 #include "Decisions.h"
-#include "DomainTree.h"
+#include "SplitLinear.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_SINKFANOUT
@@ -24,26 +23,60 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-static FanoutOp getFanout(Value value) { return value.getDefiningOp<FanoutOp>(); }
+//===----------------------------------------------------------------------===//
+// Which ops can move
+//===----------------------------------------------------------------------===//
+
+/// True when `op` draws random numbers for each of its rows.
+static bool drawsPerRow(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return !attention.getDropout().isZero();
+  if (auto block = dyn_cast<HstuBlockOp>(op))
+    return !block.getDropout().isZero() || !block.getLinearDropout().isZero();
+  return op->hasAttr("stream");
+}
 
 /// True when a row of the results follows from the same row of the operands, and
 /// nothing is drawn for it.
 static bool isRowLocal(Operation *op) {
-  if (op->hasAttr("stream") || isa<BroadcastRowsOp>(op))
+  if (drawsPerRow(op) || isa<BroadcastRowsOp>(op))
     return false;
   return isa<RowwiseOpInterface, LinearOp, LookupOp, LayerNormOp, RmsNormOp, L2NormalizeOp,
              BceWithLogitsOp>(op);
 }
 
+/// True when the rows of the results that belong to a list follow from the rows of
+/// the operands that belong to it, and nothing is drawn. Below the first halves of
+/// pairs lie copies of one list, so that such an op can run over that list.
+static bool isListLocal(Operation *op) {
+  return !drawsPerRow(op) && isa<AttentionOp, HstuBlockOp, LeadOp, LagOp, PoolOp, TileOp>(op);
+}
+
+/// True when the result is a row per list.
+static bool reducesLists(Operation *op) { return isa<PoolOp, TileOp>(op); }
+
+/// How many rows of each list are targets; a value per list, where `op` has it.
+static Value getTargetCounts(Operation *op) {
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    return attention.getTarget();
+  if (auto block = dyn_cast<HstuBlockOp>(op))
+    return block.getTarget();
+  return Value();
+}
+
 /// The operands that must be rows of the op's own domain.
-static SmallVector<OpOperand *> getRowOperands(Operation *op) {
-  SmallVector<OpOperand *> operands;
+static SmallVector<Value> getRowOperands(Operation *op) {
+  SmallVector<Value> operands;
   auto rowwise = dyn_cast<RowwiseOpInterface>(op);
   for (OpOperand &operand : op->getOpOperands())
-    if (getRowDomain(operand.get().getType()) &&
+    if (getRowDomain(operand.get().getType()) && operand.get() != getTargetCounts(op) &&
         !(rowwise && rowwise.isGatherSource(operand.getOperandNumber())))
-      operands.push_back(&operand);
+      operands.push_back(operand.get());
   return operands;
+}
+
+static SmallVector<Spread> getSpreads(ArrayRef<Value> values) {
+  return llvm::map_to_vector(values, [](Value value) { return getSpread(value); });
 }
 
 namespace {
@@ -51,8 +84,8 @@ namespace {
 class Sinker {
 public:
   Sinker(ProgramOp program, unsigned leastWidth, Decisions &decisions)
-      : program(program), tree(program), leastWidth(leastWidth), decisions(decisions),
-        builder(program.getContext()) {}
+      : program(program), spreads(program), tree(spreads.tree), builder(spreads.builder),
+        leastWidth(leastWidth), decisions(decisions) {}
 
   void run();
 
@@ -60,212 +93,179 @@ public:
 
 private:
   void visit(Operation *op);
-  bool compose(FanoutOp fanout);
+  void compose(FanoutOp fanout);
+  void compose(PairRowsOp beside);
   bool sink(Operation *op);
-  bool splitLinear(LinearOp linear);
+  bool sinkList(Operation *op);
+  void sinkPosition(PositionOp position);
+  void sinkLength(LengthOp length);
   bool poolWeightGradient(WeightGradientOp op);
-  bool hoistPool(PoolOp pool);
-  Value fanOut(Value x, Value domain, Location loc);
-  Value poolTo(Value x, Value domain, Location loc);
-  Value getExists(FlatSymbolRefAttr ancestor, FlatSymbolRefAttr domain, Location loc);
+  bool hoistSum(Operation *sum, Value x, Spread to);
+  Value getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc);
+  void limitLookup(LookupOp lookup, Spread place, FlatSymbolRefAttr domain);
+  Operation *cloneOver(Operation *op, ArrayRef<Value> operands, FlatSymbolRefAttr domain);
+  void replace(Operation *op, Operation *moved, FlatSymbolRefAttr rows, bool isBeside);
   void noteStopped();
-  std::string describeStop(FanoutOp fanout);
+  std::string describeStop(Operation *copy);
 
   ProgramOp program;
-  DomainTree tree;
+  SpreadBuilder spreads;
+  const DomainTree &tree;
+  OpBuilder &builder;
   unsigned leastWidth;
   Decisions &decisions;
-  OpBuilder builder;
 };
 } // namespace
 
-/// `x` as rows of `domain`, its own or one below it.
-Value Sinker::fanOut(Value x, Value domain, Location loc) {
-  FlatSymbolRefAttr to = cast<DomainType>(domain.getType()).getDomain();
-  auto type = cast<RankedTensorType>(x.getType());
-  if (getRowDomain(type) == to)
-    return x;
-  return FanoutOp::create(builder, loc, getRowsType(to, getRowShape(type), type.getElementType()),
-                          x, domain);
-}
-
-Value Sinker::poolTo(Value x, Value domain, Location loc) {
-  FlatSymbolRefAttr to = cast<DomainType>(domain.getType()).getDomain();
-  auto type = cast<RankedTensorType>(x.getType());
-  return PoolOp::create(builder, loc, getRowsType(to, getRowShape(type), type.getElementType()), x,
-                        domain, PoolKind::sum);
-}
-
 //===----------------------------------------------------------------------===//
-// Ops on fanned out rows alone
+// Copies of copies
 //===----------------------------------------------------------------------===//
 
 /// A fanout of a fanout is one.
-bool Sinker::compose(FanoutOp fanout) {
-  FanoutOp above = getFanout(fanout.getX());
-  if (!above)
-    return false;
-  fanout.getXMutable().assign(above.getX());
-  return true;
+void Sinker::compose(FanoutOp fanout) {
+  if (auto above = fanout.getX().getDefiningOp<FanoutOp>())
+    fanout.getXMutable().assign(above.getX());
 }
 
-/// i1 per row of `ancestor`: whether any row of `domain` lies below it.
-Value Sinker::getExists(FlatSymbolRefAttr ancestor, FlatSymbolRefAttr domain, Location loc) {
+/// What lies above the second list lies above the pairs too.
+void Sinker::compose(PairRowsOp beside) {
+  auto above = beside.getX().getDefiningOp<FanoutOp>();
+  if (!above)
+    return;
+  builder.setInsertionPoint(beside);
+  beside.getResult().replaceAllUsesWith(
+      spreads.spread(above.getX(), getRowDomain(beside.getType()), beside.getLoc()));
+  beside.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops on copied rows alone
+//===----------------------------------------------------------------------===//
+
+/// i1 per row of `ancestor`: whether any row of `domain` is its copy.
+Value Sinker::getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc) {
   Type i64 = builder.getI64Type();
-  RankedTensorType counts = getRowsType(ancestor, {}, i64);
-  Value count;
-  if (tree.getParent(domain) == ancestor) {
-    count = LengthOp::create(builder, loc, counts, tree.getValue(domain));
-  } else {
-    auto one = DenseElementsAttr::get(RankedTensorType::get({}, i64),
-                                      builder.getI64IntegerAttr(1).getValue());
-    Value ones =
-        BroadcastRowsOp::create(builder, loc, getRowsType(domain, {}, i64),
-                                ConstantOp::create(builder, loc, one), tree.getValue(domain));
-    count = poolTo(ones, tree.getValue(ancestor), loc);
+  auto constant = [&](int64_t value) -> Value {
+    return ConstantOp::create(builder, loc,
+                              DenseElementsAttr::get(RankedTensorType::get({}, i64),
+                                                     builder.getI64IntegerAttr(value).getValue()));
+  };
+  // The other half of pairs, below the parent of both.
+  FlatSymbolRefAttr below = domain, above = ancestor.domain;
+  if (ancestor.isBeside) {
+    below = spreads.getPairs(domain).getFirst().getType().getDomain();
+    above = tree.getParent(below);
   }
-  auto none = DenseElementsAttr::get(RankedTensorType::get({}, i64),
-                                     builder.getI64IntegerAttr(0).getValue());
-  return CompareOp::create(builder, loc, getRowsType(ancestor, {}, builder.getI1Type()),
-                           CompareKind::gt, count, ConstantOp::create(builder, loc, none));
+  Value count;
+  if (tree.getParent(below) == above) {
+    count = LengthOp::create(builder, loc, getRowsType(above, {}, i64), tree.getValue(below));
+  } else {
+    Value ones = BroadcastRowsOp::create(builder, loc, getRowsType(below, {}, i64), constant(1),
+                                         tree.getValue(below));
+    count = spreads.poolTo(ones, above, loc);
+  }
+  Value exists = CompareOp::create(builder, loc, getRowsType(above, {}, builder.getI1Type()),
+                                   CompareKind::gt, count, constant(0));
+  return spreads.spread(exists, ancestor.domain, loc);
+}
+
+/// A row without copies was never looked up.
+void Sinker::limitLookup(LookupOp lookup, Spread place, FlatSymbolRefAttr domain) {
+  if (program.getMode() == ProgramMode::evaluate || program.getMode() == ProgramMode::predict)
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(lookup);
+  Value exists = getExists(place, domain, lookup.getLoc());
+  if (Value valid = lookup.getValid())
+    exists = SelectOp::create(builder, lookup.getLoc(), exists.getType(), exists, valid, exists);
+  lookup.getValidMutable().assign(exists);
+}
+
+/// `op` with the sources of `operands`, as rows of `domain`, in their place.
+Operation *Sinker::cloneOver(Operation *op, ArrayRef<Value> operands, FlatSymbolRefAttr domain) {
+  IRMapping mapping;
+  for (Value operand : operands)
+    if (!mapping.contains(operand))
+      mapping.map(operand, spreads.spread(getSpreadSource(operand), domain, op->getLoc()));
+  return builder.clone(*op, mapping);
+}
+
+/// Gives the results of `moved` rows of `rows`, and the users of `op` their copies.
+void Sinker::replace(Operation *op, Operation *moved, FlatSymbolRefAttr rows, bool isBeside) {
+  for (auto [result, old] : llvm::zip_equal(moved->getResults(), op->getResults())) {
+    auto type = cast<RankedTensorType>(result.getType());
+    result.setType(getRowsType(rows, getRowShape(type), type.getElementType()));
+    old.replaceAllUsesWith(spreads.spread(result, getRowDomain(type), op->getLoc(), isBeside));
+  }
+  op->erase();
+  ++sunk;
+  RewriteCounter::count("sink-fanout");
 }
 
 bool Sinker::sink(Operation *op) {
   if (!isRowLocal(op))
     return false;
-  SmallVector<OpOperand *> operands = getRowOperands(op);
-  if (operands.empty() || !llvm::all_of(operands, [](OpOperand *o) { return getFanout(o->get()); }))
+  SmallVector<Value> operands = getRowOperands(op);
+  Spread place = spreads.getMeetingPlace(getSpreads(operands));
+  if (!place)
     return false;
-  FlatSymbolRefAttr domain = getRowDomain(op->getResult(0).getType()), ancestor;
-  for (OpOperand *operand : operands) {
-    FlatSymbolRefAttr from = getRowDomain(getFanout(operand->get()).getX().getType());
-    if (!ancestor || tree.isAbove(ancestor, from))
-      ancestor = from;
-  }
-  Location loc = op->getLoc();
   builder.setInsertionPoint(op);
-  Value target = tree.getValue(ancestor), below = tree.getValue(domain);
-  IRMapping mapping;
-  for (OpOperand *operand : operands)
-    mapping.map(operand->get(), fanOut(getFanout(operand->get()).getX(), target, loc));
-  Operation *moved = builder.clone(*op, mapping);
-  for (OpResult result : moved->getResults()) {
-    auto type = cast<RankedTensorType>(result.getType());
-    result.setType(getRowsType(ancestor, getRowShape(type), type.getElementType()));
-  }
-  // A row without descendants was never looked up.
-  auto lookup = dyn_cast<LookupOp>(moved);
-  if (lookup && program.getMode() != ProgramMode::evaluate &&
-      program.getMode() != ProgramMode::predict) {
-    builder.setInsertionPoint(moved);
-    Value exists = getExists(ancestor, domain, loc);
-    if (Value valid = lookup.getValid())
-      exists = SelectOp::create(builder, loc, exists.getType(), exists, valid, exists);
-    lookup.getValidMutable().assign(exists);
-    builder.setInsertionPointAfter(moved);
-  }
-  for (auto [result, old] : llvm::zip_equal(moved->getResults(), op->getResults()))
-    old.replaceAllUsesWith(fanOut(result, below, loc));
-  op->erase();
-  ++sunk;
-  RewriteCounter::count("sink-fanout");
+  Operation *moved = cloneOver(op, operands, place.domain);
+  if (auto lookup = dyn_cast<LookupOp>(moved))
+    limitLookup(lookup, place, getRowDomain(op->getResult(0).getType()));
+  replace(op, moved, place.domain, place.isBeside);
   return true;
 }
 
-//===----------------------------------------------------------------------===//
-// Linear layers over joined columns
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Neighbouring columns of one domain, and their width together.
-struct Run {
-  FlatSymbolRefAttr domain;
-  SmallVector<Value> parts;
-  int64_t width = 0;
-};
-} // namespace
-
-/// The columns of `value` in order: those of joined columns for themselves.
-static void collectParts(Value value, SmallVectorImpl<Value> &parts) {
-  if (auto concat = value.getDefiningOp<ConcatColumnsOp>())
-    for (Value part : concat.getParts())
-      collectParts(part, parts);
-  else
-    parts.push_back(value);
-}
-
-static SmallVector<Run> collectRuns(Value x) {
-  SmallVector<Value> parts;
-  collectParts(x, parts);
-  SmallVector<Run> runs;
-  for (Value part : parts) {
-    int64_t width = getRowSize(part.getType());
-    if (FanoutOp fanout = getFanout(part))
-      part = fanout.getX();
-    FlatSymbolRefAttr domain = getRowDomain(part.getType());
-    if (runs.empty() || runs.back().domain != domain)
-      runs.push_back({domain, {}, 0});
-    runs.back().parts.push_back(part);
-    runs.back().width += width;
-  }
-  return runs;
-}
-
-bool Sinker::splitLinear(LinearOp linear) {
-  if (linear.getTransposed() || !linear.getX().getDefiningOp<ConcatColumnsOp>())
+/// An op over the lists of pairs, all of whose rows are of their second halves.
+bool Sinker::sinkList(Operation *op) {
+  if (!isListLocal(op))
     return false;
-  FlatSymbolRefAttr own = getRowDomain(linear.getX().getType());
-  SmallVector<Run> runs = collectRuns(linear.getX());
-  int64_t fanned = 0;
-  for (const Run &run : runs)
-    fanned += run.domain == own ? 0 : run.width;
-  if (fanned < static_cast<int64_t>(leastWidth) || runs.size() < 2)
+  SmallVector<Value> operands = getRowOperands(op);
+  Spread place = spreads.getMeetingPlace(getSpreads(operands));
+  if (!place.isBeside)
     return false;
-
-  Location loc = linear.getLoc();
-  builder.setInsertionPoint(linear);
-  auto type = cast<RankedTensorType>(linear.getResult().getType());
-  Type element = type.getElementType();
-  int64_t columns = getRowSize(type);
-  SmallVector<Type> types;
-  for (const Run &run : runs)
-    types.push_back(RankedTensorType::get({run.width, columns}, element));
-  auto weights = SplitSharedOp::create(builder, loc, types, linear.getWeight());
-  // Per domain the sum of its products, the uppermost first.
-  llvm::MapVector<Attribute, Value> sums;
-  Value bias = linear.getBias();
-  for (auto [run, weight] : llvm::zip_equal(runs, weights.getParts())) {
-    Value x = run.parts.front();
-    if (run.parts.size() > 1 || getRowShape(x.getType()).empty())
-      x = ConcatColumnsOp::create(builder, loc, getRowsType(run.domain, {run.width}, element),
-                                  run.parts);
-    RankedTensorType rows = getRowsType(run.domain, {columns}, element);
-    bool takesBias = bias && run.domain != own;
-    Value product =
-        LinearOp::create(builder, loc, rows, x, weight, takesBias ? bias : Value(), false);
-    if (takesBias)
-      bias = Value();
-    Value &sum = sums[run.domain];
-    sum = sum ? AddOp::create(builder, loc, rows, sum, product).getResult() : product;
+  FlatSymbolRefAttr first = tree.getParent(getRowDomain(operands.front().getType()));
+  FlatSymbolRefAttr parent = tree.getParent(place.domain);
+  Value counts = getTargetCounts(op);
+  if (counts && spreads.getMeetingPlace({getSpread(counts)}).domain != parent)
+    return false;
+  if (reducesLists(op) && getRowDomain(op->getResult(0).getType()) != first)
+    return false;
+  builder.setInsertionPoint(op);
+  Operation *moved = cloneOver(op, operands, place.domain);
+  if (counts)
+    moved->replaceUsesOfWith(counts, getSpreadSource(counts));
+  if (!reducesLists(op)) {
+    replace(op, moved, place.domain, /*isBeside=*/true);
+    return true;
   }
-  SmallVector<std::pair<Attribute, Value>> ordered = sums.takeVector();
-  llvm::sort(ordered, [&](auto &a, auto &b) {
-    return tree.isAbove(cast<FlatSymbolRefAttr>(a.first), cast<FlatSymbolRefAttr>(b.first));
-  });
-  Value total;
-  for (auto &[domain, sum] : ordered) {
-    if (total) {
-      Value above = fanOut(total, tree.getValue(cast<FlatSymbolRefAttr>(domain)), loc);
-      total = AddOp::create(builder, loc, sum.getType(), above, sum);
-    } else {
-      total = sum;
-    }
-  }
-  linear.getResult().replaceAllUsesWith(fanOut(total, tree.getValue(own), loc));
-  linear.erase();
-  ++split;
-  RewriteCounter::count("split-linear");
+  moved->replaceUsesOfWith(tree.getValue(first), tree.getValue(parent));
+  replace(op, moved, parent, /*isBeside=*/false);
   return true;
+}
+
+/// A pair's place in its list is that of its second half.
+void Sinker::sinkPosition(PositionOp position) {
+  PairDomainsOp pairs = spreads.getPairs(getRowDomain(position.getType()));
+  if (!pairs)
+    return;
+  builder.setInsertionPoint(position);
+  auto moved = cast<PositionOp>(builder.clone(*position));
+  moved.getDomainMutable().assign(pairs.getSecond());
+  replace(position, moved, pairs.getSecond().getType().getDomain(), /*isBeside=*/true);
+}
+
+/// The lists of pairs are as long as those of their second halves.
+void Sinker::sinkLength(LengthOp length) {
+  PairDomainsOp pairs = spreads.getPairs(length.getChildren().getType().getDomain());
+  if (!pairs)
+    return;
+  builder.setInsertionPoint(length);
+  auto moved = cast<LengthOp>(builder.clone(*length));
+  moved.getChildrenMutable().assign(pairs.getSecond());
+  replace(length, moved, tree.getParent(pairs.getSecond().getType().getDomain()),
+          /*isBeside=*/false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,29 +273,31 @@ bool Sinker::splitLinear(LinearOp linear) {
 //===----------------------------------------------------------------------===//
 
 bool Sinker::poolWeightGradient(WeightGradientOp op) {
-  FanoutOp x = getFanout(op.getX()), y = getFanout(op.getY());
-  if (!x && !y)
+  bool isLeft = !!getSpread(op.getX());
+  Value copied = isLeft ? op.getX() : op.getY(), other = isLeft ? op.getY() : op.getX();
+  Spread from = getSpread(copied);
+  if (!from || (from.isBeside && !getElementTypeOrSelf(other.getType()).isF32()))
     return false;
   builder.setInsertionPoint(op);
-  Value from = x ? x.getX() : y.getX(), other = x ? op.getY() : op.getX();
-  Value pooled = poolTo(other, tree.getValue(getRowDomain(from.getType())), op.getLoc());
-  op.getXMutable().assign(x ? from : pooled);
-  op.getYMutable().assign(x ? pooled : from);
+  Value collected = spreads.collect(other, from, op.getLoc()), source = getSpreadSource(copied);
+  op.getXMutable().assign(isLeft ? source : collected);
+  op.getYMutable().assign(isLeft ? collected : source);
   ++hoisted;
   RewriteCounter::count("pool-weight-gradient");
   return true;
 }
 
-bool Sinker::hoistPool(PoolOp pool) {
-  auto linear = pool.getX().getDefiningOp<LinearOp>();
-  if (pool.getKind() != PoolKind::sum || !linear || linear.getBias() || !linear->hasOneUse())
+/// The sum `sum` of products is the product of the sum of `x`.
+bool Sinker::hoistSum(Operation *sum, Value x, Spread to) {
+  auto linear = x.getDefiningOp<LinearOp>();
+  if (!linear || linear.getBias() || !linear->hasOneUse())
     return false;
-  builder.setInsertionPoint(pool);
-  Value pooled = poolTo(linear.getX(), pool.getDomain(), pool.getLoc());
-  auto product = LinearOp::create(builder, linear.getLoc(), pool.getType(), pooled,
+  builder.setInsertionPoint(sum);
+  Value collected = spreads.collect(linear.getX(), to, sum->getLoc());
+  auto product = LinearOp::create(builder, linear.getLoc(), sum->getResult(0).getType(), collected,
                                   linear.getWeight(), Value(), linear.getTransposed());
-  pool.getResult().replaceAllUsesWith(product.getResult());
-  pool.erase();
+  sum->getResult(0).replaceAllUsesWith(product.getResult());
+  sum->erase();
   ++hoisted;
   RewriteCounter::count("hoist-pool");
   return true;
@@ -306,32 +308,59 @@ bool Sinker::hoistPool(PoolOp pool) {
 //===----------------------------------------------------------------------===//
 
 void Sinker::visit(Operation *op) {
-  if (auto fanout = dyn_cast<FanoutOp>(op)) {
-    compose(fanout);
-    return;
-  }
+  if (auto fanout = dyn_cast<FanoutOp>(op))
+    return compose(fanout);
+  if (auto beside = dyn_cast<PairRowsOp>(op))
+    return compose(beside);
+  if (auto position = dyn_cast<PositionOp>(op))
+    return sinkPosition(position);
+  if (auto length = dyn_cast<LengthOp>(op))
+    return sinkLength(length);
   if (auto gradient = dyn_cast<WeightGradientOp>(op)) {
     poolWeightGradient(gradient);
     return;
   }
-  if (auto pool = dyn_cast<PoolOp>(op)) {
-    hoistPool(pool);
+  if (auto sum = dyn_cast<PairSumOp>(op)) {
+    hoistSum(sum, sum.getX(), {getRowDomain(sum.getType()), true});
     return;
   }
-  if (sink(op))
+  if (sink(op) || sinkList(op))
     return;
+  if (auto pool = dyn_cast<PoolOp>(op)) {
+    if (pool.getKind() == PoolKind::sum)
+      hoistSum(pool, pool.getX(), {getRowDomain(pool.getType()), false});
+    return;
+  }
   if (auto linear = dyn_cast<LinearOp>(op))
-    splitLinear(linear);
+    if (splitLinear(linear, spreads, leastWidth)) {
+      ++split;
+      RewriteCounter::count("split-linear");
+    }
 }
 
-/// Why a fanout could not go on; empty where it costs nothing.
-std::string Sinker::describeStop(FanoutOp fanout) {
-  StringRef domain = getRowDomain(fanout.getType()).getValue();
-  for (Operation *user : fanout->getUsers()) {
+/// Which operand of `user` keeps it over rows of `domain`, and how.
+static std::string describeRows(Operation *user, StringRef domain) {
+  SmallVector<Spread> froms = getSpreads(getRowOperands(user));
+  for (const Spread &from : froms)
+    if (!from)
+      return ", which reads rows of @" + domain.str() + " too";
+  for (const Spread &from : froms)
+    if (from.isBeside != froms.front().isBeside)
+      return ", where rows of @" + froms.front().domain.getValue().str() + " and @" +
+             from.domain.getValue().str() + " meet";
+  return {};
+}
+
+/// Why a copy could not go on; empty where it costs nothing.
+std::string Sinker::describeStop(Operation *copy) {
+  StringRef domain = getRowDomain(copy->getResult(0).getType()).getValue();
+  for (Operation *user : copy->getUsers()) {
     std::string name = nameForUser(user);
     if (isa<UpdateTableOp>(user))
       continue; // a gradient per row that was looked up
-    if (user->hasAttr("stream"))
+    if (auto lookup = dyn_cast<LookupOp>(user); lookup && lookup.getValid() == copy->getResult(0))
+      continue; // rows without copies, said row by row
+    if (drawsPerRow(user))
       return name + ", which draws for each row of @" + domain.str();
     if (isa<LossOp, ReportLossOp, MetricOp, OutputOp>(user))
       return name + ", which is about rows of @" + domain.str();
@@ -344,22 +373,24 @@ std::string Sinker::describeStop(FanoutOp fanout) {
         return text + ", whose fanned out columns are fewer than " + std::to_string(leastWidth);
       return text + ", which reads rows of @" + domain.str() + " too";
     }
-    for (OpOperand *operand : getRowOperands(user))
-      if (!getFanout(operand->get()))
-        return name + ", which reads rows of @" + domain.str() + " too";
+    if (std::string rows = describeRows(user, domain); !rows.empty())
+      return name + rows;
   }
   return {};
 }
 
 void Sinker::noteStopped() {
-  for (auto fanout : program.getBody().front().getOps<FanoutOp>()) {
-    std::string stop = describeStop(fanout);
+  for (Operation &op : program.getBody().front()) {
+    if (!isa<FanoutOp, PairRowsOp>(op))
+      continue;
+    std::string stop = describeStop(&op);
     if (stop.empty())
       continue;
     ++stopped;
-    Operation *from = fanout.getX().getDefiningOp();
-    decisions.add("fanout of " + nameForUser(from) + " to @" +
-                  getRowDomain(fanout.getType()).getValue() + " stops at " + stop);
+    decisions.add((isa<FanoutOp>(op) ? "fanout of " : "copy of ") +
+                  nameForUser(op.getOperand(0).getDefiningOp()) +
+                  (isa<FanoutOp>(op) ? " to @" : " into pairs @") +
+                  getRowDomain(op.getResult(0).getType()).getValue() + " stops at " + stop);
   }
 }
 
@@ -380,6 +411,7 @@ struct SinkFanout : genrec::impl::SinkFanoutBase<SinkFanout> {
   void runOnOperation() override {
     Decisions decisions("sink-fanout");
     decisions.forget(getOperation(), "fanout of");
+    decisions.forget(getOperation(), "copy of");
     for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
       Sinker sinker(program, leastWidth, decisions);
       sinker.run();

@@ -168,7 +168,21 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     `valid`, true where the ancestor has descendants at all: the others were never
     looked up. What draws random numbers per row is never moved.
 
-    A linear layer over joined columns of which some are fanned out is split:
+    `pair_rows` is a copy too: below each row of the first list of
+    `genrec.pair_domains` lies the same second list. Row-wise ops on second halves (and on
+    what lies above both lists) run over the second list; attention without dropout,
+    HSTU blocks, `lead`, `lag`, `position` run over its lists; `pool`, `tile` and `length`
+    give a row per parent of the two lists:
+
+    ```mlir
+    %p = genrec.pair_rows %x into %pairs
+    %h = genrec.hstu_block silu %p, %uvqk, %w, %b
+    // becomes
+    %e = genrec.hstu_block silu %x, %uvqk, %w, %b
+    %h = genrec.pair_rows %e into %pairs
+    ```
+
+    Where the two halves of a pair meet, the pairs begin. A linear layer over joined columns of which some are fanned out is split:
 
     ```mlir
     %f = genrec.fanout %x to %impression
@@ -188,6 +202,8 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     ```mlir
     genrec.weight_gradient (genrec.fanout %x), %y    // becomes weight_gradient %x, (pool sum %y)
     genrec.pool sum (genrec.linear %y, %w)           // becomes linear (pool sum %y), %w
+    genrec.weight_gradient (genrec.pair_rows %x), %y // becomes weight_gradient %x, (pair_sum %y)
+    genrec.pair_sum (genrec.linear %y, %w)           // becomes linear (pair_sum %y), %w
     ```
 
     Sums change their order there and where a layer is split; everything else keeps
