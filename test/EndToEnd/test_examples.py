@@ -144,3 +144,31 @@ def test_click_models_learn(model, click_log, tmp_path):
     for result in results.values():
         assert result["auc"] > 0.65 and result["ne"] < 0.95
     assert f"{model}, 4,500 rows trained, 1,500 tested" in output
+
+
+@pytest.fixture
+def news_log(tmp_path) -> Path:
+    """A log in MIND's layout: users click news of the section that they read; some have read nothing."""
+    draw = random.Random(3)
+    lines = []
+    for request in range(1, 401):
+        section = draw.randrange(4)
+        read = [f"N{1 + section + 4 * draw.randrange(10)}" for _ in range(draw.randrange(0, 12))]
+        shown = draw.sample(range(1, 41), 8)
+        clicks = [item for item in shown if (item - 1) % 4 == section][:2]
+        words = " ".join(f"N{item}-{int(item in clicks)}" for item in shown)
+        time = f"11/{9 + request // 100}/2019 {1 + request % 12}:{request % 60:02}:07 {draw.choice(['AM', 'PM'])}"
+        lines.append("\t".join([str(request), f"U{1 + draw.randrange(60)}", time, " ".join(read), words]))
+    path = tmp_path / "behaviors.tsv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_news_request_ranking_learns(news_log, tmp_path):
+    script = EXAMPLES / "news_request_ranking" / "train.py"
+    options = ("--epochs", "6", "--batch", "16", "--impressions", "5", "--out", tmp_path)
+    output = run(script, "--data", news_log, *options)
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert set(results) == {"popularity", "this model"}
+    assert results["this model"]["auc"] > max(0.65, results["popularity"]["auc"])
+    assert "5.0 impressions" in output
