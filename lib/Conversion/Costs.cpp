@@ -355,14 +355,19 @@ std::string genrec::getStepOpName(Operation *op) {
 std::string genrec::describeOrigin(Operation *op) {
   if (auto origin = op->getAttrOfType<StringAttr>(kOriginAttrName))
     return origin.getValue().str();
+  // A kernel of hundreds of columns has thousands of names: one more than are shown is enough.
+  constexpr size_t kMostShown = 8;
   SmallVector<std::string> names, lines;
-  auto add = [](SmallVector<std::string> &list, std::string text) {
+  auto add = [](SmallVector<std::string> &list, auto describe) {
+    if (list.size() > kMostShown)
+      return;
+    std::string text = describe();
     if (!text.empty() && !llvm::is_contained(list, text))
       list.push_back(std::move(text));
   };
   auto visit = [&](Location loc) {
-    add(names, getUserName(loc).str());
-    add(lines, describeLocation(loc));
+    add(names, [&] { return getUserName(loc).str(); });
+    add(lines, [&] { return describeLocation(loc); });
   };
   auto visitParts = [&](Location loc) {
     if (auto fused = dyn_cast<FusedLoc>(loc))
@@ -374,7 +379,6 @@ std::string genrec::describeOrigin(Operation *op) {
   if (auto kernel = dyn_cast<RowKernelOp>(op))
     for (Operation &inner : kernel.getBody().front().without_terminator())
       visitParts(inner.getLoc());
-  constexpr size_t kMostShown = 8;
   auto join = [](ArrayRef<std::string> parts) {
     std::string text = llvm::join(parts.take_front(kMostShown), ", ");
     return parts.size() > kMostShown ? text + ", …" : text;

@@ -83,6 +83,19 @@ template <typename From> struct AsCall : OpRewritePattern<From> {
   std::string callee;
 };
 
+/// The same of a function template. The type is said, not deduced: a constant prints as an int.
+template <typename From> struct AsTemplateCall : OpRewritePattern<From> {
+  AsTemplateCall(MLIRContext *context, StringRef callee)
+      : OpRewritePattern<From>(context), callee(callee) {}
+  LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {
+    EmitCBuilder b(rewriter, op->getLoc());
+    Type type = op->getResult(0).getType();
+    rewriter.replaceOp(op, b.call(callee, type, op->getOperands(), {b.templateType(type)}));
+    return success();
+  }
+  std::string callee;
+};
+
 //===----------------------------------------------------------------------===//
 // Constants, choices, comparisons
 //===----------------------------------------------------------------------===//
@@ -237,8 +250,8 @@ static void addArithPatterns(RewritePatternSet &patterns) {
                FromUnsigned<arith::ExtUIOp>>(context);
   patterns.add<AsCall<arith::MaximumFOp>>(context, "kernels::maximum");
   patterns.add<AsCall<arith::MinimumFOp>>(context, "kernels::minimum");
-  patterns.add<AsCall<arith::MaxSIOp>>(context, "kernels::maximum");
-  patterns.add<AsCall<arith::MinSIOp>>(context, "kernels::minimum");
+  patterns.add<AsTemplateCall<arith::MaxSIOp>>(context, "kernels::maximum");
+  patterns.add<AsTemplateCall<arith::MinSIOp>>(context, "kernels::minimum");
 }
 
 static void addMathPatterns(RewritePatternSet &patterns) {

@@ -93,7 +93,8 @@ void RowBodyEmitter::emitAddress(Operation *op) {
     else
       offset = cast<IntegerAttr>(cast<vector::ExtractStridedSliceOp>(op).getOffsets()[0]).getInt();
     Value base = getPointer(op->getOperand(0));
-    pointer = offset ? b.add(base, b.integer(offset)) : base;
+    // A slice is read only, whatever its row may be.
+    pointer = offset ? EmitCBuilder::constant(b.add(base, b.integer(offset))) : base;
   }
   bindings.pointers[result] = pointer;
 }

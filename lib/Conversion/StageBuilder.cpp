@@ -12,7 +12,7 @@ void StageBuilder::begin(Stage stage) {
   std::string name = (program.getSymName() + "_" + stringifyStage(stage)).str();
   FunctionType type = builder.getFunctionType({b.pointer(b.opaque("genrec_step"))}, {});
   function = emitc::FuncOp::create(builder, program.getLoc(), name, type);
-  function.setSpecifiersAttr(builder.getStrArrayAttr({"static"}));
+  function.setSpecifiersAttr(builder.getStrArrayAttr({"static", "GENREC_STAGE"}));
   Block *entry = function.addEntryBlock();
   step = entry->getArgument(0);
   step.setLoc(NameLoc::get(builder.getStringAttr("step"), program.getLoc()));

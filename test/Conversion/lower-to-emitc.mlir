@@ -27,6 +27,10 @@ emitc.func @integers(%x: i64, %y: i64) -> i64 {
   // CHECK: add {{.*}} : (ui64, ui64) -> ui64
   // CHECK: cast %{{.*}} : ui64 to i64
   %sum = arith.addi %x, %y : i64
+  // A constant prints as an int, which would not agree with the other operand.
+  // CHECK: call_opaque "kernels::maximum"({{.*}}) {template_args = [i64]} : (i64, i64) -> i64
+  %zero = arith.constant 0 : i64
+  %clipped = arith.maxsi %sum, %zero : i64
   // CHECK: rem {{.*}} : (i64, i64) -> i64
   %rest = arith.remsi %sum, %y : i64
   // CHECK: %[[LT:.*]] = cmp lt, {{.*}} : (ui64, ui64) -> i1

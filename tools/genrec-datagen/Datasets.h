@@ -13,8 +13,9 @@ struct DatasetOptions {
   WorldOptions world;
   int64_t users = 20000;
   double meanEvents = 55;        ///< retrieval: mean length of a history
-  double meanRequests = 4;       ///< requests: mean requests per user
-  double meanImpressions = 6;    ///< requests: mean impressions per request
+  double meanRequests = 4;       ///< requests, search: mean requests per user
+  double meanImpressions = 6;    ///< requests, search: mean impressions per request
+  int64_t columns = 660;         ///< search: number of feature columns
   std::string folder;
 };
 
@@ -25,6 +26,11 @@ int64_t writeRetrieval(const DatasetOptions &options);
 /// Writes train.parquet, valid.parquet and references.json: requests with
 /// impressions and their tags, some of them empty. Returns the number of impressions.
 int64_t writeRequests(const DatasetOptions &options);
+
+/// Writes train.parquet, valid.parquet and references.json: a search log of
+/// `columns` feature columns, with impressions, past clicks and past searches of each
+/// request. Returns the number of impressions.
+int64_t writeSearch(const DatasetOptions &options);
 
 } // namespace genrec::datagen
 

@@ -26,7 +26,11 @@ static const char description[] =
     "             items.parquet: item, tags\n"
     "  requests   train.parquet, valid.parquet: user, time, interest list<topic>,\n"
     "             impression list<item, position, label, tags list<tag>>; the last tenth in\n"
-    "             time is valid.parquet\n";
+    "             time is valid.parquet\n"
+    "  search     train.parquet, valid.parquet: user, request_id, time, query,\n"
+    "             impression list<item, position, click, order, …>, clicks list<item, time, …>,\n"
+    "             searches list<query, time, …>, and hundreds of numbered columns among them,\n"
+    "             named after what they hold: id, text, level, value, time, amount, ratio, count\n";
 
 int main(int argc, char **argv) {
   CLI::App app{description, "genrec-datagen"};
@@ -34,8 +38,8 @@ int main(int argc, char **argv) {
   std::string kind = "retrieval";
   app.set_version_flag("--version", "genrec-datagen " GENREC_VERSION
                                     ", built with " GENREC_BUILT_WITH);
-  app.add_option("--kind", kind, "what to make: retrieval or requests")
-      ->check(CLI::IsMember({"retrieval", "requests"}))
+  app.add_option("--kind", kind, "what to make: retrieval, requests or search")
+      ->check(CLI::IsMember({"retrieval", "requests", "search"}))
       ->capture_default_str();
   app.add_option("--out", options.folder, "folder for the files (made if missing)")
       ->required();
@@ -52,11 +56,14 @@ int main(int argc, char **argv) {
   app.add_option("--events", options.meanEvents, "retrieval: mean length of a history")
       ->check(CLI::Range(6.0, 1e6))
       ->capture_default_str();
-  app.add_option("--requests", options.meanRequests, "requests: mean requests per user")
+  app.add_option("--requests", options.meanRequests, "requests, search: mean requests per user")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
-  app.add_option("--impressions", options.meanImpressions, "requests: mean impressions per request")
+  app.add_option("--impressions", options.meanImpressions, "requests, search: mean impressions per request")
       ->check(CLI::Range(1.0, 64.0))
+      ->capture_default_str();
+  app.add_option("--columns", options.columns, "search: number of feature columns")
+      ->check(CLI::Range(20, 100000))
       ->capture_default_str();
   app.add_option("--zipf", options.world.zipf, "exponent of item popularity within a topic")
       ->check(CLI::Range(0.0, 5.0))
@@ -73,7 +80,9 @@ int main(int argc, char **argv) {
   try {
     std::filesystem::create_directories(options.folder);
     bool retrieval = kind == "retrieval";
-    int64_t count = retrieval ? writeRetrieval(options) : writeRequests(options);
+    int64_t count = retrieval          ? writeRetrieval(options)
+                    : kind == "search" ? writeSearch(options)
+                                       : writeRequests(options);
     std::printf("generated %lld users, %lld %s (seed %llu) in %s\n",
                 (long long)options.users, (long long)count,
                 retrieval ? "events" : "impressions",

@@ -20,7 +20,7 @@
 // CHECK-NEXT:   }
 // CHECK-NEXT: }
 
-// CHECK: static void predict_compute(genrec_step *step) {
+// CHECK: static GENREC_STAGE void predict_compute(genrec_step *step) {
 // CHECK-NEXT:   kernels::enter(step, 0);
 // CHECK-NEXT:   float *amount = (float *)step->columns[0].values;
 // CHECK-NEXT:   float *score = (float *)step->buffers[0];

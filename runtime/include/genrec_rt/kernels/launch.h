@@ -21,6 +21,14 @@
 
 #include <type_traits>
 
+/// A stage is one long function that calls kernels, once per step. Optimising it makes nothing
+/// faster, and takes longer than all kernels of a model of hundreds of columns together.
+#if defined(__clang__)
+#define GENREC_STAGE __attribute__((optnone))
+#else
+#define GENREC_STAGE
+#endif
+
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
