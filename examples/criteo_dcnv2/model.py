@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import genrec as gr
 from genrec import nn
 
@@ -18,9 +20,15 @@ INPUTS = len(COUNTS) + WIDTH * len(CATEGORIES)
 class DCNv2(gr.Model):
     """Explicit feature crosses of growing degree, then a network."""
 
-    def __init__(self, layers: int = 2, rank: int | None = 32, optimizer: gr.optim.Optimizer | None = None) -> None:
+    def __init__(
+        self,
+        layers: int = 2,
+        rank: int | None = 32,
+        optimizer: gr.optim.Optimizer | None = None,
+        table: dict[str, Any] | None = None,
+    ) -> None:
         super().__init__(optimizer=optimizer or gr.optim.Adagrad(0.01))
-        self.tables = [gr.Table(name, dim=WIDTH, init=gr.init.normal(0.01)) for name in CATEGORIES]
+        self.tables = [gr.Table(name, dim=WIDTH, init=gr.init.normal(0.01), **(table or {})) for name in CATEGORIES]
         self.cross = nn.CrossNetwork(INPUTS, layers=layers, rank=rank)
         self.deep = nn.MLP([INPUTS, 64, 32, 1])
 

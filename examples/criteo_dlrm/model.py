@@ -6,6 +6,8 @@ sparse  26 categories ── a table each, missing: 0 ───────┴�
 
 from __future__ import annotations
 
+from typing import Any
+
 import genrec as gr
 from genrec import nn
 
@@ -21,11 +23,14 @@ def dense_features(batch: gr.Batch) -> gr.Value:
 
 
 class DLRM(gr.Model):
-    """Dot products between the embeddings of all categories and of the counts, and a network on top."""
+    """Dot products between the embeddings of all categories and of the counts, and a network on top.
 
-    def __init__(self, optimizer: gr.optim.Optimizer | None = None) -> None:
+    `table` holds options of every table: an optimizer of its own, rules about its rows.
+    """
+
+    def __init__(self, optimizer: gr.optim.Optimizer | None = None, table: dict[str, Any] | None = None) -> None:
         super().__init__(optimizer=optimizer or gr.optim.Adagrad(0.01))
-        self.tables = [gr.Table(name, dim=WIDTH, init=gr.init.normal(0.01)) for name in CATEGORIES]
+        self.tables = [gr.Table(name, dim=WIDTH, init=gr.init.normal(0.01), **(table or {})) for name in CATEGORIES]
         self.bottom = nn.MLP([len(COUNTS), 64, 32, WIDTH], final="relu")
         self.top = nn.MLP([WIDTH + PAIRS, 64, 32, 1])
 

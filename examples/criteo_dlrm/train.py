@@ -2,6 +2,7 @@
 
 python examples/criteo_dlrm/train.py                       DLRM, seeds 1 to 5
 python examples/criteo_dlrm/train.py --model dcnv2         DCN v2, the same way
+python examples/criteo_dlrm/train.py --row-wise --admit-after 2 --bounded 10000      tables that take less memory
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--batch", type=int, default=256, help="rows per step")
     parser.add_argument("--threads", type=int, help="default: all cores")
+    parser.add_argument("--row-wise", action="store_true", help="tables learn by row-wise Adagrad")
+    parser.add_argument("--bounded", type=int, metavar="N", help="rows of a table at most")
+    parser.add_argument("--admit-after", type=int, metavar="K", help="steps that see an id before it has a row")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "criteo", help="folder of the results")
     args = parser.parse_args()
     if not args.data.exists():
@@ -49,7 +53,10 @@ def main() -> None:
     prepare = load("criteo_dlrm", "prepare")
     rows = prepare.prepare(args.data, out / "data")
     example, name = MODELS[args.model]
-    model = gr.compile(getattr(load(example, "model"), name)(), prepare.SCHEMA, output=out / "model")
+    table = {"bounded": args.bounded, "admit_after": args.admit_after}
+    if args.row_wise:
+        table["optimizer"] = gr.optim.RowWiseAdagrad(0.01)
+    model = gr.compile(getattr(load(example, "model"), name)(table=table), prepare.SCHEMA, output=out / "model")
     print(model.summary())
     results = {}
     for seed in map(int, args.seeds.split(",")):

@@ -149,7 +149,9 @@ def main() -> None:
     if not args.data:
         print(f"{'':<22}('{names[1]}' knows each user's true taste)")
     print(f"Wrote {out}/{{metrics.json, curve.png, model, model.cpp, checkpoint/}}")
-    print("Next: make demo DATA=<MovieLens-1M folder> · docs/guide.md · build/bin/genrec-compile --explain build/demo/model.genrec")
+    print(
+        "Next: make demo DATA=<MovieLens-1M folder> · docs/guide.md · build/bin/genrec-compile --explain build/demo/model.genrec"
+    )
 
 
 if __name__ == "__main__":

@@ -137,8 +137,11 @@ std::string Describer::optimizer(OptimizerAttr attribute, bool onTable) {
   fields.integer("kind", static_cast<int64_t>(attribute.getKind()));
   fields.integer("states", attribute.getStateCount());
   fields.number("learning_rate", option("lr"));
-  bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad;
+  bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad ||
+                   attribute.getKind() == OptimizerKind::rowwise_adagrad;
   fields.number("initial_accumulator", isAdagrad ? option("initial_accumulator") : 0);
+  if (attribute.hasRowStates())
+    fields.integer("row_states", 1);
   return fields.str();
 }
 
@@ -294,6 +297,12 @@ Describer::Rows Describer::tables() {
     fields.raw("location", location(table.getLoc(), table.getSymName()));
     if (ModelIndex::TablePlace place = index.getPlace(table); place.group)
       fields.integer("group", place.group).integer("key", place.key).integer("key_bits", place.keyBits);
+    if (table.hasRowRules()) {
+      fields.integer("bounded", table.getBounded().value_or(0));
+      fields.integer("evict", static_cast<int64_t>(table.getEvict().value_or(EvictKind::lru)));
+      fields.integer("ttl", table.getTtl().value_or(0));
+      fields.integer("admit_after", table.getAdmitAfter().value_or(0));
+    }
     rows.push_back(fields.str());
   }
   return rows;

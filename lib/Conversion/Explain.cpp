@@ -46,10 +46,11 @@ void printTables(ModelOp model, raw_ostream &os) {
       physical -= members.size();
       continue;
     }
-    int64_t states = table.getOptimizer().getStateCount();
-    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row\n", table.getSymName(),
+    std::string rules = describeRowRules(table);
+    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}\n", table.getSymName(),
                         table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
-                        4 * table.getDim() * (1 + states));
+                        4 * (table.getDim() + table.getOptimizer().getStateFloats(table.getDim())),
+                        rules.empty() ? "" : ", " + rules);
     ++count;
   }
   os << llvm::formatv("  {0} logical, {1} physical\n", count, physical);

@@ -138,11 +138,19 @@ void MemoryTable::printTables() {
     std::string note;
     int64_t rows = getTableRows(table, note);
     auto dim = static_cast<int64_t>(table.getDim());
-    int64_t states = table.getOptimizer().getStateCount() * dim;
-    int64_t values = rt::storeValueBytes(rows, dim, states), keys = rt::storeKeyBytes(rows);
+    int64_t states = table.getOptimizer().getStateFloats(dim);
+    if (auto bounded = table.getBounded(); bounded && rows > static_cast<int64_t>(*bounded)) {
+      // A step adds its new ids before the lowest rows leave.
+      note = ", bounded to " + std::to_string(*bounded) + " and those that a step adds";
+      rows = static_cast<int64_t>(*bounded);
+    }
+    bool hasRules = table.hasRowRules();
+    int64_t values = rt::storeValueBytes(rows, dim, states, hasRules),
+            keys = rt::storeKeyBytes(rows);
     line("table '" + table.getSymName().str() + "'", values + keys,
          llvm::formatv("{0} distinct ids{1} of {2} bytes, and {3:f1} MB of keys", rows, note,
-                       rt::storeValueBytes(1, dim, states), static_cast<double>(keys) / 1e6)
+                       rt::storeValueBytes(1, dim, states, hasRules),
+                       static_cast<double>(keys) / 1e6)
              .str());
   }
 }

@@ -178,3 +178,16 @@ int64_t genrec::getElementBytes(Type element) {
     return 16;
   return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
+
+std::string genrec::describeRowRules(TableOp table) {
+  SmallVector<std::string, 3> rules;
+  if (auto bounded = table.getBounded())
+    rules.push_back(("at most " + Twine(*bounded) + " rows (" +
+                     stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)) + ")")
+                        .str());
+  if (auto ttl = table.getTtl())
+    rules.push_back(("gone after " + Twine(*ttl) + " steps unseen").str());
+  if (auto admitAfter = table.getAdmitAfter())
+    rules.push_back(("admitted after " + Twine(*admitAfter) + " steps").str());
+  return llvm::join(rules, ", ");
+}

@@ -90,6 +90,10 @@ Stage getStage(mlir::Operation *op);
 /// Bytes of one element in a buffer; i1 takes one, a row handle eight.
 int64_t getElementBytes(mlir::Type element);
 
+/// The rules about a table's rows in words: "at most 1000 rows (lru), admitted after 3 steps";
+/// empty without any.
+std::string describeRowRules(TableOp table);
+
 } // namespace genrec
 
 #endif // GENREC_LIB_CONVERSION_MODELINDEX_H

@@ -215,13 +215,15 @@ json::Array PlanDescriber::tables() {
   json::Array list;
   for (TableOp table : index.tables) {
     OptimizerAttr optimizer = table.getOptimizer();
-    list.push_back(
-        json::Object{{"name", table.getSymName()},
-                     {"dim", static_cast<int64_t>(table.getDim())},
-                     {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
-                     {"bytes_per_row",
-                      static_cast<int64_t>(4 * table.getDim() * (1 + optimizer.getStateCount()))},
-                     {"where", describeLocation(table.getLoc())}});
+    list.push_back(json::Object{
+        {"name", table.getSymName()},
+        {"dim", static_cast<int64_t>(table.getDim())},
+        {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
+        {"bytes_per_row",
+         static_cast<int64_t>(4 * (table.getDim() + optimizer.getStateFloats(table.getDim())))},
+        {"where", describeLocation(table.getLoc())}});
+    if (std::string rules = describeRowRules(table); !rules.empty())
+      (*list.back().getAsObject())["rules"] = rules;
   }
   return list;
 }

@@ -14,7 +14,7 @@ using namespace genrec::fuzz;
 /// Attributes whose value is a choice, rather than a number or a name.
 static bool isChoice(Attribute value) {
   return isa<PoolKindAttr, KeepKindAttr, HashKindAttr, ReduceKindAttr, CompareKindAttr,
-             ScoreKindAttr, MetricKindAttr, PadSideAttr>(value);
+             ScoreKindAttr, MetricKindAttr, PadSideAttr, EvictKindAttr>(value);
 }
 
 static std::string keyword(Attribute value) {

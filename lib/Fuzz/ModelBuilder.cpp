@@ -7,7 +7,7 @@ using namespace genrec;
 using namespace genrec::fuzz;
 
 ModelBuilder::ModelBuilder(MLIRContext *context, uint64_t seed, const RandomModelOptions &options)
-    : random(seed), builder(context), options(options) {
+    : random(seed), rowRandom(~seed), builder(context), options(options) {
   context->getOrLoadDialect<GenRecDialect>();
   Location loc = builder.getUnknownLoc();
   module = ModuleOp::create(loc);
@@ -71,6 +71,28 @@ Attribute ModelBuilder::randomOptimizer(bool onTable) {
   return OptimizerAttr::get(builder.getContext(), kind, builder.getDictionaryAttr(options));
 }
 
+/// Now and then, row-wise Adagrad in place of Adagrad, and rules about rows: bounds below and
+/// above the number of ids, times that pass within the two steps of a run.
+void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
+  auto optimizer = cast<OptimizerAttr>(attributes.back().getValue());
+  if (optimizer.getKind() == OptimizerKind::adagrad && chance(40))
+    attributes.back().setValue(OptimizerAttr::get(
+        builder.getContext(), OptimizerKind::rowwise_adagrad, optimizer.getOptions()));
+  if (!chance(20))
+    return;
+  if (chance(60)) {
+    attributes.push_back(i64("bounded", chance(70) ? integer(1, 5) : integer(16, 200)));
+    if (chance(50))
+      attributes.push_back(
+          named("evict",
+                EvictKindAttr::get(builder.getContext(), static_cast<EvictKind>(integer(0, 1)))));
+  }
+  if (chance(40))
+    attributes.push_back(i64("ttl", integer(1, 2)));
+  if (chance(40))
+    attributes.push_back(i64("admit_after", integer(1, 2)));
+}
+
 FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool distinctRows) {
   std::string name = "table" + std::to_string(nextName++);
   OpBuilder::InsertionGuard guard(builder);
@@ -78,9 +100,14 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   Attribute init =
       InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(distinctRows ? 2 : 1, 6)),
                     builder.getF64FloatAttr(real(0.1, 0.7)));
-  make("table", {}, {},
-       {text("sym_name", name), i64("dim", dim), i64("id_bits", idBits), named("init", init),
-        named("optimizer", randomOptimizer(/*onTable=*/true))});
+  SmallVector<NamedAttribute> attributes{text("sym_name", name), i64("dim", dim),
+                                         i64("id_bits", idBits), named("init", init),
+                                         named("optimizer", randomOptimizer(/*onTable=*/true))};
+  // From a stream of their own: what a seed makes besides is what it made without them.
+  std::swap(random, rowRandom);
+  changeRows(attributes);
+  std::swap(random, rowRandom);
+  make("table", {}, {}, attributes);
   return FlatSymbolRefAttr::get(builder.getContext(), name);
 }
 

@@ -74,6 +74,7 @@ public:
   /// A parameter with a random initializer and optimizer, and its value.
   mlir::Value parameter(llvm::ArrayRef<int64_t> shape);
   mlir::Attribute randomOptimizer(bool onTable);
+  void changeRows(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
 
   //===-- ops --------------------------------------------------------------===//
   /// Creates `genrec.<name>`; `segments` are the sizes of its operand groups
@@ -104,6 +105,7 @@ public:
   DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
 
   std::mt19937_64 random;
+  std::mt19937_64 rowRandom; ///< of what `changeRows` draws
   mlir::OpBuilder builder; ///< at the end of the program
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ModelOp model;

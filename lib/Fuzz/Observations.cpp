@@ -46,8 +46,15 @@ void noteState(Values &values, const State &state) {
   for (const auto &[name, parameter] : state.parameters)
     values["parameter " + name] = parameter.memory;
   for (const auto &[name, table] : state.tables)
-    for (const auto &[id, row] : table.rows)
-      values["table " + name + " id " + std::to_string(id)] = row;
+    for (const auto &[id, row] : table.rows) {
+      std::vector<double> &list = values["table " + name + " id " + std::to_string(id)] = row;
+      if (!table.rules.any())
+        continue;
+      auto sighting = table.seen.find(id);
+      bool isSeen = sighting != table.seen.end();
+      list.push_back(isSeen ? static_cast<double>(sighting->second.lastStep) : 0.0);
+      list.push_back(isSeen ? static_cast<double>(sighting->second.steps) : 0.0);
+    }
 }
 
 void growSizes(Values &sizes, const Values &state) {

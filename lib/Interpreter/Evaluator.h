@@ -15,7 +15,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
-#include <deque>
+#include <map>
 #include <memory>
 
 namespace genrec::interpreter {
@@ -65,8 +65,8 @@ public:
   /// To be called before a parameter is written.
   void saveParameter(llvm::StringRef name);
   TableState &table(llvm::StringRef name);
-  /// The row of `id`: training inserts it, otherwise an unseen id has a temporary
-  /// row. Error where the id is out of the table's range.
+  /// The row of `id`: training inserts it once it is admitted, otherwise an unseen id has
+  /// a temporary row. Error where the id is out of the table's range.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, TableState &table, int64_t id);
   /// The same for a table by name; for a merged one `id` is a key, and -1 the row of zeros.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, llvm::StringRef table, int64_t id);
@@ -103,7 +103,7 @@ private:
   llvm::DenseSet<mlir::Operation *> needed;
   llvm::DenseMap<mlir::Attribute, std::unique_ptr<DomainRows>> domains;
   std::map<std::string, std::vector<double>, std::less<>> parametersBefore;
-  std::deque<std::vector<double>> temporaryRows;
+  std::map<std::pair<const TableState *, int64_t>, std::vector<double>> temporaryRows;
 };
 
 //===-- functions that evaluate ops -------------------------------------------===//

@@ -158,8 +158,10 @@ llvm::Expected<Results> Evaluator::run() {
     for (auto &[value, tensor] : values)
       results.values.try_emplace(value, std::move(*tensor));
   results.metrics = std::move(metrics.values);
-  if (program.getMode() == ProgramMode::train && !options.forwardOnly)
+  if (program.getMode() == ProgramMode::train && !options.forwardOnly) {
     ++state.stepsDone;
+    state.evict(state.stepsDone);
+  }
   return std::move(results);
 }
 
@@ -314,12 +316,16 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
   if (id < 0 || (id >> table.idBits) != 0)
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
+  if (isTraining() && !options.forwardOnly && state.admits(table, id, step))
+    return RowHandle{state.insertRow(table, id).data(), table.dim};
   auto place = table.rows.find(id);
   if (place != table.rows.end())
     return RowHandle{place->second.data(), table.dim};
-  if (isTraining() && !options.forwardOnly)
-    return RowHandle{state.insertRow(table, id).data(), table.dim};
-  return RowHandle{temporaryRows.emplace_back(state.initialRow(table, id)).data(), table.dim};
+  // One per id: an id that waits to be admitted is one row of its step.
+  auto [temporary, isNew] = temporaryRows.try_emplace({&table, id});
+  if (isNew)
+    temporary->second = state.initialRow(table, id);
+  return RowHandle{temporary->second.data(), table.dim};
 }
 
 llvm::Expected<std::pair<TableState *, int64_t>> Evaluator::findLogical(Operation *op, StringRef name,

@@ -31,6 +31,22 @@ static void applyAdagrad(OptimizerAttr optimizer, double lr, double decay, Weigh
   *w.value -= lr * g / (std::sqrt(w.state(1)) + optimizer.getOption("eps"));
 }
 
+/// All weights of a row by one accumulator: the mean of their squared gradients.
+static void applyRowwiseAdagrad(OptimizerAttr optimizer, double lr, double decay, RowHandle row,
+                                ArrayRef<double> gradient) {
+  double squares = 0.0;
+  for (auto [column, g] : llvm::enumerate(gradient)) {
+    double decayed = g + decay * row.value[column];
+    squares += decayed * decayed;
+  }
+  double &sum = row.value[row.slotStride];
+  sum += squares / static_cast<double>(gradient.size());
+  for (auto [column, g] : llvm::enumerate(gradient)) {
+    double &weight = row.value[column];
+    weight -= lr * (g + decay * weight) / (std::sqrt(sum) + optimizer.getOption("eps"));
+  }
+}
+
 static void applyAdam(OptimizerAttr optimizer, double lr, double decay, double step, Weight w,
                       double g) {
   double beta1 = optimizer.getOption("beta1"), beta2 = optimizer.getOption("beta2");
@@ -50,6 +66,8 @@ void interpreter::applyOptimizer(OptimizerAttr optimizer, bool onTable, double s
   double lr = optimizer.getOption("lr") * scheduleFactor;
   double decay = optimizer.getOption("weight_decay", onTable);
   bool countsPerRow = optimizer.getOption("per_row_step") != 0.0;
+  if (optimizer.getKind() == OptimizerKind::rowwise_adagrad)
+    return applyRowwiseAdagrad(optimizer, lr, decay, row, gradient);
   for (auto [column, g] : llvm::enumerate(gradient)) {
     Weight w{row.value + column, row.slotStride};
     switch (optimizer.getKind()) {
@@ -59,6 +77,8 @@ void interpreter::applyOptimizer(OptimizerAttr optimizer, bool onTable, double s
     case OptimizerKind::adagrad:
       applyAdagrad(optimizer, lr, decay, w, g);
       break;
+    case OptimizerKind::rowwise_adagrad:
+      llvm_unreachable("applied to the whole row");
     case OptimizerKind::adam:
     case OptimizerKind::adamw:
       double t = countsPerRow ? ++w.state(3) : static_cast<double>(step);

@@ -4,7 +4,10 @@
 
 #include "Random.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cmath>
+#include <tuple>
 
 using namespace mlir;
 using namespace genrec;
@@ -75,7 +78,11 @@ State::State(ModelOp model, uint64_t seed)
     TableState &table = tables[declaration.getSymName().str()];
     table.name = declaration.getSymName().str();
     table.dim = declaration.getDim();
-    table.states = optimizer.getStateCount();
+    table.stateFloats = optimizer.getStateFloats(table.dim);
+    table.rules = {static_cast<int64_t>(declaration.getBounded().value_or(0)),
+                   declaration.getEvict() == EvictKind::lfu,
+                   static_cast<int64_t>(declaration.getTtl().value_or(0)),
+                   static_cast<int64_t>(declaration.getAdmitAfter().value_or(0))};
     table.idBits = declaration.getIdBits();
     table.initialAccumulator = optimizer.getOption("initial_accumulator", /*onTable=*/true);
     table.init = declaration.getInit();
@@ -83,7 +90,7 @@ State::State(ModelOp model, uint64_t seed)
 }
 
 std::vector<double> State::initialRow(const TableState &table, int64_t id) const {
-  std::vector<double> row((1 + table.states) * table.dim, table.initialAccumulator);
+  std::vector<double> row(table.dim + table.stateFloats, table.initialAccumulator);
   for (int64_t column = 0; column < table.dim; ++column)
     row[column] = initialValue(table.init, seed, table.name, static_cast<uint64_t>(id), column,
                                /*fanIn=*/1.0, static_cast<double>(table.dim));
@@ -95,4 +102,63 @@ std::vector<double> &State::insertRow(TableState &table, int64_t id) const {
   if (isNew)
     place->second = initialRow(table, id);
   return place->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows that come and leave by rule
+//===----------------------------------------------------------------------===//
+
+bool State::admits(TableState &table, int64_t id, uint64_t step) const {
+  if (!table.rules.any())
+    return true;
+  bool hasRow = table.rows.count(id);
+  Sighting &sighting = hasRow ? table.seen[id] : table.waiting[id];
+  if (sighting.lastStep != step)
+    sighting = {step, sighting.steps + 1};
+  if (hasRow)
+    return true;
+  if (sighting.steps < table.rules.admitAfter)
+    return false;
+  table.waiting.erase(id);
+  table.seen[id] = {step, 1};
+  return true;
+}
+
+/// The ids that leave after `step`.
+static std::vector<int64_t> chooseLeaving(const RowRules &rules, const Sightings &sightings,
+                                          uint64_t step) {
+  std::vector<int64_t> leaving;
+  std::vector<std::tuple<int64_t, uint64_t, int64_t>> staying;
+  int64_t period = std::max<int64_t>(1, rules.ttl / 16), time = static_cast<int64_t>(step);
+  bool isTime = rules.ttl && time % period == 0;
+  for (const auto &[id, sighting] : sightings) {
+    if (isTime && static_cast<int64_t>(sighting.lastStep) <= time - rules.ttl)
+      leaving.push_back(id);
+    else
+      staying.emplace_back(rules.isLfu ? sighting.steps : 0, sighting.lastStep, id);
+  }
+  auto count = static_cast<int64_t>(staying.size());
+  if (!rules.bounded || count <= rules.bounded)
+    return leaving;
+  llvm::sort(staying);
+  staying.resize(count - (rules.bounded - rules.bounded / 16));
+  for (const auto &[steps, last, id] : staying)
+    leaving.push_back(id);
+  return leaving;
+}
+
+void State::evict(uint64_t step) {
+  for (auto &[name, table] : tables) {
+    if (!table.rules.any())
+      continue;
+    // A row that was given and never seen was last seen before the first step.
+    for (const auto &[id, row] : table.rows)
+      table.seen.try_emplace(id);
+    for (int64_t id : chooseLeaving(table.rules, table.seen, step)) {
+      table.rows.erase(id);
+      table.seen.erase(id);
+    }
+    for (int64_t id : chooseLeaving(table.rules, table.waiting, step))
+      table.waiting.erase(id);
+  }
 }

@@ -16,15 +16,12 @@ static bool isZeroRow(const Tensor &x, int64_t row) {
   return llvm::all_of(ArrayRef<double>(x.row(row), x.width), [](double v) { return v == 0.0; });
 }
 
-/// Rounds a row and its states as stores of f32 do.
-static void roundRow(const Evaluator &e, RowHandle row, int64_t states, int64_t count) {
+/// Rounds a row of `count` values and states as stores of f32 do.
+static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
   if (e.options.precision != Precision::rounded)
     return;
-  for (int64_t slot = 0; slot <= states; ++slot)
-    for (int64_t i = 0; i < count; ++i) {
-      double &value = row.value[slot * row.slotStride + i];
-      value = static_cast<float>(value);
-    }
+  for (int64_t i = 0; i < count; ++i)
+    row.value[i] = static_cast<float>(row.value[i]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -40,7 +37,7 @@ static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
   RowHandle row{parameter.memory.data(), parameter.size};
   applyOptimizer(lookupParameter(op, op.getParameterAttr()).getOptimizer(), /*onTable=*/false,
                  e.state.schedule.factor(e.step), e.step, row, gradient);
-  roundRow(e, row, parameter.states, parameter.size);
+  roundRow(e, row, (1 + parameter.states) * parameter.size);
   return Error::success();
 }
 
@@ -80,7 +77,7 @@ static Error evaluateUpdateTable(Evaluator &e, UpdateTableOp op) {
         return row.takeError();
       applyOptimizer(optimizer, /*onTable=*/true, e.state.schedule.factor(e.step), e.step, *row,
                      gradient);
-      roundRow(e, *row, table->states, table->dim);
+      roundRow(e, *row, table->dim + table->stateFloats);
     }
   return Error::success();
 }

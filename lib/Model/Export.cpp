@@ -130,6 +130,11 @@ LogicalResult Exporter::exportDeclarations(schema::ModelT &file) {
               entry->init = exportInit(table.getInit());
               entry->optimizer = exportOptimizer(table.getOptimizer());
               entry->location = exportLocation(table.getLoc());
+              entry->bounded = table.getBounded().value_or(0);
+              if (std::optional<EvictKind> evict = table.getEvict())
+                entry->evict = stringifyEvictKind(*evict).str();
+              entry->ttl = table.getTtl().value_or(0);
+              entry->admit_after = table.getAdmitAfter().value_or(0);
               return success();
             })
             .Case([&](ParameterOp parameter) {

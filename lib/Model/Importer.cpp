@@ -187,9 +187,22 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
   OptimizerAttr optimizer = init ? importOptimizer(*table.optimizer(), location) : OptimizerAttr();
   if (!optimizer)
     return failure();
+  auto rule = [&](int64_t value) {
+    return value ? builder.getI64IntegerAttr(value) : IntegerAttr();
+  };
+  EvictKindAttr evict;
+  if (table.evict()) {
+    std::optional<EvictKind> kind = symbolizeEvictKind(toRef(table.evict()));
+    if (!kind)
+      return emitError(location) << "unknown 'evict' of a table '" << toRef(table.evict())
+                                 << "'; known are "
+                                 << listKeywords<EvictKind>(getMaxEnumValForEvictKind());
+    evict = EvictKindAttr::get(builder.getContext(), *kind);
+  }
   TableOp::create(builder, location, builder.getStringAttr(toRef(table.name())),
                   builder.getI64IntegerAttr(table.dim()),
                   builder.getI64IntegerAttr(table.id_bits()), init, optimizer,
+                  rule(table.bounded()), evict, rule(table.ttl()), rule(table.admit_after()),
                   /*members=*/ArrayAttr());
   return success();
 }

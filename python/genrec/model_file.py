@@ -148,7 +148,19 @@ class _Writer:
         }
 
     def table_declaration(self, one: Any) -> int:
-        return self.table("EmbeddingTable", {**self.training(one), "Dim": one.dim, "IdBits": one.id_bits})
+        rules = one.rules
+        return self.table(
+            "EmbeddingTable",
+            {
+                **self.training(one),
+                "Dim": one.dim,
+                "IdBits": one.id_bits,
+                "Bounded": rules.bounded,
+                "Evict": self.text(rules.evict) if rules.bounded else None,
+                "Ttl": rules.ttl,
+                "AdmitAfter": rules.admit_after,
+            },
+        )
 
     def parameter(self, one: Any) -> int:
         shape = self.numbers_vector(one.shape, np.int64)

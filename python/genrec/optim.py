@@ -37,6 +37,17 @@ def Adagrad(  # noqa: N802
     return _make("adagrad", lr, eps=eps, initial_accumulator=initial_accumulator, weight_decay=weight_decay)
 
 
+def RowWiseAdagrad(  # noqa: N802
+    lr: float = 1e-2, eps: float = 1e-10, initial_accumulator: float = 0.0, weight_decay: float = 0.0
+) -> Optimizer:
+    """Adagrad with one accumulator per table row (tables only): 4 bytes of state per row instead of 4 per weight.
+
+    With g a row's gradient: a += mean(g^2), w -= lr * g / (sqrt(a) + eps). It is Adagrad (Duchi et al. 2011) with the
+    mean over the row in place of each squared gradient, as in FBGEMM's EXACT_ROWWISE_ADAGRAD.
+    """
+    return _make("rowwise_adagrad", lr, eps=eps, initial_accumulator=initial_accumulator, weight_decay=weight_decay)
+
+
 def Adam(  # noqa: N802
     lr: float = 1e-3,
     betas: tuple[float, float] = (0.9, 0.999),

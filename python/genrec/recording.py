@@ -89,6 +89,33 @@ class DomainDeclaration:
     place: Place = field(default_factory=Place)
 
 
+@dataclass(frozen=True)
+class RowRules:
+    """The rules by which rows of a table come and leave; see `gr.Table`."""
+
+    bounded: int | None = None
+    evict: str = "lru"
+    ttl: int | None = None
+    admit_after: int | None = None
+
+    KINDS = ("lru", "lfu")
+
+    def check(self, table: str) -> None:
+        """Raises `ValueError` where a rule of `table` makes no sense."""
+        rules = {"bounded": self.bounded, "ttl": self.ttl, "admit_after": self.admit_after}
+        for name, value in rules.items():
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"'{name}' of table '{table}' must be a whole number, got {value!r}")
+            if value < 1:
+                raise ValueError(f"'{name}' of table '{table}' must be at least 1, got {value}")
+        if self.evict not in self.KINDS:
+            raise ValueError(f"'evict' of table '{table}' must be one of {', '.join(self.KINDS)}, got {self.evict!r}")
+        if self.bounded is None and self.evict != self.KINDS[0]:
+            raise ValueError(f"'evict' of table '{table}' says what leaves a bounded table, but 'bounded' is not given")
+
+
 @dataclass
 class TableDeclaration:
     """An embedding table as the model file declares it."""
@@ -99,6 +126,7 @@ class TableDeclaration:
     init: "Initializer"
     optimizer: "Optimizer"
     place: Place
+    rules: RowRules = field(default_factory=RowRules)
 
 
 @dataclass
@@ -166,6 +194,12 @@ class Recording:
 
     def declare_parameter(self, declaration: ParameterDeclaration) -> None:
         """Adds a dense parameter. Its name is public, so a taken one is an error."""
+        if declaration.optimizer.kind == "rowwise_adagrad":
+            raise ModelError(
+                f"parameter '{declaration.name}' would be trained by RowWiseAdagrad, which is for tables only",
+                declaration.place,
+                help="give the model another optimizer (SGD, Adagrad, Adam, AdamW), and RowWiseAdagrad to its tables",
+            )
         self._claim(declaration.name, "parameter", declaration.place)
         self.parameters[declaration.name] = declaration
 

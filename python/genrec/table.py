@@ -7,7 +7,7 @@ from genrec.errors import ModelError
 from genrec.init import Initializer, truncated_normal
 from genrec.ops import as_ids
 from genrec.optim import Optimizer
-from genrec.recording import Recording, Symbol, TableDeclaration, current
+from genrec.recording import Recording, RowRules, Symbol, TableDeclaration, current
 from genrec.source import find_place
 from genrec.types import float32
 from genrec.value import Value, ValueLike
@@ -22,6 +22,15 @@ class Table:
     `name` is public: checkpoints and exports speak of it, and the initial value of a row is a function of (seed, name,
     id). Ids lie in [0, 2^id_bits); others are errors, never wrapped. Without an optimizer of its own it has the
     model's. Calling the table with ids looks them up; a null id gives the zero vector.
+
+    Without the following a table keeps every row. A training step sees an id once, however often its batch has it;
+    evaluation and prediction see nothing. A row that leaves takes its optimizer state along, and its id starts anew.
+
+    - `bounded`: when a step leaves more than this many rows, the lowest leave until `bounded - bounded // 16` remain.
+      `evict` says which are lowest: "lru", those not seen for longest; "lfu", those seen in the fewest steps.
+    - `ttl`: rows not seen for this many steps leave.
+    - `admit_after`: an id gets a row once this many steps have seen it; until then it reads its initial value and
+      does not train.
     """
 
     def __init__(
@@ -31,6 +40,10 @@ class Table:
         init: Initializer | None = None,
         optimizer: Optimizer | None = None,
         id_bits: int = DEFAULT_ID_BITS,
+        bounded: int | None = None,
+        evict: str = "lru",
+        ttl: int | None = None,
+        admit_after: int | None = None,
     ) -> None:
         if dim < 1:
             raise ValueError(f"the dimension of table '{name}' must be at least 1, got {dim}")
@@ -38,6 +51,8 @@ class Table:
             raise ValueError(f"the id_bits of table '{name}' must be 1 to {MOST_ID_BITS}, got {id_bits}")
         if not name:
             raise ValueError("a table needs a name")
+        self.rules = RowRules(bounded, evict, ttl, admit_after)
+        self.rules.check(name)
         self.name = name
         self.dim = dim
         self.init = init if init is not None else truncated_normal(0.02)
@@ -66,7 +81,9 @@ class Table:
         if key not in recording.cache:
             optimizer = self.optimizer or recording.optimizer
             recording.declare_table(
-                TableDeclaration(self.name, self.dim, self.id_bits, self.init, optimizer, self._place.named(self.name))
+                TableDeclaration(
+                    self.name, self.dim, self.id_bits, self.init, optimizer, self._place.named(self.name), self.rules
+                )
             )
             recording.cache[key] = True
 

@@ -34,11 +34,54 @@ void putIds(const TableView &table, const SafetensorsWriter::Put &put) {
   }
 }
 
-/// Array `part` of every row: 0 the value, 1 the first state, ….
-void putRows(const TableView &table, int32_t part, const SafetensorsWriter::Put &put) {
-  int64_t dim = table.configuration().dim;
+/// `width` floats of every row from `offset` on.
+void putRows(const TableView &table, int64_t offset, int64_t width,
+             const SafetensorsWriter::Put &put) {
   for (int64_t row = 0; row < table.size(); ++row)
-    put(table.row(row) + part * dim, dim * 4);
+    put(table.row(row) + offset, width * 4);
+}
+
+/// The shape of a table's state, -1 for the number of rows.
+std::vector<int64_t> stateShape(const genrec_table_desc &table) {
+  if (table.optimizer.row_states)
+    return {-1};
+  return {-1, table.dim};
+}
+
+bool hasRules(const genrec_table_desc &table) {
+  return table.bounded > 0 || table.ttl > 0 || table.admit_after > 0;
+}
+
+/// Numbers kept for the rules about rows, one per row of a store.
+struct SightingTensor {
+  const char *name;
+  int64_t Sighting::*field;
+};
+constexpr SightingTensor kSightings[] = {{".last_step", &Sighting::lastStep},
+                                         {".steps", &Sighting::steps}};
+
+/// The ids that a store waits to admit, as a table of its own: "<table>.waiting".
+std::string waitingName(const std::string &name) { return name + ".waiting"; }
+
+/// `rows`: a pointer to a store or a view of one.
+template <class Rows>
+void addSightings(SafetensorsWriter &writer, const std::string &name, Rows rows) {
+  for (const SightingTensor &tensor : kSightings)
+    writer.add(name + tensor.name, "I64", {rows->size()},
+               [rows, tensor](const SafetensorsWriter::Put &put) {
+                 for (int64_t row = 0; row < rows->size(); ++row)
+                   put(&(rows->sighting(row).*tensor.field), 8);
+               });
+}
+
+void addWaiting(SafetensorsWriter &writer, const std::string &name, EmbeddingStore *waiting) {
+  writer.add(name + ".ids", "I64", {waiting->size()}, [waiting](const SafetensorsWriter::Put &put) {
+    for (int64_t row = 0; row < waiting->size(); ++row) {
+      int64_t id = waiting->id(row);
+      put(&id, 8);
+    }
+  });
+  addSightings(writer, name, waiting);
 }
 
 void addTable(SafetensorsWriter &writer, const std::string &name, TableView table, bool states) {
@@ -46,10 +89,23 @@ void addTable(SafetensorsWriter &writer, const std::string &name, TableView tabl
   writer.add(name + ".ids", "I64", {table.size()},
              [table](const SafetensorsWriter::Put &put) { putIds(table, put); });
   writer.add(name + ".values", "F32", {table.size(), dim},
-             [table](const SafetensorsWriter::Put &put) { putRows(table, 0, put); });
-  for (int32_t s = 0; states && s < table.configuration().states; ++s)
-    writer.add(stateName(name, s), "F32", {table.size(), dim},
-               [table, s](const SafetensorsWriter::Put &put) { putRows(table, s + 1, put); });
+             [table, dim](const SafetensorsWriter::Put &put) { putRows(table, 0, dim, put); });
+  if (!states)
+    return;
+  const StoreConfig &config = table.configuration();
+  int64_t width = config.stateWidth();
+  std::vector<int64_t> shape{table.size()};
+  if (!config.rowStates)
+    shape.push_back(width);
+  for (int32_t s = 0; s < config.states; ++s)
+    writer.add(stateName(name, s), "F32", shape,
+               [table, dim, width, s](const SafetensorsWriter::Put &put) {
+                 putRows(table, dim + s * width, width, put);
+               });
+  if (config.rules.any())
+    addSightings(writer, name, std::make_shared<TableView>(table));
+  if (EmbeddingStore *waiting = table.waiting())
+    addWaiting(writer, waitingName(name), waiting);
 }
 
 /// What a file must or may hold for a model.
@@ -72,7 +128,15 @@ std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, 
     expected[name + ".ids"] = {{-1}, true};
     expected[name + ".values"] = {{-1, table.dim}, true};
     for (int32_t s = 0; s < table.optimizer.states; ++s)
-      expected[stateName(name, s)] = {{-1, table.dim}, states};
+      expected[stateName(name, s)] = {stateShape(table), states};
+    for (const SightingTensor &tensor : kSightings) {
+      if (hasRules(table))
+        expected[name + tensor.name] = {{-1}, states};
+      if (table.admit_after > 1)
+        expected[waitingName(name) + tensor.name] = {{-1}, states};
+    }
+    if (table.admit_after > 1)
+      expected[waitingName(name) + ".ids"] = {{-1}, states};
   }
   return expected;
 }
@@ -141,16 +205,59 @@ void checkIds(const SafetensorsReader &file, const genrec_table_desc &desc,
                   ", beyond the " + std::to_string(desc.id_bits) + " bits of the table");
 }
 
+/// All tensors of a table have as many rows as it has ids.
+void checkRowCounts(const SafetensorsReader &file, const std::string &ids,
+                    const std::vector<std::string> &tensors) {
+  int64_t count = file.tensor(ids).shape[0];
+  for (const std::string &tensor : tensors)
+    if (file.has(tensor) && file.tensor(tensor).shape[0] != count)
+      throw Error(file.path() + ": '" + ids + "' has " + std::to_string(count) + " rows, '" +
+                  tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
+}
+
+/// Sets the sightings of a store's first rows, in blocks; `rows` as in addSightings.
+template <class Rows>
+void readSightings(const SafetensorsReader &file, const std::string &name, Rows rows) {
+  std::vector<int64_t> block(kBlockRows);
+  for (const SightingTensor &tensor : kSightings) {
+    if (!file.has(name + tensor.name))
+      continue;
+    for (int64_t first = 0; first < rows->size(); first += kBlockRows) {
+      int64_t count = std::min(kBlockRows, rows->size() - first);
+      file.readIntegers(name + tensor.name, first, count, block.data());
+      for (int64_t i = 0; i < count; ++i)
+        rows->sighting(first + i).*tensor.field = block[i];
+    }
+  }
+}
+
+/// The sightings of a table's rows and the ids that wait.
+void readRules(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table) {
+  std::string name = desc.name, waits = waitingName(name);
+  readSightings(file, name, &table);
+  if (desc.admit_after <= 1 || !file.has(waits + ".ids"))
+    return;
+  checkRowCounts(file, waits + ".ids", {waits + kSightings[0].name, waits + kSightings[1].name});
+  int64_t count = file.tensor(waits + ".ids").shape[0];
+  std::vector<int64_t> ids(count);
+  std::vector<float *> rows(count);
+  file.readIntegers(waits + ".ids", 0, count, ids.data());
+  checkIds(file, desc, ids);
+  table.waiting()->findOrInsert(nullptr, ids.data(), nullptr, count, rows.data());
+  if (table.waiting()->size() != count)
+    throw Error(file.path() + ": tensor '" + waits + ".ids' holds an id twice");
+  readSightings(file, waits, table.waiting());
+}
+
 void readTable(const SafetensorsReader &file, const genrec_table_desc &desc,
                TableView table) {
   std::string name = desc.name;
   int64_t count = file.tensor(name + ".ids").shape[0];
-  for (int32_t part = 0; part <= desc.optimizer.states; ++part) {
-    std::string tensor = part == 0 ? name + ".values" : stateName(name, part - 1);
-    if (file.has(tensor) && file.tensor(tensor).shape[0] != count)
-      throw Error(file.path() + ": '" + name + ".ids' has " + std::to_string(count) + " rows, '" +
-                  tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
-  }
+  std::vector<std::string> tensors{name + ".values"};
+  for (int32_t s = 0; s < desc.optimizer.states; ++s)
+    tensors.push_back(stateName(name, s));
+  checkRowCounts(file, name + ".ids", tensors);
+  checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
   std::vector<int64_t> ids(kBlockRows);
   std::vector<float *> rows(kBlockRows);
   std::vector<float> values(kBlockRows * desc.dim);
@@ -163,15 +270,19 @@ void readTable(const SafetensorsReader &file, const genrec_table_desc &desc,
     if (table.size() != first + block)
       throw Error(file.path() + ": tensor '" + name + ".ids' holds an id twice, before row " +
                   std::to_string(first + block));
-    for (int32_t part = 0; part <= desc.optimizer.states; ++part) {
-      std::string tensor = part == 0 ? name + ".values" : stateName(name, part - 1);
-      if (!file.has(tensor))
-        continue;
-      file.readFloats(tensor, first * desc.dim, block * desc.dim, values.data());
-      for (int64_t i = 0; i < block; ++i)
-        std::copy_n(values.data() + i * desc.dim, desc.dim, rows[i] + part * desc.dim);
+    int64_t offset = 0, width = desc.dim;
+    for (const std::string &tensor : tensors) {
+      if (file.has(tensor)) {
+        file.readFloats(tensor, first * width, block * width, values.data());
+        for (int64_t i = 0; i < block; ++i)
+          std::copy_n(values.data() + i * width, width, rows[i] + offset);
+      }
+      offset += width;
+      width = table.configuration().stateWidth();
     }
   }
+  if (hasRules(desc))
+    readRules(file, desc, table);
 }
 
 } // namespace

@@ -93,7 +93,10 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   int64_t count = domain->count;
   if (count == 0)
     return;
-  bool wholeCatalogue = !valid && shared.isCatalogueColumn(ids);
+  EmbeddingStore &store = *shared.tables[table];
+  bool hasRules = store.configuration().rules.any();
+  // Rows of a table with rules may be gone, or elsewhere, in the next step.
+  bool wholeCatalogue = !valid && !hasRules && shared.isCatalogueColumn(ids);
   if (wholeCatalogue) {
     if (const CatalogueHandles *known = knownHandles(shared, table, ids, count)) {
       std::memcpy(rows, known->rows.data(), static_cast<size_t>(count) * sizeof(float *));
@@ -110,11 +113,16 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
                         "hash it to the bits of its table, or declare the table with more id_bits");
     return;
   }
-  EmbeddingStore &store = *shared.tables[table];
   bool isTraining = slot.mode == static_cast<int32_t>(Mode::train);
-  if (isTraining) {
+  int64_t missing = 0;
+  if (isTraining && hasRules)
+    missing =
+        store.findOrAdmit(slot.pool, ids, valid, count, static_cast<int64_t>(slot.step), rows);
+  else if (isTraining)
     store.findOrInsert(slot.pool, ids, valid, count, rows);
-  } else if (store.find(slot.pool, ids, valid, count, rows) > 0) {
+  else
+    missing = store.find(slot.pool, ids, valid, count, rows);
+  if (missing > 0) {
     findTemporary(slot, table, ids, valid, count, rows);
     return; // temporary rows go with the step: not to be kept
   }

@@ -90,6 +90,11 @@ void checkModel(const genrec_model_desc &model) {
     require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
             std::string("table '") + model.tables[i].name +
                 "' has a size or id width out of range");
+    require(table.bounded >= 0 && table.ttl >= 0 && table.admit_after >= 0 &&
+                inRange(table.evict, 2),
+            std::string("table '") + table.name + "' has rules out of range");
+    require(table.group == 0 || !(table.bounded || table.ttl || table.admit_after),
+            std::string("table '") + table.name + "' shares a store, but has rules about its rows");
   }
   for (int32_t i = 0; i < model.parameter_count; ++i)
     require(inRange(model.parameters[i].rank, 3),

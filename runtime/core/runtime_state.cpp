@@ -69,6 +69,8 @@ void genrec_runtime::makeTables() {
       StoreConfig config;
       config.dim = desc.dim;
       config.states = desc.optimizer.states;
+      config.rowStates = desc.optimizer.row_states != 0;
+      config.rules = {desc.bounded, static_cast<Eviction>(desc.evict), desc.ttl, desc.admit_after};
       config.initialAccumulator = desc.optimizer.initial_accumulator;
       config.initializer = makeInitializer(desc, seed);
       for (int32_t j = 0; desc.group && j < model.table_count; ++j)
@@ -86,6 +88,12 @@ void genrec_runtime::makeTables() {
     GrowBuffer<float> &zeros = zeroRows.emplace_back();
     std::fill_n(zeros.ensure(floats), floats, 0.0f);
   }
+}
+
+void genrec_runtime::evict(uint64_t step) {
+  for (const auto &table : tables)
+    if (table->configuration().rules.any()) // such a table shares its store with no other
+      table->evict(static_cast<int64_t>(step));
 }
 
 void genrec_runtime::makeParameters() {

@@ -49,6 +49,8 @@ struct genrec_runtime {
   double learningRate(double base, uint64_t step) const;
   /// Whether `ids` is a column of a catalogue.
   bool isCatalogueColumn(const int64_t *ids) const;
+  /// The end of training step `step`: rows leave tables whose rules send them away.
+  void evict(uint64_t step);
   const float *zeroRow(int32_t table) const { return zeroRows[table].data(); }
 
   const genrec_model_desc &model;

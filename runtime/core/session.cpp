@@ -49,8 +49,10 @@ struct Session::Impl {
     slot.runRest();
     if (state.profile)
       state.profile->add(slot.mode, slot.step, slot.spans, slot.domains);
-    if (mode == Mode::train)
+    if (mode == Mode::train) {
+      state.evict(slot.step);
       ++steps;
+    }
     StepReport report{slot.step, &slot.currentBatch(), slot.losses, 0};
     for (size_t i = 0; i < slot.losses.size(); ++i)
       report.loss += state.model.losses[i].scale * slot.losses[i].mean();
@@ -204,6 +206,11 @@ TableView Session::table(const std::string &name) {
     if (name == model().tables[i].name)
       return table(i);
   throw Error("the model has no table '" + name + "'");
+}
+
+void Session::eraseRows(const std::string &name, std::span<const int64_t> ids) {
+  table(name).erase(ids.data(), static_cast<int64_t>(ids.size()));
+  impl->state.handles.clear(); // rows have moved
 }
 
 Profile *Session::profile() { return impl->state.profile.get(); }

@@ -63,6 +63,7 @@ void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, floa
 void EmbeddingStore::evict(int64_t step) {
   const RowRules &rules = config.rules;
   if (rules.checksTime(step)) {
+    leaving.reserve(static_cast<size_t>(rowCount)); // not again before the table is larger than ever
     for (int64_t number = 0; number < rowCount; ++number)
       if (sighting(number).lastStep <= step - rules.ttl)
         leaving.push_back(number);

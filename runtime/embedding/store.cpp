@@ -82,6 +82,7 @@ EmbeddingStore::~EmbeddingStore() {
 int64_t EmbeddingStore::keyBytes() const {
   return slots() * static_cast<int64_t>(1 + sizeof(Slot)) +
          static_cast<int64_t>(idChunks.size()) * kIdChunk * 8 +
+         static_cast<int64_t>(ranks.capacity() * sizeof(ranks[0]) + leaving.capacity() * 8) +
          (waitingIds ? waitingIds->keyBytes() : 0);
 }
 

@@ -14,4 +14,11 @@ void TableView::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uin
   store->findOrInsert(pool, keys.data(), valid, count, rows);
 }
 
+void TableView::erase(const int64_t *ids, int64_t count) {
+  std::vector<int64_t> keys(ids, ids + count);
+  for (int64_t &id : keys)
+    id |= key;
+  store->erase(keys.data(), count);
+}
+
 } // namespace genrec::rt

@@ -12,8 +12,8 @@ namespace genrec::rt {
 namespace {
 
 const char *optimizerName(int32_t kind) {
-  constexpr const char *kNames[] = {"sgd", "adagrad", "adam", "adamw"};
-  return kind >= 0 && kind < 4 ? kNames[kind] : "unknown";
+  constexpr const char *kNames[] = {"sgd", "adagrad", "adam", "adamw", "rowwise_adagrad"};
+  return kind >= 0 && kind < 5 ? kNames[kind] : "unknown";
 }
 
 const char *initName(int32_t kind) {
@@ -97,6 +97,12 @@ Json infoJson(const genrec_model_desc &model) {
                       {"id_bits", table.id_bits},
                       {"init", initJson(table.init)},
                       {"optimizer", optimizerJson(table.optimizer)}});
+    if (table.bounded)
+      tables.back().update({{"bounded", table.bounded}, {"evict", table.evict ? "lfu" : "lru"}});
+    if (table.ttl)
+      tables.back()["ttl"] = table.ttl;
+    if (table.admit_after)
+      tables.back()["admit_after"] = table.admit_after;
   }
   for (int32_t i = 0; i < model.loss_count; ++i)
     losses.push_back({{"name", model.losses[i].name}, {"scale", model.losses[i].scale}});

@@ -6,6 +6,7 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -90,3 +91,45 @@ def test_info_counts_the_ids_of_logical_tables(binaries: dict[str, Path], data: 
     assert told["merged"]["distinct_ids"]
     assert told["merged"]["distinct_ids"] == told["apart"]["distinct_ids"]
     assert told["merged"]["explain"] == told["apart"]["explain"]
+
+
+def tensors_of(file: bytes) -> dict[str, bytes]:
+    """The bytes of each tensor of a safetensors file."""
+    size = int.from_bytes(file[:8], "little")
+    header = json.loads(file[8 : 8 + size])
+    return {
+        name: file[8 + size :][slice(*entry["data_offsets"])]
+        for name, entry in header.items()
+        if name != "__metadata__"
+    }
+
+
+def test_adding_a_table_moves_no_key_of_the_others(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:
+    """A table declared before the others, whose vectors count for nothing, changes the numbers of all members of its
+    merged table, and the bits that are left for ids; ids, rows and their order stay as they were."""
+    logit = "    %logit = genrec.add %base, %more : (!f, !f) -> !f\n"
+    text = MODEL.read_text()
+    assert text.count(logit) == 1 and text.count("  genrec.table @a ") == 1
+    declaration = next(line for line in text.splitlines() if line.startswith("  genrec.table @a "))
+    more = [declaration.replace("@a ", f"@more{i} ") for i in range(2)]
+    lookups = (
+        "    %nothing = genrec.constant dense<0.0> : tensor<f32>\n"
+        "    %m0 = genrec.lookup %mi in @more0 : (!ids) -> !x\n"
+        "    %m1 = genrec.lookup %mj in @more1 : (!ids) -> !x\n"
+        "    %ms = genrec.add %m0, %m1 : (!x, !x) -> !x\n"
+        "    %mr = genrec.row_reduce sum %ms : (!x) -> !f\n"
+        "    %mz = genrec.mul %mr, %nothing : (!f, tensor<f32>) -> !f\n"
+        "    %plain = genrec.add %base, %more : (!f, !f) -> !f\n"
+        "    %logit = genrec.add %plain, %mz : (!f, !f) -> !f\n"
+    )
+    text = text.replace(declaration, "\n".join([*more, declaration])).replace(logit, lookups)
+    model, larger = tmp_path / "larger.mlir", tmp_path / "larger"
+    model.write_text(text)
+    plan = call(tool("genrec-compile"), model, "--explain")
+    assert "tables more0, more1, a, b, c are one" in plan
+    call(tool("genrec-compile"), model, "-o", larger)
+    before = tensors_of(train(binaries["merged"], data, tmp_path / "before", 20))
+    after = tensors_of(train(larger, data, tmp_path / "after", 20))
+    assert set(after) - set(before) == {f"more{i}.{part}" for i in range(2) for part in ("ids", "values", "state0")}
+    assert np.frombuffer(after["more0.ids"], np.int64).size > 0
+    assert {name: after[name] for name in before} == before

@@ -95,3 +95,49 @@ genrec.model @schedule attributes {schedule = {kind = "linear", warmup = 2 : i64
 // CHECK: p: [0.8125]
 // CHECK: p: [1.25]
 // CHECK: p: [0.1875]
+
+// -----
+
+!user = !genrec.domain<@user>
+!i = tensor<?xi64, #genrec.rows<@user>>
+!u = tensor<?xf32, #genrec.rows<@user>>
+!u2 = tensor<?x2xf32, #genrec.rows<@user>>
+#one = #genrec.init<constant, 1.0>
+
+// Row 3 has the gradient [1, 1], row 5 [2, 1]: means of squares 1 and 2.5, which the row's one accumulator adds to
+// the 0.5 that it starts with. Of a table bounded to one row 5 stays, seen last in step 2, in two steps; ids that are
+// to be seen in two steps have their rows, and train, from step 2 on.
+genrec.model @rowwise {
+  genrec.domain @user
+  genrec.table @all dim 2 {init = #one, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 0.1, initial_accumulator = 0.5}>}
+  genrec.table @bound dim 2 {bounded = 1 : i64, init = #one, optimizer = #genrec.optimizer<sgd, {lr = 0.25}>}
+  genrec.table @late dim 2 {admit_after = 2 : i64, init = #one, optimizer = #genrec.optimizer<sgd, {lr = 0.25}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !user
+    %id = genrec.feature %user "id" : (!user) -> !i
+    %x = genrec.feature %user "x" : (!user) -> !u
+    %label = genrec.feature %user "label" : (!user) -> !u
+    %g = genrec.concat_columns %x, %label : (!u, !u) -> !u2
+    genrec.update_table @all ids(%id) by(%g) : (!i, !u2) -> ()
+    genrec.update_table @bound ids(%id) by(%g) : (!i, !u2) -> ()
+    genrec.update_table @late ids(%id) by(%g) : (!i, !u2) -> ()
+  }
+}
+// CHECK: gradients:
+// CHECK-NEXT: all:
+// CHECK: tables:
+// CHECK-NEXT: all:
+// CHECK-NEXT: 3: [0.918350342, 0.918350342, 1.5]
+// CHECK-NEXT: 5: [0.884529946, 0.942264973, 3]
+// CHECK-NEXT: bound:
+// CHECK-NEXT: 5: [0.5, 0.75, 1, 1]
+// CHECK-NEXT: late:
+// CHECK: tables:
+// CHECK-NEXT: all:
+// CHECK-NEXT: 3: [0.855104789, 0.855104789, 2.5]
+// CHECK-NEXT: 5: [0.79924966, 0.89962483, 5.5]
+// CHECK-NEXT: bound:
+// CHECK-NEXT: 5: [0, 0.5, 2, 2]
+// CHECK-NEXT: late:
+// CHECK-NEXT: 3: [0.75, 0.75, 2, 1]
+// CHECK-NEXT: 5: [0.5, 0.75, 2, 1]

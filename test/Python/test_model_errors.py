@@ -78,6 +78,21 @@ def test_two_tables_of_one_name(tmp_path, monkeypatch):
         (lambda: gr.Table("t", dim=0), "the dimension of table 't' must be at least 1, got 0"),
         (lambda: gr.Table("t", dim=1, id_bits=64), "the id_bits of table 't' must be 1 to 63, got 64"),
         (lambda: gr.Table("", dim=1), "a table needs a name"),
+        (lambda: gr.Table("t", dim=1, bounded=0), "'bounded' of table 't' must be at least 1, got 0"),
+        (lambda: gr.Table("t", dim=1, ttl=-1), "'ttl' of table 't' must be at least 1, got -1"),
+        (lambda: gr.Table("t", dim=1, admit_after=0), "'admit_after' of table 't' must be at least 1, got 0"),
+        (
+            lambda: gr.Table("t", dim=1, bounded=3, evict="fifo"),
+            "'evict' of table 't' must be one of lru, lfu, got 'fifo'",
+        ),
+        (
+            lambda: gr.Table("t", dim=1, evict="lfu"),
+            "'evict' of table 't' says what leaves a bounded table, but 'bounded'",
+        ),
+        (
+            lambda: gr.optim.RowWiseAdagrad(eps=0),
+            "option 'eps' of optimizer rowwise_adagrad must be greater than 0, got 0",
+        ),
         (lambda: gr.optim.Adam(betas=(0.9, 1.0)), r"option 'beta2' of optimizer adam must be in \[0, 1\), got 1.0"),
         (lambda: gr.optim.SGD(lr=-1), "option 'lr' of optimizer sgd must be at least 0, got -1"),
         (lambda: gr.init.normal(-0.1), "the scale of gr.init.normal must be finite and at least 0, got -0.1"),
@@ -91,3 +106,32 @@ def test_two_tables_of_one_name(tmp_path, monkeypatch):
 def test_wrong_options(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("value", [2.5, True, "3"])
+def test_rules_about_rows_are_whole_numbers(value):
+    with pytest.raises(TypeError, match=f"'ttl' of table 't' must be a whole number, got {value!r}"):
+        gr.Table("t", dim=1, ttl=value)
+
+
+def test_rowwise_adagrad_trains_no_parameters(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dense.py").write_text(
+        "import genrec as gr\n"
+        "class Dense(gr.Model):\n"
+        "    def __init__(self):\n"
+        "        super().__init__(optimizer=gr.optim.RowWiseAdagrad(0.1))\n"
+        '        self.item = gr.Table("item", dim=2)\n'
+        "        self.head = gr.nn.Linear(2, 1)\n"
+        "    def forward(self, batch):\n"
+        "        gr.output(a=self.head(self.item(batch.user)))\n"
+    )
+    with pytest.raises(gr.ModelError) as raised:
+        gr.record(load(tmp_path / "dense.py").Dense(), gr.Schema({"user": gr.int64}))
+    assert str(raised.value).startswith(
+        "dense.py:6: error: parameter 'head.weight' would be trained by RowWiseAdagrad, which is for tables only\n"
+    )
+    assert (
+        "help: give the model another optimizer (SGD, Adagrad, Adam, AdamW), and RowWiseAdagrad to its tables"
+        in str(raised.value)
+    )

@@ -118,6 +118,21 @@ def test_optimizers_are_the_models_unless_given():
     assert "weight_decay" not in dict(gr.optim.AdamW().options)  # the default differs on tables and parameters
 
 
+def test_rules_about_rows_are_the_tables():
+    ruled = gr.Table(
+        "ruled", dim=2, bounded=100, evict="lfu", ttl=7, admit_after=3, optimizer=gr.optim.RowWiseAdagrad(0.1)
+    )
+
+    def forward(batch):
+        return ITEM(batch.user), ruled(batch.user)
+
+    recording, _, _ = record(forward, item=ITEM, ruled=ruled)
+    rules = recording.tables["ruled"].rules
+    assert (rules.bounded, rules.evict, rules.ttl, rules.admit_after) == (100, "lfu", 7, 3)
+    assert recording.tables["item"].rules.bounded is None
+    assert dict(recording.tables["ruled"].optimizer.options)["eps"] == 1e-10
+
+
 def test_random_streams_follow_from_the_ops_number():
     def forward(batch):
         x = ITEM(batch.history.item)

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -90,6 +91,60 @@ TEST(Checkpoint, RestoredTrainingContinuesWithTheSameBits) {
   EXPECT_EQ(state.epochLosses[0].weight, 1.0 / 3);
   EXPECT_EQ(nlohmann::json::parse(state.history)[0]["loss"], 0.625);
   EXPECT_EQ(readTrainingState(folder.path).seed, 3u);
+}
+
+/// The tiny model with rules about the rows of its table.
+struct RuledModel {
+  RuledModel(int64_t bounded, int64_t ttl, int64_t admitAfter)
+      : table(tinyModel().tables[0]), model(tinyModel()) {
+    table.bounded = bounded;
+    table.evict = 1;
+    table.ttl = ttl;
+    table.admit_after = admitAfter;
+    model.tables = &table;
+  }
+  genrec_table_desc table;
+  genrec_model_desc model;
+};
+
+std::string bytesOf(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Checkpoint, RowsThatComeAndLeaveByRuleContinueWithTheSameBits) {
+  for (auto [bounded, ttl, admitAfter] :
+       {std::array<int64_t, 3>{20, 0, 0}, {0, 1, 0}, {0, 0, 15}, {20, 4, 2}}) {
+    TestFolder folder, ends;
+    RuledModel ruled(bounded, ttl, admitAfter);
+    Session whole(ruled.model, seeded()), first(ruled.model, seeded()),
+        second(ruled.model, seeded());
+    trainSome(whole, 20);
+    trainSome(first, 11);
+    saveCheckpoint(folder.path, first, stateOf(first));
+    loadCheckpoint(folder.path, second);
+    trainSome(second, 9);
+    saveCheckpoint(ends / "whole", whole, stateOf(whole));
+    saveCheckpoint(ends / "second", second, stateOf(second));
+    std::string bytes = bytesOf(ends / "whole/step-20/model.safetensors");
+    EXPECT_GT(bytes.size(), 1000u);
+    EXPECT_EQ(bytes, bytesOf(ends / "second/step-20/model.safetensors"))
+        << bounded << ttl << admitAfter;
+    if (bounded > 0)
+      EXPECT_LE(whole.table(0).size(), bounded);
+    EXPECT_GT(whole.table(0).size(), 0);
+    EXPECT_LT(whole.table(0).size(), kMovies);
+  }
+}
+
+TEST(Checkpoint, OfAModelWithRulesIsNotOneOfTheModelWithout) {
+  TestFolder folder;
+  RuledModel ruled(20, 0, 2);
+  Session with(ruled.model, seeded()), without(tinyModel(), seeded());
+  trainSome(with, 3);
+  saveCheckpoint(folder.path, with, stateOf(with));
+  EXPECT_NE(messageOf([&] { loadCheckpoint(folder.path, without); }).find("movie.waiting.ids"),
+            std::string::npos);
 }
 
 TEST(Checkpoint, ANewOneReplacesTheOldOne) {

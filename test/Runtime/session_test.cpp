@@ -278,5 +278,31 @@ TEST(Session, TheDefaultRateIsTheModels) {
             "the learning rate must be a number of at least 0, got -1.000000");
 }
 
+TEST(Session, ErasedRowsStartAnewAndOthersStay) {
+  SessionOptions options;
+  options.seed = 4;
+  Session session(tinyModel(), options), untrained(tinyModel(), options);
+  Batch batch = tinyBatch(1, 50, 20);
+  session.train(batch);
+  TableView table = session.table("movie");
+  int64_t rows = table.size();
+  ASSERT_GT(rows, 5);
+  std::vector<int64_t> erased{table.id(0), table.id(3), 999};
+  std::vector<float> kept(table.row(1), table.row(1) + table.dim());
+  int64_t keptId = table.id(1);
+  session.eraseRows("movie", erased);
+  EXPECT_EQ(table.size(), rows - 2);
+  for (int64_t row = 0; row < table.size(); ++row) {
+    EXPECT_NE(table.id(row), erased[0]);
+    EXPECT_NE(table.id(row), erased[1]);
+    if (table.id(row) == keptId)
+      EXPECT_TRUE(std::equal(kept.begin(), kept.end(), table.row(row)));
+  }
+  float *again, *initial;
+  table.findOrInsert(nullptr, erased.data(), nullptr, 1, &again);
+  untrained.table("movie").findOrInsert(nullptr, erased.data(), nullptr, 1, &initial);
+  EXPECT_TRUE(std::equal(again, again + 2 * table.dim(), initial)) << "value and state";
+}
+
 } // namespace
 } // namespace genrec::rt::test

@@ -330,8 +330,8 @@ bool genrec::printDifferences(const json::Object &a, const json::Object &b, raw_
       differs = true;
     }
   differs |= printEntries(a, b, "domains", "domain", "name", {"kind", "parent"}, os);
-  differs |=
-      printEntries(a, b, "tables", "table", "name", {"dim", "optimizer", "bytes_per_row"}, os);
+  differs |= printEntries(a, b, "tables", "table", "name",
+                          {"dim", "optimizer", "bytes_per_row", "rules"}, os);
   differs |= printEntries(a, b, "columns", "column", "column", {"domain", "table"}, os);
   differs |= printLines(a, b, "decisions", "decision", os);
   llvm::MapVector<StringRef, const json::Object *> before;

@@ -79,8 +79,14 @@ static json::Object tablesToJson(const State &state) {
   json::Object tables;
   for (const auto &[name, table] : state.tables) {
     json::Object rows;
-    for (const auto &[id, row] : table.rows)
-      rows[std::to_string(id)] = listToJson(row);
+    for (const auto &[id, row] : table.rows) {
+      json::Array list = listToJson(row);
+      if (auto sighting = table.seen.find(id); sighting != table.seen.end()) {
+        list.push_back(static_cast<int64_t>(sighting->second.lastStep));
+        list.push_back(sighting->second.steps);
+      }
+      rows[std::to_string(id)] = std::move(list);
+    }
     tables[name] = std::move(rows);
   }
   return tables;

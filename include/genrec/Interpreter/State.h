@@ -22,15 +22,35 @@ struct ParameterState {
   llvm::MutableArrayRef<double> value() { return {memory.data(), static_cast<size_t>(size)}; }
 };
 
+/// The rules by which a table's rows come and leave, as `genrec.table` has them.
+struct RowRules {
+  int64_t bounded = 0;    ///< most rows after a step; 0: any number
+  bool isLfu = false;     ///< else least recently seen
+  int64_t ttl = 0;        ///< steps without being seen after which rows leave; 0: never
+  int64_t admitAfter = 0; ///< steps in which an id must be seen to get a row
+
+  bool any() const { return bounded || ttl || admitAfter; }
+};
+
+/// When training saw an id.
+struct Sighting {
+  uint64_t lastStep = 0;
+  int64_t steps = 0; ///< since the row came; of a waiting id, since it waits
+};
+using Sightings = std::map<int64_t, Sighting>;
+
 /// The rows of an embedding table by id; a row is its value, then its states.
 struct TableState {
   std::string name;
   int64_t dim = 0;
-  int64_t states = 0;
+  int64_t stateFloats = 0; ///< values of all states of a row
   int64_t idBits = 0;
   double initialAccumulator = 0;
   InitAttr init;
   std::map<int64_t, std::vector<double>> rows;
+  RowRules rules;
+  Sightings seen;    ///< with rules, of the ids that have rows
+  Sightings waiting; ///< of ids that are not admitted yet
 };
 
 /// A merged table: which key belongs to which row of which logical table.
@@ -68,6 +88,10 @@ public:
 
   /// The row of `id`, made with its initial value when there is none.
   std::vector<double> &insertRow(TableState &table, int64_t id) const;
+  /// Notes that training sees `id` in `step`; whether it has a row, or gets one now.
+  bool admits(TableState &table, int64_t id, uint64_t step) const;
+  /// Lets the rows leave that the tables' rules send away after `step`.
+  void evict(uint64_t step);
   /// Value and states of a row that nobody has touched yet.
   std::vector<double> initialRow(const TableState &table, int64_t id) const;
 

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 2
+#define GENREC_ABI_VERSION 3
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -111,10 +111,11 @@ typedef struct genrec_init_desc {
 } genrec_init_desc;
 
 typedef struct genrec_optimizer_desc {
-  int32_t kind;          /* OptimizerKind: sgd, adagrad, adam, adamw */
+  int32_t kind;          /* OptimizerKind: sgd, adagrad, adam, adamw, rowwise_adagrad */
   int32_t states;        /* f32 values kept beside each weight */
   double learning_rate;
   double initial_accumulator;
+  int32_t row_states; /* tables: states are kept once per row instead */
 } genrec_optimizer_desc;
 
 typedef struct genrec_table_desc {
@@ -128,6 +129,11 @@ typedef struct genrec_table_desc {
                             keys key | id; ids have at most key_bits bits */
   int64_t key;           /* (place in the group) << key_bits */
   int64_t key_bits;
+  int64_t bounded; /* these are RowRules of row_rules.h; 0 for none. A table that has
+                      one has a store of its own */
+  int32_t evict;   /* Eviction: lru, lfu */
+  int64_t ttl;
+  int64_t admit_after;
 } genrec_table_desc;
 
 typedef struct genrec_parameter_desc {
@@ -288,8 +294,8 @@ typedef struct genrec_step {
 
 /* Finds the rows of `ids` (training: inserts unseen ones) in table `table`;
  * rows[r] points at [value dim][state dim]…; entries with valid[r] == 0 point at a
- * row of zeros. `valid` may be null. Outside training unseen ids point at
- * temporary rows that hold initial values. */
+ * row of zeros. `valid` may be null. Outside training unseen ids, and in training
+ * ids that are not admitted yet, point at temporary rows that hold initial values. */
 void genrec_rt_table_rows(genrec_step *step, int32_t table,
                           const genrec_domain *domain, const int64_t *ids,
                           const uint8_t *valid, float **rows);

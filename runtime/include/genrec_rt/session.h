@@ -172,6 +172,9 @@ public:
   ParameterView parameter(const std::string &name);
   TableView table(int32_t index);
   TableView table(const std::string &name);
+  /// Forgets rows of a table, with their states, between two steps; ids that have none do not
+  /// count. Their next lookups in training start anew.
+  void eraseRows(const std::string &table, std::span<const int64_t> ids);
 
   /// When the ops of the steps so far ran; null unless asked for.
   Profile *profile();

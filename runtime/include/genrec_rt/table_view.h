@@ -26,12 +26,20 @@ public:
   float *row(int64_t number) const { return store->row(store->memberRow(member, number)); }
   int64_t id(int64_t number) const { return store->id(store->memberRow(member, number)) ^ key; }
   int64_t dim() const { return store->configuration().dim; }
+  /// Row `number`'s, where the table has rules (row_rules.h).
+  Sighting &sighting(int64_t number) const {
+    return store->sighting(store->memberRow(member, number));
+  }
+  /// The ids that are not admitted yet; null without `admit_after`.
+  EmbeddingStore *waiting() const { return store->waiting(); }
   int32_t states() const { return store->configuration().states; }
   const StoreConfig &configuration() const { return store->configuration(); }
 
   /// As EmbeddingStore::findOrInsert, by ids of this table.
   void findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
                     float **rows);
+  /// As EmbeddingStore::erase, by ids of this table.
+  void erase(const int64_t *ids, int64_t count);
 
 private:
   EmbeddingStore *store;

@@ -102,9 +102,14 @@ static json::Value outputToJson(const OutputRows &rows) {
 static json::Object tableToJson(const TableView &table) {
   const StoreConfig &config = table.configuration();
   json::Object rows;
-  for (int64_t number = 0; number < table.size(); ++number)
-    rows[std::to_string(table.id(number))] =
-        toJson(table.row(number), config.dim * (1 + config.states));
+  for (int64_t number = 0; number < table.size(); ++number) {
+    json::Array row = toJson(table.row(number), config.usedFloats());
+    if (config.rules.any()) {
+      row.push_back(table.sighting(number).lastStep);
+      row.push_back(table.sighting(number).steps);
+    }
+    rows[std::to_string(table.id(number))] = std::move(row);
+  }
   return rows;
 }
 

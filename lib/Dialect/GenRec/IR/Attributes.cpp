@@ -80,6 +80,7 @@ static bool hasOption(const OptimizerOption &option, OptimizerKind kind) {
   case OptimizerKind::sgd:
     return option.sgd;
   case OptimizerKind::adagrad:
+  case OptimizerKind::rowwise_adagrad:
     return option.adagrad;
   case OptimizerKind::adam:
   case OptimizerKind::adamw:

@@ -60,9 +60,13 @@ static Type withElement(Type shape, Type element) {
 
 template <typename OpT> static LogicalResult verifyRowAccess(OpT op, StringRef name, Type value) {
   int64_t width = op.getRow().getType().getWidth();
-  if (failed(expectExactly(op, name, value,
-                           VectorType::get({width}, Float32Type::get(op.getContext())),
-                           "the width of the row")))
+  Type once = VectorType::get({1}, Float32Type::get(op.getContext()));
+  if (op.getSlot() > 0 && value == once)
+    return success();
+  if (failed(expectExactly(
+          op, name, value, VectorType::get({width}, Float32Type::get(op.getContext())),
+          op.getSlot() > 0 ? "the width of the row, or 1 for a state that the row has once"
+                           : "the width of the row")))
     return failure();
   return expectRange(op, "slot", op.getSlot(), 0);
 }

@@ -107,7 +107,7 @@ double OptimizerAttr::getOption(StringRef name, bool onTable) const {
   if (name == "beta2")
     return 0.999;
   if (name == "eps")
-    return kind == OptimizerKind::adagrad ? 1e-10 : 1e-8;
+    return kind == OptimizerKind::adagrad || kind == OptimizerKind::rowwise_adagrad ? 1e-10 : 1e-8;
   // A row that is not in a batch is not decayed, so tables decay only on demand.
   if (name == "weight_decay")
     return kind == OptimizerKind::adamw && !onTable ? 1e-2 : 0.0;
@@ -119,6 +119,7 @@ int64_t OptimizerAttr::getStateCount() const {
   case OptimizerKind::sgd:
     return getOption("momentum") != 0.0 ? 1 : 0;
   case OptimizerKind::adagrad:
+  case OptimizerKind::rowwise_adagrad:
     return 1;
   case OptimizerKind::adam:
   case OptimizerKind::adamw:
@@ -127,3 +128,5 @@ int64_t OptimizerAttr::getStateCount() const {
   }
   llvm_unreachable("every optimizer kind is handled");
 }
+
+bool OptimizerAttr::hasRowStates() const { return getKind() == OptimizerKind::rowwise_adagrad; }

@@ -136,7 +136,21 @@ int64_t TableOp::getKeyBits() {
   return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
 }
 
-LogicalResult TableOp::verify() { return expectRange(*this, "id_bits", getIdBits(), 1, 63); }
+LogicalResult TableOp::verify() {
+  if (failed(expectRange(*this, "id_bits", getIdBits(), 1, 63)))
+    return failure();
+  for (StringRef rule : {"bounded", "ttl", "admit_after"})
+    if (auto value = (*this)->getAttrOfType<IntegerAttr>(rule))
+      if (failed(expectRange(*this, rule, value.getInt(), 1)))
+        return failure();
+  if (getEvict() && !getBounded())
+    return emitOpError() << "has 'evict', which says what leaves a bounded table, but no 'bounded'";
+  if (getMembers() && hasRowRules())
+    return emitOpError()
+           << "has members and rules by which rows come or leave: tables with 'bounded', "
+              "'ttl' or 'admit_after' have a physical table each";
+  return success();
+}
 
 /// Attributes of a logical table that its merged table need not have.
 static bool isOwnOfTable(StringAttr name) {
@@ -192,6 +206,9 @@ LogicalResult ParameterOp::verify() {
   if (isXavier(getInit().getKind()) && type.getRank() != 2)
     return emitOpError() << "is initialised by " << stringifyInitKind(getInit().getKind())
                          << ", which needs rank 2 (fan in and fan out), but is " << typeText(type);
+  if (getOptimizer().hasRowStates())
+    return emitOpError() << "has optimizer " << stringifyOptimizerKind(getOptimizer().getKind())
+                         << ", which is for tables only: it keeps one accumulator per row";
   if (getOptimizer().getOption("per_row_step") != 0.0)
     return emitOpError() << "has optimizer option 'per_row_step', which is for tables only";
   return success();

@@ -43,6 +43,15 @@ static std::string listDifferences(DictionaryAttr left, DictionaryAttr right) {
   return llvm::join(names, ", ");
 }
 
+/// The rules by which rows of `table` come and leave.
+static std::string listRowRules(TableOp table) {
+  SmallVector<StringRef, 3> rules;
+  for (StringRef rule : {"bounded", "ttl", "admit_after"})
+    if (table->hasAttr(rule))
+      rules.push_back(rule);
+  return llvm::join(rules, ", ");
+}
+
 /// Bits that are left for ids beside `members` tables.
 static int64_t getKeyBits(size_t members) {
   return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
@@ -151,6 +160,9 @@ void Merger::chooseGroups() {
       decisions.add("table '" + table.getSymName() +
                     "' stays apart: it is looked up for a whole catalogue, whose rows are found "
                     "once and kept");
+    else if (table.hasRowRules())
+      decisions.add("table '" + table.getSymName() + "' stays apart: it has " +
+                    listRowRules(table) + ", a rule about its own rows");
     else
       groups[getSpec(table)].tables.push_back(table);
   }

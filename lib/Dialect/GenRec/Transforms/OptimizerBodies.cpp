@@ -1,8 +1,9 @@
 //===- OptimizerBodies.cpp - one row of an optimizer step -----------------===//
 //
 // The equations are those of torch.optim, in its order of operations. State
-// slots: sgd 1 = momentum buffer; adagrad 1 = sum of squares; adam and adamw
-// 1, 2 = first and second moment, 3 = the row's own step count.
+// slots: sgd 1 = momentum buffer; adagrad 1 = sum of squares; rowwise_adagrad 1 =
+// the row's one sum of mean squares; adam and adamw 1, 2 = first and second moment,
+// 3 = the row's own step count.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,6 +62,7 @@ private:
   Value withDecay(Value weight) const;
   Value buildSgd(Value weight, Value rate) const;
   Value buildAdagrad(Value weight, Value rate) const;
+  Value buildRowwiseAdagrad(Value weight, Value rate) const;
   Value buildAdam(Value weight, Value rate, ValueRange corrections) const;
   Value buildRowCorrection(Value count, double beta) const;
 
@@ -94,6 +96,19 @@ Value OptimizerStep::buildAdagrad(Value weight, Value rate) const {
   store(sum, 1);
   Value divisor = b.add(squareRoot(sum), b.constant(type, option("eps")));
   return b.sub(weight, b.mul(spread(rate), divide(g, divisor)));
+}
+
+/// As FBGEMM's EXACT_ROWWISE_ADAGRAD: one factor for the whole row, from the mean of
+/// its squared gradients.
+Value OptimizerStep::buildRowwiseAdagrad(Value weight, Value rate) const {
+  Value g = withDecay(weight);
+  Value mean = scale(b.reduceAdd(b.mul(g, g)), 1.0 / static_cast<double>(bodyShape(type).front()));
+  auto once = VectorType::get({1}, bodyElement(type));
+  Value sum = b.add(b.make<RowLoadOp>(once, row, 1), b.fit(mean, once.getShape()));
+  store(sum, 1);
+  Value root = squareRoot(b.make<vector::ExtractOp>(sum, ArrayRef<int64_t>{0}));
+  Value factor = divide(rate, b.add(root, b.constant(root.getType(), option("eps"))));
+  return b.sub(weight, b.mul(spread(factor), g));
 }
 
 /// 1 - beta^count with a count per row: -expm1(count * log beta). 1 - exp(…) would
@@ -146,6 +161,8 @@ void OptimizerStep::build(ValueRange stepValues) {
     return store(buildSgd(weight, rate), 0);
   case OptimizerKind::adagrad:
     return store(buildAdagrad(weight, rate), 0);
+  case OptimizerKind::rowwise_adagrad:
+    return store(buildRowwiseAdagrad(weight, rate), 0);
   case OptimizerKind::adam:
   case OptimizerKind::adamw:
     return store(buildAdam(weight, rate, stepValues.drop_front()), 0);

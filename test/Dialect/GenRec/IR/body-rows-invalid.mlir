@@ -13,6 +13,28 @@ func.func @test(%r: !h8) {
 
 // -----
 
+// A state is a value per weight, or one for the row.
+!h8 = !genrec.row<8>
+!v4 = vector<4xf32>
+func.func @test(%r: !h8) {
+  // expected-error@+1 {{'genrec.row_load' op 'result' must be vector<8xf32> (the width of the row, or 1 for a state that the row has once), but is vector<4xf32>}}
+  %0 = genrec.row_load %r {slot = 1 : i64} : (!h8) -> !v4
+  return
+}
+
+// -----
+
+// The value of a row is never one for all.
+!h8 = !genrec.row<8>
+!v1 = vector<1xf32>
+func.func @test(%r: !h8, %x: !v1) {
+  // expected-error@+1 {{'genrec.row_store' op 'value' must be vector<8xf32> (the width of the row), but is vector<1xf32>}}
+  genrec.row_store %x to %r : !v1, !h8
+  return
+}
+
+// -----
+
 // Slots are numbered from 0.
 !h8 = !genrec.row<8>
 !v8 = vector<8xf32>

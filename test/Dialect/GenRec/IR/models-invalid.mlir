@@ -267,3 +267,97 @@ genrec.model @m {
   // expected-error@+1 {{'genrec.parameter' op has optimizer option 'per_row_step', which is for tables only}}
   genrec.parameter @p : tensor<4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<adam, {per_row_step = 1.0}>}
 }
+
+// -----
+
+// rowwise_adagrad keeps one accumulator per row, which a parameter has none of.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.parameter' op has optimizer rowwise_adagrad, which is for tables only: it keeps one accumulator per row}}
+  genrec.parameter @p : tensor<2x4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 0.1}>}
+}
+
+// -----
+
+// A bounded table has at least one row.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op 'bounded' must be at least 1, but is 0}}
+  genrec.table @t dim 8 {bounded = 0 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Rows stay for a step at least.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op 'ttl' must be at least 1, but is -3}}
+  genrec.table @t dim 8 {ttl = -3 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// An id is seen before it is admitted.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op 'admit_after' must be at least 1, but is 0}}
+  genrec.table @t dim 8 {admit_after = 0 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Only a bounded table evicts.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op has 'evict', which says what leaves a bounded table, but no 'bounded'}}
+  genrec.table @t dim 8 {evict = #genrec<evict_kind lfu>, ttl = 3 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Rules about rows hold for one logical table.
+genrec.model @m {
+  genrec.table @a dim 8 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error@+1 {{'genrec.table' op has members and rules by which rows come or leave: tables with 'bounded', 'ttl' or 'admit_after' have a physical table each}}
+  genrec.table @all dim 8 {members = [@a], bounded = 5 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// A merged table holds something.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op must have at least one of 'members'}}
+  genrec.table @all dim 8 {members = [], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Members are declared.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op has the member @b, which the model does not declare as a logical table}}
+  genrec.table @all dim 8 {members = [@b], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Each once.
+genrec.model @m {
+  genrec.table @a dim 8 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error@+1 {{'genrec.table' op has the member @a twice}}
+  genrec.table @all dim 8 {members = [@a, @a], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Ids fit beside the number of their table.
+genrec.model @m {
+  // expected-note@+1 {{the member is declared here}}
+  genrec.table @a dim 8 {id_bits = 63 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error@+1 {{'genrec.table' op of 1 members leaves 62 bits for ids, but @a has 63}}
+  genrec.table @all dim 8 {members = [@a], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// Members have the spec of the merged table.
+genrec.model @m {
+  // expected-note@+1 {{the member is declared here}}
+  genrec.table @a dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error@+1 {{'genrec.table' op differs from its member @a in more than name and id_bits}}
+  genrec.table @all dim 8 {members = [@a], init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}

@@ -1,15 +1,15 @@
 // RUN: genrec-opt %s --genrec-expand-updates --cse --split-input-file | FileCheck %s
 // RUN: genrec-opt %s --genrec-expand-updates --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// COUNT: expand-lookup: 5
+// COUNT: expand-lookup: 6
 // COUNT: expand-parameter-update: 4
-// COUNT: expand-table-update: 4
+// COUNT: expand-table-update: 5
 // COUNT: gradient-of-parent: 2
 // COUNT: genrec-expand-updates gradients-of-parents: 2
-// COUNT: genrec-expand-updates handles-shared: 5
-// COUNT: genrec-expand-updates lookups: 5
+// COUNT: genrec-expand-updates handles-shared: 6
+// COUNT: genrec-expand-updates lookups: 6
 // COUNT: genrec-expand-updates parameter-updates: 4
-// COUNT: genrec-expand-updates table-updates: 4
+// COUNT: genrec-expand-updates table-updates: 5
 
 // A lookup and the update of the same ids share their handles.
 
@@ -210,5 +210,42 @@ genrec.model @pooled {
     %near = genrec.fanout %ge to %tag : (!e, !genrec.domain<@tag>) -> !t
     %far = genrec.fanout %gu to %tag : (!u, !genrec.domain<@tag>) -> !t
     genrec.update_table @item ids(%a, %b) by(%near, %far) : (!ids, !ids, !t, !t) -> ()
+  }
+}
+
+// -----
+
+// Row-wise Adagrad: one accumulator per row, and one factor for all of it.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @rowwise
+// CHECK: ^bb0(%[[ROW:.*]]: !genrec.row<4>, %[[G:.*]]: vector<4xf32>, %[[RATE:.*]]: f32):
+// CHECK: %[[W:.*]] = genrec.row_load %[[ROW]] : (!genrec.row<4>) -> vector<4xf32>
+// CHECK: %[[GG:.*]] = arith.mulf %[[G]], %[[G]]
+// CHECK: %[[SQUARES:.*]] = vector.reduction <add>, %[[GG]]
+// CHECK: %[[QUARTER:.*]] = arith.constant 2.500000e-01
+// CHECK: %[[MEAN:.*]] = arith.mulf %[[SQUARES]], %[[QUARTER]]
+// CHECK: %[[S0:.*]] = genrec.row_load %[[ROW]] {slot = 1 : i64} : (!genrec.row<4>) -> vector<1xf32>
+// CHECK: %[[ONE:.*]] = vector.broadcast %[[MEAN]] : f32 to vector<1xf32>
+// CHECK: %[[S:.*]] = arith.addf %[[S0]], %[[ONE]]
+// CHECK: genrec.row_store %[[S]] to %[[ROW]] {slot = 1 : i64}
+// CHECK: %[[SUM:.*]] = vector.extract %[[S]][0]
+// CHECK: %[[ROOT:.*]] = math.sqrt %[[SUM]]
+// CHECK: %[[DIVISOR:.*]] = arith.addf %[[ROOT]]
+// CHECK: %[[FACTOR:.*]] = arith.divf %[[RATE]], %[[DIVISOR]]
+// CHECK: %[[FACTORS:.*]] = vector.broadcast %[[FACTOR]]
+// CHECK: %[[DELTA:.*]] = arith.mulf %[[FACTORS]], %[[G]]
+// CHECK: %[[NEW:.*]] = arith.subf %[[W]], %[[DELTA]]
+// CHECK: genrec.row_store %[[NEW]] to %[[ROW]] :
+genrec.model @rowwise {
+  genrec.domain @user
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %x = genrec.lookup %ids in @item : (!ids) -> !x
+    genrec.update_table @item ids(%ids) by(%x) : (!ids, !x) -> ()
   }
 }

@@ -123,3 +123,35 @@ genrec.model @catalogue {
     genrec.output "s" %s : tensor<?x4xf32, #genrec.rows<@user>>
   }
 }
+
+// -----
+
+// Tables with rules about their rows stay apart, each for itself, though they agree.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @rules
+// CHECK-SAME: "merge-tables: table 'a' stays apart: it has bounded, a rule about its own rows"
+// CHECK-SAME: "merge-tables: table 'b' stays apart: it has bounded, a rule about its own rows"
+// CHECK-SAME: "merge-tables: table 'c' stays apart: it has ttl, admit_after, a rule about its own rows"
+// CHECK-NOT: members
+// CHECK: genrec.lookup %{{.*}} in @a
+// CHECK: genrec.lookup %{{.*}} in @b
+// CHECK: genrec.lookup %{{.*}} in @c
+genrec.model @rules {
+  genrec.domain @user
+  genrec.table @a dim 4 {bounded = 9 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @b dim 4 {bounded = 9 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @c dim 4 {ttl = 9 : i64, admit_after = 2 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %a = genrec.lookup %i in @a : (!ids) -> !x
+    %b = genrec.lookup %i in @b : (!ids) -> !x
+    %c = genrec.lookup %i in @c : (!ids) -> !x
+    genrec.output "a" %a : !x
+    genrec.output "b" %b : !x
+    genrec.output "c" %c : !x
+  }
+}

@@ -62,17 +62,22 @@ def GenRec_InitAttr : GenRec_Attr<"Init", "init"> {
 
 def GenRec_OptimizerKind : GenRec_Enum<"OptimizerKind", "update rule", [
   I32EnumAttrCase<"sgd", 0>, I32EnumAttrCase<"adagrad", 1>,
-  I32EnumAttrCase<"adam", 2>, I32EnumAttrCase<"adamw", 3>]>;
+  I32EnumAttrCase<"adam", 2>, I32EnumAttrCase<"adamw", 3>,
+  I32EnumAttrCase<"rowwise_adagrad", 4>]>;
 
 def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
   let summary = "update rule of a parameter or a table, with its constants";
   let description = [{
     PyTorch's equations and defaults. `options` is a dictionary of f64:
-    sgd: `momentum` (0), `weight_decay` (0); adagrad: `eps` (1e-10),
+    sgd: `momentum` (0), `weight_decay` (0); adagrad, rowwise_adagrad: `eps` (1e-10),
     `initial_accumulator` (0), `weight_decay` (0); adam, adamw: `beta1` (0.9),
     `beta2` (0.999), `eps` (1e-8), `weight_decay` (0 for adam; for adamw 0.01
     on parameters, 0 on table rows). `per_row_step` (0 or 1; tables with adam,
-    adamw only) counts steps per row. `lr` is the base learning rate, which the
+    adamw only) counts steps per row. rowwise_adagrad (tables only) keeps one
+    accumulator per row: with g the row's gradient and d its width,
+    a += sum(g^2) / d, then w -= lr * g / (sqrt(a) + eps), which is Adagrad
+    (Duchi, Hazan and Singer 2011, figure 1) with the mean of a row's squared
+    gradients in place of each (FBGEMM's EXACT_ROWWISE_ADAGRAD). `lr` is the base learning rate, which the
     `--lr` flag of a binary scales away from.
     Written `#genrec.optimizer<adamw, {lr = 1.0e-3, beta2 = 0.98}>`.
   }];
@@ -84,10 +89,20 @@ def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
     /// The value of option `name`, or PyTorch's default for this kind.
     /// `onTable` selects the default of a table's rows.
     double getOption(::llvm::StringRef name, bool onTable = false) const;
-    /// Number of f32 state values kept beside each weight (m, v, momentum …).
+    /// Number of f32 states kept beside a row or a parameter (m, v, momentum …).
     int64_t getStateCount() const;
+    /// True where a state is one value per row, not one per weight.
+    bool hasRowStates() const;
+    /// f32 values of all states beside a row of `width`.
+    int64_t getStateFloats(int64_t width) const {
+      return getStateCount() * (hasRowStates() ? 1 : width);
+    }
   }];
 }
+
+def GenRec_EvictKind : GenRec_Enum<"EvictKind", "which rows leave a bounded table first", [
+  I32EnumAttrCase<"lru", 0>, I32EnumAttrCase<"lfu", 1>]>;
+def GenRec_EvictKindAttr : GenRec_EnumAttr<GenRec_EvictKind, "evict_kind">;
 
 def GenRec_ProgramMode : GenRec_Enum<"ProgramMode", "what a program is for", [
   I32EnumAttrCase<"all", 0>, I32EnumAttrCase<"train", 1>,

@@ -109,7 +109,8 @@ class GenRec_BodyOp<string mnemonic, list<Trait> traits = []>
 def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [MemoryEffects<[MemRead]>]> {
   let summary = "reads a table or parameter row, or one of its optimizer states";
   let description = [{
-    `slot` 0 is the value, 1, 2, … the optimizer's states. A vector<width x f32>.
+    `slot` 0 is the value, 1, 2, … the optimizer's states. A vector<width x f32>, or
+    vector<1xf32> for a state that the row has once.
 
     ```mlir
     %momentum = genrec.row_load %row {slot = 1 : i64} : (!genrec.row<8>) -> vector<8xf32>

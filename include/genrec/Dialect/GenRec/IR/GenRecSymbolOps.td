@@ -96,9 +96,25 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
   let summary = "declares an embedding table";
   let description = [{
     A dynamic hash table from ids in `[0, 2^id_bits)` (1 to 63 bits) to rows of
-    `dim` f32. Kind `unbounded`: it grows, and nothing is evicted but by rule. The
-    initial value of a row is a function of (seed, table name, id, column) alone.
-    With the `xavier_*` initializers, fan in is 1 and fan out `dim`.
+    `dim` f32. The initial value of a row is a function of (seed, table name, id,
+    column) alone. With the `xavier_*` initializers, fan in is 1 and fan out `dim`.
+
+    Rows come and go by rules; without them a table grows and keeps every row. A
+    step of training *sees* an id once, however often its lookups have it; evaluation
+    and prediction see nothing.
+
+    - `admit_after`: an id gets a row in the step in which it is seen for this many
+      steps. Until then it reads its initial value, and its gradients are dropped.
+    - `ttl`: at the end of step t, rows last seen in step t - ttl or before leave.
+      From 16 on this is looked at in the steps that `ttl / 16` (rounded down) divides.
+    - `bounded`: at the end of a step that leaves more rows than this, the lowest
+      leave until `bounded - bounded / 16` (rounded down) remain. `evict` says which
+      are lowest: `lru` (the default) those last seen in the earliest step, `lfu`
+      those seen in the fewest steps since they came, of these the earliest; of
+      equal ones the lower id.
+
+    A row that leaves takes its optimizer state and its counts along; its id starts
+    anew. Ids that wait to be admitted leave by the same rules.
 
     With `members`, which `merge-tables` writes, the table is a physical one: it holds
     the rows of those logical tables, which stay declared and keep their names in
@@ -108,6 +124,9 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
     genrec.table @city dim 16 {
       id_bits = 40 : i64, init = #genrec.init<truncated_normal, 0.02>,
       optimizer = #genrec.optimizer<adamw, {lr = 1.0e-3, beta2 = 0.98}>}
+    genrec.table @shop dim 16 {
+      bounded = 1000000 : i64, evict = #genrec<evict_kind lfu>, ttl = 5000 : i64, admit_after = 3 : i64,
+      init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {lr = 1.0e-2}>}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
@@ -115,12 +134,18 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
                        DefaultValuedAttr<I64Attr, "52">:$id_bits,
                        GenRec_InitAttr:$init,
                        GenRec_OptimizerAttr:$optimizer,
+                       OptionalAttr<I64Attr>:$bounded,
+                       OptionalAttr<GenRec_EvictKindAttr>:$evict,
+                       OptionalAttr<I64Attr>:$ttl,
+                       OptionalAttr<I64Attr>:$admit_after,
                        OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "tables">>:$members);
   let assemblyFormat = "$sym_name `dim` $dim attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Bits of a key of a merged table that hold the id: 63 - ceil(log2(members + 1)).
     int64_t getKeyBits();
+    /// True where rows come or leave by rule: `bounded`, `ttl` or `admit_after`.
+    bool hasRowRules() { return getBounded() || getTtl() || getAdmitAfter(); }
   }];
 }
 

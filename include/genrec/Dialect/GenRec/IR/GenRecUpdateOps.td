@@ -60,8 +60,8 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
   let summary = "finds (training: or inserts) table rows";
   let description = [{
     `ids`: i64 rows []. Result `!genrec.row<dim>` rows []. Where `valid` is false: a
-    row of zeros that updates skip. Outside training an unseen id gives a temporary
-    row holding its initial value.
+    row of zeros that updates skip. Outside training an unseen id, and in training one
+    that is not admitted yet, gives a temporary row holding its initial value.
 
     ```mlir
     %handles = genrec.table_rows %movie valid %movie_valid in @item
