@@ -42,15 +42,16 @@ inline double secondsPerRandomLine(genrec_rt_pool *pool, int threads, int64_t by
   double least = 1e9;
   for (int run = 0; run < 5; ++run)
     least = std::min(least, secondsOf(threads, [&] {
-      genrec::rt::parallelFor(pool, kPicks, 1 << 14, [&](int64_t begin, int64_t end, int64_t) {
-        int64_t sum = 0;
-        for (int64_t i = begin; i < end; ++i) {
-          __builtin_prefetch(values + int64_t(picks[i + kAhead]) * 8);
-          sum += values[int64_t(picks[i]) * 8];
-        }
-        sink += sum;
-      });
-    }));
+                       genrec::rt::parallelFor(
+                           pool, kPicks, 1 << 14, [&](int64_t begin, int64_t end, int64_t) {
+                             int64_t sum = 0;
+                             for (int64_t i = begin; i < end; ++i) {
+                               __builtin_prefetch(values + int64_t(picks[i + kAhead]) * 8);
+                               sum += values[int64_t(picks[i]) * 8];
+                             }
+                             sink += sum;
+                           });
+                     }));
   return least / kPicks;
 }
 

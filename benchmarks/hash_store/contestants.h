@@ -43,7 +43,8 @@ public:
   virtual void find(const int64_t *ids, int64_t count, float **rows) = 0;
   virtual void findOrInsert(const int64_t *ids, int64_t count, float **rows) = 0;
   virtual int64_t size() const = 0;
-  virtual void clear() = 0; ///< forgets everything and frees what it can
+  virtual void clear() = 0;                ///< forgets everything and frees what it can
+  virtual void makeRoom(int64_t keys) = 0; ///< forgets everything and has memory for `keys`
   const std::string name;
 };
 
@@ -62,6 +63,7 @@ public:
     config.dim = kRowFloats;
     store = std::make_unique<genrec::rt::EmbeddingStore>(config);
   }
+  void makeRoom(int64_t) override { store->clear(); } // it keeps what it had
 
 private:
   genrec_rt_pool *pool;
@@ -71,7 +73,10 @@ private:
 /// Addresses of rows, one after another.
 class RowNumbers {
 public:
-  float *next() { return reinterpret_cast<float *>(count.fetch_add(1, std::memory_order_relaxed) * kRowFloats * 4); }
+  float *next() {
+    return reinterpret_cast<float *>(count.fetch_add(1, std::memory_order_relaxed) * kRowFloats *
+                                     4);
+  }
 
 private:
   std::atomic<int64_t> count{1}; // the address null means "none"
@@ -100,6 +105,10 @@ public:
   }
   int64_t size() const override { return static_cast<int64_t>(map.size()); }
   void clear() override { map = Map(); }
+  void makeRoom(int64_t keys) override {
+    map.clear();
+    map.reserve(static_cast<size_t>(keys));
+  }
 
 private:
   genrec_rt_pool *pool;
@@ -132,6 +141,10 @@ public:
   }
   int64_t size() const override { return static_cast<int64_t>(map.size()); }
   void clear() override { map.clear(); }
+  void makeRoom(int64_t keys) override {
+    map.clear();
+    map.rehash(static_cast<size_t>(keys));
+  }
 
 private:
   genrec_rt_pool *pool;
@@ -141,19 +154,24 @@ private:
 #endif
 
 /// The store, then every peer that this machine has and whose name has `part` in it.
-inline std::vector<std::unique_ptr<Contestant>> contestants(genrec_rt_pool *pool, const std::string &part) {
+inline std::vector<std::unique_ptr<Contestant>> contestants(genrec_rt_pool *pool,
+                                                            const std::string &part) {
   std::vector<std::unique_ptr<Contestant>> all;
   all.push_back(std::make_unique<Store>(pool));
 #if defined(BENCH_BOOST)
-  all.push_back(std::make_unique<SerialMap<boost::unordered_flat_map<int64_t, float *>>>("boost unordered_flat_map", pool));
+  all.push_back(std::make_unique<SerialMap<boost::unordered_flat_map<int64_t, float *>>>(
+      "boost unordered_flat_map", pool));
 #endif
 #if defined(BENCH_ABSL)
-  all.push_back(std::make_unique<SerialMap<absl::flat_hash_map<int64_t, float *>>>("absl flat_hash_map", pool));
+  all.push_back(std::make_unique<SerialMap<absl::flat_hash_map<int64_t, float *>>>(
+      "absl flat_hash_map", pool));
 #endif
 #if defined(BENCH_TBB)
   all.push_back(std::make_unique<Tbb>(pool));
 #endif
-  std::erase_if(all, [&](const auto &one) { return one != all.front() && one->name.find(part) == std::string::npos; });
+  std::erase_if(all, [&](const auto &one) {
+    return one != all.front() && one->name.find(part) == std::string::npos;
+  });
   return all;
 }
 

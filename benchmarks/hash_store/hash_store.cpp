@@ -9,6 +9,8 @@
 
 #include "../common/machine.h"
 
+#include <malloc.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -25,7 +27,9 @@ struct Sizes {
 
 /// Key `number` of an endless sequence of distinct ids. splitMix64 is a bijection, so
 /// what the store hashes is not in any order either.
-int64_t keyOf(int64_t number) { return static_cast<int64_t>(splitMix64(static_cast<uint64_t>(number) ^ 0x5bd1e995)); }
+int64_t keyOf(int64_t number) {
+  return static_cast<int64_t>(splitMix64(static_cast<uint64_t>(number) ^ 0x5bd1e995));
+}
 
 /// Nanoseconds per id, by task and contestant.
 class Times {
@@ -62,27 +66,20 @@ private:
 class Run {
 public:
   Run(genrec_rt_pool *pool, Sizes sizes, const std::string &only)
-      : sizes(sizes), all(bench::contestants(pool, only)), ids(static_cast<size_t>(sizes.batch)), rows(ids.size()) {}
+      : sizes(sizes), all(bench::contestants(pool, only)), ids(static_cast<size_t>(sizes.batch)),
+        rows(ids.size()) {}
 
-  /// From nothing to all keys, a batch of new ids after the other; as often as there are rounds.
+  /// From nothing to all keys, a batch of new ids after the other: first all grow into fresh
+  /// memory, then, as often as there are rounds, into memory that they have.
   void build(Times &times) {
-    for (int repeat = 0; repeat < sizes.rounds; ++repeat) {
-      std::map<std::string, double> total;
+    for (auto &one : all)
+      one->clear();
+    insertAll("insert, growing", times);
+    for (int round = 0; round < sizes.rounds; ++round) {
       for (auto &one : all)
-        one->clear();
-      for (int64_t first = 0; first < sizes.keys; first += sizes.batch) {
-        int64_t count = std::min(sizes.batch, sizes.keys - first);
-        for (int64_t i = 0; i < count; ++i)
-          ids[static_cast<size_t>(i)] = keyOf(first + i);
-        for (auto &one : all)
-          total[one->name] += static_cast<double>(count) *
-                              times.measure(count, [&] { one->findOrInsert(ids.data(), count, rows.data()); });
-      }
-      for (auto &one : all)
-        times.add("insert", one->name, total[one->name] / static_cast<double>(sizes.keys));
+        one->makeRoom(sizes.keys);
+      insertAll("insert", times);
     }
-    known = sizes.keys;
-    checkSizes();
   }
 
   /// One id of `missingIn` is of no key (0: every id is found).
@@ -90,8 +87,9 @@ public:
     for (int round = 0; round < sizes.rounds; ++round) {
       int64_t present = draw(missingIn, /*fresh=*/int64_t(1) << 40);
       forEach(round, [&](Contestant &one) {
-        times.add(task, one.name,
-                  times.measure(sizes.batch, [&] { one.find(ids.data(), sizes.batch, rows.data()); }));
+        times.add(task, one.name, times.measure(sizes.batch, [&] {
+          one.find(ids.data(), sizes.batch, rows.data());
+        }));
         check(sizes.batch - std::count(rows.begin(), rows.end(), nullptr) == present, one.name);
       });
     }
@@ -102,8 +100,9 @@ public:
     for (int round = 0; round < sizes.rounds; ++round) {
       int64_t present = draw(newIn, known);
       forEach(round, [&](Contestant &one) {
-        times.add(task, one.name,
-                  times.measure(sizes.batch, [&] { one.findOrInsert(ids.data(), sizes.batch, rows.data()); }));
+        times.add(task, one.name, times.measure(sizes.batch, [&] {
+          one.findOrInsert(ids.data(), sizes.batch, rows.data());
+        }));
       });
       known += sizes.batch - present;
       checkSizes();
@@ -111,12 +110,29 @@ public:
   }
 
 private:
+  void insertAll(const char *task, Times &times) {
+    std::map<std::string, double> total;
+    for (int64_t first = 0; first < sizes.keys; first += sizes.batch) {
+      int64_t count = std::min(sizes.batch, sizes.keys - first);
+      for (int64_t i = 0; i < count; ++i)
+        ids[static_cast<size_t>(i)] = keyOf(first + i);
+      for (auto &one : all)
+        total[one->name] += static_cast<double>(count) * times.measure(count, [&] {
+          one->findOrInsert(ids.data(), count, rows.data());
+        });
+    }
+    for (auto &one : all)
+      times.add(task, one->name, total[one->name] / static_cast<double>(sizes.keys));
+    known = sizes.keys;
+    checkSizes();
+  }
   /// A batch of ids of known keys, but one of `otherIn` the next of a row of others;
   /// returns how many are known.
   int64_t draw(int64_t otherIn, int64_t firstOther) {
     int64_t others = 0;
     for (int64_t &id : ids)
-      id = otherIn && random.below(otherIn) == 0 ? keyOf(firstOther + others++) : keyOf(random.below(known));
+      id = otherIn && random.below(otherIn) == 0 ? keyOf(firstOther + others++)
+                                                 : keyOf(random.below(known));
     return sizes.batch - others;
   }
   /// Every contestant; another one begins each round.
@@ -147,9 +163,13 @@ private:
 
 int main(int argc, char **argv) {
   if (argc != 5 && argc != 6) {
-    std::fprintf(stderr, "usage: hash_store <threads> <keys> <batch> <rounds> [<part of a name>]\n");
+    std::fprintf(stderr,
+                 "usage: hash_store <threads> <keys> <batch> <rounds> [<part of a name>]\n");
     return 2;
   }
+  // What a peer frees stays in the process, so that it need not fault pages in again.
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, -1);
   int threads = std::atoi(argv[1]);
   genrec_rt_pool *pool = genrec_rt_pool_create(threads);
   Sizes sizes{std::atoll(argv[2]), std::atoll(argv[3]), std::atoi(argv[4])};

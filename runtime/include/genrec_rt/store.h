@@ -163,7 +163,7 @@ private:
   float *allocateRows() const;
   void allocateAhead();
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
-  template <class Next, class Resolve>
+  template <bool WillInsert, class Next, class Resolve>
   void searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
                   const Resolve &resolve) const;
   int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,

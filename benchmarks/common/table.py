@@ -1,0 +1,101 @@
+"""The table of all benchmarks in benchmarks/README.md, from whatever benchmarks/results holds.
+
+    build/venv/bin/python benchmarks/common/table.py [--check]
+
+Of each benchmark and processor the newest file counts. A file's "summary" is a list of rows: "what", "unit", "ours",
+"peer", "theirs", "ratio" (how many times faster ours is), and where they are known "asked" (a ratio), "limit" (in
+words) and "limit_share". Files without one have "ratio", and perhaps "share_of_ceiling".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+README = ROOT / "benchmarks" / "README.md"
+BEGIN, END = "<!-- results: made by benchmarks/common/table.py -->", "<!-- end of results -->"
+
+
+def newest(folder: Path) -> list[dict]:
+    """The newest results of every benchmark and processor, by benchmark."""
+    found: dict[tuple[str, str], dict] = {}
+    for path in sorted(folder.glob("*.json")):
+        results = json.loads(path.read_text())
+        if "benchmark" not in results:
+            continue
+        key = (results["benchmark"], results.get("hardware", {}).get("processor", "unknown"))
+        if key not in found or found[key].get("date", "") <= results.get("date", ""):
+            found[key] = results
+    return [found[key] for key in sorted(found)]
+
+
+def rows_of(results: dict) -> list[dict]:
+    """The rows of one file."""
+    if "summary" in results:
+        return results["summary"]
+    if "ratio" not in results:
+        return []
+    row = {"what": results["benchmark"], "ratio": results["ratio"], "peer": "its peer"}
+    seconds = results.get("step_seconds", {})
+    if "genrec" in seconds:
+        ours = seconds.pop("genrec")
+        peer = min(seconds, key=seconds.__getitem__)
+        row |= {"what": f"{results['benchmark']}, a step", "unit": "ms", "ours": ours * 1e3}
+        row |= {"peer": peer, "theirs": seconds[peer] * 1e3}
+    if "share_of_ceiling" in results:
+        row |= {"limit": "the ceiling", "limit_share": results["share_of_ceiling"]}
+    return [row]
+
+
+def figure(row: dict, name: str) -> str:
+    """A time of a row with its unit, "" where it is not known."""
+    return f"{row[name]:,.4g} {row.get('unit', '')}".strip() if name in row else ""
+
+
+def table(all_results: list[dict]) -> str:
+    """The table as Markdown."""
+    lines = [
+        "| what | genrec | peer | ratio | asked | of the machine's limit | measured |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for results in all_results:
+        hardware = results.get("hardware", {})
+        threads = results.get("arguments", {}).get("threads", hardware.get("cores", ""))
+        where = f"{hardware.get('processor', 'unknown')}, {threads} threads, {results.get('date', '')}"
+        for row in rows_of(results):
+            peer = " ".join(word for word in (row.get("peer", ""), figure(row, "theirs")) if word)
+            limit = f"{row['limit_share']:.0%} of {row.get('limit', 'the limit')}" if "limit_share" in row else ""
+            asked = f"{row['asked']:g}x" if "asked" in row else ""
+            ratio = f"{row['ratio']:.2f}x" if "ratio" in row else ""
+            lines.append(f"| {row['what']} | {figure(row, 'ours')} | {peer} | {ratio} | {asked} | {limit} | {where} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Writes the table, or with --check says whether it is what the results say."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where the table is stale")
+    args = parser.parse_args()
+    text = README.read_text()
+    if BEGIN not in text or END not in text:
+        print(
+            f"[bench]   error: {README.name} has no lines {BEGIN!r} and {END!r} to put the table between",
+            file=sys.stderr,
+        )
+        return 1
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    made = f"{before}{BEGIN}\n\n{table(newest(RESULTS))}\n\n{END}{after}"
+    if args.check:
+        return 0 if made == text else 1
+    README.write_text(made)
+    print(f"[bench]   wrote the table of {README.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
