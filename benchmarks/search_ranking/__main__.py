@@ -141,6 +141,23 @@ def measure_steps(args: argparse.Namespace, log: Log, batch: int, binaries: dict
     return seconds
 
 
+def summarise(medians: dict[str, float], compile_times: dict[str, dict[str, float]], columns: int) -> list[dict]:
+    """Rows of the table of all figures: a step beside the faster peer of the same work, and the time to compile."""
+    rows: list[dict] = []
+    peers = [name for name in ("a table each", "FBGEMM") if name in medians]
+    if peers:
+        fastest = min(peers, key=medians.__getitem__)
+        ours, theirs = medians["all passes"], medians[fastest]
+        rows.append(
+            {"what": f"search_ranking, {columns} columns, a step", "unit": "ms", "ours": ours * 1e3,
+             "peer": f"PyTorch, {fastest}", "theirs": theirs * 1e3, "ratio": theirs / ours, "asked": 5}
+        )  # fmt: skip
+    for count, times in compile_times.items():
+        what = f"search_ranking, compiling {count} columns to a binary"
+        rows.append({"what": what, "unit": "s", "ours": times["to_binary_seconds"]})
+    return rows
+
+
 def main() -> None:
     """Generates, compiles, times, prints, writes."""
     args = parse_arguments()
@@ -174,6 +191,7 @@ def main() -> None:
         "step_seconds": medians,
         "all_step_seconds": seconds,
         "ratios": ratios,
+        "summary": summarise(medians, compile_times, args.columns),
     }
     path = report.write("search_ranking", results, args.results)
     print(f"wrote {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
