@@ -4,7 +4,7 @@
 
 Of each benchmark and processor the newest file counts. A file's "summary" is a list of rows: "what", "unit", "ours",
 "peer", "theirs", "ratio" (how many times faster ours is), and where they are known "asked" (a ratio), "limit" (in
-words) and "limit_share". Files without one have "ratio", and perhaps "share_of_ceiling".
+words) and "limit_share". Files without one have "step_seconds" by contestant.
 """
 
 from __future__ import annotations
@@ -33,22 +33,33 @@ def newest(folder: Path) -> list[dict]:
     return [found[key] for key in sorted(found)]
 
 
+OURS = ("genrec", "all passes")  # what our side is called
+
+
+def step_rows(what: str, results: dict) -> list[dict]:
+    """A row for every peer in "step_seconds": all but us, or those that "ratios" names."""
+    seconds = results["step_seconds"]
+    ours = next(seconds[name] for name in OURS if name in seconds)
+    peers = [name for name in results.get("ratios", seconds) if name not in OURS]
+    return [
+        {"what": f"{what}, a step", "unit": "ms", "ours": ours * 1e3, "peer": name}
+        | {"theirs": seconds[name] * 1e3, "ratio": seconds[name] / ours}
+        for name in peers
+    ]
+
+
 def rows_of(results: dict) -> list[dict]:
-    """The rows of one file."""
+    """The rows of one file: its summary; else those of its steps, or of the steps of its parts."""
     if "summary" in results:
         return results["summary"]
-    if "ratio" not in results:
-        return []
-    row = {"what": results["benchmark"], "ratio": results["ratio"], "peer": "its peer"}
-    seconds = results.get("step_seconds", {})
-    if "genrec" in seconds:
-        ours = seconds.pop("genrec")
-        peer = min(seconds, key=seconds.__getitem__)
-        row |= {"what": f"{results['benchmark']}, a step", "unit": "ms", "ours": ours * 1e3}
-        row |= {"peer": peer, "theirs": seconds[peer] * 1e3}
-    if "share_of_ceiling" in results:
-        row |= {"limit": "the ceiling", "limit_share": results["share_of_ceiling"]}
-    return [row]
+    name = results["benchmark"]
+    rows = step_rows(name, results) if "step_seconds" in results else []
+    for part, inner in results.items():
+        if part.startswith("impressions_"):
+            rows += step_rows(f"{name}, {inner['impressions_per_request']:.0f} impressions per request", inner)
+    if rows and "share_of_ceiling" in results:
+        rows[0] |= {"limit": "the ceiling", "limit_share": results["share_of_ceiling"]}
+    return rows
 
 
 def figure(row: dict, name: str) -> str:
