@@ -6,11 +6,15 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Neighbouring columns that are copies of rows of one domain, or its own rows.
+/// Neighbouring columns that are copies of rows of one domain, or its own rows. Those of a
+/// sum or a difference of two kinds of copies are multiplied by the same rows of the
+/// weight, `part`, as one run each.
 struct Run {
   Spread from;
-  SmallVector<Value> parts;
+  SmallVector<Value> columns;
   int64_t width = 0;
+  unsigned part = 0;
+  bool isNegative = false;
 };
 
 /// What is known of the result so far: a sum over rows of a domain.
@@ -30,21 +34,54 @@ static void collectParts(Value value, SmallVectorImpl<Value> &parts) {
     parts.push_back(value);
 }
 
-static SmallVector<Run> collectRuns(Value x) {
+/// Where the columns `x` come from, and the rows that were copied.
+static std::pair<Spread, Value> findSource(Value x) {
+  if (Spread from = getSpread(x))
+    return {from, getSpreadSource(x)};
+  return {{getRowDomain(x.getType()), false}, x};
+}
+
+/// The terms of a sum or difference of copies from two places, each of `x`'s size; else none.
+static SmallVector<Value, 2> getCopiedTerms(Value x) {
+  Operation *op = x.getDefiningOp();
+  if (!isa_and_nonnull<AddOp, SubOp>(op))
+    return {};
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+  Spread left = getSpread(lhs), right = getSpread(rhs);
+  if (!left || !right || left == right || lhs.getType() != x.getType() ||
+      rhs.getType() != x.getType())
+    return {};
+  return {lhs, rhs};
+}
+
+/// The runs of the columns of `x`; `widths` are those of the parts of the weight.
+static SmallVector<Run> collectRuns(Value x, SmallVectorImpl<int64_t> &widths) {
   SmallVector<Value> parts;
   collectParts(x, parts);
   SmallVector<Run> runs;
+  bool isClosed = true; // nothing joins the run before
   for (Value part : parts) {
     int64_t width = getRowSize(part.getType());
-    Spread from = getSpread(part);
-    if (from)
-      part = getSpreadSource(part);
-    else
-      from = {getRowDomain(part.getType()), false};
-    if (runs.empty() || runs.back().from != from)
-      runs.push_back({from, {}, 0});
-    runs.back().parts.push_back(part);
+    SmallVector<Value, 2> terms = getCopiedTerms(part);
+    for (auto [index, term] : llvm::enumerate(terms)) {
+      auto [from, source] = findSource(term);
+      bool isNegative = index == 1 && isa<SubOp>(part.getDefiningOp());
+      runs.push_back({from, {source}, width, static_cast<unsigned>(widths.size()), isNegative});
+    }
+    if (!terms.empty()) {
+      widths.push_back(width);
+      isClosed = true;
+      continue;
+    }
+    auto [from, source] = findSource(part);
+    if (isClosed || runs.back().from != from) {
+      runs.push_back({from, {}, 0, static_cast<unsigned>(widths.size())});
+      widths.push_back(0);
+    }
+    runs.back().columns.push_back(source);
     runs.back().width += width;
+    widths.back() += width;
+    isClosed = false;
   }
   return runs;
 }
@@ -54,10 +91,10 @@ static Value multiplyRun(const Run &run, Value weight, Value bias, Location loc,
                          OpBuilder &builder) {
   auto matrix = cast<RankedTensorType>(weight.getType());
   Type element = matrix.getElementType();
-  Value x = run.parts.front();
-  if (run.parts.size() > 1 || getRowShape(x.getType()).empty())
+  Value x = run.columns.front();
+  if (run.columns.size() > 1 || getRowShape(x.getType()).empty())
     x = ConcatColumnsOp::create(builder, loc, getRowsType(run.from.domain, {run.width}, element),
-                                run.parts);
+                                run.columns);
   return LinearOp::create(builder, loc,
                           getRowsType(run.from.domain, {matrix.getDimSize(1)}, element), x, weight,
                           bias, false);
@@ -92,7 +129,8 @@ bool genrec::splitLinear(LinearOp linear, SpreadBuilder &spreads, unsigned least
   if (linear.getTransposed() || !linear.getX().getDefiningOp<ConcatColumnsOp>())
     return false;
   FlatSymbolRefAttr own = getRowDomain(linear.getX().getType());
-  SmallVector<Run> runs = collectRuns(linear.getX());
+  SmallVector<int64_t> widths;
+  SmallVector<Run> runs = collectRuns(linear.getX(), widths);
   int64_t copied = 0;
   for (const Run &run : runs)
     copied += run.from.domain == own ? 0 : run.width;
@@ -103,21 +141,31 @@ bool genrec::splitLinear(LinearOp linear, SpreadBuilder &spreads, unsigned least
   OpBuilder &builder = spreads.builder;
   builder.setInsertionPoint(linear);
   auto type = cast<RankedTensorType>(linear.getResult().getType());
-  SmallVector<Type> types;
-  for (const Run &run : runs)
-    types.push_back(RankedTensorType::get({run.width, getRowSize(type)}, type.getElementType()));
-  auto weights = SplitSharedOp::create(builder, loc, types, linear.getWeight());
+  SmallVector<Value> weights{linear.getWeight()};
+  if (widths.size() > 1) {
+    auto types = llvm::map_to_vector(widths, [&](int64_t width) -> Type {
+      return RankedTensorType::get({width, getRowSize(type)}, type.getElementType());
+    });
+    auto split = SplitSharedOp::create(builder, loc, types, linear.getWeight());
+    weights.assign(split.getParts().begin(), split.getParts().end());
+  }
+  // The bias goes with the first product that is added over the rows that were copied.
+  const Run *biased = llvm::find_if(
+      runs, [&](const Run &run) { return run.from.domain != own && !run.isNegative; });
+  assert(biased != runs.end() && "what is taken away is taken from a copy");
   SmallVector<Partial> partials;
-  Value bias = linear.getBias();
-  for (auto [run, weight] : llvm::zip_equal(runs, weights.getParts())) {
-    bool takesBias = bias && run.from.domain != own;
-    Value product = multiplyRun(run, weight, takesBias ? bias : Value(), loc, builder);
-    if (takesBias)
-      bias = Value();
-    auto same = llvm::find_if(
-        partials, [&, from = run.from](const Partial &partial) { return partial.from == from; });
+  for (const Run &run : runs) {
+    Value bias = &run == biased ? linear.getBias() : Value();
+    Value product = multiplyRun(run, weights[run.part], bias, loc, builder);
+    auto same =
+        llvm::find_if(partials, [&](const Partial &partial) { return partial.from == run.from; });
     if (same == partials.end())
-      partials.push_back({run.from, product, partials.size()});
+      partials.push_back(
+          {run.from,
+           run.isNegative ? NegOp::create(builder, loc, product.getType(), product) : product,
+           partials.size()});
+    else if (run.isNegative)
+      same->sum = SubOp::create(builder, loc, product.getType(), same->sum, product);
     else
       same->sum = AddOp::create(builder, loc, product.getType(), same->sum, product);
   }

@@ -3,8 +3,8 @@
 // RUN: genrec-opt %s --genrec-sink-fanout --genrec-verify-each --split-input-file -o /dev/null
 
 // COUNT: genrec-sink-fanout hoisted: 2
-// COUNT: genrec-sink-fanout split: 1
-// COUNT: genrec-sink-fanout stopped: 13
+// COUNT: genrec-sink-fanout split: 2
+// COUNT: genrec-sink-fanout stopped: 17
 // COUNT: genrec-sink-fanout sunk: 13
 
 // An impression's own copy of the history is that of its request: looked up, encoded and
@@ -194,6 +194,59 @@ genrec.model @split {
     %ep = genrec.pair_rows %e into %seen : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@seen>) -> !p
     %both = genrec.mul %ip, %ep : (!p, !p) -> !p
     %c = genrec.concat_columns %rp, %ip, %ep, %both : (!p, !p, !p, !p) -> tensor<?x32xf32, #genrec.rows<@seen>>
+    %w = genrec.param @w : tensor<32x3xf32>
+    %bias = genrec.param @bias : tensor<3xf32>
+    %z = genrec.linear %c, %w bias %bias : (tensor<?x32xf32, #genrec.rows<@seen>>, tensor<32x3xf32>, tensor<3xf32>) -> !y
+    genrec.output "y" %z : !y
+  }
+}
+
+// -----
+
+// DIN's activation unit: of (query, row, query - row, query * row) only the last is of pairs.
+
+!x = tensor<?x8xf32, #genrec.rows<@impression>>
+!e = tensor<?x8xf32, #genrec.rows<@event>>
+!p = tensor<?x8xf32, #genrec.rows<@seen>>
+!y = tensor<?x3xf32, #genrec.rows<@seen>>
+
+// CHECK-LABEL: genrec.model @difference
+// CHECK: %[[Q:.*]] = genrec.mul {{.*}} -> tensor<?x8xf32, #genrec.rows<@impression>>
+// CHECK: %[[K:.*]] = genrec.mul {{.*}} -> tensor<?x8xf32, #genrec.rows<@event>>
+// CHECK: %[[QK:.*]] = genrec.mul {{.*}} -> tensor<?x8xf32, #genrec.rows<@seen>>
+// CHECK: %[[W:.*]]:4 = genrec.split_shared
+// CHECK: %[[Q1:.*]] = genrec.linear %[[Q]], %[[W]]#0 bias
+// CHECK: %[[K1:.*]] = genrec.linear %[[K]], %[[W]]#1 :
+// CHECK: %[[Q2:.*]] = genrec.linear %[[Q]], %[[W]]#2 :
+// CHECK: %[[QS:.*]] = genrec.add %[[Q1]], %[[Q2]] : (tensor<?x3xf32, #genrec.rows<@impression>>
+// CHECK: %[[K2:.*]] = genrec.linear %[[K]], %[[W]]#2 :
+// CHECK: %[[KS:.*]] = genrec.sub %[[K1]], %[[K2]] : (tensor<?x3xf32, #genrec.rows<@event>>
+// CHECK: %[[P:.*]] = genrec.linear %[[QK]], %[[W]]#3 : {{.*}} -> tensor<?x3xf32, #genrec.rows<@seen>>
+// CHECK: %[[QP:.*]] = genrec.fanout %[[QS]]
+// CHECK: %[[KP:.*]] = genrec.pair_rows %[[KS]]
+// CHECK: %[[S:.*]] = genrec.add %[[QP]], %[[KP]]
+// CHECK: genrec.add %[[S]], %[[P]]
+genrec.model @difference {
+  genrec.domain @request
+  genrec.domain @impression parent @request {column = "impressions"}
+  genrec.domain @event parent @request {column = "events"}
+  genrec.domain @seen parent @impression {kind = #genrec<domain_kind derived>}
+  genrec.parameter @v : tensor<8xf32> {init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @w : tensor<32x3xf32> {init = #genrec.init<xavier_uniform, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @bias : tensor<3xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @predict mode predict {
+    %request, %impression, %event = genrec.batch : !genrec.domain<@request>, !genrec.domain<@impression>, !genrec.domain<@event>
+    %seen = genrec.pair_domains %impression, %event : (!genrec.domain<@impression>, !genrec.domain<@event>) -> !genrec.domain<@seen>
+    %i0 = genrec.feature %impression "impressions.i" : (!genrec.domain<@impression>) -> tensor<?xf32, #genrec.rows<@impression>>
+    %e0 = genrec.feature %event "events.e" : (!genrec.domain<@event>) -> tensor<?xf32, #genrec.rows<@event>>
+    %vector = genrec.param @v : tensor<8xf32>
+    %i = genrec.mul %i0, %vector : (tensor<?xf32, #genrec.rows<@impression>>, tensor<8xf32>) -> !x
+    %e = genrec.mul %e0, %vector : (tensor<?xf32, #genrec.rows<@event>>, tensor<8xf32>) -> !e
+    %q = genrec.fanout %i to %seen : (!x, !genrec.domain<@seen>) -> !p
+    %k = genrec.pair_rows %e into %seen : (!e, !genrec.domain<@seen>) -> !p
+    %away = genrec.sub %q, %k : (!p, !p) -> !p
+    %both = genrec.mul %q, %k : (!p, !p) -> !p
+    %c = genrec.concat_columns %q, %k, %away, %both : (!p, !p, !p, !p) -> tensor<?x32xf32, #genrec.rows<@seen>>
     %w = genrec.param @w : tensor<32x3xf32>
     %bias = genrec.param @bias : tensor<3xf32>
     %z = genrec.linear %c, %w bias %bias : (tensor<?x32xf32, #genrec.rows<@seen>>, tensor<32x3xf32>, tensor<3xf32>) -> !y

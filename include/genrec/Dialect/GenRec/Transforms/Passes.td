@@ -197,7 +197,8 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     ```
 
     where the fanned out columns are at least `least-width` in all. Neighbouring
-    columns of one domain stay joined. After `differentiate` the mirror images apply:
+    columns of one domain stay joined. A sum or difference of two kinds of copies among
+    the columns is two products with one part of the weight. After `differentiate` the mirror images apply:
 
     ```mlir
     genrec.weight_gradient (genrec.fanout %x), %y    // becomes weight_gradient %x, (pool sum %y)
