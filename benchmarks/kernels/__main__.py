@@ -1,6 +1,6 @@
-"""Rates of the CPU kernels beside their peers, on this machine.
+"""Rates of the CPU kernels on this machine.
 
-    build/venv/bin/python benchmarks/kernels [gemm|attention|rank|sampled_softmax …] [--threads N]
+    build/venv/bin/python benchmarks/kernels [attention|rank|sampled_softmax …] [--threads N]
 
 Compiles each program for this machine against the runtime that `make build` has built, runs it and prints its table.
 Flags of other benchmarks (--peer) are passed over.
@@ -16,7 +16,6 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-LIBRARIES = {"gemm": ["-ldnnl", "-lopenblas", "-lgomp"]}
 
 
 def compile_program(source: Path, build: Path) -> Path:
@@ -25,7 +24,7 @@ def compile_program(source: Path, build: Path) -> Path:
     program.parent.mkdir(parents=True, exist_ok=True)
     command = ["clang++-22", "-std=c++20", "-O3", "-march=native", "-mprefer-vector-width=512", "-ffp-contract=off"]
     command += [f"-I{ROOT / 'runtime' / 'include'}", str(source), str(build / "lib" / "libgenrec_rt.a"), "-lpthread"]
-    command += [*LIBRARIES.get(source.stem, []), "-o", str(program)]
+    command += ["-o", str(program)]
     subprocess.run(command, check=True)
     return program
 

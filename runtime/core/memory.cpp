@@ -33,7 +33,7 @@ void *allocateAligned(int64_t bytes) {
     if (memory == MAP_FAILED)
       throw std::bad_alloc();
     if (bytes >= kHugeBytes)
-      madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+      adviseHugePages(memory, bytes);
     return memory;
   }
   size_t rounded = static_cast<size_t>((bytes + kAlignment - 1) / kAlignment * kAlignment);
@@ -50,6 +50,11 @@ void freeAligned(void *memory, int64_t bytes) {
     munmap(memory, static_cast<size_t>(bytes));
   else
     std::free(memory);
+}
+
+void adviseHugePages(void *memory, int64_t bytes) {
+  if (bytes >= kMapBytes) // a kernel that has none refuses, and nothing is lost
+    madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
 }
 
 int64_t alignedAllocations() { return allocations.load(std::memory_order_relaxed); }

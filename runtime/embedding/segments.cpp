@@ -18,6 +18,9 @@ constexpr int64_t kSumGrain = 64;
 constexpr int kPartShift = 40;
 constexpr int64_t kRowMask = (int64_t(1) << kPartShift) - 1;
 constexpr int64_t kUntouched = -1;
+/// Entries whose slots are on their way while rows are numbered: the table of a step with
+/// many lookups is larger than a core's cache.
+constexpr int64_t kSlotsAhead = 16;
 
 /// How the scratch is laid out for `total` contributions.
 struct Layout {
@@ -80,9 +83,11 @@ void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *
       pool, parts.parts, kCheckGrain, starts, [&](int64_t part) { return parts.counts[part]; },
       [&](int64_t part, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
-          bool touched = parts.handles[part][row] != untouchable &&
-                         !isZeroRow(parts.gradients[part] + parts.gradientRow(static_cast<int32_t>(part), row) * parts.dim,
-                                     parts.dim);
+          bool touched =
+              parts.handles[part][row] != untouchable &&
+              !isZeroRow(parts.gradients[part] +
+                             parts.gradientRow(static_cast<int32_t>(part), row) * parts.dim,
+                         parts.dim);
           inverse[firsts[part] + row] = touched ? 0 : kUntouched;
         }
       });
@@ -97,12 +102,18 @@ inline uint64_t hashRow(const float *row) {
 int64_t numberRows(const GradientParts &parts, float **rows, const Layout &layout) {
   int64_t count = 0;
   int64_t *inverse = layout.inverse;
+  auto slotOf = [&](const float *row) {
+    return static_cast<int64_t>(hashRow(row)) & (layout.slots - 1);
+  };
   for (int32_t part = 0; part < parts.parts; ++part) {
+    float *const *handles = parts.handles[part];
     for (int64_t i = 0; i < parts.counts[part]; ++i) {
+      if (i + kSlotsAhead < parts.counts[part])
+        __builtin_prefetch(layout.table + slotOf(handles[i + kSlotsAhead]), /*rw=*/1);
       if (inverse[i] == kUntouched)
         continue;
-      float *row = parts.handles[part][i];
-      int64_t at = static_cast<int64_t>(hashRow(row)) & (layout.slots - 1);
+      float *row = handles[i];
+      int64_t at = slotOf(row);
       while (layout.table[at] && rows[layout.table[at] - 1] != row)
         at = (at + 1) & (layout.slots - 1);
       if (!layout.table[at]) {

@@ -19,8 +19,9 @@ namespace genrec::rt {
 
 namespace {
 
-/// Ids whose groups are prefetched before the first is resolved.
-constexpr int64_t kAhead = 16;
+/// Searches under way at a time: the digests of the newest and the slots of the older half
+/// are on their way from memory. Measured: from 16 to 64 none is better.
+constexpr int64_t kAhead = 32;
 /// Ids per chunk of the parallel-for.
 constexpr int64_t kFindGrain = 2048;
 constexpr int64_t kInitializeGrain = 256;
@@ -44,6 +45,7 @@ inline uint32_t matching(const uint8_t *group, uint8_t value) {
 /// Digest, group and step come from different bits of the hash. A digest is
 /// never 0, which marks an empty slot.
 inline uint8_t digestOf(uint64_t hash) { return static_cast<uint8_t>(hash >> 57) | 0x80; }
+inline bool isTaken(uint8_t digest) { return digest & 0x80; }
 inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 1); }
 
 } // namespace
@@ -98,18 +100,18 @@ void EmbeddingStore::allocateKeys(int64_t groups) {
   slotsOf = static_cast<Slot *>(allocateAligned(slots() * static_cast<int64_t>(sizeof(Slot))));
 }
 
-/// Doubles the number of groups, unless erased slots are what fills them. Only keys
-/// move, in the order of insertion, so that the table is a function of that order.
+/// Doubles the number of groups, unless erased slots are what fills them. Only keys move,
+/// in the order of the old table: those of one old group go to two places that move on
+/// with it, instead of all over the new table.
 void EmbeddingStore::grow() {
   uint8_t *oldDigests = digests;
   Slot *oldSlots = slotsOf;
   int64_t oldCount = slots();
   bool isFullOfRows = rowCount * 2 > usedSlots;
   allocateKeys((groupMask + 1) * (isFullOfRows ? 2 : 1));
-  for (int64_t number = 0; number < rowCount; ++number) {
-    int64_t key = id(number);
-    place(key, hash(key), row(number));
-  }
+  for (int64_t slot = 0; slot < oldCount; ++slot)
+    if (isTaken(oldDigests[slot]))
+      place(oldSlots[slot].id, hash(oldSlots[slot].id), oldSlots[slot].row);
   freeAligned(oldDigests, oldCount);
   freeAligned(oldSlots, oldCount * static_cast<int64_t>(sizeof(Slot)));
 }
@@ -151,9 +153,19 @@ void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
   }
 }
 
+/// A chunk of rows: of huge pages, since rows are reached at random, but for the first,
+/// which is all that a small table has.
+float *EmbeddingStore::allocateRows() const {
+  int64_t bytes = (chunkMask + 1) * stride * 4;
+  void *chunk = allocateAligned(bytes);
+  if (!chunks.empty())
+    adviseHugePages(chunk, bytes);
+  return static_cast<float *>(chunk);
+}
+
 void EmbeddingStore::allocateAhead() {
   while (static_cast<int64_t>(chunks.size()) << chunkShift < rowCount + chunkMask + 1)
-    chunks.push_back(static_cast<float *>(allocateAligned((chunkMask + 1) * stride * 4)));
+    chunks.push_back(allocateRows());
   while (static_cast<int64_t>(idChunks.size()) << kIdShift < rowCount + kIdChunk)
     idChunks.push_back(static_cast<int64_t *>(allocateAligned(kIdChunk * 8)));
 }
@@ -179,32 +191,55 @@ float *EmbeddingStore::insert(int64_t id, uint64_t hash) {
   return row;
 }
 
+/// Calls `resolve(i, hash, slot)` for every i that `next` gives, in order, with the lines
+/// that its search needs under way for some time; WillInsert: those that an id without a
+/// row gets too. `slot` is the first whose digest fits, -1 where there was none, as of a
+/// while ago.
+template <bool WillInsert, class Next, class Resolve>
+void EmbeddingStore::searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
+                                const Resolve &resolve) const {
+  struct Search {
+    uint64_t hash;
+    int64_t at, slot;
+  } ring[kAhead];
+  int64_t begun = 0;
+  for (int64_t i = next(begin); i < end; i = next(i + 1), ++begun) {
+    Search &search = ring[begun % kAhead];
+    if (begun >= kAhead)
+      resolve(search.at, search.hash, search.slot);
+    search = {hash(ids[i]), i, -1};
+    __builtin_prefetch(digests + (static_cast<int64_t>(search.hash) & groupMask) * kGroup);
+    if (begun < kAhead / 2)
+      continue;
+    Search &older = ring[(begun - kAhead / 2) % kAhead];
+    int64_t first = (static_cast<int64_t>(older.hash) & groupMask) * kGroup;
+    if (uint32_t mask = matching(digests + first, digestOf(older.hash))) {
+      older.slot = first + std::countr_zero(mask);
+      __builtin_prefetch(slotsOf + older.slot);
+    } else if (WillInsert) {
+      uint32_t empty = matching(digests + first, 0);
+      __builtin_prefetch(slotsOf + first + (empty ? std::countr_zero(empty) : 0), /*rw=*/1);
+    }
+  }
+  for (int64_t n = std::max<int64_t>(0, begun - kAhead); n < begun; ++n) {
+    const Search &search = ring[n % kAhead];
+    resolve(search.at, search.hash, search.slot);
+  }
+}
+
 int64_t EmbeddingStore::findRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
                                   int64_t end, float **rows) const {
   int64_t missing = 0;
-  uint64_t hashes[kAhead];
-  for (int64_t base = begin; base < end; base += kAhead) {
-    int64_t count = std::min(kAhead, end - base);
-    for (int64_t i = 0; i < count; ++i) {
-      hashes[i] = hash(ids[base + i]);
-      int64_t group = static_cast<int64_t>(hashes[i]) & groupMask;
-      __builtin_prefetch(digests + group * kGroup);
-    }
-    // The digest's candidate slot is almost always the right one.
-    for (int64_t i = 0; i < count; ++i) {
-      int64_t group = static_cast<int64_t>(hashes[i]) & groupMask;
-      uint32_t mask = matching(digests + group * kGroup, digestOf(hashes[i]));
-      if (mask)
-        __builtin_prefetch(slotsOf + group * kGroup + std::countr_zero(mask));
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      if (valid && !valid[base + i])
-        continue;
-      float *found = lookup(ids[base + i], hashes[i]);
-      rows[base + i] = found;
-      missing += found == nullptr;
-    }
-  }
+  auto next = [=](int64_t i) {
+    while (valid && i < end && !valid[i])
+      ++i;
+    return i;
+  };
+  searchEach<false>(ids, begin, end, next, [&](int64_t i, uint64_t hash, int64_t slot) {
+    bool isThere = slot >= 0 && slotsOf[slot].id == ids[i];
+    rows[i] = isThere ? slotsOf[slot].row : lookup(ids[i], hash);
+    missing += rows[i] == nullptr;
+  });
   return missing;
 }
 
@@ -235,18 +270,24 @@ void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t 
 
 void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
                                   int64_t count, float **rows) {
-  int64_t missing = find(pool, ids, valid, count, rows);
-  if (missing == 0)
+  // Many threads find, then one inserts what is missing; one alone does both at once.
+  bool isAlone = genrec_rt_pool_threads(pool) == 1;
+  if (!isAlone && find(pool, ids, valid, count, rows) == 0)
     return;
   int64_t first = rowCount;
-  for (int64_t i = 0; i < count && missing > 0; ++i) {
-    if ((valid && !valid[i]) || rows[i])
-      continue;
-    uint64_t hashed = hash(ids[i]);
-    float *found = lookup(ids[i], hashed);
-    rows[i] = found ? found : insert(ids[i], hashed);
-    --missing;
-  }
+  auto next = [=](int64_t i) {
+    while (i < count && ((valid && !valid[i]) || (!isAlone && rows[i])))
+      ++i;
+    return i;
+  };
+  // Searches look at what is there now: an id before may have been the same, or made the table
+  // grow.
+  searchEach<true>(ids, 0, count, next, [&](int64_t i, uint64_t hash, int64_t) {
+    float *found = lookup(ids[i], hash);
+    rows[i] = found ? found : insert(ids[i], hash);
+  });
+  if (rowCount == first)
+    return;
   initializeRows(pool, first, rowCount);
   allocateAhead();
 }

@@ -118,6 +118,40 @@ TEST(Store, SameRowsAtAnyNumberOfThreads) {
   }
 }
 
+// Ids come again while the search of the first is under way, and the table grows in between.
+TEST(Store, IdsRepeatWhileTheyAreSearched) {
+  Pool four(4);
+  for (genrec_rt_pool *pool : {static_cast<genrec_rt_pool *>(nullptr), four.pool})
+    for (int64_t distance : {1, 2, 15, 16, 17, 31, 32, 33, 64}) {
+      std::vector<int64_t> ids;
+      std::vector<uint8_t> valid;
+      for (int64_t base = 0; base < 3000; base += distance)
+        for (int64_t i = 0; i < 2 * distance; ++i) {
+          ids.push_back((base + i % distance) * 7919);
+          valid.push_back(ids.size() % 5 != 0);
+        }
+      EmbeddingStore store(configOf(2, 0));
+      float untouched;
+      std::vector<float *> rows(ids.size(), &untouched), found(ids.size());
+      auto count = static_cast<int64_t>(ids.size());
+      store.findOrInsert(pool, ids.data(), valid.data(), count, rows.data());
+      std::vector<int64_t> order;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        auto known = std::find(order.begin(), order.end(), ids[i]);
+        if (valid[i] && known == order.end())
+          known = order.insert(known, ids[i]);
+        ASSERT_EQ(rows[i], valid[i] ? store.row(known - order.begin()) : &untouched) << i;
+      }
+      ASSERT_EQ(store.size(), static_cast<int64_t>(order.size()));
+      int64_t missing = store.find(pool, ids.data(), nullptr, count, found.data());
+      EXPECT_EQ(missing, std::count(found.begin(), found.end(), nullptr));
+      for (size_t i = 0; i < ids.size(); ++i) {
+        auto known = std::find(order.begin(), order.end(), ids[i]);
+        ASSERT_EQ(found[i], known == order.end() ? nullptr : store.row(known - order.begin())) << i;
+      }
+    }
+}
+
 TEST(Store, RulesGiveTheSameRowsAtAnyNumberOfThreads) {
   RowRules rules{.bound = 5000, .eviction = Eviction::lfu, .ttl = 20, .admitAfter = 2};
   EmbeddingStore one(ruledConfig(rules, 8)), many(ruledConfig(rules, 8));

@@ -15,6 +15,9 @@ namespace genrec::rt {
 /// Fresh large blocks are zero and take no memory until touched.
 void *allocateAligned(int64_t bytes);
 void freeAligned(void *memory, int64_t bytes);
+/// Asks for huge pages for memory of allocateAligned that is reached at random; large
+/// blocks have them anyway. They come where such blocks lie side by side.
+void adviseHugePages(void *memory, int64_t bytes);
 
 /// How often allocateAligned ran in this process: what tests of the steady
 /// state watch, beside operator new.

@@ -160,8 +160,12 @@ private:
   void allocateKeys(int64_t groups);
   void grow();
   float *newRow(int64_t id);
+  float *allocateRows() const;
   void allocateAhead();
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
+  template <bool WillInsert, class Next, class Resolve>
+  void searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
+                  const Resolve &resolve) const;
   int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,
                     float **rows) const;
   Sighting &sightingOf(float *row) const {

@@ -149,13 +149,22 @@ GENREC_HOST_DEVICE float initialValue(InitKind kind, float mean, float scale,
 inline void initialRow(InitKind kind, float mean, float scale, uint64_t seed,
                        uint64_t tableHash, uint64_t id, int64_t columns,
                        float *out) {
+  if (kind == InitKind::zeros || kind == InitKind::constant) {
+    for (int64_t c = 0; c < columns; ++c)
+      out[c] = initialFromBits(kind, mean, scale, 0);
+    return;
+  }
   const RandomStream stream = initStream(seed, tableHash);
   uint32_t words[64];
   for (int64_t c = 0; c < columns; c += 64) {
     int64_t count = columns - c < 64 ? columns - c : 64;
     fillBits(stream, id, static_cast<uint64_t>(c), count, words);
-    for (int64_t i = 0; i < count; ++i)
-      out[c + i] = initialFromBits(kind, mean, scale, words[i]);
+    if (kind == InitKind::uniform) // a loop of its own, which becomes vectors
+      for (int64_t i = 0; i < count; ++i)
+        out[c + i] = initialFromBits(InitKind::uniform, mean, scale, words[i]);
+    else
+      for (int64_t i = 0; i < count; ++i)
+        out[c + i] = initialFromBits(kind, mean, scale, words[i]);
   }
 }
 #endif
