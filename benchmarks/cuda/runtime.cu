@@ -7,6 +7,7 @@
 
 #include "timing.h"
 
+#include "genrec_rt/cuda/row_update.h"
 #include "genrec_rt/cuda/rows.h"
 #include "genrec_rt/cuda/store.h"
 #include "genrec_rt/cuda/unique.h"
@@ -174,6 +175,7 @@ void trainingStep(Report &report, cudaStream_t stream) {
   GENREC_CUDA_CHECK(cudaMemset(gradients, 0, static_cast<size_t>(kIds * kDim) * 4));
   Unique unique("step");
   StableOrder stable("step");
+  RowUpdate update("step");
   uint32_t found = 0;
   auto forward = [&](cudaStream_t s) {
     unique.run(ids, kIds, batch, 1, {distinct, inverse, nullptr, nullptr, total}, s);
@@ -186,7 +188,7 @@ void trainingStep(Report &report, cudaStream_t stream) {
   auto backward = [&](cudaStream_t s) {
     stable.run(inverse, kIds, found, order, s);
     findSegments(inverse, order, kIds, total, segments, s);
-    updateRows<float>(rows, found, nullptr, kDim, order, segments,
+    update.run<float>(rows, found, nullptr, kDim, order, segments, kIds,
                       {gradients, kDim, nullptr, nullptr}, {OptimizerKind::adam, 1e-3f}, s);
   };
   report.add("table step forward, 10 tables, 1 Mi ids, D 128",

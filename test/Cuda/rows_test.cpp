@@ -2,6 +2,7 @@
 
 #include "device_copy.h"
 
+#include "genrec_rt/cuda/row_update.h"
 #include "genrec_rt/cuda/rows.h"
 
 #include <gtest/gtest.h>
@@ -163,8 +164,9 @@ TYPED_TEST(Rows, UpdateReducesAndSteps) {
       Copy<uint32_t> members(order), used(std::vector<uint32_t>{4});
       Copy<int64_t> begins(segments), above(parents), listOffsets(lists);
       Copy<float> deviceGradients(gradients);
-      updateRows<T>(
-          places.data(), 5, used.data(), dim, members.data(), begins.data(),
+      RowUpdate update("test");
+      update.run<T>(
+          places.data(), 5, used.data(), dim, members.data(), begins.data(), 94,
           {deviceGradients.data(), dim, above.data(), isMean ? listOffsets.data() : nullptr},
           optimizer, nullptr);
       const std::vector<char> after = table.memory.fetch();
@@ -194,6 +196,64 @@ TYPED_TEST(Rows, UpdateReducesAndSteps) {
             ASSERT_NEAR(table.state(after, row, 0, c), states[0], 1e-6 * (1 + std::abs(states[0])));
         }
     }
+}
+
+/// The tree of row_update.h, written down.
+float treeSum(Floats terms) {
+  while (true) {
+    Floats sums;
+    for (size_t begin = 0; begin < terms.size(); begin += kMostSummed) {
+      float sum = 0;
+      for (size_t i = begin; i < std::min(begin + kMostSummed, terms.size()); ++i)
+        sum += terms[i];
+      sums.push_back(sum);
+    }
+    if (sums.size() == 1)
+      return sums[0];
+    terms = sums;
+  }
+}
+
+TYPED_TEST(Rows, GiantsAreSummedByATree) {
+  using T = TypeParam;
+  constexpr int64_t kMost = kMostSummed;
+  // One below, at and above what a warp adds up, several pieces, and one more level of them.
+  const std::vector<int64_t> sizes = {kMost - 1,        0, kMost, kMost + 1, 3 * kMost + 7, 1,
+                                      kMost * kMost + 3};
+  constexpr int64_t kDim = 4;
+  std::vector<int64_t> segments = {0};
+  for (int64_t size : sizes)
+    segments.push_back(segments.back() + size);
+  const int64_t count = static_cast<int64_t>(sizes.size()), all = segments.back();
+  std::vector<uint32_t> order(static_cast<size_t>(all));
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = static_cast<uint32_t>(order.size() - 1 - i);
+  Floats gradients(static_cast<size_t>(all * kDim));
+  std::mt19937 random(4);
+  for (float &g : gradients)
+    g = static_cast<float>(random() % 2000) / 1000 - 1;
+  Copy<uint32_t> members(order);
+  Copy<int64_t> begins(segments);
+  Copy<float> deviceGradients(gradients);
+  RowUpdate update("test");
+  for (int round = 0; round < 2; ++round) {
+    Table<T> table(count, kDim, 0);
+    Copy<T *> places(table.places);
+    update.run<T>(places.data(), count, nullptr, kDim, members.data(), begins.data(), all,
+                  {deviceGradients.data(), kDim, nullptr, nullptr}, {OptimizerKind::sgd, 0.5f},
+                  nullptr);
+    const std::vector<char> after = table.memory.fetch();
+    for (int64_t row = 0; row < count; ++row)
+      for (int64_t c = 0; c < kDim; ++c) {
+        Floats terms;
+        for (int64_t at = segments[row]; at < segments[row + 1]; ++at)
+          terms.push_back(gradients[order[static_cast<size_t>(at)] * kDim + c]);
+        const float before = table.value(table.host, row, c);
+        const float expected = terms.empty() ? before : before - 0.5f * treeSum(terms);
+        ASSERT_EQ(table.value(after, row, c), toFloat(fromFloat<T>(expected)))
+            << "row " << row << " of " << sizes[static_cast<size_t>(row)] << " column " << c;
+      }
+  }
 }
 
 } // namespace

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
+#include <type_traits>
 
 namespace genrec::rt::cuda {
 
@@ -32,11 +34,12 @@ LaunchShape shapeOf(int64_t items, int64_t threadsEach) {
 } // namespace
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
-                               cudaStream_t stream)
-    : config(config), name(name), digests(name + ".digests"), keys(name + ".keys"),
-      rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"), counters(name + ".counters"),
-      slotOf(name + ".batch_slots"), flags(name + ".batch_flags"), ranks(name + ".batch_ranks"),
-      freedNumbers(name + ".freed"), firstOf(name + ".first_of"), flagRanks(name) {
+                               cudaStream_t stream, const CacheLimit &cacheLimit)
+    : config(config), cacheLimit(cacheLimit), name(name), digests(name + ".digests"),
+      keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
+      counters(name + ".counters"), slotOf(name + ".batch_slots"), flags(name + ".batch_flags"),
+      leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"),
+      firstOf(name + ".first_of"), flagRanks(name) {
   places.stride = config.rowFloats();
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
   places.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
@@ -45,7 +48,12 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
   GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&answered, cudaEventDisableTiming));
-  allocateKeys(kFirstBuckets, stream);
+  if (cacheLimit.rows < 0 || cacheLimit.rows >= kMostRows)
+    throw Error("cache '" + name + "' of " + std::to_string(cacheLimit.rows) +
+                " rows: a cache has from 1 to " + std::to_string(kMostRows - 1));
+  allocateKeys(cacheLimit.rows ? CacheShape(cacheLimit.rows).buckets() : kFirstBuckets, stream);
+  if (cacheLimit.rows)
+    cache.emplace(name, cacheLimit, table, stream);
   makeRoomForRows(1, stream);
 }
 
@@ -98,6 +106,8 @@ int64_t EmbeddingStore::size(cudaStream_t stream) {
 }
 
 int64_t EmbeddingStore::numbersInUse(cudaStream_t stream) { return readCounters(stream).rows; }
+
+int64_t EmbeddingStore::refused(cudaStream_t stream) { return readCounters(stream).refused; }
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -159,8 +169,10 @@ void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
 void EmbeddingStore::find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
                           uint32_t *missing, cudaStream_t stream) const {
   if (count > 0)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findRows, table, places, ids, valid,
-                       count, rows, missing);
+    withTable([&](const auto &keys) {
+      GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findRows<std::decay_t<decltype(keys)>>,
+                         keys, places, ids, valid, count, rows, missing);
+    });
 }
 
 void EmbeddingStore::resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count,
@@ -192,10 +204,12 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagFresh, table, slotOf.data(), count,
                      flags.data());
   flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
-  if (rowsBound + count > static_cast<int64_t>(chunks.size()) << places.chunkShift) {
+  const int64_t most = cache ? cacheLimit.rows : std::numeric_limits<int64_t>::max();
+  if (std::min(rowsBound + count, most) > static_cast<int64_t>(chunks.size())
+                                              << places.chunkShift) {
     const StoreCounters now = readCounters(stream);
     // A chunk ahead, so that the next batch need not wait.
-    makeRoomForRows(int64_t(now.rows) + now.fresh + places.chunkRows(), stream);
+    makeRoomForRows(std::min(int64_t(now.rows) + now.fresh + places.chunkRows(), most), stream);
     rowsBound += now.fresh;
   } else {
     rowsBound += count;
@@ -203,16 +217,26 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   const RowInitializer &initializer = config.initializer;
   const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), makeRows, table, places, ids, slotOf.data(),
-                     count, flags.data(), ranks.data(), freedNumbers.data(), counters.data(),
-                     initializer.distribution(),
+                     count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
+                     freedNumbers.data(), counters.data(), initializer.distribution(),
                      kernels::initStream(initializer.seed, initializer.nameHash), config.dim,
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
                      accumulates ? config.stateWidth() : 0);
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countRows, counters.data());
 }
 
-void EmbeddingStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count,
-                                  float **rows, cudaStream_t stream) {
+/// Copies what leaves before its rows are made those of others.
+void EmbeddingStore::reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream) {
+  flagRanks.run(leaving.data(), count, ranks.data(), evicted.count, stream);
+  if (evicted.ids || evicted.values)
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), writeEvicted, table, places, slotOf.data(),
+                       count, leaving.data(), ranks.data(), evicted.ids, evicted.values);
+}
+
+void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                    float **rows, const EvictedRows &evicted, cudaStream_t stream) {
+  if (evicted.count)
+    GENREC_CUDA_CHECK(cudaMemsetAsync(evicted.count, 0, sizeof(uint32_t), stream));
   if (count == 0)
     return;
   if (count >= kMostRows)
@@ -224,8 +248,16 @@ void EmbeddingStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int6
   slotOf.ensure(room, stream);
   flags.ensure(room, stream);
   ranks.ensure(room, stream);
-  resolve(ids, valid, count, stream);
-  usedBound += count;
+  if (cache) {
+    leaving.ensure(room, stream);
+    cache->place(ids, valid, count, slotOf.data(), leaving.data(), &counters.data()->refused,
+                 stream);
+    if (evicted.count)
+      reportEvicted(count, evicted, stream);
+  } else {
+    resolve(ids, valid, count, stream);
+    usedBound += count;
+  }
   numberFresh(ids, count, stream);
   askedSinceRequest += count;
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeRows, table, places, slotOf.data(), count,
@@ -259,13 +291,18 @@ void EmbeddingStore::erase(const int64_t *ids, int64_t count, cudaStream_t strea
   firstOf.ensure(numbers, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(firstOf.data(), 0xFF,
                                     static_cast<size_t>(numbers) * sizeof(uint32_t), stream));
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findErased, table, ids, count,
-                     slotOf.data(), firstOf.data());
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findErased<std::decay_t<decltype(keys)>>,
+                       keys, ids, count, slotOf.data(), firstOf.data());
+  });
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagErased, table, slotOf.data(), count,
                      firstOf.data(), flags.data());
   flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), eraseSlots, table, slotOf.data(), count,
-                     flags.data(), ranks.data(), freedNumbers.data(), counters.data());
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), eraseSlots<std::decay_t<decltype(keys)>>,
+                       keys, slotOf.data(), count, flags.data(), ranks.data(), freedNumbers.data(),
+                       counters.data());
+  });
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
 }
 
@@ -275,8 +312,11 @@ int64_t EmbeddingStore::exportRows(int64_t *ids, float **rows, cudaStream_t stre
     return 0;
   flags.ensure(numbers, stream);
   ranks.ensure(numbers, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes), flagStored, table, places, numbers,
-                     flags.data());
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
+                       flagStored<std::decay_t<decltype(keys)>>, keys, places, numbers,
+                       flags.data());
+  });
   flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
   GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
                      ranks.data(), ids, rows);
@@ -287,6 +327,8 @@ void EmbeddingStore::clear(cudaStream_t stream) {
   GENREC_CUDA_CHECK(
       cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(table.slots()), stream));
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
+  if (cache)
+    cache->clear(stream);
   readCounters(stream);
 }
 

@@ -7,13 +7,16 @@
 
 #include "genrec_rt/kernels/init.h"
 
+#include <type_traits>
+
 namespace genrec::rt::cuda {
 
 constexpr int kStoreThreads = 256;
 
+template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    findRows(KeyTable table, RowPlaces places, const int64_t *ids, const uint8_t *valid,
-             int64_t count, float **rows, uint32_t *missing) {
+    findRows(Table table, RowPlaces places, const int64_t *ids, const uint8_t *valid, int64_t count,
+             float **rows, uint32_t *missing) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     if (valid && !valid[i])
@@ -37,7 +40,8 @@ __global__ void __launch_bounds__(kStoreThreads)
     if (!valid || valid[i]) {
       const uint32_t pending = kPending | static_cast<uint32_t>(i);
       slot = findOrClaimSlot(table, ids[i], tile, pending, &counters->used, limit);
-      if (tile.rank == 0 && slot >= 0)
+      // Rows that have a number are below any that is pending.
+      if (tile.rank == 0 && slot >= 0 && loadRelaxed(table.rows + slot) > pending)
         atomicMin(table.rows + slot, pending);
       if (tile.rank == 0 && slot == kNoRoom)
         atomicAdd(&counters->unresolved, 1u);
@@ -55,10 +59,11 @@ __global__ void __launch_bounds__(kStoreThreads)
 }
 
 /// Numbers the new ids by first appearance: erased numbers first, the last erased before the
-/// others. Then a warp fills the row: initial values, states, zeros to the end.
+/// others; those that took a row from one that leaves (`leaving`, null in a store that is no cache)
+/// have its number. Then a warp fills the row: initial values, states, zeros to the end.
 __global__ void __launch_bounds__(kStoreThreads)
     makeRows(KeyTable table, RowPlaces places, const int64_t *ids, const int64_t *slotOf,
-             int64_t count, const uint8_t *flags, const uint32_t *ranks,
+             int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
              const uint32_t *freedNumbers, const StoreCounters *counters,
              InitialDistribution distribution, kernels::RandomStream stream, int64_t dim,
              float accumulator, int64_t accumulated) {
@@ -66,10 +71,13 @@ __global__ void __launch_bounds__(kStoreThreads)
   const uint32_t freed = counters->freed, used = counters->rows;
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t i = warp; i < count; i += warps) {
-    if (!flags[i])
+    const bool isTaken = leaving && leaving[i];
+    if (!flags[i] && !isTaken)
       continue;
     const uint32_t rank = ranks[i];
-    const uint32_t number = rank < freed ? freedNumbers[freed - 1 - rank] : used + rank - freed;
+    const uint32_t number = isTaken        ? table.rows[slotOf[i]]
+                            : rank < freed ? freedNumbers[freed - 1 - rank]
+                                           : used + rank - freed;
     const uint64_t id = static_cast<uint64_t>(ids[i]);
     float *row = places.row(number);
     // 16 lanes have the four words each of 64 columns.
@@ -96,6 +104,24 @@ __global__ void __launch_bounds__(kStoreThreads)
   }
 }
 
+/// Ids and contents of the rows that leave, before others have them: by the position of the id that
+/// takes the row.
+__global__ void __launch_bounds__(kStoreThreads)
+    writeEvicted(KeyTable table, RowPlaces places, const int64_t *slotOf, int64_t count,
+                 const uint8_t *leaving, const uint32_t *ranks, int64_t *ids, float *values) {
+  const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
+  for (int64_t i = warp; i < count; i += warps) {
+    if (!leaving[i])
+      continue;
+    const uint32_t number = table.rows[slotOf[i]];
+    if (ids && laneOf() == 0)
+      ids[ranks[i]] = *places.id(number);
+    if (values)
+      for (int64_t c = laneOf(); c < places.stride; c += kWarp)
+        values[ranks[i] * places.stride + c] = places.row(number)[c];
+  }
+}
+
 /// After the rows are made.
 __global__ void countRows(StoreCounters *counters) {
   const uint32_t reused = min(counters->fresh, counters->freed);
@@ -109,6 +135,8 @@ __global__ void __launch_bounds__(kStoreThreads)
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     if (slotOf[i] >= 0)
       rows[i] = places.row(table.rows[slotOf[i]]);
+    else if (slotOf[i] == kNoRoom)
+      rows[i] = nullptr;
 }
 
 /// Moves the keys of a table into an empty larger one.
@@ -128,9 +156,9 @@ __global__ void __launch_bounds__(kStoreThreads)
 //===----------------------------------------------------------------------===//
 
 /// slotOf[i] = the slot of an id, and firstOf[its row] the least position of that id.
+template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    findErased(KeyTable table, const int64_t *ids, int64_t count, int64_t *slotOf,
-               uint32_t *firstOf) {
+    findErased(Table table, const int64_t *ids, int64_t count, int64_t *slotOf, uint32_t *firstOf) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     const int64_t slot = findSlot(table, ids[i], tile);
@@ -149,17 +177,22 @@ __global__ void __launch_bounds__(kStoreThreads)
     flags[i] = slotOf[i] != kNoSlot && firstOf[table.rows[slotOf[i]]] == static_cast<uint32_t>(i);
 }
 
-/// A tile per id. A bucket has an empty slot before its slots are erased, or has none after.
+/// A tile per id. A bucket that searches may go past has an empty slot before its slots are erased,
+/// or has none after.
+template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    eraseSlots(KeyTable table, const int64_t *slotOf, int64_t count, const uint8_t *flags,
+    eraseSlots(Table table, const int64_t *slotOf, int64_t count, const uint8_t *flags,
                const uint32_t *ranks, uint32_t *freedNumbers, StoreCounters *counters) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     if (!flags[i])
       continue;
     const int64_t slot = slotOf[i], bucket = slot / kBucketSlots;
-    const uint4 digests = loadRelaxed4(detail::laneDigests(table, bucket, tile));
-    const bool hasEmpty = __any_sync(tile.mask, matchBytes(digests, kEmpty) != 0);
+    bool hasEmpty = true;
+    if constexpr (!std::is_same_v<Table, CacheTable>) {
+      const uint4 digests = loadRelaxed4(detail::laneDigests(table, bucket, tile));
+      hasEmpty = __any_sync(tile.mask, matchBytes(digests, kEmpty) != 0);
+    }
     if (tile.rank != 0)
       continue;
     unsigned *word = reinterpret_cast<unsigned *>(table.digests + (slot & ~int64_t(3)));
@@ -168,7 +201,7 @@ __global__ void __launch_bounds__(kStoreThreads)
     // this one.
     const uint32_t after = hasEmpty ? kEmpty : kErased;
     atomicXor(word, (table.digests[slot] ^ after) << shift);
-    if (hasEmpty)
+    if (hasEmpty && !std::is_same_v<Table, CacheTable>)
       atomicSub(&counters->used, 1u);
     freedNumbers[counters->freed + ranks[i]] = table.rows[slot];
   }
@@ -177,8 +210,9 @@ __global__ void __launch_bounds__(kStoreThreads)
 __global__ void countErased(StoreCounters *counters) { counters->freed += counters->fresh; }
 
 /// flags[number]: the row is in use.
+template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    flagStored(KeyTable table, RowPlaces places, int64_t numbers, uint8_t *flags) {
+    flagStored(Table table, RowPlaces places, int64_t numbers, uint8_t *flags) {
   const Tile tile = tileOf();
   for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
     const int64_t slot = findSlot(table, *places.id(static_cast<uint32_t>(number)), tile);

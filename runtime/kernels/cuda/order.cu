@@ -23,8 +23,12 @@ struct Pass {
   const uint32_t *keys;
   const uint32_t *from; ///< null: the positions themselves
   int64_t count;
+  const uint32_t *used; ///< null: count
   int shift;
 
+  __device__ int64_t present() const {
+    return used ? min(count, static_cast<int64_t>(*used)) : count;
+  }
   __device__ uint32_t position(int64_t at) const {
     return from ? from[at] : static_cast<uint32_t>(at);
   }
@@ -38,10 +42,10 @@ __global__ void __launch_bounds__(kThreads) countDigits(Pass pass, uint32_t *cou
   __shared__ uint32_t mine[kDigits];
   mine[threadIdx.x] = 0;
   __syncthreads();
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock;
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock, present = pass.present();
   for (int round = 0; round < kRounds; ++round) {
     const int64_t at = first + round * kThreads + threadIdx.x;
-    if (at < pass.count)
+    if (at < present)
       atomicAdd(mine + pass.digit(pass.position(at)), 1u);
   }
   __syncthreads();
@@ -76,13 +80,13 @@ __global__ void __launch_bounds__(kThreads) place(Pass pass, const uint32_t *bef
   __shared__ uint32_t next[kDigits];
   __shared__ uint32_t ofWarp[kWarps][kDigits];
   next[threadIdx.x] = before[static_cast<int64_t>(threadIdx.x) * gridDim.x + blockIdx.x];
-  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock;
-  for (int round = 0; round < kRounds; ++round) {
+  const int64_t first = static_cast<int64_t>(blockIdx.x) * kPerBlock, present = pass.present();
+  for (int round = 0; round < kRounds && first + round * kThreads < present; ++round) {
     for (int warp = 0; warp < kWarps; ++warp)
       ofWarp[warp][threadIdx.x] = 0;
     __syncthreads();
     const int64_t at = first + round * kThreads + threadIdx.x;
-    const bool isItem = at < pass.count;
+    const bool isItem = at < present;
     const uint32_t position = isItem ? pass.position(at) : 0;
     const uint32_t digit = isItem ? pass.digit(position) : kDigits;
     const uint32_t equal = __match_any_sync(kAllLanes, digit);
@@ -118,7 +122,7 @@ __global__ void __launch_bounds__(kThreads)
 } // namespace
 
 void StableOrder::run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
-                      cudaStream_t stream) {
+                      cudaStream_t stream, const uint32_t *used) {
   if (count == 0)
     return;
   const int64_t blocks = blocksFor(count, kPerBlock);
@@ -131,7 +135,7 @@ void StableOrder::run(const uint32_t *keys, int64_t count, int64_t keyLimit, uin
   for (int pass = 0; pass < passes; ++pass) {
     // The last pass writes `order`.
     uint32_t *to = (passes - pass) % 2 ? order : spare;
-    const Pass now{keys, from, count, pass * 8};
+    const Pass now{keys, from, count, used, pass * 8};
     GENREC_CUDA_LAUNCH(stream, shape, countDigits, now, counts);
     GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kScanThreads}), addBefore, counts, blocks * kDigits);
     GENREC_CUDA_LAUNCH(stream, shape, place, now, counts, to);

@@ -1,4 +1,4 @@
-//===- rows.cu - Gathering, pooling, updating rows ------------------------===//
+//===- rows.cu - Gathering and pooling rows -------------------------------===//
 
 #include "genrec_rt/cuda/rows.h"
 
@@ -6,7 +6,6 @@
 #include "genrec_rt/cuda/launch.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace genrec::rt::cuda {
 
@@ -62,72 +61,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-/// What the host works out once per step.
-struct StepFactors {
-  float rate, weightDecay, beta1, beta2, epsilon;
-  float stepSize;       ///< rate / (1 - beta1^step)
-  float rootCorrection; ///< sqrt(1 - beta2^step)
-};
-
-/// One step for one weight; states are `states[0]` and `states[stride]`.
-template <OptimizerKind Kind>
-__device__ float stepped(float weight, float gradient, float *states, int64_t stride,
-                         const StepFactors &f) {
-  if (Kind == OptimizerKind::adamw)
-    weight -= f.rate * f.weightDecay * weight;
-  else
-    gradient += f.weightDecay * weight;
-  if (Kind == OptimizerKind::sgd)
-    return weight - f.rate * gradient;
-  if (Kind == OptimizerKind::adagrad) {
-    states[0] += gradient * gradient;
-    return weight - f.rate * gradient / (__fsqrt_rn(states[0]) + f.epsilon);
-  }
-  const float first = f.beta1 * states[0] + (1 - f.beta1) * gradient;
-  const float second = f.beta2 * states[stride] + (1 - f.beta2) * gradient * gradient;
-  states[0] = first;
-  states[stride] = second;
-  return weight - f.stepSize * first / (__fsqrt_rn(second) / f.rootCorrection + f.epsilon);
-}
-
-template <class T, OptimizerKind Kind>
-__global__ void __launch_bounds__(kThreads)
-    update(T *const *rows, int64_t count, const uint32_t *used, int64_t dim, const uint32_t *order,
-           const int64_t *segments, RowGradients gradients, StepFactors factors) {
-  const int64_t present = used ? min(count, static_cast<int64_t>(*used)) : count;
-  const int64_t valueBytes = (dim * static_cast<int64_t>(sizeof(T)) + 3) / 4 * 4;
-  for (int64_t u = warpInGrid(); u < present; u += warpsInGrid()) {
-    T *row = rows[u];
-    if (!row)
-      continue;
-    float *states = reinterpret_cast<float *>(reinterpret_cast<char *>(row) + valueBytes);
-    const int64_t begin = segments[u], end = segments[u + 1];
-    for (int64_t base = laneOf(); base < dim; base += kChunk) {
-      float total[kEach] = {};
-      for (int64_t at = begin; at < end; ++at) {
-        const int64_t occurrence = order[at];
-        const int64_t parent = gradients.parents ? gradients.parents[occurrence] : occurrence;
-        float share = 1;
-        if (gradients.listOffsets)
-          share = 1 / static_cast<float>(gradients.listOffsets[parent + 1] -
-                                         gradients.listOffsets[parent]);
-        const float *gradient = gradients.gradients + parent * gradients.ld;
-#pragma unroll
-        for (int c = 0; c < kEach; ++c)
-          if (base + c * kWarp < dim)
-            total[c] += gradient[base + c * kWarp] * share;
-      }
-#pragma unroll
-      for (int c = 0; c < kEach; ++c) {
-        const int64_t column = base + c * kWarp;
-        if (column < dim)
-          row[column] = fromFloat<T>(
-              stepped<Kind>(toFloat(row[column]), total[c], states + column, dim, factors));
-      }
-    }
-  }
-}
-
 } // namespace
 
 template <class T>
@@ -156,45 +89,10 @@ void poolRows(const T *const *rows, const uint32_t *inverse, const int64_t *offs
                        kind, out, ldOut);
 }
 
-template <class T>
-void updateRows(T *const *rows, int64_t count, const uint32_t *used, int64_t dim,
-                const uint32_t *order, const int64_t *segments, const RowGradients &gradients,
-                const RowOptimizer &optimizer, cudaStream_t stream) {
-  if (count == 0)
-    return;
-  const double step = static_cast<double>(optimizer.step);
-  const StepFactors factors{
-      optimizer.rate,
-      optimizer.weightDecay,
-      optimizer.beta1,
-      optimizer.beta2,
-      optimizer.epsilon,
-      static_cast<float>(optimizer.rate /
-                         (1 - std::pow(static_cast<double>(optimizer.beta1), step))),
-      static_cast<float>(std::sqrt(1 - std::pow(static_cast<double>(optimizer.beta2), step)))};
-  auto launch = [&](auto kernel) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count), kernel, rows, count, used, dim, order, segments,
-                       gradients, factors);
-  };
-  switch (optimizer.kind) {
-  case OptimizerKind::sgd:
-    return launch(update<T, OptimizerKind::sgd>);
-  case OptimizerKind::adagrad:
-    return launch(update<T, OptimizerKind::adagrad>);
-  case OptimizerKind::adam:
-    return launch(update<T, OptimizerKind::adam>);
-  case OptimizerKind::adamw:
-    return launch(update<T, OptimizerKind::adamw>);
-  }
-}
-
 #define GENREC_ROWS(T)                                                                             \
   template void gatherRows<T>(const T *const *, int64_t, int64_t, T *, int64_t, cudaStream_t);     \
   template void poolRows<T>(const T *const *, const uint32_t *, const int64_t *, int64_t, int64_t, \
-                            Pool, float *, int64_t, cudaStream_t);                                 \
-  template void updateRows<T>(T *const *, int64_t, const uint32_t *, int64_t, const uint32_t *,    \
-                              const int64_t *, const RowGradients &, const RowOptimizer &,         \
-                              cudaStream_t);
+                            Pool, float *, int64_t, cudaStream_t);
 GENREC_ROWS(float)
 GENREC_ROWS(Bf16)
 #undef GENREC_ROWS

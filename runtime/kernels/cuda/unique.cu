@@ -57,7 +57,10 @@ __global__ void __launch_bounds__(kThreads)
         break;
       at = at + 1 < size ? at + 1 : 0;
     }
-    atomicMin(firsts + begin + at, static_cast<uint32_t>(i));
+    // Of an id that occurs a million times, few occurrences need an exchange.
+    uint32_t *first = firsts + begin + at;
+    if (loadRelaxed(first) > static_cast<uint32_t>(i))
+      atomicMin(first, static_cast<uint32_t>(i));
     slotOf[i] = begin + at;
   }
 }
@@ -71,14 +74,21 @@ __global__ void __launch_bounds__(kThreads)
 __global__ void __launch_bounds__(kThreads)
     writeUnique(const int64_t *ids, int64_t count, const uint32_t *firsts, const uint32_t *slotOf,
                 const uint8_t *flags, const uint32_t *ranks, UniqueResult result) {
-  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
-    const uint32_t number = ranks[firsts[slotOf[i]]];
+  // Whole warps, so that the lanes with one id count it together.
+  for (int64_t base = threadInGrid() - laneOf(); base < count; base += threadsInGrid()) {
+    const int64_t i = base + laneOf();
+    const uint32_t number = i < count ? ranks[firsts[slotOf[i]]] : 0xFFFFFFFFu;
+    if (result.counts) {
+      const uint32_t equal = __match_any_sync(kAllLanes, number);
+      if (i < count && laneOf() == __ffs(static_cast<int>(equal)) - 1)
+        atomicAdd(result.counts + number, static_cast<uint32_t>(__popc(equal)));
+    }
+    if (i >= count)
+      continue;
     if (flags[i] && result.ids)
       result.ids[number] = ids[i];
     if (result.inverse)
       result.inverse[i] = number;
-    if (result.counts)
-      atomicAdd(result.counts + number, 1u);
   }
 }
 

@@ -39,9 +39,10 @@ constexpr uint32_t kPending = 0x80000000u;
 __host__ __device__ inline uint64_t hashOf(int64_t id) {
   return splitMix64(static_cast<uint64_t>(id));
 }
-/// Digest, bucket and step come from different bits of the hash.
+/// Digest, bucket and step come from different bits of the hash. Of two hashes the greater never
+/// has the lesser digest.
 __host__ __device__ inline uint32_t digestOf(uint64_t hash) {
-  return 2 + static_cast<uint32_t>(hash >> 56) % 253;
+  return 2 + (static_cast<uint32_t>(hash >> 56) * 253 >> 8);
 }
 __host__ __device__ inline int64_t stepOf(uint64_t hash) {
   return static_cast<int64_t>(hash >> 28 & 0xFFFFFFF) | 1;

@@ -22,9 +22,10 @@ public:
       : digitCounts(name + ".digit_counts"), other(name + ".other_order") {}
 
   /// order[count] = the positions 0 … count - 1 by ascending keys[position] below
-  /// `keyLimit`; count and keyLimit are at most 2^31.
+  /// `keyLimit`; count and keyLimit are at most 2^31. Of `count` keys *used exist (on the device;
+  /// null: all).
   void run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
-           cudaStream_t stream);
+           cudaStream_t stream, const uint32_t *used = nullptr);
 
 private:
   DeviceArray<uint32_t> digitCounts, other;

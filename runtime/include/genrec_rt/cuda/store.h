@@ -4,7 +4,8 @@
 // numbered by the first appearance of their ids, whatever runs at the same time;
 // initial values are a function of (seed, table, id, column); rows never move.
 //
-// Keys: key_table.h. They move when the table grows, at load 0.75. Values: chunks
+// Keys: key_table.h, which move when the table grows, at load 0.75; of a cache
+// cache_table.h, which has all of its slots from the start. Values: chunks
 // of rows [value dim][state dim]…, each row aligned to 64 bytes, behind them the
 // ids of the chunk's rows.
 //
@@ -18,10 +19,12 @@
 #ifndef GENREC_RT_CUDA_STORE_H
 #define GENREC_RT_CUDA_STORE_H
 
+#include "genrec_rt/cuda/cache_keys.h"
 #include "genrec_rt/cuda/key_table.h"
 #include "genrec_rt/cuda/ranks.h"
 #include "genrec_rt/store.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,12 +54,22 @@ struct StoreCounters {
   uint32_t freed;      ///< of these, erased ones, to be given out again
   uint32_t fresh;      ///< new ids of the current batch
   uint32_t unresolved; ///< ids of the current batch that found no room
+  uint32_t refused;    ///< ids so far that a cache had no room for
+};
+
+/// What left a cache in a call; arrays of the device with room for the call's ids, in the
+/// order of the ids that took their place.
+struct EvictedRows {
+  uint32_t *count = nullptr; ///< how many; null: nothing is reported
+  int64_t *ids = nullptr;
+  float *values = nullptr; ///< rowStride() floats each: value and states; may be null
 };
 
 class EmbeddingStore {
 public:
   /// `name` is that of the table, for messages. Every row is below 2^31; so are batches.
-  EmbeddingStore(const StoreConfig &config, const std::string &name, cudaStream_t stream);
+  EmbeddingStore(const StoreConfig &config, const std::string &name, cudaStream_t stream,
+                 const CacheLimit &cacheLimit = {});
   ~EmbeddingStore();
   EmbeddingStore(const EmbeddingStore &) = delete;
   EmbeddingStore &operator=(const EmbeddingStore &) = delete;
@@ -67,9 +80,16 @@ public:
   void find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
             uint32_t *missing, cudaStream_t stream) const;
 
-  /// The same, inserting what is missing.
+  /// The same, inserting what is missing. A cache evicts where it is full (cache_shape.h);
+  /// rows[i] is null where ids[i] was refused.
   void findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-                    cudaStream_t stream);
+                    cudaStream_t stream) {
+    insertAndEvict(ids, valid, count, rows, {}, stream);
+  }
+
+  /// The same, handing over what leaves: rows that are evicted are copied before others take them.
+  void insertAndEvict(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
+                      const EvictedRows &evicted, cudaStream_t stream);
 
   /// Forgets ids; those it does not have, and repeated ones, count once or not at all. Their
   /// rows' numbers are given out again, the one erased last first.
@@ -86,11 +106,13 @@ public:
   int64_t size(cudaStream_t stream);
   /// Row numbers given out so far, erased ones among them.
   int64_t numbersInUse(cudaStream_t stream);
+  /// Ids, counted as often as they occurred, that a cache had no room for.
+  int64_t refused(cudaStream_t stream);
 
   int64_t slots() const { return table.slots(); }
   int64_t rowStride() const { return places.stride; }
   const StoreConfig &configuration() const { return config; }
-  int64_t keyBytes() const { return slots() * 13; }
+  int64_t keyBytes() const { return slots() * 13 + (cache ? cache->bytes() : 0); }
   int64_t valueBytes() const { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
 
 private:
@@ -100,7 +122,15 @@ private:
   void grow(int64_t used, int64_t unresolved, cudaStream_t stream);
   void resolve(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
+  void reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream);
   void numberFresh(const int64_t *ids, int64_t count, cudaStream_t stream);
+  /// Runs `body` with the table as kernels take it.
+  template <class Body> void withTable(Body body) const {
+    if (cache)
+      body(cache->table());
+    else
+      body(table);
+  }
   void makeRoomForRows(int64_t count, cudaStream_t stream);
   /// Waits for `stream` and takes over what it says.
   StoreCounters readCounters(cudaStream_t stream);
@@ -109,6 +139,7 @@ private:
   void takeAnswer();
 
   StoreConfig config;
+  CacheLimit cacheLimit;
   std::string name;
   KeyTable table;
   RowPlaces places;
@@ -128,11 +159,12 @@ private:
   DeviceArray<StoreCounters> counters;
   // Of the current batch.
   DeviceArray<int64_t> slotOf;
-  DeviceArray<uint8_t> flags;
+  DeviceArray<uint8_t> flags, leaving;
   DeviceArray<uint32_t> ranks;
   DeviceArray<uint32_t> freedNumbers;
   DeviceArray<uint32_t> firstOf; ///< by row number, of erase
   FlagRanks flagRanks;
+  std::optional<CacheKeys> cache;
 };
 
 } // namespace genrec::rt::cuda
