@@ -19,8 +19,17 @@ from build import ROOT, binary_folder
 MOST_BYTES = 60 << 20
 # Of any Linux; the driver's own library is loaded by name.
 ALLOWED_LIBRARIES = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
-# The most important first.
-ORDER = ("runtime", "attention", "hkv")
+# The most important first, with the seconds that each benchmark may take: 8 minutes in all.
+BENCH_SECONDS = {
+    "ceilings": 40,
+    "attention": 120,
+    "step": 40,
+    "store": 80,
+    "hkv": 60,
+    "unique": 40,
+    "columns": 30,
+    "peers.py": 70,
+}
 
 RUN_CHECK = """#!/bin/sh
 # Tests on this machine's device; results/ holds a report of each program. Ends with the number of programs that failed.
@@ -44,20 +53,24 @@ exit "$failed"
 """
 
 RUN_BENCH = """#!/bin/sh
-# Benchmarks on this machine's device; results/<program>-<date>.json holds the figures.
+# Benchmarks on this machine's device; results/<program>-<date>.json holds the figures. PYTHON is the Python that has
+# torch (python3), GENERATIVE_RECOMMENDERS a checkout of the public HSTU code with the Triton attention.
 cd "$(dirname "$0")" && mkdir -p results
 failed=0
-for program in {programs}; do
-  echo "== $program"
-  if timeout 240 "./$program" results/figures.json; then
+bench() {{ # <seconds> <name> <command>...
+  seconds=$1 name=$2 && shift 2
+  echo "== $name"
+  if timeout "$seconds" "$@" results/figures.json; then
     day=$(date -u +%Y-%m-%d)
-    {{ printf '{{"date": "%s", "commit": "{commit}", "report": ' "$day"; cat results/figures.json; printf '}}\\n'; }} \\
-      >"results/$program-$day.json"
+    {{ printf '{{"date": "%s", "commit": "{commit}", "report": ' "$day"; cat results/figures.json; printf '}}\n'; }} \
+      >"results/$name-$day.json"
   else
+    echo "$name failed"
     failed=$((failed + 1))
   fi
   rm -f results/figures.json
-done
+}}
+{calls}
 echo "$failed failed"
 exit "$failed"
 """
@@ -74,8 +87,20 @@ def find_targets(folder: Path, kind: str) -> list[str]:
         ["ninja", "-C", folder, "-t", "targets", "all"], capture_output=True, text=True, check=True
     )
     names = set(re.findall(rf"^({kind}-cuda-\w+): phony", listing.stdout, re.MULTILINE))
-    rank = {f"{kind}-cuda-{name}": number for number, name in enumerate(ORDER)}
-    return sorted(names, key=lambda name: (rank.get(name, len(ORDER)), name))
+    rank = {f"{kind}-cuda-{name}": number for number, name in enumerate(BENCH_SECONDS)}
+    return sorted(names, key=lambda name: (rank.get(name, len(rank)), name))
+
+
+def run_script(kind: str, targets: list[str], commit: str) -> str:
+    """What ./run of a packed folder is."""
+    if kind == "check":
+        return RUN_CHECK.format(programs=" ".join(targets))
+    calls = [f"bench {BENCH_SECONDS[name.removeprefix('bench-cuda-')]} {name} ./{name}" for name in targets]
+    calls.append(
+        f'bench {BENCH_SECONDS["peers.py"]} peers "${{PYTHON:-python3}}" peers.py '
+        '${GENERATIVE_RECOMMENDERS:+--generative-recommenders "$GENERATIVE_RECOMMENDERS"}'
+    )
+    return RUN_BENCH.format(calls="\n".join(calls), commit=commit)
 
 
 def check_libraries(program: Path) -> None:
@@ -94,12 +119,16 @@ def check_without_device(program: Path, kind: str) -> str:
         if listing.returncode != 0 or count == 0:
             fail(f"{program.name} lists no tests:\n{listing.stdout}{listing.stderr}")
         return f"{count} tests"
+    dry = subprocess.run([program, "--dry-run"], capture_output=True, text=True, check=False, timeout=60)
+    groups = re.findall(r"^would measure: (\w+)$", dry.stdout, re.MULTILINE)
+    if dry.returncode != 0 or not groups:
+        fail(f"{program.name} --dry-run names nothing to measure:\n{dry.stdout}{dry.stderr}")
     if has_device():
-        return "a device is here"
+        return f"measures {', '.join(groups)}; a device is here"
     result = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
-    if result.returncode != 1 or "error: " not in result.stderr:
+    if result.returncode != 1 or "error: no CUDA device" not in result.stderr:
         fail(f"{program.name} should end with an error where there is no device, but ended with {result.returncode}")
-    return "says that there is no device"
+    return f"measures {', '.join(groups)}; says that there is no device"
 
 
 def has_device() -> bool:
@@ -138,9 +167,10 @@ def main() -> int:
     commit = subprocess.run(
         ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
-    template = RUN_CHECK if arguments.kind == "check" else RUN_BENCH
+    if arguments.kind == "bench":
+        shutil.copy2(ROOT / "benchmarks" / "cuda" / "peers.py", pack)
     run = pack / "run"
-    run.write_text(template.format(programs=" ".join(targets), commit=commit))
+    run.write_text(run_script(arguments.kind, targets, commit))
     run.chmod(0o755)
     size = sum(path.stat().st_size for path in pack.iterdir())
     if size > MOST_BYTES:

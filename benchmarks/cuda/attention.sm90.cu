@@ -1,36 +1,23 @@
 // Rates of attention on a device, forward and backward, at the levels that the device has.
 //
-//   bench-cuda-attention [<file.json>]
+//   bench-cuda-attention [--dry-run] [--only <group>] [<file.json>]
 //
-// A table of TFLOP/s, and what biases cost. One product of a pair counts 2 * size operations;
+// TFLOP/s without and with biases. One product of a pair counts 2 * size operations;
 // causal lists of n rows have n (n + 1) / 2 pairs; forward has 2 products, backward 5 (scores are
 // computed once more). Times are medians of repeated launches, all kernels of a direction included,
 // between events on one stream.
 
-#include "genrec_rt/cuda/attention/attention.h"
+#include "timing.h"
 
-#include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <functional>
-#include <string>
-#include <vector>
+#include "genrec_rt/cuda/attention/attention.h"
 
 namespace {
 
+using namespace genrec::bench;
 using namespace genrec::rt::cuda;
 
 constexpr int64_t kRows = 32768, kHeads = 4;
 constexpr int64_t kPositionBuckets = 2 * 2048 + 1, kTimeBuckets = 128;
-
-/// Device memory filled from the host; freed at the end of the process.
-template <class T> T *upload(const std::vector<T> &values) {
-  T *device = nullptr;
-  GENREC_CUDA_CHECK(cudaMalloc(&device, values.size() * sizeof(T)));
-  GENREC_CUDA_CHECK(
-      cudaMemcpy(device, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return device;
-}
 
 class Random {
 public:
@@ -80,41 +67,21 @@ Lists jaggedLists(int64_t longest) {
   }
 }
 
-double medianMilliseconds(const std::function<void()> &work) {
-  cudaEvent_t begin, end;
-  GENREC_CUDA_CHECK(cudaEventCreate(&begin));
-  GENREC_CUDA_CHECK(cudaEventCreate(&end));
-  std::vector<float> times;
-  for (int round = 0; round < 13; ++round) {
-    GENREC_CUDA_CHECK(cudaEventRecord(begin));
-    work();
-    GENREC_CUDA_CHECK(cudaEventRecord(end));
-    GENREC_CUDA_CHECK(cudaEventSynchronize(end));
-    float milliseconds = 0;
-    GENREC_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, begin, end));
-    if (round >= 3) // the first ones warm up
-      times.push_back(milliseconds);
-  }
-  GENREC_CUDA_CHECK(cudaEventDestroy(begin));
-  GENREC_CUDA_CHECK(cudaEventDestroy(end));
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
-}
-
-/// Arrays of every size, shared by all measurements.
-struct Arrays {
+/// Inputs and outputs of every size, shared by all measurements.
+struct Tensors {
   static constexpr int64_t kMostSize = 256;
+  Arrays memory;
   Bf16 *q, *k, *v, *out, *dOut, *dQ, *dK, *dV;
   float *positionBias, *timeBias, *dPositionBias, *dTimeBias;
   int64_t *timestamps;
 
-  Arrays() {
+  Tensors() {
     Random random(1);
     auto values = [&] {
       std::vector<Bf16> x(static_cast<size_t>(kRows * kHeads * kMostSize));
       for (Bf16 &value : x)
         value = fromFloat<Bf16>(random.real());
-      return upload(x);
+      return memory.of(x);
     };
     q = values(), k = values(), v = values(), dOut = values();
     out = values(), dQ = values(), dK = values(), dV = values();
@@ -122,7 +89,7 @@ struct Arrays {
       std::vector<float> x(static_cast<size_t>(count));
       for (float &value : x)
         value = random.real();
-      return upload(x);
+      return memory.of(x);
     };
     positionBias = floats(kPositionBuckets), dPositionBias = floats(kPositionBuckets);
     timeBias = floats(kTimeBuckets), dTimeBias = floats(kTimeBuckets);
@@ -130,19 +97,13 @@ struct Arrays {
     int64_t now = 978300000;
     for (int64_t &time : times) // bursts with pauses of up to days
       time = now += random.word() % 8 ? random.word() % 100 : random.word() % 200000;
-    timestamps = upload(times);
+    timestamps = memory.of(times);
   }
-};
-
-struct Measurement {
-  std::string level, direction, biases, lists;
-  int size;
-  double milliseconds, teraflops;
 };
 
 class Bench {
 public:
-  std::vector<Measurement> measurements;
+  Bench(Report &report, cudaStream_t stream) : report(report), stream(stream) {}
 
   template <int Size, unsigned Features, AttentionLevel Level>
   void measure(const Lists &lists, const char *level, const char *biases) {
@@ -152,36 +113,31 @@ public:
     args.heads = kHeads;
     args.rows = kRows;
     args.maxLength = lists.longest;
-    int64_t *offsets = upload(lists.offsets);
+    Arrays memory;
+    const int64_t *offsets = memory.of(lists.offsets);
     args.offsets = offsets;
-    args.q = arrays.q, args.k = arrays.k, args.v = arrays.v, args.out = arrays.out;
+    args.q = tensors.q, args.k = tensors.k, args.v = tensors.v, args.out = tensors.out;
     args.ldQ = args.ldK = args.ldV = args.ldOut = kHeads * Size;
     args.scale = 1.0f / 16;
-    args.positionBias = arrays.positionBias, args.positionBuckets = kPositionBuckets;
-    args.timeBias = arrays.timeBias, args.timeBuckets = kTimeBuckets,
-    args.timestamps = arrays.timestamps;
+    args.positionBias = tensors.positionBias, args.positionBuckets = kPositionBuckets;
+    args.timeBias = tensors.timeBias, args.timeBuckets = kTimeBuckets,
+    args.timestamps = tensors.timestamps;
     AttentionGradients<Bf16> gradients;
-    gradients.dOut = arrays.dOut, gradients.dQ = arrays.dQ, gradients.dK = arrays.dK,
-    gradients.dV = arrays.dV;
+    gradients.dOut = tensors.dOut, gradients.dQ = tensors.dQ, gradients.dK = tensors.dK,
+    gradients.dV = tensors.dV;
     gradients.ldDOut = gradients.ldDQ = gradients.ldDK = gradients.ldDV = kHeads * Size;
-    gradients.dPositionBias = arrays.dPositionBias, gradients.dTimeBias = arrays.dTimeBias;
-    void *space = nullptr;
-    GENREC_CUDA_CHECK(
-        cudaMalloc(&space, static_cast<size_t>(attentionBackwardBytes<C, Level>(args))));
+    gradients.dPositionBias = tensors.dPositionBias, gradients.dTimeBias = tensors.dTimeBias;
+    void *space = memory.of<char>(static_cast<int64_t>(attentionBackwardBytes<C, Level>(args)));
     const double product = 2.0 * Size * static_cast<double>(kHeads) * lists.pairs();
-    auto add = [&](const char *direction, int products, const std::function<void()> &work) {
-      const double milliseconds = medianMilliseconds(work);
-      const double teraflops = products * product / milliseconds * 1e-9;
-      measurements.push_back({level, direction, biases, lists.name, Size, milliseconds, teraflops});
-      std::printf("%-8s %-9s %5d  %-15s %-14s %9.3f ms %8.1f TFLOP/s\n", level, direction, Size,
-                  lists.name.c_str(), biases, milliseconds, teraflops);
-      std::fflush(stdout);
+    auto add = [&](const char *direction, int products, auto work) {
+      const double rate = products * product / milliseconds(stream, kRepeats, work) * 1e-9;
+      report.add(std::string("attention ") + direction + ", " + level + ", D " +
+                     std::to_string(Size) + ", " + lists.name + ", bias " + biases,
+                 rate, "TFLOP/s");
     };
-    add("forward", 2, [&] { attentionForward<C, Level>(args, nullptr); });
-    add("backward", 5, [&] { attentionBackward<C, Level>(args, gradients, space, nullptr); });
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-    GENREC_CUDA_CHECK(cudaFree(space));
-    GENREC_CUDA_CHECK(cudaFree(offsets));
+    add("forward", 2, [&](cudaStream_t s) { attentionForward<C, Level>(args, s); });
+    add("backward", 5,
+        [&](cudaStream_t s) { attentionBackward<C, Level>(args, gradients, space, s); });
   }
 
   template <int Size, AttentionLevel Level>
@@ -192,47 +148,14 @@ public:
   }
 
 private:
-  Arrays arrays;
+  Report &report;
+  cudaStream_t stream;
+  Tensors tensors;
 };
 
-void writeJson(const char *path, const std::vector<Measurement> &measurements,
-               const cudaDeviceProp &device) {
-  std::FILE *file = std::fopen(path, "w");
-  if (!file) {
-    std::fprintf(stderr, "error: %s cannot be written: %s\n", path, std::strerror(errno));
-    std::exit(1);
-  }
-  std::fprintf(file, "{\"device\": \"%s\", \"rows\": %lld, \"heads\": %lld, \"measurements\": [",
-               device.name, static_cast<long long>(kRows), static_cast<long long>(kHeads));
-  const char *separator = "\n";
-  for (const Measurement &m : measurements) {
-    std::fprintf(file,
-                 "%s  {\"level\": \"%s\", \"direction\": \"%s\", \"size\": %d, \"lists\": \"%s\", "
-                 "\"biases\": \"%s\", "
-                 "\"milliseconds\": %.4f, \"teraflops\": %.1f}",
-                 separator, m.level.c_str(), m.direction.c_str(), m.size, m.lists.c_str(),
-                 m.biases.c_str(), m.milliseconds, m.teraflops);
-    separator = ",\n";
-  }
-  std::fprintf(file, "\n]}\n");
-  std::fclose(file);
-}
-
-} // namespace
-
-int main(int argc, char **argv) try {
-  cudaDeviceProp device;
-  GENREC_CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
-  std::printf("%s, causal silu, bfloat16, %lld rows, %lld heads\n", device.name,
-              static_cast<long long>(kRows), static_cast<long long>(kHeads));
-  if (attentionLevelOf(device.major) != AttentionLevel::hopper) {
-    std::fprintf(
-        stderr,
-        "error: this program is compiled for compute capability 9.0, the device has %d.%d\n",
-        device.major, device.minor);
-    return 1;
-  }
-  Bench bench;
+/// The device's own level first; the others are compiled for it as well.
+void hopper(Report &report, cudaStream_t stream) {
+  Bench bench(report, stream);
   constexpr AttentionLevel kHopper = AttentionLevel::hopper;
   // The most important ones first.
   for (int64_t length : {4096, 8192, 16384, 2048, 1024, 512})
@@ -242,13 +165,28 @@ int main(int argc, char **argv) try {
     bench.measureBiases<64, kHopper>(equalLists(length), "hopper");
     bench.measureBiases<256, kHopper>(equalLists(length), "hopper");
   }
+}
+
+void others(Report &report, cudaStream_t stream) {
+  Bench bench(report, stream);
   for (int64_t length : {512, 4096})
     bench.measureBiases<128, AttentionLevel::mma>(equalLists(length), "mma");
   bench.measure<128, 0, AttentionLevel::plain>(equalLists(512), "plain", "none");
-  if (argc > 1)
-    writeJson(argv[1], bench.measurements, device);
-  return 0;
-} catch (const genrec::rt::Error &error) {
-  std::fprintf(stderr, "error: %s\nhelp: %s\n", error.what(), error.help().c_str());
-  return 1;
+}
+
+/// What needs compute capability 9.0 is left out elsewhere, and said to be.
+void onHopper(Report &report, cudaStream_t stream) {
+  cudaDeviceProp device;
+  GENREC_CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
+  if (attentionLevelOf(device.major) == AttentionLevel::hopper)
+    return hopper(report, stream);
+  report.skip("attention on Hopper", "this device has compute capability " +
+                                         std::to_string(device.major) + "." +
+                                         std::to_string(device.minor) + ", not 9.0");
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  return run("attention", argc, argv, {{"hopper", onHopper}, {"others", others}});
 }

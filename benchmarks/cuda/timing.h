@@ -1,22 +1,21 @@
 //===- timing.h - What the benchmarks of a device share ----------*- C++ -*-===//
-//
-// A report is a list of figures, printed as they come (the most important first) and written as
-// JSON with the device's name; the script that runs the programs adds date and commit.
-//
-//===----------------------------------------------------------------------===//
 
 #ifndef GENREC_BENCHMARKS_CUDA_TIMING_H
 #define GENREC_BENCHMARKS_CUDA_TIMING_H
+
+#include "report.h"
 
 #include "genrec_rt/cuda/check.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <string>
-#include <vector>
+#include <functional>
+#include <random>
 
 namespace genrec::bench {
+
+constexpr int64_t kMi = 1 << 20;
+constexpr int kRepeats = 20;
 
 /// Milliseconds of `body(stream)` on the device: the median of `repeats` after two to warm up.
 template <class Body> double milliseconds(cudaStream_t stream, int repeats, Body body) {
@@ -41,46 +40,99 @@ template <class Body> double milliseconds(cudaStream_t stream, int repeats, Body
   return times[times.size() / 2];
 }
 
-class Report {
+/// Arrays on the device, freed together.
+class Arrays {
 public:
-  /// Prints the figure and keeps it.
-  void add(const std::string &what, double value, const std::string &unit) {
-    std::printf("%-58s %12.3f %s\n", what.c_str(), value, unit.c_str());
-    std::fflush(stdout);
-    lines.push_back("{\"what\": \"" + what + "\", \"value\": " + std::to_string(value) +
-                    ", \"unit\": \"" + unit + "\"}");
+  Arrays() = default;
+  Arrays(const Arrays &) = delete;
+  Arrays &operator=(const Arrays &) = delete;
+  ~Arrays() {
+    for (void *memory : all)
+      (void)cudaFree(memory);
   }
-  /// False where the file cannot be written.
-  bool write(const char *path) const {
-    cudaDeviceProp device;
-    GENREC_CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
-    std::FILE *file = std::fopen(path, "w");
-    if (!file)
-      return false;
-    std::fprintf(
-        file, "{\"device\": \"%s\", \"multiprocessors\": %d, \"memory_bytes\": %zu, \"figures\": [",
-        device.name, device.multiProcessorCount, device.totalGlobalMem);
-    for (size_t i = 0; i < lines.size(); ++i)
-      std::fprintf(file, "%s\n  %s", i ? "," : "", lines[i].c_str());
-    std::fprintf(file, "\n]}\n");
-    return std::fclose(file) == 0;
+  template <class T> T *of(int64_t count) {
+    T *memory = nullptr;
+    GENREC_CUDA_CHECK(
+        cudaMalloc(&memory, static_cast<size_t>(std::max<int64_t>(count, 1)) * sizeof(T)));
+    all.push_back(memory);
+    return memory;
+  }
+  template <class T> T *of(const std::vector<T> &values) {
+    T *memory = of<T>(static_cast<int64_t>(values.size()));
+    GENREC_CUDA_CHECK(
+        cudaMemcpy(memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return memory;
   }
 
 private:
-  std::vector<std::string> lines;
+  std::vector<void *> all;
 };
 
-/// Memory that lives as long as the program.
-template <class T> T *onDevice(int64_t count) {
-  T *memory = nullptr;
-  GENREC_CUDA_CHECK(cudaMalloc(&memory, static_cast<size_t>(count) * sizeof(T)));
-  return memory;
+inline std::vector<int64_t> randomIds(int64_t count, uint64_t below, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  for (int64_t &id : ids)
+    id = static_cast<int64_t>(random() % below);
+  return ids;
 }
-template <class T> T *onDevice(const std::vector<T> &values) {
-  T *memory = onDevice<T>(static_cast<int64_t>(values.size()));
-  GENREC_CUDA_CHECK(
-      cudaMemcpy(memory, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice));
-  return memory;
+
+/// What a program measures, in order.
+struct Group {
+  std::string name;
+  std::function<void(Report &, cudaStream_t)> measure;
+};
+
+inline void describeDevice(Report &report) {
+  cudaDeviceProp device;
+  int driver = 0, runtime = 0;
+  GENREC_CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
+  GENREC_CUDA_CHECK(cudaDriverGetVersion(&driver));
+  GENREC_CUDA_CHECK(cudaRuntimeGetVersion(&runtime));
+  report.describe("name", quoted(device.name));
+  report.describe("capability",
+                  quoted(std::to_string(device.major) + "." + std::to_string(device.minor)));
+  report.describe("multiprocessors", std::to_string(device.multiProcessorCount));
+  report.describe("memory_bytes", std::to_string(device.totalGlobalMem));
+  report.describe("l2_bytes", std::to_string(device.l2CacheSize));
+  report.describe("driver_cuda", std::to_string(driver));
+  report.describe("runtime_cuda", std::to_string(runtime));
+}
+
+/// main() of a program. --dry-run says what would be measured, and needs no device.
+inline int run(const std::string &program, int argc, char **argv,
+               const std::vector<Group> &groups) {
+  try {
+    std::vector<std::string> names;
+    for (const Group &group : groups)
+      names.push_back(group.name);
+    const Arguments arguments = parseArguments({argv + 1, argv + argc}, names);
+    int devices = 0;
+    const cudaError_t status = cudaGetDeviceCount(&devices);
+    const bool hasDevice = status == cudaSuccess && devices > 0;
+    const std::string lack = std::string("no CUDA device (") + cudaGetErrorString(status) + ")";
+    if (arguments.isDryRun) {
+      for (const Group &group : groups)
+        if (arguments.only.empty() || group.name == arguments.only)
+          std::printf("would measure: %s\n", group.name.c_str());
+      std::printf("%s\n", hasDevice ? "a CUDA device is here" : lack.c_str());
+      return 0;
+    }
+    if (!hasDevice)
+      throw std::runtime_error(lack);
+    Report report(program);
+    describeDevice(report);
+    cudaStream_t stream;
+    GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    for (const Group &group : groups)
+      if (arguments.only.empty() || group.name == arguments.only)
+        group.measure(report, stream);
+    if (!arguments.file.empty())
+      report.write(arguments.file);
+    return 0;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
+  }
 }
 
 } // namespace genrec::bench

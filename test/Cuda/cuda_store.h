@@ -7,6 +7,8 @@
 
 #include "genrec_rt/cuda/store.h"
 
+#include <gtest/gtest.h>
+
 namespace genrec::rt::test {
 
 /// cuda::EmbeddingStore as the conformance suite sees a store.
@@ -59,6 +61,27 @@ public:
     if (missing)
       *missing = count.fetch()[0];
     return rows.fetch();
+  }
+  std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step) {
+    Copy<int64_t> onDevice(ids);
+    Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
+    Copy<uint32_t> waits({0});
+    store.findOrAdmit(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), step, rows.data(),
+                      waits.data(), nullptr);
+    const std::vector<Row> found = rows.fetch();
+    EXPECT_EQ(waits.fetch()[0], std::count(found.begin(), found.end(), nullptr));
+    return found;
+  }
+  void evict(int64_t step) { store.evict(step, nullptr); }
+  Sighting sighting(int64_t id) const {
+    const Row row = find({id})[0];
+    Sighting result;
+    if (!row)
+      ADD_FAILURE() << id << " has no row";
+    else
+      GENREC_CUDA_CHECK(cudaMemcpy(&result, row + store.sightingOffset(), sizeof(result),
+                                   cudaMemcpyDeviceToHost));
+    return result;
   }
   void erase(const std::vector<int64_t> &ids) {
     Copy<int64_t> onDevice(ids);

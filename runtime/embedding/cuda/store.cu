@@ -23,14 +23,6 @@ constexpr int64_t kLeastChunkRows = 64;
 constexpr int64_t kMostChunks = 1 << 16;
 constexpr int64_t kMostRows = int64_t(1) << 31;
 
-/// Enough blocks to fill a device several times over; kernels loop over the rest.
-LaunchShape shapeOf(int64_t items, int64_t threadsEach) {
-  constexpr int64_t kMostBlocks = 4096;
-  const int64_t blocks =
-      std::clamp<int64_t>(blocksFor(items * threadsEach, kStoreThreads), 1, kMostBlocks);
-  return {dim3(static_cast<unsigned>(blocks)), dim3(kStoreThreads)};
-}
-
 } // namespace
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
@@ -39,7 +31,9 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
       counters(name + ".counters"), slotOf(name + ".batch_slots"), flags(name + ".batch_flags"),
       leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"),
-      firstOf(name + ".first_of"), flagRanks(name) {
+      firstOf(name + ".first_of"), masks(name + ".batch_masks"),
+      waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
+      flagRanks(name) {
   places.stride = config.rowFloats();
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
   places.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
@@ -48,6 +42,11 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
   GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&answered, cudaEventDisableTiming));
+  if (!config.members.empty())
+    throw Error("table '" + name + "' has the rows of " + std::to_string(config.members.size()) +
+                " tables: a store on a device has those of one");
+  if (cacheLimit.rows && config.rules.any())
+    throw Error("cache '" + name + "' has rules about rows, which are a table's");
   if (cacheLimit.rows < 0 || cacheLimit.rows >= kMostRows)
     throw Error("cache '" + name + "' of " + std::to_string(cacheLimit.rows) +
                 " rows: a cache has from 1 to " + std::to_string(kMostRows - 1));
@@ -55,6 +54,12 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   if (cacheLimit.rows)
     cache.emplace(name, cacheLimit, table, stream);
   makeRoomForRows(1, stream);
+  if (config.rules.admitAfter > 1) {
+    StoreConfig ids;
+    ids.rules = config.rules;
+    ids.rules.admitAfter = 1;
+    waitingIds = std::make_unique<EmbeddingStore>(ids, name + ".waiting", stream);
+  }
 }
 
 EmbeddingStore::~EmbeddingStore() {
@@ -75,6 +80,7 @@ StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) {
   isRequested = false;
   usedBound = answer->used;
   rowsBound = answer->rows;
+  sizeBound = rowsBound - answer->freed;
   return *answer;
 }
 
@@ -98,6 +104,7 @@ void EmbeddingStore::takeAnswer() {
   isRequested = false;
   usedBound = answer->used + askedSinceRequest;
   rowsBound = answer->rows + askedSinceRequest;
+  sizeBound = rowsBound - answer->freed;
 }
 
 int64_t EmbeddingStore::size(cudaStream_t stream) {
@@ -123,7 +130,7 @@ void EmbeddingStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
 }
 
 /// Moves keys into a larger table; into one of the same size where it is erased slots that fill it.
-void EmbeddingStore::grow(int64_t used, int64_t unresolved, cudaStream_t stream) {
+void EmbeddingStore::grow(const StoreCounters &now, cudaStream_t stream) {
   const KeyTable old = table;
   DeviceArray<uint8_t> oldDigests(name + ".digests");
   DeviceArray<int64_t> oldKeys(name + ".keys");
@@ -134,13 +141,13 @@ void EmbeddingStore::grow(int64_t used, int64_t unresolved, cudaStream_t stream)
   int64_t buckets = old.bucketMask + 1;
   // Ids without room may repeat: a fourth of them is taken to be new, what more there is grows once
   // more.
-  if (erasedSinceMove * 2 < limit())
+  if (int64_t(now.erased) * 2 < limit())
     do
       buckets *= 2;
-    while (buckets * kBucketSlots / 4 * 3 < used + unresolved / 4);
-  erasedSinceMove = 0;
+    while (buckets * kBucketSlots / 4 * 3 < int64_t(now.used) + now.unresolved / 4);
   allocateKeys(buckets, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->used, 0, sizeof(uint32_t), stream));
+  GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->erased, 0, sizeof(uint32_t), stream));
   GENREC_CUDA_LAUNCH(stream, shapeOf(old.slots(), kTileLanes), moveKeys, old, table,
                      counters.data());
   oldDigests.release(stream);
@@ -195,7 +202,7 @@ void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t c
     const StoreCounters now = readCounters(stream);
     if (now.unresolved == 0)
       return;
-    grow(now.used, now.unresolved, stream);
+    grow(now, stream);
   }
 }
 
@@ -259,6 +266,7 @@ void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, in
     usedBound += count;
   }
   numberFresh(ids, count, stream);
+  sizeBound += count;
   askedSinceRequest += count;
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeRows, table, places, slotOf.data(), count,
                      rows);
@@ -266,62 +274,8 @@ void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, in
 }
 
 //===----------------------------------------------------------------------===//
-// Erasing, exporting, clearing
+// Clearing
 //===----------------------------------------------------------------------===//
-
-void EmbeddingStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
-  if (count == 0)
-    return;
-  erasedSinceMove += count;
-  const StoreCounters now = readCounters(stream);
-  const int64_t room = capacityBucket(count), numbers = std::max<int64_t>(now.rows, 1);
-  slotOf.ensure(room, stream);
-  flags.ensure(room, stream);
-  ranks.ensure(room, stream);
-  if (int64_t(now.freed) + count > freedNumbers.capacity()) {
-    DeviceArray<uint32_t> larger(name + ".freed");
-    larger.ensure(capacityBucket(now.freed + count), stream);
-    if (now.freed)
-      GENREC_CUDA_CHECK(cudaMemcpyAsync(larger.data(), freedNumbers.data(),
-                                        now.freed * sizeof(uint32_t), cudaMemcpyDeviceToDevice,
-                                        stream));
-    freedNumbers.swap(larger);
-    larger.release(stream);
-  }
-  firstOf.ensure(numbers, stream);
-  GENREC_CUDA_CHECK(cudaMemsetAsync(firstOf.data(), 0xFF,
-                                    static_cast<size_t>(numbers) * sizeof(uint32_t), stream));
-  withTable([&](const auto &keys) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findErased<std::decay_t<decltype(keys)>>,
-                       keys, ids, count, slotOf.data(), firstOf.data());
-  });
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagErased, table, slotOf.data(), count,
-                     firstOf.data(), flags.data());
-  flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
-  withTable([&](const auto &keys) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), eraseSlots<std::decay_t<decltype(keys)>>,
-                       keys, slotOf.data(), count, flags.data(), ranks.data(), freedNumbers.data(),
-                       counters.data());
-  });
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
-}
-
-int64_t EmbeddingStore::exportRows(int64_t *ids, float **rows, cudaStream_t stream) {
-  const int64_t numbers = numbersInUse(stream);
-  if (numbers == 0)
-    return 0;
-  flags.ensure(numbers, stream);
-  ranks.ensure(numbers, stream);
-  withTable([&](const auto &keys) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
-                       flagStored<std::decay_t<decltype(keys)>>, keys, places, numbers,
-                       flags.data());
-  });
-  flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
-                     ranks.data(), ids, rows);
-  return readCounters(stream).fresh;
-}
 
 void EmbeddingStore::clear(cudaStream_t stream) {
   GENREC_CUDA_CHECK(
@@ -329,6 +283,8 @@ void EmbeddingStore::clear(cudaStream_t stream) {
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   if (cache)
     cache->clear(stream);
+  if (waitingIds)
+    waitingIds->clear(stream);
   readCounters(stream);
 }
 

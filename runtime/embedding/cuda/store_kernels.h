@@ -3,15 +3,12 @@
 #ifndef GENREC_RT_EMBEDDING_CUDA_STORE_KERNELS_H
 #define GENREC_RT_EMBEDDING_CUDA_STORE_KERNELS_H
 
-#include "genrec_rt/cuda/store.h"
+#include "store_shape.h"
 
+#include "genrec_rt/cuda/store.h"
 #include "genrec_rt/kernels/init.h"
 
-#include <type_traits>
-
 namespace genrec::rt::cuda {
-
-constexpr int kStoreThreads = 256;
 
 template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
@@ -149,86 +146,6 @@ __global__ void __launch_bounds__(kStoreThreads)
       continue;
     findOrClaimSlot(to, from.keys[slot], tile, from.rows[slot], &counters->used, 0xFFFFFFFFu);
   }
-}
-
-//===----------------------------------------------------------------------===//
-// Erasing and exporting
-//===----------------------------------------------------------------------===//
-
-/// slotOf[i] = the slot of an id, and firstOf[its row] the least position of that id.
-template <class Table>
-__global__ void __launch_bounds__(kStoreThreads)
-    findErased(Table table, const int64_t *ids, int64_t count, int64_t *slotOf, uint32_t *firstOf) {
-  const Tile tile = tileOf();
-  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
-    const int64_t slot = findSlot(table, ids[i], tile);
-    if (tile.rank != 0)
-      continue;
-    slotOf[i] = slot;
-    if (slot != kNoSlot)
-      atomicMin(firstOf + table.rows[slot], static_cast<uint32_t>(i));
-  }
-}
-
-__global__ void __launch_bounds__(kStoreThreads)
-    flagErased(KeyTable table, const int64_t *slotOf, int64_t count, const uint32_t *firstOf,
-               uint8_t *flags) {
-  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    flags[i] = slotOf[i] != kNoSlot && firstOf[table.rows[slotOf[i]]] == static_cast<uint32_t>(i);
-}
-
-/// A tile per id. A bucket that searches may go past has an empty slot before its slots are erased,
-/// or has none after.
-template <class Table>
-__global__ void __launch_bounds__(kStoreThreads)
-    eraseSlots(Table table, const int64_t *slotOf, int64_t count, const uint8_t *flags,
-               const uint32_t *ranks, uint32_t *freedNumbers, StoreCounters *counters) {
-  const Tile tile = tileOf();
-  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
-    if (!flags[i])
-      continue;
-    const int64_t slot = slotOf[i], bucket = slot / kBucketSlots;
-    bool hasEmpty = true;
-    if constexpr (!std::is_same_v<Table, CacheTable>) {
-      const uint4 digests = loadRelaxed4(detail::laneDigests(table, bucket, tile));
-      hasEmpty = __any_sync(tile.mask, matchBytes(digests, kEmpty) != 0);
-    }
-    if (tile.rank != 0)
-      continue;
-    unsigned *word = reinterpret_cast<unsigned *>(table.digests + (slot & ~int64_t(3)));
-    const int shift = static_cast<int>(slot & 3) * 8;
-    // One step: a slot of a full bucket must never look empty, not even to tiles that erase beside
-    // this one.
-    const uint32_t after = hasEmpty ? kEmpty : kErased;
-    atomicXor(word, (table.digests[slot] ^ after) << shift);
-    if (hasEmpty && !std::is_same_v<Table, CacheTable>)
-      atomicSub(&counters->used, 1u);
-    freedNumbers[counters->freed + ranks[i]] = table.rows[slot];
-  }
-}
-
-__global__ void countErased(StoreCounters *counters) { counters->freed += counters->fresh; }
-
-/// flags[number]: the row is in use.
-template <class Table>
-__global__ void __launch_bounds__(kStoreThreads)
-    flagStored(Table table, RowPlaces places, int64_t numbers, uint8_t *flags) {
-  const Tile tile = tileOf();
-  for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
-    const int64_t slot = findSlot(table, *places.id(static_cast<uint32_t>(number)), tile);
-    if (tile.rank == 0)
-      flags[number] = slot != kNoSlot && table.rows[slot] == static_cast<uint32_t>(number);
-  }
-}
-
-__global__ void __launch_bounds__(kStoreThreads)
-    writeStored(RowPlaces places, int64_t numbers, const uint8_t *flags, const uint32_t *ranks,
-                int64_t *ids, float **rows) {
-  for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
-    if (flags[number]) {
-      ids[ranks[number]] = *places.id(static_cast<uint32_t>(number));
-      rows[ranks[number]] = places.row(static_cast<uint32_t>(number));
-    }
 }
 
 } // namespace genrec::rt::cuda

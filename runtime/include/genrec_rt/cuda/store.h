@@ -21,31 +21,17 @@
 
 #include "genrec_rt/cuda/cache_keys.h"
 #include "genrec_rt/cuda/key_table.h"
+#include "genrec_rt/cuda/lowest_rows.h"
 #include "genrec_rt/cuda/ranks.h"
+#include "genrec_rt/cuda/row_places.h"
 #include "genrec_rt/store.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace genrec::rt::cuda {
-
-/// Where rows are; copied into kernels.
-struct RowPlaces {
-  float *const *chunks = nullptr; ///< on the device
-  int64_t chunkShift = 0;
-  int64_t stride = 0; ///< floats from one row to the next
-
-  __host__ __device__ int64_t chunkRows() const { return int64_t(1) << chunkShift; }
-  __device__ float *row(uint32_t number) const {
-    return chunks[number >> chunkShift] + (number & (chunkRows() - 1)) * stride;
-  }
-  /// The id of a row, behind the rows of its chunk.
-  __device__ int64_t *id(uint32_t number) const {
-    return reinterpret_cast<int64_t *>(chunks[number >> chunkShift] + chunkRows() * stride) +
-           (number & (chunkRows() - 1));
-  }
-};
 
 /// Numbers that only the device knows at once.
 struct StoreCounters {
@@ -55,6 +41,7 @@ struct StoreCounters {
   uint32_t fresh;      ///< new ids of the current batch
   uint32_t unresolved; ///< ids of the current batch that found no room
   uint32_t refused;    ///< ids so far that a cache had no room for
+  uint32_t erased;     ///< slots that were erased and are not empty
 };
 
 /// What left a cache in a call; arrays of the device with room for the call's ids, in the
@@ -91,8 +78,18 @@ public:
   void insertAndEvict(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
                       const EvictedRows &evicted, cudaStream_t stream);
 
-  /// Forgets ids; those it does not have, and repeated ones, count once or not at all. Their
-  /// rows' numbers are given out again, the one erased last first.
+  /// Training with rules about rows (row_rules.h): `step` sees the ids, and gives rows to those
+  /// that are admitted; the others' rows[i] are null, and their number is added to *waits, unless
+  /// that is null.
+  void findOrAdmit(const int64_t *ids, const uint8_t *valid, int64_t count, int64_t step,
+                   float **rows, uint32_t *waits, cudaStream_t stream);
+
+  /// The end of a step of training: the rows that the rules send away leave. Other rows keep their
+  /// places. Waits where there may be more rows than the bound.
+  void evict(int64_t step, cudaStream_t stream);
+
+  /// Forgets ids, with their states and counts; those it does not have, and repeated ones, count
+  /// once or not at all. Their rows' numbers are given out again, the one erased last first.
   void erase(const int64_t *ids, int64_t count, cudaStream_t stream);
 
   /// Writes ids and rows of what is stored by ascending row number; `ids` and `rows` hold
@@ -111,6 +108,12 @@ public:
 
   int64_t slots() const { return table.slots(); }
   int64_t rowStride() const { return places.stride; }
+  /// With rules: floats of a row before its Sighting.
+  int64_t sightingOffset() const {
+    return storeSightingOffset(config.dim, config.usedFloats() - config.dim);
+  }
+  /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
+  EmbeddingStore *waiting() const { return waitingIds.get(); }
   const StoreConfig &configuration() const { return config; }
   int64_t keyBytes() const { return slots() * 13 + (cache ? cache->bytes() : 0); }
   int64_t valueBytes() const { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
@@ -119,7 +122,7 @@ private:
   int64_t limit() const { return slots() / 4 * 3; }
   int64_t chunkBytes() const { return places.chunkRows() * (places.stride * 4 + 8); }
   void allocateKeys(int64_t buckets, cudaStream_t stream);
-  void grow(int64_t used, int64_t unresolved, cudaStream_t stream);
+  void grow(const StoreCounters &now, cudaStream_t stream);
   void resolve(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream);
@@ -132,6 +135,13 @@ private:
       body(table);
   }
   void makeRoomForRows(int64_t count, cudaStream_t stream);
+  void makeRoomForNumbers(cudaStream_t stream);
+  void eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
+  void see(const uint8_t *valid, int64_t count, int64_t step, float *const *rows,
+           cudaStream_t stream);
+  /// Flags the rows in use of numbers 0 to `numbers` - 1.
+  void flagInUse(int64_t numbers, uint8_t *inUse, cudaStream_t stream);
+  void eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaStream_t stream);
   /// Waits for `stream` and takes over what it says.
   StoreCounters readCounters(cudaStream_t stream);
   /// Asks for the counters without waiting, and takes over the last answer if it is there.
@@ -145,9 +155,8 @@ private:
   RowPlaces places;
   std::vector<float *> chunks;
   // Bounds from what the host last heard and what it asked for since.
-  int64_t usedBound = 0, rowsBound = 0;
+  int64_t usedBound = 0, rowsBound = 0, sizeBound = 0;
   int64_t askedSinceRequest = 0;
-  int64_t erasedSinceMove = 0; ///< at most; since keys last moved
   bool isRequested = false;
   StoreCounters *answer = nullptr; ///< pinned
   cudaEvent_t answered = nullptr;
@@ -163,6 +172,13 @@ private:
   DeviceArray<uint32_t> ranks;
   DeviceArray<uint32_t> freedNumbers;
   DeviceArray<uint32_t> firstOf; ///< by row number, of erase
+  // With rules.
+  DeviceArray<uint8_t> masks;       ///< two of a batch, or by row number
+  DeviceArray<float *> waitingRows; ///< of a batch
+  DeviceArray<int64_t> leavingIds;  ///< by row number
+  LowestRows lowest;
+  std::unique_ptr<EmbeddingStore> waitingIds;
+
   FlagRanks flagRanks;
   std::optional<CacheKeys> cache;
 };

@@ -1,0 +1,138 @@
+//===- lowest_rows.cu - The rows that a bounded table gives up ------------===//
+
+#include "genrec_rt/cuda/lowest_rows.h"
+
+#include "genrec_rt/cuda/block_scan.h"
+#include "genrec_rt/cuda/launch.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = 256, kByteValues = 256, kRankWords = 3;
+
+/// The rank of the n-th lowest row as far as it is known; what is not is 0.
+struct Selection {
+  Word rank[kRankWords];
+  Word wanted;  ///< rows still to be chosen among those that have the known bytes
+  Word isFound; ///< all of these are wanted
+};
+
+/// How kernels see rows.
+struct RankedRows {
+  RowPlaces places;
+  int64_t sightingOffset;
+  bool byFrequency;
+  const uint8_t *inUse;
+  int64_t numbers;
+
+  __device__ void rankOf(int64_t number, Word (&rank)[kRankWords]) const {
+    const auto row = static_cast<uint32_t>(number);
+    const Word *sighting = reinterpret_cast<const Word *>(places.row(row) + sightingOffset);
+    rank[0] = byFrequency ? sighting[1] : 0;
+    rank[1] = sighting[0];
+    // Signed ids in the order of unsigned words.
+    rank[2] = static_cast<Word>(*places.id(row)) ^ Word(1) << 63;
+  }
+};
+static_assert(sizeof(Sighting) == 2 * sizeof(Word));
+
+/// Counts, by the byte of word `word` at `shift`, the rows that have all bytes above it.
+__global__ void __launch_bounds__(kThreads) countBytes(RankedRows rows, const Selection *selection,
+                                                       int word, int shift, uint32_t *byteCounts) {
+  __shared__ uint32_t mine[kByteValues];
+  if (selection->isFound)
+    return;
+  mine[threadIdx.x] = 0;
+  __syncthreads();
+  for (int64_t number = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+       number < rows.numbers; number += static_cast<int64_t>(gridDim.x) * kThreads) {
+    if (!rows.inUse[number])
+      continue;
+    Word rank[kRankWords];
+    rows.rankOf(number, rank);
+    bool isCandidate = true;
+    for (int above = 0; above < word; ++above)
+      isCandidate = isCandidate && rank[above] == selection->rank[above];
+    // Two shifts: one by 64 bits has no meaning.
+    isCandidate = isCandidate && ((rank[word] ^ selection->rank[word]) >> shift >> 8) == 0;
+    if (isCandidate)
+      atomicAdd(mine + (rank[word] >> shift & 0xFF), 1u);
+  }
+  __syncthreads();
+  if (mine[threadIdx.x])
+    atomicAdd(byteCounts + threadIdx.x, mine[threadIdx.x]);
+}
+
+/// One block: the byte of the n-th lowest row.
+__global__ void __launch_bounds__(kByteValues)
+    pickByte(Selection *selection, int word, int shift, uint32_t *byteCounts) {
+  if (selection->isFound)
+    return;
+  const Word wanted = selection->wanted, own = byteCounts[threadIdx.x];
+  Word total;
+  const Word before = exclusiveBlockSum<kByteValues>(own, total); // all have read `wanted`
+  byteCounts[threadIdx.x] = 0;
+  if (before >= wanted || before + own < wanted)
+    return;
+  selection->wanted = wanted - before;
+  selection->rank[word] |= Word(threadIdx.x) << shift;
+  if (wanted - before < own)
+    return;
+  // All that have these bytes, whatever follows.
+  selection->isFound = 1;
+  selection->rank[word] |= (Word(1) << shift) - 1;
+  for (int below = word + 1; below < kRankWords; ++below)
+    selection->rank[below] = ~Word(0);
+}
+
+__global__ void __launch_bounds__(kThreads)
+    flagLowest(RankedRows rows, const Selection *selection, uint8_t *flags) {
+  for (int64_t number = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+       number < rows.numbers; number += static_cast<int64_t>(gridDim.x) * kThreads) {
+    bool isLowest = rows.inUse[number];
+    if (isLowest) {
+      Word rank[kRankWords];
+      rows.rankOf(number, rank);
+      int word = 0;
+      while (word + 1 < kRankWords && rank[word] == selection->rank[word])
+        ++word;
+      isLowest = rank[word] <= selection->rank[word];
+    }
+    flags[number] = isLowest;
+  }
+}
+
+} // namespace
+
+void LowestRows::flag(const RowPlaces &places, int64_t sightingOffset, Eviction eviction,
+                      const uint8_t *inUse, int64_t numbers, int64_t wanted, int64_t lastStep,
+                      uint8_t *flags, cudaStream_t stream) {
+  constexpr int64_t kMostBlocks = 2048;
+  const LaunchShape shape{dim3(static_cast<unsigned>(
+                              std::clamp<int64_t>(blocksFor(numbers, kThreads), 1, kMostBlocks))),
+                          dim3(kThreads)};
+  static_assert(sizeof(Selection) % sizeof(uint64_t) == 0);
+  auto *found =
+      reinterpret_cast<Selection *>(selection.ensure(sizeof(Selection) / sizeof(uint64_t), stream));
+  uint32_t *counts = byteCounts.ensure(kByteValues, stream);
+  const Selection start = {{0, 0, 0}, static_cast<Word>(wanted), 0};
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(found, &start, sizeof(start), cudaMemcpyHostToDevice, stream));
+  GENREC_CUDA_CHECK(cudaMemsetAsync(counts, 0, kByteValues * sizeof(uint32_t), stream));
+  const bool byFrequency = eviction == Eviction::lfu;
+  const RankedRows rows{places, sightingOffset, byFrequency, inUse, numbers};
+  // Bytes above those of the last step are 0.
+  const int stepBytes = (std::bit_width(static_cast<uint64_t>(lastStep)) + 7) / 8;
+  for (int word = byFrequency ? 0 : 1; word < kRankWords; ++word)
+    for (int byte = (word == 2 ? 8 : stepBytes) - 1; byte >= 0; --byte) {
+      GENREC_CUDA_LAUNCH(stream, shape, countBytes, rows, found, word, 8 * byte, counts);
+      GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kByteValues}), pickByte, found, word, 8 * byte,
+                         counts);
+    }
+  GENREC_CUDA_LAUNCH(stream, shape, flagLowest, rows, found, flags);
+}
+
+} // namespace genrec::rt::cuda

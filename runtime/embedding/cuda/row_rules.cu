@@ -1,0 +1,128 @@
+//===- row_rules.cu - Rows that come and leave by rule, on a device -------===//
+
+#include "genrec_rt/cuda/store.h"
+
+#include "store_shape.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/footprint.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+__device__ Word *sightingOf(float *row, int64_t offset) {
+  return reinterpret_cast<Word *>(row + offset);
+}
+
+/// Notes `step` in the rows, in each once.
+__global__ void __launch_bounds__(kStoreThreads)
+    seeRows(float *const *rows, const uint8_t *valid, int64_t count, int64_t offset, Word step) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
+    if ((valid && !valid[i]) || !rows[i])
+      continue;
+    Word *sighting = sightingOf(rows[i], offset);
+    if (loadRelaxed(sighting) != step && atomicExch(sighting, step) != step)
+      atomicAdd(sighting + 1, Word(1));
+  }
+}
+
+/// absent[i]: a valid entry without a row.
+__global__ void __launch_bounds__(kStoreThreads)
+    maskAbsent(float *const *rows, const uint8_t *valid, int64_t count, uint8_t *absent) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    absent[i] = (!valid || valid[i]) && !rows[i];
+}
+
+/// admitted[i]: an absent id that has been seen in enough steps.
+__global__ void __launch_bounds__(kStoreThreads)
+    maskAdmitted(float *const *waitingRows, const uint8_t *absent, int64_t count, int64_t offset,
+                 Word admitAfter, uint8_t *admitted, uint32_t *waits) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
+    const bool isAdmitted = absent[i] && sightingOf(waitingRows[i], offset)[1] >= admitAfter;
+    admitted[i] = isAdmitted;
+    if (waits && absent[i] && !isAdmitted)
+      atomicAdd(waits, 1u);
+  }
+}
+
+/// expired[number]: a row in use that was last seen in step `latest` or before.
+__global__ void __launch_bounds__(kStoreThreads)
+    flagExpired(RowPlaces places, int64_t offset, const uint8_t *inUse, int64_t numbers,
+                int64_t latest, uint8_t *expired) {
+  for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
+    expired[number] =
+        inUse[number] && static_cast<int64_t>(*sightingOf(places.row(static_cast<uint32_t>(number)),
+                                                          offset)) <= latest;
+}
+
+__global__ void __launch_bounds__(kStoreThreads)
+    listIds(RowPlaces places, const uint8_t *flagged, int64_t numbers, int64_t *ids) {
+  for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
+    if (flagged[number])
+      ids[number] = *places.id(static_cast<uint32_t>(number));
+}
+
+} // namespace
+
+void EmbeddingStore::see(const uint8_t *valid, int64_t count, int64_t step, float *const *rows,
+                         cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), seeRows, rows, valid, count, sightingOffset(),
+                     static_cast<Word>(step));
+}
+
+void EmbeddingStore::findOrAdmit(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                 int64_t step, float **rows, uint32_t *waits, cudaStream_t stream) {
+  if (count == 0)
+    return;
+  if (waitingIds) {
+    const int64_t room = capacityBucket(count);
+    uint8_t *absent = masks.ensure(2 * room, stream), *admitted = absent + room;
+    waitingRows.ensure(room, stream);
+    find(ids, valid, count, rows, nullptr, stream);
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), maskAbsent, rows, valid, count, absent);
+    waitingIds->findOrAdmit(ids, absent, count, step, waitingRows.data(), nullptr, stream);
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), maskAdmitted, waitingRows.data(), absent, count,
+                       waitingIds->sightingOffset(), static_cast<Word>(config.rules.admitAfter),
+                       admitted, waits);
+    findOrInsert(ids, admitted, count, rows, stream);
+    waitingIds->eraseValid(ids, admitted, count, stream);
+  } else {
+    findOrInsert(ids, valid, count, rows, stream);
+  }
+  see(valid, count, step, rows, stream);
+}
+
+void EmbeddingStore::eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaStream_t stream) {
+  leavingIds.ensure(capacityBucket(numbers), stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), listIds, places, flagged, numbers,
+                     leavingIds.data());
+  eraseValid(leavingIds.data(), flagged, numbers, stream);
+}
+
+void EmbeddingStore::evict(int64_t step, cudaStream_t stream) {
+  const RowRules &rules = config.rules;
+  const bool checksTime = rules.checksTime(step);
+  if (checksTime || (rules.bound > 0 && sizeBound > rules.bound)) {
+    StoreCounters now = readCounters(stream);
+    const int64_t numbers = now.rows, room = capacityBucket(numbers);
+    uint8_t *inUse = masks.ensure(2 * room, stream), *flagged = inUse + room;
+    if (checksTime && numbers > 0) {
+      flagInUse(numbers, inUse, stream);
+      GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, places, sightingOffset(), inUse,
+                         numbers, step - rules.ttl, flagged);
+      eraseFlagged(flagged, numbers, stream);
+      now = readCounters(stream);
+    }
+    if (const int64_t excess = rules.excess(int64_t(now.rows) - now.freed)) {
+      flagInUse(numbers, inUse, stream);
+      lowest.flag(places, sightingOffset(), rules.eviction, inUse, numbers, excess, step, flagged,
+                  stream);
+      eraseFlagged(flagged, numbers, stream);
+    }
+  }
+  if (waitingIds)
+    waitingIds->evict(step, stream);
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,175 @@
+//===- store_erase.cu - Erasing and exporting rows on a device ------------===//
+
+#include "genrec_rt/cuda/store.h"
+
+#include "store_shape.h"
+
+#include "genrec_rt/footprint.h"
+
+#include <type_traits>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+/// slotOf[i] = the slot of an id; firstOf[its row] is made the greatest number.
+template <class Table>
+__global__ void __launch_bounds__(kStoreThreads)
+    findErased(Table table, const int64_t *ids, const uint8_t *valid, int64_t count,
+               int64_t *slotOf, uint32_t *firstOf) {
+  const Tile tile = tileOf();
+  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
+    const int64_t slot = !valid || valid[i] ? findSlot(table, ids[i], tile) : kNoSlot;
+    if (tile.rank != 0)
+      continue;
+    slotOf[i] = slot;
+    if (slot != kNoSlot)
+      firstOf[table.rows[slot]] = 0xFFFFFFFFu;
+  }
+}
+
+/// firstOf[row] = the least position of its id.
+__global__ void __launch_bounds__(kStoreThreads)
+    findFirstErased(KeyTable table, const int64_t *slotOf, int64_t count, uint32_t *firstOf) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    if (slotOf[i] != kNoSlot)
+      atomicMin(firstOf + table.rows[slotOf[i]], static_cast<uint32_t>(i));
+}
+
+__global__ void __launch_bounds__(kStoreThreads)
+    flagErased(KeyTable table, const int64_t *slotOf, int64_t count, const uint32_t *firstOf,
+               uint8_t *flags) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    flags[i] = slotOf[i] != kNoSlot && firstOf[table.rows[slotOf[i]]] == static_cast<uint32_t>(i);
+}
+
+/// A tile per id. A bucket that searches may go past has an empty slot before its slots are erased,
+/// or has none after.
+template <class Table>
+__global__ void __launch_bounds__(kStoreThreads)
+    eraseSlots(Table table, const int64_t *slotOf, int64_t count, const uint8_t *flags,
+               const uint32_t *ranks, uint32_t *freedNumbers, StoreCounters *counters) {
+  const Tile tile = tileOf();
+  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
+    if (!flags[i])
+      continue;
+    const int64_t slot = slotOf[i], bucket = slot / kBucketSlots;
+    bool hasEmpty = true;
+    if constexpr (!std::is_same_v<Table, CacheTable>) {
+      const uint4 digests = loadRelaxed4(detail::laneDigests(table, bucket, tile));
+      hasEmpty = __any_sync(tile.mask, matchBytes(digests, kEmpty) != 0);
+    }
+    if (tile.rank != 0)
+      continue;
+    unsigned *word = reinterpret_cast<unsigned *>(table.digests + (slot & ~int64_t(3)));
+    const int shift = static_cast<int>(slot & 3) * 8;
+    // One step: a slot of a full bucket must never look empty, not even to tiles that erase beside
+    // this one.
+    const uint32_t after = hasEmpty ? kEmpty : kErased;
+    atomicXor(word, (table.digests[slot] ^ after) << shift);
+    if constexpr (!std::is_same_v<Table, CacheTable>) {
+      if (hasEmpty)
+        atomicSub(&counters->used, 1u);
+      else
+        atomicAdd(&counters->erased, 1u);
+    }
+    freedNumbers[counters->freed + ranks[i]] = table.rows[slot];
+  }
+}
+
+__global__ void countErased(StoreCounters *counters) { counters->freed += counters->fresh; }
+
+/// flags[number]: the row is in use.
+template <class Table>
+__global__ void __launch_bounds__(kStoreThreads)
+    flagStored(Table table, RowPlaces places, int64_t numbers, uint8_t *flags) {
+  const Tile tile = tileOf();
+  for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
+    const int64_t slot = findSlot(table, *places.id(static_cast<uint32_t>(number)), tile);
+    if (tile.rank == 0)
+      flags[number] = slot != kNoSlot && table.rows[slot] == static_cast<uint32_t>(number);
+  }
+}
+
+__global__ void __launch_bounds__(kStoreThreads)
+    writeStored(RowPlaces places, int64_t numbers, const uint8_t *flags, const uint32_t *ranks,
+                int64_t *ids, float **rows) {
+  for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
+    if (flags[number]) {
+      ids[ranks[number]] = *places.id(static_cast<uint32_t>(number));
+      rows[ranks[number]] = places.row(static_cast<uint32_t>(number));
+    }
+}
+
+} // namespace
+
+/// Makes room for the numbers of all rows that memory has room for; keeps those in `freedNumbers`.
+void EmbeddingStore::makeRoomForNumbers(cudaStream_t stream) {
+  const int64_t numbers = static_cast<int64_t>(chunks.size()) << places.chunkShift;
+  firstOf.ensure(numbers, stream);
+  if (numbers <= freedNumbers.capacity())
+    return;
+  DeviceArray<uint32_t> larger(name + ".freed");
+  larger.ensure(numbers, stream);
+  if (freedNumbers.capacity() > 0)
+    GENREC_CUDA_CHECK(
+        cudaMemcpyAsync(larger.data(), freedNumbers.data(),
+                        static_cast<size_t>(freedNumbers.capacity()) * sizeof(uint32_t),
+                        cudaMemcpyDeviceToDevice, stream));
+  freedNumbers.swap(larger);
+  larger.release(stream);
+}
+
+void EmbeddingStore::eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                cudaStream_t stream) {
+  if (count == 0)
+    return;
+  const int64_t room = capacityBucket(count);
+  slotOf.ensure(room, stream);
+  flags.ensure(room, stream);
+  ranks.ensure(room, stream);
+  makeRoomForNumbers(stream);
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findErased<std::decay_t<decltype(keys)>>,
+                       keys, ids, valid, count, slotOf.data(), firstOf.data());
+  });
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), findFirstErased, table, slotOf.data(), count,
+                     firstOf.data());
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagErased, table, slotOf.data(), count,
+                     firstOf.data(), flags.data());
+  flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), eraseSlots<std::decay_t<decltype(keys)>>,
+                       keys, slotOf.data(), count, flags.data(), ranks.data(), freedNumbers.data(),
+                       counters.data());
+  });
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
+}
+
+void EmbeddingStore::flagInUse(int64_t numbers, uint8_t *inUse, cudaStream_t stream) {
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
+                       flagStored<std::decay_t<decltype(keys)>>, keys, places, numbers, inUse);
+  });
+}
+
+int64_t EmbeddingStore::exportRows(int64_t *ids, float **rows, cudaStream_t stream) {
+  const int64_t numbers = numbersInUse(stream);
+  if (numbers == 0)
+    return 0;
+  flags.ensure(numbers, stream);
+  ranks.ensure(numbers, stream);
+  flagInUse(numbers, flags.data(), stream);
+  flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
+                     ranks.data(), ids, rows);
+  return readCounters(stream).fresh;
+}
+
+void EmbeddingStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
+  eraseValid(ids, nullptr, count, stream);
+  if (waitingIds)
+    waitingIds->eraseValid(ids, nullptr, count, stream);
+}
+
+} // namespace genrec::rt::cuda
