@@ -18,7 +18,7 @@ void measure(Report &report, const std::string &kind, const StoreCase &c, const 
   StoreConfig config;
   config.dim = c.dim;
   config.initializer = {2, 0.01, 1, 2, 1, 1};
-  EmbeddingStore store(config, "bench", stream, limit);
+  EmbeddingStore store(config, "bench", stream, {limit});
   Arrays arrays;
   float **places = arrays.of<float *>(kStoreBatch);
   float *values = arrays.of<float>(kStoreBatch * c.dim);

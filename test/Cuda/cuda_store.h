@@ -23,7 +23,9 @@ public:
 #endif
 
   explicit CudaStore(const StoreConfig &config, const cuda::CacheLimit &limit = {})
-      : store(config, "movie", nullptr, limit) {}
+      : CudaStore(config, cuda::StoreOptions{limit}) {}
+  CudaStore(const StoreConfig &config, const cuda::StoreOptions &options)
+      : store(config, "movie", nullptr, options) {}
 
   std::vector<Row> insert(const std::vector<int64_t> &ids, const std::vector<uint8_t> &valid = {},
                           Row untouched = nullptr) {
@@ -90,11 +92,11 @@ public:
   }
   std::vector<float> values(Row row) const {
     std::vector<float> result(static_cast<size_t>(store.rowStride()));
-    GENREC_CUDA_CHECK(cudaMemcpy(result.data(), row, result.size() * 4, cudaMemcpyDeviceToHost));
+    GENREC_CUDA_CHECK(cudaMemcpy(result.data(), row, result.size() * 4, cudaMemcpyDefault));
     return result;
   }
   void write(Row row, int64_t column, float value) {
-    GENREC_CUDA_CHECK(cudaMemcpy(row + column, &value, 4, cudaMemcpyHostToDevice));
+    GENREC_CUDA_CHECK(cudaMemcpy(row + column, &value, 4, cudaMemcpyDefault));
   }
   std::vector<std::pair<int64_t, Row>> exported() {
     const auto numbers = static_cast<size_t>(store.numbersInUse(nullptr));

@@ -77,6 +77,30 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
   return memory;
 }
 
+void *allocateNamedHost(const std::string &name, int64_t bytes) {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  void *memory = nullptr;
+  const cudaError_t status =
+      cudaHostAlloc(&memory, static_cast<size_t>(std::max<int64_t>(bytes, 1)), cudaHostAllocMapped);
+  if (status == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    throw CudaError(status, "out of pinned host memory: " + sizeText(bytes) + " asked for '" +
+                                name + "'; held by " + describeHolders());
+  }
+  GENREC_CUDA_CHECK(status);
+  all.entries[memory] = {name, bytes};
+  ++all.allocations;
+  return memory;
+}
+
+void freeNamedHost(void *memory) noexcept {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.entries.erase(memory);
+  (void)cudaFreeHost(memory);
+}
+
 void freeNamed(void *memory, cudaStream_t stream) noexcept {
   Ledger &all = ledger();
   const std::lock_guard<std::mutex> lock(all.mutex);

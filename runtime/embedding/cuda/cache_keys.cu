@@ -24,11 +24,12 @@ LaunchShape shapeOf(int64_t items, int64_t threadsEach) {
 
 CacheKeys::CacheKeys(const std::string &name, const CacheLimit &limit, const KeyTable &keys,
                      cudaStream_t stream)
-    : cache{keys}, marks(name + ".marks"), scores(name + ".scores"), counts(name + ".counts"),
+    : marks(name + ".marks"), scores(name + ".scores"), counts(name + ".counts"),
       missing(name + ".batch_missing"), ranks(name + ".missing_ranks"),
       positions(name + ".missing_positions"), buckets(name + ".missing_buckets"),
       order(name + ".missing_order"), missingCount(name + ".missing_count"), flagRanks(name),
       byBucket(name) {
+  static_cast<KeyTable &>(cache) = keys;
   cache.shape = CacheShape(limit.rows);
   const int64_t slots = cache.slots();
   cache.marks = cache.scores = marks.ensure(slots, stream);

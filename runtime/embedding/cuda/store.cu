@@ -4,6 +4,7 @@
 
 #include "store_kernels.h"
 
+#include "genrec_rt/cuda/bf16.h"
 #include "genrec_rt/cuda/launch.h"
 
 #include <algorithm>
@@ -26,15 +27,16 @@ constexpr int64_t kMostRows = int64_t(1) << 31;
 } // namespace
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
-                               cudaStream_t stream, const CacheLimit &cacheLimit)
-    : config(config), cacheLimit(cacheLimit), name(name), digests(name + ".digests"),
+                               cudaStream_t stream, const StoreOptions &options)
+    : config(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
       counters(name + ".counters"), slotOf(name + ".batch_slots"), flags(name + ".batch_flags"),
       leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"),
       firstOf(name + ".first_of"), masks(name + ".batch_masks"),
       waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
       flagRanks(name) {
-  places.stride = config.rowFloats();
+  checkOptions();
+  places.stride = storeRowFloats(valueFloats(), stateFloats(), config.rules.any());
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
   places.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   places.chunks = chunkTable.ensure(kMostChunks, stream);
@@ -42,17 +44,10 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
   GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&answered, cudaEventDisableTiming));
-  if (!config.members.empty())
-    throw Error("table '" + name + "' has the rows of " + std::to_string(config.members.size()) +
-                " tables: a store on a device has those of one");
-  if (cacheLimit.rows && config.rules.any())
-    throw Error("cache '" + name + "' has rules about rows, which are a table's");
-  if (cacheLimit.rows < 0 || cacheLimit.rows >= kMostRows)
-    throw Error("cache '" + name + "' of " + std::to_string(cacheLimit.rows) +
-                " rows: a cache has from 1 to " + std::to_string(kMostRows - 1));
-  allocateKeys(cacheLimit.rows ? CacheShape(cacheLimit.rows).buckets() : kFirstBuckets, stream);
-  if (cacheLimit.rows)
-    cache.emplace(name, cacheLimit, table, stream);
+  allocateKeys(options.cache.rows ? CacheShape(options.cache.rows).buckets() : kFirstBuckets,
+               stream);
+  if (options.cache.rows)
+    cache.emplace(name, options.cache, table, stream);
   makeRoomForRows(1, stream);
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
@@ -62,9 +57,20 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   }
 }
 
+void EmbeddingStore::checkOptions() const {
+  if (!config.members.empty())
+    throw Error("table '" + name + "' has the rows of " + std::to_string(config.members.size()) +
+                " tables: a store on a device has those of one");
+  if (options.cache.rows && config.rules.any())
+    throw Error("cache '" + name + "' has rules about rows, which are a table's");
+  if (options.cache.rows < 0 || options.cache.rows >= kMostRows)
+    throw Error("cache '" + name + "' of " + std::to_string(options.cache.rows) +
+                " rows: a cache has from 1 to " + std::to_string(kMostRows - 1));
+}
+
 EmbeddingStore::~EmbeddingStore() {
   for (float *chunk : chunks)
-    freeNamed(chunk, nullptr);
+    options.values == ValueMemory::host ? freeNamedHost(chunk) : freeNamed(chunk, nullptr);
   (void)cudaEventDestroy(answered);
   (void)cudaFreeHost(answer);
 }
@@ -162,8 +168,10 @@ void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
           "table '" + name + "' has no room for " + std::to_string(count) + " rows: at most " +
               std::to_string(std::min(kMostRows, kMostChunks << places.chunkShift)) + " fit",
           "shard the table over more devices");
-    float *chunk = static_cast<float *>(allocateNamed(name + ".values", chunkBytes(), stream));
-    chunks.push_back(chunk);
+    void *chunk = options.values == ValueMemory::host
+                      ? allocateNamedHost(name + ".host_values", chunkBytes())
+                      : allocateNamed(name + ".values", chunkBytes(), stream);
+    chunks.push_back(static_cast<float *>(chunk));
     GENREC_CUDA_CHECK(cudaMemcpyAsync(chunkTable.data() + chunks.size() - 1, &chunks.back(),
                                       sizeof(float *), cudaMemcpyHostToDevice, stream));
   }
@@ -211,7 +219,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagFresh, table, slotOf.data(), count,
                      flags.data());
   flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
-  const int64_t most = cache ? cacheLimit.rows : std::numeric_limits<int64_t>::max();
+  const int64_t most = cache ? options.cache.rows : std::numeric_limits<int64_t>::max();
   if (std::min(rowsBound + count, most) > static_cast<int64_t>(chunks.size())
                                               << places.chunkShift) {
     const StoreCounters now = readCounters(stream);
@@ -223,12 +231,19 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   }
   const RowInitializer &initializer = config.initializer;
   const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), makeRows, table, places, ids, slotOf.data(),
-                     count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
-                     freedNumbers.data(), counters.data(), initializer.distribution(),
-                     kernels::initStream(initializer.seed, initializer.nameHash), config.dim,
+  const NewRows make{config.dim, valueFloats(),
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
-                     accumulates ? config.stateWidth() : 0);
+                     accumulates ? config.stateWidth() : 0};
+  auto launch = [&](auto kernel) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), kernel, table, places, ids, slotOf.data(),
+                       count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
+                       freedNumbers.data(), counters.data(), initializer.distribution(),
+                       kernels::initStream(initializer.seed, initializer.nameHash), make);
+  };
+  if (options.element == RowElement::bf16)
+    launch(makeRows<Bf16>);
+  else
+    launch(makeRows<float>);
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countRows, counters.data());
 }
 

@@ -5,6 +5,7 @@
 
 #include "store_shape.h"
 
+#include "genrec_rt/cuda/bf16.h"
 #include "genrec_rt/cuda/store.h"
 #include "genrec_rt/kernels/init.h"
 
@@ -55,15 +56,23 @@ __global__ void __launch_bounds__(kStoreThreads)
     flags[i] = slotOf[i] >= 0 && table.rows[slotOf[i]] == (kPending | static_cast<uint32_t>(i));
 }
 
+/// How a row begins: `dim` values in `valueFloats` floats, then `accumulated` times `accumulator`,
+/// then zeros.
+struct NewRows {
+  int64_t dim, valueFloats;
+  float accumulator;
+  int64_t accumulated;
+};
+
 /// Numbers the new ids by first appearance: erased numbers first, the last erased before the
 /// others; those that took a row from one that leaves (`leaving`, null in a store that is no cache)
-/// have its number. Then a warp fills the row: initial values, states, zeros to the end.
+/// have its number. Then a warp fills the row.
+template <class T>
 __global__ void __launch_bounds__(kStoreThreads)
     makeRows(KeyTable table, RowPlaces places, const int64_t *ids, const int64_t *slotOf,
              int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
              const uint32_t *freedNumbers, const StoreCounters *counters,
-             InitialDistribution distribution, kernels::RandomStream stream, int64_t dim,
-             float accumulator, int64_t accumulated) {
+             InitialDistribution distribution, kernels::RandomStream stream, NewRows make) {
   const uint64_t key = kernels::streamKey(stream);
   const uint32_t freed = counters->freed, used = counters->rows;
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
@@ -77,23 +86,24 @@ __global__ void __launch_bounds__(kStoreThreads)
                                            : used + rank - freed;
     const uint64_t id = static_cast<uint64_t>(ids[i]);
     float *row = places.row(number);
+    T *values = reinterpret_cast<T *>(row);
     // 16 lanes have the four words each of 64 columns.
-    for (int64_t base = laneOf() / 16 * 64 + laneOf() % 16; base < places.stride; base += 128) {
+    for (int64_t base = laneOf() / 16 * 64 + laneOf() % 16; base < make.dim; base += 128) {
       const uint32_t block = static_cast<uint32_t>(base / 64 * 16 + base % 16);
       const kernels::PhiloxBlock words = kernels::philox4x32(
           {{block, stream.op, static_cast<uint32_t>(id), static_cast<uint32_t>(id >> 32)}},
           static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
 #pragma unroll
-      for (int part = 0; part < 4; ++part) {
-        const int64_t column = base + 16 * part;
-        if (column < dim)
-          row[column] =
+      for (int part = 0; part < 4; ++part)
+        if (base + 16 * part < make.dim)
+          values[base + 16 * part] = fromFloat<T>(
               kernels::initialFromBits(static_cast<kernels::InitKind>(distribution.kind),
-                                       distribution.mean, distribution.scale, words.word[part]);
-        else if (column < places.stride)
-          row[column] = column < dim + accumulated ? accumulator : 0.0f;
-      }
+                                       distribution.mean, distribution.scale, words.word[part]));
     }
+    if (sizeof(T) == 2 && make.dim % 2 && laneOf() == 0)
+      values[make.dim] = fromFloat<T>(0.0f);
+    for (int64_t at = make.valueFloats + laneOf(); at < places.stride; at += kWarp)
+      row[at] = at < make.valueFloats + make.accumulated ? make.accumulator : 0.0f;
     if (laneOf() == 0) {
       *places.id(number) = ids[i];
       table.rows[slotOf[i]] = number;

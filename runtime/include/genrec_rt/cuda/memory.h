@@ -20,6 +20,10 @@ namespace genrec::rt::cuda {
 /// with the largest buffers by name where that fails.
 void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream);
 void freeNamed(void *memory, cudaStream_t stream) noexcept;
+/// The same of pinned memory of the host, which kernels reach at the same address. What kernels
+/// still use must not be freed.
+void *allocateNamedHost(const std::string &name, int64_t bytes);
+void freeNamedHost(void *memory) noexcept;
 /// Bytes in use by buffers whose name starts with `prefix`.
 int64_t namedBytes(const std::string &prefix = {});
 /// How often allocateNamed ran in this process.

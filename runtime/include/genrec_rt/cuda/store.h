@@ -44,6 +44,20 @@ struct StoreCounters {
   uint32_t erased;     ///< slots that were erased and are not empty
 };
 
+enum class RowElement : int32_t { f32, bf16 };
+enum class ValueMemory : int32_t { device, host };
+
+/// What a store on a device may be besides what StoreConfig says.
+struct StoreOptions {
+  CacheLimit cache;
+  /// Of values, rounded to nearest, ties to even; optimizer states are floats. A row of bf16 is
+  /// `dim` of them, filled up to whole floats, then the states: what RowUpdate takes.
+  RowElement element = RowElement::f32;
+  /// host: rows are in pinned memory of the host, which kernels reach over the bus at the same
+  /// addresses; cached_store.h keeps those in use on the device.
+  ValueMemory values = ValueMemory::device;
+};
+
 /// What left a cache in a call; arrays of the device with room for the call's ids, in the
 /// order of the ids that took their place.
 struct EvictedRows {
@@ -56,7 +70,7 @@ class EmbeddingStore {
 public:
   /// `name` is that of the table, for messages. Every row is below 2^31; so are batches.
   EmbeddingStore(const StoreConfig &config, const std::string &name, cudaStream_t stream,
-                 const CacheLimit &cacheLimit = {});
+                 const StoreOptions &options = {});
   ~EmbeddingStore();
   EmbeddingStore(const EmbeddingStore &) = delete;
   EmbeddingStore &operator=(const EmbeddingStore &) = delete;
@@ -107,11 +121,14 @@ public:
   int64_t refused(cudaStream_t stream);
 
   int64_t slots() const { return table.slots(); }
+  /// Floats from one row to the next.
   int64_t rowStride() const { return places.stride; }
-  /// With rules: floats of a row before its Sighting.
-  int64_t sightingOffset() const {
-    return storeSightingOffset(config.dim, config.usedFloats() - config.dim);
+  /// Floats that a row's value takes.
+  int64_t valueFloats() const {
+    return options.element == RowElement::bf16 ? (config.dim + 1) / 2 : config.dim;
   }
+  /// With rules: floats of a row before its Sighting.
+  int64_t sightingOffset() const { return storeSightingOffset(valueFloats(), stateFloats()); }
   /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
   EmbeddingStore *waiting() const { return waitingIds.get(); }
   const StoreConfig &configuration() const { return config; }
@@ -119,6 +136,8 @@ public:
   int64_t valueBytes() const { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
 
 private:
+  void checkOptions() const;
+  int64_t stateFloats() const { return config.usedFloats() - config.dim; }
   int64_t limit() const { return slots() / 4 * 3; }
   int64_t chunkBytes() const { return places.chunkRows() * (places.stride * 4 + 8); }
   void allocateKeys(int64_t buckets, cudaStream_t stream);
@@ -149,7 +168,7 @@ private:
   void takeAnswer();
 
   StoreConfig config;
-  CacheLimit cacheLimit;
+  StoreOptions options;
   std::string name;
   KeyTable table;
   RowPlaces places;

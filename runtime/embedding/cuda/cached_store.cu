@@ -1,0 +1,193 @@
+//===- cached_store.cu - A table in host memory, cached on a device -------===//
+
+#include "genrec_rt/cuda/cached_store.h"
+
+#include "store_shape.h"
+
+#include "genrec_rt/footprint.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+/// Rows on the device and in host memory, in words of 16 bytes.
+struct CachedRows {
+  uint4 *rows;      ///< by slot
+  uint4 **hostRows; ///< by slot
+  int64_t words;    ///< of a row
+
+  __device__ uint4 *row(int64_t slot) const { return rows + slot * words; }
+};
+
+/// A warp copies a row.
+__device__ void copyRow(const uint4 *from, uint4 *to, int64_t words) {
+  for (int64_t at = laneOf(); at < words; at += kWarp)
+    to[at] = from[at];
+}
+
+/// Copies rows that leave to where they belong, and new ones to where those
+/// were. A warp per position; of several of an id the first.
+__global__ void __launch_bounds__(kStoreThreads)
+    exchangeRows(CacheTable table, CachedRows cached, uint4 *const *batchRows,
+                 const int64_t *slotOf, const uint8_t *leaving, int64_t count) {
+  const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
+  for (int64_t i = warp; i < count; i += warps) {
+    const int64_t slot = slotOf[i];
+    if (slot < 0)
+      continue;
+    const bool isFresh = loadRelaxed(table.rows + slot) == (kPending | static_cast<uint32_t>(i));
+    if (!isFresh && !leaving[i])
+      continue;
+    if (leaving[i])
+      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);
+    copyRow(batchRows[i], cached.row(slot),
+            cached.words); // a lane has the same words of both
+    __syncwarp();
+    if (laneOf() == 0) {
+      cached.hostRows[slot] = batchRows[i];
+      storeRelaxed(table.rows + slot, 0u);
+    }
+  }
+}
+
+__global__ void __launch_bounds__(kStoreThreads)
+    placeRows(CachedRows cached, uint4 *const *batchRows, const int64_t *slotOf, int64_t count,
+              uint4 **rows) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    if (slotOf[i] >= 0)
+      rows[i] = cached.row(slotOf[i]);
+    else if (slotOf[i] == kNoRoom)
+      rows[i] = batchRows[i];
+}
+
+/// Rows that are in the cache are read there.
+__global__ void __launch_bounds__(kStoreThreads)
+    findCached(CacheTable table, CachedRows cached, const int64_t *ids, const uint8_t *valid,
+               int64_t count, uint4 **rows) {
+  const Tile tile = tileOf();
+  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
+    if (valid && !valid[i])
+      continue;
+    const int64_t slot = findSlot(table, ids[i], tile);
+    if (tile.rank == 0 && slot != kNoSlot)
+      rows[i] = cached.row(slot);
+  }
+}
+
+__global__ void __launch_bounds__(kStoreThreads)
+    dropCached(CacheTable table, const int64_t *ids, int64_t count) {
+  const Tile tile = tileOf();
+  for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
+    const int64_t slot = findSlot(table, ids[i], tile);
+    if (tile.rank == 0 && slot != kNoSlot)
+      table.digests[slot] = kEmpty; // a repeated id finds it or not: the same comes of it
+  }
+}
+
+__global__ void __launch_bounds__(kStoreThreads) copyBack(CacheTable table, CachedRows cached) {
+  const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
+  for (int64_t slot = warp; slot < table.slots(); slot += warps)
+    if (table.digests[slot] != kEmpty)
+      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);
+}
+
+uint4 **wordRows(float **rows) { return reinterpret_cast<uint4 **>(rows); }
+
+CachedRows viewOf(const DeviceArray<float> &rows, const DeviceArray<float *> &hostRows,
+                  int64_t stride) {
+  return {reinterpret_cast<uint4 *>(rows.data()), wordRows(hostRows.data()), stride / 4};
+}
+
+StoreConfig checked(const StoreConfig &config, const std::string &name) {
+  if (config.rules.any())
+    throw Error("table '" + name + "' has rules about rows and its values in host memory",
+                "keep its values on the device, or leave its rules out");
+  return config;
+}
+
+} // namespace
+
+CachedStore::CachedStore(const StoreConfig &config, const std::string &name, int64_t rows,
+                         cudaStream_t stream, RowElement element, CacheScore score)
+    : table(checked(config, name), name, stream, {{}, element, ValueMemory::host}),
+      digests(name + ".cache_digests"), keys(name + ".cache_keys"), marks(name + ".cache_rows"),
+      cachedRows(name + ".cached_values"), hostRows(name + ".cached_places"),
+      refused(name + ".cache_refused"),
+      cache(name + ".cache", {rows, score}, allocateKeys(CacheShape(rows).buckets(), stream),
+            stream),
+      batchRows(name + ".batch_rows"), slotOf(name + ".cache_slots"),
+      leaving(name + ".cache_leaving") {
+  const int64_t slots = cache.table().slots();
+  cachedRows.ensure(slots * table.rowStride(), stream);
+  hostRows.ensure(slots, stream);
+  refused.ensure(1, stream);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(refused.data(), 0, sizeof(uint32_t), stream));
+}
+
+KeyTable CachedStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
+  const int64_t slots = buckets * kBucketSlots;
+  KeyTable result;
+  result.digests = digests.ensure(slots, stream);
+  result.keys = keys.ensure(slots, stream);
+  result.rows = marks.ensure(slots, stream);
+  result.bucketMask = buckets - 1;
+  GENREC_CUDA_CHECK(cudaMemsetAsync(result.digests, kEmpty, static_cast<size_t>(slots), stream));
+  return result;
+}
+
+void CachedStore::find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
+                       uint32_t *missing, cudaStream_t stream) const {
+  if (count == 0)
+    return;
+  table.find(ids, valid, count, rows, missing, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findCached, cache.table(),
+                     viewOf(cachedRows, hostRows, table.rowStride()), ids, valid, count,
+                     wordRows(rows));
+}
+
+void CachedStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count,
+                               float **rows, cudaStream_t stream) {
+  if (count == 0)
+    return;
+  const int64_t room = capacityBucket(count);
+  batchRows.ensure(room, stream);
+  slotOf.ensure(room, stream);
+  leaving.ensure(room, stream);
+  table.findOrInsert(ids, valid, count, batchRows.data(), stream);
+  cache.place(ids, valid, count, slotOf.data(), leaving.data(), refused.data(), stream);
+  const CachedRows cached = viewOf(cachedRows, hostRows, table.rowStride());
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), exchangeRows, cache.table(), cached,
+                     wordRows(batchRows.data()), slotOf.data(), leaving.data(), count);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), placeRows, cached, wordRows(batchRows.data()),
+                     slotOf.data(), count, wordRows(rows));
+}
+
+void CachedStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
+  if (count == 0)
+    return;
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), dropCached, cache.table(), ids, count);
+  table.erase(ids, count, stream);
+}
+
+void CachedStore::flush(cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOf(cache.table().slots(), kWarp), copyBack, cache.table(),
+                     viewOf(cachedRows, hostRows, table.rowStride()));
+}
+
+void CachedStore::clear(cudaStream_t stream) {
+  const CacheTable &slots = cache.table();
+  GENREC_CUDA_CHECK(
+      cudaMemsetAsync(slots.digests, kEmpty, static_cast<size_t>(slots.slots()), stream));
+  cache.clear(stream);
+  table.clear(stream);
+}
+
+int64_t CachedStore::uncached(cudaStream_t stream) const {
+  uint32_t count = 0;
+  GENREC_CUDA_CHECK(
+      cudaMemcpyAsync(&count, refused.data(), sizeof(count), cudaMemcpyDeviceToHost, stream));
+  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  return count;
+}
+
+} // namespace genrec::rt::cuda

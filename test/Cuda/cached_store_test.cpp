@@ -1,0 +1,227 @@
+//===- cached_store_test.cpp - Rows of bfloat16, rows in host memory ------===//
+
+#include "../Runtime/store_conformance.h"
+#include "cuda_store.h"
+
+#include "genrec_rt/cuda/cached_store.h"
+#include "genrec_rt/cuda/memory.h"
+#include "genrec_rt/cuda/row_update.h"
+#include "genrec_rt/cuda/rows.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+#include <map>
+
+namespace genrec::rt::test {
+namespace {
+
+using cuda::Bf16;
+using cuda::CachedStore;
+using cuda::CacheLimit;
+using cuda::RowElement;
+using cuda::StoreOptions;
+using cuda::ValueMemory;
+using cuda::test::Copy;
+using Row = float *;
+
+/// CudaStore with values in host memory: the same suites as on the device.
+class HostStore : public CudaStore {
+public:
+  explicit HostStore(const StoreConfig &config)
+      : CudaStore(config, StoreOptions{{}, RowElement::f32, ValueMemory::host}) {}
+};
+
+} // namespace
+
+INSTANTIATE_TYPED_TEST_SUITE_P(CudaHostValues, StoreConformance, HostStore);
+
+namespace {
+
+/// Columns of a row of bfloat16, as floats.
+std::vector<float> bf16Values(const std::vector<float> &row, int64_t dim) {
+  std::vector<float> values;
+  for (int64_t c = 0; c < dim; ++c) {
+    Bf16 element;
+    std::memcpy(&element, reinterpret_cast<const char *>(row.data()) + 2 * c, 2);
+    values.push_back(toFloat(element));
+  }
+  return values;
+}
+
+TEST(CudaBf16Store, InitialValuesAreThoseOfFloatsRounded) {
+  for (int64_t dim : {4, 5, 50, 128, 511, 512}) {
+    StoreConfig config = configOf(dim, 2);
+    config.initialAccumulator = 0.25;
+    CudaStore store(config, StoreOptions{{}, RowElement::bf16});
+    const int64_t valueFloats = (dim + 1) / 2;
+    EXPECT_EQ(store.rowStride(), (valueFloats + 2 * dim + 15) / 16 * 16);
+    const auto rows = store.insert({7, 8, 7});
+    EXPECT_EQ(rows[0], rows[2]);
+    const std::vector<float> row = store.values(rows[1]);
+    std::vector<float> expected(static_cast<size_t>(dim));
+    config.initializer.fill(8, dim, expected.data());
+    for (float &value : expected)
+      value = toFloat(cuda::fromFloat<Bf16>(value));
+    EXPECT_EQ(bf16Values(row, dim), expected) << dim;
+    for (int64_t i = 0; i < 2 * dim; ++i)
+      ASSERT_EQ(row[static_cast<size_t>(valueFloats + i)], i < dim ? 0.25f : 0.0f) << i;
+  }
+}
+
+TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
+  constexpr int64_t kDim = 6;
+  StoreConfig config = configOf(kDim, 1);
+  CudaStore store(config, StoreOptions{{}, RowElement::bf16});
+  const auto rows = store.insert({3, 4});
+  Copy<Bf16 *> places({reinterpret_cast<Bf16 *>(rows[0]), reinterpret_cast<Bf16 *>(rows[1])});
+  Copy<uint32_t> order({0, 1, 2});
+  Copy<int64_t> segments({0, 2, 3});
+  Copy<float> gradients(std::vector<float>(3 * kDim, 0.5f));
+  const std::vector<float> before = bf16Values(store.values(rows[0]), kDim);
+  cuda::RowUpdate update("test");
+  update.run<Bf16>(places.data(), 2, nullptr, kDim, order.data(), segments.data(), 3,
+                   {gradients.data(), kDim, nullptr, nullptr}, {cuda::OptimizerKind::adagrad, 0.1f},
+                   nullptr);
+  const std::vector<float> row = store.values(rows[0]);
+  // The sum of gradients is 1: a step of the rate, and 1 in the accumulator
+  // behind the values.
+  const std::vector<float> after = bf16Values(row, kDim);
+  for (size_t c = 0; c < kDim; ++c) {
+    EXPECT_NEAR(after[c], before[c] - 0.1f, 0.002f);
+    EXPECT_EQ(row[kDim / 2 + c], 1.0f);
+  }
+  Copy<const Bf16 *> from(
+      {reinterpret_cast<const Bf16 *>(rows[0]), static_cast<const Bf16 *>(nullptr)});
+  Copy<Bf16> out{std::vector<Bf16>(2 * kDim)};
+  cuda::gatherRows<Bf16>(from.data(), 2, kDim, out.data(), kDim, nullptr);
+  const std::vector<Bf16> gathered = out.fetch();
+  for (size_t c = 0; c < kDim; ++c) {
+    EXPECT_EQ(toFloat(gathered[c]), after[c]);
+    EXPECT_EQ(toFloat(gathered[kDim + c]), 0.0f);
+  }
+}
+
+/// Calls on a CachedStore with host-side values.
+class Cached {
+public:
+  Cached(const StoreConfig &config, int64_t rows) : store(config, "movie", rows, nullptr) {}
+
+  std::vector<Row> insert(const std::vector<int64_t> &ids) {
+    Copy<int64_t> onDevice(ids);
+    Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
+    store.findOrInsert(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data(),
+                       nullptr);
+    return rows.fetch();
+  }
+  std::vector<Row> find(const std::vector<int64_t> &ids) {
+    Copy<int64_t> onDevice(ids);
+    Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
+    store.find(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data(), nullptr,
+               nullptr);
+    return rows.fetch();
+  }
+  void erase(const std::vector<int64_t> &ids) {
+    Copy<int64_t> onDevice(ids);
+    store.erase(onDevice.data(), static_cast<int64_t>(ids.size()), nullptr);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  }
+  float read(Row row, int64_t column) const {
+    float value = 0;
+    GENREC_CUDA_CHECK(cudaMemcpy(&value, row + column, 4, cudaMemcpyDefault));
+    return value;
+  }
+  void write(Row row, int64_t column, float value) {
+    GENREC_CUDA_CHECK(cudaMemcpy(row + column, &value, 4, cudaMemcpyDefault));
+  }
+  /// Value and state in column 0 of every row, read in host memory.
+  std::map<int64_t, std::pair<float, float>> exported(int64_t dim) {
+    const auto numbers = static_cast<size_t>(store.numbersInUse(nullptr));
+    Copy<int64_t> ids(std::vector<int64_t>(numbers, 0));
+    Copy<Row> rows(std::vector<Row>(numbers, nullptr));
+    const int64_t count = store.exportRows(ids.data(), rows.data(), nullptr);
+    const std::vector<int64_t> all = ids.fetch();
+    const std::vector<Row> places = rows.fetch();
+    std::map<int64_t, std::pair<float, float>> result;
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+      result[all[i]] = {places[i][0], places[i][dim]};
+    return result;
+  }
+
+  CachedStore store;
+};
+
+TEST(CudaCachedStore, IsATableWhateverTheCacheHolds) {
+  constexpr int64_t kDim = 5;
+  for (int64_t cachedRows : {7, 130, 5000}) {
+    Cached cached(configOf(kDim, 1), cachedRows);
+    CudaStore fresh(configOf(kDim, 1));
+    std::map<int64_t, std::pair<float, float>> expected;
+    std::mt19937_64 random(11);
+    for (int round = 0; round < 14; ++round) {
+      std::vector<int64_t> ids(random() % 120 + 1);
+      for (int64_t &id : ids)
+        id = static_cast<int64_t>(random() % 400);
+      if (round % 5 == 4) {
+        ids.resize(ids.size() / 4 + 1);
+        cached.erase(ids);
+        for (int64_t id : ids)
+          expected.erase(id);
+      } else {
+        const auto rows = cached.insert(ids);
+        for (size_t i = 0; i < ids.size(); ++i) {
+          ASSERT_NE(rows[i], nullptr);
+          if (!expected.count(ids[i]))
+            expected[ids[i]] = {fresh.values(fresh.insert({ids[i]})[0])[0], 0.0f};
+          auto &[value, state] = expected[ids[i]];
+          ASSERT_EQ(cached.read(rows[i], 0), value) << "id " << ids[i] << " round " << round;
+          ASSERT_EQ(cached.read(rows[i], kDim), state);
+          cached.write(rows[i], 0, value += 1);
+          cached.write(rows[i], kDim, state += 2);
+        }
+      }
+      const auto found = cached.find(ids);
+      for (size_t i = 0; i < ids.size(); ++i) {
+        ASSERT_EQ(found[i] != nullptr, expected.count(ids[i]) == 1);
+        if (found[i])
+          ASSERT_EQ(cached.read(found[i], 0), expected[ids[i]].first);
+      }
+      if (round % 4 == 3)
+        ASSERT_EQ(cached.exported(kDim), expected);
+    }
+    EXPECT_EQ(cached.exported(kDim), expected) << cachedRows;
+    EXPECT_EQ(cached.store.uncached(nullptr) > 0, cachedRows == 7);
+    cached.store.clear(nullptr);
+    EXPECT_EQ(cached.store.size(nullptr), 0);
+    EXPECT_EQ(cached.find({1, 2})[0], nullptr);
+  }
+}
+
+TEST(CudaCachedStore, NothingIsAllocatedInTheSteadyState) {
+  Cached cached(configOf(4, 0), 256);
+  std::vector<int64_t> ids(300);
+  std::iota(ids.begin(), ids.end(), 0);
+  for (int round = 0; round < 2; ++round)
+    cached.insert(ids);
+  const int64_t before = cuda::namedAllocations();
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t &id : ids)
+      id += 10;
+    cached.insert(ids);
+  }
+  EXPECT_EQ(cuda::namedAllocations(), before);
+}
+
+TEST(CudaCachedStore, RulesAboutRowsAreRefused) {
+  StoreConfig config = configOf(4, 0);
+  config.rules.bound = 8;
+  try {
+    CachedStore store(config, "movie", 128, nullptr);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("table 'movie' has rules about rows"));
+  }
+}
+
+} // namespace
+} // namespace genrec::rt::test
