@@ -21,6 +21,7 @@ struct CachedRows {
 
 /// A warp copies a row.
 __device__ void copyRow(const uint4 *from, uint4 *to, int64_t words) {
+#pragma unroll 2
   for (int64_t at = laneOf(); at < words; at += kWarp)
     to[at] = from[at];
 }

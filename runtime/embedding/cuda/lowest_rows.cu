@@ -14,9 +14,23 @@ namespace {
 
 constexpr int kThreads = 256, kByteValues = 256, kRankWords = 3;
 
+/// Words in the order in which ranks are compared.
+struct Rank {
+  Word steps, lastStep, id;
+
+  __device__ Word word(int number) const {
+    return number == 0 ? steps : number == 1 ? lastStep : id;
+  }
+  __device__ bool isAtMost(const Rank &other) const {
+    return steps != other.steps         ? steps < other.steps
+           : lastStep != other.lastStep ? lastStep < other.lastStep
+                                        : id <= other.id;
+  }
+};
+
 /// The rank of the n-th lowest row as far as it is known; what is not is 0.
 struct Selection {
-  Word rank[kRankWords];
+  Rank rank;
   Word wanted;  ///< rows still to be chosen among those that have the known bytes
   Word isFound; ///< all of these are wanted
 };
@@ -29,13 +43,12 @@ struct RankedRows {
   const uint8_t *inUse;
   int64_t numbers;
 
-  __device__ void rankOf(int64_t number, Word (&rank)[kRankWords]) const {
+  __device__ Rank rankOf(int64_t number) const {
     const auto row = static_cast<uint32_t>(number);
     const Word *sighting = reinterpret_cast<const Word *>(places.row(row) + sightingOffset);
-    rank[0] = byFrequency ? sighting[1] : 0;
-    rank[1] = sighting[0];
     // Signed ids in the order of unsigned words.
-    rank[2] = static_cast<Word>(*places.id(row)) ^ Word(1) << 63;
+    return {byFrequency ? sighting[1] : 0, sighting[0],
+            static_cast<Word>(*places.id(row)) ^ Word(1) << 63};
   }
 };
 static_assert(sizeof(Sighting) == 2 * sizeof(Word));
@@ -52,15 +65,13 @@ __global__ void __launch_bounds__(kThreads) countBytes(RankedRows rows, const Se
        number < rows.numbers; number += static_cast<int64_t>(gridDim.x) * kThreads) {
     if (!rows.inUse[number])
       continue;
-    Word rank[kRankWords];
-    rows.rankOf(number, rank);
-    bool isCandidate = true;
-    for (int above = 0; above < word; ++above)
-      isCandidate = isCandidate && rank[above] == selection->rank[above];
+    const Rank rank = rows.rankOf(number), &known = selection->rank;
     // Two shifts: one by 64 bits has no meaning.
-    isCandidate = isCandidate && ((rank[word] ^ selection->rank[word]) >> shift >> 8) == 0;
+    const bool isCandidate = (word < 1 || rank.steps == known.steps) &&
+                             (word < 2 || rank.lastStep == known.lastStep) &&
+                             ((rank.word(word) ^ known.word(word)) >> shift >> 8) == 0;
     if (isCandidate)
-      atomicAdd(mine + (rank[word] >> shift & 0xFF), 1u);
+      atomicAdd(mine + (rank.word(word) >> shift & 0xFF), 1u);
   }
   __syncthreads();
   if (mine[threadIdx.x])
@@ -79,30 +90,30 @@ __global__ void __launch_bounds__(kByteValues)
   if (before >= wanted || before + own < wanted)
     return;
   selection->wanted = wanted - before;
-  selection->rank[word] |= Word(threadIdx.x) << shift;
-  if (wanted - before < own)
+  Rank &rank = selection->rank;
+  // Where all that have these bytes are wanted, whatever follows.
+  const bool isFound = wanted - before == own;
+  const Word byte = Word(threadIdx.x) << shift | (isFound ? (Word(1) << shift) - 1 : 0);
+  if (word == 0)
+    rank.steps |= byte;
+  else if (word == 1)
+    rank.lastStep |= byte;
+  else
+    rank.id |= byte;
+  if (!isFound)
     return;
-  // All that have these bytes, whatever follows.
   selection->isFound = 1;
-  selection->rank[word] |= (Word(1) << shift) - 1;
-  for (int below = word + 1; below < kRankWords; ++below)
-    selection->rank[below] = ~Word(0);
+  if (word < 1)
+    rank.lastStep = ~Word(0);
+  if (word < 2)
+    rank.id = ~Word(0);
 }
 
 __global__ void __launch_bounds__(kThreads)
     flagLowest(RankedRows rows, const Selection *selection, uint8_t *flags) {
   for (int64_t number = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
        number < rows.numbers; number += static_cast<int64_t>(gridDim.x) * kThreads) {
-    bool isLowest = rows.inUse[number];
-    if (isLowest) {
-      Word rank[kRankWords];
-      rows.rankOf(number, rank);
-      int word = 0;
-      while (word + 1 < kRankWords && rank[word] == selection->rank[word])
-        ++word;
-      isLowest = rank[word] <= selection->rank[word];
-    }
-    flags[number] = isLowest;
+    flags[number] = rows.inUse[number] && rows.rankOf(number).isAtMost(selection->rank);
   }
 }
 
