@@ -9,6 +9,7 @@
 
 #include "timing.h"
 
+#include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/launch.h"
 #include "genrec_rt/cuda/unique.h"
 
