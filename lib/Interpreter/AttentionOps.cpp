@@ -186,6 +186,7 @@ void AttentionList::backward(int64_t head, const Tensor &gradient, AttentionGrad
       da[j] = scale * dot(g, value(head, j), dv);
       weighted += a[j] * da[j];
     }
+    weighted = e.perturbed(weighted); // all of a lone key's da, but for rounding
     for (int64_t j = 0; j < length; ++j) {
       if (!attends(i, j))
         continue;

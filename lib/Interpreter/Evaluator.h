@@ -77,6 +77,10 @@ public:
   const Batch &batch;
   State &state;
   const Mode mode;
+  /// `value`, which rounding moves where the precision says so: for a sum inside an op that cancels
+  /// against another, and leaves of both no more than their rounding.
+  double perturbed(double value) const;
+
   const RunOptions options;
   const uint64_t step; ///< that random streams and step values see
   Results results;

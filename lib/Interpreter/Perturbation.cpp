@@ -54,9 +54,14 @@ void Evaluator::perturb(Operation *op, std::vector<double> &values) const {
   // perturbation of it.
   if (!op || updatesRows || isExact(op))
     return;
-  for (double &value : values) {
-    uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
-    double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
-    value *= 1.0 + fraction * 0x1.0p-24; // an infinity, as of a masked score, stays one
-  }
+  for (double &value : values)
+    value = perturbed(value);
+}
+
+double Evaluator::perturbed(double value) const {
+  if (options.precision != Precision::perturbed)
+    return value;
+  uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
+  double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
+  return value * (1.0 + fraction * 0x1.0p-24); // an infinity, as of a masked score, stays one
 }

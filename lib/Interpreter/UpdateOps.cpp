@@ -12,8 +12,18 @@ using namespace genrec::interpreter;
 
 using llvm::Error;
 
-static bool isZeroRow(const Tensor &x, int64_t row) {
-  return llvm::all_of(ArrayRef<double>(x.row(row), x.width), [](double v) { return v == 0.0; });
+/// What the gradient of a row may be where only rounding keeps it from 0: a few 2^-24 of terms of
+/// about 1 that cancel.
+static constexpr double kRoundedZero = 1e-7;
+
+/// Whether row `row` of the gradient x leaves the table's row alone, as a gradient of 0 does.
+/// Where terms cancel, chance decides whether their sum is 0: every other perturbed run takes what
+/// may be 0 for 0, so that the spread of the row covers both.
+static bool isZeroRow(const Evaluator &e, const Tensor &x, int64_t row) {
+  bool isDoubtful = e.options.precision == Precision::perturbed && e.options.perturbation % 2 == 1;
+  double most = isDoubtful ? kRoundedZero : 0.0;
+  return llvm::all_of(ArrayRef<double>(x.row(row), x.width),
+                      [most](double v) { return std::fabs(v) <= most; });
 }
 
 /// Rounds a row of `count` values and states as stores of f32 do.
@@ -42,10 +52,10 @@ static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
 }
 
 /// Adds the gradients of one pair to the sums of their logical tables' rows.
-static Error addGradients(Evaluator &e, UpdateTableOp op, const Tensor &ids, const Tensor &gradients,
-                          llvm::SetVector<TableState *> &touched) {
+static Error addGradients(Evaluator &e, UpdateTableOp op, const Tensor &ids,
+                          const Tensor &gradients, llvm::SetVector<TableState *> &touched) {
   for (int64_t row = 0; row < ids.rows; ++row) {
-    if (isZeroRow(gradients, row))
+    if (isZeroRow(e, gradients, row))
       continue;
     auto found = e.findLogical(op, op.getTable(), ids.integers()[row]);
     if (!found)
@@ -127,7 +137,7 @@ static Error evaluateUniqueRows(Evaluator &e, UniqueRowsOp op) {
     std::vector<int64_t> &segmentOf = segments.emplace_back(rows.rows, -1);
     for (int64_t row = 0; row < rows.rows; ++row) {
       RowHandle handle = rows.handles()[row];
-      if (handle.isZero() || isZeroRow(gradients, row))
+      if (handle.isZero() || isZeroRow(e, gradients, row))
         continue;
       auto [place, isNew] = numbers.try_emplace(handle.value, distinct.size());
       if (isNew)
