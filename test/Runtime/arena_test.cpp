@@ -22,10 +22,13 @@ std::atomic<bool> countsEveryThread{false};
 thread_local bool isStepThread = false;
 } // namespace
 
-void *operator new(size_t bytes) {
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
   if (isStepThread || countsEveryThread.load(std::memory_order_relaxed))
     stepAllocations.fetch_add(1, std::memory_order_relaxed);
-  if (void *memory = std::malloc(bytes ? bytes : 1))
+  return std::malloc(bytes ? bytes : 1);
+}
+void *operator new(size_t bytes) {
+  if (void *memory = operator new(bytes, std::nothrow))
     return memory;
   throw std::bad_alloc();
 }

@@ -50,6 +50,8 @@ inline void forEachList(genrec_step *step, const genrec_domain *domain,
 template <class T>
 inline void copyRows(const T *from, int64_t ld, int64_t width, int64_t count,
                      T *to) {
+  if (count == 0)
+    return; // empty lists may have no buffer at all
   if (ld == width) {
     memcpy(static_cast<void *>(to), from, static_cast<size_t>(count * width) * sizeof(T));
     return;
