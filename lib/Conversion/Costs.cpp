@@ -271,22 +271,6 @@ void addOperandsAndResults(Operation *op, CostTable &costs) {
     costs.addTensor(result.getType());
 }
 
-FlatSymbolRefAttr getOwnDomain(Operation *op) {
-  auto of = [](Value value) -> FlatSymbolRefAttr {
-    if (auto domain = dyn_cast<DomainType>(value.getType()))
-      return domain.getDomain();
-    return isa<RankedTensorType>(value.getType()) ? getRowDomain(value.getType())
-                                                  : FlatSymbolRefAttr();
-  };
-  for (Value result : op->getResults())
-    if (FlatSymbolRefAttr domain = of(result))
-      return domain;
-  for (Value operand : op->getOperands())
-    if (FlatSymbolRefAttr domain = of(operand))
-      return domain;
-  return {};
-}
-
 // Forward: scores and their product with v. Backward: scores again, and four products.
 template <typename Op> double getPairFlops(Op attention, bool isGradient) {
   double qk = getRowSize(attention.getQ().getType()), v = getRowSize(attention.getV().getType());
@@ -295,7 +279,7 @@ template <typename Op> double getPairFlops(Op attention, bool isGradient) {
 }
 
 SmallVector<OpCost> getCallCosts(Operation *op) {
-  FlatSymbolRefAttr own = getOwnDomain(op);
+  FlatSymbolRefAttr own = getFirstDomain(op);
   CostTable costs(own);
   addOperandsAndResults(op, costs);
   if (auto linear = dyn_cast<LinearOp>(op)) {
@@ -317,6 +301,22 @@ SmallVector<OpCost> getCallCosts(Operation *op) {
   return costs.take();
 }
 } // namespace
+
+FlatSymbolRefAttr genrec::getFirstDomain(Operation *op) {
+  auto of = [](Value value) -> FlatSymbolRefAttr {
+    if (auto domain = dyn_cast<DomainType>(value.getType()))
+      return domain.getDomain();
+    return isa<RankedTensorType>(value.getType()) ? getRowDomain(value.getType())
+                                                  : FlatSymbolRefAttr();
+  };
+  for (Value result : op->getResults())
+    if (FlatSymbolRefAttr domain = of(result))
+      return domain;
+  for (Value operand : op->getOperands())
+    if (FlatSymbolRefAttr domain = of(operand))
+      return domain;
+  return {};
+}
 
 SmallVector<OpCost> genrec::getCosts(Operation *op) {
   if (auto costs = op->getAttrOfType<ArrayAttr>(kCostsAttrName))

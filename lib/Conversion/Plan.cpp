@@ -117,19 +117,7 @@ static bool isDeclaration(Operation *op) {
 static FlatSymbolRefAttr getDomain(Operation *op) {
   if (auto kernel = dyn_cast<RowKernelOp>(op))
     return kernel.getDomain().getType().getDomain();
-  auto of = [](Value value) -> FlatSymbolRefAttr {
-    if (isa<RankedTensorType>(value.getType()))
-      return getRowDomain(value.getType());
-    auto domain = dyn_cast<DomainType>(value.getType());
-    return domain ? domain.getDomain() : FlatSymbolRefAttr();
-  };
-  for (Value result : op->getResults())
-    if (FlatSymbolRefAttr domain = of(result))
-      return domain;
-  for (Value operand : op->getOperands())
-    if (FlatSymbolRefAttr domain = of(operand))
-      return domain;
-  return {};
+  return getFirstDomain(op);
 }
 
 static std::string getLabel(Operation *op) {

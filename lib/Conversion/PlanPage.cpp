@@ -3,6 +3,7 @@
 #include "PlanPicture.h"
 
 #include "genrec/Conversion/Explain.h"
+#include "genrec/Conversion/PlanJson.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -60,15 +61,6 @@ private:
   llvm::raw_ostream &os;
 };
 } // namespace
-
-static std::vector<const json::Object *> getObjects(const json::Object &object, StringRef key) {
-  std::vector<const json::Object *> objects;
-  if (const json::Array *array = object.getArray(key))
-    for (const json::Value &value : *array)
-      if (const json::Object *entry = value.getAsObject())
-        objects.push_back(entry);
-  return objects;
-}
 
 void PlanPage::table(const std::vector<const json::Object *> &rows,
                      llvm::ArrayRef<Column> columns) {

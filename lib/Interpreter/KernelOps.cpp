@@ -75,22 +75,34 @@ static void setResults(Evaluator &e, RowKernelOp op) {
   }
 }
 
-static Error evaluateRowKernel(Evaluator &e, RowKernelOp op) {
-  Block &body = op.getBody().front();
-  e.kernelRows = &e.rowsOf(op.getDomain());
-  e.updatesRows = !body.getOps<RowStoreOp>().empty();
-  bindArguments(e, op);
+/// Evaluates the ops of a body whose arguments are bound.
+static Error evaluateBody(Evaluator &e, Block &body) {
   for (Operation &inner : body.without_terminator())
     if (Error error = e.evaluate(&inner))
       return error;
-  setResults(e, op);
-  e.kernelRows = nullptr;
-  e.updatesRows = false;
+  return Error::success();
+}
+
+/// Drops the values of a body: it may be evaluated again.
+static void eraseBody(Evaluator &e, Block &body) {
   for (Value argument : body.getArguments())
     e.erase(argument);
   for (Operation &inner : body)
     for (Value result : inner.getResults())
       e.erase(result);
+}
+
+static Error evaluateRowKernel(Evaluator &e, RowKernelOp op) {
+  Block &body = op.getBody().front();
+  e.kernelRows = &e.rowsOf(op.getDomain());
+  e.updatesRows = !body.getOps<RowStoreOp>().empty();
+  bindArguments(e, op);
+  if (Error error = evaluateBody(e, body))
+    return error;
+  setResults(e, op);
+  e.kernelRows = nullptr;
+  e.updatesRows = false;
+  eraseBody(e, body);
   return Error::success();
 }
 
@@ -117,18 +129,13 @@ static Error evaluateTransformColumns(Evaluator &e, TransformColumnsOp op) {
     Value domain = op.getColumnDomain(column);
     e.kernelRows = &e.rowsOf(domain);
     bindColumn(e, body, column, cast<DomainType>(domain.getType()).getDomain());
-    for (Operation &inner : body.without_terminator())
-      if (Error error = e.evaluate(&inner))
-        return error;
+    if (Error error = evaluateBody(e, body))
+      return error;
     Tensor keys = repeatRows(e.get(body.getTerminator()->getOperand(0)), e.kernelRows->count);
     int64_t first = e.rowsOf(op.getDomains()[column.result]).offsets[column.part];
     llvm::copy(keys.integers(), results[column.result].integers().begin() + first);
     e.kernelRows = nullptr;
-    for (Value argument : body.getArguments())
-      e.erase(argument);
-    for (Operation &inner : body)
-      for (Value result : inner.getResults())
-        e.erase(result);
+    eraseBody(e, body);
   }
   for (auto [result, tensor] : llvm::zip(op.getResults(), results))
     e.set(result, std::move(tensor));

@@ -5,17 +5,16 @@ Adagrad, whose state moves only where a gradient is not 0: touched rows only is 
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import criteo
 import genrec as gr
 import pytest
 import torch
+from example_modules import load_example
 from safetensors.numpy import save_file
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,20 +28,11 @@ TOLERANCE = 1e-4  # of the loss
 pytestmark = pytest.mark.skipif(not LOG.exists(), reason=f"there is no click log at {LOG}")
 
 
-def load(example: str, name: str):
-    """A module of an example, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"{example}_{name}", ROOT / "examples" / example / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory) -> tuple[Path, object]:
     """The folder of the prepared data, and its schema."""
     folder = tmp_path_factory.mktemp("criteo")
-    prepare = load("criteo_dlrm", "prepare")
+    prepare = load_example("criteo_dlrm", "prepare")
     prepare.prepare(LOG, folder)
     return folder, prepare.SCHEMA
 
@@ -51,7 +41,7 @@ def compiled_losses(name: str, weights: criteo.Tensors, prepared, folder: Path) 
     """Losses of the compiled model's first steps."""
     data, schema = prepared
     example, class_name = MODELS[name]
-    model = getattr(load(example, "model"), class_name)(optimizer=gr.optim.Adagrad(RATE))
+    model = getattr(load_example(example, "model"), class_name)(optimizer=gr.optim.Adagrad(RATE))
     file, binary = folder / "model.genrec", folder / "model"
     gr.write_model(gr.record(model, schema), file)
     subprocess.run([BUILD / "bin" / "genrec-compile", file, "-O2", "--emit=binary", "-o", binary], check=True)

@@ -7,11 +7,9 @@ are the same as dense ones. Tolerances are those of issue 3: float32 on both sid
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,13 +18,13 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from example_modules import load_example
 from hstu import ITEM, LENGTH, Hstu, Tensors, initial_weights, pad
 from safetensors.numpy import load_file, save_file
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
 MOVIELENS = ROOT.parent / "shared" / "data" / "ml-1m"
-EXAMPLE = ROOT / "examples" / "hstu_retrieval"
 
 BATCH = 32
 STEPS = 50
@@ -38,15 +36,6 @@ GRADIENT_RATE = 1e3
 # At 0.1 the loss jumps, and PyTorch in single and in double precision part by more than the tolerance themselves.
 SGD_RATE = 0.03
 ADAMW_RATE = 1e-3
-
-
-def load_example(name: str):
-    """A module of the example, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"hstu_retrieval_{name}", EXAMPLE / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @dataclass
@@ -70,7 +59,7 @@ def dataset(tmp_path_factory) -> Dataset:
     """MovieLens-1M where it is, generated data elsewhere."""
     folder = tmp_path_factory.mktemp("data")
     if MOVIELENS.is_dir():
-        load_example("prepare").prepare(MOVIELENS, folder)
+        load_example("hstu_retrieval", "prepare").prepare(MOVIELENS, folder)
     else:
         command = [BUILD / "bin" / "genrec-datagen", "--out", folder, "--users", str(BATCH * STEPS), "--seed", "1"]
         subprocess.run(command, check=True)
@@ -113,7 +102,7 @@ class Compiled:
 
 def compile_model(dataset: Dataset, optimizer: gr.optim.Optimizer, folder: Path) -> Compiled:
     """The example without dropout, with full softmax."""
-    model = load_example("model").Retrieval(
+    model = load_example("hstu_retrieval", "model").Retrieval(
         gr.catalogue(dataset.folder / "items.parquet", id="item"),
         dropout=0.0,
         full_softmax=len(dataset.ids),

@@ -2,6 +2,8 @@
 
 #include "PlanDiff.h"
 
+#include "genrec/Conversion/PlanJson.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,15 +19,6 @@ using namespace genrec;
 using llvm::raw_ostream;
 using llvm::StringRef;
 namespace json = llvm::json;
-
-static std::vector<const json::Object *> getObjects(const json::Object &object, StringRef key) {
-  std::vector<const json::Object *> objects;
-  if (const json::Array *array = object.getArray(key))
-    for (const json::Value &value : *array)
-      if (const json::Object *entry = value.getAsObject())
-        objects.push_back(entry);
-  return objects;
-}
 
 static std::string getText(const json::Object &object, StringRef key) {
   return object.getString(key).value_or("").str();

@@ -36,6 +36,9 @@ struct OpCost {
 /// The costs of a row kernel, a launch or a library call, the domain that it goes over first.
 llvm::SmallVector<OpCost> getCosts(mlir::Operation *op);
 
+/// The domain of the first result that has one, else of the first operand; null where none has.
+mlir::FlatSymbolRefAttr getFirstDomain(mlir::Operation *op);
+
 /// Whether a step spends time in `op`: a row kernel, a launch, or a call of the library; not
 /// views, declarations of values, and what only fills a descriptor.
 bool isStepOp(mlir::Operation *op);

@@ -63,21 +63,9 @@ LogicalResult BroadcastRowsOp::verify() {
 
 LogicalResult FusedLinearOp::verify() {
   Type x = getX().getType(), weight = getWeight().getType(), result = getResult().getType();
-  if (failed(expect(*this, {"x", x}, Form::rows().vector().element(floats))))
-    return failure();
-  SmallVector<int64_t> weightShape{getRowSize(x), kFree};
-  if (getTransposed())
-    std::swap(weightShape[0], weightShape[1]);
-  if (failed(expect(*this, {"weight", weight}, Form::shared().shape(weightShape).elementOf(x),
-                    "a " + Twine(getTransposed() ? "column" : "row") + " per column of 'x'")))
-    return failure();
-  int64_t width = getRowShape(weight)[getTransposed() ? 0 : 1];
-  Form row = Form::alike(x).shape({width}).elementOf(x);
-  if (getBias() && failed(expect(*this, {"bias", getBias().getType()},
-                                 Form::shared().shape({width}).elementOf(x),
-                                 "an element per column of the result")))
-    return failure();
-  if (failed(expect(*this, {"result", result}, row, "x times weight")))
+  FailureOr<int64_t> width = expectProduct(*this, x, weight, getTransposed(), getBias());
+  if (failed(width) || failed(expect(*this, {"result", result},
+                                     Form::alike(x).shape({*width}).elementOf(x), "x times weight")))
     return failure();
   if (getResidual() &&
       failed(expectType(*this, {"residual", getResidual().getType()}, result, "the type of 'result'")))

@@ -250,22 +250,12 @@ LogicalResult DropoutOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult LinearOp::verify() {
-  Type x = getX().getType(), weight = getWeight().getType();
-  if (failed(expect(*this, {"x", x}, Form::rows().vector().element(floats))))
+  Type x = getX().getType();
+  FailureOr<int64_t> width =
+      expectProduct(*this, x, getWeight().getType(), getTransposed(), getBias());
+  if (failed(width))
     return failure();
-  int64_t size = getRowSize(x);
-  SmallVector<int64_t> weightShape{size, kFree};
-  if (getTransposed())
-    std::swap(weightShape[0], weightShape[1]);
-  if (failed(expect(*this, {"weight", weight}, Form::shared().shape(weightShape).elementOf(x),
-                    "a " + Twine(getTransposed() ? "column" : "row") + " per column of 'x'")))
-    return failure();
-  int64_t width = getRowShape(weight)[getTransposed() ? 0 : 1];
-  if (getBias() && failed(expect(*this, {"bias", getBias().getType()},
-                                 Form::shared().shape({width}).elementOf(x),
-                                 "an element per column of the result")))
-    return failure();
-  return expect(*this, {"result", getType()}, Form::alike(x).shape({width}).elementOf(x),
+  return expect(*this, {"result", getType()}, Form::alike(x).shape({*width}).elementOf(x),
                 "x times weight");
 }
 

@@ -220,6 +220,24 @@ LogicalResult rules::expectKind(Operation *op, StringRef name, FlatSymbolRefAttr
   return diagnostic;
 }
 
+FailureOr<int64_t> rules::expectProduct(Operation *op, Type x, Type weight, bool transposed,
+                                        Value bias) {
+  if (failed(expect(op, {"x", x}, Form::rows().vector().element(floats))))
+    return failure();
+  SmallVector<int64_t> weightShape{getRowSize(x), kFree};
+  if (transposed)
+    std::swap(weightShape[0], weightShape[1]);
+  if (failed(expect(op, {"weight", weight}, Form::shared().shape(weightShape).elementOf(x),
+                    "a " + Twine(transposed ? "column" : "row") + " per column of 'x'")))
+    return failure();
+  int64_t width = getRowShape(weight)[transposed ? 0 : 1];
+  if (bias &&
+      failed(expect(op, {"bias", bias.getType()}, Form::shared().shape({width}).elementOf(x),
+                    "an element per column of the result")))
+    return failure();
+  return width;
+}
+
 LogicalResult rules::expectPoolTarget(Operation *op, PoolKind kind, FlatSymbolRefAttr from,
                                       FlatSymbolRefAttr to) {
   if (!isInProgram(op))

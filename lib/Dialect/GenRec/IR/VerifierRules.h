@@ -127,6 +127,11 @@ llvm::LogicalResult expectKind(mlir::Operation *op, llvm::StringRef name,
 llvm::LogicalResult expectPoolTarget(mlir::Operation *op, PoolKind kind,
                                      mlir::FlatSymbolRefAttr from, mlir::FlatSymbolRefAttr to);
 
+/// Reports unless rows `x`, `weight` (its rows are the result's columns when `transposed`) and
+/// `bias`, when given, fit in a matrix product; the width of its result.
+llvm::FailureOr<int64_t> expectProduct(mlir::Operation *op, mlir::Type x, mlir::Type weight,
+                                       bool transposed, mlir::Value bias);
+
 /// The op that makes the value of `domain` in op's program; null when there is none.
 mlir::Operation *makerOf(mlir::Operation *op, mlir::FlatSymbolRefAttr domain);
 

@@ -444,6 +444,18 @@ inline void backwardUnit(const AttentionArgs &args,
              gradients.ldDV);
 }
 
+/// This worker's part of `scratch`, its bias gradients 0.
+template <class C>
+inline BackwardBuffers<C> takeBuffers(const AttentionArgs &args,
+                                      char *scratch) {
+  int64_t perWorker =
+      BackwardBuffers<C>(nullptr, args.maxLength, args.timeBuckets).bytes();
+  BackwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
+                             args.maxLength, args.timeBuckets);
+  buffers.bias.clear();
+  return buffers;
+}
+
 /// Units [begin, end), but those of giants.
 template <class C>
 inline void backwardUnits(const AttentionArgs &args, const GiantLists &giants,
@@ -451,11 +463,7 @@ inline void backwardUnits(const AttentionArgs &args, const GiantLists &giants,
                           const SharedTables<C> &tables,
                           const BiasPartials<C> &partials, char *scratch,
                           int64_t begin, int64_t end, int64_t chunk) {
-  int64_t perWorker =
-      BackwardBuffers<C>(nullptr, args.maxLength, args.timeBuckets).bytes();
-  BackwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
-                             args.maxLength, args.timeBuckets);
-  buffers.bias.clear();
+  BackwardBuffers<C> buffers = takeBuffers<C>(args, scratch);
   for (int64_t index = begin; index < end; ++index) {
     AttentionUnit<C> unit(args, index);
     if (unit.length > 0 && !giants.contains(index / C::Heads))
@@ -472,11 +480,7 @@ inline void backwardPieces(const AttentionArgs &args, int64_t list,
                            const SharedTables<C> &tables,
                            const BiasPartials<C> &partials, char *scratch,
                            int64_t begin, int64_t end, int64_t chunk) {
-  int64_t perWorker =
-      BackwardBuffers<C>(nullptr, args.maxLength, args.timeBuckets).bytes();
-  BackwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
-                             args.maxLength, args.timeBuckets);
-  buffers.bias.clear();
+  BackwardBuffers<C> buffers = takeBuffers<C>(args, scratch);
   for (int64_t index = begin; index < end; ++index) {
     GiantPiece piece(args, list, index);
     AttentionUnit<C> unit(args, list * C::Heads + piece.head);
