@@ -161,7 +161,7 @@ void checkMatmulRows(genrec_rt_pool *pool, int64_t m, int64_t gap) {
 
 KERNEL_TEST(KernelsGemm, ContractionOverRows) {
   Pool pool(2);
-  for (int64_t m : {0, 1, 2, 95, 96, 97, 191, 192, 193, 1000, 7000}) {
+  for (int64_t m : {0, 1, 2, 63, 64, 65, 255, 256, 257, 1000, 7000}) {
     checkMatmulRows<50, 200, false>(pool, m, 4);
     checkMatmulRows<200, 50, true>(pool, m, 4);
   }

@@ -18,14 +18,10 @@ inline namespace GENREC_RT_ISA {
 
 namespace detail {
 
-/// Rows that a panel of dy is taken over while it stays in the first-level
-/// cache: the more work there is per row, the more of them.
-constexpr int64_t contractionBlock(int64_t k, int64_t n) {
-  return k * n < 128 * 128 ? 64 : 128;
-}
-inline constexpr int64_t kMostContractionBlock = 128;
+/// Rows that a panel of dy is taken over while it stays in the first-level cache.
+inline constexpr int64_t kContractionBlock = 64;
 /// No chunk of rows is smaller.
-inline constexpr int64_t kLeastRowChunk = 192;
+inline constexpr int64_t kLeastRowChunk = 256;
 
 /// How the rows of a contraction are cut: a function of the sizes only. Each
 /// chunk yields a partial result and the partial results are added in order.
@@ -120,7 +116,7 @@ inline void contractPanel(const ContractionSides &sides, RowPrefetch &prefetch,
                           int lastLanes, bool first, float *part,
                           int64_t ldPart) {
   constexpr int R = bestTileRows(K, NV);
-  alignas(64) float panel[kMostContractionBlock * NV * kLanes];
+  alignas(64) float panel[kContractionBlock * NV * kLanes];
   const LaneMask last = laneMask(lastLanes);
   const float *dy = sides.dy + row * sides.lddy + column;
   for (int64_t i = 0; i < rows; ++i, dy += sides.lddy) {
@@ -192,12 +188,11 @@ inline void contractRange(const ContractionSides &sides, int64_t begin,
                           int64_t end, float *part, int64_t ldPart) {
   constexpr ColumnPlan plan = planColumns(2 * kLanes, N);
   constexpr int lastLanes = plan.lastLanes();
-  constexpr int64_t kBlock = contractionBlock(K, N);
   constexpr int64_t kTiles = plan.panels * (K / bestTileRows(K, plan.wide));
-  constexpr int64_t kRowsPerTile = kBlock / (kTiles > 0 ? kTiles : 1) + 1;
-  for (int64_t row = begin; row < end; row += kBlock) {
-    int64_t rows = end - row < kBlock ? end - row : kBlock;
-    int64_t after = end - row < 2 * kBlock ? end : row + 2 * kBlock;
+  constexpr int64_t kRowsPerTile = kContractionBlock / (kTiles > 0 ? kTiles : 1) + 1;
+  for (int64_t row = begin; row < end; row += kContractionBlock) {
+    int64_t rows = end - row < kContractionBlock ? end - row : kContractionBlock;
+    int64_t after = end - row < 2 * kContractionBlock ? end : row + 2 * kContractionBlock;
     RowPrefetch prefetch{sides, row + rows, after, kRowsPerTile, K * 4, N * 4};
     for (int p = 0; p < plan.panels; ++p) {
       int64_t column = plan.panelBegin(p) * kLanes;
