@@ -17,11 +17,12 @@ from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-from sides import BUILD, ROOT, Ours, Side, Torch, run
 
-sys.path.append(str(ROOT / "benchmarks" / "hstu_train"))
+HERE = Path(__file__).resolve().parent
+sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train")]
 
 import report  # noqa: E402
+from sides import BUILD, ROOT, Ours, Peer, Side, run  # noqa: E402
 
 LOG = ROOT.parent / "shared" / "data" / "mind-small-sample" / "behaviors.tsv.zst"
 EXAMPLE = ROOT / "examples" / "news_request_ranking"
@@ -143,12 +144,16 @@ def compare(args: argparse.Namespace, impressions: int) -> dict[str, object]:
     ratio = flops["false"] / flops["true"]
     init = initial_weights(args.torch, data, out)
     ours = (data, init, args.batch, args.threads, args.warm_up)
-    peer = (args.torch, data, out / "peer.safetensors", args.batch, module.RATE, args.threads, args.warm_up)
+
+    def peer(name: str, form: str) -> Peer:
+        command = [args.torch, HERE / "peer.py", data, out / "peer.safetensors", form, args.batch, module.RATE]
+        return Peer(name, [*command, args.threads], args.threads, args.warm_up)
+
     sides: list[Side] = [
         Ours("genrec", binaries["true"], *ours),
         Ours("genrec as written", binaries["false"], *ours),
-        Torch("PyTorch, deferred by hand", "deferred", *peer),
-        Torch("PyTorch, per impression", "impression", *peer),
+        peer("PyTorch, deferred by hand", "deferred"),
+        peer("PyTorch, per impression", "impression"),
     ]
     what = f"{prepared['impressions']:.1f} impressions per request"
     for turn in range(args.rounds):

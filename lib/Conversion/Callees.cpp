@@ -84,6 +84,7 @@ static constexpr Callee callees[] = {
     {"kernels::maximum", KERNEL("rowmath")},
     {"kernels::meanDivisor", KERNEL("rowbody")},
     {"kernels::minimum", KERNEL("rowmath")},
+    {"kernels::prefetchRow", KERNEL("rowbody")},
     {"kernels::rowAt", KERNEL("rowbody")},
     {"kernels::rowMax", KERNEL("rowbody")},
     {"kernels::rowMin", KERNEL("rowbody")},

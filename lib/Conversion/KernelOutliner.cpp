@@ -158,6 +158,13 @@ void KernelOutliner::preparePlaces() {
     auto draw = dyn_cast<RandomIndexOp>(op);
     draws |= isa<KeepMaskOp>(op) || (draw && !draw.getShared());
   }
+  for (unsigned input = 0; input < kernel.getInputs().size() && !tableRowCount; ++input)
+    if (hasTableRows(input)) {
+      int64_t number = index.getDomain(FlatSymbolRefAttr::get(path[0].getSymNameAttr()));
+      EmitCBuilder named = b.named(path[0].getSymName() + "_rows");
+      tableRowCount =
+          named.load(named.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
+    }
   if (draws)
     identities = getDomainMember(path[0], "identity", b.u64());
 }
@@ -361,6 +368,31 @@ Value KernelOutliner::getRowIndex(DomainOp domain) {
   return row;
 }
 
+bool KernelOutliner::hasTableRows(unsigned input) {
+  auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
+  auto type = cast<RankedTensorType>(kernel.getInputs()[input].getType());
+  return role == OperandRole::aligned && isa<RowType>(type.getElementType()) &&
+         !statePointers[input] && !kernel.getBody().getArgument(input).use_empty();
+}
+
+/// Table rows lie at random places of a memory that no cache holds.
+void KernelOutliner::prefetchTableRow(unsigned input, Value row) {
+  BlockArgument argument = kernel.getBody().getArgument(input);
+  int64_t width = cast<RowType>(argument.getType()).getWidth(), floats = 0, others = 0;
+  auto addSlot = [&](int64_t slot, Type type) {
+    floats = std::max(floats, slot * width + cast<VectorType>(type).getNumElements());
+  };
+  for (Operation *user : argument.getUsers()) {
+    if (auto load = dyn_cast<RowLoadOp>(user))
+      addSlot(load.getSlot(), load.getType());
+    else if (auto store = dyn_cast<RowStoreOp>(user))
+      addSlot(store.getSlot(), store.getValue().getType());
+  }
+  for (unsigned other = 0; other < kernel.getInputs().size(); ++other)
+    others += hasTableRows(other);
+  target.prefetchRow(b, inputPointers[input], row, tableRowCount, floats, others);
+}
+
 void KernelOutliner::bindInput(unsigned input) {
   Value argument = kernel.getBody().getArgument(input);
   auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
@@ -388,6 +420,8 @@ void KernelOutliner::bindInput(unsigned input) {
       int64_t size = cast<RankedTensorType>(getRowsParameter(value).getType()).getNumElements();
       bindings.rows[argument] = {named.add(pointer, start), named.add(states, start), size};
     } else {
+      if (hasTableRows(input))
+        prefetchTableRow(input, row);
       Value handle = named.loadElement(pointer, row);
       bindings.rows[argument] = {handle, b.add(handle, b.integer(width)), width};
     }

@@ -75,6 +75,9 @@ private:
   void finishPooled(const Pooled &pooled);
   void bindInputs();
   void bindInput(unsigned input);
+  /// Whether the input gives each row of the innermost loop a table row of its own.
+  bool hasTableRows(unsigned input);
+  void prefetchTableRow(unsigned input, mlir::Value row);
   mlir::Value getRowIndex(DomainOp domain);
   /// Where row `row` starts.
   mlir::Value getOffset(mlir::Value row, int64_t stride) const;
@@ -90,6 +93,7 @@ private:
   llvm::SmallVector<NestLoop> nest; ///< from the outside in
   KernelFunction function;
   llvm::SmallVector<mlir::Value> inputPointers, resultPointers;
+  mlir::Value tableRowCount; ///< rows of the innermost loop's domain, where they have table rows
   llvm::SmallVector<mlir::Value> statePointers; ///< by input; null but for parameter rows
   llvm::SmallVector<SourcePlace> accumulators;  ///< by accumulated result
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;

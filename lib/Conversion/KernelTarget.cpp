@@ -16,6 +16,8 @@ public:
                                 ArrayRef<KernelArgument> arguments) const override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) const override;
+  void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
+                   int64_t others) const override;
   Value getChunk(const EmitCBuilder &, KernelFunction &kernel) const override {
     return kernel.function.getArgument(3);
   }
@@ -63,14 +65,26 @@ Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value,
   return loop.getInductionVar();
 }
 
+void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count,
+                            int64_t floats, int64_t others) const {
+  // About as many lines on their way as a core can wait for, of no more than 16 rows.
+  constexpr int64_t kLines = 64, kMostAhead = 16;
+  int64_t lines = (floats * 4 + 63) / 64;
+  int64_t ahead = std::clamp<int64_t>(kLines / (lines * others), 1, kMostAhead);
+  b.callVoid("kernels::prefetchRow", {handles, row, count},
+             {b.templateInteger(floats), b.templateInteger(ahead)});
+}
+
 emitc::ForOp CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {
-  // The cost model of clang gives up on loops with many operations.
+  // The cost model of clang gives up on loops with many operations, and so does its search for
+  // overlaps with dozens of arrays. There are none: an iteration reads and writes the elements of
+  // its own number, of arrays that share no element or every one.
   constexpr int64_t kLeastVectorized = 8;
   Value begin = b.integer(0), end = b.integer(extent), step = b.integer(1);
   if (extent >= kLeastVectorized)
-    emitc::VerbatimOp::create(b.builder, b.loc,
-                              b.builder.getStringAttr("#pragma clang loop vectorize(enable)"),
-                              ValueRange());
+    emitc::VerbatimOp::create(
+        b.builder, b.loc, b.builder.getStringAttr("#pragma clang loop vectorize(assume_safety)"),
+        ValueRange());
   return b.enterFor(begin, end, step, "i");
 }
 
@@ -85,6 +99,8 @@ public:
                                 ArrayRef<KernelArgument> arguments) const override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) const override;
+  /// Other warps run while one waits.
+  void prefetchRow(const EmitCBuilder &, Value, Value, Value, int64_t, int64_t) const override {}
   Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const override;
   emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
   Value createArray(const EmitCBuilder &b, Type element, int64_t size) const override;

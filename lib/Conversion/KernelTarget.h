@@ -41,6 +41,10 @@ public:
   /// The loop over the rows this function is given, at most `count` of them; returns the row.
   virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
                                 llvm::StringRef name) const = 0;
+  /// Asks for the `floats` of a table row that the loop reaches some rows after `row`, where there
+  /// are so many; `others` is the number of table rows that a row of the loop reaches.
+  virtual void prefetchRow(const EmitCBuilder &b, mlir::Value handles, mlir::Value row,
+                           mlir::Value count, int64_t floats, int64_t others) const = 0;
   /// The chunk number, for accumulators.
   virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
 

@@ -137,7 +137,8 @@ void Progress::draw(const StepNews &news) {
                           {"loss", news.loss},
                           {"mean_loss", news.meanLoss},
                           {"learning_rate", news.learningRate},
-                          {"rows_per_second", speed}});
+                          {"rows_per_second", speed},
+                          {"seconds", secondsBetween(runBegin, lastReport)}});
   std::string title =
       news.epochs > 0 && std::string(news.phase) == "train"
           ? "epoch " + std::to_string(news.epoch) + "/" + std::to_string(news.epochs)

@@ -31,7 +31,8 @@ struct StepNews {
 };
 
 /// Prints a bar on a terminal, lines elsewhere, or JSON events; on standard
-/// output.
+/// output. A step's event says when the step ended, in seconds since the run began, so
+/// that who reads late still knows how long steps took.
 class Progress {
 public:
   /// `style`: auto, bar, lines, json, none. `every`: steps between reports, 0: by
@@ -66,7 +67,7 @@ private:
   Style style;
   int64_t every;
   std::string prefix; ///< "[train]   "
-  Clock::time_point phaseBegin, lastReport;
+  Clock::time_point runBegin = Clock::now(), phaseBegin, lastReport;
   int64_t rowsAtBegin = -1;
   bool barShown = false;
   std::string lastMetrics;

@@ -122,3 +122,37 @@ genrec.model @sums {
 // CHECK: call_opaque "kernels::clear"
 // CHECK: for
 // CHECK: call_opaque "kernels::addRow"
+
+// -----
+
+// Table rows are asked for ahead of the loop: as much of each as it reaches, states too, and the fewer rows ahead the
+// more there are.
+genrec.model @tables {
+  genrec.domain @user
+  genrec.table @a dim 64 {id_bits = 20 : i64, init = #genrec.init<normal, 0.5>, optimizer = #genrec.optimizer<adagrad, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" {id_bits = 20 : i64} : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %j = genrec.feature %user "j" {id_bits = 20 : i64} : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %first = genrec.table_rows %i in @a : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x!genrec.row<64>, #genrec.rows<@user>>
+    %second = genrec.table_rows %j in @a : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x!genrec.row<64>, #genrec.rows<@user>>
+    genrec.row_kernel %user(%first, %second) attributes {name = "tables", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@user>, tensor<?x!genrec.row<64>, #genrec.rows<@user>>, tensor<?x!genrec.row<64>, #genrec.rows<@user>>) -> () {
+    ^bb0(%from: !genrec.row<64>, %to: !genrec.row<64>):
+      %v = genrec.row_load %from : (!genrec.row<64>) -> vector<64xf32>
+      genrec.row_store %v to %to {slot = 1 : i64} : vector<64xf32>, !genrec.row<64>
+      genrec.row_yield
+    }
+    %t = genrec.constant dense<1.0> : tensor<f32>
+    genrec.report_loss "l" %t, %t : tensor<f32>, tensor<f32>
+  }
+}
+
+// CHECK-LABEL: genrec.model @tables
+// CHECK: emitc.func @row_tables
+// CHECK: for %[[ROW:.*]] = %arg1 to %arg2
+// CHECK: call_opaque "kernels::prefetchRow"(%{{.*}}, %[[ROW]], %{{.*}}) {template_args = [64, 8]}
+// CHECK: call_opaque "kernels::prefetchRow"(%{{.*}}, %[[ROW]], %{{.*}}) {template_args = [128, 4]}
+// CHECK: verbatim "#pragma clang loop vectorize(assume_safety)"
+
+// CUDA-LABEL: genrec.model @tables
+// CUDA-NOT: prefetchRow

@@ -33,16 +33,16 @@ def computed(source: str) -> dict[str, Counter[str]]:
     """What each row kernel computes, by name: its calls, arithmetic and loops, without what is a target's own."""
     kernels: dict[str, Counter[str]] = {}
     for name, body in re.findall(r"\bvoid (row_\w+)\([^\n]*\{\n(.*?)\n\}\n", source, re.DOTALL):
-        # Who has which elements and rows, where arrays and arguments are, and what separates the phases.
+        # Who has which elements and rows, where arrays and arguments are, what waits, and what separates the phases.
         body = re.sub(r"for \(int64_t i = [^\n]*; i < (\d+); [^\n]*", r"kernels::elements<\1>", body)
         body = re.sub(r"for \(int64_t (\w*row) = (?:begin|kernels::firstRow\(\)); [^\n]*", r"kernels::rows", body)
         body = body.replace("kernels::firstRow()", "chunk").replace("if (kernels::lane() == 0)", "")
-        own = re.compile(r"kernels::argument|#pragma|alignas|kernels::sharedRow")
+        own = re.compile(r"kernels::argument|kernels::prefetchRow|#pragma|alignas|kernels::sharedRow")
         body = "\n".join(line for line in body.splitlines() if not own.search(line))
         kernels[name] = Counter(re.findall(r"kernels::\w+(?:<[^>]*>)?|(?<= )[-+*/%?<>](?= )|\w+(?= = )", body))
         # Whether a value has a name depends on where it is used.
         for token in [
-            token for token in kernels[name] if re.fullmatch(r"t(_\d+)?|size|\w+_(value|row|end|begin)", token)
+            token for token in kernels[name] if re.fullmatch(r"t(_\d+)?|size|\w+_(value|rows?|end|begin)", token)
         ]:
             del kernels[name][token]
     return kernels

@@ -16,7 +16,9 @@ template <int64_t Count, int64_t Size, bool Self> void check(int64_t rows, uint6
   SCOPED_TRACE(::testing::Message() << Count << " vectors of " << Size << ", " << rows << " rows");
   Random random(seed);
   const int64_t ld = kWidth + 3, ldGradient = kPairs + 2;
-  std::vector<float> x(rows * ld), gradient(rows * ldGradient);
+  // Exactly as long as needed: reading past the last row would leave them.
+  std::vector<float> x(rows ? (rows - 1) * ld + kWidth : 0),
+      gradient(rows ? (rows - 1) * ldGradient + kPairs : 0);
   for (auto *values : {&x, &gradient})
     for (float &value : *values)
       value = static_cast<float>(random.real());
@@ -48,7 +50,7 @@ template <int64_t Count, int64_t Size, bool Self> void check(int64_t rows, uint6
   EXPECT_EQ(dx.back(), 7.5f);
 }
 
-TEST(KernelsInteraction, AgreesWithNaiveLoops) {
+KERNEL_TEST(KernelsInteraction, AgreesWithNaiveLoops) {
   check<2, 1, false>(5, 1);
   check<1, 7, true>(3, 2);
   check<3, 15, false>(64, 3);
@@ -57,6 +59,9 @@ TEST(KernelsInteraction, AgreesWithNaiveLoops) {
   check<27, 16, false>(130, 6);
   check<6, 33, true>(1, 7);
   check<3, 8, false>(0, 8);
+  check<13, 16, false>(3, 9); // blocks of two heights
+  check<34, 10, true>(3, 10);
+  check<40, 20, false>(2, 11);
 }
 
 } // namespace

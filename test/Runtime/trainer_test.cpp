@@ -103,10 +103,10 @@ template <class T> std::vector<T> operator+(std::vector<T> a, const std::vector<
 //===-- training ----------------------------------------------------------===//
 
 TEST_F(TrainerTest, TrainsEvaluatesAndWritesMetrics) {
-  Ran ran =
-      run(training("", evaluating() + std::vector<std::string>{"--epochs", "6", "--eval-every", "3",
-                                                               "--metrics-json", folder / "m.json",
-                                                               "--progress", "json"}));
+  Ran ran = run(training(
+      "", evaluating() + std::vector<std::string>{"--epochs", "6", "--eval-every", "3",
+                                                  "--metrics-json", folder / "m.json", "--progress",
+                                                  "json", "--log-every", "1"}));
   ASSERT_EQ(ran.status, 0) << ran.err;
   Json metrics = Json::parse(readText(folder / "m.json"));
   EXPECT_EQ(metrics["model"], "tiny");
@@ -131,6 +131,13 @@ TEST_F(TrainerTest, TrainsEvaluatesAndWritesMetrics) {
   EXPECT_EQ(count("epoch"), 6);
   EXPECT_EQ(count("evaluation"), 2);
   EXPECT_EQ(all.back()["event"], "done");
+  double before = 0; // the clock of steps goes on from epoch to epoch
+  for (const Json &event : all)
+    if (event["event"] == "step") {
+      EXPECT_GT(event["seconds"], before);
+      before = event["seconds"];
+    }
+  EXPECT_GT(before, 0);
 }
 
 TEST_F(TrainerTest, SameBitsAtAnyNumberOfThreads) {

@@ -22,6 +22,27 @@ inline namespace GENREC_RT_ISA {
 
 #if !defined(GENREC_WARP_ROWS)
 
+#if defined(__clang__)
+#if __has_feature(coverage_sanitizer)
+#define GENREC_COUNTS_ACCESSES 1
+#endif
+#endif
+
+/// Asks for the first `Floats` of the table row of `Ahead` rows on, if there is one. A build that
+/// counts accesses does nothing: the handle would count twice.
+template <int64_t Floats, int64_t Ahead>
+GENREC_HOST_DEVICE void prefetchRow([[maybe_unused]] float *const *handles,
+                                    [[maybe_unused]] int64_t row, [[maybe_unused]] int64_t count) {
+#if !defined(GENREC_COUNTS_ACCESSES)
+  if (row + Ahead >= count)
+    return;
+  const auto *next = reinterpret_cast<const char *>(handles[row + Ahead]);
+#pragma GCC unroll 16
+  for (int64_t byte = 0; byte < Floats * 4; byte += 64)
+    __builtin_prefetch(next + byte);
+#endif
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions: 16 lanes, lane l takes elements l, l + 16, …; then lanes l and
 // l + 8, l + 4, l + 2, l + 1 are combined. The same on every machine.

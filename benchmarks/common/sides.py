@@ -1,4 +1,4 @@
-"""The sides of the benchmark: binaries of ours, and PyTorch in a process of its own, all from the same weights."""
+"""Sides of a benchmark of training steps: binaries of ours, and peers in processes of their own."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import os
 import statistics
 import subprocess
 import sys
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
-ROOT = FOLDER.parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
 
 
@@ -20,7 +18,7 @@ def run(*words: object) -> str:
     """What a program prints; ends the benchmark with its messages where it fails."""
     result = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     if result.returncode:
-        sys.exit(f"news_request_ranking: error: {words[0]} failed\n{result.stderr}")
+        sys.exit(f"[bench]   error: {words[0]} failed\n{result.stderr}")
     return result.stdout
 
 
@@ -52,7 +50,7 @@ class Side:
 
 
 class Ours(Side):
-    """A compiled binary; every turn starts from the initial weights."""
+    """A compiled binary; every turn starts from the initial weights. A step begins where the one before ended."""
 
     def __init__(self, name: str, binary: Path, data: Path, init: Path, batch: int, threads: int, warm_up: int) -> None:
         super().__init__(name, warm_up)
@@ -67,30 +65,29 @@ class Ours(Side):
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None and process.stderr is not None
             for line in process.stdout:
-                now, event = time.perf_counter(), json.loads(line)
+                event = json.loads(line)
                 if event["event"] == "step":
-                    times.append(now)
+                    times.append(event["seconds"])  # its own clock: this process may read late
                     losses.append(event["loss"])
             errors = process.stderr.read()
         if process.returncode or len(times) != self.warm_up + steps:
-            sys.exit(f"news_request_ranking: error: {self.name} gave {len(times)} steps\n{errors}")
+            sys.exit(f"[bench]   error: {self.name} gave {len(times)} steps\n{errors}")
         self.seconds += [after - before for before, after in zip(times, times[1:], strict=False)][self.warm_up - 1 :]
         self.first_losses = self.first_losses or losses
 
 
-class Torch(Side):
-    """peer.py in one form; it goes on training from turn to turn, over the same batches."""
+class Peer(Side):
+    """A process that takes steps on request; it goes on training from turn to turn, over the same batches.
 
-    def __init__(
-        self, name: str, form: str, python: Path, data: Path, init: Path, batch: int, rate: float, threads: int,
-        warm_up: int,
-    ) -> None:  # fmt: skip
+    It answers every line "<first step> <steps>" of its input with {"seconds": […], "losses": […]}.
+    """
+
+    def __init__(self, name: str, command: list[object], threads: int, warm_up: int) -> None:
         super().__init__(name, warm_up)
-        words = [python, FOLDER / "peer.py", data, init, form, batch, rate, threads]
-        environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
         self.process = subprocess.Popen(
-            [str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+            [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=os.environ | {"OMP_NUM_THREADS": str(threads)},
+        )  # fmt: skip
 
     def ask(self, first: int, steps: int) -> dict[str, list[float]]:
         """Seconds and losses of some steps."""
@@ -99,7 +96,7 @@ class Torch(Side):
         self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
-            sys.exit(f"news_request_ranking: error: {self.name} ended; its messages are above")
+            sys.exit(f"[bench]   error: {self.name} ended; its messages are above")
         return json.loads(answer)
 
     def take_turn(self, steps: int) -> None:  # noqa: D102
