@@ -24,8 +24,7 @@ class Retrieval(gr.Model):
         items: the catalogue, with the column ``item``.
         time_bias: add the bucketed relative time bias; needs ``history.time``.
         dropout: rate of the embedding's and the blocks' dropout.
-        full_softmax: score all items instead of sampled ones; for comparisons with other implementations. The value is
-            the largest size of the catalogue.
+        full_softmax: score all items instead of sampled ones; the value is the largest size of the catalogue.
         optimizer: of the table and of all parameters.
     """
 

@@ -291,6 +291,12 @@ SmallVector<OpCost> getCallCosts(Operation *op) {
   } else if (auto gradient = dyn_cast<WeightGradientOp>(op)) {
     costs.get(own).productFlops +=
         2.0 * getRowSize(gradient.getX().getType()) * getRowSize(gradient.getY().getType());
+  } else if (auto scores = dyn_cast<ScoresOp>(op)) {
+    costs.get(own).productFlops +=
+        2.0 * getRowSize(scores.getQuery().getType()) * getRowSize(scores.getType());
+  } else if (auto gradient = dyn_cast<ScoresGradOp>(op)) {
+    costs.get(own).productFlops += 4.0 * getRowSize(gradient.getQuery().getType()) *
+                                   getRowSize(gradient.getGradient().getType());
   } else if (auto attention = dyn_cast<AttentionOp>(op)) {
     costs.get(own).pairFlops += getPairFlops(attention, false);
   } else if (auto gradient = dyn_cast<AttentionGradOp>(op)) {

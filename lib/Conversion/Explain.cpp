@@ -29,6 +29,11 @@ int64_t getFlopsPerRow(Operation *op) {
            getRowSize(gradient.getGradient().getType());
   if (auto gradient = dyn_cast<WeightGradientOp>(op))
     return 2 * getRowSize(gradient.getX().getType()) * getRowSize(gradient.getY().getType());
+  if (auto scores = dyn_cast<ScoresOp>(op))
+    return 2 * getRowSize(scores.getQuery().getType()) * getRowSize(scores.getType());
+  if (auto gradient = dyn_cast<ScoresGradOp>(op))
+    return 4 * getRowSize(gradient.getQuery().getType()) *
+           getRowSize(gradient.getGradient().getType());
   return 0;
 }
 

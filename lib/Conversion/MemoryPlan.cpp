@@ -66,7 +66,8 @@ int64_t genrec::getResultBuffer(OpResult result) {
 }
 
 bool genrec::isView(Operation *op) {
-  return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp, SplitSharedOp, UnstackRowsOp>(op);
+  return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp, SplitSharedOp, UnstackRowsOp, AfterOp>(
+      op);
 }
 
 /// Elements from one row to the next where rows lie densely. A shared tensor of
@@ -104,6 +105,8 @@ RowPlace genrec::getRowPlace(Value value) {
     place.offset += slice.getOffset();
     return place;
   }
+  if (isa<AfterOp>(op))
+    return place;
   if (auto split = dyn_cast<SplitSharedOp>(op))
     for (Value part : split.getParts().take_front(cast<OpResult>(value).getResultNumber()))
       place.offset += cast<RankedTensorType>(part.getType()).getNumElements();

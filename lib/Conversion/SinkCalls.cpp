@@ -67,22 +67,30 @@ static void lowerRank(RankOp op, StageBuilder &stage) {
 static void lowerScores(ScoresOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::scores",
-             {stage.getStep(), stage.getOpNumber(op), b.integer(getRowSize(op.getQuery().getType())),
-              stage.getDomainOf(op.getQuery()), stage.getPointer(op.getQuery()),
-              stage.getStride(op.getQuery()), stage.getDomainOf(op.getItems()),
-              stage.getPointer(op.getItems()), stage.getStride(op.getItems()),
-              b.integer(getRowSize(op.getResult().getType())), stage.getPointer(op.getResult())});
+             {stage.getStep(), stage.getOpNumber(op),
+              b.integer(getRowSize(op.getQuery().getType())), stage.getDomainOf(op.getQuery()),
+              stage.getPointer(op.getQuery()), stage.getStride(op.getQuery()),
+              stage.getDomainOf(op.getItems()), stage.getPointer(op.getItems()),
+              stage.getStride(op.getItems()), b.integer(op.getFirst()),
+              b.integer(getRowSize(op.getResult().getType())),
+              b.integer(op.getPartial() ? 1 : 0, b.i32()), stage.getPointer(op.getResult())});
 }
 
 static void lowerScoresGrad(ScoresGradOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
+  Value ontoQuery, ontoItems;
+  if (!op.getOnto().empty())
+    ontoQuery = op.getOnto()[0], ontoItems = op.getOnto()[1];
   b.callVoid("kernels::scoresGradient",
              {stage.getStep(), b.integer(getRowSize(op.getQuery().getType())),
               stage.getDomainOf(op.getQuery()), stage.getPointer(op.getQuery()),
               stage.getStride(op.getQuery()), stage.getDomainOf(op.getItems()),
               stage.getPointer(op.getItems()), stage.getStride(op.getItems()),
               stage.getPointer(op.getGradient()), stage.getStride(op.getGradient()),
-              stage.getPointer(op.getDquery()), stage.getPointer(op.getDitems())});
+              b.integer(op.getFirst()), b.integer(getRowSize(op.getGradient().getType())),
+              stage.getOptionalPointer(ontoQuery, b.f32()),
+              stage.getOptionalPointer(ontoItems, b.f32()), stage.getPointer(op.getDquery()),
+              stage.getPointer(op.getDitems())});
 }
 
 /// Sinks take rows that lie one behind another.

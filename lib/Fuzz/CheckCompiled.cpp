@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "genrec/Fuzz/CheckCompiled.h"
+#include "genrec/Fuzz/CheckPasses.h"
 
 #include "genrec/Conversion/Callees.h"
 #include "genrec/Conversion/Passes.h"
@@ -59,6 +60,7 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
   PassManager pm(module.getContext());
   PipelineOptions graph;
   graph.opt = level;
+  graph.splitClasses = kClassBlock;
   buildGraphPipeline(pm, graph, hook);
   buildLoweringPipeline(pm, "cpu", "genrec-fuzz");
   if (failed(pm.run(*copy)))

@@ -1,6 +1,7 @@
 //===- CheckMutants.cpp - does the interpreter catch damage? --------------===//
 
 #include "genrec/Fuzz/CheckMutants.h"
+#include "genrec/Fuzz/CheckPasses.h"
 
 #include "genrec/Fuzz/CheckpointPass.h"
 #include "genrec/Fuzz/PassJudge.h"
@@ -174,6 +175,7 @@ std::vector<Mutant> fuzz::checkMutants(ModuleOp module, uint64_t seed, const Mut
   PassManager pm(module.getContext());
   PipelineOptions pipeline;
   pipeline.opt = options.level;
+  pipeline.splitClasses = kClassBlock;
   buildGraphPipeline(pm, pipeline, [&](OpPassManager &models, StringRef step) {
     models.addPass(makeCheckpoint(
         [&checker, name = step.str()](ModelOp model) { return checker.look(model, name); }));

@@ -90,6 +90,7 @@ std::optional<std::string> fuzz::checkPasses(ModuleOp module, uint64_t seed,
     PassManager pm(module.getContext());
     PipelineOptions pipeline;
     pipeline.opt = level;
+    pipeline.splitClasses = kClassBlock;
     buildGraphPipeline(pm, pipeline, [&](OpPassManager &models, StringRef step) {
       std::string name = step.str();
       models.addPass(

@@ -36,13 +36,22 @@ static bool makeBce(ModelBuilder &m) {
   return true;
 }
 
+static Value makeLinear(ModelBuilder &m, Value x, int64_t columns) {
+  SmallVector<Value> operands{m.bounded(x), m.parameter({getRowSize(x.getType()), columns})};
+  if (m.chance(50))
+    operands.push_back(m.parameter({columns}));
+  return m.value("linear", m.rows(getRowDomain(x.getType()), {columns}, m.f32()), operands);
+}
+
 static bool makeCrossEntropy(ModelBuilder &m) {
   Value x = findOnData(m);
   if (!x)
     return false;
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
-  int64_t classes = m.integer(2, 8);
-  Value logits = train(m, m.resize(x, classes));
+  int64_t classes = m.integer(2, 12);
+  // A product that nothing else reads may be computed in blocks of classes.
+  Value logits = m.chance(50) ? makeLinear(m, m.resize(x, m.rowSize()), classes)
+                              : train(m, m.resize(x, classes));
   Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
   Value label = m.value("mod", id.getType(), id, m.i64("divisor", classes));
   m.losses.push_back(

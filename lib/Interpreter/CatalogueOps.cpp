@@ -135,10 +135,12 @@ static Error evaluateResolve(Evaluator &e, ResolveOp op) {
 /// The score of columns past the catalogue's end.
 constexpr double kNoItem = -1e30;
 
-static Error checkColumns(Operation *op, const Tensor &items, Type scores) {
-  if (items.rows <= getRowSize(scores))
+/// Items [first, first + columns) are those that `scores`, the type of their scores, has room for.
+template <typename OpT> static Error checkColumns(OpT op, const Tensor &items, Type scores) {
+  int64_t end = static_cast<int64_t>(op.getFirst()) + getRowSize(scores);
+  if (items.rows <= end || op.getPartial())
     return Error::success();
-  return fail(op, "has scores for " + Twine(getRowSize(scores)) + " items, but the catalogue has " +
+  return fail(op, "has scores for " + Twine(end) + " items, but the catalogue has " +
                       Twine(items.rows) + " rows");
 }
 
@@ -147,8 +149,9 @@ static Error evaluateScores(Evaluator &e, ScoresOp op) {
   if (Error error = checkColumns(op, items, op.getType()))
     return error;
   Tensor result = makeTensor(op.getType(), query.rows);
-  forEachElement(result, [&](int64_t row, int64_t item) {
-    result.row(row)[item] = item < items.rows ? dotRows(query, row, items, item) : kNoItem;
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    int64_t item = static_cast<int64_t>(op.getFirst()) + column;
+    result.row(row)[column] = item < items.rows ? dotRows(query, row, items, item) : kNoItem;
   });
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -159,13 +162,16 @@ static Error evaluateScoresGrad(Evaluator &e, ScoresGradOp op) {
   const Tensor &gradient = e.get(op.getGradient());
   if (Error error = checkColumns(op, items, op.getGradient().getType()))
     return error;
-  Tensor dquery = makeTensor(op.getDquery().getType(), query.rows);
-  Tensor ditems = makeTensor(op.getDitems().getType(), items.rows);
+  bool adds = !op.getOnto().empty();
+  Tensor dquery = adds ? e.get(op.getOnto()[0]) : makeTensor(op.getDquery().getType(), query.rows);
+  Tensor ditems = adds ? e.get(op.getOnto()[1]) : makeTensor(op.getDitems().getType(), items.rows);
+  int64_t first = op.getFirst(), end = std::min(items.rows, first + gradient.width);
   for (int64_t row = 0; row < query.rows; ++row)
-    for (int64_t item = 0; item < items.rows; ++item)
+    for (int64_t item = first; item < end; ++item)
       for (int64_t column = 0; column < query.width; ++column) {
-        dquery.row(row)[column] += gradient.row(row)[item] * items.row(item)[column];
-        ditems.row(item)[column] += gradient.row(row)[item] * query.row(row)[column];
+        double seed = gradient.row(row)[item - first];
+        dquery.row(row)[column] += seed * items.row(item)[column];
+        ditems.row(item)[column] += seed * query.row(row)[column];
       }
   e.set(op.getDquery(), std::move(dquery));
   e.set(op.getDitems(), std::move(ditems));

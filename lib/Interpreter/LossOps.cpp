@@ -47,16 +47,42 @@ static Error evaluateSoftmaxCrossEntropy(Evaluator &e, SoftmaxCrossEntropyOp op)
 static Error evaluateSoftmaxCrossEntropyGrad(Evaluator &e, SoftmaxCrossEntropyGradOp op) {
   const Tensor &logits = e.get(op.getLogits()), &label = e.get(op.getLabel());
   const Tensor &gradient = e.get(op.getGradient());
+  const Tensor *totals = op.getLogSumExp() ? &e.get(op.getLogSumExp()) : nullptr;
   Tensor result = makeTensor(op.getType(), logits.rows);
   for (int64_t row = 0; row < logits.rows; ++row) {
-    int64_t chosen = label.integers()[row];
-    if (chosen < 0 || chosen >= logits.width)
+    int64_t chosen = label.integers()[row] - static_cast<int64_t>(op.getFirst());
+    if (!totals && (chosen < 0 || chosen >= logits.width))
       continue;
-    double total = logSumExp(rowOf(logits, row));
+    double total = totals ? totals->floats()[row] : logSumExp(rowOf(logits, row));
     for (int64_t column = 0; column < logits.width; ++column) {
       double softmax = std::exp(logits.row(row)[column] - total);
       result.row(row)[column] = (softmax - (column == chosen)) * gradient.floats()[row];
     }
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateLogSumExp(Evaluator &e, LogSumExpOp op) {
+  const Tensor &x = e.get(op.getX());
+  Tensor result = makeTensor(op.getType(), x.rows);
+  for (int64_t row = 0; row < x.rows; ++row) {
+    std::vector<double> values(rowOf(x, row));
+    if (op.getBefore())
+      values.push_back(e.get(op.getBefore()).floats()[row]);
+    result.floats()[row] = logSumExp(values);
+  }
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluatePickColumn(Evaluator &e, PickColumnOp op) {
+  const Tensor &x = e.get(op.getX()), &index = e.get(op.getIndex());
+  Tensor result = makeTensor(op.getType(), x.rows);
+  for (int64_t row = 0; row < x.rows; ++row) {
+    int64_t column = index.integers()[row] - static_cast<int64_t>(op.getFirst());
+    if (column >= 0 && column < x.width)
+      result.floats()[row] = x.row(row)[column];
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -129,6 +155,8 @@ void interpreter::addLossOps(HandlerMap &map) {
   map.add<BceWithLogitsOp, evaluateBce>();
   map.add<SoftmaxCrossEntropyOp, evaluateSoftmaxCrossEntropy>();
   map.add<SoftmaxCrossEntropyGradOp, evaluateSoftmaxCrossEntropyGrad>();
+  map.add<LogSumExpOp, evaluateLogSumExp>();
+  map.add<PickColumnOp, evaluatePickColumn>();
   map.add<LossOp, evaluateLoss>();
   map.add<ReportLossOp, evaluateReportLoss>();
   map.add<MetricOp, evaluateMetric>();

@@ -38,9 +38,9 @@ static bool isExact(Operation *op) {
             reduce.getKind() != vector::CombiningKind::MUL) ||
            reduce.getSourceVectorType().getNumElements() == 1;
   return isa<ConstantOp, DeriveOp, DeriveGradOp, ConcatRowsOp, SplitRowsOp, FanoutOp, LeadOp, LagOp,
-             GatherRowsOp, EmbeddingOp, BroadcastRowsOp, DetachOp, SharedRowsOp, RowsAsSharedOp,
-             ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp, MaximumOp, MinimumOp, ReluOp,
-             NegOp, AbsOp, CastOp>(op) ||
+             GatherRowsOp, EmbeddingOp, BroadcastRowsOp, DetachOp, AfterOp, PickColumnOp,
+             SharedRowsOp, RowsAsSharedOp, ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp,
+             MaximumOp, MinimumOp, ReluOp, NegOp, AbsOp, CastOp>(op) ||
          isa<RowKernelOp, RowLoadOp, RowGatherOp, RowConcatOp, RowSliceOp>(op) ||
          isa<arith::ConstantOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,
              arith::MaxNumFOp, arith::MinNumFOp, arith::NegFOp, math::AbsFOp, math::CopySignOp,

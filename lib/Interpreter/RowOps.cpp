@@ -292,6 +292,11 @@ static Error evaluateDetach(Evaluator &e, DetachOp op) {
   return Error::success();
 }
 
+static Error evaluateAfter(Evaluator &e, AfterOp op) {
+  e.set(op.getResult(), e.get(op.getX()));
+  return Error::success();
+}
+
 static Error evaluateFixedRows(Evaluator &e, FixedRowsOp op) {
   DomainRows rows;
   rows.count = op.getCount();
@@ -339,6 +344,7 @@ void interpreter::addRowOps(HandlerMap &map) {
   map.add<EmbeddingGradOp, evaluateEmbeddingGrad>();
   map.add<BroadcastRowsOp, evaluateBroadcastRows>();
   map.add<DetachOp, evaluateDetach>();
+  map.add<AfterOp, evaluateAfter>();
   map.add<FixedRowsOp, evaluateFixedRows>();
   map.add<SharedRowsOp, evaluateSharedRows>();
   map.add<RowsAsSharedOp, evaluateRowsAsShared>();

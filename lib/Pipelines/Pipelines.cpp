@@ -65,6 +65,12 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
     steps.add("sink-fanout", createSinkFanout());
   // Gradients repeat parts of the forward computation.
   steps.add("cse", createCSEPass());
+  if (options.splitClasses > 0) {
+    // What reads the logits is known once gradients are there, and read them once.
+    SplitClassesOptions classes;
+    classes.block = options.splitClasses;
+    steps.add("split-classes", createSplitClasses(classes));
+  }
   steps.add("expand-updates", createExpandUpdates());
   steps.add("cse", createCSEPass());
   // The last that may still be told from what the user wrote.

@@ -100,16 +100,17 @@ def full_softmax(
     scale: float = 1.0,
 ) -> Value:
     """Softmax cross entropy of `positive` (an item id per row) among all items of the catalogue, with logits
-    query · item / temperature. Holds a score per row and item: for small catalogues, of at most `max_items` items (the
-    number it has now, unless given). Returns the value per row.
+    query · item / temperature. The catalogue may have `max_items` items (the number it has now, unless given). A step
+    multiplies the rows with all items three to four times; of 2,048 scores or more, 512 are in memory at a time
+    (`genrec-compile --split-classes`). Returns the value per row.
     """
     place = find_place()
     _check_temperature(temperature, place)
     target = resolve(positive, catalogue, "the positive", place.part(1))
+    if temperature != 1:  # of d values rather than of one per item
+        query = rows_of_floats(query, "the query of 'full_softmax'", 0) * (1 / temperature)
     logits = scores(query, items, catalogue, max_items)
     _together("full_softmax", logits, target, place)
-    if temperature != 1:
-        logits = logits * (1 / temperature)
     return _cross_entropy(logits, target, weight, name, scale, place)
 
 

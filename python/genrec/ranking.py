@@ -147,8 +147,8 @@ def _note(left_out: Value) -> str:
 
 def scores(query: ValueLike, items: Items, catalogue: Catalogue, max_items: int | None = None) -> Value:
     """query · item for every item: rows [n], where n is `max_items`, the most items that the catalogue may have, or its
-    number of rows now. Columns past the last item are -1e30. For full softmax over small
-    catalogues; `top_k` and `rank` never hold all scores.
+    number of rows now. Columns past the last item are -1e30. Scores that only a softmax cross entropy reads are
+    computed in blocks; `top_k` and `rank` never hold all scores either.
     """
     place = find_place()
     against = make_query("gr.scores", query, items, catalogue, None, place, 1)

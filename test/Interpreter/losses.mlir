@@ -6,6 +6,7 @@
 !s = tensor<f32>
 !u = tensor<?xf32, #genrec.rows<@user>>
 !u2 = tensor<?x2xf32, #genrec.rows<@user>>
+!u1 = tensor<?x1xf32, #genrec.rows<@user>>
 !i = tensor<?xi64, #genrec.rows<@user>>
 !b = tensor<?xi1, #genrec.rows<@user>>
 
@@ -33,6 +34,19 @@ genrec.model @losses {
     genrec.output "1 bce" %bce : !u
     genrec.output "2 cross" %cross : !u
     genrec.output "3 no class" %null : !u
+    // Class 0 and class 1 one after the other; the other class than before.
+    %other = genrec.cast %not : (!u) -> !i
+    %first = genrec.slice_columns %logits from 0 : (!u2) -> !u1
+    %second = genrec.slice_columns %logits from 1 : (!u2) -> !u1
+    %sum0 = genrec.log_sum_exp %first : (!u1) -> !u
+    %sum = genrec.log_sum_exp %second before %sum0 : (!u1, !u) -> !u
+    %pick0 = genrec.pick_column %first at %other : (!u1, !i) -> !u
+    %pick1 = genrec.pick_column %second at %other {first = 1 : i64} : (!u1, !i) -> !u
+    %grad1 = genrec.softmax_cross_entropy_grad %second, %other, %x log_sum_exp %sum {first = 1 : i64} : (!u1, !i, !u, !u) -> !u1
+    genrec.output "4 log sum exp" %sum : !u
+    genrec.output "5 class 0" %pick0 : !u
+    genrec.output "6 class 1" %pick1 : !u
+    genrec.output "7 gradient of class 1" %grad1 : !u1
   }
 }
 // The sum of 0.693147181, 0.126928011 and 0.313261688; with weights 0, 2 and 1.
@@ -59,3 +73,9 @@ genrec.model @losses {
 // Logits (0, 1), (2, 0), (1, 0) with classes 0, 1, 1: log(1 + e^gap) for gaps 1, 2 and 1.
 // ROWS: 2 cross: [1.31326169, 2.12692801, 1.31326169]
 // ROWS: 3 no class: [0, 0, 0]
+// log(e^0 + e^1), log(e^2 + e^0), log(e^1 + e^0); the logits 1, 2 and 1 of the classes 1, 0 and 0; the share of class 1
+// times x, 2 / (e^2 + 1) and 1 / (e + 1), where x is not 0.
+// ROWS: 4 log sum exp: [1.31326169, 2.12692801, 1.31326169]
+// ROWS: 5 class 0: [0, 2, 1]
+// ROWS: 6 class 1: [1, 0, 0]
+// ROWS: 7 gradient of class 1: {{.*}}0{{.*}} 0.238405844{{.*}} 0.268941421

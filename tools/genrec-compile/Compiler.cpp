@@ -97,6 +97,8 @@ static std::string describeCompiler(const CompilerOptions &options) {
   for (auto [isOn, name] : passes)
     if (!isOn)
       text += (" --" + name + "=false").str();
+  if (unsigned columns = options.splitsClasses; columns != CompilerOptions().splitsClasses)
+    text += " --split-classes=" + std::to_string(columns);
   return text;
 }
 
@@ -119,6 +121,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     graph.sinkFanout = options.sinksFanout;
     graph.mergeTables = options.mergesTables;
     graph.fuseTransforms = options.fusesTransforms;
+    graph.splitClasses = options.splitsClasses;
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {

@@ -48,6 +48,10 @@ static cl::opt<bool> mergesTables("merge-tables", cl::cat(category), cl::init(tr
                                   cl::desc("put tables of one spec into one physical table"));
 static cl::opt<bool> fusesTransforms("fuse-transforms", cl::cat(category), cl::init(true),
                                      cl::desc("compute the keys of merged tables in one launch"));
+static cl::opt<unsigned>
+    splitsClasses("split-classes", cl::cat(category), cl::init(512), cl::value_desc("n"),
+                  cl::desc("columns of a softmax over many classes that are computed at a "
+                           "time; 0: all of them"));
 static cl::opt<std::string> target("target", cl::cat(category), cl::init("cpu"),
                                    cl::desc("what to compile for: cpu"));
 static cl::opt<std::string> march("march", cl::cat(category), cl::init("native"),
@@ -168,6 +172,7 @@ int main(int argc, char **argv) {
   options.sinksFanout = sinksFanout;
   options.mergesTables = mergesTables;
   options.fusesTransforms = fusesTransforms;
+  options.splitsClasses = splitsClasses;
   options.target = target;
   options.march = march;
   options.compiler = cxx;

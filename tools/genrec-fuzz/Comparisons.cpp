@@ -4,6 +4,7 @@
 
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 #include "genrec/Fuzz/CheckCompiled.h"
+#include "genrec/Fuzz/CheckPasses.h"
 #include "genrec/Fuzz/CheckpointPass.h"
 #include "genrec/Fuzz/Coverage.h"
 #include "genrec/Fuzz/Damage.h"
@@ -66,7 +67,9 @@ int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
     coverage.addModel(*module);
     failures += !check(*module, seed, comparison, find);
     mlir::PassManager pm(&context);
-    buildGraphPipeline(pm, PipelineOptions(), [&](mlir::OpPassManager &models, llvm::StringRef) {
+    PipelineOptions pipeline;
+    pipeline.splitClasses = kClassBlock;
+    buildGraphPipeline(pm, pipeline, [&](mlir::OpPassManager &models, llvm::StringRef) {
       models.addPass(makeCheckpoint([&](ModelOp model) {
         coverage.addLevel(model);
         return mlir::success();

@@ -12,6 +12,9 @@
 
 namespace genrec::fuzz {
 
+/// Columns of a softmax computed at a time: random models have few classes.
+inline constexpr unsigned kClassBlock = 2;
+
 struct CheckOptions {
   int64_t batches = 2;
   /// Compare the gradients that `differentiate` built with central differences.

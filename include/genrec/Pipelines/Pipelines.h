@@ -40,6 +40,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<bool> fuseTransforms{*this, "fuse-transforms",
                               llvm::cl::desc("Compute the keys of merged tables in one launch"),
                               llvm::cl::init(true)};
+  Option<unsigned> splitClasses{
+      *this, "split-classes",
+      llvm::cl::desc("Columns of a softmax over many classes that are computed "
+                     "at a time; 0: all of them"),
+      llvm::cl::init(512)};
   Option<std::string> compiler{
       *this, "compiler",
       llvm::cl::desc("Name, version and options of the compiler, kept in the "

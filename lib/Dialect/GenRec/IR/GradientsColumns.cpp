@@ -179,9 +179,9 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
 LogicalResult SoftmaxCrossEntropyOp::buildGradient(
     OpBuilder &builder, ValueRange resultGradients,
     SmallVectorImpl<Value> &operandGradients) {
-  operandGradients.push_back(SoftmaxCrossEntropyGradOp::create(
-      builder, getLoc(), getLogits().getType(), getLogits(), getLabel(),
-      resultGradients[0]));
+  operandGradients.push_back(
+      SoftmaxCrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), getLogits(),
+                                        getLabel(), resultGradients[0], /*log_sum_exp=*/Value()));
   operandGradients.push_back(Value());
   return success();
 }
@@ -202,8 +202,8 @@ LogicalResult
 ScoresOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                         SmallVectorImpl<Value> &operandGradients) {
   auto gradients = ScoresGradOp::create(
-      builder, getLoc(), getQuery().getType(), getItems().getType(), getQuery(),
-      getItems(), resultGradients[0]);
+      builder, getLoc(), getQuery().getType(), getItems().getType(), getQuery(), getItems(),
+      resultGradients[0], /*onto=*/ValueRange(), getFirst(), getPartial());
   operandGradients.append({gradients.getDquery(), gradients.getDitems()});
   return success();
 }

@@ -42,6 +42,12 @@ LogicalResult SoftmaxCrossEntropyGradOp::verify() {
       failed(expectSameDomain(*this, {logits, gradient})) ||
       failed(expect(*this, gradient, Form::alike(logits.type).scalar().elementOf(logits.type))))
     return failure();
+  if (getLogSumExp() && failed(expectType(*this, {"log_sum_exp", getLogSumExp().getType()},
+                                          gradient.type, "the type of 'gradient'")))
+    return failure();
+  if (!getLogSumExp() && getFirst() != 0)
+    return emitOpError() << "has classes from 'first' = " << getFirst()
+                         << " on, a block of all, and needs 'log_sum_exp'";
   return expectType(*this, {"result", getType()}, logits.type, "the type of 'logits'");
 }
 
@@ -130,6 +136,14 @@ LogicalResult ScoresGradOp::verify() {
       failed(expect(*this, gradient, Form::alike(query.type).vector().element(f32))) ||
       failed(
           expectType(*this, {"dquery", getDquery().getType()}, query.type, "the type of 'query'")))
+    return failure();
+  if (!getOnto().empty() && getOnto().size() != 2)
+    return emitOpError() << "adds 'onto' a dquery and a ditems, but has " << getOnto().size()
+                         << " values";
+  if (!getOnto().empty() && (failed(expectType(*this, {"onto 0", getOnto()[0].getType()},
+                                               query.type, "the type of 'query'")) ||
+                             failed(expectType(*this, {"onto 1", getOnto()[1].getType()},
+                                               getItems().getType(), "the type of 'items'"))))
     return failure();
   return expectType(*this, {"ditems", getDitems().getType()}, getItems().getType(),
                     "the type of 'items'");

@@ -75,6 +75,33 @@ LogicalResult FusedLinearOp::verify() {
   return expectType(*this, {"pre", getPre().getType()}, result, "the type of 'result'");
 }
 
+LogicalResult LogSumExpOp::verify() {
+  Type x = getX().getType();
+  if (failed(expect(*this, {"x", x}, Form::rows().vector().element(floats))) ||
+      failed(expect(*this, {"result", getType()}, Form::alike(x).scalar().elementOf(x),
+                    "a value per row of 'x'")))
+    return failure();
+  if (!getBefore())
+    return success();
+  return expectType(*this, {"before", getBefore().getType()}, getType(), "the type of 'result'");
+}
+
+LogicalResult PickColumnOp::verify() {
+  Named x{"x", getX().getType()}, index{"index", getIndex().getType()};
+  if (failed(expect(*this, x, Form::rows().vector().element(floats))) ||
+      failed(expectSameDomain(*this, {x, index})) ||
+      failed(expect(*this, index, Form::alike(x.type).scalar().element(i64), "a column per row")))
+    return failure();
+  return expect(*this, {"result", getType()}, Form::alike(x.type).scalar().elementOf(x.type),
+                "a value per row of 'x'");
+}
+
+LogicalResult AfterOp::verify() {
+  if (getOthers().empty())
+    return emitOpError() << "waits for nothing: name at least one value after 'on'";
+  return expectType(*this, {"result", getType()}, getX().getType(), "the type of 'x'");
+}
+
 LogicalResult RowsAsSharedOp::verify() {
   Type x = getX().getType(), result = getResult().getType();
   if (failed(expect(*this, {"x", x}, Form::rows().element(values))))

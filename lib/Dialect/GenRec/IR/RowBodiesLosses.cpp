@@ -26,14 +26,21 @@ struct ClassSoftmax {
 };
 } // namespace
 
+/// Per element of a row of columns from `first` on, whether it is column `index`.
+static Value buildIsColumn(RowBodyBuilder &b, ArrayRef<int64_t> shape, Value index, int64_t first) {
+  Type type = index.getType();
+  Value columns = b.make<RowIotaOp>(VectorType::get(shape, type));
+  if (first)
+    index = b.sub(index, b.integer(type, first));
+  return b.compare(CompareKind::eq, columns, b.fit(index, shape));
+}
+
 static ClassSoftmax buildClassSoftmax(RowBodyBuilder &b, Value logits,
                                       Value label) {
   ArrayRef<int64_t> shape = bodyShape(logits.getType());
   Type labelType = label.getType();
-  Value classes =
-      b.make<RowIotaOp>(VectorType::get(shape, labelType));
   ClassSoftmax s;
-  s.isLabel = b.compare(CompareKind::eq, classes, b.fit(label, shape));
+  s.isLabel = buildIsColumn(b, shape, label, 0);
   Value isLow = b.compare(CompareKind::ge, label, b.integer(labelType, 0));
   Value isHigh =
       b.compare(CompareKind::lt, label, b.integer(labelType, shape[0]));
@@ -66,6 +73,13 @@ SoftmaxCrossEntropyGradOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   Value logits = operands[0], gradient = operands[2];
   Type type = logits.getType();
   ArrayRef<int64_t> shape = bodyShape(type);
+  if (getLogSumExp()) {
+    Value softmax = b.make<math::ExpOp>(b.sub(logits, b.fit(operands[3], shape)));
+    Value isLabel = buildIsColumn(b, shape, operands[1], getFirst());
+    Value oneHot = b.select(isLabel, b.constant(type, 1.0), b.constant(type, 0.0));
+    results.push_back(b.mul(b.sub(softmax, oneHot), b.fit(gradient, shape)));
+    return success();
+  }
   ClassSoftmax s = buildClassSoftmax(b, logits, operands[1]);
   Value softmax = b.make<arith::DivFOp>(s.exps, b.fit(s.sum, shape));
   Value oneHot = b.select(s.isLabel, b.constant(type, 1.0),
@@ -73,6 +87,33 @@ SoftmaxCrossEntropyGradOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   Value seed = b.select(s.isValid, gradient,
                         b.constant(gradient.getType(), 0.0));
   results.push_back(b.mul(b.sub(softmax, oneHot), b.fit(seed, shape)));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Classes in blocks
+//===----------------------------------------------------------------------===//
+
+LogicalResult LogSumExpOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                                        SmallVectorImpl<Value> &results) {
+  RowBodyBuilder b(builder, getLoc());
+  Value x = operands[0];
+  Value largest = b.reduceMax(x);
+  if (getBefore())
+    largest = b.max(largest, operands[1]);
+  Value sum = b.reduceAdd(b.make<math::ExpOp>(b.sub(x, b.fit(largest, bodyShape(x.getType())))));
+  if (getBefore())
+    sum = b.add(sum, b.make<math::ExpOp>(b.sub(operands[1], largest)));
+  results.push_back(b.add(largest, b.make<math::LogOp>(sum)));
+  return success();
+}
+
+LogicalResult PickColumnOp::buildRowBody(OpBuilder &builder, ValueRange operands,
+                                         SmallVectorImpl<Value> &results) {
+  RowBodyBuilder b(builder, getLoc());
+  Value x = operands[0];
+  Value isColumn = buildIsColumn(b, bodyShape(x.getType()), operands[1], getFirst());
+  results.push_back(b.reduceAdd(b.select(isColumn, x, b.constant(x.getType(), 0.0))));
   return success();
 }
 

@@ -11,6 +11,8 @@
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/kernels/rank.h"
 
+#include <cstring>
+
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
@@ -74,44 +76,70 @@ inline void rankRows(genrec_step *step, int32_t op, int64_t dim,
     genrec_rt_fail(step, op, "a score is NaN");
 }
 
-/// out[queries, width] = query items^T; columns past the last item are kNoScore.
-inline void scores(genrec_step *step, int32_t op, int64_t dim,
-                   const genrec_domain *queries, const float *query,
-                   int64_t ldQuery, const genrec_domain *items,
-                   const float *item, int64_t ldItem, int64_t width,
+namespace detail {
+
+/// How many of the `width` items from row `first` on there are.
+inline int64_t countItems(const genrec_domain *items, int64_t first, int64_t width) {
+  int64_t left = items->count - first;
+  return left < 0 ? 0 : left < width ? left : width;
+}
+
+/// `to` = `from`, or 0 where that is null.
+inline void startSums(const float *from, int64_t count, float *to) {
+  if (from)
+    std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+  else if (count)
+    std::memset(to, 0, static_cast<size_t>(count) * sizeof(float));
+}
+
+} // namespace detail
+
+/// out[queries, width] = query items^T of the items from row `first` on; columns past
+/// the last item are kNoScore. More items than that are a failure unless `partial`.
+inline void scores(genrec_step *step, int32_t op, int64_t dim, const genrec_domain *queries,
+                   const float *query, int64_t ldQuery, const genrec_domain *items,
+                   const float *item, int64_t ldItem, int64_t first, int64_t width, bool partial,
                    float *out) {
-  if (items->count > width)
+  if (!partial && items->count > first + width)
     genrec_rt_fail(step, op,
                    "the catalogue has more rows than the scores have columns");
-  int64_t count = items->count < width ? items->count : width;
+  int64_t count = detail::countItems(items, first, width);
   void *scratch =
       genrec_rt_thread_scratch(step, matmulDynamicScratchBytes(dim, count));
-  matmulDynamic(step->pool, /*transposeW=*/true, queries->count, dim, count,
-                query, ldQuery, item, ldItem, out, width, /*accumulate=*/false,
-                scratch);
+  matmulDynamic(step->pool, /*transposeW=*/true, queries->count, dim, count, query, ldQuery,
+                item + first * ldItem, ldItem, out, width,
+                /*accumulate=*/false, scratch);
   for (int64_t row = 0; row < queries->count; ++row)
     for (int64_t column = count; column < width; ++column)
       out[row * width + column] = kNoScore;
 }
 
-/// dQuery = gradient items; dItem = gradient^T query.
-inline void scoresGradient(genrec_step *step, int64_t dim,
-                           const genrec_domain *queries, const float *query,
-                           int64_t ldQuery, const genrec_domain *items,
-                           const float *item, int64_t ldItem,
-                           const float *gradient, int64_t ldGradient,
-                           float *dQuery, float *dItem) {
-  int64_t count = items->count < ldGradient ? items->count : ldGradient;
+/// dQuery = ontoQuery + gradient items; dItem = ontoItem + gradient^T query, of the
+/// `width` items from row `first` on; null `onto…` are 0. Rows of dQuery, dItem and
+/// `onto…` lie densely.
+inline void scoresGradient(genrec_step *step, int64_t dim, const genrec_domain *queries,
+                           const float *query, int64_t ldQuery, const genrec_domain *items,
+                           const float *item, int64_t ldItem, const float *gradient,
+                           int64_t ldGradient, int64_t first, int64_t width, const float *ontoQuery,
+                           const float *ontoItem, float *dQuery, float *dItem) {
+  int64_t count = detail::countItems(items, first, width);
+  // A product without accumulation writes all of its result.
+  bool addsToQuery = ontoQuery || count == 0;
+  bool addsToItem = ontoItem || count < items->count;
+  if (addsToQuery)
+    detail::startSums(ontoQuery, queries->count * dim, dQuery);
+  if (addsToItem)
+    detail::startSums(ontoItem, items->count * dim, dItem);
+  if (count == 0)
+    return;
   void *scratch =
       genrec_rt_thread_scratch(step, matmulDynamicScratchBytes(count, dim));
-  matmulDynamic(step->pool, /*transposeW=*/false, queries->count, count, dim,
-                gradient, ldGradient, item, ldItem, dQuery, dim,
-                /*accumulate=*/false, scratch);
+  matmulDynamic(step->pool, /*transposeW=*/false, queries->count, count, dim, gradient, ldGradient,
+                item + first * ldItem, ldItem, dQuery, dim, addsToQuery, scratch);
   scratch =
       genrec_rt_thread_scratch(step, matmulRowsDynamicScratchBytes(count, dim));
-  matmulRowsDynamic(step->pool, queries->count, count, dim, gradient,
-                    ldGradient, query, ldQuery, dItem, dim,
-                    /*accumulate=*/false, scratch);
+  matmulRowsDynamic(step->pool, queries->count, count, dim, gradient, ldGradient, query, ldQuery,
+                    dItem + first * dim, dim, addsToItem, scratch);
 }
 
 } // namespace GENREC_RT_ISA

@@ -395,3 +395,35 @@ genrec.model @m {
     %0 = genrec.rank %n, %i, %m exclude %u : (!evec, !eid, !cvec, !id) -> !eid
   }
 }
+
+// -----
+
+// scores_grad adds to two values.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!cvec = tensor<?x8xf32, #genrec.rows<@items>>
+func.func @test(%q: !vec, %i: !cvec) {
+  // expected-error@+1 {{'genrec.scores_grad' op adds 'onto' a dquery and a ditems, but has 1 values}}
+  %0, %1 = genrec.scores_grad %q, %i, %q onto %q : (!vec, !cvec, !vec, !vec) -> (!vec, !cvec)
+  return
+}
+
+// -----
+
+// scores_grad adds to a dquery and a ditems, in this order.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!cvec = tensor<?x8xf32, #genrec.rows<@items>>
+func.func @test(%q: !vec, %i: !cvec) {
+  // expected-error@+1 {{'genrec.scores_grad' op 'onto 0' must be rows of @request, [8] x f32 (the type of 'query'), but is rows of @items, [8] x f32}}
+  %0, %1 = genrec.scores_grad %q, %i, %q onto %i, %q : (!vec, !cvec, !vec, !cvec, !vec) -> (!vec, !cvec)
+  return
+}
+
+// -----
+
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!cvec = tensor<?x8xf32, #genrec.rows<@items>>
+func.func @test(%q: !vec, %i: !cvec) {
+  // expected-error@+1 {{'genrec.scores_grad' op 'onto 1' must be rows of @items, [8] x f32 (the type of 'items'), but is rows of @request, [8] x f32}}
+  %0, %1 = genrec.scores_grad %q, %i, %q onto %q, %q : (!vec, !cvec, !vec, !vec, !vec) -> (!vec, !cvec)
+  return
+}

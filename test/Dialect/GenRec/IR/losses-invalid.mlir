@@ -133,3 +133,26 @@ func.func @test(%x: !vec, %y: !id, %g: !num) {
   %0 = genrec.softmax_cross_entropy_grad %x, %y, %g : (!vec, !id, !num) -> !num
   return
 }
+
+// -----
+
+// The gradient of a block of classes knows what all classes add up to.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%l: !vec, %c: !id, %g: !num) {
+  // expected-error@+1 {{'genrec.softmax_cross_entropy_grad' op has classes from 'first' = 8 on, a block of all, and needs 'log_sum_exp'}}
+  %0 = genrec.softmax_cross_entropy_grad %l, %c, %g {first = 8 : i64} : (!vec, !id, !num) -> !vec
+  return
+}
+
+// -----
+
+!id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%l: !vec, %c: !id, %g: !num) {
+  // expected-error@+1 {{'genrec.softmax_cross_entropy_grad' op 'log_sum_exp' must be rows of @request, [] x f32 (the type of 'gradient'), but is rows of @request, [8] x f32}}
+  %0 = genrec.softmax_cross_entropy_grad %l, %c, %g log_sum_exp %l : (!vec, !id, !num, !vec) -> !vec
+  return
+}

@@ -213,3 +213,112 @@ genrec.model @m {
     %0 = genrec.rows_as_shared %x : (!num) -> tensor<f32>
   }
 }
+
+// -----
+
+// log_sum_exp takes vectors.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.log_sum_exp' op 'x' must be rows of a domain, [d] x f32 or f64, but is rows of @request, [] x f32}}
+  %0 = genrec.log_sum_exp %x : (!num) -> !num
+  return
+}
+
+// -----
+
+// log_sum_exp gives a value per row.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec) {
+  // expected-error@+1 {{'genrec.log_sum_exp' op 'result' must be rows of @request, [] x f32 (a value per row of 'x'), but is rows of @request, [8] x f32}}
+  %0 = genrec.log_sum_exp %x : (!vec) -> !vec
+  return
+}
+
+// -----
+
+// log_sum_exp goes on from a value per row.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec) {
+  // expected-error@+1 {{'genrec.log_sum_exp' op 'before' must be rows of @request, [] x f32 (the type of 'result'), but is rows of @request, [8] x f32}}
+  %0 = genrec.log_sum_exp %x before %x : (!vec, !vec) -> !num
+  return
+}
+
+// -----
+
+// pick_column takes vectors.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num, %i: !id) {
+  // expected-error@+1 {{'genrec.pick_column' op 'x' must be rows of a domain, [d] x f32 or f64, but is rows of @request, [] x f32}}
+  %0 = genrec.pick_column %x at %i : (!num, !id) -> !num
+  return
+}
+
+// -----
+
+// pick_column takes one domain.
+!eid = tensor<?xi64, #genrec.rows<@event>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec, %i: !eid) {
+  // expected-error@+1 {{'genrec.pick_column' op mixes rows of @request and @event: 'x' has rows of @request, [8] x f32 and 'index' has rows of @event, [] x i64; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
+  %0 = genrec.pick_column %x at %i : (!vec, !eid) -> !num
+  return
+}
+
+// -----
+
+// pick_column takes a column per row.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec, %i: !num) {
+  // expected-error@+1 {{'genrec.pick_column' op 'index' must be rows of @request, [] x i64 (a column per row), but is rows of @request, [] x f32}}
+  %0 = genrec.pick_column %x at %i : (!vec, !num) -> !num
+  return
+}
+
+// -----
+
+// pick_column gives a value per row.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec, %i: !id) {
+  // expected-error@+1 {{'genrec.pick_column' op 'result' must be rows of @request, [] x f32 (a value per row of 'x'), but is rows of @request, [8] x f32}}
+  %0 = genrec.pick_column %x at %i : (!vec, !id) -> !vec
+  return
+}
+
+// -----
+
+// pick_column counts columns from 0.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec, %i: !id) {
+  // expected-error@+1 {{'genrec.pick_column' op attribute 'first' failed to satisfy constraint: 64-bit signless integer attribute whose value is non-negative}}
+  %0 = genrec.pick_column %x at %i {first = -1 : i64} : (!vec, !id) -> !num
+  return
+}
+
+// -----
+
+// after waits for something.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec) {
+  // expected-error@+1 {{'genrec.after' op waits for nothing: name at least one value after 'on'}}
+  %0 = genrec.after %x on : (!vec) -> !vec
+  return
+}
+
+// -----
+
+// after is its operand.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !vec, %y: !num) {
+  // expected-error@+1 {{'genrec.after' op 'result' must be rows of @request, [8] x f32 (the type of 'x'), but is rows of @request, [] x f32}}
+  %0 = genrec.after %x on %y : (!vec, !num) -> !num
+  return
+}

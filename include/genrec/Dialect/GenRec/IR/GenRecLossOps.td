@@ -65,15 +65,24 @@ def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [
     (softmax(logits) - onehot(label)) * gradient; gradient: rows [] of the loss. 0
     where the label is outside [0, C).
 
+    With `log_sum_exp` (rows []: log Σ exp of the logits of all classes) the logits
+    are those of C classes from `first` on, a block of all: softmax is
+    exp(logits - log_sum_exp), and a label outside the block is that of another one.
+
     ```mlir
     %dlogits = genrec.softmax_cross_entropy_grad %logits, %shown, %row_loss
         : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>)
         -> tensor<?x4xf32, #genrec.rows<@impression>>
+    %dblock = genrec.softmax_cross_entropy_grad %logits, %shown, %row_loss log_sum_exp %logit {first = 4 : i64}
+        : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>,
+           tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?x4xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label, GenRec_Rows:$gradient);
+  let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label, GenRec_Rows:$gradient,
+                       Optional<GenRec_Rows>:$log_sum_exp,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first);
   let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$logits `,` $label `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$logits `,` $label `,` $gradient (`log_sum_exp` $log_sum_exp^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -157,15 +166,23 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_SymbolUser, Pure,
   let description = [{
     `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain with at most n
     rows, where the result has rows [n]; a larger catalogue is an error of the run.
-    Columns past the catalogue's end are -1e30. Meant for full-softmax losses over
-    small catalogues; `genrec.top_k` and `genrec.rank` never hold all scores.
+    Columns past the catalogue's end are -1e30. Meant for full-softmax losses, of
+    which `genrec-split-classes` makes blocks of columns; `genrec.top_k` and
+    `genrec.rank` never hold all scores.
+
+    With `first` the columns are the items from row `first` on; with `partial` the
+    catalogue may have more rows than they show.
 
     ```mlir
     %all = genrec.scores %user_vector, %item_vectors
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>) -> tensor<?x3000xf32, #genrec.rows<@request>>
+    %some = genrec.scores %user_vector, %item_vectors {first = 500 : i64, partial}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>) -> tensor<?x500xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items);
+  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first,
+                       UnitAttr:$partial);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$query `,` $items attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -174,17 +191,26 @@ def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradients of genrec.scores for query and items";
   let description = [{
     dquery = gradient · items; ditems = gradientᵀ · query; columns past the
-    catalogue's end are ignored.
+    catalogue's end are ignored. With `first` and `partial` as there, ditems is 0
+    outside of the columns. With `onto`, a dquery and a ditems, the results are added
+    to these.
 
     ```mlir
     %dquery, %ditems = genrec.scores_grad %user_vector, %item_vectors, %best_score
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>, tensor<?x4xf32, #genrec.rows<@request>>)
         -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
+    %dquery2, %ditems2 = genrec.scores_grad %user_vector, %item_vectors, %best_score onto %dquery, %ditems {first = 4 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>, tensor<?x4xf32, #genrec.rows<@request>>,
+           tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
+        -> (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
     ```
   }];
-  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items, GenRec_Rows:$gradient);
+  let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$items, GenRec_Rows:$gradient,
+                       Variadic<GenRec_Rows>:$onto,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first,
+                       UnitAttr:$partial);
   let results = (outs GenRec_Rows:$dquery, GenRec_Rows:$ditems);
-  let assemblyFormat = "$query `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $items `,` $gradient (`onto` $onto^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

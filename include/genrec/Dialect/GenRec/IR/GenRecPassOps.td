@@ -175,6 +175,64 @@ def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure
   let hasVerifier = 1;
 }
 
+//===-- classes in blocks ---------------------------------------------------===//
+
+def GenRec_LogSumExpOp : GenRec_Op<"log_sum_exp", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
+  let summary = "log Σ exp of each row, and of what came before it";
+  let description = [{
+    x: float rows [k]; `before`: rows [], the log Σ exp of other columns, which are
+    counted as well. Without overflow: the largest is subtracted before exp.
+
+    ```mlir
+    %sum = genrec.log_sum_exp %logits : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
+    %more = genrec.log_sum_exp %shown_vector before %sum
+        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, Optional<GenRec_Rows>:$before);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x (`before` $before^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_PickColumnOp : GenRec_Op<"pick_column", [Pure,
+    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
+  let summary = "one element of each row";
+  let description = [{
+    x: float rows [k], columns `first`, `first` + 1, … of something wider; index: i64
+    rows [], the column. 0 where it is none of these.
+
+    ```mlir
+    %chosen = genrec.pick_column %logits at %shown {first = 4 : i64}
+        : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$index,
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `at` $index attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_AfterOp : GenRec_Op<"after", [Pure]> {
+  let summary = "its operand, for ops that must wait until others are done";
+  let description = [{
+    The result is x, without a copy. What reads it runs after `others` are in memory:
+    so buffers that the two would hold at once can share their place, and an op that
+    repeats an earlier one, rather than keep its result, is not merged with it.
+
+    ```mlir
+    %later = genrec.after %shown_vector on %logit
+        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?x8xf32, #genrec.rows<@impression>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$x, Variadic<GenRec_RowsOrShared>:$others);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$x `on` $others attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 } // opDocGroup
 
 #endif // GENREC_PASS_OPS_TD

@@ -342,6 +342,46 @@ def Differentiate : GenRecPass<"genrec-differentiate"> {
     Statistic<"joined", "joined", "sums of padded columns replaced by one concat_columns">];
 }
 
+def SplitClasses : GenRecPass<"genrec-split-classes"> {
+  let summary = "computes a softmax over many classes without all logits in memory";
+  let description = [{
+    A linear layer or `genrec.scores` whose only reader is a softmax cross entropy, and
+    its gradients, are computed for a block of classes at a time. Going forward, a
+    block's logits leave their part of log Σ exp and the logit of the label if it is
+    among them; going backward, the logits are computed again, the last block's apart,
+    turned into their gradient and used up before the next block's (for rows of tokens:
+    Wijmans et al., "Cut your losses in large-vocabulary language models", 2024). The
+    price is nearly one more product in backward.
+
+    ```mlir
+    %l = genrec.scores %q, %items                     // rows [3000]
+    %y = genrec.softmax_cross_entropy %l, %label
+    // becomes
+    %l0 = genrec.scores %q, %items {partial}          // rows [500]
+    %s0 = genrec.log_sum_exp %l0
+    %p0 = genrec.pick_column %l0 at %label
+    %q1 = genrec.after %q on %s0, %p0
+    %l1 = genrec.scores %q1, %items {first = 500, partial}
+    %s1 = genrec.log_sum_exp %l1 before %s0
+    …
+    %y = genrec.sub %s5, %p5                          // 0 where the label is no class
+    ```
+
+    `genrec.after` keeps the blocks apart: without it, `form-row-kernels` would make one
+    kernel of all blocks, and CSE would keep the logits instead of computing them again.
+
+    Split are logits of at least four blocks, into at most 16. Logits that something else
+    reads too stay whole; `genrec.decisions` names who reads them. Runs after
+    `differentiate`.
+  }];
+  let options = [Option<"block", "block", "unsigned", /*default=*/"512",
+                        "columns of logits in memory at a time; more where there would be more than 16 blocks">];
+  let statistics = [
+    Statistic<"losses", "losses", "softmax cross entropies split">,
+    Statistic<"blocks", "blocks", "blocks of classes they were split into">,
+    Statistic<"whole", "whole", "those of many classes that stay whole">];
+}
+
 def ExpandUpdates : GenRecPass<"genrec-expand-updates"> {
   let summary = "expands lookups and updates into row handles and row kernels";
   let description = [{
