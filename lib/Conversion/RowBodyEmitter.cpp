@@ -39,28 +39,30 @@ Value RowBodyEmitter::getSlot(Value row, int64_t slot, Location loc) {
   return offset ? b.add(handle.states, b.integer(offset)) : handle.states;
 }
 
-/// Whether dropout keeps the element that drew `word`. The runtime says when, here and in attention.
+/// Whether dropout keeps the element that drew `word`. The runtime says when, here and in
+/// attention.
 static Value emitKeeps(const EmitCBuilder &b, KeepMaskOp mask, Value word) {
   Value rate = b.floating(mask.getRate().convertToDouble(), b.f64());
-  return b.call("kernels::keeps", b.i1(), {word, b.call("kernels::keepThreshold", b.u32(), {rate})});
+  return b.call("kernels::keeps", b.i1(),
+                {word, b.call("kernels::keepThreshold", b.u32(), {rate})});
 }
 
 void RowBodyEmitter::emitDraw(Operation *op) {
   EmitCBuilder b = at(op);
   Value result = op->getResult(0);
-  Value extent = b.integer(getExtent(result));
   if (auto mask = dyn_cast<KeepMaskOp>(op)) {
     makeArray(result, b.u32());
-    b.callVoid("kernels::fillBits", {getStream(b, mask.getStream()), bindings.identity,
-                                     b.integer(0, b.u64()), extent, getPointer(result)});
+    b.callVoid("kernels::fillBits",
+               {getStream(b, mask.getStream()), bindings.identity, getPointer(result)},
+               {b.templateInteger(getExtent(result))});
     return;
   }
   auto draw = cast<RandomIndexOp>(op);
   makeArray(result);
   Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
-  b.callVoid("kernels::drawRows",
-             {getStream(b, draw.getStream()), identity,
-              bindings.sources.lookup(draw.getSource()).rows, extent, getPointer(result)});
+  b.callVoid("kernels::drawRows", {getStream(b, draw.getStream()), identity,
+                                   bindings.sources.lookup(draw.getSource()).rows,
+                                   b.integer(getExtent(result)), getPointer(result)});
 }
 
 void RowBodyEmitter::emitAddress(Operation *op) {
@@ -115,9 +117,10 @@ Value genrec::getConstantTable(const EmitCBuilder &b, DenseElementsAttr values, 
   if (!table) {
     OpBuilder::InsertionGuard guard(b.builder);
     b.builder.setInsertionPointToStart(module.getBody());
-    table = emitc::GlobalOp::create(b.builder, b.loc, (name + "_constant_" + Twine(count)).str(), type,
-                                    values, /*extern_specifier=*/false, /*static_specifier=*/true,
-                                    /*const_specifier=*/true);
+    table =
+        emitc::GlobalOp::create(b.builder, b.loc, (name + "_constant_" + Twine(count)).str(), type,
+                                values, /*extern_specifier=*/false, /*static_specifier=*/true,
+                                /*const_specifier=*/true);
   }
   Value place = emitc::GetGlobalOp::create(b.builder, b.loc, type, table.getSymName());
   return b.decay(place);

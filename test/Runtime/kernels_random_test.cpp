@@ -65,6 +65,27 @@ KERNEL_TEST(KernelsRandom, FilledBitsAreTheWords) {
     }
 }
 
+template <int64_t N> void expectFilledFromTheStart() {
+  RandomStream stream{5, 6, 7};
+  std::vector<uint32_t> words(N + 1, 77);
+  k::fillBits<N>(stream, 99, words.data());
+  for (int64_t i = 0; i < N; ++i)
+    ASSERT_EQ(words[static_cast<size_t>(i)], k::philoxWord(stream, 99, static_cast<uint64_t>(i)))
+        << i << " of " << N;
+  EXPECT_EQ(words.back(), 77u) << N;
+}
+
+KERNEL_TEST(KernelsRandom, FilledBitsOfAKnownCountAreTheWords) {
+  expectFilledFromTheStart<1>();
+  expectFilledFromTheStart<7>();
+  expectFilledFromTheStart<16>();
+  expectFilledFromTheStart<50>();
+  expectFilledFromTheStart<63>();
+  expectFilledFromTheStart<64>();
+  expectFilledFromTheStart<65>();
+  expectFilledFromTheStart<200>();
+}
+
 KERNEL_TEST(KernelsRandom, EveryPartOfTheIdentityMatters) {
   std::set<uint32_t> words;
   RandomStream base{1, 2, 3};

@@ -118,7 +118,8 @@ GENREC_HOST_DEVICE uint64_t drawIndex64(uint64_t bits, uint64_t n) {
 typedef uint64_t VecU64 __attribute__((vector_size(kLanes * 4)));
 GENREC_SIMD VecU64 splatU64(uint64_t x) { return x - VecU64{}; }
 
-/// The words of the 64 elements [64 * group, 64 * group + 64) of a row.
+/// The words of the first N of the 64 elements [64 * group, 64 * group + 64) of a row.
+template <int N = 64>
 GENREC_SIMD void fillBits64(uint64_t key, uint32_t op, uint64_t row,
                             uint32_t group, uint32_t *out) {
   constexpr int kWide = kLanes / 2;
@@ -155,17 +156,19 @@ GENREC_SIMD void fillBits64(uint64_t key, uint32_t op, uint64_t row,
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
+  auto put = [out](VecU64 words, int first) __attribute__((always_inline)) {
+    Half half = __builtin_convertvector(words, Half);
+    if (first + kWide <= N)
+      *reinterpret_cast<HalfUnaligned *>(out + first) = half;
+    else if (first < N)
+      __builtin_memcpy(out + first, &half, static_cast<size_t>(N - first) * 4);
+  };
 #pragma GCC unroll 8
   for (int part = 0; part < kParts; ++part) {
-    uint32_t *to = out + part * kWide;
-    *reinterpret_cast<HalfUnaligned *>(to) =
-        __builtin_convertvector(c0[part], Half);
-    *reinterpret_cast<HalfUnaligned *>(to + 16) =
-        __builtin_convertvector(c1[part], Half);
-    *reinterpret_cast<HalfUnaligned *>(to + 32) =
-        __builtin_convertvector(c2[part], Half);
-    *reinterpret_cast<HalfUnaligned *>(to + 48) =
-        __builtin_convertvector(c3[part], Half);
+    put(c0[part], part * kWide);
+    put(c1[part], part * kWide + 16);
+    put(c2[part], part * kWide + 32);
+    put(c3[part], part * kWide + 48);
   }
 }
 
@@ -187,6 +190,16 @@ inline void fillBits(const RandomStream &stream, uint64_t row, uint64_t e0,
     __builtin_memcpy(out, words + first, static_cast<size_t>(n) * 4);
     out += n, e0 += static_cast<uint64_t>(n), count -= n;
   }
+}
+
+/// The words of the elements [0, N) of a row, as philoxWord.
+template <int64_t N>
+inline void fillBits(const RandomStream &stream, uint64_t row, uint32_t *out) {
+  const uint64_t key = streamKey(stream);
+  for (int64_t group = 0; group < N / 64; ++group)
+    fillBits64(key, stream.op, row, static_cast<uint32_t>(group), out + 64 * group);
+  if constexpr (N % 64 != 0)
+    fillBits64<N % 64>(key, stream.op, row, N / 64, out + N / 64 * 64);
 }
 
 #endif // !GENREC_WARP_ROWS

@@ -160,11 +160,11 @@ __device__ inline void clear(float *values, int64_t count) {
 // Draws
 //===----------------------------------------------------------------------===//
 
-/// The words of the elements [e0, e0 + count) of a row, as philoxWord.
-__device__ inline void fillBits(const RandomStream &stream, uint64_t row, uint64_t e0,
-                                int64_t count, uint32_t *out) {
-  for (int64_t i = lane(); i < count; i += kWarpLanes)
-    out[i] = philoxWord(stream, row, e0 + static_cast<uint64_t>(i));
+/// The words of the elements [0, N) of a row, as philoxWord.
+template <int64_t N>
+__device__ inline void fillBits(const RandomStream &stream, uint64_t row, uint32_t *out) {
+  for (int64_t i = lane(); i < N; i += kWarpLanes)
+    out[i] = philoxWord(stream, row, static_cast<uint64_t>(i));
   __syncwarp();
 }
 
