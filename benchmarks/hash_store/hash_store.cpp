@@ -3,7 +3,7 @@
 //   hash_store <threads> <keys> <batch> <rounds> [<only contestants with this in their name>]
 //
 // Prints one JSON object: nanoseconds per id of every round, by task and contestant,
-// and what reading a random cache line takes.
+// and what reading a random cache line of as many slots takes.
 
 #include "contestants.h"
 
@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 
 namespace {
@@ -159,6 +160,15 @@ private:
   bench::Random random;
 };
 
+/// Touches as much memory as `keys` will take and gives it back: where the machine is a guest, its
+/// host has given the memory before anybody is timed.
+void touchMemory(int64_t keys) {
+  int64_t bytes = keys * 256;
+  void *memory = genrec::rt::allocateAligned(bytes);
+  std::memset(memory, 1, static_cast<size_t>(bytes));
+  genrec::rt::freeAligned(memory, bytes);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -173,6 +183,7 @@ int main(int argc, char **argv) {
   int threads = std::atoi(argv[1]);
   genrec_rt_pool *pool = genrec_rt_pool_create(threads);
   Sizes sizes{std::atoll(argv[2]), std::atoll(argv[3]), std::atoi(argv[4])};
+  touchMemory(sizes.keys);
   Times times(threads);
   Run run(pool, sizes, argc > 5 ? argv[5] : "");
   run.build(times);
@@ -181,13 +192,12 @@ int main(int argc, char **argv) {
   run.findOrInsert("find or insert, one in 16 new", 16, times);
   std::printf("{\"nanoseconds_per_id\": {");
   times.print();
-  // The store's keys take 16 bytes a slot and one byte of digest, in at least 4/3 slots a key.
+  // The store's keys take 16 bytes a slot, in at least 4/3 slots a key.
   int64_t slots = 1;
   while (slots * 3 < sizes.keys * 4)
     slots *= 2;
-  std::printf("\n },\n \"nanoseconds_per_random_line\": {\"slots\": %.3f, \"digests\": %.3f}}\n",
-              bench::secondsPerRandomLine(pool, threads, slots * 16) * 1e9,
-              bench::secondsPerRandomLine(pool, threads, slots) * 1e9);
+  std::printf("\n },\n \"nanoseconds_per_random_line\": %.3f}\n",
+              bench::secondsPerRandomLine(pool, threads, slots * 16) * 1e9);
   genrec_rt_pool_destroy(pool);
   return 0;
 }

@@ -13,8 +13,8 @@ using namespace genrec;
 static constexpr double kIndexBytes = 8;
 /// Operations that a function as exp counts for: a polynomial and what reduces its argument.
 static constexpr double kFunctionFlops = 16;
-/// A lookup reads a group's digests and keys.
-static constexpr double kProbeBytes = 144;
+/// A lookup reads a bucket of keys.
+static constexpr double kProbeBytes = 64;
 
 DictionaryAttr OpCost::toAttribute(MLIRContext *context) const {
   Builder builder(context);

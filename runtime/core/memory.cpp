@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include <sys/mman.h>
@@ -40,6 +41,13 @@ void *allocateAligned(int64_t bytes) {
   void *memory = std::aligned_alloc(kAlignment, rounded);
   if (!memory)
     throw std::bad_alloc();
+  return memory;
+}
+
+void *allocateZeroed(int64_t bytes) {
+  void *memory = allocateAligned(bytes);
+  if (bytes < kMapBytes)
+    std::memset(memory, 0, static_cast<size_t>(bytes));
   return memory;
 }
 

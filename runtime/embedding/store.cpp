@@ -11,44 +11,91 @@
 #include <cstring>
 #include <functional>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
 #endif
 
 namespace genrec::rt {
 
 namespace {
 
-/// Searches under way at a time: the digests of the newest and the slots of the older half
-/// are on their way from memory. Measured: from 16 to 64 none is better.
-constexpr int64_t kAhead = 32;
+/// Searches whose buckets are on their way from memory while those before them are answered.
+/// Measured: from 16 to 64 none is better.
+constexpr int64_t kBlock = 32;
 /// Ids per chunk of the parallel-for.
 constexpr int64_t kFindGrain = 2048;
 constexpr int64_t kInitializeGrain = 256;
-/// The digest of an erased slot in a group that has no empty one.
-constexpr uint8_t kErased = 1;
+/// Ids that one thread finds before it inserts those that are missing.
+constexpr int64_t kInsertBlock = 1024;
+/// Addresses take less than 56 bits; the bytes above them are the bucket's filter.
+constexpr int kFilterShift = 56;
+constexpr uint64_t kAddress = (uint64_t(1) << kFilterShift) - 1;
 
-/// Bit s is set where byte s of the group equals `value`.
-inline uint32_t matching(const uint8_t *group, uint8_t value) {
-#if defined(__SSE2__)
-  __m128i bytes = _mm_load_si128(reinterpret_cast<const __m128i *>(group));
-  __m128i equal = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(static_cast<char>(value)));
-  return static_cast<uint32_t>(_mm_movemask_epi8(equal));
-#else
-  uint32_t mask = 0;
-  for (int slot = 0; slot < 16; ++slot)
-    mask |= static_cast<uint32_t>(group[slot] == value) << slot;
-  return mask;
-#endif
-}
-
-/// Digest, group and step come from different bits of the hash. A digest is
-/// never 0, which marks an empty slot.
-inline uint8_t digestOf(uint64_t hash) { return static_cast<uint8_t>(hash >> 57) | 0x80; }
-inline bool isTaken(uint8_t digest) { return digest & 0x80; }
+/// The group of a hash among the 32 that a bucket's filter tells apart.
+inline uint64_t classOf(uint64_t hash) { return hash >> 59; }
 inline int64_t stepOf(uint64_t hash) { return static_cast<int64_t>(hash >> 32 | 1); }
 
 } // namespace
+
+/// A cache line of slots. An empty slot has no address (its id is 0, which is an id as others
+/// are). Bit c of the filter, 32 bits in the addresses' unused bytes: an id whose hash is of
+/// class c found all slots taken and went on.
+struct alignas(64) EmbeddingStore::Bucket {
+  int64_t ids[kSlots];
+  uint64_t places[kSlots];
+
+  float *row(int64_t slot) const { return reinterpret_cast<float *>(places[slot] & kAddress); }
+  void setRow(int64_t slot, const float *row) {
+    places[slot] = (places[slot] & ~kAddress) | reinterpret_cast<uintptr_t>(row);
+  }
+
+  bool isPassedBy(uint64_t hash) const {
+    uint64_t number = classOf(hash);
+    return places[number / 8] >> (kFilterShift + number % 8) & 1;
+  }
+  void letPass(uint64_t hash) {
+    uint64_t number = classOf(hash);
+    places[number / 8] |= uint64_t(1) << (kFilterShift + number % 8);
+  }
+  bool isPassed() const { return (places[0] | places[1] | places[2] | places[3]) >> kFilterShift; }
+
+  /// The slot of `id`, -1 where there is none.
+  int64_t slotOf(int64_t id) const {
+    for (uint32_t mask = matching(id); mask; mask &= mask - 1)
+      if (int64_t slot = std::countr_zero(mask); row(slot))
+        return slot;
+    return -1;
+  }
+  /// The first empty slot, -1 where there is none.
+  int64_t emptySlot() const {
+#if defined(__AVX2__)
+    __m256i words = _mm256_load_si256(reinterpret_cast<const __m256i *>(places));
+    __m256i address = _mm256_and_si256(words, _mm256_set1_epi64x(static_cast<int64_t>(kAddress)));
+    __m256i empty = _mm256_cmpeq_epi64(address, _mm256_setzero_si256());
+    auto mask = static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(empty)));
+    return mask ? std::countr_zero(mask) : -1;
+#else
+    for (int64_t slot = 0; slot < kSlots; ++slot)
+      if (!row(slot))
+        return slot;
+    return -1;
+#endif
+  }
+
+private:
+  uint32_t matching(int64_t id) const {
+#if defined(__AVX2__)
+    __m256i equal = _mm256_cmpeq_epi64(_mm256_load_si256(reinterpret_cast<const __m256i *>(ids)),
+                                       _mm256_set1_epi64x(id));
+    return static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(equal)));
+#else
+    uint32_t mask = 0;
+    for (int64_t slot = 0; slot < kSlots; ++slot)
+      mask |= static_cast<uint32_t>(ids[slot] == id) << slot;
+    return mask;
+#endif
+  }
+};
 
 // A bijection of 64-bit words: two ids never have the same hash.
 uint64_t EmbeddingStore::hash(int64_t id) { return splitMix64(static_cast<uint64_t>(id)); }
@@ -68,7 +115,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
   int64_t rows = std::max(kStoreLeastChunkRows, kStoreChunkBytes / (stride * 4));
   chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
   chunkMask = (int64_t(1) << chunkShift) - 1;
-  allocateKeys(kStoreFirstGroups);
+  allocateKeys(kStoreFirstBuckets);
   allocateAhead();
 }
 
@@ -77,13 +124,11 @@ EmbeddingStore::~EmbeddingStore() {
     freeAligned(chunk, (chunkMask + 1) * stride * 4);
   for (int64_t *chunk : idChunks)
     freeAligned(chunk, kIdChunk * 8);
-  freeAligned(digests, slots());
-  freeAligned(slotsOf, slots() * static_cast<int64_t>(sizeof(Slot)));
+  freeAligned(buckets, slots() * kStoreSlotBytes);
 }
 
 int64_t EmbeddingStore::keyBytes() const {
-  return slots() * static_cast<int64_t>(1 + sizeof(Slot)) +
-         static_cast<int64_t>(idChunks.size()) * kIdChunk * 8 +
+  return slots() * kStoreSlotBytes + static_cast<int64_t>(idChunks.size()) * kIdChunk * 8 +
          static_cast<int64_t>(ranks.capacity() * sizeof(ranks[0]) + leaving.capacity() * 8) +
          (waitingIds ? waitingIds->keyBytes() : 0);
 }
@@ -92,63 +137,68 @@ int64_t EmbeddingStore::valueBytes() const {
   return rowCount * stride * 4 + (waitingIds ? waitingIds->valueBytes() : 0);
 }
 
-void EmbeddingStore::allocateKeys(int64_t groups) {
-  groupMask = groups - 1;
+void EmbeddingStore::allocateKeys(int64_t count) {
+  static_assert(sizeof(Bucket) == kSlots * kStoreSlotBytes);
+  bucketMask = count - 1;
   usedSlots = 0;
-  digests = static_cast<uint8_t *>(allocateAligned(slots()));
-  std::memset(digests, 0, static_cast<size_t>(slots()));
-  slotsOf = static_cast<Slot *>(allocateAligned(slots() * static_cast<int64_t>(sizeof(Slot))));
+  buckets = static_cast<Bucket *>(allocateZeroed(slots() * kStoreSlotBytes));
 }
 
-/// Doubles the number of groups, unless erased slots are what fills them. Only keys move,
-/// in the order of the old table: those of one old group go to two places that move on
+inline EmbeddingStore::Bucket &EmbeddingStore::bucketOf(uint64_t hash) const {
+  return buckets[static_cast<int64_t>(hash) & bucketMask];
+}
+
+inline EmbeddingStore::Bucket &EmbeddingStore::secondBucketOf(uint64_t hash) const {
+  return bucketOf(hash + static_cast<uint64_t>(stepOf(hash)));
+}
+
+/// Doubles the number of buckets, unless erased slots are what fills them. Only keys move,
+/// in the order of the old table: those of one old bucket go to two places that move on
 /// with it, instead of all over the new table.
 void EmbeddingStore::grow() {
-  uint8_t *oldDigests = digests;
-  Slot *oldSlots = slotsOf;
-  int64_t oldCount = slots();
+  Bucket *old = buckets;
+  int64_t oldCount = bucketMask + 1;
   bool isFullOfRows = rowCount * 2 > usedSlots;
-  allocateKeys((groupMask + 1) * (isFullOfRows ? 2 : 1));
-  for (int64_t slot = 0; slot < oldCount; ++slot)
-    if (isTaken(oldDigests[slot]))
-      place(oldSlots[slot].id, hash(oldSlots[slot].id), oldSlots[slot].row);
-  freeAligned(oldDigests, oldCount);
-  freeAligned(oldSlots, oldCount * static_cast<int64_t>(sizeof(Slot)));
+  allocateKeys(oldCount * (isFullOfRows ? 2 : 1));
+  for (int64_t number = 0; number < oldCount; ++number)
+    for (int64_t slot = 0; slot < kSlots; ++slot)
+      if (float *row = old[number].row(slot))
+        place(old[number].ids[slot], hash(old[number].ids[slot]), row);
+  freeAligned(old, oldCount * kSlots * kStoreSlotBytes);
 }
 
-/// The slot of `id`, -1 where there is none.
-inline int64_t EmbeddingStore::locate(int64_t id, uint64_t hash) const {
-  uint8_t digest = digestOf(hash);
+/// Where `id` is; a null bucket where it is not. Ends, since each bucket that is passed counts
+/// as four used slots.
+inline EmbeddingStore::Place EmbeddingStore::locate(int64_t id, uint64_t hash) const {
   int64_t step = stepOf(hash);
-  for (int64_t group = static_cast<int64_t>(hash) & groupMask;;
-       group = (group + step) & groupMask) {
-    const uint8_t *bytes = digests + group * kGroup;
-    for (uint32_t mask = matching(bytes, digest); mask; mask &= mask - 1) {
-      int64_t slot = group * kGroup + std::countr_zero(mask);
-      if (slotsOf[slot].id == id)
-        return slot;
-    }
-    if (matching(bytes, 0))
-      return -1;
+  for (int64_t number = static_cast<int64_t>(hash) & bucketMask;;
+       number = (number + step) & bucketMask) {
+    Bucket &bucket = buckets[number];
+    if (int64_t slot = bucket.slotOf(id); slot >= 0)
+      return {&bucket, slot};
+    if (!bucket.isPassedBy(hash))
+      return {};
   }
 }
 
 inline float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
-  int64_t slot = locate(id, hash);
-  return slot < 0 ? nullptr : slotsOf[slot].row;
+  Place place = locate(id, hash);
+  return place.bucket ? place.bucket->row(place.slot) : nullptr;
 }
 
 void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
   int64_t step = stepOf(hash);
-  for (int64_t group = static_cast<int64_t>(hash) & groupMask;;
-       group = (group + step) & groupMask) {
-    uint32_t empty = matching(digests + group * kGroup, 0);
-    if (!empty)
+  for (int64_t number = static_cast<int64_t>(hash) & bucketMask;;
+       number = (number + step) & bucketMask) {
+    Bucket &bucket = buckets[number];
+    int64_t slot = bucket.emptySlot();
+    if (slot < 0) {
+      bucket.letPass(hash);
       continue;
-    int64_t slot = group * kGroup + std::countr_zero(empty);
-    ++usedSlots;
-    digests[slot] = digestOf(hash);
-    slotsOf[slot] = {id, row};
+    }
+    usedSlots += !bucket.isPassed(); // else it counts as used already
+    bucket.ids[slot] = id;
+    bucket.setRow(slot, row);
     return;
   }
 }
@@ -191,55 +241,81 @@ float *EmbeddingStore::insert(int64_t id, uint64_t hash) {
   return row;
 }
 
-/// Calls `resolve(i, hash, slot)` for every i that `next` gives, in order, with the lines
-/// that its search needs under way for some time; WillInsert: those that an id without a
-/// row gets too. `slot` is the first whose digest fits, -1 where there was none, as of a
-/// while ago.
+/// Calls `resolve(i, hash)` for every i that `next` gives, in order, with the bucket where its
+/// search begins under way for some time. WillInsert: the second one too, where the first has
+/// neither the id nor an empty slot.
 template <bool WillInsert, class Next, class Resolve>
 void EmbeddingStore::searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
                                 const Resolve &resolve) const {
+  // A block is begun, looked at a turn later if WillInsert, and resolved in its last turn.
+  constexpr int kTurns = WillInsert ? 3 : 2;
   struct Search {
     uint64_t hash;
-    int64_t at, slot;
-  } ring[kAhead];
-  int64_t begun = 0;
-  for (int64_t i = next(begin); i < end; i = next(i + 1), ++begun) {
-    Search &search = ring[begun % kAhead];
-    if (begun >= kAhead)
-      resolve(search.at, search.hash, search.slot);
-    search = {hash(ids[i]), i, -1};
-    __builtin_prefetch(digests + (static_cast<int64_t>(search.hash) & groupMask) * kGroup);
-    if (begun < kAhead / 2)
-      continue;
-    Search &older = ring[(begun - kAhead / 2) % kAhead];
-    int64_t first = (static_cast<int64_t>(older.hash) & groupMask) * kGroup;
-    if (uint32_t mask = matching(digests + first, digestOf(older.hash))) {
-      older.slot = first + std::countr_zero(mask);
-      __builtin_prefetch(slotsOf + older.slot);
-    } else if (WillInsert) {
-      uint32_t empty = matching(digests + first, 0);
-      __builtin_prefetch(slotsOf + first + (empty ? std::countr_zero(empty) : 0), /*rw=*/1);
+    int64_t at;
+  } searches[kTurns][kBlock];
+  int64_t counts[kTurns] = {}, begun = 0;
+  int64_t i = next(begin);
+  for (int turn = 0; i < end || begun > 0; turn = (turn + 1) % kTurns) {
+    int64_t &count = counts[turn] = 0;
+    for (; count < kBlock && i < end; i = next(i + 1), ++count) {
+      searches[turn][count] = {hash(ids[i]), i};
+      __builtin_prefetch(&bucketOf(searches[turn][count].hash));
     }
-  }
-  for (int64_t n = std::max<int64_t>(0, begun - kAhead); n < begun; ++n) {
-    const Search &search = ring[n % kAhead];
-    resolve(search.at, search.hash, search.slot);
+    begun += count;
+    if constexpr (WillInsert) {
+      int looked = (turn + 2) % kTurns;
+      for (int64_t n = 0; n < counts[looked]; ++n) {
+        const Search &search = searches[looked][n];
+        const Bucket &bucket = bucketOf(search.hash);
+        if (bucket.emptySlot() < 0 && bucket.slotOf(ids[search.at]) < 0)
+          __builtin_prefetch(&secondBucketOf(search.hash));
+      }
+    }
+    int last = (turn + 1) % kTurns;
+    for (int64_t n = 0; n < counts[last]; ++n)
+      resolve(searches[last][n].at, searches[last][n].hash);
+    begun -= counts[last];
+    counts[last] = 0;
   }
 }
 
 int64_t EmbeddingStore::findRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
                                   int64_t end, float **rows) const {
-  int64_t missing = 0;
+  // Searches that went on to a second bucket, until that has come from memory too.
+  struct Search {
+    uint64_t hash;
+    int64_t at;
+  } later[kBlock];
+  int64_t laterCount = 0, missing = 0;
   auto next = [=](int64_t i) {
     while (valid && i < end && !valid[i])
       ++i;
     return i;
   };
-  searchEach<false>(ids, begin, end, next, [&](int64_t i, uint64_t hash, int64_t slot) {
-    bool isThere = slot >= 0 && slotsOf[slot].id == ids[i];
-    rows[i] = isThere ? slotsOf[slot].row : lookup(ids[i], hash);
-    missing += rows[i] == nullptr;
+  auto resolveLater = [&] {
+    for (int64_t n = 0; n < laterCount; ++n) {
+      rows[later[n].at] = lookup(ids[later[n].at], later[n].hash);
+      missing += rows[later[n].at] == nullptr;
+    }
+    laterCount = 0;
+  };
+  searchEach<false>(ids, begin, end, next, [&](int64_t i, uint64_t hash) {
+    const Bucket &bucket = bucketOf(hash);
+    if (int64_t slot = bucket.slotOf(ids[i]); slot >= 0) {
+      rows[i] = bucket.row(slot);
+      return;
+    }
+    if (!bucket.isPassedBy(hash)) {
+      rows[i] = nullptr;
+      ++missing;
+      return;
+    }
+    __builtin_prefetch(&secondBucketOf(hash));
+    later[laterCount++] = {hash, i};
+    if (laterCount == kBlock)
+      resolveLater();
   });
+  resolveLater();
   return missing;
 }
 
@@ -268,24 +344,42 @@ void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t 
   });
 }
 
-void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
-                                  int64_t count, float **rows) {
-  // Many threads find, then one inserts what is missing; one alone does both at once.
-  bool isAlone = genrec_rt_pool_threads(pool) == 1;
-  if (!isAlone && find(pool, ids, valid, count, rows) == 0)
-    return;
-  int64_t first = rowCount;
+/// Ids [begin, end) in order; those that have a row already are left out where `onlyMissing`.
+void EmbeddingStore::insertRange(const int64_t *ids, const uint8_t *valid, int64_t begin,
+                                 int64_t end, bool onlyMissing, float **rows) {
   auto next = [=](int64_t i) {
-    while (i < count && ((valid && !valid[i]) || (!isAlone && rows[i])))
+    while (i < end && ((valid && !valid[i]) || (onlyMissing && rows[i])))
       ++i;
     return i;
   };
   // Searches look at what is there now: an id before may have been the same, or made the table
   // grow.
-  searchEach<true>(ids, 0, count, next, [&](int64_t i, uint64_t hash, int64_t) {
+  searchEach<true>(ids, begin, end, next, [&](int64_t i, uint64_t hash) {
     float *found = lookup(ids[i], hash);
     rows[i] = found ? found : insert(ids[i], hash);
   });
+}
+
+void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+                                  int64_t count, float **rows) {
+  int64_t first = rowCount;
+  if (genrec_rt_pool_threads(pool) > 1) {
+    // Many threads find, then one inserts what is missing.
+    if (find(pool, ids, valid, count, rows) == 0)
+      return;
+    insertRange(ids, valid, 0, count, /*onlyMissing=*/true, rows);
+  } else {
+    // One alone does so by blocks whose buckets stay in its cache; where many ids were new, it
+    // finds and inserts at once.
+    bool expectsNew = false;
+    for (int64_t begin = 0; begin < count; begin += kInsertBlock) {
+      int64_t end = std::min(begin + kInsertBlock, count), before = rowCount;
+      if (!expectsNew && findRange(ids, valid, begin, end, rows) == 0)
+        continue;
+      insertRange(ids, valid, begin, end, !expectsNew, rows);
+      expectsNew = (rowCount - before) * 4 > end - begin;
+    }
+  }
   if (rowCount == first)
     return;
   initializeRows(pool, first, rowCount);
@@ -310,18 +404,20 @@ int64_t EmbeddingStore::numberOf(int64_t id) const {
   return -1;
 }
 
-/// The last row takes the number. A search ends at a group with an empty slot, so a slot
-/// of a full group stays one that searches pass.
+/// The last row takes the number. A slot of a bucket that ids went past stays one that counts
+/// as used, so that searches end.
 void EmbeddingStore::removeRow(int64_t number) {
-  int64_t key = id(number), slot = locate(key, hash(key)), last = rowCount - 1;
-  bool endsSearches = matching(digests + slot / kGroup * kGroup, 0);
-  digests[slot] = endsSearches ? 0 : kErased;
-  usedSlots -= endsSearches;
+  int64_t key = id(number), last = rowCount - 1;
+  Place gone = locate(key, hash(key));
+  gone.bucket->ids[gone.slot] = 0;
+  gone.bucket->setRow(gone.slot, nullptr);
+  usedSlots -= !gone.bucket->isPassed();
   if (number != last) {
     int64_t moved = id(last);
     std::copy_n(row(last), stride, row(number));
     idChunks[number >> kIdShift][number & (kIdChunk - 1)] = moved;
-    slotsOf[locate(moved, hash(moved))].row = row(number);
+    Place place = locate(moved, hash(moved));
+    place.bucket->setRow(place.slot, row(number));
   }
   --rowCount;
   if (memberCounts.empty())
@@ -349,7 +445,7 @@ void EmbeddingStore::clear() {
   std::fill(memberCounts.begin(), memberCounts.end(), 0);
   for (std::vector<int64_t> &rows : memberRows)
     rows.clear();
-  std::memset(digests, 0, static_cast<size_t>(slots()));
+  std::memset(static_cast<void *>(buckets), 0, static_cast<size_t>(slots() * kStoreSlotBytes));
 }
 
 } // namespace genrec::rt

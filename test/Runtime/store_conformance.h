@@ -139,8 +139,8 @@ TYPED_TEST_P(StoreConformance, ATableExactlyFullIsFound) {
 }
 
 TYPED_TEST_P(StoreConformance, AdversarialIdsOfOneGroupDigestAndStepAreAllFound) {
-  // All hashes agree in the 20 low bits (group), the 7 high bits (digest) and the bits that give
-  // the step.
+  // All hashes agree in the 20 low bits (group), the 7 high bits (digest, class) and the bits that
+  // give the step.
   const uint64_t many = std::min<int64_t>(TypeParam::kMany, 4000);
   std::vector<int64_t> ids;
   for (uint64_t i = 0; i < many; ++i) {

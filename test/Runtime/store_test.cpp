@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <random>
+#include <set>
 
 namespace genrec::rt::test {
 namespace {
@@ -150,6 +152,45 @@ TEST(Store, IdsRepeatWhileTheyAreSearched) {
         ASSERT_EQ(found[i], known == order.end() ? nullptr : store.row(known - order.begin())) << i;
       }
     }
+}
+
+// Ids of a few buckets, so that most go past full ones, with slots of erased ids between them.
+TEST(Store, IdsComeAndGoAsInAMap) {
+  std::vector<int64_t> pool;
+  for (int64_t i = 0; i < 300; ++i)
+    pool.push_back(i - 10); // 0 and negative ones, too
+  for (uint64_t i = 0; i < 600; ++i)
+    pool.push_back(idOfHash(i % 40 << 59 | i << 20 | i % 3));
+  std::mt19937_64 random(5);
+  EmbeddingStore store(configOf(2, 0));
+  std::set<int64_t> known;
+  std::vector<int64_t> ids(400);
+  std::vector<float *> rows(ids.size());
+  for (int round = 0; round < 200; ++round) {
+    for (int64_t &id : ids)
+      id = pool[random() % pool.size()];
+    if (round % 3 == 2) {
+      store.erase(ids.data(), 200);
+      for (int64_t i = 0; i < 200; ++i)
+        known.erase(ids[static_cast<size_t>(i)]);
+    } else {
+      store.findOrInsert(nullptr, ids.data(), nullptr, 400, rows.data());
+      known.insert(ids.begin(), ids.end());
+    }
+    ASSERT_EQ(store.size(), static_cast<int64_t>(known.size()));
+    std::map<int64_t, float *> expected;
+    for (int64_t number = 0; number < store.size(); ++number)
+      expected[store.id(number)] = store.row(number);
+    std::vector<float *> found(pool.size());
+    store.find(nullptr, pool.data(), nullptr, static_cast<int64_t>(pool.size()), found.data());
+    for (size_t i = 0; i < pool.size(); ++i) {
+      ASSERT_EQ(found[i] != nullptr, known.contains(pool[i])) << round << ", " << pool[i];
+      if (found[i]) {
+        ASSERT_EQ(found[i], expected[pool[i]]) << round << ", " << pool[i];
+      }
+    }
+  }
+  EXPECT_LE(store.slots(), 4096) << "slots of erased ids are not taken again";
 }
 
 TEST(Store, RulesGiveTheSameRowsAtAnyNumberOfThreads) {

@@ -38,11 +38,11 @@
 // CHECK:      program evaluate
 // CHECK:        library calls: table_rows 1, linear 1; matrix products 16 FLOPs per row
 
-// 64 MB of rows; 2^21 slots of 17 bytes and 8 per id: 43.7 MB. Per batch in flight, 300,000 events take room for 327,680 (8
+// 64 MB of rows; 2^21 slots of 16 bytes and 8 per id: 41.6 MB. Per batch in flight, 300,000 events take room for 327,680 (8
 // bytes of id, 8 of parent, 8 of identity), 100,000 requests for 106,496 (4 of label, 8 of position, 8 of identity, 8 of offset).
 // LARGE:      program train
 // LARGE:        memory of a run with 100000 root rows, lists of at most 7 (history 300000 rows, history 4)
-// LARGE:          table 'item' 107.7 MB 1000000 distinct ids of 64 bytes, and 43.7 MB of keys
+// LARGE:          table 'item' 105.6 MB 1000000 distinct ids of 64 bytes, and 41.6 MB of keys
 // LARGE:          batches in flight 21.7 MB
 // LARGE:          reader 300.0 MB all decoded data
 // LARGE:          together

@@ -14,6 +14,8 @@ namespace genrec::rt {
 /// Memory aligned to 64 bytes (pages from 256 KiB on). Throws std::bad_alloc.
 /// Fresh large blocks are zero and take no memory until touched.
 void *allocateAligned(int64_t bytes);
+/// The same, all zero.
+void *allocateZeroed(int64_t bytes);
 void freeAligned(void *memory, int64_t bytes);
 /// Asks for huge pages for memory of allocateAligned that is reached at random; large
 /// blocks have them anyway. They come where such blocks lie side by side.

@@ -135,14 +135,14 @@ inline int64_t listRowBytes(int64_t parents, int64_t rows) {
 
 //===-- tables -------------------------------------------------------------===//
 
-/// Key slots in a group, compared at once; groups of a table without rows.
-inline constexpr int64_t kStoreGroup = 16, kStoreFirstGroups = 16;
+/// Key slots in a bucket, compared at once; buckets of a table without rows.
+inline constexpr int64_t kStoreBucketSlots = 4, kStoreFirstBuckets = 64;
 /// Bytes of a chunk of rows, and the least rows in one.
 inline constexpr int64_t kStoreChunkBytes = int64_t(4) << 20, kStoreLeastChunkRows = 64;
 /// Ids by row number come in chunks of this many.
 inline constexpr int64_t kStoreIdChunk = int64_t(1) << 14;
-/// Of a slot: digest, id, place of the row.
-inline constexpr int64_t kStoreSlotBytes = 1 + 16;
+/// Of a slot: id, address of the row.
+inline constexpr int64_t kStoreSlotBytes = 16;
 
 /// Floats before a row's sighting (see RowRules in store.h), behind `dim` values and
 /// `stateFloats` values of optimizer states.
@@ -164,7 +164,7 @@ inline int64_t storeValueBytes(int64_t rows, int64_t dim, int64_t stateFloats,
 
 /// Slots double where more than three in four are taken.
 inline int64_t storeKeyBytes(int64_t rows) {
-  int64_t slots = kStoreFirstGroups * kStoreGroup;
+  int64_t slots = kStoreFirstBuckets * kStoreBucketSlots;
   while (rows * 4 > slots * 3)
     slots *= 2;
   return slots * kStoreSlotBytes + rows * 8;

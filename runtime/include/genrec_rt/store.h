@@ -2,10 +2,11 @@
 //
 // A hash table from 64-bit ids to rows of floats, keys and values apart.
 //
-// Keys: open addressing over groups of 16 slots, one digest byte per slot
-// compared 16 at a time, a power of two of groups, an odd key-dependent step
-// from group to group (so every group is visited). At load 0.75 the number of
-// groups doubles and keys move; values do not.
+// Keys: open addressing over buckets of 4 slots, a cache line each, whose ids are compared
+// at once; a power of two of buckets, an odd key-dependent step from bucket to bucket (so
+// every one is visited). A full bucket knows, by classes of hashes, which ids went past it,
+// so that a search reads one line, whether the id is there or not, but for the few that go on.
+// At load 0.75 the number of buckets doubles and keys move; values do not.
 //
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
@@ -131,8 +132,8 @@ public:
   /// Floats from one row to the next, a multiple of 16.
   int64_t rowStride() const { return stride; }
   const StoreConfig &configuration() const { return config; }
-  /// Slots of the key table; a power of two times 16.
-  int64_t slots() const { return (groupMask + 1) * kGroup; }
+  /// Slots of the key table; a power of two.
+  int64_t slots() const { return (bucketMask + 1) * kSlots; }
   /// Bytes of keys and of values in use.
   int64_t keyBytes() const;
   int64_t valueBytes() const;
@@ -144,20 +145,24 @@ public:
   static uint64_t hash(int64_t id);
 
 private:
-  static constexpr int64_t kGroup = kStoreGroup;
+  static constexpr int64_t kSlots = kStoreBucketSlots;
   static constexpr int64_t kIdShift = std::bit_width(uint64_t(kStoreIdChunk)) - 1;
   static constexpr int64_t kIdChunk = kStoreIdChunk;
 
-  struct Slot {
-    int64_t id;
-    float *row;
+  struct Bucket;
+  /// A slot of a bucket.
+  struct Place {
+    Bucket *bucket = nullptr;
+    int64_t slot = 0;
   };
 
-  int64_t locate(int64_t id, uint64_t hash) const;
+  Bucket &bucketOf(uint64_t hash) const;
+  Bucket &secondBucketOf(uint64_t hash) const;
+  Place locate(int64_t id, uint64_t hash) const;
   float *lookup(int64_t id, uint64_t hash) const;
   float *insert(int64_t id, uint64_t hash);
   void place(int64_t id, uint64_t hash, float *row);
-  void allocateKeys(int64_t groups);
+  void allocateKeys(int64_t count);
   void grow();
   float *newRow(int64_t id);
   float *allocateRows() const;
@@ -166,6 +171,8 @@ private:
   template <bool WillInsert, class Next, class Resolve>
   void searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
                   const Resolve &resolve) const;
+  void insertRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,
+                   bool onlyMissing, float **rows);
   int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,
                     float **rows) const;
   Sighting &sightingOf(float *row) const {
@@ -183,10 +190,9 @@ private:
   int64_t stride = 0;
   int64_t chunkShift = 0, chunkMask = 0;
   int64_t rowCount = 0;
-  int64_t usedSlots = 0; ///< not empty: of rows, and erased ones
-  int64_t groupMask = 0;
-  uint8_t *digests = nullptr; ///< 16 per group; 0 is an empty slot, 1 an erased one
-  Slot *slotsOf = nullptr;
+  int64_t usedSlots = 0; ///< of rows, and of erased ones in buckets that ids went past
+  int64_t bucketMask = 0;
+  Bucket *buckets = nullptr;
   std::vector<float *> chunks;
   std::vector<int64_t *> idChunks;
   std::vector<int64_t> memberCounts;
