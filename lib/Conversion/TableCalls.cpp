@@ -67,7 +67,7 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
   if (failed(table))
     return failure();
   EmitCBuilder b = stage.at(op);
-  SmallVector<Value> domains, handles, gradients, parents;
+  SmallVector<Value> domains, handles, gradients, strides, parents;
   Type rowNumbers = b.pointer(b.opaque("const int64_t"));
   for (auto [rows, gradient] : llvm::zip(op.getRows(), op.getGradients())) {
     domains.push_back(stage.getDomainOf(rows));
@@ -77,6 +77,7 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
     parents.push_back(isOfParent ? EmitCBuilder::constant(parent) : parent);
     handles.push_back(stage.getPointer(rows));
     gradients.push_back(stage.getPointer(gradient));
+    strides.push_back(stage.getStride(gradient));
   }
   FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
   Value touched = stage.getDomain(domain), rows = stage.getPointer(op.getResult());
@@ -90,10 +91,11 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
                                 b.pointer(b.opaque("float *const")), handles);
   Value gradientArray = stage.makeArray(b.named(domain.getValue() + "_gradients"),
                                   b.pointer(b.opaque("const float")), gradients);
+  Value strideArray = stage.makeArray(b.named(domain.getValue() + "_strides"), b.i64(), strides);
   Value parentArray = stage.makeArray(b.named(domain.getValue() + "_parents"), rowNumbers, parents);
   b.callVoid("genrec_rt_unique_rows",
              {stage.getStep(), b.integer(number, b.i32()), parts, domainArray, handleArray,
-              gradientArray, parentArray, b.integer(table->getDim()), touched, rows, segments});
+              gradientArray, strideArray, parentArray, b.integer(table->getDim()), touched, rows, segments});
   return success();
 }
 
@@ -102,9 +104,11 @@ static LogicalResult lowerSegmentSum(SegmentSumOp op, StageBuilder &stage) {
   if (!unique)
     return op.emitOpError("needs a domain made by unique_rows");
   EmitCBuilder b = stage.at(op);
-  SmallVector<Value> gradients;
-  for (Value gradient : op.getGradients())
+  SmallVector<Value> gradients, strides;
+  for (Value gradient : op.getGradients()) {
     gradients.push_back(stage.getPointer(gradient));
+    strides.push_back(stage.getStride(gradient));
+  }
   FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
   std::string name = makeIdentifier(domain.getValue());
   Value segments =
@@ -113,8 +117,9 @@ static LogicalResult lowerSegmentSum(SegmentSumOp op, StageBuilder &stage) {
   Value parts = b.integer(gradients.size(), b.i32());
   Value array =
       stage.makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), gradients);
+  Value strideArray = stage.makeArray(b.named(name + "_strides"), b.i64(), strides);
   b.callVoid("genrec_rt_segment_sum",
-             {stage.getStep(), stage.getDomain(domain), segments, parts, array,
+             {stage.getStep(), stage.getDomain(domain), segments, parts, array, strideArray,
               b.integer(getRowSize(op.getResult().getType())), sums});
   return success();
 }

@@ -224,8 +224,8 @@ int64_t genrec_rt_segment_bytes(int64_t capacity) { return segmentBytes(capacity
 
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains, float *const *const *handles,
-                           const float *const *gradients, const int64_t *const *parents,
-                           int64_t dim, genrec_domain *touched, float **rows, void *segments) {
+                           const float *const *gradients, const int64_t *strides,
+                           const int64_t *const *parents, int64_t dim, genrec_domain *touched, float **rows, void *segments) {
   StepSlot &slot = StepSlot::of(step);
   touched->count = 0;
   touched->offsets = nullptr;
@@ -242,17 +242,18 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                       " lookups in one step, more than " + std::to_string(kMostContributions) +
                       " in " + std::to_string(kMostParts),
                   "use a smaller batch");
-    touched->count = buildSegments(step->pool, {parts, counts, handles, gradients, dim, parents},
+    touched->count = buildSegments(step->pool, {parts, counts, handles, gradients, dim, strides, parents},
                                    slot.state().zeroRow(table), rows, segments);
     touched->max_length = touched->count;
   });
 }
 
 void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, const void *segments,
-                           int32_t parts, const float *const *gradients, int64_t dim, float *sums) {
+                           int32_t parts, const float *const *gradients, const int64_t *strides,
+                           int64_t dim, float *sums) {
   if (touched->count > 0)
-    sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim}, touched->count, segments,
-                sums);
+    sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim, strides}, touched->count,
+                segments, sums);
 }
 
 void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int64_t *ids,

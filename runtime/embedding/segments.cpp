@@ -21,6 +21,8 @@ constexpr int64_t kUntouched = -1;
 /// Entries whose slots are on their way while rows are numbered: the table of a step with
 /// many lookups is larger than a core's cache.
 constexpr int64_t kSlotsAhead = 16;
+/// Gradients that are on their way while others are added: columns of a wide row lie far apart.
+constexpr int64_t kGradientsAhead = 8;
 
 /// How the scratch is laid out for `total` contributions.
 struct Layout {
@@ -73,23 +75,33 @@ int64_t totalOf(const GradientParts &parts) {
   return total;
 }
 
+/// Whether two parts may be columns of one wider gradient: those are read row by row, since the
+/// columns of a row lie side by side and those of the next row far away.
+bool areColumnsOfOne(const GradientParts &parts, int32_t one, int32_t other) {
+  return parts.strides && parts.strides[one] > parts.dim &&
+         parts.strides[one] == parts.strides[other] && parts.counts[one] == parts.counts[other];
+}
+
 void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *untouchable,
                  int64_t *inverse) {
   int64_t starts[kMostParts + 1], firsts[kMostParts + 1];
+  int32_t runs = 0, runBegins[kMostParts + 1];
   firsts[0] = 0;
-  for (int32_t part = 0; part < parts.parts; ++part)
+  for (int32_t part = 0; part < parts.parts; ++part) {
     firsts[part + 1] = firsts[part] + parts.counts[part];
+    if (part == 0 || !areColumnsOfOne(parts, part - 1, part))
+      runBegins[runs++] = part;
+  }
+  runBegins[runs] = parts.parts;
   parallelParts(
-      pool, parts.parts, kCheckGrain, starts, [&](int64_t part) { return parts.counts[part]; },
-      [&](int64_t part, int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          bool touched =
-              parts.handles[part][row] != untouchable &&
-              !isZeroRow(parts.gradients[part] +
-                             parts.gradientRow(static_cast<int32_t>(part), row) * parts.dim,
-                         parts.dim);
-          inverse[firsts[part] + row] = touched ? 0 : kUntouched;
-        }
+      pool, runs, kCheckGrain, starts, [&](int64_t run) { return parts.counts[runBegins[run]]; },
+      [&](int64_t run, int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row)
+          for (int32_t part = runBegins[run]; part < runBegins[run + 1]; ++part) {
+            bool touched = parts.handles[part][row] != untouchable &&
+                           !isZeroRow(parts.gradient(part, parts.gradientRow(part, row)), parts.dim);
+            inverse[firsts[part] + row] = touched ? 0 : kUntouched;
+          }
       });
 }
 
@@ -148,6 +160,31 @@ void fillMembers(const GradientParts &parts, int64_t count, const Layout &layout
   layout.offsets[0] = 0;
 }
 
+/// The sums of the distinct rows [begin, end). `Dim` is the width, or 0 for any.
+template <int64_t Dim>
+void sumRows(const GradientParts &parts, const Layout &layout, int64_t begin, int64_t end,
+             float *sums) {
+  const int64_t dim = Dim ? Dim : parts.dim;
+  const int64_t last = layout.offsets[end];
+  auto gradientOf = [&](int64_t member) {
+    return parts.gradient(static_cast<int32_t>(member >> kPartShift), member & kRowMask);
+  };
+  for (int64_t n = begin; n < end; ++n) {
+    float *__restrict__ sum = sums + n * dim;
+    for (int64_t m = layout.offsets[n]; m < layout.offsets[n + 1]; ++m) {
+      if (m + kGradientsAhead < last)
+        __builtin_prefetch(gradientOf(layout.members[m + kGradientsAhead]));
+      const float *gradient = gradientOf(layout.members[m]);
+      if (m == layout.offsets[n])
+        for (int64_t column = 0; column < dim; ++column)
+          sum[column] = gradient[column];
+      else
+        for (int64_t column = 0; column < dim; ++column)
+          sum[column] += gradient[column];
+    }
+  }
+}
+
 } // namespace
 
 int64_t segmentBytes(int64_t capacity) {
@@ -170,20 +207,20 @@ int64_t buildSegments(genrec_rt_pool *pool, const GradientParts &parts, const fl
 void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
                  const void *segments, float *sums) {
   Layout layout(const_cast<void *>(segments), *static_cast<const int64_t *>(segments));
-  const int64_t dim = parts.dim;
   parallelFor(pool, count, kSumGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t n = begin; n < end; ++n) {
-      float *__restrict__ sum = sums + n * dim;
-      for (int64_t m = layout.offsets[n]; m < layout.offsets[n + 1]; ++m) {
-        int64_t member = layout.members[m];
-        const float *gradient = parts.gradients[member >> kPartShift] + (member & kRowMask) * dim;
-        if (m == layout.offsets[n]) {
-          std::memcpy(sum, gradient, static_cast<size_t>(dim) * 4);
-          continue;
-        }
-        for (int64_t column = 0; column < dim; ++column)
-          sum[column] += gradient[column];
-      }
+    switch (parts.dim) {
+    case 4:
+      return sumRows<4>(parts, layout, begin, end, sums);
+    case 8:
+      return sumRows<8>(parts, layout, begin, end, sums);
+    case 16:
+      return sumRows<16>(parts, layout, begin, end, sums);
+    case 32:
+      return sumRows<32>(parts, layout, begin, end, sums);
+    case 64:
+      return sumRows<64>(parts, layout, begin, end, sums);
+    default:
+      return sumRows<0>(parts, layout, begin, end, sums);
     }
   });
 }

@@ -22,12 +22,17 @@ struct GradientParts {
   float *const *const *handles = nullptr; ///< null when only summing
   const float *const *gradients = nullptr;
   int64_t dim = 0;
+  /// By part: floats from one gradient row to the next, or null where all are `dim`.
+  const int64_t *strides = nullptr;
   /// By part: the gradient row of every list entry (its parent), or null where entry
   /// i has gradient row i. Only `buildSegments` reads it.
   const int64_t *const *parents = nullptr;
 
   int64_t gradientRow(int32_t part, int64_t entry) const {
     return parents && parents[part] ? parents[part][entry] : entry;
+  }
+  const float *gradient(int32_t part, int64_t row) const {
+    return gradients[part] + row * (strides ? strides[part] : dim);
   }
 };
 

@@ -91,9 +91,10 @@ void updateRows(genrec_step *step) {
   const float *from[] = {at<float>(step, gradients)};
   genrec_domain *touched = &step->domains[kTinyTouched];
   const int64_t *parents[] = {nullptr};
-  genrec_rt_unique_rows(step, 0, 1, histories, lists, from, parents, kDim, touched,
+  const int64_t strides[] = {kDim};
+  genrec_rt_unique_rows(step, 0, 1, histories, lists, from, strides, parents, kDim, touched,
                         at<float *>(step, touchedRows), at<void>(step, segments));
-  genrec_rt_segment_sum(step, touched, at<void>(step, segments), 1, from, kDim,
+  genrec_rt_segment_sum(step, touched, at<void>(step, segments), 1, from, strides, kDim,
                         at<float>(step, sums));
   float rate = genrec_rt_step_value(step, 0, 0.1);
   for (int64_t n = 0; n < touched->count; ++n) {

@@ -77,7 +77,7 @@ TEST(Segments, GradientsOfParentsAreReadThere) {
   const int64_t *parents[] = {lists, lists};
   const float first[] = {1, 2, 99, 99, 3, 4}, second[] = {0, 0, 99, 99, 10, 20};
   const float *gradients[] = {first, second};
-  GradientParts parts{2, counts, handles, gradients, 2, parents};
+  GradientParts parts{2, counts, handles, gradients, 2, nullptr, parents};
   std::vector<int64_t> scratch(static_cast<size_t>(segmentBytes(10)) / 8 + 1);
   std::vector<float *> rows(10);
   ASSERT_EQ(buildSegments(nullptr, parts, nullptr, rows.data(), scratch.data()), 2);
@@ -88,10 +88,38 @@ TEST(Segments, GradientsOfParentsAreReadThere) {
   EXPECT_EQ(sums, (std::vector<float>{1 + 3 + 3 + 10 + 10, 2 + 4 + 4 + 20 + 20, 1 + 3 + 10, 2 + 4 + 20}));
 }
 
-TEST(Segments, AgreesWithAMapAtAnyNumberOfThreads) {
-  constexpr int64_t kDim = 19, kRows = 500, kCount = 20000;
+TEST(Segments, ColumnsOfWiderRowsAreReadInPlace) {
+  // Two lookups of width 4 and 3 whose gradients are columns of rows of 9 floats.
+  float a[64], b[64];
+  float *const rows[] = {a, b, a};
+  const int64_t counts[] = {3, 3}, strides[] = {9, 9};
+  std::vector<float> wide(3 * 9);
+  for (size_t i = 0; i < wide.size(); ++i)
+    wide[i] = static_cast<float>(i + 1);
+  for (int64_t dim : {4, 3}) {
+    float *const *handles[] = {rows, rows};
+    const float *gradients[] = {wide.data(), wide.data() + 5};
+    GradientParts parts{2, counts, handles, gradients, dim, strides};
+    std::vector<int64_t> scratch(static_cast<size_t>(segmentBytes(6)) / 8 + 1);
+    std::vector<float *> distinct(6);
+    ASSERT_EQ(buildSegments(nullptr, parts, nullptr, distinct.data(), scratch.data()), 2);
+    std::vector<float> sums(static_cast<size_t>(2 * dim));
+    sumSegments(nullptr, {2, nullptr, nullptr, gradients, dim, strides}, 2, scratch.data(), sums.data());
+    for (int64_t d = 0; d < dim; ++d) {
+      float first = static_cast<float>(d + 1), second = first + 5;
+      EXPECT_EQ(sums[static_cast<size_t>(d)], first + (first + 18) + second + (second + 18));
+      EXPECT_EQ(sums[static_cast<size_t>(dim + d)], (first + 9) + (second + 9));
+    }
+  }
+}
+
+class SegmentsOfWidth : public testing::TestWithParam<int64_t> {};
+
+TEST_P(SegmentsOfWidth, AgreeWithAMapAtAnyNumberOfThreads) {
+  constexpr int64_t kRows = 500, kCount = 20000;
+  const int64_t kDim = GetParam();
   std::mt19937 random(5);
-  std::vector<float> memory(kRows * 32);
+  std::vector<float> memory(kRows * 64);
   Case input{{{}, {}, {}}, {{}, {}, {}}, kDim};
   std::map<float *, std::vector<float>> expected;
   std::vector<float *> order;
@@ -99,7 +127,7 @@ TEST(Segments, AgreesWithAMapAtAnyNumberOfThreads) {
     for (int64_t i = 0; i < kCount; ++i) {
       // Skewed: half of all contributions are of one row.
       int64_t row = random() % 2 ? 0 : static_cast<int64_t>(random() % kRows);
-      float *handle = memory.data() + row * 32;
+      float *handle = memory.data() + row * 64;
       bool isZero = random() % 4 == 0;
       std::vector<float> gradient(kDim);
       for (float &value : gradient)
@@ -122,6 +150,9 @@ TEST(Segments, AgreesWithAMapAtAnyNumberOfThreads) {
     for (int64_t d = 0; d < kDim; ++d)
       ASSERT_EQ(one.sums[n * kDim + d], expected[order[n]][d]); // the order of summation is fixed
 }
+
+INSTANTIATE_TEST_SUITE_P(Segments, SegmentsOfWidth, testing::Values(1, 4, 8, 16, 19, 32, 64),
+                         [](const auto &info) { return "width" + std::to_string(info.param); });
 
 TEST(Segments, BytesAreBoundedByALine) {
   for (int64_t capacity : {0, 1, 2, 15, 16, 17, 1000, 1 << 20, (1 << 20) + 1})

@@ -64,5 +64,8 @@ bool genrec::readsColumnsInPlace(OpOperand &use) {
   // The input and the residual, which is the last operand.
   if (auto linear = dyn_cast<FusedLinearOp>(user))
     return index == 0 || use.get() == linear.getResidual();
-  return isa<WeightGradientOp>(user);
+  // The handles come first, the gradients after them.
+  if (auto unique = dyn_cast<UniqueRowsOp>(user))
+    return index >= unique.getRows().size();
+  return isa<WeightGradientOp, SegmentSumOp>(user);
 }

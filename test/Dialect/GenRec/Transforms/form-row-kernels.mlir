@@ -6,9 +6,9 @@
 
 // One kernel per op: how each op reads and writes. Fusion is tested beside this.
 
-// COUNT: wrap-row-kernel: 22
-// COUNT: genrec-form-row-kernels kernels: 22
-// COUNT: genrec-form-row-kernels wrapped: 22
+// COUNT: wrap-row-kernel: 23
+// COUNT: genrec-form-row-kernels kernels: 23
+// COUNT: genrec-form-row-kernels wrapped: 23
 
 !u = tensor<?xf32, #genrec.rows<@user>>
 !u4 = tensor<?x4xf32, #genrec.rows<@user>>
@@ -188,5 +188,42 @@ genrec.model @bodies {
     genrec.output "b" %b : !i
     genrec.output "c" %c : !i
     genrec.output "cc" %cc : tensor<?x2xf32, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// Gradients of lookups that are columns of one wider gradient are read there.
+
+!u2 = tensor<?x2xf32, #genrec.rows<@user>>
+!u4 = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<2>, #genrec.rows<@user>>
+!t2 = tensor<?x2xf32, #genrec.rows<@touched>>
+
+// CHECK-LABEL: genrec.model @gradients_in_place
+// CHECK: %[[ALL:.*]] = genrec.linear
+// CHECK-NEXT: %[[A:.*]] = genrec.slice_columns %[[ALL]] from 0
+// CHECK-NEXT: %[[B:.*]] = genrec.slice_columns %[[ALL]] from 2
+// CHECK: genrec.unique_rows(%{{.*}}, %{{.*}}) by(%[[A]], %[[B]])
+// CHECK: genrec.segment_sum %{{.*}}(%[[A]], %[[B]])
+genrec.model @gradients_in_place {
+  genrec.domain @user
+  genrec.domain @touched kind step
+  genrec.table @a dim 2 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @w : tensor<4x4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %j = genrec.feature %user "j" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %w = genrec.param @w : tensor<4x4xf32>
+    %x = genrec.embedding %i of %w : (tensor<?xi64, #genrec.rows<@user>>, tensor<4x4xf32>) -> !u4
+    %g = genrec.linear %x, %w : (!u4, tensor<4x4xf32>) -> !u4
+    %ga = genrec.slice_columns %g from 0 : (!u4) -> !u2
+    %gb = genrec.slice_columns %g from 2 : (!u4) -> !u2
+    %ra = genrec.table_rows %i in @a : (tensor<?xi64, #genrec.rows<@user>>) -> !r
+    %rb = genrec.table_rows %j in @a : (tensor<?xi64, #genrec.rows<@user>>) -> !r
+    %d, %h = genrec.unique_rows (%ra, %rb) by (%ga, %gb) : (!r, !r, !u2, !u2) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<2>, #genrec.rows<@touched>>)
+    %s = genrec.segment_sum %d (%ga, %gb) : (!genrec.domain<@touched>, !u2, !u2) -> !t2
+    genrec.output "s" %s : !t2
   }
 }
