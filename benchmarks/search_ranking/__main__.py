@@ -4,6 +4,9 @@
 
 Ours and the peer's steps take turns on the same batches; medians count. README.md of this folder's parent says what is
 measured; results go to benchmarks/results. Flags of other benchmarks (--peer) are passed over.
+
+--measure names the parts to measure (compile, passes, peers; all unless said, none to only prepare), so that each can
+run while a machine is quiet for a few minutes: what was measured before, with the same arguments, stays in the results.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import report  # noqa: E402
 BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
 PEERS = {"a table each": ["--tables", "modules"], "FBGEMM": ["--tables", "fbgemm"]}
 PEERS |= {f"{name}, transformed before": [*flags, "--prepared"] for name, flags in PEERS.items()}
+PARTS = ("compile", "passes", "peers")
 
 
 def say(text: str) -> None:
@@ -43,14 +47,18 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--compile-columns", default="100,660,2000", help="sizes whose compile time is measured")
     parser.add_argument("--users", type=int, default=1200)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--warm-up", type=int, default=3)
+    parser.add_argument("--measure", default="compile,passes,peers", help="parts: compile, passes, peers, or none")
+    parser.add_argument("--warm-up", type=int, default=0, help="steps before the timed ones; 0: an epoch and one")
     parser.add_argument("--steps", type=int, default=6, help="timed steps per round")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "search_ranking", help="working folder")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
     args = parser.parse_known_args()[0]
-    if min(args.warm_up, args.steps, args.rounds, args.threads) < 1:
-        parser.error("--warm-up, --steps, --rounds and --threads must be at least 1")
+    if min(args.steps, args.rounds, args.threads) < 1 or args.warm_up < 0:
+        parser.error("--steps, --rounds and --threads must be at least 1, --warm-up at least 0")
+    args.measure = args.measure.split(",") if args.measure != "none" else []
+    if unknown := set(args.measure) - set(PARTS):
+        parser.error(f"--measure takes {', '.join(PARTS)} or none, but not {', '.join(sorted(unknown))}")
     return args
 
 
@@ -117,24 +125,37 @@ def measure_compile(args: argparse.Namespace) -> dict[str, dict[str, float]]:
     return results
 
 
-def measure_steps(args: argparse.Namespace, log: Log, batch: int, binaries: dict[str, Path]) -> dict[str, list[float]]:
-    """Seconds of steps by side, all in turns."""
-    seconds: dict[str, list[float]] = {name: [] for name in binaries}
-    peers = {}
-    if args.peer_python.exists():
-        peers = {name: Peer(args.peer_python, log, batch, args.threads, flags) for name, flags in PEERS.items()}
-    else:
+def start_peers(args: argparse.Namespace, log: Log, batch: int, batches: int) -> dict[str, Peer]:
+    """The peers that work, each warmed up by one epoch."""
+    if not args.peer_python.exists():
         say(f"NO PEER: there is no {args.peer_python}; scripts/setup-torch makes it, or pass --peer-python")
+        return {}
+    peers = {name: Peer(args.peer_python, log, batch, args.threads, flags) for name, flags in PEERS.items()}
     for name, peer in peers.items():
-        peer.steps(0, args.warm_up)
+        peer.steps(0, batches)
         if peer.failure:
             say(f"THE PEER '{name}' FAILED and is left out: {peer.failure}")
+    return {name: peer for name, peer in peers.items() if not peer.failure}
+
+
+def measure_steps(
+    args: argparse.Namespace, log: Log, batch: int, binaries: dict[str, Path], with_peers: bool
+) -> dict[str, list[float]]:
+    """Seconds of steps by side, all in turns, on the same batches."""
+    seconds: dict[str, list[float]] = {name: [] for name in binaries}
+    batches, rest = divmod(log.requests, batch)
+    # Ours ends an epoch with a short batch; the first timed one is batch 1 of the second epoch.
+    warm_up = args.warm_up or batches + (rest > 0) + 1
+    first = warm_up % (batches + (rest > 0))
+    if first + args.steps > batches:
+        sys.exit(f"search_ranking: error: the log has {batches} batches, but batches {first} to "
+                 f"{first + args.steps - 1} would be timed; pass more --users")  # fmt: skip
+    peers = start_peers(args, log, batch, batches) if with_peers else {}
     for turn in range(args.rounds):
         for name, binary in binaries.items():
-            seconds[name] += ours.steps(binary, log.train, batch, args.warm_up, args.steps, args.threads)[0]
+            seconds[name] += ours.steps(binary, log.train, batch, warm_up, args.steps, args.threads)[0]
         for name, peer in peers.items():
-            if not peer.failure:
-                seconds.setdefault(name, []).extend(peer.steps(args.warm_up, args.steps)["seconds"])
+            seconds.setdefault(name, []).extend(peer.steps(first, args.steps)["seconds"])
         say(f"round {turn + 1}: " + ", ".join(f"{n} {statistics.median(s) * 1e3:.0f} ms" for n, s in seconds.items()))
     for peer in peers.values():
         peer.close()
@@ -158,41 +179,59 @@ def summarise(medians: dict[str, float], compile_times: dict[str, dict[str, floa
     return rows
 
 
-def main() -> None:
-    """Generates, compiles, times, prints, writes."""
-    args = parse_arguments()
-    args.out.mkdir(parents=True, exist_ok=True)
-    compile_times = measure_compile(args)
+def print_steps(title: str, medians: dict[str, float], plans: dict[str, dict[str, int]], impressions: int) -> None:
+    """A line per side."""
+    print(f"\n{title}\n{'':<34}{'ms/step':>9}{'impressions/s':>15}{'searches':>10}{'ops':>7}{'buffers':>9}")
+    for name, median in medians.items():
+        plan = plans.get(name)
+        sizes = f"{plan['table_searches']:>10}{plan['ops']:>7}{plan['buffers']:>9}" if plan else ""
+        print(f"{name:<34}{median * 1e3:>9.1f}{impressions / median:>15,.0f}{sizes}")
+
+
+def measure(args: argparse.Namespace, parts: dict[str, dict]) -> None:
+    """Prepares, and puts what --measure names into `parts`."""
     log = prepare(generate(BUILD, args.out, args.columns, args.users), args.out)
     batch = round(args.impressions * log.requests / log.impressions)
     file = ours.record(log.train, args.out)
     binaries = {"all passes": ours.compile_variant(BUILD, file, args.out, None)}
     binaries |= {f"without {name}": ours.compile_variant(BUILD, file, args.out, name) for name in ours.PASSES}
     plans = {name: ours.describe_plan(binary) for name, binary in binaries.items()}
-    seconds = measure_steps(args, log, batch, binaries)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    print(
-        f"\n{args.columns} columns, {batch} requests ({args.impressions} impressions) per step, {args.threads} threads"
-    )
-    print(f"{'':<34}{'ms/step':>9}{'impressions/s':>15}{'searches':>10}{'ops':>7}{'buffers':>9}")
-    for name, median in medians.items():
-        plan = plans.get(name)
-        sizes = f"{plan['table_searches']:>10}{plan['ops']:>7}{plan['buffers']:>9}" if plan else ""
-        print(f"{name:<34}{median * 1e3:>9.1f}{args.impressions / median:>15,.0f}{sizes}")
-    peers = [name for name in PEERS if name in medians]
-    ratios = {name: medians[name] / medians["all passes"] for name in peers}
-    if ratios:
-        print("times faster than: " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios.items()))
-    results = {
-        "arguments": {name: str(value) for name, value in vars(args).items() if not isinstance(value, Path)},
-        "requests_per_step": batch,
-        "compile": compile_times,
-        "plans": plans,
-        "step_seconds": medians,
-        "all_step_seconds": seconds,
-        "ratios": ratios,
-        "summary": summarise(medians, compile_times, args.columns),
-    }
+    if "compile" in args.measure:
+        parts["compile"] = measure_compile(args)
+    for part, sides in (("passes", binaries), ("peers", {"all passes": binaries["all passes"]})):
+        if part not in args.measure:
+            continue
+        seconds = measure_steps(args, log, batch, sides, with_peers=part == "peers")
+        medians = {name: statistics.median(values) for name, values in seconds.items()}
+        parts[part] = {"requests_per_step": batch, "step_seconds": medians, "all_step_seconds": seconds}
+        if part == "passes":
+            parts[part]["plans"] = plans
+        title = f"{part}: {args.columns} columns, {batch} requests ({args.impressions} impressions) per step"
+        print_steps(f"{title}, {args.threads} threads", medians, plans, args.impressions)
+
+
+def main() -> None:
+    """Generates, compiles, times, prints, writes."""
+    args = parse_arguments()
+    args.out.mkdir(parents=True, exist_ok=True)
+    left_out = ("measure", "peer_python", "out", "results")
+    arguments = {name: str(value) for name, value in vars(args).items() if name not in left_out}
+    known = args.out / "measured.json"
+    parts = json.loads(known.read_text()) if known.exists() else {}
+    parts = {name: part for name, part in parts.items() if part.get("arguments") == arguments}
+    measure(args, parts)
+    for name in args.measure:
+        parts[name]["arguments"] = arguments
+    known.write_text(json.dumps(parts))
+    if not args.measure:
+        return
+    results = {"arguments": arguments}
+    results |= {name: {k: v for k, v in part.items() if k != "arguments"} for name, part in parts.items()}
+    medians = parts.get("peers", {}).get("step_seconds", {})
+    if len(medians) > 1:
+        results["ratios"] = {name: medians[name] / medians["all passes"] for name in PEERS if name in medians}
+        print("times faster than: " + ", ".join(f"{name} {ratio:.2f}" for name, ratio in results["ratios"].items()))
+    results["summary"] = summarise(medians, results.get("compile", {}), args.columns)
     path = report.write("search_ranking", results, args.results)
     print(f"wrote {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import genrec as gr
 from prepare import columns, example
 
-PASSES = ("prune-columns", "sink-fanout", "merge-tables", "fuse-transforms")
+PASSES = ("prune-columns", "sink-fanout", "merge-tables", "fuse-transforms", "factor-lookups")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def compile_variant(build: Path, file: Path, folder: Path, off: str | None) -> P
     """A binary, with pass `off` left out; its plan as JSON lies beside it."""
     binary = folder / (f"without-{off}" if off else "model")
     flags = [f"--{off}=false"] if off else []
-    timed([build / "bin" / "genrec-compile", file, *flags, "--cache=none", "-o", binary])
+    timed([build / "bin" / "genrec-compile", file, *flags, f"--cache={folder / 'cache'}", "-o", binary])
     timed([build / "bin" / "genrec-compile", file, *flags, "--explain=json", "-o", f"{binary}.json"])
     return binary
 

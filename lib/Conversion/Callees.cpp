@@ -17,6 +17,7 @@ using namespace genrec;
 static constexpr Callee callees[] = {
     {"genrec_rt_clip_norm", ABI},
     {"genrec_rt_clip_value", ABI},
+    {"genrec_rt_distinct_rows", ABI},
     {"genrec_rt_merged_keys", ABI},
     {"genrec_rt_merged_rows", ABI},
     {"genrec_rt_report_loss", ABI},
@@ -95,6 +96,8 @@ static constexpr Callee callees[] = {
     {"kernels::scatterAddOuter", KERNEL("rows")},
     {"kernels::attention", KERNEL("step_attention")},
     {"kernels::attentionGradient", KERNEL("step_attention")},
+    {"kernels::distinctLinear", KERNEL("step_distinct")},
+    {"kernels::distinctLinearGradient", KERNEL("step_distinct")},
     {"kernels::fusedLinear", KERNEL("step_linear")},
     {"kernels::linear", KERNEL("step_linear")},
     {"kernels::weightGradient", KERNEL("step_linear")},

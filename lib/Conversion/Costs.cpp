@@ -278,6 +278,22 @@ template <typename Op> double getPairFlops(Op attention, bool isGradient) {
   return attention.getCausal() ? perPair : 2 * perPair;
 }
 
+/// A product (backward: two) per distinct row, and per row of the batch a sum of those that it
+/// found.
+void addFactors(Operation *op, CostTable &costs) {
+  auto forward = dyn_cast<DistinctLinearOp>(op);
+  auto backward = dyn_cast<DistinctLinearGradOp>(op);
+  Type values = op->getOperand(1).getType();
+  Type sums = forward ? Type(forward.getType()) : backward.getGradient().getType();
+  double lookups = forward ? forward.getColumns().size() : backward.getColumns().size();
+  costs.get(getRowDomain(values)).productFlops +=
+      (forward ? 2.0 : 4.0) * getRowSize(values) * getRowSize(sums);
+  OpCost &row = costs.get(getRowDomain(sums));
+  row.bytes += 4 * lookups;
+  row.gatheredBytes += 4 * lookups * getRowSize(sums);
+  row.flops += lookups * getRowSize(sums);
+}
+
 SmallVector<OpCost> getCallCosts(Operation *op) {
   FlatSymbolRefAttr own = getFirstDomain(op);
   CostTable costs(own);
@@ -297,6 +313,8 @@ SmallVector<OpCost> getCallCosts(Operation *op) {
   } else if (auto gradient = dyn_cast<ScoresGradOp>(op)) {
     costs.get(own).productFlops += 4.0 * getRowSize(gradient.getQuery().getType()) *
                                    getRowSize(gradient.getGradient().getType());
+  } else if (isa<DistinctLinearOp, DistinctLinearGradOp>(op)) {
+    addFactors(op, costs);
   } else if (auto attention = dyn_cast<AttentionOp>(op)) {
     costs.get(own).pairFlops += getPairFlops(attention, false);
   } else if (auto gradient = dyn_cast<AttentionGradOp>(op)) {

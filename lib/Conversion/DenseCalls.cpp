@@ -78,6 +78,55 @@ static void lowerWeightGradient(WeightGradientOp op, StageBuilder &stage) {
              {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(y.getType()))});
 }
 
+/// Where the lookups' rows are among the distinct ones, and which rows of the weight are theirs.
+template <typename OpT> static std::pair<Value, Value> getFactors(OpT op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  std::string name = makeIdentifier(domain.getValue());
+  int64_t number = getOwnBuffer(op.getDomain().getDefiningOp(), kPlacesSlot);
+  Value places = stage.getBuffer(number, b.opaque("void"), name + "_places");
+  SmallVector<Value> columns;
+  for (int64_t column : op.getColumns())
+    columns.push_back(b.integer(column));
+  return {places, stage.makeArray(b.named(name + "_columns"), b.i64(), columns)};
+}
+
+static void lowerDistinctLinear(DistinctLinearOp op, StageBuilder &stage) {
+  Value values = op.getValues(), result = op.getResult();
+  auto [places, columns] = getFactors(op, stage);
+  SmallVector<Value> operands = {stage.getStep(),
+                                 places,
+                                 stage.getPointer(values),
+                                 stage.getStride(values),
+                                 stage.getPointer(op.getWeight()),
+                                 columns,
+                                 stage.getPointer(result),
+                                 stage.getStride(result)};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::distinctLinear", operands,
+             {b.templateInteger(getRowSize(values.getType())),
+              b.templateInteger(getRowSize(result.getType()))});
+}
+
+static void lowerDistinctLinearGrad(DistinctLinearGradOp op, StageBuilder &stage) {
+  Value values = op.getValues(), gradient = op.getGradient();
+  auto [places, columns] = getFactors(op, stage);
+  SmallVector<Value> operands = {stage.getStep(),
+                                 places,
+                                 stage.getPointer(values),
+                                 stage.getStride(values),
+                                 stage.getPointer(op.getWeight()),
+                                 columns,
+                                 stage.getPointer(gradient),
+                                 stage.getStride(gradient),
+                                 stage.getPointer(op.getDvalues()),
+                                 stage.getPointer(op.getDweight())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::distinctLinearGradient", operands,
+             {b.templateInteger(getRowSize(values.getType())),
+              b.templateInteger(getRowSize(gradient.getType()))});
+}
+
 template <typename OpT>
 static SmallVector<Attribute> getInteractionTemplate(OpT op, const EmitCBuilder &b) {
   int64_t count = op.getCount();
@@ -242,8 +291,8 @@ static LogicalResult lowerAttentionGrad(AttentionGradOp op, StageBuilder &stage)
 }
 
 LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &matched) {
-  matched = isa<LinearOp, FusedLinearOp, WeightGradientOp, DotInteractionOp, DotInteractionGradOp,
-                AttentionOp, AttentionGradOp>(op);
+  matched = isa<LinearOp, FusedLinearOp, WeightGradientOp, DistinctLinearOp, DistinctLinearGradOp,
+                DotInteractionOp, DotInteractionGradOp, AttentionOp, AttentionGradOp>(op);
   if (!matched)
     return success();
   if (failed(expectFloats(op)))
@@ -252,6 +301,8 @@ LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &mat
       .Case([&](LinearOp op) { return lowerLinear(op, stage), success(); })
       .Case([&](FusedLinearOp op) { return lowerFusedLinear(op, stage), success(); })
       .Case([&](WeightGradientOp op) { return lowerWeightGradient(op, stage), success(); })
+      .Case([&](DistinctLinearOp op) { return lowerDistinctLinear(op, stage), success(); })
+      .Case([&](DistinctLinearGradOp op) { return lowerDistinctLinearGrad(op, stage), success(); })
       .Case([&](DotInteractionOp op) { return lowerDotInteraction(op, stage), success(); })
       .Case([&](DotInteractionGradOp op) { return lowerDotInteractionGrad(op, stage), success(); })
       .Case([&](AttentionOp op) { return lowerAttention(op, stage); })

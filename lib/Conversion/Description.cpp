@@ -209,6 +209,8 @@ Value Describer::capacityOf(Operation *maker, Value capacities, Value maxLengths
     return sum(concat.getSources().getTypes());
   if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker))
     return sum(unique.getRows().getTypes());
+  if (auto distinct = dyn_cast_or_null<DistinctRowsOp>(maker))
+    return sum(distinct.getRows().getTypes());
   if (auto stack = dyn_cast_or_null<StackDomainsOp>(maker))
     return sum(stack.getParts().getTypes());
   if (auto fixed = dyn_cast_or_null<FixedRowsOp>(maker))

@@ -97,6 +97,11 @@ DomainSizes::Size DomainSizes::compute(FlatSymbolRefAttr name) {
       sources.push_back(getRowDomain(rows.getType()));
     return addUp(sources);
   }
+  if (auto distinct = dyn_cast_or_null<DistinctRowsOp>(maker)) {
+    for (Value rows : distinct.getRows())
+      sources.push_back(getRowDomain(rows.getType()));
+    return addUp(sources);
+  }
   if (auto stack = dyn_cast_or_null<StackDomainsOp>(maker)) {
     for (Value part : stack.getParts())
       sources.push_back(cast<DomainType>(part.getType()).getDomain());

@@ -246,6 +246,17 @@ int64_t MemoryTable::getScratch(Operation *op) {
         return rt::matmulRowsScratchBound(getRowSize(gradient.getX().getType()),
                                           getRowSize(gradient.getY().getType()));
       })
+      .Case([&](DistinctLinearOp linear) {
+        int64_t rows = sizes.getRows(getRowDomain(linear.getType()));
+        return rt::distinctLinearScratchBound(rows, getRowSize(linear.getValues().getType()),
+                                              getRowSize(linear.getType()), threads);
+      })
+      .Case([&](DistinctLinearGradOp linear) {
+        Type gradient = linear.getGradient().getType();
+        return rt::distinctLinearGradScratchBound(sizes.getRows(getRowDomain(gradient)),
+                                                  getRowSize(linear.getValues().getType()),
+                                                  getRowSize(gradient));
+      })
       .Case([&](AttentionOp attention) {
         return getAttentionScratch(attention, sizes, threads, /*backward=*/false);
       })

@@ -263,6 +263,11 @@ SmallVector<BufferSlot> genrec::getBufferSlots(Operation *op) {
     FlatSymbolRefAttr domain = unique.getDomain().getType().getDomain();
     slots.push_back({domain, kSegmentBytesPerRow, kSegmentBytes, domain.getValue().str() + "_segments",
                      true, false});
+  } else if (auto distinct = dyn_cast<DistinctRowsOp>(op)) {
+    FlatSymbolRefAttr domain = distinct.getDomain().getType().getDomain();
+    int64_t lookups = distinct.getRows().size();
+    slots.push_back({domain, kPlaceBytesPerRow, kPlaceBytesPerLookup * lookups + kPlaceBytes,
+                     domain.getValue().str() + "_places", true, false});
   } else if (auto stack = dyn_cast<StackDomainsOp>(op)) {
     std::string name = stack.getResult().getType().getDomain().getValue().str();
     slots.push_back({{}, 0, 8 * (static_cast<int64_t>(stack.getParts().size()) + 1), name + "_offsets",

@@ -95,9 +95,10 @@ void Planner::run() {
     for (Value operand : op.getOperands())
       extend(operand, numbers[&op]);
     // What an op keeps for its partner lives as long as the partner needs it.
-    if (auto sum = dyn_cast<SegmentSumOp>(op)) {
-      Operation *unique = sum.getDomain().getDefiningOp();
-      if (int64_t id = getOwnBuffer(unique, kSegmentsSlot); id >= 0)
+    if (isa<SegmentSumOp, DistinctLinearOp, DistinctLinearGradOp>(op)) {
+      static_assert(int(kSegmentsSlot) == int(kPlacesSlot));
+      Operation *maker = op.getOperand(0).getDefiningOp();
+      if (int64_t id = getOwnBuffer(maker, kSegmentsSlot); id >= 0)
         buffers[id].last = std::max(buffers[id].last, numbers[&op]);
     } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
       Operation *forward = grad.getOut().getDefiningOp();

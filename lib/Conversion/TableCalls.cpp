@@ -48,11 +48,31 @@ static void lowerMergedKeys(MergedKeysOp op, StageBuilder &stage) {
               stage.getPointer(op.getResult())});
 }
 
-/// The handles' maker, behind views of parts.
+/// The handles' maker, behind views of parts and choices of distinct ones.
 static TableRowsOp findMaker(Value rows) {
-  while (auto part = rows.getDefiningOp<UnstackRowsOp>())
-    rows = part.getX();
-  return rows.getDefiningOp<TableRowsOp>();
+  while (true)
+    if (auto part = rows.getDefiningOp<UnstackRowsOp>())
+      rows = part.getX();
+    else if (auto distinct = rows.getDefiningOp<DistinctRowsOp>())
+      rows = distinct.getRows().front();
+    else
+      return rows.getDefiningOp<TableRowsOp>();
+}
+
+static void lowerDistinctRows(DistinctRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> handles;
+  for (Value rows : op.getRows())
+    handles.push_back(stage.getPointer(rows));
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  std::string name = makeIdentifier(domain.getValue());
+  Value places = stage.getBuffer(getOwnBuffer(op, kPlacesSlot), b.opaque("void"), name + "_places");
+  Value array =
+      stage.makeArray(b.named(name + "_handles"), b.pointer(b.opaque("float *const")), handles);
+  b.callVoid("genrec_rt_distinct_rows",
+             {stage.getStep(), b.integer(handles.size(), b.i32()),
+              stage.getDomainOf(op.getRows().front()), array, stage.getDomain(domain),
+              stage.getPointer(op.getResult()), places});
 }
 
 static FailureOr<TableOp> getTable(UniqueRowsOp op) {
@@ -95,7 +115,8 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
   Value parentArray = stage.makeArray(b.named(domain.getValue() + "_parents"), rowNumbers, parents);
   b.callVoid("genrec_rt_unique_rows",
              {stage.getStep(), b.integer(number, b.i32()), parts, domainArray, handleArray,
-              gradientArray, strideArray, parentArray, b.integer(table->getDim()), touched, rows, segments});
+              gradientArray, strideArray, parentArray, b.integer(table->getDim()), touched, rows,
+              segments});
   return success();
 }
 
@@ -158,6 +179,7 @@ LogicalResult genrec::lowerTableOp(Operation *op, StageBuilder &stage, bool &mat
         return success();
       })
       .Case([&](MergedKeysOp op) { return lowerMergedKeys(op, stage), success(); })
+      .Case([&](DistinctRowsOp op) { return lowerDistinctRows(op, stage), success(); })
       .Case([&](UniqueRowsOp op) { return lowerUniqueRows(op, stage); })
       .Case([&](SegmentSumOp op) { return lowerSegmentSum(op, stage); })
       .Case([&](StepValueOp op) { return lowerStepValue(op, stage); })

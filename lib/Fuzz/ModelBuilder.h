@@ -125,6 +125,8 @@ using Theme = bool (*)(ModelBuilder &);
 void makeDomainsAndFeatures(ModelBuilder &m);
 /// Tables of one spec, and products over a parent's and a child's columns.
 void makeGroups(ModelBuilder &m);
+/// A layer over several lookups that nothing else reads.
+void makeJoinedLookups(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
 llvm::ArrayRef<Theme> getLossThemes();

@@ -98,6 +98,46 @@ static void makePooledLinear(ModelBuilder &m) {
       m.bounded(m.value("pool", m.rows(above->name, {columns}, m.f32()), {y, above->value}, kind)));
 }
 
+/// A linear layer over several lookups of few ids, one of them perhaps of a twin table, beside
+/// a number.
+void fuzz::makeJoinedLookups(ModelBuilder &m) {
+  SmallVector<TableOp> tables;
+  for (auto table : m.model.getOps<TableOp>())
+    if (table.getDim() >= 2)
+      tables.push_back(table);
+  if (tables.empty())
+    return;
+  TableOp table = m.pick(tables);
+  int64_t dim = table.getDim(), size = 0, columns = m.integer(4, 20), name = m.nextName++;
+  DomainEntry *domain =
+      m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::data; });
+  DomainOp declaration = lookupDomain(m.model, domain->name);
+  std::string prefix = declaration.getColumn() ? declaration.getColumn()->str() + "." : "";
+  Type ids = m.rows(domain->name, {}, m.integerType());
+  SmallVector<Value> parts;
+  while (size < 16) {
+    std::string column =
+        prefix + "joined" + std::to_string(name) + "_" + std::to_string(parts.size());
+    Value id = m.feature(*domain, column, m.integerType(), {});
+    id = m.value("mod", ids, id, m.i64("divisor", m.integer(1, 5)));
+    auto symbol =
+        m.chance(30) ? declareTwin(m, table) : FlatSymbolRefAttr::get(table.getSymNameAttr());
+    parts.push_back(
+        m.value("lookup", m.rows(domain->name, {dim}, m.f32()), id, m.named("table", symbol)));
+    size += dim;
+  }
+  if (m.chance(50)) {
+    parts.insert(parts.begin() + m.integer(0, parts.size() - 1),
+                 m.feature(*domain, prefix + "number" + std::to_string(name), m.f32(), {}));
+    ++size;
+  }
+  Value joined = m.value("concat_columns", m.rows(domain->name, {size}, m.f32()), parts);
+  SmallVector<Value> operands{joined, m.parameter({size, columns})};
+  if (m.chance(50))
+    operands.push_back(m.parameter({columns}));
+  m.offer(m.bounded(m.value("linear", m.rows(domain->name, {columns}, m.f32()), operands)));
+}
+
 void fuzz::makeGroups(ModelBuilder &m) {
   if (m.chance(50))
     makeTwinTables(m);

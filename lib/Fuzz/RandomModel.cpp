@@ -15,6 +15,9 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 5;
     options.ops = 30;
     break;
+  case 5: // layers over lookups that nothing else reads
+    options.joinedLookups = 2;
+    break;
   case 7: // a deep tree
     options.lists = 7;
     options.deep = true;
@@ -46,6 +49,8 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
     ArrayRef<Theme> themes = m.chance(60) ? getRowThemes() : getSequenceThemes();
     m.pick(themes)(m);
   }
+  for (int64_t i = 0; i < options.joinedLookups; ++i)
+    makeJoinedLookups(m);
   makeGroups(m);
   int64_t wanted = m.integer(1, 2);
   for (int attempt = 0; attempt < 8 && static_cast<int64_t>(m.losses.size()) < wanted; ++attempt)

@@ -142,6 +142,7 @@ void addAttentionOps(HandlerMap &map);
 void addLossOps(HandlerMap &map);
 void addCatalogueOps(HandlerMap &map);
 void addUpdateOps(HandlerMap &map);
+void addDistinctOps(HandlerMap &map);
 void addGroupOps(HandlerMap &map);
 void addKernelOps(HandlerMap &map);
 void addArithOps(HandlerMap &map);

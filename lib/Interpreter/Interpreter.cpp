@@ -74,6 +74,7 @@ const HandlerMap &interpreter::getHandlers() {
     addLossOps(map);
     addCatalogueOps(map);
     addUpdateOps(map);
+    addDistinctOps(map);
     addKernelOps(map);
     addGroupOps(map);
     addArithOps(map);

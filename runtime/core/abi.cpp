@@ -7,6 +7,7 @@
 
 #include "genrec_rt/abi.h"
 
+#include "../embedding/distinct.h"
 #include "../embedding/segments.h"
 #include "step_slot.h"
 
@@ -197,6 +198,15 @@ void copyRootRows(const genrec_domain *domain, OutputRows &to) {
     roots[row] = StepSlot::rootRow(domain, row);
 }
 
+/// A step domain of `count` rows, all of one list.
+void describeStepRows(genrec_domain *domain, int64_t count) {
+  domain->count = domain->max_length = count;
+  domain->offsets = nullptr;
+  domain->parent = nullptr;
+  domain->identity = nullptr;
+  domain->parent_domain = nullptr;
+}
+
 } // namespace
 
 extern "C" {
@@ -225,13 +235,10 @@ int64_t genrec_rt_segment_bytes(int64_t capacity) { return segmentBytes(capacity
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains, float *const *const *handles,
                            const float *const *gradients, const int64_t *strides,
-                           const int64_t *const *parents, int64_t dim, genrec_domain *touched, float **rows, void *segments) {
+                           const int64_t *const *parents, int64_t dim, genrec_domain *touched,
+                           float **rows, void *segments) {
   StepSlot &slot = StepSlot::of(step);
-  touched->count = 0;
-  touched->offsets = nullptr;
-  touched->parent = nullptr;
-  touched->identity = nullptr;
-  touched->parent_domain = nullptr;
+  describeStepRows(touched, 0);
   guarded(slot, [&] {
     int64_t counts[kMostParts], total = 0;
     for (int32_t part = 0; part < parts && part < kMostParts; ++part)
@@ -242,9 +249,10 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                       " lookups in one step, more than " + std::to_string(kMostContributions) +
                       " in " + std::to_string(kMostParts),
                   "use a smaller batch");
-    touched->count = buildSegments(step->pool, {parts, counts, handles, gradients, dim, strides, parents},
-                                   slot.state().zeroRow(table), rows, segments);
-    touched->max_length = touched->count;
+    describeStepRows(touched,
+                     buildSegments(step->pool,
+                                   {parts, counts, handles, gradients, dim, strides, parents},
+                                   slot.state().zeroRow(table), rows, segments));
   });
 }
 
@@ -254,6 +262,22 @@ void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, cons
   if (touched->count > 0)
     sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim, strides}, touched->count,
                 segments, sums);
+}
+
+int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity) {
+  return distinctBytes(parts, capacity);
+}
+
+void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
+                             float *const *const *handles, genrec_domain *distinct, float **rows,
+                             void *places) {
+  describeStepRows(distinct, 0);
+  guarded(StepSlot::of(step), [&] {
+    int64_t bytes = distinctScratchBytes(domain->count);
+    int64_t count = findDistinct(step->pool, parts, domain->count, handles, rows, places,
+                                 [&] { return genrec_rt_thread_scratch(step, bytes); });
+    describeStepRows(distinct, count);
+  });
 }
 
 void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int64_t *ids,

@@ -93,7 +93,8 @@ static std::string describeCompiler(const CompilerOptions &options) {
   std::pair<bool, StringRef> passes[] = {{options.prunesColumns, "prune-columns"},
                                          {options.sinksFanout, "sink-fanout"},
                                          {options.mergesTables, "merge-tables"},
-                                         {options.fusesTransforms, "fuse-transforms"}};
+                                         {options.fusesTransforms, "fuse-transforms"},
+                                         {options.factorsLookups, "factor-lookups"}};
   for (auto [isOn, name] : passes)
     if (!isOn)
       text += (" --" + name + "=false").str();
@@ -122,6 +123,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     graph.mergeTables = options.mergesTables;
     graph.fuseTransforms = options.fusesTransforms;
     graph.splitClasses = options.splitsClasses;
+    graph.factorLookups = options.factorsLookups;
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {

@@ -20,7 +20,8 @@ struct CompilerOptions {
   Emission emission = Emission::binary;
   unsigned level = 2;
   /// Passes of the pipeline that can be left out.
-  bool prunesColumns = true, sinksFanout = true, mergesTables = true, fusesTransforms = true;
+  bool prunesColumns = true, sinksFanout = true, mergesTables = true, fusesTransforms = true,
+       factorsLookups = true;
   unsigned splitsClasses = 512; ///< columns of a softmax at a time; 0: all of them
   std::string target, march;
   std::string compiler;    ///< empty: the toolchain's

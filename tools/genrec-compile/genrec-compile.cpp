@@ -52,6 +52,9 @@ static cl::opt<unsigned>
     splitsClasses("split-classes", cl::cat(category), cl::init(512), cl::value_desc("n"),
                   cl::desc("columns of a softmax over many classes that are computed at a "
                            "time; 0: all of them"));
+static cl::opt<bool> factorsLookups("factor-lookups", cl::cat(category), cl::init(true),
+                                    cl::desc("multiply a looked-up row by a linear layer once, "
+                                             "however often it was found"));
 static cl::opt<std::string> target("target", cl::cat(category), cl::init("cpu"),
                                    cl::desc("what to compile for: cpu"));
 static cl::opt<std::string> march("march", cl::cat(category), cl::init("native"),
@@ -170,6 +173,7 @@ int main(int argc, char **argv) {
   options.level = level;
   options.prunesColumns = prunesColumns;
   options.sinksFanout = sinksFanout;
+  options.factorsLookups = factorsLookups;
   options.mergesTables = mergesTables;
   options.fusesTransforms = fusesTransforms;
   options.splitsClasses = splitsClasses;

@@ -57,6 +57,13 @@ enum UniqueRowsSlot { kSegmentsSlot = 0 };
 /// A linear bound on genrec_rt_segment_bytes; test/Runtime/domains_test.cpp holds it.
 inline constexpr int64_t kSegmentBytesPerRow = 40;
 inline constexpr int64_t kSegmentBytes = 256;
+/// distinct_rows: scratch that says where the rows of each lookup are among the distinct ones.
+enum DistinctRowsSlot { kPlacesSlot = 0 };
+/// genrec_rt_distinct_bytes: per row, per lookup and once; test/Runtime/kernels_distinct_test.cpp
+/// holds them.
+inline constexpr int64_t kPlaceBytesPerRow = 4;
+inline constexpr int64_t kPlaceBytesPerLookup = 8;
+inline constexpr int64_t kPlaceBytes = 64;
 /// attention with softmax scores: log of the sum of exponentials per row and head.
 enum AttentionSlot { kLogSumExpSlot = 0 };
 

@@ -23,9 +23,10 @@ struct RandomModelOptions {
   bool deep = false;      ///< lists hang below the last one rather than anywhere
   int64_t transforms = 1; ///< longest chain of hash and mod between a column and its table
   int64_t fanouts = 0;    ///< fan-outs tried between features and random ops
+  int64_t joinedLookups = 0; ///< layers over several lookups that nothing else reads
 
   /// Most seeds give small models of the above; some give one that is wide in one way: many tables,
-  /// a deep tree, long chains of transforms, fan-outs everywhere.
+  /// a deep tree, long chains of transforms, fan-outs everywhere, layers over lookups.
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 

@@ -45,6 +45,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Columns of a softmax over many classes that are computed "
                      "at a time; 0: all of them"),
       llvm::cl::init(512)};
+  Option<bool> factorLookups{
+      *this, "factor-lookups",
+      llvm::cl::desc("Multiply a looked-up row once, however often it was found"),
+      llvm::cl::init(true)};
   Option<std::string> compiler{
       *this, "compiler",
       llvm::cl::desc("Name, version and options of the compiler, kept in the "

@@ -317,24 +317,32 @@ void genrec_rt_merged_rows(genrec_step *step, int32_t table,
  * appearance; a handle whose gradient row (dim floats) is exactly zero is not
  * touched, nor is the row of zeros. Handle i of a part has gradient row i, or, where
  * `parents` holds an array for the part, gradient row parents[part][i]; gradient rows of a
- * part lie strides[part] floats apart (columns of wider rows). `table` is any of the group that the rows are of. Fills *touched (count; no parent), `rows`
- * (capacity: the sum of the parts' capacities), and `segments`, opaque scratch of
- * genrec_rt_segment_bytes(capacity) bytes for genrec_rt_segment_sum. */
+ * part lie strides[part] floats apart (columns of wider rows). `table` is any of the group that the
+ * rows are of. Fills *touched (count; no parent), `rows` (capacity: the sum of the parts'
+ * capacities), and `segments`, opaque scratch of genrec_rt_segment_bytes(capacity) bytes for
+ * genrec_rt_segment_sum. */
 int64_t genrec_rt_segment_bytes(int64_t capacity);
 /* genrec_rt_segment_bytes(c) <= GENREC_SEGMENT_BYTES_PER_ROW * c + GENREC_SEGMENT_BYTES,
  * for buffer descriptors, which are linear in a capacity. */
 #define GENREC_SEGMENT_BYTES_PER_ROW 40
 #define GENREC_SEGMENT_BYTES 160
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
-                           const genrec_domain *const *domains,
-                           float *const *const *handles,
+                           const genrec_domain *const *domains, float *const *const *handles,
                            const float *const *gradients, const int64_t *strides,
-                           const int64_t *const *parents, int64_t dim,
-                           genrec_domain *touched, float **rows, void *segments);
-void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched,
-                           const void *segments, int32_t parts,
-                           const float *const *gradients,
-                           const int64_t *strides, int64_t dim, float *sums);
+                           const int64_t *const *parents, int64_t dim, genrec_domain *touched,
+                           float **rows, void *segments);
+void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, const void *segments,
+                           int32_t parts, const float *const *gradients, const int64_t *strides,
+                           int64_t dim, float *sums);
+
+/* The distinct rows of each of `parts` lists of handles over `domain`, part by part in the
+ * order of first appearance. Fills *distinct (count; no parent), `rows` (capacity: parts times
+ * that of `domain`) and `places`, opaque scratch of genrec_rt_distinct_bytes(parts, capacity of
+ * `domain`) bytes for kernels of step_distinct.h. */
+int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity);
+void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
+                             float *const *const *handles, genrec_domain *distinct, float **rows,
+                             void *places);
 
 /* Catalogue rows of ids; -1 where valid is 0, or missing with allow_missing.
  * `catalogue_domain` and `catalogue_ids` describe the catalogue column; the

@@ -15,7 +15,7 @@ using namespace genrec;
 /// what is reported to the trainer.
 static bool belongsToStep(Operation *op) {
   return op->getNumResults() == 0 || (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op)) ||
-         isa<ParamOp, LookupOp, TableRowsOp, ParameterRowsOp, UniqueRowsOp,
+         isa<ParamOp, LookupOp, TableRowsOp, ParameterRowsOp, UniqueRowsOp, DistinctRowsOp,
              SegmentSumOp, StepValueOp, DropoutOp, SampledSoftmaxOp>(op);
 }
 

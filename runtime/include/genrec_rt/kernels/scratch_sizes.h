@@ -56,6 +56,21 @@ static inline int64_t matmulRowsScratchBound(int64_t k, int64_t n) {
   return 4 * mostRowChunks(k, n) * k * wholeVectors(n);
 }
 
+/// Distinct rows whose products are in memory at a time, unless one lookup has more.
+static constexpr int64_t kDistinctRowsAtOnce = 1024;
+
+/// step_distinct.h: products of the distinct rows of lookups over `rows` rows, [., k] w[k, n].
+static inline int64_t distinctLinearScratchBound(int64_t rows, int64_t k, int64_t n,
+                                                 int64_t threads) {
+  int64_t most = rows > kDistinctRowsAtOnce ? rows : kDistinctRowsAtOnce;
+  return 4 * most * wholeVectors(n) + threads * matmulScratchBound(k, n);
+}
+/// The same for its gradients, per thread.
+static inline int64_t distinctLinearGradScratchBound(int64_t rows, int64_t k, int64_t n) {
+  int64_t ofRows = matmulScratchBound(n, k), ofWeight = matmulRowsScratchBound(k, n);
+  return 4 * rows * wholeVectors(n) + (ofRows > ofWeight ? ofRows : ofWeight);
+}
+
 /// Sizes of an attention call: per head, and of its bias tables.
 struct AttentionSizes {
   int64_t qk, v;

@@ -415,6 +415,49 @@ def ExpandUpdates : GenRecPass<"genrec-expand-updates"> {
     Statistic<"handlesShared", "handles-shared", "lookups and updates that reused handles">];
 }
 
+def FactorLookups : GenRecPass<"genrec-factor-lookups"> {
+  let summary = "multiplies a looked-up row by a linear layer once, however often it was found";
+  let description = [{
+    A linear layer over joined columns of which many are looked up computes the same product for
+    every row of the batch that found the same table row. It is split by columns: lookups that
+    nothing else reads become `genrec.distinct_rows` (per width, the distinct rows of each
+    lookup), `genrec.distinct_linear` (a product per distinct row, added where it was found) and
+    `genrec.distinct_linear_grad`; the other columns stay a linear layer. Neither the joined
+    columns nor their gradient are in memory any more, and `unique_rows` sees each distinct row
+    once:
+
+    ```mlir
+    %x = genrec.concat_columns %a, %b, %c           // lookups a and c of rows %ra, %rc
+    %y = genrec.linear %x, %w bias %bias
+    %dw = genrec.weight_gradient %x, %g
+    %dx = genrec.linear %g, %w {transposed}         // read by columns
+    %touched, %rows = genrec.unique_rows (%ra, %rc) by (%da, %dc)
+    // becomes
+    %d, %r = genrec.distinct_rows (%ra, %rc)
+    %v = genrec.row_kernel %d(%r)                   // loads the rows
+    %ya = genrec.distinct_linear %d(%v, %w) columns [0, 12]
+    %yb = genrec.linear %b, %wb bias %bias
+    %y = genrec.add %ya, %yb
+    %dv, %dwa = genrec.distinct_linear_grad %d(%v, %w, %g) columns [0, 12]
+    %dwb = genrec.weight_gradient %b, %g
+    %touched, %rows = genrec.unique_rows (%r) by (%dv)
+    ```
+
+    The sums are those of the linear layer in another order. Lookups stay columns of a layer where
+    those of their table and width are less than `least-width` columns together (their sums are
+    written and added apart), where the result has less than 4 columns, or where something else
+    reads them. Runs after `expand-updates`.
+  }];
+  let dependentDialects = ["::genrec::GenRecDialect", "::mlir::vector::VectorDialect"];
+  let options = [
+    Option<"leastWidth", "least-width", "int64_t", /*default=*/"16",
+           "columns that lookups of one table and width must have in a layer">];
+  let statistics = [
+    Statistic<"layers", "layers", "linear layers split">,
+    Statistic<"lookups", "lookups", "lookups multiplied by distinct row">,
+    Statistic<"groups", "groups", "lists of distinct rows, one per layer, table and width">];
+}
+
 def AssignStages : GenRecPass<"genrec-assign-stages"> {
   let summary = "marks each op with the stage of the step that runs it";
   let description = [{

@@ -1,0 +1,109 @@
+//===- GenRecDistinctOps.td - work per distinct looked-up row ---*- tablegen -*-===//
+
+#ifndef GENREC_DISTINCT_OPS_TD
+#define GENREC_DISTINCT_OPS_TD
+
+include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def GenRec_DistinctOpsDocs : OpDocGroup {
+  let summary = "Work per distinct row";
+  let description = [{
+    What `factor-lookups` makes of a linear layer over looked-up rows: the lookups of a
+    batch repeat few rows, and what is computed from a row alone is computed once. No
+    front end writes these.
+  }];
+}
+
+let opDocGroup = GenRec_DistinctOpsDocs in {
+
+def GenRec_DistinctRowsOp : GenRec_Op<"distinct_rows", [Pure]> {
+  let summary = "the distinct rows of each of several lookups";
+  let description = [{
+    `rows`: tensors of `!genrec.row` of one width over one domain, a lookup each.
+    `domain` is a `step` domain with one row per distinct row of each lookup: those of the
+    first, in the order of first appearance, then those of the second, and so on; a row
+    that two lookups found counts twice. `result` holds their handles. A row of zeros is a
+    row like others.
+
+    ```mlir
+    %distinct, %handles = genrec.distinct_rows (%user_rows)
+        : (tensor<?x!genrec.row<8>, #genrec.rows<@request>>)
+        -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>)
+    ```
+  }];
+  let arguments = (ins Variadic<GenRec_Rows>:$rows);
+  let results = (outs GenRec_DomainType:$domain, GenRec_Rows:$result);
+  let assemblyFormat = "`(` $rows `)` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [Pure]> {
+  let summary = "a linear layer over looked-up rows, by distinct row";
+  let description = [{
+    `domain` is made by a `genrec.distinct_rows` op of p lookups, `values` are the values of
+    its distinct rows, f32 rows [d] of it; weight: shared [k, n]. Lookup i is multiplied by the
+    d rows of the weight from `columns[i]` on. Row r of the result, f32 rows [n] of the domain
+    of the lookups, is the sum of the p products of what they found for r, added in their order.
+
+    ```mlir
+    %distinct, %handles = genrec.distinct_rows (%user_rows)
+        : (tensor<?x!genrec.row<8>, #genrec.rows<@request>>)
+        -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>)
+    %values = genrec.row_kernel %distinct(%handles) attributes {operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]}
+        : (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>) -> tensor<?x8xf32, #genrec.rows<@step_rows>> {
+    ^bb0(%row: !genrec.row<8>):
+      %value = genrec.row_load %row : (!genrec.row<8>) -> vector<8xf32>
+      genrec.row_yield %value : vector<8xf32>
+    }
+    %sums = genrec.distinct_linear %distinct(%values, %weight) columns [0]
+        : (!genrec.domain<@step_rows>, tensor<?x8xf32, #genrec.rows<@step_rows>>, tensor<8x4xf32>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
+
+    Source: A. Kumar, J. Naughton, J. Patel, "Learning Generalized Linear Models Over Normalized
+    Data", SIGMOD 2015; L. Chen et al., "Towards Linear Algebra over Normalized Data", VLDB 2017.
+  }];
+  let arguments = (ins GenRec_DomainType:$domain, GenRec_Rows:$values, GenRec_Shared:$weight,
+                       DenseI64ArrayAttr:$columns);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$domain `(` $values `,` $weight `)` `columns` $columns attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [Pure]> {
+  let summary = "the gradients of genrec.distinct_linear";
+  let description = [{
+    Operands as of `genrec.distinct_linear`; `gradient`: that of its result. `dvalues` are the
+    gradients of the distinct rows, each already the sum over the rows of the batch that found
+    it; `dweight`, shared [p · d, n], those of the rows of the weight that lookup 0 is multiplied
+    by, then of those of lookup 1, and so on.
+
+    ```mlir
+    %distinct, %handles = genrec.distinct_rows (%user_rows)
+        : (tensor<?x!genrec.row<8>, #genrec.rows<@request>>)
+        -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>)
+    %values = genrec.row_kernel %distinct(%handles) attributes {operand_roles = [#genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]}
+        : (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>) -> tensor<?x8xf32, #genrec.rows<@step_rows>> {
+    ^bb0(%row: !genrec.row<8>):
+      %value = genrec.row_load %row : (!genrec.row<8>) -> vector<8xf32>
+      genrec.row_yield %value : vector<8xf32>
+    }
+    %sums = genrec.distinct_linear %distinct(%values, %weight) columns [0]
+        : (!genrec.domain<@step_rows>, tensor<?x8xf32, #genrec.rows<@step_rows>>, tensor<8x4xf32>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    %dvalues, %dweight = genrec.distinct_linear_grad %distinct(%values, %weight, %sums) columns [0]
+        : (!genrec.domain<@step_rows>, tensor<?x8xf32, #genrec.rows<@step_rows>>, tensor<8x4xf32>, tensor<?x4xf32, #genrec.rows<@request>>)
+        -> (tensor<?x8xf32, #genrec.rows<@step_rows>>, tensor<8x4xf32>)
+    ```
+  }];
+  let arguments = (ins GenRec_DomainType:$domain, GenRec_Rows:$values, GenRec_Shared:$weight,
+                       GenRec_Rows:$gradient, DenseI64ArrayAttr:$columns);
+  let results = (outs GenRec_Rows:$dvalues, GenRec_Shared:$dweight);
+  let assemblyFormat = "$domain `(` $values `,` $weight `,` $gradient `)` `columns` $columns attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+} // opDocGroup
+
+#endif // GENREC_DISTINCT_OPS_TD

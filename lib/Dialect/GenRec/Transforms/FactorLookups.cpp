@@ -1,0 +1,486 @@
+//===- FactorLookups.cpp - linear layers by distinct looked-up row --------===//
+
+#include "Decisions.h"
+#include "RowKernelBuilder.h"
+#include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
+#include "genrec/Dialect/GenRec/IR/StepDomains.h"
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
+#include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_FACTORLOOKUPS
+#include "genrec/Dialect/GenRec/Transforms/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+/// A result narrower than this costs more to add up than to compute.
+static constexpr int64_t kLeastResult = 4;
+
+namespace {
+/// One of the joined columns: columns [offset, offset + width) of the layer's input.
+struct Part {
+  Value value;
+  int64_t offset, width;
+  /// What was looked up, where the part can be factored; else null.
+  Value handles;
+  /// Its gradient, and the update that reads it; null where nobody does.
+  Value gradient;
+  UniqueRowsOp update;
+
+  void stay() {
+    handles = gradient = {};
+    update = {};
+  }
+};
+
+/// Factored parts of one width and one update.
+struct Group {
+  SmallVector<Part *> parts;
+  Value domain, handles, values;
+  DenseI64ArrayAttr columns;
+};
+
+/// A linear layer over joined columns and its gradients.
+class Layer {
+public:
+  Layer(LinearOp linear, ProgramOp program) : linear(linear), program(program) {}
+
+  /// Whether lookups of one table, `leastWidth` columns in all, can be factored.
+  bool match(int64_t leastWidth);
+  void rewrite();
+
+  unsigned countLookups() const;
+  unsigned countGroups() const { return groups.size(); }
+  int64_t getFactoredWidth() const;
+
+private:
+  bool matchGradients();
+  void matchPart(Part &part);
+  bool hasOnlyUpdate(Part &part, SliceColumnsOp slice);
+
+  void buildGroup(OpBuilder &builder, Group &group);
+  Value buildForward(OpBuilder &builder);
+  void buildGradients();
+  Value joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups);
+  void moveSlices();
+  void replaceUpdates(ArrayRef<Value> gradients);
+  SmallVector<Value> splitRest(OpBuilder &builder, Value whole);
+
+  LinearOp linear;
+  ProgramOp program;
+  ConcatColumnsOp concat;
+  WeightGradientOp weightGradient;
+  LinearOp inputGradient;
+  SmallVector<Part> parts;
+  llvm::MapVector<std::pair<int64_t, Operation *>, Group> groups;
+  /// The columns that stay, joined, and the rows of the weight that belong to them.
+  Value rest, restWeight;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What can be factored
+//===----------------------------------------------------------------------===//
+
+/// The handles of a kernel that only loads the value of a table's row; else null.
+static Value getLoadedRows(Value value) {
+  auto kernel = value.getDefiningOp<RowKernelOp>();
+  if (!kernel || kernel.getInputs().size() != 1 || kernel->getNumResults() != 1)
+    return {};
+  Block &body = kernel.getBody().front();
+  auto load = dyn_cast<RowLoadOp>(body.front());
+  Type element = getElementTypeOrSelf(kernel.getInputs()[0].getType());
+  auto row = dyn_cast<RowType>(element);
+  if (!load || !row || load.getSlot() != 0 || load.getRow() != body.getArgument(0) ||
+      load->getNextNode() != body.getTerminator() || body.getTerminator()->getNumOperands() != 1 ||
+      body.getTerminator()->getOperand(0) != load.getResult() ||
+      getRowSize(value.getType()) != row.getWidth())
+    return {};
+  bool isTable = !kernel.getInputs()[0].getDefiningOp<ParameterRowsOp>();
+  return isTable ? kernel.getInputs()[0] : Value();
+}
+
+/// Whether all that reads `slice` is one update of the part's rows.
+bool Layer::hasOnlyUpdate(Part &part, SliceColumnsOp slice) {
+  UniqueRowsOp unique;
+  unsigned uses = 0;
+  for (OpOperand &use : slice->getUses()) {
+    ++uses;
+    if (auto op = dyn_cast<UniqueRowsOp>(use.getOwner())) {
+      unsigned count = op.getRows().size();
+      if (use.getOperandNumber() < count ||
+          op.getRows()[use.getOperandNumber() - count] != part.handles)
+        return false;
+      unique = op;
+    } else if (!isa<SegmentSumOp>(use.getOwner())) {
+      return false;
+    }
+  }
+  if (!unique || uses != 2)
+    return false;
+  // The sum reads what the rows were found by, in the same place.
+  for (Operation *user : unique.getDomain().getUsers())
+    if (auto sum = dyn_cast<SegmentSumOp>(user);
+        sum && !llvm::equal(sum.getGradients(), unique.getGradients()))
+      return false;
+  part.gradient = slice.getResult();
+  part.update = unique;
+  return true;
+}
+
+void Layer::matchPart(Part &part) {
+  part.handles = part.value.hasOneUse() ? getLoadedRows(part.value) : Value();
+  if (!part.handles || !inputGradient)
+    return;
+  for (Operation *user : inputGradient.getResult().getUsers()) {
+    auto slice = cast<SliceColumnsOp>(user);
+    int64_t begin = slice.getOffset(), end = begin + getRowSize(slice.getType());
+    if (end <= part.offset || begin >= part.offset + part.width)
+      continue;
+    bool isWhole = begin == part.offset && end == part.offset + part.width;
+    if (!isWhole || part.gradient || !hasOnlyUpdate(part, slice)) {
+      part.stay();
+      return;
+    }
+  }
+}
+
+/// Finds the gradients of weight and input. False where something reads them in another way.
+bool Layer::matchGradients() {
+  for (Operation *user : concat->getUsers()) {
+    if (user == linear)
+      continue;
+    auto gradient = dyn_cast<WeightGradientOp>(user);
+    if (!gradient || weightGradient || gradient.getY() == concat.getResult())
+      return false;
+    weightGradient = gradient;
+  }
+  if (!weightGradient)
+    return true;
+  for (Operation *user : linear.getWeight().getUsers()) {
+    auto back = dyn_cast<LinearOp>(user);
+    if (!back || !back.getTransposed() || back.getX() != weightGradient.getY() ||
+        back.getWeight() != linear.getWeight())
+      continue;
+    if (inputGradient || back.getBias())
+      return false;
+    inputGradient = back;
+  }
+  return !inputGradient || llvm::all_of(inputGradient->getUsers(),
+                                        [](Operation *user) { return isa<SliceColumnsOp>(user); });
+}
+
+bool Layer::match(int64_t leastWidth) {
+  concat = linear.getX().getDefiningOp<ConcatColumnsOp>();
+  if (linear.getTransposed() || !concat || getRowSize(linear.getType()) < kLeastResult ||
+      !getElementTypeOrSelf(linear.getType()).isF32() || !matchGradients())
+    return false;
+  int64_t offset = 0;
+  for (Value value : concat.getParts()) {
+    int64_t width = getRowSize(value.getType());
+    parts.push_back({value, offset, width, {}, {}, {}});
+    matchPart(parts.back());
+    offset += width;
+  }
+  for (Part &part : parts)
+    if (part.handles)
+      groups[{part.width, part.update.getOperation()}].parts.push_back(&part);
+  // A group's sums are written and added: the products saved must be worth that.
+  groups.remove_if([&](auto &entry) {
+    auto &members = entry.second.parts;
+    bool isNarrow = entry.first.first * static_cast<int64_t>(members.size()) < leastWidth;
+    if (isNarrow)
+      for (Part *part : members)
+        part->stay();
+    return isNarrow;
+  });
+  return !groups.empty();
+}
+
+unsigned Layer::countLookups() const {
+  return llvm::count_if(parts, [](const Part &part) { return static_cast<bool>(part.handles); });
+}
+
+int64_t Layer::getFactoredWidth() const {
+  int64_t width = 0;
+  for (const Part &part : parts)
+    width += part.handles ? part.width : 0;
+  return width;
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+/// Finds the distinct rows of a group's lookups and loads them.
+void Layer::buildGroup(OpBuilder &builder, Group &group) {
+  Location loc = linear.getLoc();
+  int64_t width = group.parts.front()->width;
+  SmallVector<Value> rows;
+  SmallVector<int64_t> columns;
+  for (Part *part : group.parts) {
+    rows.push_back(part->handles);
+    columns.push_back(part->offset);
+  }
+  std::string name =
+      "distinct_" + getRowDomain(linear.getType()).getValue().str() + "_" + std::to_string(width);
+  FlatSymbolRefAttr domain = declareStepDomain(getModel(program), name);
+  auto row = RowType::get(builder.getContext(), width);
+  auto distinct =
+      DistinctRowsOp::create(builder, loc, DomainType::get(builder.getContext(), domain),
+                             getRowsType(domain, {}, row), rows);
+  Type type = getRowsType(domain, {width}, builder.getF32Type());
+  RowKernelOp kernel = createRowKernel(builder, loc, distinct.getDomain(),
+                                       {{distinct.getResult(), OperandRole::aligned}},
+                                       {{type, ResultRole::aligned}}, "lookup");
+  Block &body = kernel.getBody().front();
+  OpBuilder inner = OpBuilder::atBlockEnd(&body);
+  RowBodyBuilder b(inner, loc);
+  RowYieldOp::create(inner, loc, b.make<RowLoadOp>(getBodyType(type), body.getArgument(0), 0));
+  group.domain = distinct.getDomain();
+  group.handles = distinct.getResult();
+  group.values = kernel.getResult(0);
+  group.columns = builder.getDenseI64ArrayAttr(columns);
+}
+
+/// The rows of a matrix by runs of columns: those of what stays, one value per run.
+SmallVector<Value> Layer::splitRest(OpBuilder &builder, Value whole) {
+  auto matrix = cast<RankedTensorType>(whole.getType());
+  SmallVector<Type> types;
+  SmallVector<bool> stays;
+  for (const Part &part : parts) {
+    bool isRest = !part.handles;
+    int64_t rows = part.width;
+    if (!stays.empty() && stays.back() == isRest) {
+      rows += cast<RankedTensorType>(types.back()).getDimSize(0);
+      types.pop_back();
+      stays.pop_back();
+    }
+    types.push_back(RankedTensorType::get({rows, matrix.getDimSize(1)}, matrix.getElementType()));
+    stays.push_back(isRest);
+  }
+  SmallVector<Value> kept;
+  auto split = SplitSharedOp::create(builder, linear.getLoc(), types, whole);
+  for (auto [run, isRest] : llvm::zip_equal(split.getParts(), stays))
+    if (isRest)
+      kept.push_back(run);
+  return kept;
+}
+
+/// `pieces` one below the other.
+static Value joinShared(OpBuilder &builder, Location loc, ArrayRef<Value> pieces) {
+  if (pieces.size() == 1)
+    return pieces.front();
+  int64_t rows = 0;
+  for (Value piece : pieces)
+    rows += cast<RankedTensorType>(piece.getType()).getDimSize(0);
+  auto first = cast<RankedTensorType>(pieces.front().getType());
+  return ConcatSharedOp::create(builder, loc, first.clone({rows, first.getDimSize(1)}), pieces);
+}
+
+Value Layer::buildForward(OpBuilder &builder) {
+  Location loc = linear.getLoc();
+  Type type = linear.getType();
+  SmallVector<Value> columns;
+  int64_t width = 0;
+  for (const Part &part : parts)
+    if (!part.handles) {
+      columns.push_back(part.value);
+      width += part.width;
+    }
+  Value sum;
+  if (!columns.empty()) {
+    rest = columns.front();
+    if (columns.size() > 1 || getRowShape(rest.getType()).empty())
+      rest = ConcatColumnsOp::create(builder, concat.getLoc(),
+                                     getRowsType(getRowDomain(type), {width}, builder.getF32Type()),
+                                     columns);
+    restWeight = joinShared(builder, loc, splitRest(builder, linear.getWeight()));
+    sum = LinearOp::create(builder, loc, type, rest, restWeight, linear.getBias(), false);
+  }
+  for (auto &[key, group] : groups) {
+    buildGroup(builder, group);
+    Value part = DistinctLinearOp::create(builder, loc, type, group.domain, group.values,
+                                          linear.getWeight(), group.columns);
+    sum = sum ? AddOp::create(builder, loc, type, sum, part) : part;
+  }
+  if (columns.empty() && linear.getBias())
+    sum = AddOp::create(builder, loc, type, sum, linear.getBias());
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+/// The gradient of the whole weight, from those of its runs.
+Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
+  Location loc = weightGradient.getLoc();
+  auto whole = cast<RankedTensorType>(weightGradient.getType());
+  DenseMap<const Part *, Value> pieces;
+  auto split = [&](ArrayRef<Part *> owners, Value gradient) {
+    SmallVector<Type> types;
+    for (const Part *part : owners)
+      types.push_back(whole.clone({part->width, whole.getDimSize(1)}));
+    if (owners.size() == 1)
+      pieces[owners.front()] = gradient;
+    else
+      for (auto [part, piece] :
+           llvm::zip_equal(owners, SplitSharedOp::create(builder, loc, types, gradient).getParts()))
+        pieces[part] = piece;
+  };
+  for (auto [entry, gradient] : llvm::zip_equal(groups, ofGroups))
+    split(entry.second.parts, gradient);
+  if (rest) {
+    // What stays is joined without gaps; its runs go back between the others.
+    Value gradient = WeightGradientOp::create(
+        builder, loc, whole.clone({getRowSize(rest.getType()), whole.getDimSize(1)}), rest,
+        weightGradient.getY());
+    SmallVector<Part *> kept;
+    for (Part &part : parts)
+      if (!part.handles)
+        kept.push_back(&part);
+    split(kept, gradient);
+  }
+  SmallVector<Value> ordered;
+  for (const Part &part : parts)
+    ordered.push_back(pieces.lookup(&part));
+  return joinShared(builder, loc, ordered);
+}
+
+/// Columns of the input's gradient that stay are columns of a narrower one.
+void Layer::moveSlices() {
+  OpBuilder builder(inputGradient);
+  Value narrow;
+  for (Operation *user : llvm::make_early_inc_range(inputGradient.getResult().getUsers())) {
+    auto slice = cast<SliceColumnsOp>(user);
+    int64_t offset = slice.getOffset(), removed = 0;
+    bool isFactored = false;
+    for (const Part &part : parts) {
+      if (part.handles && part.offset + part.width <= offset)
+        removed += part.width;
+      isFactored |= part.gradient == slice.getResult();
+    }
+    if (isFactored)
+      continue;
+    if (!narrow) {
+      Type type = getRowsType(getRowDomain(rest.getType()), {getRowSize(rest.getType())},
+                              builder.getF32Type());
+      narrow = LinearOp::create(builder, inputGradient.getLoc(), type, inputGradient.getX(),
+                                restWeight, Value(), true);
+    }
+    slice.getXMutable().assign(narrow);
+    slice.setOffset(offset - removed);
+  }
+}
+
+/// Each distinct row is one entry of the update, where its first lookup was.
+void Layer::replaceUpdates(ArrayRef<Value> gradients) {
+  for (auto [entry, gradient] : llvm::zip_equal(groups, gradients)) {
+    Group &group = entry.second;
+    auto update = cast_if_present<UniqueRowsOp>(entry.first.second);
+    if (!update)
+      continue;
+    llvm::SmallPtrSet<Value, 8> replaced;
+    for (Part *part : group.parts)
+      replaced.insert(part->gradient);
+    SmallVector<Value> rows, by;
+    bool isIn = false;
+    for (auto [row, own] : llvm::zip_equal(update.getRows(), update.getGradients())) {
+      bool isReplaced = replaced.contains(own);
+      if (isReplaced && isIn)
+        continue;
+      rows.push_back(isReplaced ? group.handles : row);
+      by.push_back(isReplaced ? gradient : own);
+      isIn |= isReplaced;
+    }
+    for (Operation *user : update.getDomain().getUsers())
+      if (auto sum = dyn_cast<SegmentSumOp>(user))
+        sum.getGradientsMutable().assign(by);
+    rows.append(by);
+    update->setOperands(rows);
+  }
+}
+
+void Layer::buildGradients() {
+  Operation *place = weightGradient;
+  if (inputGradient && inputGradient->isBeforeInBlock(place))
+    place = inputGradient;
+  OpBuilder builder(place);
+  auto whole = cast<RankedTensorType>(linear.getWeight().getType());
+  SmallVector<Value> ofRows, ofWeight;
+  for (auto &[key, group] : groups) {
+    int64_t rows = key.first * static_cast<int64_t>(group.parts.size());
+    auto gradient = DistinctLinearGradOp::create(
+        builder, weightGradient.getLoc(), group.values.getType(),
+        whole.clone({rows, whole.getDimSize(1)}), group.domain, group.values, linear.getWeight(),
+        weightGradient.getY(), group.columns);
+    ofRows.push_back(gradient.getDvalues());
+    ofWeight.push_back(gradient.getDweight());
+  }
+  builder.setInsertionPoint(weightGradient);
+  weightGradient.getResult().replaceAllUsesWith(joinWeightGradients(builder, ofWeight));
+  weightGradient.erase();
+  if (!inputGradient)
+    return;
+  moveSlices();
+  replaceUpdates(ofRows);
+  for (Part &part : parts)
+    if (part.gradient)
+      part.gradient.getDefiningOp()->erase();
+  inputGradient.erase();
+}
+
+void Layer::rewrite() {
+  OpBuilder builder(linear);
+  linear.getResult().replaceAllUsesWith(buildForward(builder));
+  if (weightGradient)
+    buildGradients();
+  linear.erase();
+  concat.erase();
+  for (Part &part : parts)
+    if (part.handles)
+      part.value.getDefiningOp()->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct FactorLookups : genrec::impl::FactorLookupsBase<FactorLookups> {
+  using FactorLookupsBase::FactorLookupsBase;
+
+  void runOnOperation() override {
+    Decisions decisions("factor-lookups");
+    for (auto program : getOperation().getBody().front().getOps<ProgramOp>())
+      run(program, decisions);
+    decisions.attachTo(getOperation());
+  }
+
+  void run(ProgramOp program, Decisions &decisions) {
+    SmallVector<LinearOp> linears; // without gradients, which are erased with their layers
+    for (auto linear : program.getBody().front().getOps<LinearOp>())
+      if (!linear.getTransposed())
+        linears.push_back(linear);
+    for (LinearOp linear : linears) {
+      Layer layer(linear, program);
+      if (!layer.match(leastWidth))
+        continue;
+      decisions.add("layer " + nameForUser(linear) + ": " + Twine(layer.getFactoredWidth()) +
+                    " columns of " + Twine(layer.countLookups()) +
+                    " lookups are multiplied once per distinct row: nothing else reads them");
+      countStatistic(*this, layers, "layers", 1);
+      countStatistic(*this, lookups, "lookups", layer.countLookups());
+      countStatistic(*this, groups, "groups", layer.countGroups());
+      RewriteCounter::count("factor-lookup", layer.countLookups());
+      layer.rewrite();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,28 @@
+//===- distinct.h - The distinct rows of each of several lookups --*- C++ -*-===//
+
+#ifndef GENREC_RT_EMBEDDING_DISTINCT_H
+#define GENREC_RT_EMBEDDING_DISTINCT_H
+
+#include "genrec_rt/parallel.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace genrec::rt {
+
+/// Bytes of places for `parts` lookups over up to `capacity` rows.
+int64_t distinctBytes(int64_t parts, int64_t capacity);
+/// Bytes of scratch that each thread needs for lookups over `count` rows.
+int64_t distinctScratchBytes(int64_t count);
+
+/// Fills `rows` (room for parts * count) with the distinct rows of each of `parts` lists of
+/// `count` handles, in the order of first appearance, part by part, and `places` with what
+/// kernels/distinct.h reads. Returns their number. `scratch` gives the calling thread
+/// distinctScratchBytes(count) bytes.
+int64_t findDistinct(genrec_rt_pool *pool, int64_t parts, int64_t count,
+                     float *const *const *handles, float **rows, void *places,
+                     const std::function<void *()> &scratch);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_EMBEDDING_DISTINCT_H

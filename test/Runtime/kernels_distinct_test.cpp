@@ -1,0 +1,165 @@
+// Products per distinct row against naive loops over every row of the batch.
+
+#include "../../runtime/embedding/distinct.h"
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/distinct.h"
+#include "kernels_testing.h"
+
+#include <gtest/gtest.h>
+
+namespace genrec::rt::kernels {
+namespace {
+
+using testing::Random;
+
+/// `parts` lookups of `count` rows each among `ids` rows of a table.
+struct Lookups {
+  std::vector<float> memory;
+  std::vector<std::vector<float *>> handles;
+  std::vector<float *const *> lists;
+
+  Lookups(Random &random, int64_t parts, int64_t count, int64_t ids) : memory(ids * 64) {
+    for (float &value : memory)
+      value = static_cast<float>(random.real());
+    for (int64_t part = 0; part < parts; ++part) {
+      auto &list = handles.emplace_back();
+      for (int64_t row = 0; row < count; ++row)
+        list.push_back(memory.data() + 64 * random.below(ids));
+    }
+    for (auto &list : handles)
+      lists.push_back(list.data());
+  }
+};
+
+struct Found {
+  std::vector<float *> rows;
+  std::vector<int64_t> places;
+  int64_t size;
+};
+
+Found find(genrec_rt_pool *pool, const Lookups &lookups, int64_t count) {
+  int64_t parts = static_cast<int64_t>(lookups.lists.size());
+  Found found{std::vector<float *>(parts * count + 1),
+              std::vector<int64_t>(genrec_rt_distinct_bytes(parts, count) / 8 + 1), 0};
+  std::vector<std::vector<int64_t>> scratch(
+      8, std::vector<int64_t>(distinctScratchBytes(count) / 8 + 1));
+  found.size =
+      findDistinct(pool, parts, count, lookups.lists.data(), found.rows.data(), found.places.data(),
+                   [&] { return scratch[genrec_rt_worker_index()].data(); });
+  return found;
+}
+
+KERNEL_TEST(KernelsDistinct, RowsAreThoseOfEachLookupInTheOrderOfFirstAppearance) {
+  float a[64], b[64], c[64];
+  Random random(1);
+  Lookups lookups(random, 0, 0, 1);
+  lookups.handles = {{b, a, b, b}, {a, c, c, a}};
+  for (auto &list : lookups.handles)
+    lookups.lists.push_back(list.data());
+  Found found = find(nullptr, lookups, 4);
+  ASSERT_EQ(found.size, 4);
+  found.rows.resize(4);
+  EXPECT_EQ(found.rows, (std::vector<float *>{b, a, a, c}));
+  Places places(found.places.data());
+  EXPECT_EQ(std::vector<int64_t>(places.starts, places.starts + 3),
+            (std::vector<int64_t>{0, 2, 4}));
+  EXPECT_EQ(std::vector<int32_t>(places.index, places.index + 8),
+            (std::vector<int32_t>{0, 1, 0, 0, 0, 1, 1, 0}));
+}
+
+KERNEL_TEST(KernelsDistinct, PlacesAreBoundedByALine) {
+  for (int64_t parts : {1, 3, 500})
+    for (int64_t capacity : {0, 1, 1000})
+      EXPECT_LE(genrec_rt_distinct_bytes(parts, capacity), 4 * parts * capacity + 8 * parts + 64);
+}
+
+struct Results {
+  std::vector<float> y, dvalues, dweight;
+  bool operator==(const Results &) const = default;
+};
+
+template <int D, int N>
+Results run(int32_t threads, const Found &found, const std::vector<float> &values,
+            const std::vector<float> &weight, const std::vector<int64_t> &columns,
+            const std::vector<float> &gradient, int64_t ld) {
+  testing::Pool pool(threads);
+  Places places(found.places.data());
+  std::vector<float> scratch(distinctLinearScratchBytes<D, N>(places, threads) / 4 + 16),
+      backward(distinctLinearGradientScratchBytes<D, N>(places) / 4 + 16);
+  Results results{std::vector<float>(places.count * ld + 1, 7.5f),
+                  std::vector<float>(found.size * D + 1, 7.5f),
+                  std::vector<float>(places.parts * D * N + 1, 7.5f)};
+  distinctLinear<D, N>(pool, places, values.data(), D, weight.data(), columns.data(),
+                       results.y.data(), ld, scratch.data());
+  for (int64_t part = 0; part < places.parts; ++part)
+    distinctLinearGradient<D, N>(pool, places, part, values.data(), D, weight.data(),
+                                 columns.data(), gradient.data(), ld, results.dvalues.data(),
+                                 results.dweight.data(), backward.data());
+  return results;
+}
+
+template <int D, int N> void check(int64_t parts, int64_t count, int64_t ids, uint64_t seed) {
+  SCOPED_TRACE(::testing::Message() << parts << " lookups of " << D << " by " << N << ", " << count
+                                    << " rows, " << ids << " ids");
+  Random random(seed);
+  const int64_t ld = N + 3, weightRows = parts * D + 5;
+  Lookups lookups(random, parts, count, ids);
+  Found found = find(nullptr, lookups, count);
+  std::vector<float> values(found.size * D), weight(weightRows * N), gradient(count * ld + 1);
+  for (int64_t row = 0; row < found.size; ++row)
+    std::copy_n(found.rows[row], D, values.data() + row * D);
+  for (auto *list : {&weight, &gradient})
+    for (float &value : *list)
+      value = static_cast<float>(random.real());
+  std::vector<int64_t> columns;
+  for (int64_t part = 0; part < parts; ++part)
+    columns.push_back((parts - 1 - part) * D + 2); // any order, with gaps
+  Results one = run<D, N>(1, found, values, weight, columns, gradient, ld);
+  EXPECT_TRUE(one == (run<D, N>(3, found, values, weight, columns, gradient, ld)));
+
+  std::vector<double> dvalues(found.size * D), dweight(parts * D * N);
+  Places places(found.places.data());
+  for (int64_t row = 0; row < count; ++row) {
+    for (int64_t n = 0; n < N; ++n) {
+      double sum = 0, g = gradient[row * ld + n];
+      for (int64_t part = 0; part < parts; ++part) {
+        int64_t place = places.starts[part] + places.index[part * count + row];
+        for (int64_t k = 0; k < D; ++k) {
+          double x = lookups.handles[part][row][k], w = weight[(columns[part] + k) * N + n];
+          sum += x * w;
+          dvalues[place * D + k] += g * w;
+          dweight[(part * D + k) * N + n] += g * x;
+        }
+      }
+      ASSERT_NEAR(one.y[row * ld + n], sum, 1e-5 * parts * D) << row << ", " << n;
+    }
+    for (int64_t n = N; n < ld && row + 1 < count; ++n)
+      ASSERT_EQ(one.y[row * ld + n], 7.5f);
+  }
+  for (size_t i = 0; i < dvalues.size(); ++i)
+    ASSERT_NEAR(one.dvalues[i], dvalues[i], 1e-5 * N * count) << i;
+  for (size_t i = 0; i < dweight.size(); ++i)
+    ASSERT_NEAR(one.dweight[i], dweight[i], 1e-5 * count) << i;
+  EXPECT_EQ(one.dvalues.back(), 7.5f);
+  EXPECT_EQ(one.dweight.back(), 7.5f);
+}
+
+KERNEL_TEST(KernelsDistinct, AgreeWithNaiveLoops) {
+  check<4, 128>(7, 150, 20, 1);
+  check<8, 32>(3, 65, 1, 2);
+  check<16, 5>(1, 64, 1000, 3);
+  check<1, 1>(2, 9, 4, 4);
+  check<5, 17>(4, 130, 50, 5);
+  check<32, 300>(2, 33, 8, 6);
+  check<3, 16>(2, 0, 3, 7);
+}
+
+KERNEL_TEST(KernelsDistinct, ManyRowsAreAddedGroupByGroup) {
+  check<4, 16>(5, 1500, 700, 8);    // two lookups do not fit beside each other
+  check<4, 16>(2, 3000, 100000, 9); // one alone is more than a group
+  check<2, 8>(400, 40, 3, 10);
+}
+
+} // namespace
+} // namespace genrec::rt::kernels
