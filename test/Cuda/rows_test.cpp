@@ -4,6 +4,7 @@
 
 #include "genrec_rt/cuda/row_update.h"
 #include "genrec_rt/cuda/rows.h"
+#include "genrec_rt/error.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,7 @@ namespace {
 
 using Floats = std::vector<float>;
 
-/// Rows of T with states on a device, and what they hold on the host.
+/// Rows of T with states of `dim` floats on a device, and what they hold on the host.
 template <class T> class Table {
 public:
   Table(int64_t rows, int64_t dim, int64_t states, uint32_t seed = 1)
@@ -138,64 +139,130 @@ double expectedStep(const RowOptimizer &o, double w, double g, double *states) {
   }
 }
 
+/// A batch to update five rows with: row 0 occurs once, 1 often, 2 is null, 3 twice; the last is not
+/// in use.
+struct UpdateBatch {
+  std::vector<int64_t> segments = {0, 1, 91, 92, 94, 94}, parents, lists = {0, 30, 60, 94};
+  std::vector<uint32_t> order;
+  Floats gradients;
+  int64_t dim;
+  bool isMean;
+
+  UpdateBatch(int64_t dim, bool isMean)
+      : parents(94), order(94), gradients(static_cast<size_t>(3 * dim)), dim(dim), isMean(isMean) {
+    std::iota(order.begin(), order.end(), 0u);
+    std::reverse(order.begin() + 1, order.begin() + 91);
+    for (size_t i = 0; i < parents.size(); ++i)
+      parents[i] = static_cast<int64_t>(i < 30 ? 0 : i < 60 ? 1 : 2);
+    std::mt19937 random(9);
+    for (float &g : gradients)
+      g = static_cast<float>(random() % 2000) / 1000 - 1;
+  }
+  static bool isUpdated(int64_t row) { return row != 2 && row != 4; }
+  /// Added up in the same order: what is left is the step's own rounding.
+  float sum(int64_t row, int64_t column) const {
+    float total = 0;
+    for (int64_t at = segments[row]; at < segments[row + 1]; ++at) {
+      const int64_t parent = parents[order[at]];
+      const float share = isMean ? 1 / static_cast<float>(lists[parent + 1] - lists[parent]) : 1.0f;
+      total += gradients[parent * dim + column] * share;
+    }
+    return total;
+  }
+  /// The table's bytes after one step.
+  template <class T> std::vector<char> apply(Table<T> &table, const RowOptimizer &optimizer) const {
+    std::vector<T *> rows(table.places);
+    rows[2] = nullptr;
+    Copy<T *> places(rows);
+    Copy<uint32_t> members(order), used(std::vector<uint32_t>{4});
+    Copy<int64_t> begins(segments), above(parents), listOffsets(lists);
+    Copy<float> deviceGradients(gradients);
+    RowUpdate update("test");
+    update.run<T>(places.data(), 5, used.data(), dim, members.data(), begins.data(), 94,
+                  {deviceGradients.data(), dim, above.data(), isMean ? listOffsets.data() : nullptr},
+                  optimizer, nullptr);
+    return table.memory.fetch();
+  }
+};
+
+/// Half a unit of bfloat16 beside a few of float.
+template <class T> double valueTolerance(double expected) {
+  return 1e-6 * (1 + std::abs(expected)) + (sizeof(T) == 2 ? std::abs(expected) / 256 : 0);
+}
+
 TYPED_TEST(Rows, UpdateReducesAndSteps) {
   using T = TypeParam;
-  // Row 0 occurs once, 1 often, 2 is null, 3 twice; the last is not in use.
-  const std::vector<int64_t> segments = {0, 1, 91, 92, 94, 94};
-  std::vector<uint32_t> order(94);
-  std::iota(order.begin(), order.end(), 0u);
-  std::reverse(order.begin() + 1, order.begin() + 91);
-  std::vector<int64_t> parents(94), lists = {0, 30, 60, 94};
-  for (size_t i = 0; i < parents.size(); ++i)
-    parents[i] = static_cast<int64_t>(i < 30 ? 0 : i < 60 ? 1 : 2);
   for (int64_t dim : {4, 50, 130, 512})
     for (OptimizerKind kind :
          {OptimizerKind::sgd, OptimizerKind::adagrad, OptimizerKind::adam, OptimizerKind::adamw}) {
-      const bool isMean = kind == OptimizerKind::adam;
-      RowOptimizer optimizer{kind, 0.05f, 0.9f, 0.98f, 1e-8f, 0.1f, 3};
+      const UpdateBatch batch(dim, kind == OptimizerKind::adam);
+      const RowOptimizer optimizer{kind, 0.05f, 0.9f, 0.98f, 1e-8f, 0.1f, 3};
       Table<T> table(5, dim, 2);
-      std::vector<T *> rows(table.places);
-      rows[2] = nullptr;
-      Floats gradients(static_cast<size_t>(3 * dim));
-      std::mt19937 random(9);
-      for (float &g : gradients)
-        g = static_cast<float>(random() % 2000) / 1000 - 1;
-      Copy<T *> places(rows);
-      Copy<uint32_t> members(order), used(std::vector<uint32_t>{4});
-      Copy<int64_t> begins(segments), above(parents), listOffsets(lists);
-      Copy<float> deviceGradients(gradients);
-      RowUpdate update("test");
-      update.run<T>(
-          places.data(), 5, used.data(), dim, members.data(), begins.data(), 94,
-          {deviceGradients.data(), dim, above.data(), isMean ? listOffsets.data() : nullptr},
-          optimizer, nullptr);
-      const std::vector<char> after = table.memory.fetch();
+      const std::vector<char> after = batch.apply(table, optimizer);
       for (int64_t row = 0; row < 5; ++row)
         for (int64_t c = 0; c < dim; ++c) {
           const float before = table.value(table.host, row, c), now = table.value(after, row, c);
-          if (row == 2 || row == 4) {
+          if (!batch.isUpdated(row)) {
             ASSERT_EQ(now, before);
             continue;
           }
-          float sum = 0; // in the same order: what is left is the step's own rounding
-          for (int64_t at = segments[row]; at < segments[row + 1]; ++at) {
-            const int64_t parent = parents[order[at]];
-            const float share =
-                isMean ? 1 / static_cast<float>(lists[parent + 1] - lists[parent]) : 1.0f;
-            sum += gradients[parent * dim + c] * share;
-          }
           double states[] = {table.state(table.host, row, 0, c),
                              table.state(table.host, row, 1, c)};
-          const double expected = expectedStep(optimizer, before, sum, states);
-          // Half a unit of bfloat16 beside a few of float.
-          const double tolerance =
-              1e-6 * (1 + std::abs(expected)) + (sizeof(T) == 2 ? std::abs(expected) / 256 : 0);
-          ASSERT_NEAR(now, expected, tolerance)
+          const double expected = expectedStep(optimizer, before, batch.sum(row, c), states);
+          ASSERT_NEAR(now, expected, valueTolerance<T>(expected))
               << "row " << row << " column " << c << " of " << dim;
           if (kind != OptimizerKind::sgd)
             ASSERT_NEAR(table.state(after, row, 0, c), states[0], 1e-6 * (1 + std::abs(states[0])));
         }
     }
+}
+
+TYPED_TEST(Rows, RowwiseAdagradHasOneAccumulatorARow) {
+  using T = TypeParam;
+  const RowOptimizer optimizer{OptimizerKind::rowwiseAdagrad, 0.05f, 0, 0, 1e-8f, 0.1f, 1};
+  for (int64_t dim : {4, 31, 33, 50, 128, 130, 512})
+    for (bool isMean : {false, true}) {
+      const UpdateBatch batch(dim, isMean);
+      Table<T> table(5, dim, 1); // `dim` floats behind the values, of which one is the row's
+      const std::vector<char> after = batch.apply(table, optimizer);
+      for (int64_t row = 0; row < 5; ++row) {
+        if (!batch.isUpdated(row)) {
+          EXPECT_TRUE(std::equal(after.begin() + row * table.stride,
+                                 after.begin() + (row + 1) * table.stride,
+                                 table.host.begin() + row * table.stride));
+          continue;
+        }
+        std::vector<double> gradients;
+        double squares = 0;
+        for (int64_t c = 0; c < dim; ++c) {
+          gradients.push_back(batch.sum(row, c) +
+                              double(optimizer.weightDecay) * table.value(table.host, row, c));
+          squares += gradients.back() * gradients.back();
+        }
+        const double accumulated =
+            table.state(table.host, row, 0, 0) + squares / static_cast<double>(dim);
+        EXPECT_NEAR(table.state(after, row, 0, 0), accumulated, 2e-6 * (1 + accumulated));
+        for (int64_t c = 1; c < dim; ++c)
+          ASSERT_EQ(table.state(after, row, 0, c), table.state(table.host, row, 0, c));
+        for (int64_t c = 0; c < dim; ++c) {
+          const double expected = table.value(table.host, row, c) -
+                                  optimizer.rate * gradients[static_cast<size_t>(c)] /
+                                      (std::sqrt(accumulated) + optimizer.epsilon);
+          ASSERT_NEAR(table.value(after, row, c), expected, valueTolerance<T>(expected))
+              << "row " << row << " column " << c << " of " << dim;
+        }
+      }
+    }
+}
+
+TEST(RowUpdate, WiderRowsAreRefused) {
+  RowUpdate update("test");
+  try {
+    update.run<float>(nullptr, 1, nullptr, 513, nullptr, nullptr, 1, {}, {}, nullptr);
+    FAIL();
+  } catch (const Error &error) {
+    EXPECT_STREQ(error.what(), "rows of 513 elements: an update on a device takes up to 512");
+  }
 }
 
 /// The tree of row_update.h, written down.

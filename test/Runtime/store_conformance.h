@@ -180,6 +180,21 @@ TYPED_TEST_P(StoreConformance, InitialValuesDependOnSeedNameAndIdAlone) {
     EXPECT_EQ(alone[i], 0.0f);
 }
 
+TYPED_TEST_P(StoreConformance, TablesThatShareAStoreHaveInitialValuesOfTheirOwn) {
+  StoreConfig config = configOf(70, 0);
+  config.keyBits = 40;
+  config.members = {{2, 0.1, 7, nameHash("movie"), 1, 1}, {4, 0.5, 8, nameHash("user"), 1, 1}};
+  TypeParam store(config);
+  const std::vector<int64_t> ids = {5, int64_t(1) << 40 | 5, 6, int64_t(1) << 40 | 7};
+  auto rows = store.insert(ids);
+  EXPECT_EQ(store.ids(), ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    std::vector<float> expected(70), values = store.values(rows[i]);
+    config.members[i % 2].fill(static_cast<uint64_t>(ids[i] & 0xFF), 70, expected.data());
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), values.begin())) << ids[i];
+  }
+}
+
 TYPED_TEST_P(StoreConformance, AdagradStatesStartAtTheAccumulator) {
   StoreConfig config = configOf(3, 2);
   config.initialAccumulator = 0.25;
@@ -210,6 +225,7 @@ REGISTER_TYPED_TEST_SUITE_P(StoreConformance, EmptyBatchAndEmptyStore,
                             ATableExactlyFullIsFound,
                             AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
                             InitialValuesDependOnSeedNameAndIdAlone,
+                            TablesThatShareAStoreHaveInitialValuesOfTheirOwn,
                             AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking);
 
 } // namespace genrec::rt::test

@@ -30,7 +30,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
                                cudaStream_t stream, const StoreOptions &options)
     : config(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
-      counters(name + ".counters"), slotOf(name + ".batch_slots"), flags(name + ".batch_flags"),
+      counters(name + ".counters"), draws(name + ".draws"), slotOf(name + ".batch_slots"), flags(name + ".batch_flags"),
       leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"),
       firstOf(name + ".first_of"), masks(name + ".batch_masks"),
       waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
@@ -49,6 +49,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   if (options.cache.rows)
     cache.emplace(name, options.cache, table, stream);
   makeRoomForRows(1, stream);
+  uploadDraws(stream);
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
     ids.rules = config.rules;
@@ -58,9 +59,6 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
 }
 
 void EmbeddingStore::checkOptions() const {
-  if (!config.members.empty())
-    throw Error("table '" + name + "' has the rows of " + std::to_string(config.members.size()) +
-                " tables: a store on a device has those of one");
   if (options.cache.rows && config.rules.any())
     throw Error("cache '" + name + "' has rules about rows, which are a table's");
   if (options.cache.rows < 0 || options.cache.rows >= kMostRows)
@@ -214,6 +212,22 @@ void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t c
   }
 }
 
+void EmbeddingStore::uploadDraws(cudaStream_t stream) {
+  std::vector<RowDraws> tables;
+  auto add = [&](const RowInitializer &initializer) {
+    tables.push_back({initializer.distribution(),
+                      kernels::initStream(initializer.seed, initializer.nameHash)});
+  };
+  if (config.members.empty())
+    add(config.initializer);
+  else
+    std::for_each(config.members.begin(), config.members.end(), add);
+  const auto count = static_cast<int64_t>(tables.size());
+  GENREC_CUDA_CHECK(cudaMemcpyAsync(draws.ensure(count, stream), tables.data(),
+                                    tables.size() * sizeof(RowDraws), cudaMemcpyHostToDevice,
+                                    stream));
+}
+
 /// Numbers and makes the rows of new ids.
 void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t stream) {
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), flagFresh, table, slotOf.data(), count,
@@ -229,7 +243,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   } else {
     rowsBound += count;
   }
-  const RowInitializer &initializer = config.initializer;
+  const StoreDraws from{draws.data(), config.keyBits, !config.members.empty()};
   const bool accumulates = config.states > 0 && config.initialAccumulator != 0;
   const NewRows make{config.dim, valueFloats(),
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
@@ -237,8 +251,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   auto launch = [&](auto kernel) {
     GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), kernel, table, places, ids, slotOf.data(),
                        count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
-                       freedNumbers.data(), counters.data(), initializer.distribution(),
-                       kernels::initStream(initializer.seed, initializer.nameHash), make);
+                       freedNumbers.data(), counters.data(), from, make);
   };
   if (options.element == RowElement::bf16)
     launch(makeRows<Bf16>);

@@ -56,6 +56,24 @@ __global__ void __launch_bounds__(kStoreThreads)
     flags[i] = slotOf[i] >= 0 && table.rows[slotOf[i]] == (kPending | static_cast<uint32_t>(i));
 }
 
+/// What initial values of the rows of one table are drawn from.
+struct RowDraws {
+  InitialDistribution distribution;
+  kernels::RandomStream stream;
+};
+
+/// The same of a store: of its table, or of the tables that share it (StoreConfig::members).
+struct StoreDraws {
+  const RowDraws *tables;
+  int64_t keyBits;
+  bool isShared;
+
+  __device__ const RowDraws &of(int64_t key) const { return tables[isShared ? key >> keyBits : 0]; }
+  __device__ uint64_t idOf(int64_t key) const {
+    return static_cast<uint64_t>(isShared ? key & ((int64_t(1) << keyBits) - 1) : key);
+  }
+};
+
 /// How a row begins: `dim` values in `valueFloats` floats, then `accumulated` times `accumulator`,
 /// then zeros.
 struct NewRows {
@@ -72,8 +90,7 @@ __global__ void __launch_bounds__(kStoreThreads)
     makeRows(KeyTable table, RowPlaces places, const int64_t *ids, const int64_t *slotOf,
              int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
              const uint32_t *freedNumbers, const StoreCounters *counters,
-             InitialDistribution distribution, kernels::RandomStream stream, NewRows make) {
-  const uint64_t key = kernels::streamKey(stream);
+             StoreDraws draws, NewRows make) {
   const uint32_t freed = counters->freed, used = counters->rows;
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t i = warp; i < count; i += warps) {
@@ -84,7 +101,8 @@ __global__ void __launch_bounds__(kStoreThreads)
     const uint32_t number = isTaken        ? table.rows[slotOf[i]]
                             : rank < freed ? freedNumbers[freed - 1 - rank]
                                            : used + rank - freed;
-    const uint64_t id = static_cast<uint64_t>(ids[i]);
+    const auto [distribution, stream] = draws.of(ids[i]);
+    const uint64_t id = draws.idOf(ids[i]), key = kernels::streamKey(stream);
     float *row = places.row(number);
     T *values = reinterpret_cast<T *>(row);
     // 16 lanes have the four words each of 64 columns.

@@ -4,6 +4,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/error.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,7 @@ constexpr int kThreads = 128, kWarps = kThreads / kWarp;
 /// Columns that a lane keeps at once.
 constexpr int kEach = 4;
 constexpr int64_t kChunk = kWarp * kEach;
+constexpr int64_t kMostRowColumns = 512;
 
 LaunchShape shapeOf(int64_t items, int64_t perBlock) {
   constexpr int64_t kMostBlocks = 16384;
@@ -181,35 +183,98 @@ __device__ float stepped(float weight, float gradient, float *states, int64_t st
   return weight - f.stepSize * first / (__fsqrt_rn(second) / f.rootCorrection + f.epsilon);
 }
 
+/// The rows of a step and the gradients of each.
+template <class T> struct Step {
+  T *const *rows;
+  int64_t count;
+  const uint32_t *used;
+  int64_t dim;
+  const uint32_t *order;
+  const int64_t *segments;
+  RowGradients gradients;
+  int levels;
+  Pieces pieces;
+
+  __device__ int64_t present() const {
+    return used ? min(count, static_cast<int64_t>(*used)) : count;
+  }
+  __device__ float *states(T *row) const {
+    const int64_t valueBytes = (dim * static_cast<int64_t>(sizeof(T)) + 3) / 4 * 4;
+    return reinterpret_cast<float *>(reinterpret_cast<char *>(row) + valueBytes);
+  }
+  /// A lane's columns from `base` on of the sum of row u's gradients.
+  __device__ void sum(int64_t u, int64_t base, float (&total)[kEach]) const {
+    const int64_t begin = segments[u], size = segments[u + 1] - begin;
+    if (size <= kMostSummed) {
+      sumOccurrences(gradients, order, begin, begin + size, base, dim, total);
+    } else {
+      const int64_t first = pieces.firstOf[u];
+      sumPieces(pieces.sums, first, first + itemsAfter(size, levels), base, dim, total);
+    }
+  }
+};
+
 template <class T, OptimizerKind Kind>
-__global__ void __launch_bounds__(kThreads)
-    update(T *const *rows, int64_t count, const uint32_t *used, int64_t dim, const uint32_t *order,
-           const int64_t *segments, RowGradients gradients, int levels, Pieces pieces,
-           StepFactors factors) {
-  const int64_t present = used ? min(count, static_cast<int64_t>(*used)) : count;
-  const int64_t valueBytes = (dim * static_cast<int64_t>(sizeof(T)) + 3) / 4 * 4;
+__global__ void __launch_bounds__(kThreads) update(Step<T> step, StepFactors factors) {
+  const int64_t present = step.present();
   for (int64_t u = warpInGrid(); u < present; u += warpsInGrid()) {
-    T *row = rows[u];
+    T *row = step.rows[u];
     if (!row)
       continue;
-    float *states = reinterpret_cast<float *>(reinterpret_cast<char *>(row) + valueBytes);
-    const int64_t begin = segments[u], size = segments[u + 1] - begin;
-    for (int64_t base = laneOf(); base < dim; base += kChunk) {
+    float *states = step.states(row);
+    for (int64_t base = laneOf(); base < step.dim; base += kChunk) {
       float total[kEach] = {};
-      if (size <= kMostSummed) {
-        sumOccurrences(gradients, order, begin, begin + size, base, dim, total);
-      } else {
-        const int64_t first = pieces.firstOf[u];
-        sumPieces(pieces.sums, first, first + itemsAfter(size, levels), base, dim, total);
-      }
+      step.sum(u, base, total);
 #pragma unroll
       for (int c = 0; c < kEach; ++c) {
         const int64_t column = base + c * kWarp;
-        if (column < dim)
+        if (column < step.dim)
           row[column] = fromFloat<T>(
-              stepped<Kind>(toFloat(row[column]), total[c], states + column, dim, factors));
+              stepped<Kind>(toFloat(row[column]), total[c], states + column, step.dim, factors));
       }
     }
+  }
+}
+
+/// Row-wise Adagrad: all of a row's gradients are there before its first weight changes.
+template <class T>
+__global__ void __launch_bounds__(kThreads) updateRowwise(Step<T> step, StepFactors factors) {
+  constexpr int kChunks = kMostRowColumns / kChunk;
+  const int64_t present = step.present();
+  for (int64_t u = warpInGrid(); u < present; u += warpsInGrid()) {
+    T *row = step.rows[u];
+    if (!row)
+      continue;
+    float total[kChunks][kEach] = {};
+    float squares = 0;
+    auto forColumns = [&](auto body) {
+#pragma unroll
+      for (int chunk = 0; chunk < kChunks; ++chunk)
+#pragma unroll
+        for (int c = 0; c < kEach; ++c) {
+          const int64_t column = laneOf() + chunk * kChunk + c * kWarp;
+          if (column < step.dim)
+            body(row[column], total[chunk][c]);
+        }
+    };
+#pragma unroll
+    for (int chunk = 0; chunk < kChunks; ++chunk)
+      step.sum(u, laneOf() + chunk * kChunk, total[chunk]);
+    forColumns([&](T &weight, float &gradient) {
+      gradient += factors.weightDecay * toFloat(weight);
+      squares += gradient * gradient;
+    });
+    for (int lanes = kWarp / 2; lanes > 0; lanes /= 2)
+      squares += __shfl_xor_sync(kAllLanes, squares, lanes);
+    float *accumulator = step.states(row);
+    const float accumulated = *accumulator + squares / static_cast<float>(step.dim);
+    const float rate = factors.rate / (__fsqrt_rn(accumulated) + factors.epsilon);
+    forColumns([&](T &weight, float gradient) {
+      weight = fromFloat<T>(toFloat(weight) - rate * gradient);
+    });
+    __syncwarp(); // every lane has read it
+    if (laneOf() == 0)
+      *accumulator = accumulated;
   }
 }
 
@@ -220,6 +285,9 @@ void RowUpdate::run(T *const *rows, int64_t count, const uint32_t *used, int64_t
                     const uint32_t *order, const int64_t *segments, int64_t occurrences,
                     const RowGradients &gradients, const RowOptimizer &optimizer,
                     cudaStream_t stream) {
+  if (dim > kMostRowColumns)
+    throw Error("rows of " + std::to_string(dim) + " elements: an update on a device takes up to " +
+                std::to_string(kMostRowColumns));
   if (count == 0)
     return;
   int levels = 0;
@@ -244,9 +312,9 @@ void RowUpdate::run(T *const *rows, int64_t count, const uint32_t *used, int64_t
                          pieces);
     }
   }
+  const Step<T> step{rows, count, used, dim, order, segments, gradients, levels, pieces};
   auto launch = [&](auto kernel) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarps), kernel, rows, count, used, dim, order,
-                       segments, gradients, levels, pieces, factorsOf(optimizer));
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarps), kernel, step, factorsOf(optimizer));
   };
   switch (optimizer.kind) {
   case OptimizerKind::sgd:
@@ -257,6 +325,8 @@ void RowUpdate::run(T *const *rows, int64_t count, const uint32_t *used, int64_t
     return launch(update<T, OptimizerKind::adam>);
   case OptimizerKind::adamw:
     return launch(update<T, OptimizerKind::adamw>);
+  case OptimizerKind::rowwiseAdagrad:
+    return launch(updateRowwise<T>);
   }
 }
 

@@ -22,8 +22,10 @@ namespace genrec::rt::cuda {
 /// Most terms that one warp adds up.
 constexpr int64_t kMostSummed = 256;
 
-/// PyTorch's equations and defaults; moments of Adam are lazy (touched rows only).
-enum class OptimizerKind { sgd, adagrad, adam, adamw };
+/// PyTorch's equations; moments of Adam are lazy (touched rows only). rowwiseAdagrad has one
+/// accumulator a row, which a step adds the mean of the row's squared gradients to: the dialect's
+/// rowwise_adagrad.
+enum class OptimizerKind { sgd, adagrad, adam, adamw, rowwiseAdagrad };
 
 struct RowOptimizer {
   OptimizerKind kind = OptimizerKind::sgd;
@@ -52,8 +54,8 @@ public:
 
   /// Row u gets the sum of the gradients of its occurrences order[segments[u] … segments[u + 1])
   /// (order.h), `occurrences` of all rows together at most, and one step of the optimizer. A row
-  /// is `dim` elements of T (4 to 512, float or Bf16), rounded up to 4 bytes, then the states,
-  /// `dim` floats each. Null rows are left out. `count` rows, of which *used exist (null: all).
+  /// is `dim` elements of T (up to 512, else Error; float or Bf16), rounded up to 4 bytes, then the states,
+  /// `dim` floats each (of rowwiseAdagrad one float). Null rows are left out. `count` rows, of which *used exist (null: all).
   template <class T>
   void run(T *const *rows, int64_t count, const uint32_t *used, int64_t dim, const uint32_t *order,
            const int64_t *segments, int64_t occurrences, const RowGradients &gradients,

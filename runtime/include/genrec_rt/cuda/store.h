@@ -4,6 +4,9 @@
 // numbered by the first appearance of their ids, whatever runs at the same time;
 // initial values are a function of (seed, table, id, column); rows never move.
 //
+// Tables that share a store (StoreConfig::members) are told apart by their keys, which stand for
+// ids everywhere here.
+//
 // Keys: key_table.h, which move when the table grows, at load 0.75; of a cache
 // cache_table.h, which has all of its slots from the start. Values: chunks
 // of rows [value dim][state dim]…, each row aligned to 64 bytes, behind them the
@@ -43,6 +46,8 @@ struct StoreCounters {
   uint32_t refused;    ///< ids so far that a cache had no room for
   uint32_t erased;     ///< slots that were erased and are not empty
 };
+
+struct RowDraws; ///< what initial values are drawn from; store_kernels.h
 
 enum class RowElement : int32_t { f32, bf16 };
 enum class ValueMemory : int32_t { device, host };
@@ -154,6 +159,7 @@ private:
       body(table);
   }
   void makeRoomForRows(int64_t count, cudaStream_t stream);
+  void uploadDraws(cudaStream_t stream);
   void makeRoomForNumbers(cudaStream_t stream);
   void eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void see(const uint8_t *valid, int64_t count, int64_t step, float *const *rows,
@@ -185,6 +191,7 @@ private:
   DeviceArray<uint32_t> rowNumbers;
   DeviceArray<float *> chunkTable;
   DeviceArray<StoreCounters> counters;
+  DeviceArray<RowDraws> draws;
   // Of the current batch.
   DeviceArray<int64_t> slotOf;
   DeviceArray<uint8_t> flags, leaving;

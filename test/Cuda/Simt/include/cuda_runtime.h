@@ -23,7 +23,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __grid_constant__
-#define __constant__ static const
+#define __constant__ const
 #define __align__(n) alignas(n)
 #define __shared__ __attribute__((section("simt_shared"), used)) static
 

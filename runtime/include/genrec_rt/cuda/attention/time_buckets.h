@@ -17,9 +17,9 @@ namespace genrec::rt::cuda {
 /// Buckets that a number of seconds below 2^63 can fall into.
 constexpr int kMostTimeBuckets = 146;
 
-namespace {
-/// The least number of seconds in a bucket or a later one.
-__constant__ int64_t kFirstSecond[kMostTimeBuckets] = {
+/// The least number of seconds in a bucket or a later one. (Not in a namespace without a name: nvcc's
+/// stubs cannot tell it from another one of the file that includes this.)
+static __constant__ int64_t kFirstSecond[kMostTimeBuckets] = {
     1,
     2,
     2,
@@ -167,7 +167,6 @@ __constant__ int64_t kFirstSecond[kMostTimeBuckets] = {
     6668989345994283521,
     9011200702924931585,
 };
-} // namespace
 
 /// Where buckets begin, in ticks: in the shared memory of a block.
 struct TimeBuckets {
