@@ -139,8 +139,8 @@ double expectedStep(const RowOptimizer &o, double w, double g, double *states) {
   }
 }
 
-/// A batch to update five rows with: row 0 occurs once, 1 often, 2 is null, 3 twice; the last is not
-/// in use.
+/// A batch to update five rows with: row 0 occurs once, 1 often, 2 is null, 3 twice; the last is
+/// not in use.
 struct UpdateBatch {
   std::vector<int64_t> segments = {0, 1, 91, 92, 94, 94}, parents, lists = {0, 30, 60, 94};
   std::vector<uint32_t> order;
@@ -178,9 +178,10 @@ struct UpdateBatch {
     Copy<int64_t> begins(segments), above(parents), listOffsets(lists);
     Copy<float> deviceGradients(gradients);
     RowUpdate update("test");
-    update.run<T>(places.data(), 5, used.data(), dim, members.data(), begins.data(), 94,
-                  {deviceGradients.data(), dim, above.data(), isMean ? listOffsets.data() : nullptr},
-                  optimizer, nullptr);
+    update.run<T>(
+        places.data(), 5, used.data(), dim, members.data(), begins.data(), 94,
+        {deviceGradients.data(), dim, above.data(), isMean ? listOffsets.data() : nullptr},
+        optimizer, nullptr);
     return table.memory.fetch();
   }
 };
@@ -245,9 +246,9 @@ TYPED_TEST(Rows, RowwiseAdagradHasOneAccumulatorARow) {
         for (int64_t c = 1; c < dim; ++c)
           ASSERT_EQ(table.state(after, row, 0, c), table.state(table.host, row, 0, c));
         for (int64_t c = 0; c < dim; ++c) {
-          const double expected = table.value(table.host, row, c) -
-                                  optimizer.rate * gradients[static_cast<size_t>(c)] /
-                                      (std::sqrt(accumulated) + optimizer.epsilon);
+          const double expected =
+              table.value(table.host, row, c) - optimizer.rate * gradients[static_cast<size_t>(c)] /
+                                                    (std::sqrt(accumulated) + optimizer.epsilon);
           ASSERT_NEAR(table.value(after, row, c), expected, valueTolerance<T>(expected))
               << "row " << row << " column " << c << " of " << dim;
         }

@@ -54,8 +54,9 @@ public:
 
   /// Row u gets the sum of the gradients of its occurrences order[segments[u] … segments[u + 1])
   /// (order.h), `occurrences` of all rows together at most, and one step of the optimizer. A row
-  /// is `dim` elements of T (up to 512, else Error; float or Bf16), rounded up to 4 bytes, then the states,
-  /// `dim` floats each (of rowwiseAdagrad one float). Null rows are left out. `count` rows, of which *used exist (null: all).
+  /// is `dim` elements of T (up to 512, else Error; float or Bf16), rounded up to 4 bytes, then the
+  /// states, `dim` floats each (of rowwiseAdagrad one float). Null rows are left out. `count` rows,
+  /// of which *used exist (null: all).
   template <class T>
   void run(T *const *rows, int64_t count, const uint32_t *used, int64_t dim, const uint32_t *order,
            const int64_t *segments, int64_t occurrences, const RowGradients &gradients,

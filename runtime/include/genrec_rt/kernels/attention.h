@@ -13,6 +13,7 @@
 
 #include "genrec_rt/kernels/attention_backward.h"
 #include "genrec_rt/kernels/attention_forward.h"
+#include "genrec_rt/parallel.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {

@@ -27,7 +27,6 @@
 #define GENREC_RT_KERNELS_ATTENTION_ARGS_H
 
 #include "genrec_rt/kernels/random.h"
-#include "genrec_rt/parallel.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -50,22 +49,23 @@ struct AttentionConfig {
   static constexpr bool Masked = IsMasked;
 };
 
-/// What a call needs. Fields of features that the configuration lacks are not
-/// read. Leading dimensions are in floats; q, k, v and out may be strided views
-/// of one buffer.
-struct AttentionArgs {
+/// What a call needs, on the CPU and on devices. Fields of features that the
+/// configuration lacks are not read. Leading dimensions are in elements; q, k, v
+/// and out may be strided views of one buffer. Matrices have a row per row of a
+/// list and their heads side by side.
+template <class Element> struct AttentionCall {
   int64_t parents = 0;
   const int64_t *offsets = nullptr; ///< [parents + 1], first not below 0
   int64_t maxLength = 0;            ///< no list is longer
-  const float *q = nullptr;         ///< [rows, Heads * Qk]
+  const Element *q = nullptr;       ///< [rows, heads * Qk]
   int64_t ldQ = 0;
-  const float *k = nullptr; ///< [rows, Heads * Qk]
+  const Element *k = nullptr; ///< [rows, heads * Qk]
   int64_t ldK = 0;
-  const float *v = nullptr; ///< [rows, Heads * V]
+  const Element *v = nullptr; ///< [rows, heads * V]
   int64_t ldV = 0;
-  float *out = nullptr; ///< [rows, Heads * V]; softmax backward reads it
+  Element *out = nullptr; ///< [rows, heads * V]; softmax backward reads it
   int64_t ldOut = 0;
-  float *logSumExp = nullptr; ///< softmax: [rows, Heads]; written by forward, read by backward
+  float *logSumExp = nullptr; ///< softmax: [rows, heads]; written by forward, read by backward
   float scale = 1;            ///< of q . k
   float fixedLength = 0;      ///< silu: the norm, or 0 for each list's own length
   int64_t window = 0;         ///< 0: none
@@ -83,21 +83,24 @@ struct AttentionArgs {
   double dropProbability = 0;
 };
 
-/// Gradients. dq, dk, dv and the bias gradients are written, not accumulated;
-/// dq, dk and dv may be strided views of one buffer and must not overlap q, k,
-/// v, out or dOut.
-struct AttentionGradients {
-  const float *dOut = nullptr; ///< [rows, Heads * V]
+/// Gradients. dQ, dK, dV and the bias gradients are written, not accumulated,
+/// dQ, dK and dV for the rows of lists only. They may be strided views of one
+/// buffer and must not overlap q, k, v, out or dOut.
+template <class Element> struct AttentionCallGradients {
+  const Element *dOut = nullptr; ///< [rows, heads * V]
   int64_t ldDOut = 0;
-  float *dQ = nullptr; ///< [rows, Heads * Qk]
+  Element *dQ = nullptr; ///< [rows, heads * Qk]
   int64_t ldDQ = 0;
-  float *dK = nullptr; ///< [rows, Heads * Qk]
+  Element *dK = nullptr; ///< [rows, heads * Qk]
   int64_t ldDK = 0;
-  float *dV = nullptr; ///< [rows, Heads * V]
+  Element *dV = nullptr; ///< [rows, heads * V]
   int64_t ldDV = 0;
   float *dPositionBias = nullptr; ///< [positionBuckets]
   float *dTimeBias = nullptr;     ///< [timeBuckets]
 };
+
+using AttentionArgs = AttentionCall<float>;
+using AttentionGradients = AttentionCallGradients<float>;
 
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels

@@ -61,30 +61,11 @@ __device__ __forceinline__ void syncConsumers(ConsumerBarrier id) {
   namedBarrierSync(id, kConsumers * kWarpgroup);
 }
 
-/// The tiles of queries that see a block's keys, one after the other.
-template <class C, int Columns> struct QueryTiles {
-  const ListMask<C> &mask;
-  RowRange keys, seeing;
-
-  __device__ QueryTiles(const ListMask<C> &mask, RowRange keys)
-      : mask(mask), keys(keys), seeing(mask.queriesOf(keys)) {}
-  __device__ int first() const { return from(seeing.begin / Columns * Columns); }
-  __device__ int after(int begin) const { return from(begin + Columns); }
-  __device__ bool has(int begin) const { return begin < seeing.end; }
-
-private:
-  __device__ int from(int begin) const {
-    while (begin < seeing.end && !mask.anySeen({begin, begin + Columns}, keys))
-      begin += Columns;
-    return begin;
-  }
-};
-
 template <class C, class Shape, class Shared, class Unit>
 __device__ __forceinline__ void produceBackward(Shared &shared, const HopperBackwardMaps &maps,
                                                 const Unit &unit, const BlockTerms<C> &terms,
                                                 const BackwardSpace &space) {
-  const QueryTiles<C, Shape::kColumns> tiles(unit.mask, unit.range());
+  const SeenTiles<C, Over::queries, Shape::kColumns> tiles(unit.mask, unit.range());
   const bool leads = laneOf() == 0;
   const int64_t row = unit.first + unit.begin;
   if (leads) {
@@ -180,12 +161,12 @@ __device__ __forceinline__ void sendQueries(const Shared &shared, const BlockTer
 }
 
 template <class C, class Shape, class Shared, class Unit>
-__device__ __forceinline__ void consumeBackward(Shared &shared, const AttentionArgs<Bf16> &args,
+__device__ __forceinline__ void consumeBackward(Shared &shared,
                                                 const AttentionGradients<Bf16> &gradients,
                                                 const BackwardSpace &space, const Unit &unit,
                                                 const BlockTerms<C> &terms, int pairBits) {
   constexpr int kColumns = Shape::kColumns;
-  const QueryTiles<C, kColumns> tiles(unit.mask, unit.range());
+  const SeenTiles<C, Over::queries, kColumns> tiles(unit.mask, unit.range());
   const int consumer = static_cast<int>(threadIdx.x) - kWarpgroup, warp = consumer / kWarp;
   const int groupRow = warp / 4 * 64, warpRow = warp * 16, warpBegin = unit.begin + warpRow;
   const LaneRows<C, false> rows(terms, warpBegin);
@@ -249,7 +230,7 @@ __device__ __forceinline__ void consumeBackward(Shared &shared, const AttentionA
       if constexpr (Shape::kBulkQueries)
         waitForBulkReads(); // the last tile's dQ has left
       syncConsumers(kGradientsWritten);
-      multiplyQueries<C, Shape>(shared, terms, space, stage, column, factor * args.scale);
+      multiplyQueries<C, Shape>(shared, terms, space, stage, column, factor * terms.args.scale);
       fenceAsyncProxy();
       waitForProducts<0>();
       syncConsumers(kGradientsRead);
@@ -264,15 +245,7 @@ __device__ __forceinline__ void consumeBackward(Shared &shared, const AttentionA
       arrive(&shared.empty[stage]);
   }
 
-  const float keyFactor[2] = {factor * args.scale, factor * args.scale};
-  const float each = C::Softmax ? keptFactor<C>(args) : factor, valueFactor[2] = {each, each};
-  const int64_t row = unit.first + warpBegin;
-  if constexpr (Shape::kKeys)
-    storeRows<C::Qk>(dK, gradients.dK + row * gradients.ldDK + unit.head * C::Qk, gradients.ldDK,
-                     unit.mask.length - warpBegin, keyFactor);
-  if constexpr (Shape::kValues)
-    storeRows<C::V>(dV, gradients.dV + row * gradients.ldDV + unit.head * C::V, gradients.ldDV,
-                    unit.mask.length - warpBegin, valueFactor);
+  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor);
   if constexpr (C::TimeBias && Shape::kKeys) {
     syncConsumers(kHistogramsWritten);
     addHistograms<C, kConsumers * 4>(shared.histograms, terms, quantum, space.timeSums, consumer,
@@ -287,12 +260,12 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     attentionBackwardHopper(__grid_constant__ const AttentionArgs<Bf16> args,
                             __grid_constant__ const AttentionGradients<Bf16> gradients,
                             __grid_constant__ const HopperBackwardMaps maps, BackwardSpace space,
-                            int tiles, int pairBits) {
+                            int tilesPerList, int pairBits) {
 #if defined(GENREC_SIMT) || !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Shape = HopperBackward<C, Part>;
   GENREC_DYNAMIC_SHARED(unsigned char, memory);
   auto &shared = *reinterpret_cast<typename Shape::Shared *>(alignedShared(memory));
-  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tiles, false);
+  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, false);
   if (!unit.hasRows())
     return;
   const int thread = static_cast<int>(threadIdx.x);
@@ -308,14 +281,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
   __syncthreads();
   const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
-  if (thread < kWarpgroup) {
-    giveRegisters<kProducerRegisters>();
-    if (warpOf() == 0)
-      produceBackward<C, Shape>(shared, maps, unit, terms, space);
-  } else {
-    takeRegisters<kConsumerRegisters>();
-    consumeBackward<C, Shape>(shared, args, gradients, space, unit, terms, pairBits);
-  }
+  takeRoles([&] { produceBackward<C, Shape>(shared, maps, unit, terms, space); },
+            [&] { consumeBackward<C, Shape>(shared, gradients, space, unit, terms, pairBits); });
 #endif
 }
 

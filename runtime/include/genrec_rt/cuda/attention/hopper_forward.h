@@ -61,30 +61,24 @@ struct HopperForwardMaps {
   TensorMap q, k, v;
 };
 
-/// The tiles of keys that a block's queries see, one after the other.
-template <class C, int Columns> struct KeyTiles {
-  const ListMask<C> &mask;
-  RowRange queries, seen;
-
-  __device__ KeyTiles(const ListMask<C> &mask, RowRange queries)
-      : mask(mask), queries(queries), seen(mask.keysOf(queries)) {}
-  __device__ int first() const { return from(seen.begin / Columns * Columns); }
-  __device__ int after(int begin) const { return from(begin + Columns); }
-  __device__ bool has(int begin) const { return begin < seen.end; }
-
-private:
-  __device__ int from(int begin) const {
-    while (begin < seen.end && !mask.anySeen(queries, {begin, begin + Columns}))
-      begin += Columns;
-    return begin;
+/// One warp of the first warpgroup produces, the other warpgroups consume.
+template <class Produce, class Consume>
+__device__ __forceinline__ void takeRoles(Produce produce, Consume consume) {
+  if (threadIdx.x < kWarpgroup) {
+    giveRegisters<kProducerRegisters>();
+    if (warpOf() == 0)
+      produce();
+  } else {
+    takeRegisters<kConsumerRegisters>();
+    consume();
   }
-};
+}
 
 template <class C, class Shared, class Unit>
 __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwardMaps &maps,
                                                const Unit &unit, const BlockTerms<C> &terms) {
   using Shape = HopperForward<C>;
-  const KeyTiles<C, Shape::kColumns> tiles(unit.mask, unit.range());
+  const SeenTiles<C, Over::keys, Shape::kColumns> tiles(unit.mask, unit.range());
   const bool leads = laneOf() == 0;
   if (leads) {
     prefetchMap(maps.k);
@@ -111,11 +105,11 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
 }
 
 template <class C, class Shared, class Unit>
-__device__ __forceinline__ void consumeForward(Shared &shared, const AttentionArgs<Bf16> &args,
-                                               const Unit &unit, const BlockTerms<C> &terms) {
+__device__ __forceinline__ void consumeForward(Shared &shared, const Unit &unit,
+                                               const BlockTerms<C> &terms) {
   using Shape = HopperForward<C>;
   constexpr int kColumns = Shape::kColumns, kOut = Shape::ValueTile::kPadded;
-  const KeyTiles<C, kColumns> tiles(unit.mask, unit.range());
+  const SeenTiles<C, Over::keys, kColumns> tiles(unit.mask, unit.range());
   const int groupRow = (warpOf() / 4 - 1) * 64, warpRow = groupRow + warpOf() % 4 * 16;
   const int warpBegin = unit.begin + warpRow;
   const LaneRows<C, true> rows(terms, warpBegin);
@@ -181,26 +175,18 @@ __device__ __forceinline__ void consumeForward(Shared &shared, const AttentionAr
   waitForProducts<0>();
   keepInRegisters(out);
 
-  float factor[2], logSumExp[2];
-  finishRows(terms, softmax, factor, logSumExp);
-  storeRows<C::V>(out, args.out + (unit.first + warpBegin) * args.ldOut + unit.head * C::V,
-                  args.ldOut, unit.mask.length - warpBegin, factor);
-  if constexpr (C::Softmax)
-    if (fragmentColumn() == 0)
-      for (int h = 0; h < 2; ++h)
-        if (rows.position[h] < unit.mask.length)
-          args.logSumExp[(unit.first + rows.position[h]) * args.heads + unit.head] = logSumExp[h];
+  storeOutput(out, softmax, terms, rows, warpBegin);
 }
 
 template <class C>
 __global__ void __launch_bounds__(kHopperThreads, 1)
     attentionForwardHopper(__grid_constant__ const AttentionArgs<Bf16> args,
-                           __grid_constant__ const HopperForwardMaps maps, int tiles) {
+                           __grid_constant__ const HopperForwardMaps maps, int tilesPerList) {
 #if defined(GENREC_SIMT) || !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
   using Shape = HopperForward<C>;
   GENREC_DYNAMIC_SHARED(unsigned char, memory);
   auto &shared = *reinterpret_cast<typename Shape::Shared *>(alignedShared(memory));
-  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tiles, C::Causal);
+  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
   const int thread = static_cast<int>(threadIdx.x);
@@ -218,14 +204,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     shared.buckets.fill(args.ticksPerSecond, thread, kHopperThreads);
   __syncthreads();
   const BlockTerms<C> terms(args, unit.mask, unit.first, unit.head, &shared.buckets);
-  if (thread < kWarpgroup) {
-    giveRegisters<kProducerRegisters>();
-    if (warpOf() == 0)
-      produceForward(shared, maps, unit, terms);
-  } else {
-    takeRegisters<kConsumerRegisters>();
-    consumeForward(shared, args, unit, terms);
-  }
+  takeRoles([&] { produceForward(shared, maps, unit, terms); },
+            [&] { consumeForward(shared, unit, terms); });
 #endif
 }
 

@@ -124,6 +124,40 @@ template <class C> struct ListMask {
   }
 };
 
+/// Whose tiles a block goes over: those of the keys that its queries see, or of the queries that
+/// see its keys.
+enum class Over { keys, queries };
+
+/// Where the tiles of `Columns` rows begin that have a seen pair with the block's rows, one after
+/// the other.
+template <class C, Over What, int Columns> class SeenTiles {
+public:
+  __device__ SeenTiles(const ListMask<C> &mask, RowRange rows)
+      : mask(mask), rows(rows), all(What == Over::keys ? mask.keysOf(rows) : mask.queriesOf(rows)) {
+  }
+
+  __device__ int first() const { return from(all.begin / Columns * Columns); }
+  __device__ int after(int begin) const { return from(begin + Columns); }
+  __device__ bool has(int begin) const { return begin < all.end; }
+  /// A tile's rows, of the list.
+  __device__ RowRange range(int begin) const {
+    return {begin, begin + Columns < mask.length ? begin + Columns : mask.length};
+  }
+
+private:
+  __device__ int from(int begin) const {
+    while (begin < all.end && !any({begin, begin + Columns}))
+      begin += Columns;
+    return begin;
+  }
+  __device__ bool any(RowRange tile) const {
+    return What == Over::keys ? mask.anySeen(rows, tile) : mask.anySeen(tile, rows);
+  }
+
+  const ListMask<C> &mask;
+  RowRange rows, all;
+};
+
 } // namespace genrec::rt::cuda
 
 #endif // GENREC_RT_CUDA_ATTENTION_MASK_H

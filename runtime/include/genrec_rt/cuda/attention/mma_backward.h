@@ -142,15 +142,33 @@ addHistograms(const WarpHistogram *histograms, const BlockTerms<C> &terms,
   }
 }
 
+/// The end of backward: a warp's rows of dK and dV, as far as `Shape` has them.
+template <class C, class Shape, int K, int V>
+__device__ __forceinline__ void storeKeyGradients(const Fragment<K> &dK, const Fragment<V> &dV,
+                                                  const AttentionGradients<Bf16> &gradients,
+                                                  const BlockTerms<C> &terms, int warpBegin,
+                                                  float factor) {
+  const float scaled = factor * terms.args.scale, keyFactor[2] = {scaled, scaled};
+  const float each = C::Softmax ? keptFactor<C>(terms.args) : factor, valueFactor[2] = {each, each};
+  const int64_t row = terms.first + warpBegin;
+  const int inside = terms.mask.length - warpBegin;
+  if constexpr (Shape::kKeys)
+    storeRows<C::Qk>(dK, gradients.dK + row * gradients.ldDK + terms.head * C::Qk, gradients.ldDK,
+                     inside, keyFactor);
+  if constexpr (Shape::kValues)
+    storeRows<C::V>(dV, gradients.dV + row * gradients.ldDV + terms.head * C::V, gradients.ldDV,
+                    inside, valueFactor);
+}
+
 template <class C, BackwardPart Part>
 __global__ void __launch_bounds__(kMmaThreads)
     attentionBackwardMma(__grid_constant__ const AttentionArgs<Bf16> args,
                          __grid_constant__ const AttentionGradients<Bf16> gradients,
-                         BackwardSpace space, int tiles, int pairBits) {
+                         BackwardSpace space, int tilesPerList, int pairBits) {
   using Shape = MmaBackward<C, Part>;
   constexpr int kColumns = Shape::kColumns;
   GENREC_DYNAMIC_SHARED(typename Shape::Shared, shared);
-  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tiles, false);
+  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, false);
   if (!unit.hasRows())
     return;
   const int thread = static_cast<int>(threadIdx.x), warpRow = warpOf() * 16,
@@ -175,10 +193,8 @@ __global__ void __launch_bounds__(kMmaThreads)
   Fragment<Shape::kValues ? Shape::kV : 16> dV;
   dK.clear();
   dV.clear();
-  const RowRange seeing = mask.queriesOf(unit.range());
-  for (int column = seeing.begin / kColumns * kColumns; column < seeing.end; column += kColumns) {
-    if (!mask.anySeen({column, column + kColumns}, unit.range()))
-      continue;
+  const SeenTiles<C, Over::queries, kColumns> tiles(mask, unit.range());
+  for (int column = tiles.first(); tiles.has(column); column = tiles.after(column)) {
     __syncthreads(); // nobody reads the last tile any more
     const int64_t query = unit.first + column;
     shared->q.copyFrom(args.q + query * args.ldQ + unit.head * C::Qk, args.ldQ,
@@ -213,15 +229,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     }
   }
 
-  const float keyFactor[2] = {factor * args.scale, factor * args.scale};
-  const float each = C::Softmax ? keptFactor<C>(args) : factor, valueFactor[2] = {each, each};
-  const int64_t row = unit.first + warpBegin;
-  if constexpr (Shape::kKeys)
-    storeRows<C::Qk>(dK, gradients.dK + row * gradients.ldDK + unit.head * C::Qk, gradients.ldDK,
-                     mask.length - warpBegin, keyFactor);
-  if constexpr (Shape::kValues)
-    storeRows<C::V>(dV, gradients.dV + row * gradients.ldDV + unit.head * C::V, gradients.ldDV,
-                    mask.length - warpBegin, valueFactor);
+  storeKeyGradients<C, Shape>(dK, dV, gradients, terms, warpBegin, factor);
   if constexpr (C::TimeBias && Shape::kKeys) {
     __syncthreads();
     addHistograms<C, kMmaThreads / kWarp>(shared->sums.histograms, terms, quantum, space.timeSums,

@@ -41,6 +41,24 @@ __device__ __forceinline__ void storeRows(const Fragment<N> &d, Bf16 *to, int64_
   }
 }
 
+/// The end of forward: a warp's rows of `out`, divided by what their weights add up to, and of
+/// logSumExp.
+template <class C, int N>
+__device__ __forceinline__ void storeOutput(const Fragment<N> &out, SoftmaxRows &softmax,
+                                            const BlockTerms<C> &terms,
+                                            const LaneRows<C, true> &rows, int warpBegin) {
+  const AttentionArgs<Bf16> &args = terms.args;
+  float factor[2], logSumExp[2];
+  finishRows(terms, softmax, factor, logSumExp);
+  storeRows<C::V>(out, args.out + (terms.first + warpBegin) * args.ldOut + terms.head * C::V,
+                  args.ldOut, terms.mask.length - warpBegin, factor);
+  if constexpr (C::Softmax)
+    if (fragmentColumn() == 0)
+      for (int h = 0; h < 2; ++h)
+        if (rows.position[h] < terms.mask.length)
+          args.logSumExp[(terms.first + rows.position[h]) * args.heads + terms.head] = logSumExp[h];
+}
+
 /// Sizes of the tensor core kernels: heads as wide as whole steps of 16.
 constexpr int roundedUp(int size, int to) { return (size + to - 1) / to * to; }
 
@@ -59,11 +77,11 @@ template <class C> struct MmaForward {
 
 template <class C>
 __global__ void __launch_bounds__(kMmaThreads)
-    attentionForwardMma(__grid_constant__ const AttentionArgs<Bf16> args, int tiles) {
+    attentionForwardMma(__grid_constant__ const AttentionArgs<Bf16> args, int tilesPerList) {
   using Shape = MmaForward<C>;
   constexpr int kColumns = Shape::kColumns;
   GENREC_DYNAMIC_SHARED(typename Shape::Shared, shared);
-  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tiles, C::Causal);
+  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
   const int thread = static_cast<int>(threadIdx.x), warpRow = warpOf() * 16,
@@ -76,13 +94,8 @@ __global__ void __launch_bounds__(kMmaThreads)
 
   const Bf16 *keys = args.k + unit.first * args.ldK + unit.head * C::Qk;
   const Bf16 *values = args.v + unit.first * args.ldV + unit.head * C::V;
-  const RowRange seen = mask.keysOf(unit.range());
-  auto nextTile = [&](int begin) {
-    while (begin < seen.end && !mask.anySeen(unit.range(), {begin, begin + kColumns}))
-      begin += kColumns;
-    return begin;
-  };
-  int column = nextTile(seen.begin / kColumns * kColumns);
+  const SeenTiles<C, Over::keys, kColumns> tiles(mask, unit.range());
+  int column = tiles.first();
   shared->q.copyFrom(args.q + (unit.first + unit.begin) * args.ldQ + unit.head * C::Qk, args.ldQ,
                      unit.rows(), thread, kMmaThreads);
   shared->k.copyFrom(keys + column * args.ldK, args.ldK, mask.length - column, thread, kMmaThreads);
@@ -91,8 +104,8 @@ __global__ void __launch_bounds__(kMmaThreads)
   Fragment<Shape::kOut> out;
   out.clear();
   SoftmaxRows softmax;
-  while (column < seen.end) {
-    const int next = nextTile(column + kColumns);
+  while (tiles.has(column)) {
+    const int next = tiles.after(column);
     __syncthreads(); // nobody reads the last tile's values and terms any more
     shared->v.copyFrom(values + column * args.ldV, args.ldV, mask.length - column, thread,
                        kMmaThreads);
@@ -105,7 +118,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     scores.clear();
     multiplyRows(scores, shared->q, warpRow, shared->k);
     __syncthreads(); // nor its keys
-    if (next < seen.end)
+    if (tiles.has(next))
       shared->k.copyFrom(keys + next * args.ldK, args.ldK, mask.length - next, thread, kMmaThreads);
     commitCopies();
 
@@ -126,16 +139,7 @@ __global__ void __launch_bounds__(kMmaThreads)
     column = next;
   }
 
-  float factor[2], logSumExp[2];
-  finishRows(terms, softmax, factor, logSumExp);
-  const int64_t first = unit.first + warpBegin;
-  storeRows<C::V>(out, args.out + first * args.ldOut + unit.head * C::V, args.ldOut,
-                  mask.length - warpBegin, factor);
-  if constexpr (C::Softmax)
-    if (fragmentColumn() == 0)
-      for (int h = 0; h < 2; ++h)
-        if (rows.position[h] < mask.length)
-          args.logSumExp[(unit.first + rows.position[h]) * args.heads + unit.head] = logSumExp[h];
+  storeOutput(out, softmax, terms, rows, warpBegin);
 }
 
 } // namespace genrec::rt::cuda

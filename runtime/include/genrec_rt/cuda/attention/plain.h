@@ -81,6 +81,15 @@ template <class C> struct Shared {
   TileRows<C::V> v, dOut;
   Square weights, gradients;
   TimeBuckets times;
+
+  /// The next tile of keys and their values, once all threads are done with the last one.
+  __device__ void loadKeys(const AttentionArgs<typename C::Element> &args, int64_t first, int head,
+                           RowRange keys) {
+    __syncthreads();
+    k.load(args.k, args.ldK, first, head, keys);
+    v.load(args.v, args.ldV, first, head, keys);
+    __syncthreads();
+  }
 };
 
 /// The terms of pairs beside q . k.
@@ -161,9 +170,9 @@ __device__ PairGradient pairGradient(const PairTerms<C> &terms, const BackwardSp
 
 template <class C>
 __global__ void __launch_bounds__(kPlainThreads)
-    attentionForwardPlain(AttentionArgs<typename C::Element> args, int tiles) {
+    attentionForwardPlain(AttentionArgs<typename C::Element> args, int tilesPerList) {
   GENREC_DYNAMIC_SHARED(plain::Shared<C>, shared);
-  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tiles, C::Causal);
+  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
   const int row = static_cast<int>(threadIdx.x) / kPlainTile,
@@ -174,16 +183,9 @@ __global__ void __launch_bounds__(kPlainThreads)
 
   plain::OutputRow<C::V> out;
   float most = -INFINITY, total = 0; // softmax, of this thread's keys the latter
-  const RowRange seen = unit.mask.keysOf(unit.range());
-  for (int begin = seen.begin / kPlainTile * kPlainTile; begin < seen.end; begin += kPlainTile) {
-    const RowRange keys{begin, begin + kPlainTile < unit.mask.length ? begin + kPlainTile
-                                                                     : unit.mask.length};
-    if (!unit.mask.anySeen(unit.range(), keys))
-      continue;
-    __syncthreads();
-    shared->k.load(args.k, args.ldK, unit.first, unit.head, keys);
-    shared->v.load(args.v, args.ldV, unit.first, unit.head, keys);
-    __syncthreads();
+  const SeenTiles<C, Over::keys, kPlainTile> tiles(unit.mask, unit.range());
+  for (int begin = tiles.first(); tiles.has(begin); begin = tiles.after(begin)) {
+    shared->loadKeys(args, unit.first, unit.head, tiles.range(begin));
     const int key = begin + lane;
     const bool sees = unit.mask.sees(query, key);
     const bool keep = sees && terms.keeps(query, key);
@@ -227,9 +229,9 @@ template <class C>
 __global__ void __launch_bounds__(kPlainThreads)
     attentionQueriesPlain(AttentionArgs<typename C::Element> args,
                           AttentionGradients<typename C::Element> gradients, BackwardSpace space,
-                          int tiles, int pairBits) {
+                          int tilesPerList, int pairBits) {
   GENREC_DYNAMIC_SHARED(plain::Shared<C>, shared);
-  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tiles, C::Causal);
+  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tilesPerList, C::Causal);
   if (!unit.hasRows())
     return;
   const int row = static_cast<int>(threadIdx.x) / kPlainTile,
@@ -241,16 +243,9 @@ __global__ void __launch_bounds__(kPlainThreads)
   const BiasQuantum quantum(space.greatest, pairBits);
 
   plain::OutputRow<C::Qk> dQ;
-  const RowRange seen = unit.mask.keysOf(unit.range());
-  for (int begin = seen.begin / kPlainTile * kPlainTile; begin < seen.end; begin += kPlainTile) {
-    const RowRange keys{begin, begin + kPlainTile < unit.mask.length ? begin + kPlainTile
-                                                                     : unit.mask.length};
-    if (!unit.mask.anySeen(unit.range(), keys))
-      continue;
-    __syncthreads();
-    shared->k.load(args.k, args.ldK, unit.first, unit.head, keys);
-    shared->v.load(args.v, args.ldV, unit.first, unit.head, keys);
-    __syncthreads();
+  const SeenTiles<C, Over::keys, kPlainTile> tiles(unit.mask, unit.range());
+  for (int begin = tiles.first(); tiles.has(begin); begin = tiles.after(begin)) {
+    shared->loadKeys(args, unit.first, unit.head, tiles.range(begin));
     const int key = begin + lane;
     const float dScore =
         plain::pairGradient<C>(terms, space, *shared, row, lane, query, key).dScore;
@@ -274,9 +269,9 @@ template <class C>
 __global__ void __launch_bounds__(kPlainThreads)
     attentionKeysPlain(AttentionArgs<typename C::Element> args,
                        AttentionGradients<typename C::Element> gradients, BackwardSpace space,
-                       int tiles) {
+                       int tilesPerList) {
   GENREC_DYNAMIC_SHARED(plain::Shared<C>, shared);
-  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tiles, false);
+  const AttentionUnit<C, kPlainTile> unit(args, blockIdx.x, tilesPerList, false);
   if (!unit.hasRows())
     return;
   const int row = static_cast<int>(threadIdx.x) / kPlainTile,
@@ -287,16 +282,11 @@ __global__ void __launch_bounds__(kPlainThreads)
 
   plain::OutputRow<C::Qk> dK;
   plain::OutputRow<C::V> dV;
-  const RowRange seeing = unit.mask.queriesOf(unit.range());
-  for (int begin = seeing.begin / kPlainTile * kPlainTile; begin < seeing.end;
-       begin += kPlainTile) {
-    const RowRange queries{begin, begin + kPlainTile < unit.mask.length ? begin + kPlainTile
-                                                                        : unit.mask.length};
-    if (!unit.mask.anySeen(queries, unit.range()))
-      continue;
+  const SeenTiles<C, Over::queries, kPlainTile> tiles(unit.mask, unit.range());
+  for (int begin = tiles.first(); tiles.has(begin); begin = tiles.after(begin)) {
     __syncthreads();
-    shared->q.load(args.q, args.ldQ, unit.first, unit.head, queries);
-    shared->dOut.load(gradients.dOut, gradients.ldDOut, unit.first, unit.head, queries);
+    shared->q.load(args.q, args.ldQ, unit.first, unit.head, tiles.range(begin));
+    shared->dOut.load(gradients.dOut, gradients.ldDOut, unit.first, unit.head, tiles.range(begin));
     __syncthreads();
     const plain::PairGradient pair =
         plain::pairGradient<C>(terms, space, *shared, row, lane, begin + row, unit.begin + lane);

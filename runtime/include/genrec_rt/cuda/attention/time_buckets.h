@@ -17,8 +17,8 @@ namespace genrec::rt::cuda {
 /// Buckets that a number of seconds below 2^63 can fall into.
 constexpr int kMostTimeBuckets = 146;
 
-/// The least number of seconds in a bucket or a later one. (Not in a namespace without a name: nvcc's
-/// stubs cannot tell it from another one of the file that includes this.)
+/// The least number of seconds in a bucket or a later one. (Not in a namespace without a name:
+/// nvcc's stubs cannot tell it from another one of the file that includes this.)
 static __constant__ int64_t kFirstSecond[kMostTimeBuckets] = {
     1,
     2,

@@ -69,7 +69,7 @@ template <class C>
 __host__ __device__ float keptFactor(const AttentionArgs<typename C::Element> &args) {
   if constexpr (!C::Dropout)
     return 1.0f;
-  return args.dropProbability < 1 ? 1.0f / (1.0f - args.dropProbability) : 0.0f;
+  return args.dropProbability < 1 ? static_cast<float>(1.0 / (1.0 - args.dropProbability)) : 0.0f;
 }
 
 /// Elements of dropout's random row that belong to one head.
