@@ -1,13 +1,16 @@
 """Builds the tests or benchmarks for a CUDA device and packs them into one folder; runs them where there is a device.
 
-Usage: python scripts/cuda_pack.py check|bench [--preset release] [--hkv <checkout of HierarchicalKV>]
+Usage: python scripts/cuda_pack.py check|bench [--preset release] [--build <folder>]
+    [--hkv <checkout of HierarchicalKV>] [--pack-only]
 
 The folder, build/cuda-check or build/cuda-bench, needs nothing but a driver where it runs: copy it and call ./run in
-it. Results are JSON files in its folder results/, with device, date and commit. What can be checked without a device is
+it. Results are JSON files in its folder results/, with device, date and commit; those of benchmarks, collected into one
+(benchmarks/cuda/collect.py), go to benchmarks/results where they ran here. What can be checked without a device is
 checked here: size, libraries, that test programs list tests and that benchmarks say what they lack.
 """
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -31,26 +34,33 @@ BENCH_SECONDS = {
     "peers.py": 70,
 }
 
+# A program, and it once more under compute-sanitizer: 8 minutes in all.
+CHECK_SECONDS = {"test": 130, "sanitize": 100}
+
 RUN_CHECK = """#!/bin/sh
 # Tests on this machine's device; results/ holds a report of each program. Ends with the number of programs that failed.
+# COMPUTE_SANITIZER is the sanitizer (compute-sanitizer), which checks a part of the tests where it is.
 cd "$(dirname "$0")" && mkdir -p results
 failed=0
+sanitizer=${{COMPUTE_SANITIZER:-compute-sanitizer}}
 for program in {programs}; do
   echo "== $program"
-  timeout 240 "./$program" --gtest_brief=1 "--gtest_output=json:results/$program.json" || failed=$((failed + 1))
+  timeout {test} "./$program" --gtest_brief=1 "--gtest_output=json:results/$program.json" || failed=$((failed + 1))
 done
-if command -v compute-sanitizer >/dev/null; then
+if command -v "$sanitizer" >/dev/null; then
   for program in {programs}; do
     echo "== compute-sanitizer $program"
-    timeout 180 compute-sanitizer --error-exitcode 1 "./$program" --gtest_brief=1 \\
-      '--gtest_filter=*BatchesOfEverySize*:*ErasedIds*:*Segments*:*Gather*' || failed=$((failed + 1))
+    timeout {sanitize} "$sanitizer" --error-exitcode 1 "./$program" --gtest_brief=1 \\
+      '--gtest_filter={filter}' || failed=$((failed + 1))
   done
 else
-  echo "compute-sanitizer is not here: left out"
+  echo "SKIPPED: compute-sanitizer, which is not here"
 fi
 echo "$failed failed"
 exit "$failed"
 """
+# Of every program something, and in little time.
+SANITIZED = "*BatchesOfEverySize*:*ErasedIds*:*Segments*:*Gather*:*Scatter*:*NoLists*:*Dropout*:*Sizes*"
 
 RUN_BENCH = """#!/bin/sh
 # Benchmarks on this machine's device; results/<program>-<date>.json holds the figures. PYTHON is the Python that has
@@ -60,17 +70,23 @@ failed=0
 bench() {{ # <seconds> <name> <command>...
   seconds=$1 name=$2 && shift 2
   echo "== $name"
-  if timeout "$seconds" "$@" results/figures.json; then
+  timeout "$seconds" "$@" results/figures.json || {{
+    echo "$name failed, or took more than $seconds seconds; what it had measured is kept"
+    failed=$((failed + 1))
+  }}
+  if [ -s results/figures.json ]; then
     day=$(date -u +%Y-%m-%d)
     {{ printf '{{"date": "%s", "commit": "{commit}", "report": ' "$day"; cat results/figures.json; printf '}}\n'; }} \
       >"results/$name-$day.json"
-  else
-    echo "$name failed"
-    failed=$((failed + 1))
+    rm -f results/figures.json
   fi
-  rm -f results/figures.json
 }}
 {calls}
+if command -v "${{PYTHON:-python3}}" >/dev/null; then
+  "${{PYTHON:-python3}}" collect.py results --out "${{RESULTS:-results}}" || failed=$((failed + 1))
+else
+  echo "SKIPPED: the comparison of ours with the peers, for want of Python: python3 collect.py results"
+fi
 echo "$failed failed"
 exit "$failed"
 """
@@ -94,7 +110,7 @@ def find_targets(folder: Path, kind: str) -> list[str]:
 def run_script(kind: str, targets: list[str], commit: str) -> str:
     """What ./run of a packed folder is."""
     if kind == "check":
-        return RUN_CHECK.format(programs=" ".join(targets))
+        return RUN_CHECK.format(programs=" ".join(targets), filter=SANITIZED, **CHECK_SECONDS)
     calls = [f"bench {BENCH_SECONDS[name.removeprefix('bench-cuda-')]} {name} ./{name}" for name in targets]
     calls.append(
         f'bench {BENCH_SECONDS["peers.py"]} peers "${{PYTHON:-python3}}" peers.py '
@@ -111,14 +127,21 @@ def check_libraries(program: Path) -> None:
         fail(f"{program.name} needs {', '.join(others)}, which a bare machine lacks: link them statically")
 
 
+def count_tests(program: Path, names: str) -> int:
+    """How many tests of that name a test program has; fails where it has none."""
+    command = [program, "--gtest_list_tests", f"--gtest_filter={names}"]
+    listing = subprocess.run(command, capture_output=True, text=True, check=False)
+    count = len(re.findall(r"^  \S", listing.stdout, re.MULTILINE))
+    if listing.returncode != 0 or count == 0:
+        fail(f"{program.name} lists no tests '{names}':\n{listing.stdout}{listing.stderr}")
+    return count
+
+
 def check_without_device(program: Path, kind: str) -> str:
     """What a program shows where there may be no device."""
     if kind == "check":
-        listing = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, check=False)
-        count = len(re.findall(r"^  \S", listing.stdout, re.MULTILINE))
-        if listing.returncode != 0 or count == 0:
-            fail(f"{program.name} lists no tests:\n{listing.stdout}{listing.stderr}")
-        return f"{count} tests"
+        count = count_tests(program, "*")
+        return f"{count} tests, {count_tests(program, SANITIZED)} under compute-sanitizer"
     dry = subprocess.run([program, "--dry-run"], capture_output=True, text=True, check=False, timeout=60)
     groups = re.findall(r"^would measure: (\w+)$", dry.stdout, re.MULTILINE)
     if dry.returncode != 0 or not groups:
@@ -142,9 +165,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="packs tests or benchmarks for a CUDA device")
     parser.add_argument("kind", choices=["check", "bench"])
     parser.add_argument("--preset", default="release", help="the preset that is built (default: release)")
+    parser.add_argument("--build", type=Path, help="the build folder (default: the preset's)")
+    parser.add_argument("--pack-only", action="store_true", help="build and pack, and run nothing")
     parser.add_argument("--hkv", help="checkout of HierarchicalKV, to compare with")
     arguments = parser.parse_args()
-    folder = binary_folder(arguments.preset)
+    folder = arguments.build or binary_folder(arguments.preset)
     if arguments.hkv:
         option = f"-DGENREC_HKV={Path(arguments.hkv).resolve()}"
         subprocess.run(["cmake", option, folder], check=True, stdout=subprocess.DEVNULL)
@@ -152,8 +177,9 @@ def main() -> int:
     if not targets:
         fail("there is no nvcc: install the CUDA toolkit 13.0 and configure again (cmake build)")
     print(f"[cuda]   building {', '.join(targets)}", flush=True)
-    if subprocess.run(["ninja", "-C", folder, *targets], check=False, stdout=subprocess.DEVNULL).returncode != 0:
-        fail(f"the build failed: ninja -C {folder} {' '.join(targets)}")
+    made = subprocess.run(["ninja", "-C", folder, *targets], check=False, capture_output=True, text=True)
+    if made.returncode != 0:
+        fail(f"the build failed: ninja -C {folder} {' '.join(targets)}\n{made.stdout}{made.stderr}")
 
     pack = folder / f"cuda-{arguments.kind}"
     shutil.rmtree(pack, ignore_errors=True)
@@ -168,7 +194,8 @@ def main() -> int:
         ["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
     ).stdout.strip()
     if arguments.kind == "bench":
-        shutil.copy2(ROOT / "benchmarks" / "cuda" / "peers.py", pack)
+        for script in ("peers.py", "collect.py"):
+            shutil.copy2(ROOT / "benchmarks" / "cuda" / script, pack)
     run = pack / "run"
     run.write_text(run_script(arguments.kind, targets, commit))
     run.chmod(0o755)
@@ -178,10 +205,13 @@ def main() -> int:
     print(f"[cuda]   {pack}: {size / 2**20:.1f} MiB")
     if arguments.kind == "bench" and not arguments.hkv:
         print("[cuda]   SKIPPED: the comparison with HierarchicalKV: make bench-cuda HKV=<checkout>")
+    if arguments.pack_only:
+        return 0
     if not has_device():
         print(f"[cuda]   no device here: copy {pack} to a machine with one and call ./run in it")
         return 0
-    return subprocess.run([run], check=False).returncode
+    environment = dict(os.environ, RESULTS=str(ROOT / "benchmarks" / "results"))
+    return subprocess.run([run], env=environment, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -59,6 +59,17 @@ def read_allowances(path: Path) -> list[Allowance]:
     return allowances
 
 
+def shortened(name: str) -> str:
+    """A kernel's readable name without its parameters, our namespace and the types of enumerators."""
+    depth = 0
+    for at, character in enumerate(name):
+        depth += (character == "<") - (character == ">")
+        if character == "(" and depth == 0 and not name.startswith("(anonymous", at):
+            name = name[:at]
+            break
+    return re.sub(r"\(genrec[^)]*\)", "", name).removeprefix("void ").replace("genrec::rt::cuda::", "")
+
+
 def kernels_of(report: Path) -> list[Kernel]:
     """The kernels of one report, with readable names."""
     entries = list(ENTRY.finditer(report.read_text()))
@@ -69,7 +80,7 @@ def kernels_of(report: Path) -> list[Kernel]:
         shared = SHARED.search(entry["rest"])
         kernels.append(
             Kernel(
-                name=re.sub(r"\((?!anonymous).*$", "", re.sub(r"\(genrec[^)]*\)", "", name.removeprefix("void "))),
+                name=shortened(name),
                 target=entry["target"],
                 registers=int(entry["registers"]),
                 stack=int(entry["stack"]),

@@ -31,6 +31,8 @@ config.substitutions += [
 ]
 
 # A test that needs what not every machine has says so: REQUIRES: nvcc, REQUIRES: genrec-compile.
+if config.genrec_sanitize:
+    config.available_features.add("sanitizer")
 if config.genrec_nvcc and os.path.exists(config.genrec_nvcc):
     config.available_features.add("nvcc")
 # NVIDIA's disassembler: of the toolkit, or of packages in the project's Python environment.

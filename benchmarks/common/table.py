@@ -76,7 +76,8 @@ def table(all_results: list[dict]) -> str:
     for results in all_results:
         hardware = results.get("hardware", {})
         threads = results.get("arguments", {}).get("threads", hardware.get("cores", ""))
-        where = f"{hardware.get('processor', 'unknown')}, {threads} threads, {results.get('date', '')}"
+        parts = (hardware.get("processor", "unknown"), f"{threads} threads" if threads else "", results.get("date", ""))
+        where = ", ".join(filter(None, parts))
         for row in rows_of(results):
             peer = " ".join(word for word in (row.get("peer", ""), figure(row, "theirs")) if word)
             limit = f"{row['limit_share']:.0%} of {row.get('limit', 'the limit')}" if "limit_share" in row else ""

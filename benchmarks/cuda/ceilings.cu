@@ -4,8 +4,8 @@
 //
 // copy: bytes read and written by a copy within the device. gather: the same of random rows of 32
 // to 512 bytes, by the simplest kernel there is (a word of 16 bytes per thread, addresses in
-// order of an index) and by gatherRows. matmul: bfloat16 products of 8192 by 8192 by 8192 through
-// cuBLAS, where this machine has it.
+// order of an index), by gatherRows, and the other way by scatterRows. matmul: bfloat16 products of
+// 8192 by 8192 by 8192 through cuBLAS, where this machine has it.
 
 #include "timing.h"
 
@@ -46,13 +46,18 @@ void memory(Report &report, cudaStream_t stream) {
     const int64_t rows = kBytes / bytes / 4, dim = bytes / 4, tableRows = 4 * kBytes / bytes;
     std::vector<uint32_t> index(static_cast<size_t>(rows));
     std::vector<const float *> places(index.size());
+    std::vector<float *> distinct(index.size());
     std::mt19937_64 random(1);
     for (size_t i = 0; i < index.size(); ++i) {
       index[i] = static_cast<uint32_t>(random() % static_cast<uint64_t>(tableRows));
       places[i] = reinterpret_cast<float *>(from + index[i] * bytes);
+      // An odd factor and a table of a power of two: no two are the same.
+      const auto other = static_cast<int64_t>(i) * 0x9E3779B1 % tableRows;
+      distinct[i] = reinterpret_cast<float *>(from + other * bytes);
     }
     const uint32_t *deviceIndex = mine.of(index);
     const float **devicePlaces = mine.of(places);
+    float **deviceDistinct = mine.of(distinct);
     auto rate = [&](auto body) {
       return 2e-6 * static_cast<double>(rows * bytes) / milliseconds(stream, kRepeats, body);
     };
@@ -65,9 +70,14 @@ void memory(Report &report, cudaStream_t stream) {
     const double ours = rate([&](cudaStream_t s) {
       gatherRows<float>(devicePlaces, rows, dim, reinterpret_cast<float *>(to), dim, s);
     });
+    const double scattered = rate([&](cudaStream_t s) {
+      scatterRows<float>(deviceDistinct, rows, dim, reinterpret_cast<const float *>(to), dim, s);
+    });
     report.add("random gather" + which, ceiling, "GB/s");
     report.add("gatherRows" + which, ours, "GB/s");
     report.add("gatherRows" + which + ", of copy", 100 * ours / copy, "%");
+    report.add("scatterRows" + which, scattered, "GB/s");
+    report.add("scatterRows" + which + ", of copy", 100 * scattered / copy, "%");
   }
 }
 

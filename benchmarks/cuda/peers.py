@@ -2,27 +2,31 @@
 
 Usage: python3 peers.py [--dry-run] [--only GROUP] [--generative-recommenders CHECKOUT] [FILE.json]
 
-Groups, in this order: step (nn.EmbeddingBag + SparseAdam), unique (torch.unique), gather (index_select,
-index_copy_), transforms (torch.bucketize in a loop), attention (Triton, of the public generative-recommenders
-checkout). Needs Python and torch with CUDA; what is not there is skipped, loudly, and written down as skipped. The
-exit status is 1 only where the arguments are wrong or the file cannot be written. Times are medians between events.
+Groups, in this order: step (nn.EmbeddingBag + SparseAdam), batched_step (FBGEMM's table-batched embeddings), unique
+(torch.unique), gather (index_select, index_copy_), transforms (torch.bucketize in a loop), attention (Triton and CUDA,
+of the public generative-recommenders checkout). Needs Python and torch with CUDA; what is not there is skipped, loudly,
+and written down as skipped. The file is written anew with every figure, so that what is measured outlasts a time limit.
+The exit status is 1 only where the arguments are wrong or the file cannot be written. Times are medians between events.
 """
 
 import argparse
+import itertools
 import json
+import random
 import statistics
 import sys
 from pathlib import Path
 
 REPEATS = 20
 MI = 1 << 20
-GROUPS = ("step", "unique", "gather", "transforms", "attention")
+GROUPS = ("step", "batched_step", "unique", "gather", "transforms", "attention")
 
 
 class Report:
     """Figures as they come, and as JSON in the form of report.h."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path | None = None) -> None:
+        self.path = path
         self.device: dict[str, object] = {}
         self.figures: list[dict[str, object]] = []
         self.skipped: list[dict[str, str]] = []
@@ -31,16 +35,20 @@ class Report:
         """Prints a figure and keeps it."""
         print(f"{what:<62} {value:12.3f} {unit}", flush=True)
         self.figures.append({"what": what, "value": value, "unit": unit})
+        self.write()
 
     def skip(self, what: str, why: str) -> None:
         """Says what was not measured."""
         print(f"SKIPPED: {what}: {why}", flush=True)
         self.skipped.append({"what": what, "why": why})
+        self.write()
 
-    def write(self, path: Path) -> None:
-        """Raises OSError where the file cannot be written."""
+    def write(self) -> None:
+        """Writes the file, where there is one. Raises OSError where it cannot be written."""
+        if self.path is None:
+            return
         content = {"program": "peers", "device": self.device, "figures": self.figures, "skipped": self.skipped}
-        path.write_text(json.dumps(content, indent=1) + "\n")
+        self.path.write_text(json.dumps(content, indent=1) + "\n")
 
 
 def milliseconds(torch, body) -> float:
@@ -76,6 +84,29 @@ def measure_step(torch, report: Report, arguments: argparse.Namespace) -> None:
 
     report.add("EmbeddingBag forward, 10 tables, 1 Mi ids, D 128", milliseconds(torch, lambda: bag(ids, offsets)), "ms")
     report.add("EmbeddingBag and SparseAdam, 10 tables, 1 Mi ids, D 128", milliseconds(torch, step), "ms")
+
+
+def measure_batched_step(torch, report: Report, arguments: argparse.Namespace) -> None:
+    """The same step by FBGEMM's table-batched embeddings, a table each, its optimizer within its backward pass."""
+    what = "FBGEMM's batched tables and Adam, 10 tables, 1 Mi ids, D 128"
+    try:
+        from fbgemm_gpu.split_embedding_configs import EmbOptimType
+        from fbgemm_gpu.split_table_batched_embeddings_ops_common import EmbeddingLocation
+        from fbgemm_gpu.split_table_batched_embeddings_ops_training import (
+            ComputeDevice,
+            SplitTableBatchedEmbeddingBagsCodegen,
+        )
+    except (ImportError, OSError) as error:
+        report.skip(what, f"fbgemm_gpu cannot be loaded: {error}".splitlines()[0])
+        return
+    tables, rows, dim, each = 10, 1_000_000, 128, MI // 10
+    bag = SplitTableBatchedEmbeddingBagsCodegen(
+        [(rows, dim, EmbeddingLocation.DEVICE, ComputeDevice.CUDA)] * tables, optimizer=EmbOptimType.ADAM
+    )
+    ids = torch.randint(rows, (tables * each,), device="cuda")
+    offsets = torch.arange(tables * each + 1, device="cuda")
+    gradient = torch.zeros(each, tables * dim, device="cuda")
+    report.add(what, milliseconds(torch, lambda: bag(ids, offsets).backward(gradient)), "ms")
 
 
 def measure_unique(torch, report: Report, arguments: argparse.Namespace) -> None:
@@ -128,44 +159,82 @@ def measure_transforms(torch, report: Report, arguments: argparse.Namespace) -> 
     report.add("torch.compile of the loop", 1e3 * milliseconds(torch, compiled), "us")
 
 
-def measure_attention(torch, report: Report, arguments: argparse.Namespace) -> None:
-    """Causal SiLU attention of equal lists, 32,768 rows and 4 heads as in bench-cuda-attention."""
-    checkout = arguments.generative_recommenders
+def triton_attention(checkout: Path | None):
+    """The public Triton kernel: a function of (longest, q, k, v, offsets). Raises ImportError with what is missing."""
     if checkout is None:
-        report.skip("Triton attention", "--generative-recommenders names no checkout")
-        return
-    sys.path.insert(0, str(checkout))
-    try:
-        from generative_recommenders.ops.triton.triton_hstu_attention import triton_hstu_mha
-    except ImportError as error:
-        report.skip("Triton attention", str(error))
-        return
+        raise ImportError("--generative-recommenders names no checkout")
+    from generative_recommenders.ops.triton.triton_hstu_attention import triton_hstu_mha
+
+    return lambda longest, q, k, v, offsets: triton_hstu_mha(
+        N=longest, alpha=1 / 16, q=q, k=k, v=v, seq_offsets=offsets
+    )
+
+
+def cuda_attention(checkout: Path | None):
+    """The same of the public CUDA kernel, whose extension `hstu` the checkout's ops/cpp builds."""
+    if checkout is None:
+        raise ImportError("--generative-recommenders names no checkout")
+    import hstu._C  # noqa: F401  # the wrapper below hides that it is missing
+    from generative_recommenders.ops.cpp.cuda_hstu_attention import cuda_hstu_mha
+
+    return lambda longest, q, k, v, offsets: cuda_hstu_mha(
+        max_seq_len=longest, alpha=1 / 16, q=q, k=k, v=v, seq_offsets=offsets.int(), causal=True
+    )
+
+
+def equal_lengths(rows: int, length: int) -> list[int]:
+    """Lists of `length` rows, `rows` in all."""
+    return [length] * (rows // length)
+
+
+def jagged_lengths(rows: int, longest: int) -> list[int]:
+    """Lengths drawn as bench-cuda-attention draws them: a sixteenth of the longest up to it, short ones more often."""
+    draws, lengths = random.Random(longest), []
+    while True:
+        length = int(longest * (0.0625 + 0.9375 * draws.random() ** 2))
+        if sum(lengths) + length > rows:
+            return lengths
+        lengths.append(length)
+
+
+def measure_attention(torch, report: Report, arguments: argparse.Namespace) -> None:
+    """Causal SiLU attention, up to 32,768 rows and 4 heads as in bench-cuda-attention."""
+    if arguments.generative_recommenders is not None:
+        sys.path.insert(0, str(arguments.generative_recommenders))
     rows, heads = 32768, 4
 
-    def measure(dim: int, length: int) -> None:
+    def measure(name: str, attend, dim: int, lists: str, lengths: list[int]) -> None:
         q, k, v = (
-            torch.randn(rows, heads, dim, dtype=torch.bfloat16, device="cuda", requires_grad=True) for _ in range(3)
+            torch.randn(sum(lengths), heads, dim, dtype=torch.bfloat16, device="cuda", requires_grad=True)
+            for _ in range(3)
         )
-        offsets = torch.arange(0, rows + 1, length, device="cuda")
-        gradient = torch.randn(rows, heads, dim, dtype=torch.bfloat16, device="cuda")
-        operations = 2 * dim * heads * (rows // length) * length * (length + 1) / 2
+        offsets = torch.tensor([0, *itertools.accumulate(lengths)], device="cuda")
+        gradient = torch.randn_like(v)
+        operations = 2 * dim * heads * sum(length * (length + 1) / 2 for length in lengths)
 
         def forward():
-            return triton_hstu_mha(N=length, alpha=1 / 16, q=q, k=k, v=v, seq_offsets=offsets)
+            return attend(max(lengths), q, k, v, offsets)
 
         out = forward()
         time = milliseconds(torch, forward)
-        report.add(f"Triton attention forward, D {dim}, T {length}, bias none", 2e-9 * operations / time, "TFLOP/s")
+        report.add(f"{name} forward, D {dim}, {lists}, bias none", 2e-9 * operations / time, "TFLOP/s")
         time = milliseconds(torch, lambda: torch.autograd.grad(out, (q, k, v), gradient, retain_graph=True))
-        report.add(f"Triton attention backward, D {dim}, T {length}, bias none", 5e-9 * operations / time, "TFLOP/s")
+        report.add(f"{name} backward, D {dim}, {lists}, bias none", 5e-9 * operations / time, "TFLOP/s")
 
-    for dim in (128, 64, 256):
-        for length in (4096, 16384, 512):
-            measure(dim, length)
+    for name, find in (("Triton attention", triton_attention), ("HSTU CUDA attention", cuda_attention)):
+        try:
+            attend = find(arguments.generative_recommenders)
+            for length in (4096, 16384, 512):
+                for dim in (128, 64, 256):
+                    measure(name, attend, dim, f"T {length}", equal_lengths(rows, length))
+            measure(name, attend, 128, "jagged to 8192", jagged_lengths(rows, 8192))
+        except Exception as error:  # a kernel that does not build or run here must not hide the other
+            report.skip(name, f"{type(error).__name__}: {error}".splitlines()[0])
 
 
 MEASURES = {
     "step": measure_step,
+    "batched_step": measure_batched_step,
     "unique": measure_unique,
     "gather": measure_gather,
     "transforms": measure_transforms,
@@ -203,7 +272,12 @@ def main(words: list[str]) -> int:
         print("\n".join(f"would measure: {group}" for group in groups))
         print(lack or "torch and a CUDA device are here")
         return 0
-    report = Report()
+    report = Report(arguments.file)
+    try:
+        report.write()
+    except OSError as error:
+        print(f"error: cannot write '{arguments.file}': {error.strerror}", file=sys.stderr)
+        return 1
     if torch:
         report.device = {"name": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
     for group in groups:
@@ -215,12 +289,6 @@ def main(words: list[str]) -> int:
         except Exception as error:  # one peer that does not run here must not hide the others
             report.skip(group, f"{type(error).__name__}: {error}".splitlines()[0])
         torch.cuda.empty_cache()
-    if arguments.file:
-        try:
-            report.write(arguments.file)
-        except OSError as error:
-            print(f"error: cannot write '{arguments.file}': {error.strerror}", file=sys.stderr)
-            return 1
     return 0
 
 

@@ -124,10 +124,11 @@ inline int run(const std::string &program, int argc, char **argv,
     cudaStream_t stream;
     GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (const Group &group : groups)
-      if (arguments.only.empty() || group.name == arguments.only)
+      if (arguments.only.empty() || group.name == arguments.only) {
         group.measure(report, stream);
-    if (!arguments.file.empty())
-      report.write(arguments.file);
+        if (!arguments.file.empty()) // after every group: it outlasts a time limit
+          report.write(arguments.file);
+      }
     return 0;
   } catch (const std::exception &error) {
     std::fprintf(stderr, "error: %s\n", error.what());

@@ -212,15 +212,22 @@ TEST(CudaCachedStore, NothingIsAllocatedInTheSteadyState) {
   EXPECT_EQ(cuda::namedAllocations(), before);
 }
 
-TEST(CudaCachedStore, RulesAboutRowsAreRefused) {
-  StoreConfig config = configOf(4, 0);
-  config.rules.bound = 8;
+std::string refusalOf(const StoreConfig &config, int64_t cachedRows) {
   try {
-    CachedStore store(config, "movie", 128, nullptr);
-    FAIL();
+    CachedStore store(config, "movie", cachedRows, nullptr);
   } catch (const Error &error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("table 'movie' has rules about rows"));
+    return error.what();
   }
+  return "";
+}
+
+TEST(CudaCachedStore, WhatCannotBeCachedIsRefused) {
+  StoreConfig config = configOf(4, 0);
+  for (int64_t rows : {int64_t(-1), int64_t(0), int64_t(1) << 31})
+    EXPECT_EQ(refusalOf(config, rows), "cache 'movie' of " + std::to_string(rows) +
+                                           " rows: a cache has from 1 to 2147483647");
+  config.rules.bound = 8;
+  EXPECT_THAT(refusalOf(config, 128), testing::HasSubstr("table 'movie' has rules about rows"));
 }
 
 } // namespace

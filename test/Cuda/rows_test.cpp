@@ -71,8 +71,8 @@ TYPED_TEST_SUITE(Rows, Elements);
 
 TYPED_TEST(Rows, GatherCopiesRowsAndZeros) {
   using T = TypeParam;
-  for (int64_t dim : {4, 5, 50, 128, 512})
-    for (int64_t count : {0, 1, 31, 130}) {
+  for (int64_t dim : {1, 4, 5, 8, 16, 50, 128, 512})
+    for (int64_t count : {0, 1, 31, 130, 300}) {
       Table<T> table(7, dim, 0);
       std::vector<const T *> rows;
       for (int64_t i = 0; i < count; ++i)
@@ -86,6 +86,30 @@ TYPED_TEST(Rows, GatherCopiesRowsAndZeros) {
         for (int64_t c = 0; c < dim; ++c)
           ASSERT_EQ(toFloat(got[static_cast<size_t>(i * ld + c)]),
                     i % 5 == 4 ? 0.0f : table.value(table.host, i * 3 % 7, c));
+    }
+}
+
+TYPED_TEST(Rows, ScatterFillsRowsAndNothingElse) {
+  using T = TypeParam;
+  for (int64_t dim : {1, 4, 5, 8, 16, 50, 128, 512})
+    for (int64_t count : {0, 1, 31, 130}) {
+      Table<T> table(std::max<int64_t>(count, 1), dim, 1);
+      std::vector<T *> rows(table.places.begin(), table.places.begin() + count);
+      for (int64_t i = 4; i < count; i += 5)
+        rows[static_cast<size_t>(i)] = nullptr;
+      const int64_t ld = dim + 8;
+      std::vector<T> values(static_cast<size_t>(count * ld));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = fromFloat<T>(static_cast<float>(i % 251));
+      Copy<T *> places(rows);
+      Copy<T> from(values);
+      scatterRows<T>(places.data(), count, dim, from.data(), ld, nullptr);
+      std::vector<char> expected = table.host;
+      for (int64_t i = 0; i < count; ++i)
+        if (rows[static_cast<size_t>(i)])
+          std::memcpy(expected.data() + i * table.stride, values.data() + i * ld,
+                      static_cast<size_t>(dim) * sizeof(T));
+      ASSERT_EQ(table.memory.fetch(), expected) << count << " rows of " << dim;
     }
 }
 

@@ -99,10 +99,13 @@ CachedRows viewOf(const DeviceArray<float> &rows, const DeviceArray<float *> &ho
   return {reinterpret_cast<uint4 *>(rows.data()), wordRows(hostRows.data()), stride / 4};
 }
 
-StoreConfig checked(const StoreConfig &config, const std::string &name) {
+const StoreConfig &checked(const StoreConfig &config, const std::string &name, int64_t rows) {
   if (config.rules.any())
     throw Error("table '" + name + "' has rules about rows and its values in host memory",
                 "keep its values on the device, or leave its rules out");
+  if (rows < 1 || rows > CacheLimit::kMostRows)
+    throw Error("cache '" + name + "' of " + std::to_string(rows) +
+                " rows: a cache has from 1 to " + std::to_string(CacheLimit::kMostRows));
   return config;
 }
 
@@ -110,7 +113,7 @@ StoreConfig checked(const StoreConfig &config, const std::string &name) {
 
 CachedStore::CachedStore(const StoreConfig &config, const std::string &name, int64_t rows,
                          cudaStream_t stream, RowElement element, CacheScore score)
-    : table(checked(config, name), name, stream, {{}, element, ValueMemory::host}),
+    : table(checked(config, name, rows), name, stream, {{}, element, ValueMemory::host}),
       digests(name + ".cache_digests"), keys(name + ".cache_keys"), marks(name + ".cache_rows"),
       cachedRows(name + ".cached_values"), hostRows(name + ".cached_places"),
       refused(name + ".cache_refused"),

@@ -61,9 +61,9 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
 void EmbeddingStore::checkOptions() const {
   if (options.cache.rows && config.rules.any())
     throw Error("cache '" + name + "' has rules about rows, which are a table's");
-  if (options.cache.rows < 0 || options.cache.rows >= kMostRows)
+  if (options.cache.rows < 0 || options.cache.rows > CacheLimit::kMostRows)
     throw Error("cache '" + name + "' of " + std::to_string(options.cache.rows) +
-                " rows: a cache has from 1 to " + std::to_string(kMostRows - 1));
+                " rows: a cache has from 1 to " + std::to_string(CacheLimit::kMostRows));
 }
 
 EmbeddingStore::~EmbeddingStore() {

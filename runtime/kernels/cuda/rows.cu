@@ -6,6 +6,8 @@
 #include "genrec_rt/cuda/launch.h"
 
 #include <algorithm>
+#include <bit>
+#include <type_traits>
 
 namespace genrec::rt::cuda {
 
@@ -25,16 +27,47 @@ LaunchShape shapeOf(int64_t rows) {
 __device__ int64_t warpInGrid() { return static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); }
 __device__ int64_t warpsInGrid() { return static_cast<int64_t>(gridDim.x) * kWarps; }
 
-/// Copies in words of `Unit`, which divides rows and their places.
-template <class T, class Unit>
-__global__ void __launch_bounds__(kThreads)
-    gather(const T *const *rows, int64_t count, int64_t units, T *out, int64_t ldOut) {
-  for (int64_t i = warpInGrid(); i < count; i += warpsInGrid()) {
-    const Unit *from = reinterpret_cast<const Unit *>(rows[i]);
-    Unit *to = reinterpret_cast<Unit *>(out + i * ldOut);
-    for (int64_t u = laneOf(); u < units; u += kWarp)
-      to[u] = from ? from[u] : Unit{};
+template <class From, class To>
+using WithConstOf = std::conditional_t<std::is_const_v<From>, const To, To>;
+
+/// Copies rows into a matrix or, where `Row` is not const, out of one, in words of `Unit`, which
+/// divides rows and their places. 2^`shift` threads have a row, so that short rows keep all lanes
+/// of a warp busy.
+template <class Row, class Matrix, class Unit>
+__global__ void __launch_bounds__(kThreads) copyRows(Row *const *rows, int64_t count, int64_t units,
+                                                     int shift, Matrix *matrix, int64_t ld) {
+  constexpr bool kToRows = !std::is_const_v<Row>;
+  const int64_t lanes = int64_t(1) << shift;
+  for (int64_t i = threadInGrid() >> shift; i < count; i += threadsInGrid() >> shift) {
+    auto *row = reinterpret_cast<WithConstOf<Row, Unit> *>(rows[i]);
+    auto *other = reinterpret_cast<WithConstOf<Matrix, Unit> *>(matrix + i * ld);
+    for (int64_t u = threadInGrid() & (lanes - 1); u < units; u += lanes)
+      if constexpr (!kToRows)
+        other[u] = row ? row[u] : Unit{};
+      else if (row)
+        row[u] = other[u];
   }
+}
+
+template <class Row, class Matrix>
+void launchCopy(Row *const *rows, int64_t count, int64_t dim, Matrix *matrix, int64_t ld,
+                cudaStream_t stream) {
+  if (count == 0 || dim == 0)
+    return;
+  using Element = std::remove_const_t<Row>;
+  const int64_t bytes = dim * static_cast<int64_t>(sizeof(Element)),
+                step = ld * static_cast<int64_t>(sizeof(Element));
+  auto launch = [&](auto kernel, int64_t units) {
+    const int shift =
+        std::min(5, static_cast<int>(std::bit_width(static_cast<uint64_t>(units - 1))));
+    GENREC_CUDA_LAUNCH(stream, shapeOf(blocksFor(count << shift, kWarp)), kernel, rows, count,
+                       units, shift, matrix, ld);
+  };
+  // Rows of the store are aligned to 64 bytes; the matrix may not be.
+  if (bytes % 16 == 0 && step % 16 == 0 && reinterpret_cast<uintptr_t>(matrix) % 16 == 0)
+    launch(copyRows<Row, Matrix, uint4>, bytes / 16);
+  else
+    launch(copyRows<Row, Matrix, Element>, dim);
 }
 
 template <class T>
@@ -66,18 +99,13 @@ __global__ void __launch_bounds__(kThreads)
 template <class T>
 void gatherRows(const T *const *rows, int64_t count, int64_t dim, T *out, int64_t ldOut,
                 cudaStream_t stream) {
-  if (count == 0)
-    return;
-  const int64_t bytes = dim * static_cast<int64_t>(sizeof(T)),
-                step = ldOut * static_cast<int64_t>(sizeof(T));
-  // Rows of the store are aligned to 64 bytes; where they go may not be.
-  const bool isWide =
-      bytes % 16 == 0 && step % 16 == 0 && reinterpret_cast<uintptr_t>(out) % 16 == 0;
-  if (isWide)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count), (gather<T, uint4>), rows, count, bytes / 16, out,
-                       ldOut);
-  else
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count), (gather<T, T>), rows, count, dim, out, ldOut);
+  launchCopy(rows, count, dim, out, ldOut, stream);
+}
+
+template <class T>
+void scatterRows(T *const *rows, int64_t count, int64_t dim, const T *values, int64_t ldValues,
+                 cudaStream_t stream) {
+  launchCopy(rows, count, dim, values, ldValues, stream);
 }
 
 template <class T>
@@ -91,6 +119,7 @@ void poolRows(const T *const *rows, const uint32_t *inverse, const int64_t *offs
 
 #define GENREC_ROWS(T)                                                                             \
   template void gatherRows<T>(const T *const *, int64_t, int64_t, T *, int64_t, cudaStream_t);     \
+  template void scatterRows<T>(T *const *, int64_t, int64_t, const T *, int64_t, cudaStream_t);    \
   template void poolRows<T>(const T *const *, const uint32_t *, const int64_t *, int64_t, int64_t, \
                             Pool, float *, int64_t, cudaStream_t);
 GENREC_ROWS(float)

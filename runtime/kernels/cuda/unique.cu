@@ -4,6 +4,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/cuda/offsets.h"
 
 #include <algorithm>
 
@@ -22,25 +23,12 @@ LaunchShape shapeOf(int64_t items) {
       dim3(kThreads)};
 }
 
-/// The segment of a position: the last that begins at or before it and is not empty.
-__device__ int64_t segmentOf(const int64_t *offsets, int64_t segments, int64_t position) {
-  int64_t low = 0, high = segments; // offsets[low] <= position < offsets[high]
-  while (high - low > 1) {
-    const int64_t middle = (low + high) / 2;
-    if (offsets[middle] <= position)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 /// Gives every id its slot, and every slot the least position of its id.
 __global__ void __launch_bounds__(kThreads)
     placeIds(const int64_t *ids, int64_t count, const int64_t *offsets, int64_t segments,
              int64_t *keys, uint32_t *firsts, uint32_t *slotOf) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
-    const int64_t segment = segmentOf(offsets, segments, i);
+    const int64_t segment = lastAtMost(offsets, segments, i);
     const uint32_t begin = static_cast<uint32_t>(2 * offsets[segment]);
     const uint32_t size = static_cast<uint32_t>(2 * (offsets[segment + 1] - offsets[segment]));
     const int64_t id = ids[i];

@@ -33,11 +33,13 @@ enum class CacheScore : int32_t { recency, frequency };
 
 /// What makes a store a cache.
 struct CacheLimit {
-  int64_t rows = 0; ///< 1 to 2^31 - 1; 0: the store is none, and grows
+  static constexpr int64_t kMostRows = (int64_t(1) << 31) - 1;
+
+  int64_t rows = 0; ///< 1 to kMostRows; 0: the store is none, and grows
   CacheScore score = CacheScore::recency;
 };
 
-/// The buckets of a cache of `rows` rows, 1 to 2^31 - 1.
+/// The buckets of a cache of `rows` rows, 1 to CacheLimit::kMostRows.
 class CacheShape {
 public:
   static constexpr int64_t kMostBucketRows = 128;

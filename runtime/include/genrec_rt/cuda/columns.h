@@ -19,6 +19,7 @@
 
 #include "genrec_rt/cuda/block_scan.h"
 #include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/cuda/offsets.h"
 
 #include <algorithm>
 
@@ -171,19 +172,6 @@ __global__ void __launch_bounds__(kColumnThreads) addTiles(int64_t *tileOffsets,
       tileOffsets[at + 1] = before + exclusive + own;
     before += total;
   }
-}
-
-/// The last entry of ascending `offsets` that is at most `position`; the first is.
-__device__ inline int64_t lastAtMost(const int64_t *offsets, int64_t count, int64_t position) {
-  int64_t low = 0;
-  for (int64_t high = count; high - low > 1;) {
-    const int64_t middle = (low + high) / 2;
-    if (offsets[middle] <= position)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
 }
 
 /// A block per tile of any column.

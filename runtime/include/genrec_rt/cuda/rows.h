@@ -1,7 +1,7 @@
-//===- rows.h - Gathering and pooling rows ------------------------*- C++ -*-===//
+//===- rows.h - Gathering, scattering and pooling rows ------------*- C++ -*-===//
 //
-// What a step does forward with table rows beside finding them. A warp has a row; rows have
-// 4 to 512 elements, float or Bf16, at any stride. Sums are taken in the order of
+// What a step does forward with table rows beside finding them, and how rows are filled. Rows have
+// 1 to 512 elements, float or Bf16, at any stride. Sums are taken in the order of
 // positions, in float: the same bits whatever runs when, and those of the CPU.
 //
 //===----------------------------------------------------------------------===//
@@ -19,6 +19,11 @@ namespace genrec::rt::cuda {
 template <class T>
 void gatherRows(const T *const *rows, int64_t count, int64_t dim, T *out, int64_t ldOut,
                 cudaStream_t stream);
+
+/// The `dim` elements of row i = values[i * ldValues …]; null rows are left out. Rows are distinct.
+template <class T>
+void scatterRows(T *const *rows, int64_t count, int64_t dim, const T *values, int64_t ldValues,
+                 cudaStream_t stream);
 
 enum class Pool { sum, mean };
 

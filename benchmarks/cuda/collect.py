@@ -1,0 +1,215 @@
+"""Makes one file of what the programs of one run on a device found, and compares ours with the peers.
+
+Usage: python3 collect.py RESULTS [--out FOLDER]
+
+RESULTS holds what ./run of the packed folder left: bench-cuda-<name>-<date>.json and peers-<date>.json, of which the
+newest count. Writes FOLDER/cuda-<date>-<device>.json (FOLDER is RESULTS where not given), which
+benchmarks/common/table.py reads, and prints the comparisons, the most important first. Needs nothing but Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = re.compile(r"(?P<program>bench-cuda-\w+|peers)-(?P<date>\d{4}-\d{2}-\d{2})\.json")
+TIMES = ("us", "ms")  # less is better; of everything else more is
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of figure `ours`: to be `ratio` times as good as `peer`, or `share` of `limit`.
+
+    A limit is a number in the figure's unit, or the name of another figure; of times it is the most. Without a ratio
+    the peer is shown for comparison.
+    """
+
+    ours: str
+    peer: str = ""
+    ratio: float | None = None
+    limit: float | str | None = None
+    share: float = 1.0
+
+
+def attention() -> list[Asked]:
+    """Rates that are asked for, what biases may cost, and the Triton kernel wherever it ran."""
+    asked = []
+    for direction, least in (("forward", 550.0), ("backward", 450.0)):
+        for length in (4096, 8192, 16384):
+            bare = f"attention {direction}, hopper, D 128, T {length}, bias none"
+            asked.append(Asked(bare, limit=least))
+            for bias in ("position", "position, time"):
+                asked.append(Asked(bare.replace("none", bias), limit=bare, share=0.85))
+    cases = [(dim, f"T {length}") for length in (4096, 16384, 512) for dim in (128, 64, 256)]
+    for peer in ("Triton attention", "HSTU CUDA attention"):
+        for direction in ("forward", "backward"):
+            for dim, lists in (*cases, (128, "jagged to 8192")):
+                case = f"D {dim}, {lists}, bias none"
+                asked.append(Asked(f"attention {direction}, hopper, {case}", f"{peer} {direction}, {case}"))
+    return asked
+
+
+def step() -> list[Asked]:
+    """Times of a step of ten tables."""
+    case = "10 tables, 1 Mi ids, D 128"
+    return [
+        Asked(f"table step forward, {case}", f"EmbeddingBag forward, {case}", limit=0.30),
+        Asked(f"table step forward and Adam, {case}", f"EmbeddingBag and SparseAdam, {case}", limit=1.0),
+        Asked(f"table step forward and Adam, {case}", f"FBGEMM's batched tables and Adam, {case}"),
+    ]
+
+
+def store() -> list[Asked]:
+    """Ratios by the load of the table; at 0.75 none is asked where it differs between loads."""
+    asked = []
+    for dim in (8, 32, 64):
+        for load in ("0.50", "0.75", "1.00"):
+            ratios = {
+                "find, pointers": {"0.50": 1.2, "1.00": 1.6}.get(load),
+                "find, values": 1.3,
+                "find_or_insert, pointers, ids known": {"0.50": 1.3, "1.00": 2.0}.get(load),
+                "insert_and_evict, an eighth new": {"0.50": 1.3, "1.00": 2.0}.get(load),
+            }
+            for call, ratio in ratios.items():
+                case = f"{call}, dim {dim}, load {load}"
+                asked.append(Asked(f"cache, {case}", f"HierarchicalKV {case}", ratio))
+    return asked
+
+
+def sparse() -> list[Asked]:
+    """Distinct ids, rows and columns."""
+    asked = [Asked("segment-unique, 1 Mi ids in 10", limit=40.0)]
+    for case in ("1 Mi ids in 10", "64 Mi ids in 40"):
+        asked += [Asked(f"segment-unique, {case}", f"{peer}, {case}", 3.0) for peer in ("torch.unique", "CUB sort")]
+    for count in (1, 64):
+        for owners in (8, 64):
+            case = f"{count} Mi ids into {owners}"
+            asked.append(Asked(f"unique and partition, {case}", f"CUB sort and partition, {case}", 3.0))
+    for size, share in ((64, 0.85), (512, 0.95)):
+        for ours, peer in (("gatherRows", "index_select"), ("scatterRows", "index_copy_")):
+            rows = f"rows of {size} B"
+            asked.append(Asked(f"{ours}, {rows}", f"{peer}, {rows}", limit="copy", share=share))
+    for peer in ("torch.bucketize, 100 x 10 k, in a loop", "torch.compile of the loop"):
+        asked.append(Asked("bucketize 100 x 10 k, enqueue to done", peer, limit=15.0))
+    for program in ("truncate, hash and mod", "truncate and bucketize"):
+        asked.append(Asked(f"{program}, 600 ragged columns, 60 M values", limit="copy", share=0.70))
+    return asked
+
+
+ASKED = attention() + step() + store() + sparse()
+
+
+class ResultsError(Exception):
+    """What the folder holds cannot be the results of one run."""
+
+
+def read(folder: Path) -> dict[str, dict]:
+    """The newest file of every program, by program."""
+    newest: dict[str, tuple[str, Path]] = {}
+    for path in folder.glob("*.json"):
+        match = FILE.fullmatch(path.name)
+        if match:
+            newest[match["program"]] = max(newest.get(match["program"], ("", path)), (match["date"], path))
+    if not newest:
+        raise ResultsError(f"'{folder}' has no bench-cuda-<name>-<date>.json: run ./run first")
+    files = {}
+    for program, (_, path) in sorted(newest.items()):
+        try:
+            content = json.loads(path.read_text())
+            files[program] = {"date": content["date"], "commit": content["commit"], **content["report"]}
+            if not all({"what", "value", "unit"} <= figure.keys() for figure in files[program]["figures"]):
+                raise KeyError("what, value or unit of a figure")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ResultsError(f"'{path}' is not what a benchmark writes: {error}") from error
+    return files
+
+
+def the_one(files: dict[str, dict], what: str, values: dict[str, str]) -> str:
+    """The value that all programs agree on."""
+    if len(set(values.values())) > 1:
+        said = ", ".join(f"{program} '{value}'" for program, value in values.items())
+        raise ResultsError(f"results of one run have one {what}, found {said}")
+    return next(iter(values.values()), "unknown")
+
+
+def row(asked: Asked, figures: dict[str, dict]) -> dict | None:
+    """A row of the table; None where ours was not measured, or nothing that it is held against."""
+    ours, theirs = figures.get(asked.ours), figures.get(asked.peer)
+    limit = asked.limit
+    if isinstance(limit, str):
+        limit = figures[limit]["value"] if limit in figures else None
+    if ours is None or ours["value"] is None or (theirs is None and limit is None):
+        return None
+    value, unit = ours["value"], ours["unit"]
+    result = {"what": asked.ours, "unit": unit, "ours": value}
+    if theirs is not None and theirs["value"]:
+        ratio = theirs["value"] / value if unit in TIMES else value / theirs["value"]
+        result |= {"peer": asked.peer, "theirs": theirs["value"], "ratio": ratio}
+        if asked.ratio is not None:
+            result["asked"] = asked.ratio
+    if limit:
+        share = limit / value if unit in TIMES else value / limit
+        name = asked.limit if isinstance(asked.limit, str) else f"{limit:g} {unit} asked"
+        result |= {"limit": name, "limit_share": share, "limit_share_asked": asked.share}
+    return result
+
+
+def collect(files: dict[str, dict]) -> dict:
+    """One run's results as benchmarks/results holds them."""
+    figures = {figure["what"]: figure for content in files.values() for figure in content["figures"]}
+    devices = {program: content.get("device", {}) for program, content in files.items()}
+    named = {program: device["name"] for program, device in devices.items() if "name" in device}
+    hardware = {"processor": the_one(files, "device", named)}
+    for device in devices.values():
+        hardware |= {key: value for key, value in device.items() if key != "name"}
+    rows = [row(asked, figures) for asked in ASKED]
+    return {
+        "benchmark": "cuda",
+        "date": max(content["date"] for content in files.values()),
+        "commit": the_one(files, "commit", {program: content["commit"] for program, content in files.items()}),
+        "hardware": hardware,
+        "summary": [made for made in rows if made],
+        "not_compared": sorted({asked.ours for asked, made in zip(ASKED, rows, strict=True) if not made}),
+        "figures": list(figures.values()),
+        "skipped": [entry for content in files.values() for entry in content.get("skipped", [])],
+    }
+
+
+def line(made: dict) -> str:
+    """A row as text, with what it misses."""
+    text = f"{made['what']:<66} {made['ours']:10.3f} {made['unit']:<8}"
+    if "ratio" in made:
+        text += f" {made['ratio']:6.2f}x of {made['peer']}"
+        if "asked" in made:
+            text += f", asked {made['asked']:g}x" + ("" if made["ratio"] >= made["asked"] else ": MISSED")
+    if "limit_share" in made:
+        met = made["limit_share"] >= made["limit_share_asked"]
+        text += f" {made['limit_share']:.0%} of {made['limit']}" + ("" if met else ": MISSED")
+    return text
+
+
+def main(words: list[str]) -> int:
+    """Entry point; 1 where the folder does not hold the results of one run."""
+    parser = argparse.ArgumentParser(description="collects the results of the benchmarks of a CUDA device")
+    parser.add_argument("results", type=Path, help="folder of the programs' results")
+    parser.add_argument("--out", type=Path, help="folder of the file that is made")
+    arguments = parser.parse_args(words)
+    try:
+        results = collect(read(arguments.results))
+        slug = "-".join(re.findall(r"[a-z0-9]+", results["hardware"]["processor"].lower()))
+        path = (arguments.out or arguments.results) / f"cuda-{results['date']}-{slug}.json"
+        path.write_text(json.dumps(results, indent=1) + "\n")
+    except (ResultsError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    print("\n".join(line(made) for made in results["summary"]))
+    print(f"{len(results['not_compared'])} figures had nothing to be compared with; all are in {path.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
