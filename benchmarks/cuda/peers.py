@@ -2,11 +2,12 @@
 
 Usage: python3 peers.py [--dry-run] [--only GROUP] [--generative-recommenders CHECKOUT] [FILE.json]
 
-Groups, in this order: step (nn.EmbeddingBag + SparseAdam), batched_step (FBGEMM's table-batched embeddings), unique
-(torch.unique), gather (index_select, index_copy_), transforms (torch.bucketize in a loop), attention (Triton and CUDA,
-of the public generative-recommenders checkout). Needs Python and torch with CUDA; what is not there is skipped, loudly,
-and written down as skipped. The file is written anew with every figure, so that what is measured outlasts a time limit.
-The exit status is 1 only where the arguments are wrong or the file cannot be written. Times are medians between events.
+Groups, in this order: matmul, step (nn.EmbeddingBag + SparseAdam), batched_step (FBGEMM's table-batched embeddings),
+unique (torch.unique), gather (index_select, index_copy_), transforms (torch.bucketize in a loop), attention (Triton and
+CUDA, of the public generative-recommenders checkout). Needs Python and torch with CUDA; what is not there is skipped,
+loudly, and written down as skipped. The file is written anew with every figure, so that what is measured outlasts a
+time limit. The exit status is 1 only where the arguments are wrong or the file cannot be written. Times are medians
+between events.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 
 REPEATS = 20
 MI = 1 << 20
-GROUPS = ("step", "batched_step", "unique", "gather", "transforms", "attention")
+GROUPS = ("matmul", "step", "batched_step", "unique", "gather", "transforms", "attention")
 
 
 class Report:
@@ -63,6 +64,14 @@ def milliseconds(torch, body) -> float:
         if number >= 3:
             times.append(begin.elapsed_time(end))
     return statistics.median(times)
+
+
+def measure_matmul(torch, report: Report, arguments: argparse.Namespace) -> None:
+    """The ceiling of bench-cuda-ceilings, for machines whose only cuBLAS is PyTorch's."""
+    size = 8192
+    a, b = (torch.randn(size, size, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+    rate = 2e-9 * size**3 / milliseconds(torch, lambda: a @ b)
+    report.add(f"torch.matmul, bfloat16, {size} x {size} x {size}", rate, "TFLOP/s")
 
 
 def measure_step(torch, report: Report, arguments: argparse.Namespace) -> None:
@@ -233,6 +242,7 @@ def measure_attention(torch, report: Report, arguments: argparse.Namespace) -> N
 
 
 MEASURES = {
+    "matmul": measure_matmul,
     "step": measure_step,
     "batched_step": measure_batched_step,
     "unique": measure_unique,

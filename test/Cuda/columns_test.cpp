@@ -125,6 +125,22 @@ TEST(Columns, ALongColumnBucketized) {
   });
 }
 
+TEST(Columns, TwoThousandColumnsInOneLaunch) {
+  std::vector<std::unique_ptr<Column>> columns;
+  std::vector<ColumnDescriptor> table;
+  for (int64_t c = 0; c < 2000; ++c) {
+    columns.push_back(std::make_unique<Column>(c % 4, 3, c));
+    table.push_back(columns.back()->descriptor());
+    table.back().parameters[0].divisor = 1 + c;
+  }
+  run<ColumnProgram<Modulo>>(columns, table);
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const auto divisor = static_cast<int64_t>(c) + 1;
+    columns[c]->expect(INT64_MAX, false,
+                       [&](int64_t value) { return (value % divisor + divisor) % divisor; });
+  }
+}
+
 TEST(Columns, NoColumns) {
   std::vector<std::unique_ptr<Column>> columns;
   run<ColumnProgram<>>(columns, {});
