@@ -19,11 +19,18 @@ using Config = AttentionConfig<Element, Qk, V, Score, Features>;
 constexpr unsigned kMasks = kCausal + kWindow + kMasked, kBiases = kPositionBias + kTimeBias;
 static_assert(kMasks == 7 && kBiases == 24, "features are bits, masks below biases");
 
-/// Every mask together with every bias: the features 0 to 31.
+/// Every mask together with every bias: the features 0 to 31. nvcc, which takes longer for one,
+/// gets every mask without biases and with both.
+template <unsigned Features, ScoreKind Score> void checkMaskAndBias() {
+#if !defined(GENREC_SIMT)
+  if constexpr ((Features & kBiases) == 0 || (Features & kBiases) == kBiases)
+#endif
+    checkAttention<Config<Features, Score, float, 6, 5>, kPlain>(2, {0, 1, 15, 17, 0, 37},
+                                                                 Features);
+}
 template <ScoreKind Score, unsigned... Features>
 void checkEveryMaskAndBias(std::integer_sequence<unsigned, Features...>) {
-  (checkAttention<Config<Features, Score, float, 6, 5>, kPlain>(2, {0, 1, 15, 17, 0, 37}, Features),
-   ...);
+  (checkMaskAndBias<Features, Score>(), ...);
 }
 
 TEST(AttentionPlain, EveryMaskWithEveryBias) {
