@@ -21,6 +21,7 @@ import native  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 TABLES, WIDTH, RATE = 8, 64, 0.05
+WARM_UP = 8  # steps that do not count: both get faster while the machine finds huge pages
 
 
 def build() -> Path:
@@ -86,14 +87,14 @@ def main() -> int:
     steps: dict[str, list[dict[str, float]]] = {"genrec": [], "FBGEMM": []}
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         limits = json.loads(process.stdout.readline())
-        for _ in range(args.rounds + 2):
+        for _ in range(WARM_UP + args.rounds):
             process.stdin.write("\n")
             process.stdin.flush()
             steps["genrec"].append(json.loads(process.stdout.readline()))
             steps["FBGEMM"].append(peer.step())
         process.stdin.close()
     times = {
-        name: native.medians({part: [step[part] for step in all_steps[2:]] for part in all_steps[0]})
+        name: native.medians({part: [step[part] for step in all_steps[WARM_UP:]] for part in all_steps[0]})
         for name, all_steps in steps.items()
     }
     picked = TABLES * args.batch * args.ids

@@ -204,6 +204,23 @@ Value KernelOutliner::getSourceRows(RankedTensorType type) {
   return b.integer(type.getDimSize(0));
 }
 
+bool KernelOutliner::isElementwise() {
+  auto isScalar = [](Value value) {
+    return getRowShape(cast<RankedTensorType>(value.getType())).empty();
+  };
+  for (auto [input, role] :
+       llvm::zip(kernel.getInputs(), kernel.getOperandRoles().getAsRange<OperandRoleAttr>())) {
+    Type element = cast<RankedTensorType>(input.getType()).getElementType();
+    if (!element.isIntOrFloat() || !isScalar(input) ||
+        (role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared))
+      return false;
+  }
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    if (getRole(result) != ResultRole::aligned || !isScalar(kernel.getResult(result)))
+      return false;
+  return nest.size() == 1;
+}
+
 void KernelOutliner::enterNest() {
   for (auto [level, loop] : llvm::enumerate(nest)) {
     std::string name = nest.size() == 1 ? "row" : (loop.domain.getSymName() + "_row").str();
@@ -482,6 +499,10 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   if (failed(emitter.emit()))
     return failure();
   leaveNest();
+  if (isElementwise()) {
+    builder.setInsertionPoint(function.rows); // last, since nothing may be between the two
+    target.hintVectors(b);
+  }
   loopCount = emitter.loopCount;
   arrayCount = emitter.arrayCount;
   builder.setInsertionPointAfter(function.function);

@@ -69,6 +69,9 @@ private:
   mlir::Value getDomainMember(DomainOp domain, llvm::StringRef member, mlir::Type element);
   void preparePlaces();
   void prepareAccumulators();
+  /// Whether rows are computed from their own elements, each result one element, so that the
+  /// loop over rows may run in vectors.
+  bool isElementwise();
   void enterNest();
   void leaveNest();
   void clearPooled(Pooled &pooled);

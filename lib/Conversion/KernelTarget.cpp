@@ -21,6 +21,7 @@ public:
   Value getChunk(const EmitCBuilder &, KernelFunction &kernel) const override {
     return kernel.function.getArgument(3);
   }
+  void hintVectors(const EmitCBuilder &b) const override;
   emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
   Value createArray(const EmitCBuilder &b, Type element, int64_t size) const override {
     return b.array(element, size);
@@ -75,16 +76,20 @@ void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Val
              {b.templateInteger(floats), b.templateInteger(ahead)});
 }
 
+// The cost model of clang gives up on loops with many operations, and so does its search for
+// overlaps with dozens of arrays. There are none: an iteration reads and writes the elements of
+// its own number, of arrays that share no element or every one.
+void CpuTarget::hintVectors(const EmitCBuilder &b) const {
+  emitc::VerbatimOp::create(b.builder, b.loc,
+                            b.builder.getStringAttr("#pragma clang loop vectorize(assume_safety)"),
+                            ValueRange());
+}
+
 emitc::ForOp CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {
-  // The cost model of clang gives up on loops with many operations, and so does its search for
-  // overlaps with dozens of arrays. There are none: an iteration reads and writes the elements of
-  // its own number, of arrays that share no element or every one.
   constexpr int64_t kLeastVectorized = 8;
   Value begin = b.integer(0), end = b.integer(extent), step = b.integer(1);
   if (extent >= kLeastVectorized)
-    emitc::VerbatimOp::create(
-        b.builder, b.loc, b.builder.getStringAttr("#pragma clang loop vectorize(assume_safety)"),
-        ValueRange());
+    hintVectors(b);
   return b.enterFor(begin, end, step, "i");
 }
 

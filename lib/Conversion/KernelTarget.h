@@ -48,6 +48,8 @@ public:
   /// The chunk number, for accumulators.
   virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
 
+  /// Says that the iterations of the loop made next have nothing to do with each other.
+  virtual void hintVectors(const EmitCBuilder &) const {}
   /// A loop over the elements of a row.
   virtual mlir::emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const = 0;
   /// A local array, to be made outside of all loops.

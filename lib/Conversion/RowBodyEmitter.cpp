@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -161,13 +162,18 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
     ArrayRef<double> edges = bucketize.getEdges();
     auto type = VectorType::get({static_cast<int64_t>(edges.size())}, builder.getF64Type());
     Value table = getConstantTable(b, DenseElementsAttr::get(type, edges), "edges");
-    return b.call("kernels::bucketOf", b.i64(),
-                  {operands[0], table, b.integer(static_cast<int64_t>(edges.size()))});
+    return b.call("kernels::bucketAmong", b.i64(), {operands[0], table},
+                  {b.templateInteger(static_cast<int64_t>(edges.size()))});
   }
   if (auto search = dyn_cast<RowSearchOp>(op)) {
     SourcePlace edges = bindings.sources.lookup(search.getEdges());
     return b.call("kernels::bucketOf", b.i64(), {operands[0], edges.pointer, edges.rows});
   }
+  APInt divisor;
+  if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive())
+    return b.call("kernels::remainder", b.i64(), {operands[0]},
+                  {b.templateInteger(divisor.getSExtValue())});
   OperationState state(op->getLoc(), op->getName());
   state.addOperands(operands);
   for (Type type : op->getResultTypes())

@@ -18,8 +18,6 @@ static_assert(std::endian::native == std::endian::little, "hashes read integers 
 
 constexpr uint64_t kLowFactor = 0x87C37B91114253D5, kHighFactor = 0x4CF5AD432745937F;
 
-int64_t cut(uint64_t hash, int64_t bits) { return static_cast<int64_t>(hash & ((uint64_t{1} << bits) - 1)); }
-
 /// Up to 8 bytes, the missing ones 0.
 uint64_t loadBytes(const char *data, size_t count) {
   uint64_t word = 0;
@@ -30,12 +28,6 @@ uint64_t loadBytes(const char *data, size_t count) {
 
 uint64_t scrambleLow(uint64_t word) { return std::rotl(word * kLowFactor, 31) * kHighFactor; }
 uint64_t scrambleHigh(uint64_t word) { return std::rotl(word * kHighFactor, 33) * kLowFactor; }
-
-uint64_t finish(uint64_t x) {
-  x = (x ^ (x >> 33)) * 0xFF51AFD7ED558CCD;
-  x = (x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53;
-  return x ^ (x >> 33);
-}
 
 uint64_t murmur3(const char *data, size_t size, uint32_t seed) {
   uint64_t low = seed, high = seed;
@@ -54,7 +46,7 @@ uint64_t murmur3(const char *data, size_t size, uint32_t seed) {
   high ^= size;
   low += high;
   high += low;
-  return finish(low) + finish(high);
+  return detail::finishMurmur3(low) + detail::finishMurmur3(high);
 }
 
 //===----------------------------------------------------------------------===//
@@ -62,22 +54,18 @@ uint64_t murmur3(const char *data, size_t size, uint32_t seed) {
 //===----------------------------------------------------------------------===//
 
 constexpr uint64_t kFarm0 = 0xC3A5C85C97CB3127, kFarm1 = 0xB492B66FBE98F273,
-                   kFarm2 = 0x9AE16A3B2F90404F;
+                   kFarm2 = detail::kFarmFactor;
 
 uint64_t word(const char *data) { return loadBytes(data, 8); }
 uint64_t fold(uint64_t x) { return x ^ (x >> 47); }
-uint64_t mixPair(uint64_t u, uint64_t v, uint64_t factor) {
-  return fold((v ^ fold((u ^ v) * factor)) * factor) * factor;
-}
-
 uint64_t farmShort(const char *data, uint64_t size) {
   uint64_t factor = kFarm2 + size * 2;
   if (size >= 8) {
     uint64_t a = word(data) + kFarm2, b = word(data + size - 8);
-    return mixPair(std::rotr(b, 37) * factor + a, (std::rotr(a, 25) + b) * factor, factor);
+    return detail::mixFarm(std::rotr(b, 37) * factor + a, (std::rotr(a, 25) + b) * factor, factor);
   }
   if (size >= 4)
-    return mixPair(size + (loadBytes(data, 4) << 3), loadBytes(data + size - 4, 4), factor);
+    return detail::mixFarm(size + (loadBytes(data, 4) << 3), loadBytes(data + size - 4, 4), factor);
   if (size == 0)
     return kFarm2;
   auto byte = [&](uint64_t i) {
@@ -95,12 +83,13 @@ uint64_t farmMiddle(const char *data, uint64_t size) {
   uint64_t a = word(data) * (size > 32 ? kFarm2 : kFarm1), b = word(data + 8);
   uint64_t c = word(end - 8) * factor, d = word(end - 16) * kFarm2;
   uint64_t y = std::rotr(a + b, 43) + std::rotr(c, 30) + d;
-  uint64_t z = mixPair(y, a + std::rotr(b + kFarm2, 18) + c, factor);
+  uint64_t z = detail::mixFarm(y, a + std::rotr(b + kFarm2, 18) + c, factor);
   if (size <= 32)
     return z;
   uint64_t e = word(data + 16) * factor, f = word(data + 24);
   uint64_t g = (y + word(end - 32)) * factor, h = (z + word(end - 24)) * factor;
-  return mixPair(std::rotr(e + f, 43) + std::rotr(g, 30) + h, e + std::rotr(f + a, 18) + g, factor);
+  return detail::mixFarm(std::rotr(e + f, 43) + std::rotr(g, 30) + h, e + std::rotr(f + a, 18) + g,
+                         factor);
 }
 
 struct FarmPair {
@@ -139,8 +128,8 @@ uint64_t farmLong(const char *data, uint64_t size) {
   v.first += w.first;
   w.first += v.first;
   take(last, factor, 9);
-  return mixPair(mixPair(v.first, w.first, factor) + fold(y) * kFarm0 + z,
-                 mixPair(v.second, w.second, factor) + x, factor);
+  return detail::mixFarm(detail::mixFarm(v.first, w.first, factor) + fold(y) * kFarm0 + z,
+                         detail::mixFarm(v.second, w.second, factor) + x, factor);
 }
 
 uint64_t farm64(const char *data, size_t size, uint64_t seed) {
@@ -148,35 +137,25 @@ uint64_t farm64(const char *data, size_t size, uint64_t seed) {
   uint64_t hash = size <= 16   ? farmShort(data, size)
                   : size <= 64 ? farmMiddle(data, size)
                                : farmLong(data, size);
-  return seed == 0 ? hash : mixPair(hash - kFarm2, seed, factor);
+  return seed == 0 ? hash : detail::mixFarm(hash - kFarm2, seed, factor);
 }
 
 } // namespace
 
-int64_t hashFarm64(int64_t value, int64_t seed, int64_t bits) {
-  return cut(
-      farm64(reinterpret_cast<const char *>(&value), sizeof value, static_cast<uint64_t>(seed)),
-      bits);
-}
-
 int64_t hashFarm64(genrec_string text, int64_t seed, int64_t bits) {
-  return cut(farm64(text.data, static_cast<size_t>(text.size), static_cast<uint64_t>(seed)), bits);
-}
-
-int64_t hashXxh3(int64_t value, int64_t seed, int64_t bits) {
-  return cut(XXH3_64bits_withSeed(&value, sizeof value, static_cast<uint64_t>(seed)), bits);
+  return detail::cutHash(
+      farm64(text.data, static_cast<size_t>(text.size), static_cast<uint64_t>(seed)), bits);
 }
 
 int64_t hashXxh3(genrec_string text, int64_t seed, int64_t bits) {
-  return cut(XXH3_64bits_withSeed(text.data, static_cast<size_t>(text.size), static_cast<uint64_t>(seed)), bits);
-}
-
-int64_t hashMurmur3(int64_t value, int64_t seed, int64_t bits) {
-  return cut(murmur3(reinterpret_cast<const char *>(&value), sizeof value, static_cast<uint32_t>(seed)), bits);
+  return detail::cutHash(
+      XXH3_64bits_withSeed(text.data, static_cast<size_t>(text.size), static_cast<uint64_t>(seed)),
+      bits);
 }
 
 int64_t hashMurmur3(genrec_string text, int64_t seed, int64_t bits) {
-  return cut(murmur3(text.data, static_cast<size_t>(text.size), static_cast<uint32_t>(seed)), bits);
+  return detail::cutHash(
+      murmur3(text.data, static_cast<size_t>(text.size), static_cast<uint32_t>(seed)), bits);
 }
 
 } // namespace genrec::rt::kernels

@@ -52,7 +52,7 @@ const void *const kKept[] = {
     reinterpret_cast<const void *>(&kernels::matmulDynamic),
     reinterpret_cast<const void *>(&kernels::topK),
     reinterpret_cast<const void *>(
-        static_cast<int64_t (*)(int64_t, int64_t, int64_t)>(&kernels::hashXxh3)),
+        static_cast<int64_t (*)(genrec_string, int64_t, int64_t)>(&kernels::hashXxh3)),
     reinterpret_cast<const void *>(&kernels::fillTimeBuckets),
 };
 

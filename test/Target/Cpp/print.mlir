@@ -14,6 +14,7 @@
 // CHECK-NEXT:   const genrec_step *__restrict__ step = kernels::argument<genrec_step>(args, 0);
 // CHECK-NEXT:   const float *__restrict__ amount = kernels::argument<float>(args, 1);
 // CHECK-NEXT:   float *__restrict__ out_score = kernels::argument<float>(args, 2);
+// CHECK-NEXT:   #pragma clang loop vectorize(assume_safety)
 // CHECK-NEXT:   for (int64_t row = begin; row < end; ++row) {
 // CHECK-NEXT:     float amount_value = amount[row];
 // CHECK-NEXT:     out_score[row] = kernels::exp(amount_value * amount_value);

@@ -234,6 +234,96 @@ GENREC_HOST_DEVICE int64_t bucketOf(T x, const double *edges, int64_t count) {
   return first;
 }
 
+#if !defined(GENREC_WARP_ROWS)
+namespace detail {
+
+/// The least float that is not below `edge`: x >= edge and x >= atLeast(edge) are the same for
+/// floats, of which a vector holds twice as many as doubles.
+GENREC_HOST_DEVICE float atLeast(double edge, float) {
+  auto near = static_cast<float>(edge);
+  if (static_cast<double>(near) >= edge || edge != edge)
+    return near;
+  // The next float up: from a negative one its bits, of sign and magnitude, go down.
+  int32_t bits;
+  __builtin_memcpy(&bits, &near, 4);
+  bits = near == 0 ? 1 : bits < 0 ? bits - 1 : bits + 1;
+  __builtin_memcpy(&near, &bits, 4);
+  return near;
+}
+GENREC_HOST_DEVICE double atLeast(double edge, double) { return edge; }
+
+/// A search of x among up to 63 edges, as the middles of a tree that is full: which edge is next
+/// is selected by what the comparisons before it said. No branch and no memory, so that a loop
+/// over rows runs in vectors; half of what comparing with all 15 edges takes.
+template <int64_t Count, class T> struct EdgeTree {
+  static constexpr int kLevels = 64 - __builtin_clzll(Count);
+
+  /// The middle of edges [first, last] after `level - depth` more of the comparisons `isAbove`.
+  template <int64_t First, int64_t Last, int Depth, int Level>
+  GENREC_HOST_DEVICE static T middle(const bool (&isAbove)[kLevels], const double *edges) {
+    constexpr int64_t kMiddle = (First + Last) / 2;
+    if constexpr (Depth == Level) {
+      // Nothing is above what fills the tree up.
+      return kMiddle < Count ? atLeast(edges[kMiddle], T()) : static_cast<T>(__builtin_nan(""));
+    } else {
+      T above = middle<kMiddle + 1, Last, Depth + 1, Level>(isAbove, edges);
+      T below = middle<First, kMiddle - 1, Depth + 1, Level>(isAbove, edges);
+      return isAbove[Depth] ? above : below;
+    }
+  }
+
+  template <int Level>
+  GENREC_HOST_DEVICE static int32_t descend(T x, bool (&isAbove)[kLevels], const double *edges) {
+    if constexpr (Level == kLevels) {
+      return 0;
+    } else {
+      isAbove[Level] = x >= middle<0, (int64_t(1) << kLevels) - 2, 0, Level>(isAbove, edges);
+      int32_t half = isAbove[Level] ? 1 << (kLevels - 1 - Level) : 0;
+      return half + descend<Level + 1>(x, isAbove, edges);
+    }
+  }
+};
+
+} // namespace detail
+#endif
+
+/// bucketOf for a number of edges known when compiling.
+template <int64_t Count, class T> GENREC_HOST_DEVICE int64_t bucketAmong(T x, const double *edges) {
+#if !defined(GENREC_WARP_ROWS)
+  if constexpr (Count > 0 && Count < 64 && __is_floating_point(T)) {
+    using Tree = detail::EdgeTree<Count, T>;
+    bool isAbove[Tree::kLevels];
+    return Tree::template descend<0>(x, isAbove, edges);
+  }
+#endif
+  return bucketOf(x, edges, Count);
+}
+
+/// x % Divisor as C has it. In vectors the quotient is a product with the reciprocal: off by
+/// less than 2^12, then a second time by at most one.
+template <int64_t Divisor> GENREC_HOST_DEVICE int64_t remainder(int64_t x) {
+  static_assert(Divisor > 0);
+#if defined(GENREC_AVX512)
+  if constexpr (Divisor <= int64_t(1) << 48) {
+    constexpr double kReciprocal = 1.0 / static_cast<double>(Divisor);
+    auto times = [](int64_t quotient) {
+      return static_cast<int64_t>(static_cast<uint64_t>(quotient) * static_cast<uint64_t>(Divisor));
+    };
+    auto minus = [](int64_t a, int64_t b) {
+      return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+    };
+    int64_t near = minus(x, times(static_cast<int64_t>(static_cast<double>(x) * kReciprocal)));
+    int64_t rest =
+        minus(near, times(static_cast<int64_t>(static_cast<double>(near) * kReciprocal)));
+    // Between -Divisor and Divisor, both included; the sign is to be that of x.
+    rest = rest >= Divisor ? rest - Divisor : rest <= -Divisor ? rest + Divisor : rest;
+    rest = x >= 0 && rest < 0 ? rest + Divisor : rest;
+    return x < 0 && rest > 0 ? rest - Divisor : rest;
+  }
+#endif
+  return x % Divisor;
+}
+
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 
