@@ -97,7 +97,10 @@ def describe_plan(binary: Path) -> dict[str, int]:
 def steps(
     binary: Path, train: Path, batch: int, warm_up: int, count: int, threads: int
 ) -> tuple[list[float], list[float]]:
-    """Seconds of each timed step, as seen from outside, and all losses."""
+    """Seconds of each timed step, by the binary's clock, and all losses.
+
+    From outside they would be seen when this process runs: late, where both share a core.
+    """
     command = [
         str(binary), "train", "--data", str(train), "--epochs", "1000", "--max-steps", str(warm_up + count), "--batch",
         str(batch), "--threads", str(threads), "--seed", "1", "--no-shuffle", "--progress", "json", "--log-every", "1",
@@ -108,7 +111,7 @@ def steps(
         for line in process.stdout:
             event = json.loads(line)
             if event["event"] == "step":
-                seen.append((time.perf_counter(), event["loss"]))
+                seen.append((event["seconds"], event["loss"]))
         errors = process.stderr.read()
     if process.returncode or len(seen) != warm_up + count:
         sys.exit(f"search_ranking: error: {binary} took {len(seen)} steps\n{errors}")
