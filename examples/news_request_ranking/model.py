@@ -23,17 +23,10 @@ class TargetAttention(nn.Module):
 
     def __init__(self, dim: int) -> None:
         self.query, self.key, self.values = (nn.Linear(dim, dim) for _ in range(3))
-        self.scale = dim**-0.5
 
     def forward(self, candidate: gr.Value, history: gr.Value) -> gr.Value:
         """Rows [dim] of the candidate's domain; `history` is of a list below it, or of another list of its parent."""
-        key, values, below = self.key(history), self.values(history), history.domain
-        if below._parent is not candidate.domain:
-            below = gr.pairs(candidate.domain, history.domain)
-            key, values = key.beside(below), values.beside(below)
-        score = (self.query(candidate).fanout(below) * key).row_sum() * self.scale
-        weight = nn.exp(score - score.max().fanout(below))
-        return (values * weight).sum() / gr.maximum(weight.sum(), 1e-6)
+        return nn.cross_attention(self.query(candidate), self.key(history), self.values(history))
 
 
 class NewsRanker(gr.Model):

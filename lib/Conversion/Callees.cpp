@@ -98,6 +98,8 @@ static constexpr Callee callees[] = {
     {"kernels::scatterAddOuter", KERNEL("rows")},
     {"kernels::attention", KERNEL("step_attention")},
     {"kernels::attentionGradient", KERNEL("step_attention")},
+    {"kernels::crossAttention", KERNEL("step_attention")},
+    {"kernels::crossAttentionGradient", KERNEL("step_attention")},
     {"kernels::distinctLinear", KERNEL("step_distinct")},
     {"kernels::distinctLinearGradient", KERNEL("step_distinct")},
     {"kernels::fusedLinear", KERNEL("step_linear")},

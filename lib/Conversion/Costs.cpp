@@ -272,9 +272,13 @@ void addOperandsAndResults(Operation *op, CostTable &costs) {
 }
 
 // Forward: scores and their product with v. Backward: scores again, and four products.
-template <typename Op> double getPairFlops(Op attention, bool isGradient) {
+template <typename Op> double getFlopsPerPair(Op attention, bool isGradient) {
   double qk = getRowSize(attention.getQ().getType()), v = getRowSize(attention.getV().getType());
-  double perPair = isGradient ? 2 * (3 * qk + 2 * v) : 2 * (qk + v);
+  return isGradient ? 2 * (3 * qk + 2 * v) : 2 * (qk + v);
+}
+
+template <typename Op> double getPairFlops(Op attention, bool isGradient) {
+  double perPair = getFlopsPerPair(attention, isGradient);
   return attention.getCausal() ? perPair : 2 * perPair;
 }
 
@@ -292,6 +296,19 @@ void addFactors(Operation *op, CostTable &costs) {
   row.bytes += 4 * lookups;
   row.gatheredBytes += 4 * lookups * getRowSize(sums);
   row.flops += lookups * getRowSize(sums);
+}
+
+/// Of queries of one list with keys of another. Lists of one parent are counted as if they
+/// were as long as that of the keys: what is known of a domain are its own rows and lists.
+template <typename Op> void addCrossCosts(Op attention, bool isGradient, CostTable &costs) {
+  FlatSymbolRefAttr keys = getRowDomain(attention.getK().getType());
+  double flops = getFlopsPerPair(attention, isGradient);
+  bool isBelow =
+      lookupDomain(attention, keys).getParentAttr() == getRowDomain(attention.getQ().getType());
+  if (isBelow)
+    costs.get(keys).productFlops += flops;
+  else
+    costs.get(keys).pairFlops += 2 * flops;
 }
 
 SmallVector<OpCost> getCallCosts(Operation *op) {
@@ -319,6 +336,10 @@ SmallVector<OpCost> getCallCosts(Operation *op) {
     costs.get(own).pairFlops += getPairFlops(attention, false);
   } else if (auto gradient = dyn_cast<AttentionGradOp>(op)) {
     costs.get(own).pairFlops += getPairFlops(gradient, true);
+  } else if (auto attention = dyn_cast<CrossAttentionOp>(op)) {
+    addCrossCosts(attention, /*isGradient=*/false, costs);
+  } else if (auto gradient = dyn_cast<CrossAttentionGradOp>(op)) {
+    addCrossCosts(gradient, /*isGradient=*/true, costs);
   } else if (isa<TableRowsOp, ResolveOp>(op)) {
     costs.get(own).gatheredBytes += kProbeBytes;
   }

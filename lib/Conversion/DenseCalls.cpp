@@ -290,9 +290,51 @@ static LogicalResult lowerAttentionGrad(AttentionGradOp op, StageBuilder &stage)
   return success();
 }
 
+template <typename OpT>
+static SmallVector<Attribute> getCrossTemplate(OpT op, const EmitCBuilder &b) {
+  int64_t heads = op.getHeads();
+  return {b.templateInteger(heads), b.templateInteger(getRowSize(op.getQ().getType()) / heads),
+          b.templateInteger(getRowSize(op.getV().getType()) / heads)};
+}
+
+/// Sets what cross attention and its gradient read.
+template <typename OpT>
+static void setCrossInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b, const Record &args) {
+  args.set("queries", stage.getDomainOf(op.getQ()));
+  args.set("keys", stage.getDomainOf(op.getK()));
+  for (auto [name, stride, value] :
+       {std::tuple("q", "ldQ", op.getQ()), std::tuple("k", "ldK", op.getK()),
+        std::tuple("v", "ldV", op.getV())}) {
+    args.set(name, stage.getPointer(value));
+    args.set(stride, stage.getStride(value));
+  }
+  args.set("scale", b.floating(op.getScale().convertToDouble(), b.f32()));
+}
+
+static void lowerCrossAttention(CrossAttentionOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op), named = b.named("attention");
+  Record args(named, "kernels::CrossAttentionArgs");
+  setCrossInputs(op, stage, b, args);
+  b.callVoid("kernels::crossAttention",
+             {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getResult())},
+             getCrossTemplate(op, b));
+}
+
+static void lowerCrossAttentionGrad(CrossAttentionGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op), named = b.named("attention");
+  Record args(named, "kernels::CrossAttentionArgs");
+  setCrossInputs(op, stage, b, args);
+  b.callVoid("kernels::crossAttentionGradient",
+             {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getGradient()),
+              stage.getStride(op.getGradient()), stage.getPointer(op.getDq()),
+              stage.getPointer(op.getDk()), stage.getPointer(op.getDv())},
+             getCrossTemplate(op, b));
+}
+
 LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &matched) {
   matched = isa<LinearOp, FusedLinearOp, WeightGradientOp, DistinctLinearOp, DistinctLinearGradOp,
-                DotInteractionOp, DotInteractionGradOp, AttentionOp, AttentionGradOp>(op);
+                DotInteractionOp, DotInteractionGradOp, AttentionOp, AttentionGradOp,
+                CrossAttentionOp, CrossAttentionGradOp>(op);
   if (!matched)
     return success();
   if (failed(expectFloats(op)))
@@ -305,6 +347,8 @@ LogicalResult genrec::lowerDenseOp(Operation *op, StageBuilder &stage, bool &mat
       .Case([&](DistinctLinearGradOp op) { return lowerDistinctLinearGrad(op, stage), success(); })
       .Case([&](DotInteractionOp op) { return lowerDotInteraction(op, stage), success(); })
       .Case([&](DotInteractionGradOp op) { return lowerDotInteractionGrad(op, stage), success(); })
+      .Case([&](CrossAttentionOp op) { return lowerCrossAttention(op, stage), success(); })
+      .Case([&](CrossAttentionGradOp op) { return lowerCrossAttentionGrad(op, stage), success(); })
       .Case([&](AttentionOp op) { return lowerAttention(op, stage); })
       .Case([&](AttentionGradOp op) { return lowerAttentionGrad(op, stage); });
 }

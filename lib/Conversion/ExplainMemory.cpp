@@ -229,6 +229,13 @@ static int64_t getAttentionScratch(OpT op, DomainSizes &sizes, int64_t threads, 
   return rt::attentionScratchBound(attention, threads, backward);
 }
 
+/// Scores of one query per thread and their gradients, in whole vectors of the widest machine.
+template <typename OpT>
+static int64_t getCrossScratch(OpT op, DomainSizes &sizes, int64_t threads) {
+  int64_t longest = sizes.getLongest(getRowDomain(op.getK().getType()));
+  return threads * 2 * 4 * static_cast<int64_t>(llvm::alignTo(longest, 16));
+}
+
 int64_t MemoryTable::getScratch(Operation *op) {
   int64_t threads = options.threads;
   auto itemRows = [&](Value items) { return sizes.getRows(getRowDomain(items.getType())); };
@@ -262,6 +269,10 @@ int64_t MemoryTable::getScratch(Operation *op) {
       })
       .Case([&](AttentionGradOp attention) {
         return getAttentionScratch(attention, sizes, threads, /*backward=*/true);
+      })
+      .Case([&](CrossAttentionOp attention) { return getCrossScratch(attention, sizes, threads); })
+      .Case([&](CrossAttentionGradOp attention) {
+        return getCrossScratch(attention, sizes, threads);
       })
       .Case([&](ScoresOp scores) {
         return rt::matmulScratchBound(getRowSize(scores.getQuery().getType()),

@@ -202,11 +202,12 @@ static bool makeTile(ModelBuilder &m) {
 }
 
 static bool makeCrossAttention(ModelBuilder &m) {
+  // Of pairs, the two lists or the pairs themselves, below the rows of the first.
   DomainEntry *pairs = m.findDomain([](const DomainEntry &d) { return d.isPairs; });
   if (!pairs)
     return false;
   Value query = m.find(m.f32(), pairs->sources[0], 1),
-        other = m.find(m.f32(), pairs->sources[1], 1);
+        other = m.find(m.f32(), m.chance(50) ? pairs->name : pairs->sources[1], 1);
   if (!query || !other)
     return false;
   int64_t heads = m.integer(1, 2), qk = heads * m.integer(1, 4), dv = heads * m.integer(1, 4);
@@ -215,16 +216,34 @@ static bool makeCrossAttention(ModelBuilder &m) {
     return m.value("linear", m.rows(getRowDomain(x.getType()), {size}, m.f32()),
                    {x, m.parameter({getRowSize(x.getType()), size})});
   };
-  SmallVector<Value> operands{project(query, qk), project(other, qk), project(other, dv),
-                              pairs->value};
-  m.offer(m.value("cross_attention", m.rows(pairs->sources[0], {dv}, m.f32()), operands,
+  m.offer(m.value("cross_attention", m.rows(getRowDomain(query.getType()), {dv}, m.f32()),
+                  {project(query, qk), project(other, qk), project(other, dv)},
                   {m.i64("heads", heads), m.f64("scale", m.real(0.2, 0.9))}));
   return true;
 }
 
+/// Both halves of every pair, multiplied: what no list of one half can stand for.
+static bool makePairProduct(ModelBuilder &m) {
+  DomainEntry *pairs = m.findDomain([](const DomainEntry &d) { return d.isPairs; });
+  if (!pairs)
+    return false;
+  Value first = m.find(m.f32(), pairs->sources[0], 1),
+        second = m.find(m.f32(), pairs->sources[1], 1);
+  if (!first || !second)
+    return false;
+  int64_t size = m.rowSize();
+  Type type = m.rows(pairs->name, {size}, m.f32());
+  Value above = m.bounded(m.resize(first, size)), beside = m.bounded(m.resize(second, size));
+  m.offer(m.value("mul", type,
+                  {m.value("fanout", type, {above, pairs->value}),
+                   m.value("pair_rows", type, {beside, pairs->value})}));
+  return true;
+}
+
 ArrayRef<Theme> fuzz::getSequenceThemes() {
-  static constexpr Theme themes[] = {makeFanout, makeFanout,    makePool,      makePool,
-                                     makeShift,  makeLength,    makePosition,  makeSplit,
-                                     makeTile,   makeAttention, makeHstuBlock, makeCrossAttention};
+  static constexpr Theme themes[] = {
+      makeFanout,    makeFanout,         makePool,       makePool, makeShift,
+      makeLength,    makePosition,       makeSplit,      makeTile, makeAttention,
+      makeHstuBlock, makeCrossAttention, makePairProduct};
   return themes;
 }

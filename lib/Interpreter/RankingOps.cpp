@@ -118,14 +118,16 @@ static Error evaluateMixture(Evaluator &e, MixtureOp op) {
 // Cross attention
 //===----------------------------------------------------------------------===//
 
-static Error evaluateCrossAttention(Evaluator &e, CrossAttentionOp op) {
-  const Tensor &q = e.get(op.getQ()), &k = e.get(op.getK()), &v = e.get(op.getV());
-  const DomainRows &queries = e.rowsOf(op.getType());
-  const DomainRows &keys = e.rowsOf(op.getK().getType());
-  int64_t heads = op.getHeads(), qk = q.width / heads, dv = v.width / heads;
-  Tensor result = makeTensor(op.getType(), q.rows);
+/// Calls body(head, query, first key, weights of the keys) for each query that has keys.
+template <typename OpT, typename Body>
+static void forEachAttended(Evaluator &e, OpT op, const Body &body) {
+  const Tensor &q = e.get(op.getQ()), &k = e.get(op.getK());
+  const DomainRows &queries = e.rowsOf(op.getQ().getType()), &keys = e.rowsOf(op.getK().getType());
+  bool isBelow = lookupDomain(op, getRowDomain(op.getK().getType())).getParentAttr() ==
+                 getRowDomain(op.getQ().getType());
+  int64_t heads = op.getHeads(), qk = q.width / heads;
   for (int64_t row = 0; row < q.rows; ++row) {
-    int64_t list = queries.parent[row];
+    int64_t list = isBelow ? row : queries.parent[row];
     int64_t begin = keys.offsets[list], end = keys.offsets[list + 1];
     for (int64_t head = 0; head < heads && begin < end; ++head) {
       std::vector<double> scores;
@@ -135,13 +137,54 @@ static Error evaluateCrossAttention(Evaluator &e, CrossAttentionOp op) {
           product += q.row(row)[i] * k.row(key)[i];
         scores.push_back(op.getScale().convertToDouble() * product);
       }
-      scores = softmax(scores, [](size_t) { return true; });
-      for (int64_t key = begin; key < end; ++key)
-        for (int64_t i = head * dv; i < (head + 1) * dv; ++i)
-          result.row(row)[i] += scores[key - begin] * v.row(key)[i];
+      body(head, row, begin, softmax(scores, [](size_t) { return true; }));
     }
   }
+}
+
+static Error evaluateCrossAttention(Evaluator &e, CrossAttentionOp op) {
+  const Tensor &v = e.get(op.getV());
+  int64_t dv = v.width / static_cast<int64_t>(op.getHeads());
+  Tensor result = makeTensor(op.getType(), e.get(op.getQ()).rows);
+  forEachAttended(e, op, [&](int64_t head, int64_t row, int64_t begin, ArrayRef<double> weights) {
+    for (auto [key, weight] : llvm::enumerate(weights))
+      for (int64_t i = head * dv; i < (head + 1) * dv; ++i)
+        result.row(row)[i] += weight * v.row(begin + key)[i];
+  });
   e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateCrossAttentionGrad(Evaluator &e, CrossAttentionGradOp op) {
+  const Tensor &q = e.get(op.getQ()), &k = e.get(op.getK()), &v = e.get(op.getV());
+  const Tensor &gradient = e.get(op.getGradient());
+  int64_t heads = op.getHeads(), qk = q.width / heads, dv = v.width / heads;
+  double scale = op.getScale().convertToDouble();
+  Tensor dq = makeTensor(op.getDq().getType(), q.rows);
+  Tensor dk = makeTensor(op.getDk().getType(), k.rows),
+         dvalues = makeTensor(op.getDv().getType(), v.rows);
+  forEachAttended(e, op, [&](int64_t head, int64_t row, int64_t begin, ArrayRef<double> weights) {
+    std::vector<double> dots(weights.size());
+    double mean = 0;
+    for (auto [key, weight] : llvm::enumerate(weights)) {
+      for (int64_t i = head * dv; i < (head + 1) * dv; ++i) {
+        dots[key] += gradient.row(row)[i] * v.row(begin + key)[i];
+        dvalues.row(begin + key)[i] += weight * gradient.row(row)[i];
+      }
+      mean += weight * dots[key];
+    }
+    mean = e.perturbed(mean); // all of a lone key's dot, but for rounding
+    for (auto [key, weight] : llvm::enumerate(weights)) {
+      double dScore = weight * (dots[key] - mean) * scale;
+      for (int64_t i = head * qk; i < (head + 1) * qk; ++i) {
+        dq.row(row)[i] += dScore * k.row(begin + key)[i];
+        dk.row(begin + key)[i] += dScore * q.row(row)[i];
+      }
+    }
+  });
+  e.set(op.getDq(), std::move(dq));
+  e.set(op.getDk(), std::move(dk));
+  e.set(op.getDv(), std::move(dvalues));
   return Error::success();
 }
 
@@ -152,4 +195,5 @@ void interpreter::addRankingOps(HandlerMap &map) {
   map.add<CrossLayerOp, evaluateCrossLayer>();
   map.add<MixtureOp, evaluateMixture>();
   map.add<CrossAttentionOp, evaluateCrossAttention>();
+  map.add<CrossAttentionGradOp, evaluateCrossAttentionGrad>();
 }

@@ -157,8 +157,8 @@ genrec.model @gradients_ranking {
     %q = genrec.lookup %shown_id in @query : (!si) -> !s6
     %k = genrec.lookup %history_id in @key : (!hi) -> !h6
     %v = genrec.lookup %history_id in @value : (!hi) -> !h6
-    %attended = genrec.cross_attention %q, %k, %v over %pair {heads = 2 : i64, scale = 0.5 : f64}
-        : (!s6, !h6, !h6, !pair) -> !s6
+    %attended = genrec.cross_attention %q, %k, %v {heads = 2 : i64, scale = 0.5 : f64}
+        : (!s6, !h6, !h6) -> !s6
     %w_attended = genrec.mul %attended, %g6 : (!s6, !s6w) -> !s6
     %z_attended = genrec.row_reduce sum %w_attended : (!s6) -> !s
     genrec.loss "attended" %z_attended : !s

@@ -25,12 +25,12 @@ from genrec.nn.functional import (
 )
 from genrec.nn.layers import MLP, Dropout, Embedding, LayerNorm, Linear, PositionEmbedding, RMSNorm
 from genrec.nn.module import Module, Parameter
-from genrec.nn.ranking import DIN, CrossAttention, CrossNetwork, MMoE, dot_interaction, mixture
+from genrec.nn.ranking import DIN, CrossAttention, CrossNetwork, MMoE, cross_attention, dot_interaction, mixture
 
 __all__ = [
     "CrossAttention", "CrossNetwork", "DIN", "Dropout", "Embedding", "HSTUBlock", "LayerNorm", "Linear", "MLP",
     "MMoE", "Module", "Parameter", "PositionEmbedding", "RMSNorm", "RelativePosition", "RelativeTime",
-    "SelfAttention", "abs", "attention", "dot_interaction", "dropout", "exp", "gelu", "l2_normalize", "layer_norm",
+    "SelfAttention", "abs", "attention", "cross_attention", "dot_interaction", "dropout", "exp", "gelu", "l2_normalize", "layer_norm",
     "linear", "log", "log1p", "mixture", "neg", "relu", "rms_norm", "rsqrt", "sigmoid", "silu", "softmax",
     "softplus", "sqrt", "square", "tanh",
 ]  # fmt: skip

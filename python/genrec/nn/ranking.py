@@ -166,9 +166,43 @@ def _softmax_over_lists(score: Value, domain: Domain) -> Value:
     return e / e.sum().fanout(domain)
 
 
+def cross_attention(q: ValueLike, k: ValueLike, v: ValueLike, heads: int = 1, scale: float | None = None) -> Value:
+    """Softmax attention of every row of `q` to the rows of another list: that of its parent, or one below the row itself.
+
+    q: rows [heads * qk]; k: rows [heads * qk] and v: rows [heads * dv] of that list. Returns rows [heads * dv] of q's
+    domain, Σ_j softmax_j(scale * q · k_j) v_j per head; 0 where the list is empty. `scale`: 1 / √qk unless given.
+    """
+    place = find_place()
+    query = functional.rows_of_floats(q, "the q of 'cross_attention'", 0)
+    key = functional.rows_of_floats(k, "the k of 'cross_attention'", 1)
+    values = functional.rows_of_floats(v, "the v of 'cross_attention'", 2)
+    assert query.domain is not None and key.domain is not None
+    if key.domain is not values.domain or query.shape != key.shape:
+        raise ModelError(
+            "'cross_attention' takes k as wide as q, and v of the rows of k", place.part(1), key._label(),
+            f"q is {query._label()}, v is {values._label()}",
+        )  # fmt: skip
+    if key.domain._parent is None or key.domain._parent not in (query.domain, query.domain._parent):
+        raise ModelError(
+            "'cross_attention' takes rows of two lists of one parent, or of a list below the queries", place.part(1),
+            key._label(), f"the queries are {query._label()}",
+        )  # fmt: skip
+    for name, value in {"q": query, "v": values}.items():
+        if heads < 1 or value.shape[0] % heads != 0:
+            raise ModelError(
+                f"'cross_attention' splits its rows into {heads} heads, but {name} is {list(value.shape)}",
+                place.part("heads"),
+            )
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[0] // heads)
+    return emit(
+        "cross_attention", [query, key, values], query.domain, values.shape, float32, place, heads=heads, scale=scale
+    )
+
+
 class CrossAttention(Module):
-    """Multi-head attention of the rows of one list to those of another list of the same parent, with projections of q,
-    k, v and of the result: rows [dim] to rows [dim].
+    """Multi-head attention of the rows of one list to those of another list of the same parent, or to those of a list
+    below each, with projections of q, k, v and of the result: rows [dim] to rows [dim].
     """
 
     def __init__(self, dim: int, heads: int = 1, qk: int | None = None, v: int | None = None) -> None:
@@ -187,24 +221,13 @@ class CrossAttention(Module):
         value = functional.rows_of_floats(x, what, 0, size=self.dim)
         other = functional.rows_of_floats(context, what, 1, size=self.dim)
         assert value.domain is not None and other.domain is not None
-        if value.domain._parent is None or value.domain._parent is not other.domain._parent:
+        if other.domain._parent is None or other.domain._parent not in (value.domain, value.domain._parent):
             raise ModelError(
-                f"{what} takes rows of two lists of one parent", place.part(1), other._label(),
-                f"the queries are {value._label()}",
+                f"{what} takes rows of two lists of one parent, or of a list below the queries", place.part(1),
+                other._label(), f"the queries are {value._label()}",
             )  # fmt: skip
-        both = pairs(value.domain, other.domain)
         q, k, v = self.query(value), self.key(other), self.values(other)
-        attended = emit(
-            "cross_attention",
-            [q, k, v, both],
-            value.domain,
-            v.shape,
-            float32,
-            place,
-            heads=self.heads,
-            scale=self.scale,
-        )
-        return self.out(attended)
+        return self.out(cross_attention(q, k, v, self.heads, self.scale))
 
 
 def weigh_by_variance(loss: Value, log_variance: ValueLike, place: Place) -> Value:

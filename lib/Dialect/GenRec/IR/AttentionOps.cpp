@@ -141,27 +141,61 @@ LogicalResult HstuBlockOp::verify() {
   return expectType(*this, {"result", getType()}, x.type, "the type of 'x'");
 }
 
-LogicalResult CrossAttentionOp::verify() {
-  Named q{"q", getQ().getType()}, k{"k", getK().getType()}, v{"v", getV().getType()};
-  auto pairs = getPairs().getDefiningOp<PairDomainsOp>();
-  if (!pairs)
-    return emitOpError() << "attends over a domain made by genrec.pair_domains, but 'pairs' "
-                         << domainOf(getPairs()) << " is made otherwise";
-  if (failed(expect(*this, q, Form::rows(domainOf(pairs.getFirst())).vector().element(f32),
-                    "'first' of the pairs")) ||
-      failed(expect(*this, k,
-                    Form::rows(domainOf(pairs.getSecond())).shape(getRowShape(q.type)).element(f32),
-                    "'second' of the pairs, as wide as 'q'")) ||
-      failed(expect(*this, v, Form::alike(k.type).vector().element(f32))))
+//===----------------------------------------------------------------------===//
+// Cross attention
+//===----------------------------------------------------------------------===//
+
+/// Rules of the operands of cross attention and its gradient.
+template <typename OpT> static LogicalResult verifyCrossInputs(OpT op) {
+  Named q{"q", op.getQ().getType()}, k{"k", op.getK().getType()}, v{"v", op.getV().getType()};
+  if (failed(expect(op, q, Form::rows().vector().element(f32))) ||
+      failed(
+          expect(op, k, Form::rows().shape(getRowShape(q.type)).element(f32), "as wide as 'q'")) ||
+      failed(expect(op, v, Form::alike(k.type).vector().element(f32))))
     return failure();
-  int64_t heads = getHeads();
+  int64_t heads = op.getHeads();
   for (const Named &value : {q, v})
     if (getRowSize(value.type) % heads != 0)
-      return emitOpError() << "splits '" << value.name << "' into " << heads << " heads, but it is "
-                           << describe(value.type);
-  if (failed(expectFinite(*this, "scale", getScale().convertToDouble())))
+      return op.emitOpError() << "splits '" << value.name << "' into " << heads
+                              << " heads, but it is " << describe(value.type);
+  return expectFinite(op, "scale", op.getScale().convertToDouble());
+}
+
+/// The keys' list lies below the queries, or below their parent.
+template <typename OpT> static LogicalResult verifyCrossLists(OpT op) {
+  FlatSymbolRefAttr queries = getRowDomain(op.getQ().getType()),
+                    keys = getRowDomain(op.getK().getType());
+  FlatSymbolRefAttr above = lookupDomain(op, keys).getParentAttr();
+  if (above && (above == queries || above == lookupDomain(op, queries).getParentAttr()))
+    return success();
+  return op.emitOpError() << "takes keys of a list below the queries or below their parent, but "
+                          << keys << " is no such list of " << queries;
+}
+
+LogicalResult CrossAttentionOp::verify() {
+  if (failed(verifyCrossInputs(*this)))
     return failure();
   return expect(*this, {"result", getType()},
-                Form::alike(q.type).shape(getRowShape(v.type)).element(f32),
+                Form::alike(getQ().getType()).shape(getRowShape(getV().getType())).element(f32),
                 "a row of 'v' per row of 'q'");
+}
+
+LogicalResult CrossAttentionOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyCrossLists(*this);
+}
+
+LogicalResult CrossAttentionGradOp::verify() {
+  Type q = getQ().getType(), v = getV().getType();
+  if (failed(verifyCrossInputs(*this)) ||
+      failed(expect(*this, {"gradient", getGradient().getType()},
+                    Form::alike(q).shape(getRowShape(v)).element(f32),
+                    "a row of 'v' per row of 'q'")) ||
+      failed(expectType(*this, {"dq", getDq().getType()}, q, "the type of 'q'")) ||
+      failed(expectType(*this, {"dk", getDk().getType()}, getK().getType(), "the type of 'k'")))
+    return failure();
+  return expectType(*this, {"dv", getDv().getType()}, v, "the type of 'v'");
+}
+
+LogicalResult CrossAttentionGradOp::verifySymbolUses(SymbolTableCollection &) {
+  return verifyCrossLists(*this);
 }

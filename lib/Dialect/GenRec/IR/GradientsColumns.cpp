@@ -172,6 +172,15 @@ AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
+LogicalResult CrossAttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
+                                              SmallVectorImpl<Value> &operandGradients) {
+  auto gradients = CrossAttentionGradOp::create(
+      builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
+      getV(), resultGradients[0], getHeadsAttr(), getScaleAttr());
+  operandGradients.append({gradients.getDq(), gradients.getDk(), gradients.getDv()});
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Losses and scores
 //===----------------------------------------------------------------------===//

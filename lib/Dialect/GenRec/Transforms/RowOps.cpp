@@ -57,7 +57,7 @@ ResultRole genrec::getResultRole(Operation *op, unsigned index) {
 bool genrec::readsColumnsInPlace(OpOperand &use) {
   Operation *user = use.getOwner();
   unsigned index = use.getOperandNumber();
-  if (isa<AttentionOp, AttentionGradOp>(user))
+  if (isa<AttentionOp, AttentionGradOp, CrossAttentionOp, CrossAttentionGradOp>(user))
     return index < 3;
   if (isa<LinearOp>(user))
     return index == 0;

@@ -97,6 +97,7 @@ private:
   void compose(PairRowsOp beside);
   bool sink(Operation *op);
   bool sinkList(Operation *op);
+  void sinkCross(CrossAttentionOp op);
   void sinkPosition(PositionOp position);
   void sinkLength(LengthOp length);
   bool poolWeightGradient(WeightGradientOp op);
@@ -245,6 +246,19 @@ bool Sinker::sinkList(Operation *op) {
   return true;
 }
 
+/// Below each query lies a copy of the list that all queries of a parent share.
+void Sinker::sinkCross(CrossAttentionOp op) {
+  Spread place = spreads.getMeetingPlace(getSpreads(SmallVector<Value>{op.getK(), op.getV()}));
+  FlatSymbolRefAttr queries = getRowDomain(op.getQ().getType());
+  if (!place.isBeside || tree.getParent(getRowDomain(op.getK().getType())) != queries)
+    return;
+  builder.setInsertionPoint(op);
+  op.getKMutable().assign(spreads.spread(getSpreadSource(op.getK()), place.domain, op.getLoc()));
+  op.getVMutable().assign(spreads.spread(getSpreadSource(op.getV()), place.domain, op.getLoc()));
+  ++sunk;
+  RewriteCounter::count("sink-fanout");
+}
+
 /// A pair's place in its list is that of its second half.
 void Sinker::sinkPosition(PositionOp position) {
   PairDomainsOp pairs = spreads.getPairs(getRowDomain(position.getType()));
@@ -316,6 +330,8 @@ void Sinker::visit(Operation *op) {
     return sinkPosition(position);
   if (auto length = dyn_cast<LengthOp>(op))
     return sinkLength(length);
+  if (auto attention = dyn_cast<CrossAttentionOp>(op))
+    return sinkCross(attention);
   if (auto gradient = dyn_cast<WeightGradientOp>(op)) {
     poolWeightGradient(gradient);
     return;

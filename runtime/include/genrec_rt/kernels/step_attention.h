@@ -1,6 +1,6 @@
 //===- step_attention.h - Attention as emitted stages call it ---*- C++ -*-===//
 //
-// attention.h with scratch from the step.
+// attention.h and cross_attention.h with scratch from the step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +9,7 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/attention.h"
+#include "genrec_rt/kernels/cross_attention.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -36,6 +37,23 @@ inline void attentionGradient(genrec_step *step, const AttentionArgs *args,
       args->maxLength, workers, args->positionBuckets, args->timeBuckets);
   attentionBackward<Config>(step->pool, *args, *gradients,
                             genrec_rt_thread_scratch(step, bytes));
+}
+
+/// Per list of `args->keys`; arguments of the template: heads, sizes of q and v per head.
+template <int Heads, int Qk, int V>
+inline void crossAttention(genrec_step *step, const CrossAttentionArgs *args, float *out) {
+  int64_t bytes = crossAttentionScratchBytes(args->keys, genrec_rt_pool_threads(step->pool));
+  crossAttentionForward<Heads, Qk, V>(step->pool, *args, out,
+                                      genrec_rt_thread_scratch(step, bytes));
+}
+
+template <int Heads, int Qk, int V>
+inline void crossAttentionGradient(genrec_step *step, const CrossAttentionArgs *args,
+                                   const float *dOut, int64_t ldDOut, float *dQ, float *dK,
+                                   float *dV) {
+  int64_t bytes = crossAttentionScratchBytes(args->keys, genrec_rt_pool_threads(step->pool));
+  crossAttentionBackward<Heads, Qk, V>(step->pool, *args, dOut, ldDOut, dQ, dK, dV,
+                                       genrec_rt_thread_scratch(step, bytes));
 }
 
 } // namespace GENREC_RT_ISA

@@ -122,26 +122,23 @@ func.func @test(%x: !num) {
 
 // -----
 
-// Cross attention goes over pairs.
+// The keys of cross attention are as wide as its queries.
 !vec = tensor<?x8xf32, #genrec.rows<@item>>
-!event = !genrec.domain<@event>
-func.func @test(%q: !vec, %d: !event) {
-  // expected-error@+1 {{'genrec.cross_attention' op attends over a domain made by genrec.pair_domains, but 'pairs' @event is made otherwise}}
-  %0 = genrec.cross_attention %q, %q, %q over %d {heads = 1 : i64} : (!vec, !vec, !vec, !event) -> !vec
+!key = tensor<?x6xf32, #genrec.rows<@event>>
+func.func @test(%q: !vec, %k: !key) {
+  // expected-error@+1 {{'genrec.cross_attention' op 'k' must be rows of a domain, [8] x f32 (as wide as 'q'), but is rows of @event, [6] x f32}}
+  %0 = genrec.cross_attention %q, %k, %k {heads = 1 : i64} : (!vec, !key, !key) -> !vec
   return
 }
 
 // -----
 
-// Its keys are rows of the second half.
+// Its values are rows of the keys' list.
 !ivec = tensor<?x8xf32, #genrec.rows<@item>>
-!event = !genrec.domain<@event>
-!item = !genrec.domain<@item>
-!pair = !genrec.domain<@pair>
-func.func @test(%q: !ivec, %d: !event, %e: !item) {
-  %p = genrec.pair_domains %e, %d : (!item, !event) -> !pair
-  // expected-error@+1 {{'genrec.cross_attention' op 'k' must be rows of @event, [8] x f32 ('second' of the pairs, as wide as 'q'), but is rows of @item, [8] x f32}}
-  %0 = genrec.cross_attention %q, %q, %q over %p {heads = 1 : i64} : (!ivec, !ivec, !ivec, !pair) -> !ivec
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+func.func @test(%q: !ivec, %k: !evec) {
+  // expected-error@+1 {{'genrec.cross_attention' op 'v' must be rows of @event, [d] x f32, but is rows of @item, [8] x f32}}
+  %0 = genrec.cross_attention %q, %k, %q {heads = 1 : i64} : (!ivec, !evec, !ivec) -> !ivec
   return
 }
 
@@ -150,12 +147,53 @@ func.func @test(%q: !ivec, %d: !event, %e: !item) {
 // Heads divide its rows.
 !ivec = tensor<?x8xf32, #genrec.rows<@item>>
 !evec = tensor<?x8xf32, #genrec.rows<@event>>
-!event = !genrec.domain<@event>
-!item = !genrec.domain<@item>
-!pair = !genrec.domain<@pair>
-func.func @test(%q: !ivec, %k: !evec, %d: !event, %e: !item) {
-  %p = genrec.pair_domains %e, %d : (!item, !event) -> !pair
+func.func @test(%q: !ivec, %k: !evec) {
   // expected-error@+1 {{'genrec.cross_attention' op splits 'q' into 3 heads, but it is rows of @item, [8] x f32}}
-  %0 = genrec.cross_attention %q, %k, %k over %p {heads = 3 : i64} : (!ivec, !evec, !evec, !pair) -> !ivec
+  %0 = genrec.cross_attention %q, %k, %k {heads = 3 : i64} : (!ivec, !evec, !evec) -> !ivec
   return
+}
+
+// -----
+
+// It gives a row of v per query.
+!ivec = tensor<?x8xf32, #genrec.rows<@item>>
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+func.func @test(%q: !ivec, %k: !evec) {
+  // expected-error@+1 {{'genrec.cross_attention' op 'result' must be rows of @item, [8] x f32 (a row of 'v' per row of 'q'), but is rows of @event, [8] x f32}}
+  %0 = genrec.cross_attention %q, %k, %k {heads = 1 : i64} : (!ivec, !evec, !evec) -> !evec
+  return
+}
+
+// -----
+
+// Its gradient takes one of the result.
+!ivec = tensor<?x8xf32, #genrec.rows<@item>>
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+func.func @test(%q: !ivec, %k: !evec) {
+  // expected-error@+1 {{'genrec.cross_attention_grad' op 'gradient' must be rows of @item, [8] x f32 (a row of 'v' per row of 'q'), but is rows of @event, [8] x f32}}
+  %0:3 = genrec.cross_attention_grad %q, %k, %k, %k {heads = 1 : i64} : (!ivec, !evec, !evec, !evec) -> (!ivec, !evec, !evec)
+  return
+}
+
+// -----
+
+// Queries and keys have a parent in common.
+!ivec = tensor<?x8xf32, #genrec.rows<@item>>
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
+genrec.model @m {
+  genrec.domain @request
+  genrec.domain @event parent @request {column = "event"}
+  genrec.domain @shown parent @request {column = "shown"}
+  genrec.domain @item parent @shown {column = "shown.item"}
+  genrec.table @t dim 8 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %request, %event, %shown, %item = genrec.batch : !genrec.domain<@request>, !genrec.domain<@event>, !genrec.domain<@shown>, !genrec.domain<@item>
+    %i = genrec.feature %item "shown.item.id" : (!genrec.domain<@item>) -> tensor<?xi64, #genrec.rows<@item>>
+    %e = genrec.feature %event "event.id" : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %q = genrec.lookup %i in @t : (tensor<?xi64, #genrec.rows<@item>>) -> !ivec
+    %k = genrec.lookup %e in @t : (tensor<?xi64, #genrec.rows<@event>>) -> !evec
+    // expected-error@+1 {{'genrec.cross_attention' op takes keys of a list below the queries or below their parent, but @event is no such list of @item}}
+    %0 = genrec.cross_attention %q, %k, %k {heads = 1 : i64} : (!ivec, !evec, !evec) -> !ivec
+    genrec.output "x" %0 : !ivec
+  }
 }

@@ -5,7 +5,7 @@
 // COUNT: genrec-sink-fanout hoisted: 2
 // COUNT: genrec-sink-fanout split: 2
 // COUNT: genrec-sink-fanout stopped: 17
-// COUNT: genrec-sink-fanout sunk: 13
+// COUNT: genrec-sink-fanout sunk: 15
 
 // An impression's own copy of the history is that of its request: looked up, encoded and
 // reduced once. An event without impressions is never looked up.
@@ -292,5 +292,40 @@ genrec.model @backwards {
     %one = genrec.reduce_rows %s : (!e) -> tensor<4xf32>
     genrec.update_parameter @w by %dw : tensor<4x4xf32>
     genrec.update_parameter @v by %one : tensor<4xf32>
+  }
+}
+
+// -----
+
+// Cross attention of impressions to their own copies of a list is that to the list, whose layers run once.
+
+!q = tensor<?x4xf32, #genrec.rows<@impression>>
+!e = tensor<?x4xf32, #genrec.rows<@event>>
+!p = tensor<?x4xf32, #genrec.rows<@seen>>
+
+// CHECK-LABEL: genrec.model @cross
+// CHECK: %[[K:.*]] = genrec.linear %[[V:[0-9]+]], {{.*}} -> tensor<?x4xf32, #genrec.rows<@event>>
+// CHECK: genrec.cross_attention %{{.*}}, %[[K]], %[[V]] {heads = 2 : i64}
+// CHECK-NOT: genrec.pair_rows
+genrec.model @cross {
+  genrec.domain @request
+  genrec.domain @impression parent @request {column = "impressions"}
+  genrec.domain @event parent @request {column = "events"}
+  genrec.domain @seen parent @impression {kind = #genrec<domain_kind derived>}
+  genrec.table @item dim 4 {init = #genrec.init<normal, 0.5>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @w : tensor<4x4xf32> {init = #genrec.init<normal, 0.5>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %request, %impression, %event = genrec.batch : !genrec.domain<@request>, !genrec.domain<@impression>, !genrec.domain<@event>
+    %seen = genrec.pair_domains %impression, %event : (!genrec.domain<@impression>, !genrec.domain<@event>) -> !genrec.domain<@seen>
+    %shown = genrec.feature %impression "impressions.item" : (!genrec.domain<@impression>) -> tensor<?xi64, #genrec.rows<@impression>>
+    %read = genrec.feature %event "events.item" : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %q = genrec.lookup %shown in @item : (tensor<?xi64, #genrec.rows<@impression>>) -> !q
+    %e = genrec.lookup %read in @item : (tensor<?xi64, #genrec.rows<@event>>) -> !e
+    %v = genrec.pair_rows %e into %seen : (!e, !genrec.domain<@seen>) -> !p
+    %w = genrec.param @w : tensor<4x4xf32>
+    %k = genrec.linear %v, %w : (!p, tensor<4x4xf32>) -> !p
+    %a = genrec.cross_attention %q, %k, %v {heads = 2 : i64} : (!q, !p, !p) -> !q
+    %x = genrec.row_reduce sum %a : (!q) -> tensor<?xf32, #genrec.rows<@impression>>
+    genrec.loss "a" %x : tensor<?xf32, #genrec.rows<@impression>>
   }
 }

@@ -162,31 +162,55 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [Pure,
-    DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>]> {
-  let summary = "rows of one list attend to those of another list of their parent";
+defvar CrossAttentionAttributes = (ins ConfinedAttr<I64Attr, [IntPositive]>:$heads,
+    DefaultValuedAttr<F64Attr, "1.0">:$scale);
+
+def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_SymbolUser, Pure,
+    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
+  let summary = "rows attend to those of another list";
   let description = [{
-    `q`: rows [heads * qk] of a list; `k`: rows [heads * qk], `v`: rows [heads * dv] of
-    another list; `pairs`: the result of `genrec.pair_domains` of the two. Per head,
-    with i a row of q's list and j one of the other list of the same parent row:
+    `q`: rows [heads * qk]; `k`: rows [heads * qk], `v`: rows [heads * dv] of a list of
+    the same parent, or of a list below the rows of q. Per head, with i a row of q and
+    j one of the list of i's parent (or of i's own):
 
         a_ij = exp(scale * q_i · k_j) / Σ_j exp(scale * q_i · k_j)
         out_i = Σ_j a_ij v_j
 
-    rows [heads * dv] of q's domain; 0 where the other list is empty.
+    rows [heads * dv] of q's domain; 0 where the list is empty. No score is in memory
+    for longer than a query takes.
 
     ```mlir
-    %attended = genrec.cross_attention %shown_vector, %event_vector, %event_vector over %pair
+    %attended = genrec.cross_attention %shown_vector, %event_vector, %event_vector
         {heads = 2 : i64, scale = 0.5 : f64}
-        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>,
-           !genrec.domain<@pair>) -> tensor<?x8xf32, #genrec.rows<@impression>>
+        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>)
+        -> tensor<?x8xf32, #genrec.rows<@impression>>
+    %own = genrec.cross_attention %user_vector, %event_vector, %event_vector {heads = 1 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>)
+        -> tensor<?x8xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v, GenRec_DomainType:$pairs,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$heads,
-                       DefaultValuedAttr<F64Attr, "1.0">:$scale);
+  let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v), CrossAttentionAttributes);
   let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$q `,` $k `,` $v `over` $pairs attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$q `,` $k `,` $v attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_CrossAttentionGradOp : GenRec_Op<"cross_attention_grad", [GenRec_SymbolUser, Pure]> {
+  let summary = "gradients of cross_attention for q, k and v";
+  let description = [{
+    `gradient`: rows [heads * dv], of the result. The weights are computed again.
+
+    ```mlir
+    %dq, %dk, %dv = genrec.cross_attention_grad %shown_vector, %event_vector, %event_vector, %shown_vector {heads = 2 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>,
+           tensor<?x8xf32, #genrec.rows<@impression>>)
+        -> (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x8xf32, #genrec.rows<@event>>, tensor<?x8xf32, #genrec.rows<@event>>)
+    ```
+  }];
+  let arguments = !con((ins GenRec_Rows:$q, GenRec_Rows:$k, GenRec_Rows:$v, GenRec_Rows:$gradient),
+                       CrossAttentionAttributes);
+  let results = (outs GenRec_Rows:$dq, GenRec_Rows:$dk, GenRec_Rows:$dv);
+  let assemblyFormat = "$q `,` $k `,` $v `,` $gradient attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
