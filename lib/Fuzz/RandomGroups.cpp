@@ -93,9 +93,14 @@ static void makePooledLinear(ModelBuilder &m) {
   int64_t columns = m.rowSize();
   Value y = m.value("linear", m.rows(domain, {columns}, m.f32()),
                     {m.bounded(x), m.parameter({getRowSize(x.getType()), columns})});
-  auto kind = m.named("kind", PoolKindAttr::get(m.builder.getContext(), PoolKind::sum));
-  m.offer(
-      m.bounded(m.value("pool", m.rows(above->name, {columns}, m.f32()), {y, above->value}, kind)));
+  // A sum moves before the product; a mean (into the parent only) leaves its gradient a copy.
+  bool isParent = lookupDomain(m.model, domain).getParentAttr() == above->name;
+  PoolKind choice = isParent && m.chance(70) ? PoolKind::mean : PoolKind::sum;
+  auto kind = m.named("kind", PoolKindAttr::get(m.builder.getContext(), choice));
+  Value sum = m.value("pool", m.rows(above->name, {columns}, m.f32()), {y, above->value}, kind);
+  m.offer(m.bounded(sum));
+  // A loss of its own: what is offered may not reach one, and then has no gradient.
+  m.losses.push_back(m.resize(m.bounded(sum), 0));
 }
 
 /// A linear layer over several lookups of few ids, one of them perhaps of a twin table, beside
