@@ -49,11 +49,19 @@ private:
   const MutantOptions &options;
   PassJudge judge;
   std::vector<BatchSeries> more;
-  /// The ops before a step. An op made later at the address of one that is gone passes for old: a
-  /// few sites are lost.
-  DenseMap<Operation *, OperationName> old;
+  /// How many ops of each kind, attributes and types there were before a step: by address, an op
+  /// made where one was freed would pass for old, in some runs and not in others.
+  DenseMap<uint64_t, int64_t> old;
 };
 } // namespace
+
+/// What an op is, apart from what it reads.
+static uint64_t describeOp(Operation *op) {
+  return static_cast<size_t>(OperationEquivalence::computeHash(
+             op, OperationEquivalence::ignoreHashValue, OperationEquivalence::ignoreHashValue,
+             OperationEquivalence::IgnoreLocations)) >>
+         2; // clear of the keys that DenseMap keeps for itself
+}
 
 /// Whether anything that is shown or stored depends on the op.
 static bool isLive(Operation *op, DenseMap<Operation *, bool> &known) {
@@ -71,9 +79,9 @@ SmallVector<Site> MutantChecker::findSites(ModelOp model) {
   SmallVector<Site> sites;
   int64_t number = 0;
   DenseMap<Operation *, bool> live;
+  DenseMap<uint64_t, int64_t> left = old;
   model.walk([&](Operation *op) {
-    auto known = old.find(op);
-    bool isNew = known == old.end() || known->second != op->getName();
+    bool isNew = --left[describeOp(op)] < 0;
     if (isNew && op->getParentOfType<ProgramOp>() && isLive(op, live))
       for (const Mutation &mutation : getMutations(op))
         sites.push_back({number, mutation});
@@ -159,7 +167,7 @@ LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
   for (const Site &site : old.empty() ? SmallVector<Site>() : findSites(model))
     check(model, step, site);
   old.clear();
-  model.walk([&](Operation *op) { old.try_emplace(op, op->getName()); });
+  model.walk([&](Operation *op) { ++old[describeOp(op)]; });
   return success();
 }
 
