@@ -10,6 +10,7 @@
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 #include <sys/wait.h>
@@ -132,6 +133,7 @@ Fate MutantChecker::judgeMutant(ModelOp mutant, ModelOp original) {
 /// In a process of its own: damage may take the interpreter where it may not be. A crash is a
 /// catch.
 Fate MutantChecker::judgeAside(ModelOp mutant, ModelOp original) {
+  llvm::outs().flush(); // or a child that crashes prints it again
   pid_t child = fork();
   if (child == 0) {
     close(STDERR_FILENO); // reports of the crash

@@ -8,6 +8,7 @@
 #include "genrec_rt/kernels/pack.h"
 #include "genrec_rt/kernels/scratch.h"
 #include "genrec_rt/kernels/time_buckets.h"
+#include "genrec_rt/parallel.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
