@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace genrec;
 
 bool genrec::isRowOp(Operation *op) {
-  return isa<RowwiseOpInterface, RowKernelOp, FanoutOp, PoolOp, ReduceRowsOp,
-             EmbeddingGradOp, SampledSoftmaxGradOp>(op);
+  return isa<RowwiseOpInterface, RowKernelOp, FanoutOp, PoolOp, ReduceRowsOp, EmbeddingGradOp,
+             SampledSoftmaxGradOp>(op);
 }
 
 FlatSymbolRefAttr genrec::getRowOpDomain(Operation *op) {
@@ -22,24 +22,20 @@ FlatSymbolRefAttr genrec::getRowOpDomain(Operation *op) {
 
 bool genrec::isSharedOnly(Operation *op) { return !getRowOpDomain(op); }
 
-std::optional<OperandRole> genrec::getOperandRole(Operation *op,
-                                                  unsigned index) {
+std::optional<OperandRole> genrec::getOperandRole(Operation *op, unsigned index) {
   Value operand = op->getOperand(index);
   if (isa<DomainType>(operand.getType()))
     return std::nullopt;
   if (auto kernel = dyn_cast<RowKernelOp>(op))
-    return cast<OperandRoleAttr>(kernel.getOperandRoles()[index - 1])
-        .getValue();
-  if (auto rowwise = dyn_cast<RowwiseOpInterface>(op);
-      rowwise && rowwise.isGatherSource(index))
+    return cast<OperandRoleAttr>(kernel.getOperandRoles()[index - 1]).getValue();
+  if (auto rowwise = dyn_cast<RowwiseOpInterface>(op); rowwise && rowwise.isGatherSource(index))
     return OperandRole::source;
   if (auto grad = dyn_cast<SampledSoftmaxGradOp>(op);
       grad && operand == grad.getItems() && index == 2)
     return OperandRole::source;
   if (isa<FanoutOp>(op))
     return OperandRole::ancestor;
-  return getRowDomain(operand.getType()) ? OperandRole::aligned
-                                         : OperandRole::shared;
+  return getRowDomain(operand.getType()) ? OperandRole::aligned : OperandRole::shared;
 }
 
 ResultRole genrec::getResultRole(Operation *op, unsigned index) {
@@ -54,6 +50,12 @@ ResultRole genrec::getResultRole(Operation *op, unsigned index) {
   return ResultRole::aligned;
 }
 
+/// Whether gradient `number` has a row per list, that every row of the list reads.
+static bool isReadByLists(UniqueRowsOp unique, unsigned number) {
+  return getRowDomain(unique.getRows()[number].getType()) !=
+         getRowDomain(unique.getGradients()[number].getType());
+}
+
 bool genrec::readsColumnsInPlace(OpOperand &use) {
   Operation *user = use.getOwner();
   unsigned index = use.getOperandNumber();
@@ -64,8 +66,15 @@ bool genrec::readsColumnsInPlace(OpOperand &use) {
   // The input and the residual, which is the last operand.
   if (auto linear = dyn_cast<FusedLinearOp>(user))
     return index == 0 || use.get() == linear.getResidual();
-  // The handles come first, the gradients after them.
+  // The handles come first, the gradients after them. What is read once is read where it lies;
+  // what a whole list reads is worth the copy: rows that lie a power of two apart share a few
+  // sets of the cache (pooled lookups of 20 ids: 36 ms in place, 31 copied).
   if (auto unique = dyn_cast<UniqueRowsOp>(user))
-    return index >= unique.getRows().size();
-  return isa<WeightGradientOp, SegmentSumOp>(user);
+    return index >= unique.getRows().size() &&
+           !isReadByLists(unique, index - unique.getRows().size());
+  if (auto sum = dyn_cast<SegmentSumOp>(user)) {
+    auto unique = sum.getDomain().getDefiningOp<UniqueRowsOp>();
+    return unique && index > 0 && !isReadByLists(unique, index - 1);
+  }
+  return isa<WeightGradientOp>(user);
 }

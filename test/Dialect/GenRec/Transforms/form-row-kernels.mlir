@@ -6,9 +6,9 @@
 
 // One kernel per op: how each op reads and writes. Fusion is tested beside this.
 
-// COUNT: wrap-row-kernel: 23
-// COUNT: genrec-form-row-kernels kernels: 23
-// COUNT: genrec-form-row-kernels wrapped: 23
+// COUNT: wrap-row-kernel: 25
+// COUNT: genrec-form-row-kernels kernels: 25
+// COUNT: genrec-form-row-kernels wrapped: 25
 
 !u = tensor<?xf32, #genrec.rows<@user>>
 !u4 = tensor<?x4xf32, #genrec.rows<@user>>
@@ -224,6 +224,41 @@ genrec.model @gradients_in_place {
     %rb = genrec.table_rows %j in @a : (tensor<?xi64, #genrec.rows<@user>>) -> !r
     %d, %h = genrec.unique_rows (%ra, %rb) by (%ga, %gb) : (!r, !r, !u2, !u2) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<2>, #genrec.rows<@touched>>)
     %s = genrec.segment_sum %d (%ga, %gb) : (!genrec.domain<@touched>, !u2, !u2) -> !t2
+    genrec.output "s" %s : !t2
+  }
+}
+
+// -----
+
+// Those that every row of a list reads are copied: they are read many times.
+
+!u2 = tensor<?x2xf32, #genrec.rows<@user>>
+!u4 = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<2>, #genrec.rows<@event>>
+!t2 = tensor<?x2xf32, #genrec.rows<@touched>>
+
+// CHECK-LABEL: genrec.model @gradients_of_lists
+// CHECK: %[[ALL:.*]] = genrec.linear
+// CHECK: %[[COPY:.*]] = genrec.row_kernel {{.*}}(%[[ALL]]
+// CHECK: genrec.unique_rows(%{{.*}}) by(%[[COPY]])
+// CHECK: genrec.segment_sum %{{.*}}(%[[COPY]])
+genrec.model @gradients_of_lists {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "events"}
+  genrec.domain @touched kind step
+  genrec.table @a dim 2 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @w : tensor<4x4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %j = genrec.feature %event "j" : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %w = genrec.param @w : tensor<4x4xf32>
+    %x = genrec.embedding %i of %w : (tensor<?xi64, #genrec.rows<@user>>, tensor<4x4xf32>) -> !u4
+    %g = genrec.linear %x, %w : (!u4, tensor<4x4xf32>) -> !u4
+    %ga = genrec.slice_columns %g from 0 : (!u4) -> !u2
+    %ra = genrec.table_rows %j in @a : (tensor<?xi64, #genrec.rows<@event>>) -> !r
+    %d, %h = genrec.unique_rows (%ra) by (%ga) : (!r, !u2) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<2>, #genrec.rows<@touched>>)
+    %s = genrec.segment_sum %d (%ga) : (!genrec.domain<@touched>, !u2) -> !t2
     genrec.output "s" %s : !t2
   }
 }
