@@ -9,16 +9,15 @@ same batches, in turns; the first losses must agree. README.md of benchmarks/ sa
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train")]
 
 import native  # noqa: E402
+from example import load_example  # noqa: E402
 from sides import BUILD, ROOT, Ours, Peer, Side, run  # noqa: E402
 
 LOG = ROOT.parent / "shared" / "data" / "criteo-80k" / "criteo_80k.tsv.zst"
@@ -29,17 +28,6 @@ COMPARED = 20  # losses of the first steps; roundings grow from step to step
 # The first losses must agree so far. SparseAdam adds epsilon to the root of the second moment before it corrects its
 # bias: small gradients move rows less than in Adam.
 PARITY = {"adam": 1e-2, "adagrad": 1e-4}
-
-
-def load(name: str) -> ModuleType:
-    """A module of the example, which is no package."""
-    path = ROOT / "examples" / "criteo_dlrm" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"criteo_{name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -78,7 +66,7 @@ def compiled(optimizer: str, schema: object, out: Path) -> Path:
     rate = RATES[optimizer]
     rule = gr.optim.Adam(rate) if optimizer == "adam" else gr.optim.Adagrad(rate)
     file, binary = out / f"{optimizer}.genrec", out / optimizer
-    gr.write_model(gr.record(load("model").DLRM(optimizer=rule), schema), file)
+    gr.write_model(gr.record(load_example("criteo_dlrm", "model").DLRM(optimizer=rule), schema), file)
     run(BUILD / "bin" / "genrec-compile", file, "--emit=binary", "-o", binary)
     return binary
 
@@ -123,7 +111,7 @@ def main() -> None:
         return native.skipped("criteo_dlrm", f"no log at {args.data}; pass --data <log in Criteo's layout>")
     if not args.torch.exists():
         return native.skipped("criteo_dlrm", f"no Python with PyTorch at {args.torch}; scripts/setup-torch makes it")
-    prepare = load("prepare")
+    prepare = load_example("criteo_dlrm", "prepare")
     args.out.mkdir(parents=True, exist_ok=True)
     prepare.prepare(args.data, args.out)
     data = args.out / "train.parquet"

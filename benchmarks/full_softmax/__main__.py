@@ -51,7 +51,7 @@ def compile_variant(name: str, columns: int | None, sequences: Sequences, out: P
     fields = {"user": gr.int64, "history": [{"item": gr.int64, "next": gr.int64}], "held_out": gr.int64}
     items = gr.catalogue(sequences.items, id="item")
     size = 0 if columns is None else count_items(sequences.items)
-    model = load_example("model").Retrieval(items, full_softmax=size)
+    model = load_example("hstu_retrieval", "model").Retrieval(items, full_softmax=size)
     folder = out / name.replace(" ", "_").replace(",", "")
     folder.mkdir(parents=True, exist_ok=True)
     gr.write_model(gr.record(model, gr.Schema(fields)), folder / "model.genrec")

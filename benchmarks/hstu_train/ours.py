@@ -40,14 +40,22 @@ def compile_model(build_folder: Path, sequences: Sequences, out: Path) -> Binary
     """Compiles the example for the data of `sequences`: position bias only, as the peer runs it here."""
     import genrec as gr
 
-    example = load_example("model")
+    example = load_example("hstu_retrieval", "model")
     fields = {"user": gr.int64, "history": [{"item": gr.int64, "next": gr.int64}], "held_out": gr.int64}
     model = example.Retrieval(gr.catalogue(sequences.items, id="item"))
     file = out / "model.genrec"
     gr.write_model(gr.record(model, gr.Schema(fields)), file)
     binary = out / "model"
     begin = time.perf_counter()
-    command = [str(build_folder / "bin" / "genrec-compile"), str(file), "-O2", "--emit=binary", "--cache=none", "-o", str(binary)]
+    command = [
+        str(build_folder / "bin" / "genrec-compile"),
+        str(file),
+        "-O2",
+        "--emit=binary",
+        "--cache=none",
+        "-o",
+        str(binary),
+    ]
     result = subprocess.run(command, capture_output=True, text=True)
     if result.returncode:
         sys.exit(f"hstu_train: error: genrec-compile failed\n{result.stderr}")

@@ -6,30 +6,21 @@ users whose histories fill the model's 200 events: there a padding implementatio
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import polars as pl
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "examples" / "hstu_retrieval"
+sys.path.append(str(ROOT / "benchmarks" / "common"))
+
+from example import load_example  # noqa: E402
+
 LENGTH = 200  # events the model sees
 HELD_BACK = 2  # a user's last event is never trained on, the one before it is a label only
 ORDER_SEED = 1
-
-
-def load_example(name: str) -> ModuleType:
-    """A module of examples/hstu_retrieval, under a name of its own (this folder has modules of the same names)."""
-    spec = importlib.util.spec_from_file_location(f"hstu_retrieval_{name}", EXAMPLE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @dataclass(frozen=True)
@@ -59,7 +50,7 @@ def prepare(folder: Path, out: Path) -> dict[str, Sequences]:
     Raises:
         genrec.data.DataError: `folder` does not hold MovieLens in a known layout.
     """
-    example = load_example("prepare")
+    example = load_example("hstu_retrieval", "prepare")
     events, order = example.read_events(folder)
     events = events.sort(["user", order], maintain_order=True).select("user", "item")
     items = example.read_items(folder)

@@ -9,12 +9,10 @@ losses must agree. README.md of benchmarks/ says what is measured.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
@@ -22,22 +20,12 @@ HERE = Path(__file__).resolve().parent
 sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train")]
 
 import report  # noqa: E402
+from example import load_example  # noqa: E402
 from sides import BUILD, ROOT, Ours, Peer, Side, run  # noqa: E402
 
 LOG = ROOT.parent / "shared" / "data" / "mind-small-sample" / "behaviors.tsv.zst"
-EXAMPLE = ROOT / "examples" / "news_request_ranking"
 PARITY = {"genrec as written": 1e-5, "PyTorch, deferred by hand": 1e-4, "PyTorch, per impression": 1e-4}
 SHARE, TIMES = 0.7, 3.0  # what is asked: of the FLOP ratio, and of the model deferred by hand
-
-
-def load(name: str) -> ModuleType:
-    """A module of the example, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"news_{name}", EXAMPLE / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -101,7 +89,7 @@ def compile_both(out: Path, schema: object) -> tuple[Path, dict[str, Path]]:
     import genrec as gr
 
     file = out / "model.genrec"
-    gr.write_model(gr.record(load("model").NewsRanker(), schema), file)
+    gr.write_model(gr.record(load_example("news_request_ranking", "model").NewsRanker(), schema), file)
     binaries = {}
     for sinks in ("true", "false"):
         binaries[sinks] = out / f"sink-{sinks}"
@@ -136,8 +124,8 @@ def compare(args: argparse.Namespace, impressions: int) -> dict[str, object]:
     import genrec as gr
 
     out = args.out / (f"{impressions}" if impressions else "all")
-    prepared = load("prepare").prepare(args.data, out, impressions)
-    data, module = out / "train.parquet", load("model")
+    prepared = load_example("news_request_ranking", "prepare").prepare(args.data, out, impressions)
+    data, module = out / "train.parquet", load_example("news_request_ranking", "model")
     file, binaries = compile_both(out, gr.Schema.from_parquet(data))
     rows = count_rows(data, module.LENGTH, args.batch, args.warm_up, args.steps)
     flops = {sinks: count_flops(file, sinks, args.batch, rows) for sinks in binaries}

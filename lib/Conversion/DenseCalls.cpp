@@ -78,8 +78,9 @@ static void lowerWeightGradient(WeightGradientOp op, StageBuilder &stage) {
              {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(y.getType()))});
 }
 
-/// Where the lookups' rows are among the distinct ones, and which rows of the weight are theirs.
-template <typename OpT> static std::pair<Value, Value> getFactors(OpT op, StageBuilder &stage) {
+/// What forward and gradient begin with: where the lookups' rows are among the distinct ones, the
+/// values of those, the weight, and which of its rows belong to which lookup.
+template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
   std::string name = makeIdentifier(domain.getValue());
@@ -88,43 +89,38 @@ template <typename OpT> static std::pair<Value, Value> getFactors(OpT op, StageB
   SmallVector<Value> columns;
   for (int64_t column : op.getColumns())
     columns.push_back(b.integer(column));
-  return {places, stage.makeArray(b.named(name + "_columns"), b.i64(), columns)};
+  Value array = stage.makeArray(b.named(name + "_columns"), b.i64(), columns);
+  Value values = op.getValues();
+  return {stage.getStep(),
+          places,
+          stage.getPointer(values),
+          stage.getStride(values),
+          stage.getPointer(op.getWeight()),
+          array};
+}
+
+/// Widths of the distinct rows and of the layer's result, `wide`.
+template <typename OpT>
+static SmallVector<Attribute> getFactorTemplate(OpT op, Value wide, const EmitCBuilder &b) {
+  return {b.templateInteger(getRowSize(op.getValues().getType())),
+          b.templateInteger(getRowSize(wide.getType()))};
 }
 
 static void lowerDistinctLinear(DistinctLinearOp op, StageBuilder &stage) {
-  Value values = op.getValues(), result = op.getResult();
-  auto [places, columns] = getFactors(op, stage);
-  SmallVector<Value> operands = {stage.getStep(),
-                                 places,
-                                 stage.getPointer(values),
-                                 stage.getStride(values),
-                                 stage.getPointer(op.getWeight()),
-                                 columns,
-                                 stage.getPointer(result),
-                                 stage.getStride(result)};
+  Value result = op.getResult();
+  SmallVector<Value> operands = getFactors(op, stage);
+  operands.append({stage.getPointer(result), stage.getStride(result)});
   EmitCBuilder b = stage.at(op);
-  b.callVoid("kernels::distinctLinear", operands,
-             {b.templateInteger(getRowSize(values.getType())),
-              b.templateInteger(getRowSize(result.getType()))});
+  b.callVoid("kernels::distinctLinear", operands, getFactorTemplate(op, result, b));
 }
 
 static void lowerDistinctLinearGrad(DistinctLinearGradOp op, StageBuilder &stage) {
-  Value values = op.getValues(), gradient = op.getGradient();
-  auto [places, columns] = getFactors(op, stage);
-  SmallVector<Value> operands = {stage.getStep(),
-                                 places,
-                                 stage.getPointer(values),
-                                 stage.getStride(values),
-                                 stage.getPointer(op.getWeight()),
-                                 columns,
-                                 stage.getPointer(gradient),
-                                 stage.getStride(gradient),
-                                 stage.getPointer(op.getDvalues()),
-                                 stage.getPointer(op.getDweight())};
+  Value gradient = op.getGradient();
+  SmallVector<Value> operands = getFactors(op, stage);
+  operands.append({stage.getPointer(gradient), stage.getStride(gradient),
+                   stage.getPointer(op.getDvalues()), stage.getPointer(op.getDweight())});
   EmitCBuilder b = stage.at(op);
-  b.callVoid("kernels::distinctLinearGradient", operands,
-             {b.templateInteger(getRowSize(values.getType())),
-              b.templateInteger(getRowSize(gradient.getType()))});
+  b.callVoid("kernels::distinctLinearGradient", operands, getFactorTemplate(op, gradient, b));
 }
 
 template <typename OpT>

@@ -111,13 +111,18 @@ inline void addGradients(int64_t count, const int32_t *index, const float *gradi
   }
 }
 
+/// Distinct rows whose products are in memory at a time: those of one part at least.
+inline int64_t rowsAtOnce(const Places &places) {
+  const int64_t most = places.mostRows();
+  return most < kDistinctRowsAtOnce ? kDistinctRowsAtOnce : most;
+}
+
 } // namespace detail
 
 /// Bytes of scratch for distinctLinear<D, N>.
 template <int D, int N>
 inline int64_t distinctLinearScratchBytes(const Places &places, int32_t threads) {
-  int64_t most = places.mostRows();
-  most = most < kDistinctRowsAtOnce ? kDistinctRowsAtOnce : most;
+  const int64_t most = detail::rowsAtOnce(places);
   return 4 * most * detail::productStride<N>() + threads * matmulScratchBytes<D, N>();
 }
 
@@ -128,8 +133,7 @@ inline void distinctLinear(genrec_rt_pool *pool, const Places &places, const flo
                            int64_t ldValues, const float *weight, const int64_t *columns, float *y,
                            int64_t ldY, void *scratch) {
   constexpr int64_t ld = detail::productStride<N>();
-  int64_t most = places.mostRows();
-  most = most < kDistinctRowsAtOnce ? kDistinctRowsAtOnce : most;
+  const int64_t most = detail::rowsAtOnce(places);
   auto *products = static_cast<float *>(scratch);
   char *packs = reinterpret_cast<char *>(products + most * ld);
   auto multiply = [&](genrec_rt_pool *within, int64_t part, float *to, void *pack) {
