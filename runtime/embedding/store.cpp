@@ -48,6 +48,10 @@ struct alignas(64) EmbeddingStore::Bucket {
   void setRow(int64_t slot, const float *row) {
     places[slot] = (places[slot] & ~kAddress) | reinterpret_cast<uintptr_t>(row);
   }
+  void put(int64_t slot, int64_t id, const float *row) {
+    ids[slot] = id;
+    setRow(slot, row);
+  }
 
   bool isPassedBy(uint64_t hash) const {
     uint64_t number = classOf(hash);
@@ -128,7 +132,7 @@ EmbeddingStore::~EmbeddingStore() {
 }
 
 int64_t EmbeddingStore::keyBytes() const {
-  return slots() * kStoreSlotBytes + static_cast<int64_t>(idChunks.size()) * kIdChunk * 8 +
+  return slots() * kStoreSlotBytes + rowCount * 8 +
          static_cast<int64_t>(ranks.capacity() * sizeof(ranks[0]) + leaving.capacity() * 8) +
          (waitingIds ? waitingIds->keyBytes() : 0);
 }
@@ -148,23 +152,44 @@ inline EmbeddingStore::Bucket &EmbeddingStore::bucketOf(uint64_t hash) const {
   return buckets[static_cast<int64_t>(hash) & bucketMask];
 }
 
-inline EmbeddingStore::Bucket &EmbeddingStore::secondBucketOf(uint64_t hash) const {
-  return bucketOf(hash + static_cast<uint64_t>(stepOf(hash)));
+inline EmbeddingStore::Bucket &EmbeddingStore::laterBucketOf(uint64_t hash, int64_t steps) const {
+  return bucketOf(hash + static_cast<uint64_t>(stepOf(hash) * steps));
 }
 
-/// Doubles the number of buckets, unless erased slots are what fills them. Only keys move,
-/// in the order of the old table: those of one old bucket go to two places that move on
-/// with it, instead of all over the new table.
-void EmbeddingStore::grow() {
+/// Makes `times` as many buckets, a power of two. Only keys move. Those of an old bucket whose
+/// searches begin there begin in `times` new ones, which nobody else's do: all are written in
+/// order, without a look at what is there. The others come after them, all over the new table.
+void EmbeddingStore::rehash(int64_t times) {
+  struct Stray {
+    uint64_t hash;
+    int64_t id;
+    float *row;
+  };
+  std::vector<Stray> strays;
   Bucket *old = buckets;
-  int64_t oldCount = bucketMask + 1;
-  bool isFullOfRows = rowCount * 2 > usedSlots;
-  allocateKeys(oldCount * (isFullOfRows ? 2 : 1));
+  const int64_t oldCount = bucketMask + 1, oldMask = bucketMask;
+  allocateKeys(oldCount * times);
   for (int64_t number = 0; number < oldCount; ++number)
-    for (int64_t slot = 0; slot < kSlots; ++slot)
-      if (float *row = old[number].row(slot))
-        place(old[number].ids[slot], hash(old[number].ids[slot]), row);
+    for (int64_t slot = 0; slot < kSlots; ++slot) {
+      float *row = old[number].row(slot);
+      if (!row)
+        continue;
+      int64_t id = old[number].ids[slot];
+      uint64_t hashed = hash(id);
+      if ((static_cast<int64_t>(hashed) & oldMask) != number) {
+        strays.push_back({hashed, id, row});
+        continue;
+      }
+      Bucket &bucket = bucketOf(hashed);
+      bucket.put(bucket.emptySlot(), id, row);
+      ++usedSlots;
+    }
   freeAligned(old, oldCount * kSlots * kStoreSlotBytes);
+  for (size_t i = 0; i < strays.size(); ++i) {
+    if (i + kBlock < strays.size())
+      __builtin_prefetch(&bucketOf(strays[i + kBlock].hash), /*rw=*/1);
+    place(strays[i].id, strays[i].hash, strays[i].row);
+  }
 }
 
 /// Where `id` is; a null bucket where it is not. Ends, since each bucket that is passed counts
@@ -197,27 +222,25 @@ void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
       continue;
     }
     usedSlots += !bucket.isPassed(); // else it counts as used already
-    bucket.ids[slot] = id;
-    bucket.setRow(slot, row);
+    bucket.put(slot, id, row);
     return;
   }
 }
 
-/// A chunk of rows: of huge pages, since rows are reached at random, but for the first,
-/// which is all that a small table has.
-float *EmbeddingStore::allocateRows() const {
-  int64_t bytes = (chunkMask + 1) * stride * 4;
+/// One chunk more: of huge pages, which cost less to be given and to be reached at random, but
+/// for the first, which is all that a small table has.
+template <class T> static void addChunk(std::vector<T *> &chunks, int64_t bytes) {
   void *chunk = allocateAligned(bytes);
   if (!chunks.empty())
     adviseHugePages(chunk, bytes);
-  return static_cast<float *>(chunk);
+  chunks.push_back(static_cast<T *>(chunk));
 }
 
 void EmbeddingStore::allocateAhead() {
   while (static_cast<int64_t>(chunks.size()) << chunkShift < rowCount + chunkMask + 1)
-    chunks.push_back(allocateRows());
+    addChunk(chunks, (chunkMask + 1) * stride * 4);
   while (static_cast<int64_t>(idChunks.size()) << kIdShift < rowCount + kIdChunk)
-    idChunks.push_back(static_cast<int64_t *>(allocateAligned(kIdChunk * 8)));
+    addChunk(idChunks, kIdChunk * 8);
 }
 
 float *EmbeddingStore::newRow(int64_t id) {
@@ -235,14 +258,28 @@ float *EmbeddingStore::newRow(int64_t id) {
 
 float *EmbeddingStore::insert(int64_t id, uint64_t hash) {
   if ((usedSlots + 1) * 4 > slots() * 3)
-    grow();
+    rehash(rowCount * 2 > usedSlots ? 2 : 1); // 1: erased slots are what fills it
   float *row = newRow(id);
   place(id, hash, row);
   return row;
 }
 
+/// `added` of the first `seen` ids of a batch were new, and `left` are to come: makes room for
+/// those that will be new as well, so that keys move once and not at every doubling. How many
+/// is told by how few ids came again: n ids drawn evenly from N are n^2 / 2N times one that
+/// was drawn before (the birthday problem), and less even draws repeat more.
+void EmbeddingStore::growAhead(int64_t added, int64_t seen, int64_t left) {
+  constexpr int64_t kFewRepeats = 4; // so few say nothing
+  int64_t different = added * added / (2 * (seen - added + kFewRepeats));
+  int64_t rows = rowCount + std::min(different - added, left), times = 1;
+  while (rows * 4 > slots() * times * 3)
+    times *= 2;
+  if (times > 1)
+    rehash(times);
+}
+
 /// Calls `resolve(i, hash)` for every i that `next` gives, in order, with the bucket where its
-/// search begins under way for some time. WillInsert: the second one too, where the first has
+/// search begins under way for some time. WillInsert: the next two as well, where the first has
 /// neither the id nor an empty slot.
 template <bool WillInsert, class Next, class Resolve>
 void EmbeddingStore::searchEach(const int64_t *ids, int64_t begin, int64_t end, const Next &next,
@@ -267,8 +304,10 @@ void EmbeddingStore::searchEach(const int64_t *ids, int64_t begin, int64_t end, 
       for (int64_t n = 0; n < counts[looked]; ++n) {
         const Search &search = searches[looked][n];
         const Bucket &bucket = bucketOf(search.hash);
-        if (bucket.emptySlot() < 0 && bucket.slotOf(ids[search.at]) < 0)
-          __builtin_prefetch(&secondBucketOf(search.hash));
+        if (bucket.emptySlot() < 0 && bucket.slotOf(ids[search.at]) < 0) {
+          __builtin_prefetch(&laterBucketOf(search.hash, 1));
+          __builtin_prefetch(&laterBucketOf(search.hash, 2));
+        }
       }
     }
     int last = (turn + 1) % kTurns;
@@ -310,7 +349,7 @@ int64_t EmbeddingStore::findRange(const int64_t *ids, const uint8_t *valid, int6
       ++missing;
       return;
     }
-    __builtin_prefetch(&secondBucketOf(hash));
+    __builtin_prefetch(&laterBucketOf(hash, 1));
     later[laterCount++] = {hash, i};
     if (laterCount == kBlock)
       resolveLater();
@@ -362,23 +401,20 @@ void EmbeddingStore::insertRange(const int64_t *ids, const uint8_t *valid, int64
 
 void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
                                   int64_t count, float **rows) {
+  // Many threads find all, then one inserts what is missing. One alone does so by blocks whose
+  // buckets stay in its cache; where many ids were new, it finds and inserts at once.
   int64_t first = rowCount;
-  if (genrec_rt_pool_threads(pool) > 1) {
-    // Many threads find, then one inserts what is missing.
-    if (find(pool, ids, valid, count, rows) == 0)
-      return;
-    insertRange(ids, valid, 0, count, /*onlyMissing=*/true, rows);
-  } else {
-    // One alone does so by blocks whose buckets stay in its cache; where many ids were new, it
-    // finds and inserts at once.
-    bool expectsNew = false;
-    for (int64_t begin = 0; begin < count; begin += kInsertBlock) {
-      int64_t end = std::min(begin + kInsertBlock, count), before = rowCount;
-      if (!expectsNew && findRange(ids, valid, begin, end, rows) == 0)
-        continue;
-      insertRange(ids, valid, begin, end, !expectsNew, rows);
-      expectsNew = (rowCount - before) * 4 > end - begin;
-    }
+  const bool areFound = genrec_rt_pool_threads(pool) > 1;
+  if (areFound && find(pool, ids, valid, count, rows) == 0)
+    return;
+  bool expectsNew = false;
+  for (int64_t begin = 0; begin < count; begin += kInsertBlock) {
+    int64_t end = std::min(begin + kInsertBlock, count), before = rowCount;
+    if (!areFound && !expectsNew && findRange(ids, valid, begin, end, rows) == 0)
+      continue;
+    insertRange(ids, valid, begin, end, areFound || !expectsNew, rows);
+    expectsNew = (rowCount - before) * 4 > end - begin;
+    growAhead(rowCount - first, end, count - end);
   }
   if (rowCount == first)
     return;

@@ -2,8 +2,11 @@
 
 #include "row_rules_conformance.h"
 
+#include "genrec_rt/buffer.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <random>
@@ -98,6 +101,38 @@ TEST(Store, LoadIsAtMostThreeQuarters) {
   EXPECT_EQ(store.slots(), slots);
   insertAll(store, nullptr, {int64_t(1) << 40});
   EXPECT_EQ(store.slots(), 2 * slots);
+}
+
+/// Slots of a table of `rows` rows that doubles at load 0.75.
+int64_t leastSlots(const EmbeddingStore &empty, int64_t rows) {
+  int64_t slots = empty.slots();
+  while (rows * 4 > slots * 3)
+    slots *= 2;
+  return slots;
+}
+
+// One batch makes room for its new ids at once, in few allocations, but for no more than there are.
+TEST(Store, BatchGrowsToItsNewIds) {
+  Pool four(4);
+  for (genrec_rt_pool *pool : {static_cast<genrec_rt_pool *>(nullptr), four.pool})
+    for (int64_t different : {500, 3000, 20000, 50000, 200000}) {
+      EmbeddingStore store(configOf(1, 0));
+      int64_t expected = leastSlots(store, different), allocations = alignedAllocations();
+      std::vector<int64_t> ids(200000);
+      std::mt19937_64 random(3);
+      for (int64_t i = 0; i < 200000; ++i)
+        ids[static_cast<size_t>(i)] =
+            7919 * (i < different ? i : static_cast<int64_t>(random() % different));
+      if (different < 200000) // new ids and those that come again are mixed
+        std::shuffle(ids.begin(), ids.end(), random);
+      insertAll(store, pool, ids);
+      ASSERT_EQ(store.size(), different);
+      EXPECT_EQ(store.slots(), expected) << different;
+      // Of chunks of rows and of ids, and of keys, which would double 10 times.
+      if (different == 200000) {
+        EXPECT_LE(alignedAllocations() - allocations, 10);
+      }
+    }
 }
 
 TEST(Store, SameRowsAtAnyNumberOfThreads) {

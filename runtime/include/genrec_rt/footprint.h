@@ -139,8 +139,8 @@ inline int64_t listRowBytes(int64_t parents, int64_t rows) {
 inline constexpr int64_t kStoreBucketSlots = 4, kStoreFirstBuckets = 64;
 /// Bytes of a chunk of rows, and the least rows in one.
 inline constexpr int64_t kStoreChunkBytes = int64_t(4) << 20, kStoreLeastChunkRows = 64;
-/// Ids by row number come in chunks of this many.
-inline constexpr int64_t kStoreIdChunk = int64_t(1) << 14;
+/// Ids by row number come in chunks of this many: 2 MB.
+inline constexpr int64_t kStoreIdChunk = int64_t(1) << 18;
 /// Of a slot: id, address of the row.
 inline constexpr int64_t kStoreSlotBytes = 16;
 

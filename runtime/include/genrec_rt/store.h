@@ -6,7 +6,8 @@
 // at once; a power of two of buckets, an odd key-dependent step from bucket to bucket (so
 // every one is visited). A full bucket knows, by classes of hashes, which ids went past it,
 // so that a search reads one line, whether the id is there or not, but for the few that go on.
-// At load 0.75 the number of buckets doubles and keys move; values do not.
+// At load 0.75 the number of buckets doubles, or more where a batch is of new ids; keys move,
+// values do not.
 //
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
@@ -157,15 +158,15 @@ private:
   };
 
   Bucket &bucketOf(uint64_t hash) const;
-  Bucket &secondBucketOf(uint64_t hash) const;
+  Bucket &laterBucketOf(uint64_t hash, int64_t steps) const;
   Place locate(int64_t id, uint64_t hash) const;
   float *lookup(int64_t id, uint64_t hash) const;
   float *insert(int64_t id, uint64_t hash);
   void place(int64_t id, uint64_t hash, float *row);
   void allocateKeys(int64_t count);
-  void grow();
+  void rehash(int64_t times);
+  void growAhead(int64_t added, int64_t seen, int64_t left);
   float *newRow(int64_t id);
-  float *allocateRows() const;
   void allocateAhead();
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
   template <bool WillInsert, class Next, class Resolve>
