@@ -61,9 +61,10 @@ void multiply(genrec_rt_pool *pool, int64_t m, int64_t n,
               const MatmulSides &sides, const E &epilogue) {
   const ColumnPlan plan = planColumns(sides.depth, n);
   const int lastLanes = plan.lastLanes();
+  const int64_t block = rowBlock(sides.depth);
   parallelFor(pool, m, kRowGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t row = begin; row < end; row += kRowBlock) {
-      int64_t rowEnd = end - row < kRowBlock ? end : row + kRowBlock;
+    for (int64_t row = begin; row < end; row += block) {
+      int64_t rowEnd = end - row < block ? end : row + block;
       const float *panel = sides.packed;
       for (int p = 0; p < plan.panels; ++p) {
         multiplyPanel(plan.panelVectors(p), sides, epilogue, panel, row, rowEnd,
@@ -80,18 +81,19 @@ void multiply(genrec_rt_pool *pool, int64_t m, int64_t n,
 
 /// The result's rows in tiles of the full height, then of 4, 2 and 1 rows.
 template <int NV>
-void contractRows(const float *x, int64_t ldx, int64_t k, const float *panel,
+void contractRows(const float *x, int64_t ldx, int64_t k, const DyPanel &panel,
                   int64_t rows, bool first, float *part, int64_t ldPart) {
   constexpr int R = tileRows(NV);
+  const LineAhead none{x, 0};
   int64_t i = 0;
   for (; i + R <= k; i += R)
-    contractTile<R, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
+    contractTile<R, NV, false>(x + i, ldx, panel, none, rows, first, part + i * ldPart, ldPart);
   for (; i + 4 <= k; i += 4)
-    contractTile<4, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
+    contractTile<4, NV, false>(x + i, ldx, panel, none, rows, first, part + i * ldPart, ldPart);
   for (; i + 2 <= k; i += 2)
-    contractTile<2, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
+    contractTile<2, NV, false>(x + i, ldx, panel, none, rows, first, part + i * ldPart, ldPart);
   for (; i < k; ++i)
-    contractTile<1, NV>(x + i, ldx, panel, rows, first, part + i * ldPart, ldPart);
+    contractTile<1, NV, false>(x + i, ldx, panel, none, rows, first, part + i * ldPart, ldPart);
 }
 
 /// Rows whose columns are copied into a panel at a time.
@@ -99,7 +101,8 @@ constexpr int64_t kBlock = 96;
 
 void contractColumns(const ContractionSides &sides, int64_t k, int64_t n,
                      int64_t begin, int64_t end, float *part, int64_t ldPart) {
-  alignas(64) float panel[kBlock * kMaxTileVectors * kLanes];
+  alignas(64) float copy[kBlock * kMaxTileVectors * kLanes];
+  const DyPanel panel{copy, nullptr, 0, {}};
   constexpr int64_t kWidth = kMaxTileVectors * kLanes;
   for (int64_t row = begin; row < end; row += kBlock) {
     int64_t rows = end - row < kBlock ? end - row : kBlock;
@@ -111,7 +114,7 @@ void contractColumns(const ContractionSides &sides, int64_t k, int64_t n,
       for (int64_t i = 0; i < rows; ++i) {
         const float *from = sides.dy + (row + i) * sides.lddy + column;
         for (int64_t c = 0; c < width; ++c)
-          panel[i * width + c] = c < valid ? from[c] : 0.0f;
+          copy[i * width + c] = c < valid ? from[c] : 0.0f;
       }
       bool first = row == begin;
       float *to = part + column;

@@ -90,10 +90,12 @@ struct Epilogue {
 namespace detail {
 
 /// Rows that run against all panels before the next ones: a multiple of every
-/// tile height, and few enough to stay in the first-level cache.
-inline constexpr int64_t kRowBlock = 48;
+/// tile height, few enough to stay in the first-level cache, and many enough that
+/// a panel, which comes anew for each block, is used often.
+constexpr int64_t rowBlock(int64_t depth) { return depth <= 64 ? 96 : 48; }
 /// Rows per chunk of the parallel-for.
-inline constexpr int64_t kRowGrain = 5 * kRowBlock;
+inline constexpr int64_t kRowGrain = 240;
+
 //===----------------------------------------------------------------------===//
 // y = epilogue(x W)
 //===----------------------------------------------------------------------===//
@@ -121,16 +123,25 @@ matmulPanel(const MatmulSides &sides, const E &epilogue, const float *panel,
     tileClear(acc);
     int rows = end - row < R ? static_cast<int>(end - row) : R;
     const float *x = sides.x + row * sides.ldx;
+    float *y = sides.y + row * sides.ldy + column;
     if (rows == R) {
-      tileMultiply(acc, x, sides.ldx, 1, panel, kLanes, NV * kLanes,
-                   sides.depth);
+      // By the time that the sums are there, so are the lines that take them. They are asked
+      // for row by row: at once they would have to wait for each other.
+      const int64_t share = sides.depth / R;
+      for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+        for (int v = 0; v < NV; ++v)
+          __builtin_prefetch(y + r * sides.ldy + v * kLanes, /*rw=*/1);
+        int64_t from = r * share;
+        tileMultiply(acc, x + from, sides.ldx, 1, panel + from * NV * kLanes, kLanes, NV * kLanes,
+                     r < R - 1 ? share : sides.depth - from);
+      }
     } else {
       const float *xs[R];
       for (int r = 0; r < R; ++r)
         xs[r] = x + (r < rows ? r : 0) * sides.ldx;
       tileMultiplyRows(acc, xs, panel, kLanes, NV * kLanes, sides.depth);
     }
-    float *y = sides.y + row * sides.ldy + column;
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r, y += sides.ldy) {
       if (r >= rows)
@@ -199,8 +210,9 @@ inline void matmulRange(const MatmulSides &sides, const E &epilogue,
                         int64_t begin, int64_t end) {
   constexpr ColumnPlan plan = planColumns(K, N);
   constexpr int lastLanes = plan.lastLanes();
-  for (int64_t row = begin; row < end; row += kRowBlock) {
-    int64_t rowEnd = end - row < kRowBlock ? end : row + kRowBlock;
+  constexpr int64_t kBlock = rowBlock(K);
+  for (int64_t row = begin; row < end; row += kBlock) {
+    int64_t rowEnd = end - row < kBlock ? end : row + kBlock;
     const float *panel = sides.packed;
     for (int p = 0; p < plan.panels; ++p) {
       int64_t column = plan.panelBegin(p) * kLanes;

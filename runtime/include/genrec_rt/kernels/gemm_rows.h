@@ -20,6 +20,8 @@ namespace detail {
 
 /// Rows that a panel of dy is taken over while it stays in the first-level cache.
 inline constexpr int64_t kContractionBlock = 64;
+/// Floats of a cache line.
+inline constexpr int64_t kLineFloats = 16;
 /// No chunk of rows is smaller.
 inline constexpr int64_t kLeastRowChunk = 256;
 
@@ -51,33 +53,15 @@ constexpr int tileStepCost(int rows, int vectors) {
 
 /// The tile height that takes `rows` rows in the least time.
 constexpr int bestTileRows(int rows, int vectors) {
-  int best = tileRows(vectors), bestCost = 1 << 30;
-  for (int r = tileRows(vectors); r > 0; --r) {
+  int most = tileRows(vectors) < rows ? tileRows(vectors) : rows;
+  int best = most, bestCost = 1 << 30;
+  for (int r = most; r > 0; --r) {
     int cost = rows / r * tileStepCost(r, vectors) +
                (rows % r ? tileStepCost(rows % r, vectors) : 0);
     if (cost < bestCost)
       best = r, bestCost = cost;
   }
   return best;
-}
-
-/// part[r][...] (+)= sum over `rows` rows of x[row][r] * panel[row][...].
-template <int R, int NV>
-__attribute__((noinline)) void
-contractTile(const float *x, int64_t ldx, const float *panel, int64_t rows,
-             bool first, float *part, int64_t ldPart) {
-  VecF acc[R][NV];
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r)
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v)
-      acc[r][v] = first ? VecF{} : load(part + r * ldPart + v * kLanes);
-  tileMultiply(acc, x, 1, ldx, panel, kLanes, NV * kLanes, rows);
-#pragma GCC unroll 16
-  for (int r = 0; r < R; ++r)
-#pragma GCC unroll 16
-    for (int v = 0; v < NV; ++v)
-      store(part + r * ldPart + v * kLanes, acc[r][v]);
 }
 
 struct ContractionSides {
@@ -87,56 +71,102 @@ struct ContractionSides {
   int64_t lddy;
 };
 
-/// Asks for the rows of the next block a few at a time, while tiles of this
-/// one are computed.
-struct RowPrefetch {
-  const ContractionSides &sides;
-  int64_t row, end, step; ///< rows left to ask for, and how many at a time
-  int64_t xBytes, dyBytes;
+/// A line in each of the rows to come, which a tile asks for while it computes, one in a step:
+/// more at once would have to wait for each other.
+struct LineAhead {
+  const float *line;
+  int64_t ld; ///< 0: there are no rows to come, and `line` is any
+};
 
-  void next() {
-    int64_t until = end - row < step ? end : row + step;
-    for (; row < until; ++row) {
-      const char *x = reinterpret_cast<const char *>(sides.x + row * sides.ldx);
-      const char *dy =
-          reinterpret_cast<const char *>(sides.dy + row * sides.lddy);
-      for (int64_t byte = 0; byte < xBytes; byte += 64)
-        __builtin_prefetch(x + byte, 0, 2);
-      for (int64_t byte = 0; byte < dyBytes; byte += 64)
-        __builtin_prefetch(dy + byte, 0, 2);
-    }
+/// Hands the lines of the next block out to the tiles of this one.
+struct LinesAhead {
+  const ContractionSides &sides;
+  int64_t row;             ///< the first of the next block
+  int64_t dyLines, xLines; ///< of a row
+  int64_t given = 0;
+
+  LineAhead next() {
+    int64_t line = given++;
+    if (line < dyLines)
+      return {sides.dy + row * sides.lddy + line * kLineFloats, sides.lddy};
+    line -= dyLines;
+    if (line < xLines)
+      return {sides.x + row * sides.ldx + line * kLineFloats, sides.ldx};
+    return {sides.x, 0};
   }
 };
 
-/// All K rows of the result against one panel of NV vectors of dy. The panel
-/// is copied first: aligned and dense, it is read K / R times.
+/// Columns of dy, and a dense and aligned copy of them, for it is read K / R times.
+struct DyPanel {
+  float *copy;
+  const float *dy;
+  int64_t lddy;
+  LaneMask last; ///< lanes of the last vector that exist
+};
+
+/// part[r][...] (+)= sum over `rows` rows of x[row][r] * panel[row][...]. Fills: the copy is
+/// made on the way, beside the multiply-adds.
+template <int R, int NV, bool Fills>
+__attribute__((noinline)) void
+contractTile(const float *x, int64_t ldx, const DyPanel &panel, LineAhead ahead, int64_t rows,
+             bool first, float *part, int64_t ldPart) {
+  VecF acc[R][NV];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v)
+      acc[r][v] = first ? VecF{} : load(part + r * ldPart + v * kLanes);
+  float *copy = panel.copy;
+  const float *dy = panel.dy;
+  for (int64_t s = 0; s < rows; ++s) {
+    VecF right[NV];
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v) {
+      if constexpr (Fills) {
+        right[v] = v == NV - 1 ? loadMasked(dy + v * kLanes, panel.last) : load(dy + v * kLanes);
+        store(copy + v * kLanes, right[v]);
+      } else {
+        right[v] = load(copy + v * kLanes);
+      }
+    }
+    __builtin_prefetch(ahead.line, 0, 2);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      VecF left = splat(x[r]);
+#pragma GCC unroll 16
+      for (int v = 0; v < NV; ++v)
+        acc[r][v] = fma(left, right[v], acc[r][v]);
+    }
+    x += ldx;
+    dy += panel.lddy;
+    copy += NV * kLanes;
+    ahead.line += ahead.ld;
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 16
+    for (int v = 0; v < NV; ++v)
+      store(part + r * ldPart + v * kLanes, acc[r][v]);
+}
+
+/// All K rows of the result against one panel of NV vectors of dy.
 template <int K, int NV>
-inline void contractPanel(const ContractionSides &sides, RowPrefetch &prefetch,
-                          int64_t row, int64_t rows, int64_t column,
-                          int lastLanes, bool first, float *part,
+inline void contractPanel(const ContractionSides &sides, LinesAhead &ahead, int64_t row,
+                          int64_t rows, int64_t column, int lastLanes, bool first, float *part,
                           int64_t ldPart) {
   constexpr int R = bestTileRows(K, NV);
-  alignas(64) float panel[kContractionBlock * NV * kLanes];
-  const LaneMask last = laneMask(lastLanes);
-  const float *dy = sides.dy + row * sides.lddy + column;
-  for (int64_t i = 0; i < rows; ++i, dy += sides.lddy) {
-#pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v)
-      store(panel + (i * NV + v) * kLanes,
-            v == NV - 1 ? loadMasked(dy + v * kLanes, last)
-                        : load(dy + v * kLanes));
-  }
+  alignas(64) float copy[kContractionBlock * NV * kLanes];
+  const DyPanel panel{copy, sides.dy + row * sides.lddy + column, sides.lddy, laneMask(lastLanes)};
   const float *x = sides.x + row * sides.ldx;
   part += column;
-  int k = 0;
-  for (; k + R <= K; k += R) {
-    contractTile<R, NV>(x + k, sides.ldx, panel, rows, first, part + k * ldPart,
-                        ldPart);
-    prefetch.next();
-  }
+  contractTile<R, NV, true>(x, sides.ldx, panel, ahead.next(), rows, first, part, ldPart);
+  int k = R;
+  for (; k + R <= K; k += R)
+    contractTile<R, NV, false>(x + k, sides.ldx, panel, ahead.next(), rows, first,
+                               part + k * ldPart, ldPart);
   if constexpr (K % R != 0)
-    contractTile<K % R, NV>(x + k, sides.ldx, panel, rows, first,
-                            part + k * ldPart, ldPart);
+    contractTile<K % R, NV, false>(x + k, sides.ldx, panel, ahead.next(), rows, first,
+                                   part + k * ldPart, ldPart);
 }
 
 /// The T tail columns of the result, computed with the K rows as lanes.
@@ -188,21 +218,20 @@ inline void contractRange(const ContractionSides &sides, int64_t begin,
                           int64_t end, float *part, int64_t ldPart) {
   constexpr ColumnPlan plan = planColumns(2 * kLanes, N);
   constexpr int lastLanes = plan.lastLanes();
-  constexpr int64_t kTiles = plan.panels * (K / bestTileRows(K, plan.wide));
-  constexpr int64_t kRowsPerTile = kContractionBlock / (kTiles > 0 ? kTiles : 1) + 1;
   for (int64_t row = begin; row < end; row += kContractionBlock) {
     int64_t rows = end - row < kContractionBlock ? end - row : kContractionBlock;
-    int64_t after = end - row < 2 * kContractionBlock ? end : row + 2 * kContractionBlock;
-    RowPrefetch prefetch{sides, row + rows, after, kRowsPerTile, K * 4, N * 4};
+    bool isLast = row + rows == end;
+    LinesAhead ahead{sides, row + rows, isLast ? 0 : roundUp(N, kLineFloats) / kLineFloats,
+                     isLast ? 0 : roundUp(K, kLineFloats) / kLineFloats};
     for (int p = 0; p < plan.panels; ++p) {
       int64_t column = plan.panelBegin(p) * kLanes;
       int lanes = p == plan.panels - 1 ? lastLanes : kLanes;
       if (p < plan.wideCount)
-        contractPanel<K, plan.wide>(sides, prefetch, row, rows, column, lanes,
-                                    row == begin, part, ldPart);
+        contractPanel<K, plan.wide>(sides, ahead, row, rows, column, lanes, row == begin, part,
+                                    ldPart);
       else if constexpr (plan.wideCount < plan.panels)
-        contractPanel<K, plan.wide - 1>(sides, prefetch, row, rows, column, lanes,
-                                        row == begin, part, ldPart);
+        contractPanel<K, plan.wide - 1>(sides, ahead, row, rows, column, lanes, row == begin, part,
+                                        ldPart);
     }
   }
   if constexpr (plan.tail() > 0)
