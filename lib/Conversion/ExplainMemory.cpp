@@ -262,7 +262,7 @@ int64_t MemoryTable::getScratch(Operation *op) {
         Type gradient = linear.getGradient().getType();
         return rt::distinctLinearGradScratchBound(sizes.getRows(getRowDomain(gradient)),
                                                   getRowSize(linear.getValues().getType()),
-                                                  getRowSize(gradient));
+                                                  getRowSize(gradient), threads);
       })
       .Case([&](AttentionOp attention) {
         return getAttentionScratch(attention, sizes, threads, /*backward=*/false);

@@ -6,6 +6,7 @@
 #include "ReadingModel.h"
 #include "TinyModel.h"
 #include "genrec_rt/kernels/attention.h"
+#include "genrec_rt/kernels/distinct_gradient.h"
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/kernels/gemm_rows.h"
 
@@ -165,6 +166,19 @@ TEST(Footprint, ScratchOfProductsIsBounded) {
               200);
   expectBound(kernels::matmulRowsScratchBytes<512, 512>(), matmulRowsScratchBound(512, 512), "dw",
               512);
+}
+
+TEST(Footprint, ScratchOfGradientsByDistinctRowIsBounded) {
+  for (int64_t rows : {1, 300, 100000})
+    for (int32_t threads : {1, 16}) {
+      const int64_t header[] = {1, rows, 0, rows};
+      kernels::Places places(header);
+      expectBound(kernels::distinctLinearGradientScratchBytes<16, 100>(places, threads),
+                  distinctLinearGradScratchBound(rows, 16, 100, threads), "[., 16] [16, 100]",
+                  rows);
+      expectBound(kernels::distinctLinearGradientScratchBytes<300, 3>(places, threads),
+                  distinctLinearGradScratchBound(rows, 300, 3, threads), "[., 300] [300, 3]", rows);
+    }
 }
 
 TEST(Footprint, SumsAreCutIntoAtMost8Megabytes) {

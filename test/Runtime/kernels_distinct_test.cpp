@@ -3,7 +3,7 @@
 #include "../../runtime/embedding/distinct.h"
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/kernels/distinct.h"
+#include "genrec_rt/kernels/distinct_gradient.h"
 #include "kernels_testing.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +86,7 @@ Results run(int32_t threads, const Found &found, const std::vector<float> &value
   testing::Pool pool(threads);
   Places places(found.places.data());
   std::vector<float> scratch(distinctLinearScratchBytes<D, N>(places, threads) / 4 + 16),
-      backward(distinctLinearGradientScratchBytes<D, N>(places) / 4 + 16);
+      backward(distinctLinearGradientScratchBytes<D, N>(places, threads) / 4 + 16);
   Results results{std::vector<float>(places.count * ld + 1, 7.5f),
                   std::vector<float>(found.size * D + 1, 7.5f),
                   std::vector<float>(places.parts * D * N + 1, 7.5f)};
@@ -153,12 +153,16 @@ KERNEL_TEST(KernelsDistinct, AgreeWithNaiveLoops) {
   check<5, 17>(4, 130, 50, 5);
   check<32, 300>(2, 33, 8, 6);
   check<3, 16>(2, 0, 3, 7);
+  check<8, 128>(3, 400, 300, 11);
+  check<2, 33>(2, 70, 60, 12);
+  check<64, 150>(2, 90, 80, 13);
 }
 
 KERNEL_TEST(KernelsDistinct, ManyRowsAreAddedGroupByGroup) {
   check<4, 16>(5, 1500, 700, 8);    // two lookups do not fit beside each other
   check<4, 16>(2, 3000, 100000, 9); // one alone is more than a group
   check<2, 8>(400, 40, 3, 10);
+  check<16, 20>(2, 1200, 1000, 14); // the gradients of a lookup in several chunks
 }
 
 } // namespace

@@ -1,9 +1,9 @@
 //===- distinct.h - Matrix products per distinct looked-up row --*- C++ -*-===//
 //
 // The rows that lookups found, joined by columns, times a weight: a product per
-// distinct row of a lookup, added to every row of the batch that found it. Backward,
-// the gradients of the rows that found it are added first. So the products shrink by
-// how often rows repeat, and what is added is one row of the result instead.
+// distinct row of a lookup, added to every row of the batch that found it. So the
+// products shrink by how often rows repeat, and what is added is one row of the result
+// instead. distinct_gradient.h has the way back.
 //
 // Source: "factorized" learning over joined tables, of Kumar et al., SIGMOD 2015, and
 // Chen et al., VLDB 2017; here the join is the lookup.
@@ -93,24 +93,6 @@ inline void addAllProducts(const Places &places, int64_t first, int64_t last, co
     addAllProducts<N, Column + NV * kLanes>(places, first, last, products, begin, end, y, ldY);
 }
 
-/// sums[index[row]] += gradient[row] for all rows.
-template <int N>
-inline void addGradients(int64_t count, const int32_t *index, const float *gradient,
-                         int64_t ldGradient, float *sums) {
-  constexpr int64_t ld = productStride<N>();
-  constexpr int NV = vectorsFor(N);
-  const LaneMask last = laneMask(N - (NV - 1) * kLanes);
-  for (int64_t row = 0; row < count; ++row) {
-    const float *from = gradient + row * ldGradient;
-    float *to = sums + index[row] * ld;
-#pragma GCC unroll 16
-    for (int v = 0; v < NV - 1; ++v)
-      store(to + v * kLanes, load(to + v * kLanes) + load(from + v * kLanes));
-    constexpr int64_t tail = int64_t(NV - 1) * kLanes;
-    storeMasked(to + tail, loadMasked(to + tail, last) + loadMasked(from + tail, last), last);
-  }
-}
-
 /// Distinct rows whose products are in memory at a time: those of one part at least.
 inline int64_t rowsAtOnce(const Places &places) {
   const int64_t most = places.mostRows();
@@ -158,34 +140,6 @@ inline void distinctLinear(genrec_rt_pool *pool, const Places &places, const flo
       detail::addAllProducts<N>(places, first, last, products, begin, end, y, ldY);
     });
   }
-}
-
-/// Bytes of scratch, for each thread, for one part of distinctLinearGradient<D, N>.
-template <int D, int N> inline int64_t distinctLinearGradientScratchBytes(const Places &places) {
-  constexpr int64_t ofRows = matmulScratchBytes<N, D>(), ofWeight = matmulRowsScratchBytes<D, N>();
-  return 4 * places.mostRows() * detail::productStride<N>() +
-         (ofRows > ofWeight ? ofRows : ofWeight);
-}
-
-/// One part: the gradients of its distinct rows, [., D], and of its rows of the weight, [D, N].
-template <int D, int N>
-inline void distinctLinearGradient(genrec_rt_pool *pool, const Places &places, int64_t part,
-                                   const float *values, int64_t ldValues, const float *weight,
-                                   const int64_t *columns, const float *gradient,
-                                   int64_t ldGradient, float *dvalues, float *dweight,
-                                   void *scratch) {
-  constexpr int64_t ld = detail::productStride<N>();
-  const int64_t size = places.size(part), start = places.starts[part];
-  auto *sums = static_cast<float *>(scratch);
-  void *rest = sums + places.mostRows() * ld;
-  for (int64_t i = 0; i < size * ld; i += kLanes)
-    store(sums + i, VecF{});
-  detail::addGradients<N>(places.count, places.index + part * places.count, gradient, ldGradient,
-                          sums);
-  matmul<N, D, true>(pool, size, sums, ld, weight + columns[part] * N, N, dvalues + start * D, D,
-                     Epilogue<>{}, rest);
-  matmulRows<D, N>(pool, size, values + start * ldValues, ldValues, sums, ld,
-                   dweight + part * D * N, N, rest);
 }
 
 } // namespace GENREC_RT_ISA

@@ -58,6 +58,8 @@ static inline int64_t matmulRowsScratchBound(int64_t k, int64_t n) {
 
 /// Distinct rows whose products are in memory at a time, unless one lookup has more.
 static constexpr int64_t kDistinctRowsAtOnce = 1024;
+/// Distinct rows whose summed gradients are multiplied while they are in the first-level cache.
+static constexpr int64_t kDistinctBlock = 48;
 
 /// step_distinct.h: products of the distinct rows of lookups over `rows` rows, [., k] w[k, n].
 static inline int64_t distinctLinearScratchBound(int64_t rows, int64_t k, int64_t n,
@@ -65,10 +67,13 @@ static inline int64_t distinctLinearScratchBound(int64_t rows, int64_t k, int64_
   int64_t most = rows > kDistinctRowsAtOnce ? rows : kDistinctRowsAtOnce;
   return 4 * most * wholeVectors(n) + threads * matmulScratchBound(k, n);
 }
-/// The same for its gradients, per thread.
-static inline int64_t distinctLinearGradScratchBound(int64_t rows, int64_t k, int64_t n) {
-  int64_t ofRows = matmulScratchBound(n, k), ofWeight = matmulRowsScratchBound(k, n);
-  return 4 * rows * wholeVectors(n) + (ofRows > ofWeight ? ofRows : ofWeight);
+/// The same for its gradients: a block of sums per thread, those of the weight by chunks of rows,
+/// the weight packed, and the rows sorted.
+static inline int64_t distinctLinearGradScratchBound(int64_t rows, int64_t k, int64_t n,
+                                                     int64_t threads) {
+  int64_t chunks = mostRowChunks(k, wholeVectors(n)), few = rows / (5 * kDistinctBlock) + 1;
+  return 4 * wholeVectors(n) * (threads * kDistinctBlock + (few < chunks ? few : chunks) * k) +
+         matmulScratchBound(n, k) + 4 * (2 * rows + 6) + 5 * 64;
 }
 
 /// Sizes of an attention call: per head, and of its bias tables.

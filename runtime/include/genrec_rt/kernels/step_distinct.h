@@ -1,6 +1,6 @@
 //===- step_distinct.h - Products per distinct row as emitted stages call them -*- C++ -*-===//
 //
-// distinct.h with scratch from the step.
+// distinct.h and distinct_gradient.h with scratch from the step.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,7 +8,7 @@
 #define GENREC_RT_KERNELS_STEP_DISTINCT_H
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/kernels/distinct.h"
+#include "genrec_rt/kernels/distinct_gradient.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -31,13 +31,14 @@ inline void distinctLinearGradient(genrec_step *step, const void *memory, const 
                                    const float *gradient, int64_t ldGradient, float *dvalues,
                                    float *dweight) {
   Places places(memory);
-  const int64_t bytes = distinctLinearGradientScratchBytes<D, N>(places);
+  const int32_t threads = genrec_rt_pool_threads(step->pool);
   auto run = [&](genrec_rt_pool *pool, int64_t part) {
+    const int64_t bytes = distinctLinearGradientScratchBytes<D, N>(places, pool ? threads : 1);
     distinctLinearGradient<D, N>(pool, places, part, values, ldValues, weight, columns, gradient,
                                  ldGradient, dvalues, dweight,
                                  genrec_rt_thread_scratch(step, bytes));
   };
-  if (places.parts < 2 * genrec_rt_pool_threads(step->pool))
+  if (places.parts < 2 * threads)
     for (int64_t part = 0; part < places.parts; ++part)
       run(step->pool, part);
   else
