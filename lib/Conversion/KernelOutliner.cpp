@@ -42,8 +42,8 @@ SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, Va
   for (auto [number, result] : llvm::enumerate(results)) {
     auto type = cast<RankedTensorType>(result.getType());
     if (!llvm::is_contained(accumulators, static_cast<int64_t>(number)))
-      arguments.push_back({"out_" + getValueName(result),
-                           getBufferElement(b, type.getElementType()), false});
+      arguments.push_back(
+          {"out_" + getValueName(result), getBufferElement(b, type.getElementType()), false});
   }
   if (!accumulators.empty())
     arguments.push_back({"partial_sums", b.f32(), false});
@@ -61,7 +61,8 @@ Value genrec::getAccumulatorSize(const EmitCBuilder &b, Value step, const ModelI
   FlatSymbolRefAttr domain = getRowDomain(type);
   if (!domain)
     return b.integer(type.getNumElements());
-  Value rows = b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
+  Value rows =
+      b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
   return b.mul(rows, b.integer(getRowPlace(result).stride));
 }
 
@@ -147,9 +148,8 @@ void KernelOutliner::preparePlaces() {
        llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs()))
     if (role.getValue() == OperandRole::ancestor) {
       FlatSymbolRefAttr ancestor = getRowDomain(input.getType());
-      bool isInNest = llvm::any_of(nest, [&](NestLoop &loop) {
-        return loop.domain.getSymName() == ancestor.getValue();
-      });
+      bool isInNest = llvm::any_of(
+          nest, [&](NestLoop &loop) { return loop.domain.getSymName() == ancestor.getValue(); });
       if (!isInNest)
         addParents(ancestor);
     }
@@ -187,8 +187,11 @@ void KernelOutliner::prepareAccumulators() {
   for (auto [result, size] : llvm::zip(results, sizes)) {
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
     FlatSymbolRefAttr domain = getRowDomain(type);
-    int64_t stride = domain ? getRowPlace(kernel.getResult(result)).stride : type.getRank() == 2 ? type.getDimSize(1) : 1;
-    accumulators.push_back({pointer, stride, domain || type.getRank() ? getSourceRows(type) : Value()});
+    int64_t stride = domain                ? getRowPlace(kernel.getResult(result)).stride
+                     : type.getRank() == 2 ? type.getDimSize(1)
+                                           : 1;
+    accumulators.push_back(
+        {pointer, stride, domain || type.getRank() ? getSourceRows(type) : Value()});
     if (result != results.back())
       pointer = b.named("sums").add(pointer, size);
   }
@@ -232,8 +235,8 @@ void KernelOutliner::enterNest() {
     } else {
       Value above = nest[level - 1].row, list = offsets[loop.domain];
       loop.begin = b.named(loop.domain.getSymName() + "_begin").loadElement(list, above);
-      loop.end = b.named(loop.domain.getSymName() + "_end")
-                     .loadElement(list, b.add(above, b.integer(1)));
+      loop.end =
+          b.named(loop.domain.getSymName() + "_end").loadElement(list, b.add(above, b.integer(1)));
       emitc::ForOp op = b.enterFor(loop.begin, loop.end, b.integer(1), name);
       loop.row = op.getInductionVar();
       loop.loop = op;
@@ -281,8 +284,9 @@ void KernelOutliner::finishPooled(const Pooled &pool) {
                                    {b.templateType(type.getElementType())});
   }
   auto finish = [&](Value value) {
-    return divisor ? emitc::DivOp::create(builder, b.loc, value.getType(), value, divisor).getResult()
-                   : value;
+    return divisor
+               ? emitc::DivOp::create(builder, b.loc, value.getType(), value, divisor).getResult()
+               : value;
   };
   if (getRowShape(type).empty()) {
     Operation *guard = target.enterScalarWrite(b);
@@ -345,7 +349,8 @@ private:
       return emitc::ConditionalOp::create(b.builder, b.loc, value.getType(), condition, ifTrue,
                                           ifFalse);
     };
-    Value isFirst = b.compare(emitc::CmpPredicate::eq, rows.row, rows.begin ? rows.begin : rows.row);
+    Value isFirst =
+        b.compare(emitc::CmpPredicate::eq, rows.row, rows.begin ? rows.begin : rows.row);
     switch (pool.kind) {
     case PoolKind::sum:
     case PoolKind::mean:
@@ -415,8 +420,6 @@ void KernelOutliner::bindInput(unsigned input) {
   auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
   Value value = kernel.getInputs()[input], pointer = inputPointers[input];
   auto type = cast<RankedTensorType>(value.getType());
-  if (argument.use_empty())
-    return;
   if (role == OperandRole::source) {
     int64_t stride = type.getRank() == 2 ? getRowPlace(value).stride : 1;
     bindings.sources[argument] = {pointer, stride, getSourceRows(type)};
@@ -452,9 +455,11 @@ void KernelOutliner::bindInput(unsigned input) {
                                      .loadElement(pointer, offset ? offset : b.integer(0));
 }
 
-void KernelOutliner::bindInputs() {
+void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
   for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
-    bindInput(input);
+    if (llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
+                     [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
+      bindInput(input);
   unsigned argument = kernel.getInputs().size();
   for (const SourcePlace &place : accumulators)
     bindings.accumulators[kernel.getBody().getArgument(argument++)] = place;
@@ -463,8 +468,29 @@ void KernelOutliner::bindInputs() {
     bindings.identity = b.named("identity").loadElement(identities, nest.back().row);
 }
 
+void KernelOutliner::hintRowVectors() {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function.rows); // last, since nothing may be between the two
+  target.hintVectors(b);
+}
+
+LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule) {
+  enterNest();
+  bindInputs(schedule, /*ofColumns=*/true);
+  Writer writer(*this);
+  RowBodyEmitter emitter(schedule, target, bindings, writer, function.rows, builder);
+  if (failed(emitter.emitColumns()))
+    return failure();
+  b.leave(function.rows);
+  hintRowVectors();
+  return success();
+}
+
 FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   BodySchedule schedule(kernel);
+  const bool isAllColumns = isElementwise();
+  if (target.hasRowVectors() && !isAllColumns && nest.size() == 1)
+    schedule.splitColumns();
   if (failed(schedule.analyse()))
     return failure();
   SmallVector<int64_t> accumulated = getAccumulatedResults();
@@ -487,8 +513,10 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
     if (!getRowShape(type).empty())
       pool.place = target.createArray(b.named("pooled"), type.getElementType(), getRowSize(type));
   }
+  if (schedule.hasColumns() && failed(outlineColumns(schedule)))
+    return failure();
   enterNest();
-  bindInputs();
+  bindInputs(schedule, /*ofColumns=*/false);
   Writer writer(*this);
   for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
@@ -499,10 +527,8 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   if (failed(emitter.emit()))
     return failure();
   leaveNest();
-  if (isElementwise()) {
-    builder.setInsertionPoint(function.rows); // last, since nothing may be between the two
-    target.hintVectors(b);
-  }
+  if (isAllColumns)
+    hintRowVectors();
   loopCount = emitter.loopCount;
   arrayCount = emitter.arrayCount;
   builder.setInsertionPointAfter(function.function);

@@ -72,11 +72,15 @@ private:
   /// Whether rows are computed from their own elements, each result one element, so that the
   /// loop over rows may run in vectors.
   bool isElementwise();
+  /// A loop in vectors over the rows for the columns of `schedule`.
+  mlir::LogicalResult outlineColumns(const BodySchedule &schedule);
+  void hintRowVectors();
   void enterNest();
   void leaveNest();
   void clearPooled(Pooled &pooled);
   void finishPooled(const Pooled &pooled);
-  void bindInputs();
+  /// Binds what columns read, or all that is read by others.
+  void bindInputs(const BodySchedule &schedule, bool ofColumns);
   void bindInput(unsigned input);
   /// Whether the input gives each row of the innermost loop a table row of its own.
   bool hasTableRows(unsigned input);

@@ -21,7 +21,8 @@ public:
   Value getChunk(const EmitCBuilder &, KernelFunction &kernel) const override {
     return kernel.function.getArgument(3);
   }
-  void hintVectors(const EmitCBuilder &b) const override;
+  bool hasRowVectors() const override { return true; }
+  void hintVectors(const EmitCBuilder &b, bool staysLoop = false) const override;
   emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
   Value createArray(const EmitCBuilder &b, Type element, int64_t size) const override {
     return b.array(element, size);
@@ -33,8 +34,7 @@ public:
 
 KernelFunction CpuTarget::createFunction(const EmitCBuilder &b, StringRef name,
                                          ArrayRef<KernelArgument> arguments) const {
-  FunctionType type =
-      b.builder.getFunctionType({b.voidPointer(), b.i64(), b.i64(), b.i64()}, {});
+  FunctionType type = b.builder.getFunctionType({b.voidPointer(), b.i64(), b.i64(), b.i64()}, {});
   auto function = emitc::FuncOp::create(b.builder, b.loc, name, type);
   function.setSpecifiersAttr(b.builder.getStrArrayAttr({"static"}));
   Block *entry = function.addEntryBlock();
@@ -47,10 +47,10 @@ KernelFunction CpuTarget::createFunction(const EmitCBuilder &b, StringRef name,
 
   KernelFunction kernel{function, {}, nullptr};
   for (auto [index, argument] : llvm::enumerate(arguments)) {
-    Value pointer = b.named(argument.name)
-                        .call("kernels::argument", b.pointer(argument.pointee),
-                              {entry->getArgument(0), b.integer(index)},
-                              {b.templateType(argument.pointee)});
+    Value pointer =
+        b.named(argument.name)
+            .call("kernels::argument", b.pointer(argument.pointee),
+                  {entry->getArgument(0), b.integer(index)}, {b.templateType(argument.pointee)});
     if (argument.isConst)
       EmitCBuilder::constant(pointer);
     kernel.arguments.push_back(EmitCBuilder::restricted(pointer));
@@ -79,17 +79,19 @@ void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Val
 // The cost model of clang gives up on loops with many operations, and so does its search for
 // overlaps with dozens of arrays. There are none: an iteration reads and writes the elements of
 // its own number, of arrays that share no element or every one.
-void CpuTarget::hintVectors(const EmitCBuilder &b) const {
-  emitc::VerbatimOp::create(b.builder, b.loc,
-                            b.builder.getStringAttr("#pragma clang loop vectorize(assume_safety)"),
-                            ValueRange());
+void CpuTarget::hintVectors(const EmitCBuilder &b, bool staysLoop) const {
+  std::string hint = "#pragma clang loop vectorize(assume_safety)";
+  if (staysLoop)
+    hint += " unroll(disable)";
+  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(hint), ValueRange());
 }
 
 emitc::ForOp CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {
-  constexpr int64_t kLeastVectorized = 8;
+  constexpr int64_t kLeastVectorized = 8, kMostUnrolled = 16;
   Value begin = b.integer(0), end = b.integer(extent), step = b.integer(1);
+  // Clang unrolls short loops before it makes vectors of loops, and then seldom does.
   if (extent >= kLeastVectorized)
-    hintVectors(b);
+    hintVectors(b, /*staysLoop=*/extent <= kMostUnrolled);
   return b.enterFor(begin, end, step, "i");
 }
 
@@ -162,9 +164,9 @@ emitc::ForOp CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) co
 
 Value CudaTarget::createArray(const EmitCBuilder &b, Type element, int64_t size) const {
   // The number keeps two arrays of one type and size apart.
-  return b.call("kernels::sharedRow", b.pointer(element), {},
-                {b.templateType(element), b.templateInteger(size),
-                 b.templateInteger(arrayCount++)});
+  return b.call(
+      "kernels::sharedRow", b.pointer(element), {},
+      {b.templateType(element), b.templateInteger(size), b.templateInteger(arrayCount++)});
 }
 
 Operation *CudaTarget::enterScalarWrite(const EmitCBuilder &b) const {

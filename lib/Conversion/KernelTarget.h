@@ -48,12 +48,16 @@ public:
   /// The chunk number, for accumulators.
   virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
 
+  /// Whether a loop over rows may run in vectors, several rows at a time.
+  virtual bool hasRowVectors() const { return false; }
   /// Says that the iterations of the loop made next have nothing to do with each other.
-  virtual void hintVectors(const EmitCBuilder &) const {}
+  /// `staysLoop`: that it must not be unrolled before vectors are made of it.
+  virtual void hintVectors(const EmitCBuilder &, bool staysLoop = false) const {}
   /// A loop over the elements of a row.
   virtual mlir::emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const = 0;
   /// A local array, to be made outside of all loops.
-  virtual mlir::Value createArray(const EmitCBuilder &b, mlir::Type element, int64_t size) const = 0;
+  virtual mlir::Value createArray(const EmitCBuilder &b, mlir::Type element,
+                                  int64_t size) const = 0;
   /// Separates writes of local arrays from reads by others.
   virtual void separate(const EmitCBuilder &b) const = 0;
   /// Writes of a scalar: `leave` what it returns, if it is not null.

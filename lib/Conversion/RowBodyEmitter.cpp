@@ -322,11 +322,16 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   return success();
 }
 
-void RowBodyEmitter::emitScalarParts(RowConcatOp concat) {
+bool RowBodyEmitter::isColumn(Value value) const {
+  Operation *maker = value.getDefiningOp();
+  return maker && schedule.isColumn(maker);
+}
+
+void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns) {
   EmitCBuilder b = at(concat);
   int64_t offset = 0;
   for (Value part : concat.getParts()) {
-    if (!isVector(part)) {
+    if (!isVector(part) && isColumn(part) == ofColumns) {
       Operation *guard = target.enterScalarWrite(b);
       b.storeElement(bindings.pointers.lookup(concat.getResult()), b.integer(offset),
                      getScalar(part));
@@ -435,7 +440,7 @@ LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
       return failure();
   }
   for (RowConcatOp concat : level.concats)
-    emitScalarParts(concat);
+    emitScalarParts(concat, /*ofColumns=*/false);
   for (const ElementLoop &loop : level.loops)
     if (failed(emitLoop(loop)))
       return failure();
@@ -446,10 +451,10 @@ LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
   return success();
 }
 
-void RowBodyEmitter::emitScalarYields() {
+void RowBodyEmitter::emitScalarYields(bool ofColumns) {
   Operation *yield = schedule.getKernel().getBody().front().getTerminator();
   for (OpOperand &operand : yield->getOpOperands()) {
-    if (isVector(operand.get()))
+    if (isVector(operand.get()) || isColumn(operand.get()) != ofColumns)
       continue;
     EmitCBuilder b(builder, operand.get().getLoc());
     Operation *guard = target.enterScalarWrite(b);
@@ -458,6 +463,23 @@ void RowBodyEmitter::emitScalarYields() {
     if (guard)
       b.leave(guard);
   }
+}
+
+LogicalResult RowBodyEmitter::emitColumns() {
+  Block &body = schedule.getKernel().getBody().front();
+  for (Operation &op : body) {
+    bool isConstant = isa<arith::ConstantOp>(op) && !isVector(op.getResult(0));
+    if ((isConstant || schedule.isColumn(&op)) && failed(emitScalar(&op)))
+      return failure();
+  }
+  for (auto concat : body.getOps<RowConcatOp>())
+    if (std::optional<unsigned> target = schedule.getJoinTarget(concat)) {
+      bindings.pointers[concat.getResult()] =
+          writer.getRow(getYieldedResult(schedule.getKernel(), *target));
+      emitScalarParts(concat, /*ofColumns=*/true);
+    }
+  emitScalarYields(/*ofColumns=*/true);
+  return success();
 }
 
 LogicalResult RowBodyEmitter::emit() {
@@ -475,7 +497,7 @@ LogicalResult RowBodyEmitter::emit() {
     if (failed(emitLevel(level)))
       return failure();
   }
-  emitScalarYields();
+  emitScalarYields(/*ofColumns=*/false);
   // The next row writes the arrays that this one read.
   if (arrayCount)
     target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));

@@ -56,6 +56,9 @@ public:
       : schedule(schedule), target(target), bindings(std::move(bindings)), writer(writer),
         arrayAnchor(arrayAnchor), builder(builder) {}
 
+  /// The columns of the schedule, in the loop over rows at hand.
+  mlir::LogicalResult emitColumns();
+  /// All that is no column.
   mlir::LogicalResult emit();
 
   int64_t loopCount = 0, arrayCount = 0;
@@ -68,13 +71,14 @@ private:
   mlir::LogicalResult emitScalar(mlir::Operation *op);
   void emitAddress(mlir::Operation *op);
   void emitDraw(mlir::Operation *op);
-  void emitScalarParts(RowConcatOp concat);
+  void emitScalarParts(RowConcatOp concat, bool ofColumns);
   mlir::LogicalResult emitLoop(const ElementLoop &loop);
   void writeSink(const ElementSink &sink, mlir::Value index, mlir::Value value);
   void emitCall(mlir::Operation *op);
   void emitAccumulate(AccumulateOp op);
   void emitReduction(mlir::Operation *op);
-  void emitScalarYields();
+  void emitScalarYields(bool ofColumns);
+  bool isColumn(mlir::Value value) const;
 
   mlir::Value getScalar(mlir::Value value) const { return bindings.scalars.lookup(value); }
   mlir::Value getPointer(mlir::Value value);

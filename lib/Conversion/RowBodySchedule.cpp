@@ -115,6 +115,60 @@ int64_t BodySchedule::getCheapCost(Operation *op) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+static bool isColumnMath(Operation *op) {
+  bool isMath = isa<RowHashOp, RowBucketizeOp>(op) ||
+                (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+                 OpTrait::hasElementwiseMappableTraits(op));
+  return isMath && op->getNumResults() == 1 && op->getResult(0).getType().isIntOrFloat();
+}
+
+/// A scalar of the row itself or of all rows, or what columns compute.
+bool BodySchedule::isReadByColumns(Value value) const {
+  if (Operation *maker = value.getDefiningOp())
+    return isa<arith::ConstantOp>(maker) || columns.contains(maker);
+  auto argument = cast<BlockArgument>(value);
+  if (argument.getArgNumber() >= getKernel().getInputs().size() || !value.getType().isIntOrFloat())
+    return false;
+  auto role = cast<OperandRoleAttr>(getKernel().getOperandRoles()[argument.getArgNumber()]);
+  return role.getValue() == OperandRole::aligned || role.getValue() == OperandRole::shared;
+}
+
+/// Whether the use is by a column, or a column of a result.
+bool BodySchedule::isColumnOrPlace(OpOperand &use) const {
+  if (auto concat = dyn_cast<RowConcatOp>(use.getOwner()))
+    return getJoinTarget(concat).has_value();
+  if (!isa<RowYieldOp>(use.getOwner()))
+    return columns.contains(use.getOwner());
+  unsigned result = getYieldedResult(kernel, use.getOperandNumber());
+  return cast<ResultRoleAttr>(getKernel().getResultRoles()[result]).getValue() ==
+         ResultRole::aligned;
+}
+
+void BodySchedule::splitColumns() {
+  constexpr unsigned kLeastOps = 16; // fewer are not worth a loop
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body)
+    if (!isa<arith::ConstantOp>(op) && isColumnMath(&op))
+      columns.insert(&op);
+  for (bool isDone = false; !isDone;) {
+    isDone = true;
+    for (Operation &op : body) {
+      if (!columns.contains(&op) ||
+          (llvm::all_of(op.getOperands(), [&](Value value) { return isReadByColumns(value); }) &&
+           llvm::all_of(op.getUses(), [&](OpOperand &use) { return isColumnOrPlace(use); })))
+        continue;
+      columns.erase(&op);
+      isDone = false;
+    }
+  }
+  if (columns.size() < kLeastOps)
+    columns.clear();
+}
+
+//===----------------------------------------------------------------------===//
 // Levels
 //===----------------------------------------------------------------------===//
 
@@ -128,7 +182,8 @@ int64_t BodySchedule::getReady(Value value, BodyKind kind) const {
   case BodyKind::address:
     return node.level;
   case BodyKind::element: {
-    bool isLater = kind == BodyKind::call || (kind == BodyKind::element && !isa<RowConcatOp>(maker));
+    bool isLater =
+        kind == BodyKind::call || (kind == BodyKind::element && !isa<RowConcatOp>(maker));
     return isLater ? node.level : node.level + 1;
   }
   case BodyKind::call:
@@ -206,7 +261,8 @@ std::optional<unsigned> BodySchedule::getJoinTarget(RowConcatOp concat) const {
     if (!isa<RowYieldOp>(use.getOwner()))
       continue;
     unsigned result = getYieldedResult(kernel, use.getOperandNumber());
-    if (cast<ResultRoleAttr>(getKernel().getResultRoles()[result]).getValue() == ResultRole::aligned)
+    if (cast<ResultRoleAttr>(getKernel().getResultRoles()[result]).getValue() ==
+        ResultRole::aligned)
       return use.getOperandNumber();
   }
   return std::nullopt;
@@ -225,8 +281,8 @@ bool BodySchedule::isStored(Value value) const {
   if (!maker)
     return true;
   const Node node = nodes.lookup(maker);
-  return node.kind == BodyKind::address || node.kind == BodyKind::call ||
-         isa<RowConcatOp>(maker) || storedValues.contains(value);
+  return node.kind == BodyKind::address || node.kind == BodyKind::call || isa<RowConcatOp>(maker) ||
+         storedValues.contains(value);
 }
 
 bool BodySchedule::isCheap(Value value) const {
@@ -285,6 +341,8 @@ LogicalResult BodySchedule::analyse() {
     if (failed(kind))
       return failure();
     place(&op, *kind);
+    if (isColumn(&op))
+      continue;
     BodyLevel &level = getLevel(nodes[&op].level);
     if (*kind == BodyKind::scalar || *kind == BodyKind::address)
       level.scalars.push_back(&op);

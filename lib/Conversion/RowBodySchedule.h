@@ -6,6 +6,9 @@
 // whole vectors. A value moves to a later level only where it must: elementwise
 // ops on the result of a reduction, say.
 //
+// Scalars that only become columns of results need no other element of their row: where
+// a target has vectors, they run before the levels, many rows at a time.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_LIB_CONVERSION_ROWBODYSCHEDULE_H
@@ -48,6 +51,8 @@ class BodySchedule {
 public:
   explicit BodySchedule(RowKernelOp kernel) : kernel(kernel) {}
 
+  /// Takes columns out of the levels, where there are enough; before `analyse`.
+  void splitColumns();
   /// Fills the levels; fails with an error at an op that has no loop form.
   mlir::LogicalResult analyse();
 
@@ -55,6 +60,9 @@ public:
 
   RowKernelOp getKernel() const { return kernel; }
 
+  /// Whether `op` was taken out of the levels.
+  bool isColumn(mlir::Operation *op) const { return columns.contains(op); }
+  bool hasColumns() const { return !columns.empty(); }
   BodyKind getKind(mlir::Operation *op) const { return nodes.lookup(op).kind; }
   /// True for a vector that is in memory, at the place or in a local array.
   bool isStored(mlir::Value value) const;
@@ -73,6 +81,8 @@ private:
     int64_t cheapCost = -1; ///< ops to compute an element again; -1: not cheap
   };
 
+  bool isReadByColumns(mlir::Value value) const;
+  bool isColumnOrPlace(mlir::OpOperand &use) const;
   mlir::FailureOr<BodyKind> classify(mlir::Operation *op) const;
   /// The first level at which an op of `kind` may use `value`.
   int64_t getReady(mlir::Value value, BodyKind kind) const;
@@ -89,6 +99,7 @@ private:
   RowKernelOp kernel;
   llvm::DenseMap<mlir::Operation *, Node> nodes;
   llvm::DenseSet<mlir::Value> storedValues;
+  llvm::DenseSet<mlir::Operation *> columns;
 };
 
 /// The result of `kernel` that operand `number` of its yield is for.

@@ -156,3 +156,62 @@ genrec.model @tables {
 
 // CUDA-LABEL: genrec.model @tables
 // CUDA-NOT: prefetchRow
+
+// -----
+
+// Scalars that only become columns of a result run first, many rows at a time; %kept, which the rest of its row
+// needs too, does not. A loop as short as a vector must not be unrolled before it is one.
+genrec.model @columns {
+  genrec.domain @user
+  genrec.program @predict mode predict {
+    %user = genrec.batch : !genrec.domain<@user>
+    %a = genrec.feature %user "a" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %b = genrec.feature %user "b" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %c = genrec.constant dense<1.0> : tensor<16xf32>
+    %x = genrec.broadcast_rows %c to %user : (tensor<16xf32>, !genrec.domain<@user>) -> tensor<?x16xf32, #genrec.rows<@user>>
+    %y = genrec.row_kernel %user(%a, %b, %x) attributes {name = "columns", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = [#genrec<result_role aligned>]} : (!genrec.domain<@user>, tensor<?xf32, #genrec.rows<@user>>, tensor<?xf32, #genrec.rows<@user>>, tensor<?x16xf32, #genrec.rows<@user>>) -> tensor<?x18xf32, #genrec.rows<@user>> {
+    ^bb0(%p: f32, %q: f32, %v: vector<16xf32>):
+      %kept = math.exp %q : f32
+      %all = vector.broadcast %kept : f32 to vector<16xf32>
+      %row = arith.mulf %v, %all : vector<16xf32>
+      %c0 = math.log1p %p : f32
+      %c1 = math.log1p %c0 : f32
+      %c2 = math.log1p %c1 : f32
+      %c3 = math.log1p %c2 : f32
+      %c4 = math.log1p %c3 : f32
+      %c5 = math.log1p %c4 : f32
+      %c6 = math.log1p %c5 : f32
+      %c7 = math.log1p %c6 : f32
+      %c8 = math.log1p %c7 : f32
+      %c9 = math.log1p %c8 : f32
+      %c10 = math.log1p %c9 : f32
+      %c11 = math.log1p %c10 : f32
+      %c12 = math.log1p %c11 : f32
+      %c13 = math.log1p %c12 : f32
+      %c14 = math.log1p %c13 : f32
+      %c15 = math.log1p %c14 : f32
+      %c16 = math.log1p %c15 : f32
+      %joined = genrec.row_concat %row, %kept, %c16 : (vector<16xf32>, f32, f32) -> vector<18xf32>
+      genrec.row_yield %joined : vector<18xf32>
+    }
+    genrec.output "y" %y : tensor<?x18xf32, #genrec.rows<@user>>
+  }
+}
+
+// CHECK-LABEL: genrec.model @columns
+// CHECK: emitc.func @row_columns
+// CHECK: verbatim "#pragma clang loop vectorize(assume_safety)"
+// CHECK-NEXT: for %[[ROW:.*]] = %arg1 to %arg2
+// CHECK-NOT: math.exp
+// CHECK-COUNT-17: math.log1p
+// CHECK-NOT: math.exp
+// CHECK: for %{{.*}} = %arg1 to %arg2
+// CHECK-NOT: math.log1p
+// CHECK: math.exp
+// CHECK: verbatim "#pragma clang loop vectorize(assume_safety) unroll(disable)"
+// CHECK-NEXT: for
+
+// The lanes of a warp share a row.
+// CUDA-LABEL: genrec.model @columns
+// CUDA: call_opaque "kernels::rowStep"
+// CUDA-NOT: call_opaque "kernels::rowStep"

@@ -48,7 +48,9 @@ def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
     become loops over their elements: elementwise ops of one phase run fused in
     one loop, a reduction or a gather ends a phase, and what a later phase needs
     is kept in a small local array or, where that is only a load or a little
-    arithmetic, computed again. Kernels of equal code are made once.
+    arithmetic, computed again. Scalars that only become columns of results (a
+    number's transforms, joined with others) run first, in a loop of their own that
+    takes many rows at a time. Kernels of equal code are made once.
 
     The functions hold EmitC control flow and memory accesses around scalar
     `arith` and `math`, which `lower-to-emitc` converts. With target `cuda` the
