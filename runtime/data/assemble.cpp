@@ -15,11 +15,38 @@ void copyBytes(void *to, const void *from, int64_t bytes) {
     std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
+/// Copies rows [begin, end) of `from`; returns where the next go. Rows of a shuffled batch come
+/// one at a time.
+template <class T> T *copyRows(T *to, const void *from, int64_t begin, int64_t end) {
+  const T *values = static_cast<const T *>(from) + begin;
+  if (end - begin == 1)
+    *to = *values;
+  else
+    copyBytes(to, values, (end - begin) * static_cast<int64_t>(sizeof(T)));
+  return to + (end - begin);
+}
+
 } // namespace
 
 Assembler::Assembler(const genrec_model_desc &model, const std::vector<char> &domains,
                      const std::vector<char> &features, int32_t root)
     : model(model), domains(domains), features(features), root(root), ranges(model.domain_count) {}
+
+void Assembler::findRuns(const RowRef *refs, int64_t count) {
+  const Chunk **from = chunks.ensure(count + 1);
+  int64_t *begin = ranges[root].begin.ensure(count + 1);
+  int64_t *end = ranges[root].end.ensure(count + 1);
+  runs = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (runs > 0 && from[runs - 1] == refs[i].chunk && end[runs - 1] == refs[i].row) {
+      ++end[runs - 1];
+      continue;
+    }
+    from[runs] = refs[i].chunk;
+    begin[runs] = refs[i].row;
+    end[runs++] = refs[i].row + 1;
+  }
+}
 
 void Assembler::assemble(const RowRef *refs, int64_t count, Batch &batch) {
   // A model with key columns has more features than the session's.
@@ -27,37 +54,32 @@ void Assembler::assemble(const RowRef *refs, int64_t count, Batch &batch) {
     batch.columns.resize(features.size());
   batch.rows = count;
   int64_t *positions = batch.positions.ensure(std::max<int64_t>(count, 1));
-  Ranges &rows = ranges[root];
-  rows.begin.ensure(count + 1);
-  rows.end.ensure(count + 1);
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < count; ++i)
     positions[i] = refs[i].chunk->firstPosition + refs[i].row;
-    rows.begin[i] = refs[i].row;
-    rows.end[i] = refs[i].row + 1;
-  }
+  findRuns(refs, count);
   batch.domains[root].given = true;
   batch.domains[root].count = count;
   // Parents come before their children.
   for (int32_t i = 0; i < model.domain_count; ++i)
     if (domains[i] && i != root)
-      gatherDomain(i, refs, count, batch);
+      gatherDomain(i, batch);
   for (int32_t i = 0; i < model.feature_count; ++i)
     if (features[i])
-      gatherColumn(i, refs, count, batch);
+      gatherColumn(i, batch);
 }
 
-void Assembler::gatherDomain(int32_t domain, const RowRef *refs, int64_t count, Batch &batch) {
+void Assembler::gatherDomain(int32_t domain, Batch &batch) {
   const Ranges &parents = ranges[model.domains[domain].parent];
   Ranges &rows = ranges[domain];
-  rows.begin.ensure(count + 1);
-  rows.end.ensure(count + 1);
+  rows.begin.ensure(batch.rows + 1);
+  rows.end.ensure(batch.rows + 1);
   DomainBatch &to = batch.domains[domain];
   int64_t parentRows = batch.domains[model.domains[domain].parent].count;
   int64_t *offsets = to.offsets.ensure(parentRows + 1);
   int64_t at = 0, total = 0;
   offsets[at++] = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::vector<int64_t> &from = refs[i].chunk->domains[domain].offsets;
+  for (int64_t i = 0; i < runs; ++i) {
+    const std::vector<int64_t> &from = chunks[i]->domains[domain].offsets;
     int64_t begin = parents.begin[i], end = parents.end[i];
     rows.begin[i] = from[begin];
     rows.end[i] = from[end];
@@ -69,7 +91,7 @@ void Assembler::gatherDomain(int32_t domain, const RowRef *refs, int64_t count, 
   to.count = total;
 }
 
-void Assembler::gatherColumn(int32_t feature, const RowRef *refs, int64_t count, Batch &batch) {
+void Assembler::gatherColumn(int32_t feature, Batch &batch) {
   const genrec_feature_desc &desc = model.features[feature];
   const Ranges &rows = ranges[desc.domain];
   ColumnBatch &to = batch.columns[feature];
@@ -77,39 +99,50 @@ void Assembler::gatherColumn(int32_t feature, const RowRef *refs, int64_t count,
   int64_t room = columnRows(total);
   to.given = true;
   to.hasNulls = false;
-  for (int64_t i = 0; i < count && !to.hasNulls; ++i)
-    to.hasNulls = !refs[i].chunk->columns[feature].valid.empty();
+  for (int64_t i = 0; i < runs && !to.hasNulls; ++i)
+    to.hasNulls = !chunks[i]->columns[feature].valid.empty();
   if (to.hasNulls) {
     uint8_t *valid = to.valid.ensure(room);
-    for (int64_t i = 0; i < count; ++i) {
-      const std::vector<uint8_t> &from = refs[i].chunk->columns[feature].valid;
-      int64_t begin = rows.begin[i], length = rows.end[i] - begin;
-      if (from.empty())
-        std::memset(valid, 1, static_cast<size_t>(length));
+    for (int64_t i = 0; i < runs; ++i) {
+      const std::vector<uint8_t> &from = chunks[i]->columns[feature].valid;
+      int64_t length = rows.end[i] - rows.begin[i];
+      if (!from.empty())
+        valid = copyRows(valid, from.data(), rows.begin[i], rows.end[i]);
       else
-        copyBytes(valid, from.data() + begin, length);
-      valid += length;
+        valid = std::fill_n(valid, length, uint8_t(1));
     }
     std::memset(valid, 0, static_cast<size_t>(room - total));
   }
   if (desc.type == GENREC_STRING)
-    return gatherStrings(feature, refs, count, to);
+    return gatherStrings(feature, to);
   int64_t size = elementBytes(desc.type);
   char *values = to.values.ensure(room * size);
-  for (int64_t i = 0; i < count; ++i) {
-    int64_t begin = rows.begin[i], length = rows.end[i] - begin;
-    copyBytes(values, refs[i].chunk->columns[feature].values.data() + begin * size, length * size);
-    values += length * size;
+  auto copyRuns = [&]<class T>(T *to) {
+    for (int64_t i = 0; i < runs; ++i)
+      to = copyRows(to, chunks[i]->columns[feature].values.data(), rows.begin[i], rows.end[i]);
+  };
+  switch (size) {
+  case 1:
+    copyRuns(reinterpret_cast<uint8_t *>(values));
+    break;
+  case 2:
+    copyRuns(reinterpret_cast<uint16_t *>(values));
+    break;
+  case 4:
+    copyRuns(reinterpret_cast<uint32_t *>(values));
+    break;
+  default:
+    copyRuns(reinterpret_cast<uint64_t *>(values));
   }
   // What lies between count and capacity is zero, so that kernels may read it.
-  std::memset(values, 0, static_cast<size_t>((room - total) * size));
+  std::memset(values + total * size, 0, static_cast<size_t>((room - total) * size));
 }
 
-void Assembler::gatherStrings(int32_t feature, const RowRef *refs, int64_t count, ColumnBatch &to) {
+void Assembler::gatherStrings(int32_t feature, ColumnBatch &to) {
   const Ranges &rows = ranges[model.features[feature].domain];
   int64_t bytes = 0, total = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::vector<int64_t> &offsets = refs[i].chunk->columns[feature].stringOffsets;
+  for (int64_t i = 0; i < runs; ++i) {
+    const std::vector<int64_t> &offsets = chunks[i]->columns[feature].stringOffsets;
     bytes += offsets[rows.end[i]] - offsets[rows.begin[i]];
     total += rows.end[i] - rows.begin[i];
   }
@@ -117,8 +150,8 @@ void Assembler::gatherStrings(int32_t feature, const RowRef *refs, int64_t count
   char *text = to.bytes.ensure(bytes + 1);
   auto *views = reinterpret_cast<genrec_string *>(
       to.values.ensure(room * static_cast<int64_t>(sizeof(genrec_string))));
-  for (int64_t i = 0; i < count; ++i) {
-    const ChunkColumn &from = refs[i].chunk->columns[feature];
+  for (int64_t i = 0; i < runs; ++i) {
+    const ChunkColumn &from = chunks[i]->columns[feature];
     int64_t first = from.stringOffsets[rows.begin[i]];
     for (int64_t row = rows.begin[i]; row < rows.end[i]; ++row)
       *views++ = {text + (from.stringOffsets[row] - first),

@@ -25,19 +25,23 @@ public:
   void assemble(const RowRef *refs, int64_t count, Batch &batch);
 
 private:
-  /// Per domain and root row, the range of rows in the row's chunk.
+  /// Per domain and run, the range of rows in the run's chunk.
   struct Ranges {
     GrowBuffer<int64_t> begin, end;
   };
 
-  void gatherDomain(int32_t domain, const RowRef *refs, int64_t count, Batch &batch);
-  void gatherColumn(int32_t feature, const RowRef *refs, int64_t count, Batch &batch);
-  void gatherStrings(int32_t feature, const RowRef *refs, int64_t count, ColumnBatch &to);
+  void findRuns(const RowRef *refs, int64_t count);
+  void gatherDomain(int32_t domain, Batch &batch);
+  void gatherColumn(int32_t feature, Batch &batch);
+  void gatherStrings(int32_t feature, ColumnBatch &to);
 
   const genrec_model_desc &model;
   std::vector<char> domains, features;
   int32_t root;
   std::vector<Ranges> ranges;
+  /// The chunk of each run: root rows of the batch that follow each other in a chunk, too.
+  GrowBuffer<const Chunk *> chunks;
+  int64_t runs = 0;
 };
 
 } // namespace genrec::rt

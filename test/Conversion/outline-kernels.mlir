@@ -35,6 +35,7 @@ genrec.model @norm {
 // CHECK-NOT: emitc.array
 // CHECK: for
 // CHECK: call_opaque "kernels::rowSum"
+// CHECK: verbatim "#pragma clang loop vectorize(assume_safety) unroll(disable)"
 // CHECK: for
 // CHECK: arith.subf
 // CHECK: arith.mulf
@@ -152,7 +153,7 @@ genrec.model @tables {
 // CHECK: for %[[ROW:.*]] = %arg1 to %arg2
 // CHECK: call_opaque "kernels::prefetchRow"(%{{.*}}, %[[ROW]], %{{.*}}) {template_args = [64, 8]}
 // CHECK: call_opaque "kernels::prefetchRow"(%{{.*}}, %[[ROW]], %{{.*}}) {template_args = [128, 4]}
-// CHECK: verbatim "#pragma clang loop vectorize(assume_safety)"
+// CHECK: verbatim "#pragma clang loop vectorize(assume_safety)"{{$}}
 
 // CUDA-LABEL: genrec.model @tables
 // CUDA-NOT: prefetchRow
