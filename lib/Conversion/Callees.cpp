@@ -96,6 +96,8 @@ static constexpr Callee callees[] = {
     {"kernels::gatherDot", KERNEL("rows")},
     {"kernels::gatherSum", KERNEL("rows")},
     {"kernels::scatterAddOuter", KERNEL("rows")},
+    {"kernels::segmentSum", KERNEL("segments")},
+    {"kernels::segmentSums", KERNEL("segments")},
     {"kernels::attention", KERNEL("step_attention")},
     {"kernels::attentionGradient", KERNEL("step_attention")},
     {"kernels::crossAttention", KERNEL("step_attention")},

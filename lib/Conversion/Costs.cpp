@@ -81,6 +81,17 @@ public:
     get(getRowDomain(tensor)).sourceBytes += elements * getElementBytes(tensor.getElementType());
   }
 
+  /// The gradients that a kernel adds up: picked by the numbers of a row's members.
+  void addSegments(SegmentSumOp sum) {
+    get(sum.getDomain().getType().getDomain()).bytes += 2 * kIndexBytes;
+    auto unique = sum.getDomain().getDefiningOp<UniqueRowsOp>();
+    for (Value rows : unique.getRows()) {
+      OpCost &cost = get(getRowDomain(rows.getType()));
+      cost.gatheredBytes += kIndexBytes + 4 * getRowSize(sum.getType());
+      cost.flops += getRowSize(sum.getType());
+    }
+  }
+
   SmallVector<OpCost> take() {
     llvm::erase_if(costs, [&](const OpCost &cost) {
       bool isNothing = cost.bytes + cost.gatheredBytes + cost.flops + cost.productFlops +
@@ -237,6 +248,10 @@ SmallVector<OpCost> getKernelCosts(RowKernelOp kernel) {
                  kernel.getBody().getArguments())) {
     // Sources count by what is gathered of them; parameter rows have no handles.
     bool isSource = role.getValue() == OperandRole::source;
+    if (isAddedByReader(input)) {
+      costs.addSegments(input.getDefiningOp<SegmentSumOp>());
+      continue;
+    }
     if (isSource && seen.insert(input).second)
       costs.addSource(input.getType());
     if (!isSource && !argument.use_empty() && seen.insert(input).second &&
@@ -314,6 +329,13 @@ template <typename Op> void addCrossCosts(Op attention, bool isGradient, CostTab
 SmallVector<OpCost> getCallCosts(Operation *op) {
   FlatSymbolRefAttr own = getFirstDomain(op);
   CostTable costs(own);
+  auto unique = dyn_cast<UniqueRowsOp>(op);
+  if (unique && unique.getAll()) { // gradients are not looked at
+    for (Value rows : unique.getRows())
+      costs.addTensor(rows.getType());
+    costs.addTensor(unique.getResult().getType());
+    return costs.take();
+  }
   addOperandsAndResults(op, costs);
   if (auto linear = dyn_cast<LinearOp>(op)) {
     costs.get(own).productFlops +=

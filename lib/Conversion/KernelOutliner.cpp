@@ -26,7 +26,8 @@ ParameterOp genrec::getRowsParameter(Value value) {
 
 SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, ValueRange inputs,
                                                        ValueRange results,
-                                                       ArrayRef<int64_t> accumulators) {
+                                                       ArrayRef<int64_t> accumulators,
+                                                       const KernelTarget &target) {
   SmallVector<KernelArgument> arguments;
   arguments.push_back({"step", b.opaque("genrec_step"), true});
   for (Value input : inputs) {
@@ -37,7 +38,10 @@ SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, Va
       arguments.push_back({name + "_state", b.f32(), false});
       continue;
     }
-    arguments.push_back({getValueName(input), getBufferElement(b, type.getElementType()), true});
+    Type pointee = target.addsSegments() && isAddedByReader(input)
+                       ? b.opaque(kSegmentSumsType)
+                       : getBufferElement(b, type.getElementType());
+    arguments.push_back({getValueName(input), pointee, true});
   }
   for (auto [number, result] : llvm::enumerate(results)) {
     auto type = cast<RankedTensorType>(result.getType());
@@ -164,6 +168,12 @@ void KernelOutliner::preparePlaces() {
       EmitCBuilder named = b.named(path[0].getSymName() + "_rows");
       tableRowCount =
           named.load(named.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
+    }
+  for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
+    if (isSegmentSum(input)) {
+      auto type = cast<RankedTensorType>(kernel.getInputs()[input].getType());
+      sums[input] = target.createArray(b.named(getValueName(kernel.getInputs()[input]) + "_sum"),
+                                       type.getElementType(), getRowSize(type));
     }
   if (draws)
     identities = getDomainMember(path[0], "identity", b.u64());
@@ -397,6 +407,11 @@ bool KernelOutliner::hasTableRows(unsigned input) {
          !statePointers[input] && !kernel.getBody().getArgument(input).use_empty();
 }
 
+bool KernelOutliner::isSegmentSum(unsigned input) {
+  return target.addsSegments() && isAddedByReader(kernel.getInputs()[input]) &&
+         !kernel.getBody().getArgument(input).use_empty();
+}
+
 /// Table rows lie at random places of a memory that no cache holds.
 void KernelOutliner::prefetchTableRow(unsigned input, Value row) {
   BlockArgument argument = kernel.getBody().getArgument(input);
@@ -447,6 +462,13 @@ void KernelOutliner::bindInput(unsigned input) {
     }
     return;
   }
+  if (isSegmentSum(input)) {
+    assert(role == OperandRole::aligned && "a sum per row of the kernel");
+    bindings.pointers[argument] = EmitCBuilder::constant(
+        named.call("kernels::segmentSum", b.pointer(b.f32()), {pointer, row, b.decay(sums[input])},
+                   {b.templateInteger(getRowSize(type))}));
+    return;
+  }
   if (isa<VectorType>(argument.getType()))
     bindings.pointers[argument] =
         offset ? EmitCBuilder::constant(named.add(pointer, offset)) : pointer;
@@ -495,7 +517,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
     return failure();
   SmallVector<int64_t> accumulated = getAccumulatedResults();
   SmallVector<KernelArgument> arguments =
-      getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated);
+      getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated, target);
   function = target.createFunction(b, name, arguments);
   size_t next = 0;
   step = function.arguments[next++];

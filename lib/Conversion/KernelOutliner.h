@@ -15,7 +15,8 @@ namespace genrec {
 /// `lower-to-runtime` hands over the same.
 llvm::SmallVector<KernelArgument> getKernelArguments(const EmitCBuilder &b, mlir::ValueRange inputs,
                                                      mlir::ValueRange results,
-                                                     llvm::ArrayRef<int64_t> accumulators);
+                                                     llvm::ArrayRef<int64_t> accumulators,
+                                                     const KernelTarget &target);
 
 /// The parameter whose rows `value` holds; null for anything else.
 ParameterOp getRowsParameter(mlir::Value value);
@@ -85,6 +86,8 @@ private:
   /// Whether the input gives each row of the innermost loop a table row of its own.
   bool hasTableRows(unsigned input);
   void prefetchTableRow(unsigned input, mlir::Value row);
+  /// Whether the kernel adds up the input's rows itself, out of gradients.
+  bool isSegmentSum(unsigned input);
   mlir::Value getRowIndex(DomainOp domain);
   /// Where row `row` starts.
   mlir::Value getOffset(mlir::Value row, int64_t stride) const;
@@ -104,6 +107,7 @@ private:
   llvm::SmallVector<mlir::Value> statePointers; ///< by input; null but for parameter rows
   llvm::SmallVector<SourcePlace> accumulators;  ///< by accumulated result
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;
+  llvm::DenseMap<unsigned, mlir::Value> sums; ///< by input that is a segment sum: room for a row
   mlir::Value identities, step;
   BodyBindings bindings;
 };

@@ -18,6 +18,7 @@ public:
                   StringRef name) const override;
   void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
                    int64_t others) const override;
+  bool addsSegments() const override { return true; }
   Value getChunk(const EmitCBuilder &, KernelFunction &kernel) const override {
     return kernel.function.getArgument(3);
   }

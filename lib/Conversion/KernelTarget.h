@@ -45,6 +45,8 @@ public:
   /// are so many; `others` is the number of table rows that a row of the loop reaches.
   virtual void prefetchRow(const EmitCBuilder &b, mlir::Value handles, mlir::Value row,
                            mlir::Value count, int64_t floats, int64_t others) const = 0;
+  /// Whether kernels add up the gradients of a row themselves (segments.h).
+  virtual bool addsSegments() const { return false; }
   /// The chunk number, for accumulators.
   virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
 

@@ -65,7 +65,14 @@ int64_t genrec::getResultBuffer(OpResult result) {
   return getBuffer(result.getOwner(), result.getResultNumber());
 }
 
+bool genrec::isAddedByReader(Value value) {
+  return value.getDefiningOp<SegmentSumOp>() && value.hasOneUse() &&
+         isa<RowKernelOp, LaunchOp>(*value.user_begin());
+}
+
 bool genrec::isView(Operation *op) {
+  if (isa<SegmentSumOp>(op))
+    return isAddedByReader(op->getResult(0));
   return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp, SplitSharedOp, UnstackRowsOp, AfterOp>(
       op);
 }
@@ -93,8 +100,8 @@ static int64_t getPlannedStride(Value value) {
 
 RowPlace genrec::getRowPlace(Value value) {
   Operation *op = value.getDefiningOp();
-  // Where a part of a stack begins is known when the step runs.
-  if (!op || !isView(op) || isa<UnstackRowsOp>(op)) {
+  // Where a part of a stack begins is known when the step runs; sums are not in memory.
+  if (!op || !isView(op) || isa<UnstackRowsOp, SegmentSumOp>(op)) {
     int64_t planned = getPlannedStride(value);
     return {value, 0, planned ? planned : getDenseStride(value.getType())};
   }

@@ -30,6 +30,7 @@ private:
   void plan(Operation *op);
   /// Extends the life of whatever memory `value` shows to op number `last`.
   void extend(Value value, int64_t last);
+  void extendPartner(Operation *op, int64_t last);
 
   ProgramOp program;
   llvm::DenseMap<Operation *, int64_t> numbers;
@@ -81,9 +82,30 @@ void Planner::extend(Value value, int64_t last) {
   if (!result)
     return;
   Operation *op = result.getOwner();
+  if (isa<SegmentSumOp>(op) && isView(op)) {
+    extendPartner(op, last);
+    for (Value operand : op->getOperands())
+      extend(operand, last);
+    return;
+  }
   if (isView(op))
     return extend(op->getOperand(0), last);
   if (int64_t id = getResultBuffer(result); id >= 0)
+    buffers[id].last = std::max(buffers[id].last, last);
+}
+
+/// What an op keeps for `op`, its partner, lives as long as the partner needs it.
+void Planner::extendPartner(Operation *op, int64_t last) {
+  Operation *maker = nullptr;
+  unsigned slot = kSegmentsSlot;
+  if (isa<SegmentSumOp, DistinctLinearOp, DistinctLinearGradOp>(op)) {
+    static_assert(int(kSegmentsSlot) == int(kPlacesSlot));
+    maker = op->getOperand(0).getDefiningOp();
+  } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
+    maker = grad.getOut().getDefiningOp();
+    slot = kLogSumExpSlot;
+  }
+  if (int64_t id = maker ? getOwnBuffer(maker, slot) : -1; id >= 0)
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
@@ -94,18 +116,7 @@ void Planner::run() {
   for (Operation &op : program.getBody().front()) {
     for (Value operand : op.getOperands())
       extend(operand, numbers[&op]);
-    // What an op keeps for its partner lives as long as the partner needs it.
-    if (isa<SegmentSumOp, DistinctLinearOp, DistinctLinearGradOp>(op)) {
-      static_assert(int(kSegmentsSlot) == int(kPlacesSlot));
-      Operation *maker = op.getOperand(0).getDefiningOp();
-      if (int64_t id = getOwnBuffer(maker, kSegmentsSlot); id >= 0)
-        buffers[id].last = std::max(buffers[id].last, numbers[&op]);
-    } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
-      Operation *forward = grad.getOut().getDefiningOp();
-      int64_t id = forward ? getOwnBuffer(forward, kLogSumExpSlot) : -1;
-      if (id >= 0)
-        buffers[id].last = std::max(buffers[id].last, numbers[&op]);
-    }
+    extendPartner(&op, numbers[&op]);
   }
   SmallVector<Attribute> attributes;
   for (const PlannedBuffer &buffer : buffers)

@@ -128,6 +128,8 @@ Value StageBuilder::makePointer(Value tensor) {
     pointer.getDefiningOp()->setLoc(b.loc);
     return part.getPart() ? EmitCBuilder::kept(pointer) : pointer;
   }
+  if (auto sum = dyn_cast<SegmentSumOp>(op); sum && isView(op))
+    return makeSegmentSums(sum, *this);
   if (isView(op)) {
     RowPlace place = getRowPlace(tensor);
     Value pointer = getPointer(place.root);

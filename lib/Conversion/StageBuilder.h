@@ -91,6 +91,8 @@ mlir::LogicalResult lowerDomainOp(mlir::Operation *op, StageBuilder &stage, bool
 mlir::LogicalResult lowerDenseOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
 /// Tables, parameters, updates.
 mlir::LogicalResult lowerTableOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
+/// The `kernels::SegmentSums *` of a sum that its reader adds up row by row.
+mlir::Value makeSegmentSums(SegmentSumOp op, StageBuilder &stage);
 /// Catalogues, losses, metrics, outputs.
 mlir::LogicalResult lowerSinkOp(mlir::Operation *op, StageBuilder &stage, bool &matched);
 

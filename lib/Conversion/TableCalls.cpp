@@ -115,34 +115,53 @@ static LogicalResult lowerUniqueRows(UniqueRowsOp op, StageBuilder &stage) {
   Value parentArray = stage.makeArray(b.named(domain.getValue() + "_parents"), rowNumbers, parents);
   b.callVoid("genrec_rt_unique_rows",
              {stage.getStep(), b.integer(number, b.i32()), parts, domainArray, handleArray,
-              gradientArray, strideArray, parentArray, b.integer(table->getDim()), touched, rows,
-              segments});
+              gradientArray, strideArray, parentArray, b.integer(table->getDim()),
+              b.integer(op.getAll(), b.i32()), touched, rows, segments});
   return success();
 }
 
-static LogicalResult lowerSegmentSum(SegmentSumOp op, StageBuilder &stage) {
-  auto unique = op.getDomain().getDefiningOp<UniqueRowsOp>();
-  if (!unique)
-    return op.emitOpError("needs a domain made by unique_rows");
+namespace {
+/// What a segment_sum adds up: the members of segments, rows of an array of gradients.
+struct SegmentInputs {
+  SegmentInputs(SegmentSumOp op, StageBuilder &stage);
+
+  Value touched, segments, gradients, strides;
+};
+} // namespace
+
+SegmentInputs::SegmentInputs(SegmentSumOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  SmallVector<Value> gradients, strides;
+  SmallVector<Value> pointers, distances;
   for (Value gradient : op.getGradients()) {
-    gradients.push_back(stage.getPointer(gradient));
-    strides.push_back(stage.getStride(gradient));
+    pointers.push_back(stage.getPointer(gradient));
+    distances.push_back(stage.getStride(gradient));
   }
   FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
   std::string name = makeIdentifier(domain.getValue());
-  Value segments =
-      stage.getBuffer(getOwnBuffer(unique, kSegmentsSlot), b.opaque("void"), name + "_segments");
-  Value sums = stage.getPointer(op.getResult());
-  Value parts = b.integer(gradients.size(), b.i32());
-  Value array =
-      stage.makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), gradients);
-  Value strideArray = stage.makeArray(b.named(name + "_strides"), b.i64(), strides);
+  int64_t buffer = getOwnBuffer(op.getDomain().getDefiningOp(), kSegmentsSlot);
+  touched = stage.getDomain(domain);
+  segments = stage.getBuffer(buffer, b.opaque("void"), name + "_segments");
+  gradients = stage.makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), pointers);
+  strides = stage.makeArray(b.named(name + "_strides"), b.i64(), distances);
+}
+
+static void lowerSegmentSum(SegmentSumOp op, StageBuilder &stage) {
+  SegmentInputs inputs(op, stage);
+  EmitCBuilder b = stage.at(op);
   b.callVoid("genrec_rt_segment_sum",
-             {stage.getStep(), stage.getDomain(domain), segments, parts, array, strideArray,
-              b.integer(getRowSize(op.getResult().getType())), sums});
-  return success();
+             {stage.getStep(), inputs.touched, inputs.segments, b.integer(op.getGradients().size(), b.i32()),
+              inputs.gradients, inputs.strides, b.integer(getRowSize(op.getType())),
+              stage.getPointer(op.getResult())});
+}
+
+Value genrec::makeSegmentSums(SegmentSumOp op, StageBuilder &stage) {
+  SegmentInputs inputs(op, stage);
+  EmitCBuilder b = stage.at(op).named(getValueName(op.getResult()));
+  Type type = b.opaque(kSegmentSumsType);
+  Value sums = b.variable(type);
+  b.assign(sums, b.call("kernels::segmentSums", type,
+                        {inputs.touched, inputs.segments, inputs.gradients, inputs.strides}));
+  return EmitCBuilder::kept(b.addressOf(sums));
 }
 
 static LogicalResult lowerStepValue(StepValueOp op, StageBuilder &stage) {
@@ -181,7 +200,7 @@ LogicalResult genrec::lowerTableOp(Operation *op, StageBuilder &stage, bool &mat
       .Case([&](MergedKeysOp op) { return lowerMergedKeys(op, stage), success(); })
       .Case([&](DistinctRowsOp op) { return lowerDistinctRows(op, stage), success(); })
       .Case([&](UniqueRowsOp op) { return lowerUniqueRows(op, stage); })
-      .Case([&](SegmentSumOp op) { return lowerSegmentSum(op, stage); })
+      .Case([&](SegmentSumOp op) { return lowerSegmentSum(op, stage), success(); })
       .Case([&](StepValueOp op) { return lowerStepValue(op, stage); })
       .Default([&](Operation *) {
         matched = false;

@@ -137,7 +137,7 @@ static Error evaluateUniqueRows(Evaluator &e, UniqueRowsOp op) {
     std::vector<int64_t> &segmentOf = segments.emplace_back(rows.rows, -1);
     for (int64_t row = 0; row < rows.rows; ++row) {
       RowHandle handle = rows.handles()[row];
-      if (handle.isZero() || isZeroRow(e, gradients, row))
+      if (handle.isZero() || (!op.getAll() && isZeroRow(e, gradients, row)))
         continue;
       auto [place, isNew] = numbers.try_emplace(handle.value, distinct.size());
       if (isNew)

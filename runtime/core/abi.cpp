@@ -235,8 +235,8 @@ int64_t genrec_rt_segment_bytes(int64_t capacity) { return segmentBytes(capacity
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains, float *const *const *handles,
                            const float *const *gradients, const int64_t *strides,
-                           const int64_t *const *parents, int64_t dim, genrec_domain *touched,
-                           float **rows, void *segments) {
+                           const int64_t *const *parents, int64_t dim, int32_t all,
+                           genrec_domain *touched, float **rows, void *segments) {
   StepSlot &slot = StepSlot::of(step);
   describeStepRows(touched, 0);
   guarded(slot, [&] {
@@ -251,7 +251,7 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                   "use a smaller batch");
     describeStepRows(touched,
                      buildSegments(step->pool,
-                                   {parts, counts, handles, gradients, dim, strides, parents},
+                                   {parts, counts, handles, gradients, dim, strides, parents, all != 0},
                                    slot.state().zeroRow(table), rows, segments));
   });
 }

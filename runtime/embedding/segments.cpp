@@ -3,6 +3,7 @@
 #include "segments.h"
 
 #include "genrec_rt/identity.h"
+#include "genrec_rt/kernels/segments.h"
 
 #include <bit>
 #include <cassert>
@@ -14,9 +15,8 @@ namespace {
 
 constexpr int64_t kCheckGrain = 1024;
 constexpr int64_t kSumGrain = 64;
-/// A member is part << kPartShift | gradient row.
-constexpr int kPartShift = 40;
-constexpr int64_t kRowMask = (int64_t(1) << kPartShift) - 1;
+using kernels::kSegmentPartShift;
+constexpr int64_t kRowMask = (int64_t(1) << kSegmentPartShift) - 1;
 constexpr int64_t kUntouched = -1;
 /// Entries whose slots are on their way while rows are numbered: the table of a step with
 /// many lookups is larger than a core's cache.
@@ -25,17 +25,12 @@ constexpr int64_t kSlotsAhead = 16;
 constexpr int64_t kGradientsAhead = 8;
 
 /// How the scratch is laid out for `total` contributions.
-struct Layout {
-  int64_t *offsets; ///< total + 1: where the members of a distinct row begin
-  int64_t *members; ///< total
+struct Layout : kernels::SegmentArrays {
   int64_t *inverse; ///< total: the distinct row of a contribution
   uint32_t *table;  ///< slots: a distinct row's number plus one
   int64_t slots;
 
-  Layout(void *memory, int64_t total) {
-    auto *header = static_cast<int64_t *>(memory);
-    offsets = header + 8;
-    members = offsets + total + 1;
+  Layout(void *memory, int64_t total) : SegmentArrays(memory, total) {
     inverse = members + total;
     table = reinterpret_cast<uint32_t *>(inverse + total);
     slots = slotsFor(total);
@@ -98,8 +93,9 @@ void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *
       [&](int64_t run, int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row)
           for (int32_t part = runBegins[run]; part < runBegins[run + 1]; ++part) {
-            bool touched = parts.handles[part][row] != untouchable &&
-                           !isZeroRow(parts.gradient(part, parts.gradientRow(part, row)), parts.dim);
+            bool touched =
+                parts.handles[part][row] != untouchable &&
+                !isZeroRow(parts.gradient(part, parts.gradientRow(part, row)), parts.dim);
             inverse[firsts[part] + row] = touched ? 0 : kUntouched;
           }
       });
@@ -111,7 +107,8 @@ inline uint64_t hashRow(const float *row) {
 }
 
 /// Numbers the distinct rows and counts their members in offsets[n + 1].
-int64_t numberRows(const GradientParts &parts, float **rows, const Layout &layout) {
+int64_t numberRows(const GradientParts &parts, const float *untouchable, float **rows,
+                   const Layout &layout) {
   int64_t count = 0;
   int64_t *inverse = layout.inverse;
   auto slotOf = [&](const float *row) {
@@ -122,9 +119,11 @@ int64_t numberRows(const GradientParts &parts, float **rows, const Layout &layou
     for (int64_t i = 0; i < parts.counts[part]; ++i) {
       if (i + kSlotsAhead < parts.counts[part])
         __builtin_prefetch(layout.table + slotOf(handles[i + kSlotsAhead]), /*rw=*/1);
+      float *row = handles[i];
+      if (parts.all)
+        inverse[i] = row != untouchable ? 0 : kUntouched;
       if (inverse[i] == kUntouched)
         continue;
-      float *row = handles[i];
       int64_t at = slotOf(row);
       while (layout.table[at] && rows[layout.table[at] - 1] != row)
         at = (at + 1) & (layout.slots - 1);
@@ -152,7 +151,7 @@ void fillMembers(const GradientParts &parts, int64_t count, const Layout &layout
     for (int64_t i = 0; i < parts.counts[part]; ++i)
       if (inverse[i] != kUntouched)
         layout.members[layout.offsets[inverse[i]]++] =
-            static_cast<int64_t>(part) << kPartShift | parts.gradientRow(part, i);
+            static_cast<int64_t>(part) << kSegmentPartShift | parts.gradientRow(part, i);
     inverse += parts.counts[part];
   }
   for (int64_t n = count; n > 0; --n)
@@ -167,7 +166,7 @@ void sumRows(const GradientParts &parts, const Layout &layout, int64_t begin, in
   const int64_t dim = Dim ? Dim : parts.dim;
   const int64_t last = layout.offsets[end];
   auto gradientOf = [&](int64_t member) {
-    return parts.gradient(static_cast<int32_t>(member >> kPartShift), member & kRowMask);
+    return parts.gradient(static_cast<int32_t>(member >> kSegmentPartShift), member & kRowMask);
   };
   for (int64_t n = begin; n < end; ++n) {
     float *__restrict__ sum = sums + n * dim;
@@ -198,8 +197,9 @@ int64_t buildSegments(genrec_rt_pool *pool, const GradientParts &parts, const fl
   *static_cast<int64_t *>(segments) = total;
   Layout layout(segments, total);
   std::memset(layout.table, 0, static_cast<size_t>(layout.slots) * 4);
-  markTouched(pool, parts, untouchable, layout.inverse);
-  int64_t count = numberRows(parts, rows, layout);
+  if (!parts.all)
+    markTouched(pool, parts, untouchable, layout.inverse);
+  int64_t count = numberRows(parts, untouchable, rows, layout);
   fillMembers(parts, count, layout);
   return count;
 }

@@ -27,6 +27,8 @@ struct GradientParts {
   /// By part: the gradient row of every list entry (its parent), or null where entry
   /// i has gradient row i. Only `buildSegments` reads it.
   const int64_t *const *parents = nullptr;
+  /// Whether rows whose gradient is zero count too: then `buildSegments` reads no gradient.
+  bool all = false;
 
   int64_t gradientRow(int32_t part, int64_t entry) const {
     return parents && parents[part] ? parents[part][entry] : entry;

@@ -21,6 +21,12 @@ genrec.model @m {
     %z, %pre = genrec.fused_linear %x, %w residual %y activation silu : (tensor<?x4xf32, #genrec.rows<@history>>, tensor<4x6xf32>, tensor<?x6xf32, #genrec.rows<@history>>) -> (tensor<?x6xf32, #genrec.rows<@history>>, tensor<?x6xf32, #genrec.rows<@history>>)
     %touched, %handles = genrec.unique_rows(%rows) by(%x) : (tensor<?x!genrec.row<4>, #genrec.rows<@history>>, tensor<?x4xf32, #genrec.rows<@history>>) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>)
     %sums = genrec.segment_sum %touched(%x) : (!genrec.domain<@touched>, tensor<?x4xf32, #genrec.rows<@history>>) -> tensor<?x4xf32, #genrec.rows<@touched>>
+    %read = genrec.segment_sum %touched(%x) : (!genrec.domain<@touched>, tensor<?x4xf32, #genrec.rows<@history>>) -> tensor<?x4xf32, #genrec.rows<@touched>>
+    genrec.row_kernel %touched(%handles, %read) attributes {name = "update", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>, tensor<?x4xf32, #genrec.rows<@touched>>) -> () {
+    ^bb0(%row: !genrec.row<4>, %sum: vector<4xf32>):
+      genrec.row_store %sum to %row : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
     %one = genrec.constant dense<1.0> : tensor<f32>
     genrec.report_loss "l" %one, %one : tensor<f32>, tensor<f32>
   }
@@ -42,6 +48,12 @@ genrec.model @m {
 // CHECK-SAME: template_args = [4, 6, #emitc.opaque<"false">, #emitc.opaque<"kernels::Activation::silu">, #emitc.opaque<"false">, #emitc.opaque<"true">, #emitc.opaque<"true">]
 // CHECK: call_opaque "genrec_rt_unique_rows"
 // CHECK: call_opaque "genrec_rt_segment_sum"
+// A sum that one kernel reads is added up there.
+// CHECK-NOT: call_opaque "genrec_rt_segment_sum"
+// CHECK: %[[SUMS:.*]] = call_opaque "kernels::segmentSums"
+// CHECK: assign %[[SUMS]] : !emitc.opaque<"kernels::SegmentSums"> to %[[PLACE:.*]] : <!emitc.opaque<"kernels::SegmentSums">>
+// CHECK: %[[POINTER:.*]] = address_of %[[PLACE]]
+// CHECK: call_opaque "kernels::launch"({{.*}}, %[[POINTER]])
 // CHECK: call_opaque "genrec_rt_report_loss"
 
 // What the step makes is bounded by what it is made of.

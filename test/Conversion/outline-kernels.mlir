@@ -216,3 +216,38 @@ genrec.model @columns {
 // CUDA-LABEL: genrec.model @columns
 // CUDA: call_opaque "kernels::rowStep"
 // CUDA-NOT: call_opaque "kernels::rowStep"
+
+// -----
+
+// Gradients of a distinct row that one kernel needs are added up there, into an array, on the CPU.
+genrec.model @segments {
+  genrec.domain @user
+  genrec.domain @touched kind step
+  genrec.table @a dim 4 {id_bits = 20 : i64, init = #genrec.init<normal, 0.5>, optimizer = #genrec.optimizer<adagrad, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" {id_bits = 20 : i64} : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %c = genrec.constant dense<1.0> : tensor<4xf32>
+    %g = genrec.broadcast_rows %c to %user : (tensor<4xf32>, !genrec.domain<@user>) -> tensor<?x4xf32, #genrec.rows<@user>>
+    %rows = genrec.table_rows %i in @a : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+    %touched, %handles = genrec.unique_rows(%rows) by(%g) : (tensor<?x!genrec.row<4>, #genrec.rows<@user>>, tensor<?x4xf32, #genrec.rows<@user>>) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>)
+    %sums = genrec.segment_sum %touched(%g) : (!genrec.domain<@touched>, tensor<?x4xf32, #genrec.rows<@user>>) -> tensor<?x4xf32, #genrec.rows<@touched>>
+    genrec.row_kernel %touched(%handles, %sums) attributes {name = "update", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@touched>, tensor<?x!genrec.row<4>, #genrec.rows<@touched>>, tensor<?x4xf32, #genrec.rows<@touched>>) -> () {
+    ^bb0(%row: !genrec.row<4>, %sum: vector<4xf32>):
+      genrec.row_store %sum to %row : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
+    %t = genrec.constant dense<1.0> : tensor<f32>
+    genrec.report_loss "l" %t, %t : tensor<f32>, tensor<f32>
+  }
+}
+
+// CHECK-LABEL: genrec.model @segments
+// CHECK: emitc.func @row_update
+// CHECK: %[[SEGMENTS:.*]] = call_opaque "kernels::argument"({{.*}}) {{{.*}}template_args = [!emitc.opaque<"kernels::SegmentSums">]}
+// CHECK: %[[ARRAY:.*]] = "emitc.variable"{{.*}}-> !emitc.array<4xf32>
+// CHECK: for %[[ROW:.*]] = %arg1 to %arg2
+// CHECK: call_opaque "kernels::segmentSum"(%[[SEGMENTS]], %[[ROW]], %{{.*}}) {{{.*}}template_args = [4]}
+
+// CUDA-LABEL: genrec.model @segments
+// CUDA-NOT: segmentSum

@@ -92,7 +92,7 @@ void updateRows(genrec_step *step) {
   genrec_domain *touched = &step->domains[kTinyTouched];
   const int64_t *parents[] = {nullptr};
   const int64_t strides[] = {kDim};
-  genrec_rt_unique_rows(step, 0, 1, histories, lists, from, strides, parents, kDim, touched,
+  genrec_rt_unique_rows(step, 0, 1, histories, lists, from, strides, parents, kDim, 0, touched,
                         at<float *>(step, touchedRows), at<void>(step, segments));
   genrec_rt_segment_sum(step, touched, at<void>(step, segments), 1, from, strides, kDim,
                         at<float>(step, sums));

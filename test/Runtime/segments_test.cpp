@@ -3,6 +3,7 @@
 #include "../../runtime/embedding/segments.h"
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/segments.h"
 
 #include <gtest/gtest.h>
 
@@ -66,6 +67,49 @@ TEST(Segments, ExactlyZeroGradientsDoNotTouch) {
   Case input{{{a, b, c}}, {{0, -0.0f, 0, 1e-45f, 0, 0}}, 2};
   Result result = runSegments(input, nullptr, 1);
   EXPECT_EQ(result.rows, (std::vector<float *>{b}));
+}
+
+TEST(Segments, AllRowsCountWhereTheyAreAskedFor) {
+  float a[64], b[64], c[64];
+  float *const entries[] = {b, a, c, b};
+  float *const *handles[] = {entries};
+  const int64_t counts[] = {4};
+  const float *gradients[] = {nullptr}; // not read
+  GradientParts parts{1, counts, handles, gradients, 2, nullptr, nullptr, /*all=*/true};
+  std::vector<int64_t> scratch(static_cast<size_t>(segmentBytes(4)) / 8 + 1);
+  std::vector<float *> rows(4);
+  ASSERT_EQ(buildSegments(nullptr, parts, /*untouchable=*/c, rows.data(), scratch.data()), 2);
+  EXPECT_EQ(rows[0], b);
+  EXPECT_EQ(rows[1], a);
+}
+
+TEST(Segments, KernelsAddUpTheSameSums) {
+  constexpr int64_t kRows = 50, kCount = 300, kDim = 16, kStride = 40;
+  std::mt19937 random(3);
+  std::vector<float> memory(kRows * 64), wide(kCount * kStride);
+  for (float &value : wide)
+    value = static_cast<float>(random() % 1000) / 64;
+  std::vector<float *> entries[2];
+  for (auto &part : entries)
+    for (int64_t i = 0; i < kCount; ++i) // the first rows have many gradients, the last ones few
+      part.push_back(memory.data() + std::min(random() % kRows, random() % (4 * kRows)) * 64);
+  float *const *handles[] = {entries[0].data(), entries[1].data()};
+  const int64_t counts[] = {kCount, kCount}, strides[] = {kStride, kStride};
+  const float *gradients[] = {wide.data(), wide.data() + 20};
+  GradientParts parts{2, counts, handles, gradients, kDim, strides};
+  std::vector<int64_t> scratch(static_cast<size_t>(segmentBytes(2 * kCount)) / 8 + 1);
+  std::vector<float *> rows(2 * kCount);
+  genrec_domain touched{};
+  touched.count = buildSegments(nullptr, parts, nullptr, rows.data(), scratch.data());
+  std::vector<float> sums(static_cast<size_t>(touched.count * kDim));
+  sumSegments(nullptr, parts, touched.count, scratch.data(), sums.data());
+  kernels::SegmentSums lists = kernels::segmentSums(&touched, scratch.data(), gradients, strides);
+  for (int64_t row = 0; row < touched.count; ++row) {
+    float room[kDim];
+    const float *sum = kernels::segmentSum<kDim>(&lists, row, room);
+    for (int64_t d = 0; d < kDim; ++d)
+      ASSERT_EQ(sum[d], sums[static_cast<size_t>(row * kDim + d)]);
+  }
 }
 
 TEST(Segments, GradientsOfParentsAreReadThere) {

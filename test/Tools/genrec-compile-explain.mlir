@@ -23,7 +23,7 @@
 // CHECK:        costs of a step at least
 // CHECK:        row_history_pool {{ *}}40 {{ *}}50 {{ *}}8
 // CHECK:        linear {{ *}}10 {{.*}} 16
-// CHECK:        11 launches; {{.*}} times are predicted after genrec-compile --calibrate
+// CHECK:        10 launches; {{.*}} times are predicted after genrec-compile --calibrate
 // CHECK:        memory of a run with 10 root rows, lists of at most 4
 // CHECK-NEXT:     parameters 0.0 MB
 // CHECK-NEXT:     optimizer state 0.0 MB

@@ -74,8 +74,13 @@ int64_t getOwnBuffer(mlir::Operation *op, unsigned slot);
 /// The number of the buffer that holds result `result`; -1 for none.
 int64_t getResultBuffer(mlir::OpResult result);
 
-/// True for an op whose result shows memory of its first operand.
+/// True for an op whose result shows memory of its first operand, or of all of them: a
+/// segment_sum that its reader adds up.
 bool isView(mlir::Operation *op);
+/// Whether `value` is a segment_sum that one kernel reads: on the CPU that adds up the gradients
+/// of a row when it gets there, out of `kSegmentSumsType`.
+bool isAddedByReader(mlir::Value value);
+inline constexpr llvm::StringLiteral kSegmentSumsType = "kernels::SegmentSums";
 
 /// What a variable or buffer that holds `value` is called: after the user's name, else
 /// after what makes it. A C identifier.

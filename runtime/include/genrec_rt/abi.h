@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 4
+#define GENREC_ABI_VERSION 5
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -315,12 +315,12 @@ void genrec_rt_merged_rows(genrec_step *step, int32_t table,
 
 /* Distinct touched rows among `parts` lists of handles, in the order of first
  * appearance; a handle whose gradient row (dim floats) is exactly zero is not
- * touched, nor is the row of zeros. Handle i of a part has gradient row i, or, where
+ * touched (unless `all`), nor is the row of zeros. Handle i of a part has gradient row i, or, where
  * `parents` holds an array for the part, gradient row parents[part][i]; gradient rows of a
  * part lie strides[part] floats apart (columns of wider rows). `table` is any of the group that the
  * rows are of. Fills *touched (count; no parent), `rows` (capacity: the sum of the parts'
  * capacities), and `segments`, opaque scratch of genrec_rt_segment_bytes(capacity) bytes for
- * genrec_rt_segment_sum. */
+ * genrec_rt_segment_sum and kernels/segments.h. */
 int64_t genrec_rt_segment_bytes(int64_t capacity);
 /* genrec_rt_segment_bytes(c) <= GENREC_SEGMENT_BYTES_PER_ROW * c + GENREC_SEGMENT_BYTES,
  * for buffer descriptors, which are linear in a capacity. */
@@ -329,8 +329,8 @@ int64_t genrec_rt_segment_bytes(int64_t capacity);
 void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const genrec_domain *const *domains, float *const *const *handles,
                            const float *const *gradients, const int64_t *strides,
-                           const int64_t *const *parents, int64_t dim, genrec_domain *touched,
-                           float **rows, void *segments);
+                           const int64_t *const *parents, int64_t dim, int32_t all,
+                           genrec_domain *touched, float **rows, void *segments);
 void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, const void *segments,
                            int32_t parts, const float *const *gradients, const int64_t *strides,
                            int64_t dim, float *sums);

@@ -240,7 +240,8 @@ PendingUpdate Expansion::prepare(UpdateTableOp update, Value &gradient) {
   auto unique = UniqueRowsOp::create(
       builder, update.getLoc(),
       DomainType::get(builder.getContext(), domain),
-      getRowsType(domain, {}, row), rows, gradients);
+      getRowsType(domain, {}, row), rows, gradients,
+      /*all=*/!changesWithoutGradient(table.getOptimizer(), /*onTable=*/true));
   Type type = getRowsType(domain, {static_cast<int64_t>(table.getDim())},
                           builder.getF32Type());
   gradient = SegmentSumOp::create(builder, update.getLoc(), type,

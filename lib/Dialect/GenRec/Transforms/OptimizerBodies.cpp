@@ -33,6 +33,14 @@ SmallVector<OptimizerStepValue> genrec::getStepValues(OptimizerAttr optimizer) {
   return values;
 }
 
+bool genrec::changesWithoutGradient(OptimizerAttr optimizer, bool onTable) {
+  if (optimizer.getOption("weight_decay", onTable) != 0.0)
+    return true;
+  if (optimizer.getKind() == OptimizerKind::sgd)
+    return optimizer.getOption("momentum", onTable) != 0.0;
+  return isAdam(optimizer.getKind()) || optimizer.getOption("eps", onTable) <= 0.0;
+}
+
 namespace {
 /// One row's step under construction.
 class OptimizerStep {

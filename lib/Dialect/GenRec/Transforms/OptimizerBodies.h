@@ -16,6 +16,9 @@ struct OptimizerStepValue {
 };
 llvm::SmallVector<OptimizerStepValue> getStepValues(OptimizerAttr optimizer);
 
+/// Whether a step changes rows whose gradient is 0: by moments, by weight decay, or by 0 / 0.
+bool changesWithoutGradient(OptimizerAttr optimizer, bool onTable);
+
 /// Appends one optimizer step of a row: loads the row and its states, applies
 /// PyTorch's equations (torch.optim.SGD, Adagrad, Adam, AdamW) and stores them.
 /// `gradient`: vector<wxf32>; `stepValues`: scalars, one per `getStepValues`.

@@ -61,7 +61,7 @@ bool genrec::readsColumnsInPlace(OpOperand &use) {
   unsigned index = use.getOperandNumber();
   if (isa<AttentionOp, AttentionGradOp, CrossAttentionOp, CrossAttentionGradOp>(user))
     return index < 3;
-  if (isa<LinearOp>(user))
+  if (isa<LinearOp, DotInteractionOp>(user))
     return index == 0;
   // The input and the residual, which is the last operand.
   if (auto linear = dyn_cast<FusedLinearOp>(user))
@@ -76,5 +76,5 @@ bool genrec::readsColumnsInPlace(OpOperand &use) {
     auto unique = sum.getDomain().getDefiningOp<UniqueRowsOp>();
     return unique && index > 0 && !isReadByLists(unique, index - 1);
   }
-  return isa<WeightGradientOp>(user);
+  return isa<WeightGradientOp, DotInteractionGradOp>(user);
 }

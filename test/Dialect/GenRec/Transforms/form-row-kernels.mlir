@@ -6,9 +6,9 @@
 
 // One kernel per op: how each op reads and writes. Fusion is tested beside this.
 
-// COUNT: wrap-row-kernel: 25
-// COUNT: genrec-form-row-kernels kernels: 25
-// COUNT: genrec-form-row-kernels wrapped: 25
+// COUNT: wrap-row-kernel: 26
+// COUNT: genrec-form-row-kernels kernels: 26
+// COUNT: genrec-form-row-kernels wrapped: 26
 
 !u = tensor<?xf32, #genrec.rows<@user>>
 !u4 = tensor<?x4xf32, #genrec.rows<@user>>
@@ -225,6 +225,37 @@ genrec.model @gradients_in_place {
     %d, %h = genrec.unique_rows (%ra, %rb) by (%ga, %gb) : (!r, !r, !u2, !u2) -> (!genrec.domain<@touched>, tensor<?x!genrec.row<2>, #genrec.rows<@touched>>)
     %s = genrec.segment_sum %d (%ga, %gb) : (!genrec.domain<@touched>, !u2, !u2) -> !t2
     genrec.output "s" %s : !t2
+  }
+}
+
+// -----
+
+// Dot products of pairs, and their gradient, read columns where they are.
+
+!u4 = tensor<?x4xf32, #genrec.rows<@user>>
+!u3 = tensor<?x3xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @pairs_in_place
+// CHECK: %[[ALL:.*]] = genrec.linear
+// CHECK-DAG: %[[X:.*]] = genrec.slice_columns %[[ALL]] from 1
+// CHECK-DAG: %[[G:.*]] = genrec.slice_columns %[[ALL]] from 0
+// CHECK-DAG: genrec.dot_interaction %[[X]]
+// CHECK-DAG: genrec.dot_interaction_grad %[[X]], %[[G]]
+genrec.model @pairs_in_place {
+  genrec.domain @user
+  genrec.parameter @w : tensor<4x4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %w = genrec.param @w : tensor<4x4xf32>
+    %e = genrec.embedding %i of %w : (tensor<?xi64, #genrec.rows<@user>>, tensor<4x4xf32>) -> !u4
+    %all = genrec.linear %e, %w : (!u4, tensor<4x4xf32>) -> !u4
+    %x = genrec.slice_columns %all from 1 : (!u4) -> !u3
+    %g = genrec.slice_columns %all from 0 : (!u4) -> !u3
+    %p = genrec.dot_interaction %x {count = 3 : i64} : (!u3) -> !u3
+    %d = genrec.dot_interaction_grad %x, %g {count = 3 : i64} : (!u3, !u3) -> !u3
+    genrec.output "p" %p : !u3
+    genrec.output "d" %d : !u3
   }
 }
 

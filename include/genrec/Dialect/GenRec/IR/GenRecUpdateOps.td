@@ -84,7 +84,9 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_SymbolUser, Pure, Sam
     which nobody writes once per list entry). `domain` is a
     `step` domain with one row per distinct row that some gradient touches (is not
     exactly 0); `result` holds the handles, in the order of first appearance in
-    (operand, row). `genrec.segment_sum` adds what belongs to each.
+    (operand, row). `genrec.segment_sum` adds what belongs to each. With `all`, every row
+    that was looked up counts as touched: for updates that leave a row as it is where its
+    gradient is 0.
 
     ```mlir
     %distinct, %handles = genrec.unique_rows (%user_rows) by (%user_vector)
@@ -92,7 +94,7 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_SymbolUser, Pure, Sam
         -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>)
     ```
   }];
-  let arguments = (ins Variadic<GenRec_Rows>:$rows, Variadic<GenRec_Rows>:$gradients);
+  let arguments = (ins Variadic<GenRec_Rows>:$rows, Variadic<GenRec_Rows>:$gradients, UnitAttr:$all);
   let results = (outs GenRec_DomainType:$domain, GenRec_Rows:$result);
   let assemblyFormat = "`(` $rows `)` `by` `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
