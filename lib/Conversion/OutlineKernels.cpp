@@ -55,13 +55,13 @@ std::string OutlineKernelsPass::makeUnique(std::string name) {
   return unique;
 }
 
-/// What earlier passes decided about an op, where it comes from and what it costs also hold
-/// for what replaces it.
-static void copyAttributes(Operation *from, Operation *to) {
+/// What earlier passes decided about an op, where it comes from and what it costs (as its
+/// operands were read by it alone) also hold for what replaces it.
+static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *to) {
   OpBuilder builder(from->getContext());
   to->setAttr(kOriginAttrName, builder.getStringAttr(describeOrigin(from)));
   to->setAttr(kCostsAttrName, builder.getArrayAttr(llvm::map_to_vector(
-                                  getCosts(from), [&](const OpCost &cost) -> Attribute {
+                                  costs, [&](const OpCost &cost) -> Attribute {
                                     return cost.toAttribute(from->getContext());
                                   })));
   for (StringRef name : {StringRef(kBufferIdsAttrName), StringRef("genrec.stage")})
@@ -112,13 +112,14 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
   if (failed(function))
     return failure();
 
+  SmallVector<OpCost> costs = getCosts(kernel);
   builder.setInsertionPoint(kernel);
   Value domain =
       lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
   auto launch =
       LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function, domain,
                        kernel.getInputs(), outliner.getGrain(), outliner.getAccumulatedResults());
-  copyAttributes(kernel, launch);
+  copyAttributes(kernel, costs, launch);
   kernel->replaceAllUsesWith(launch);
   kernel->erase();
   ++launches;
@@ -176,7 +177,7 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
   builder.setInsertionPoint(op);
   auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
                                         op.getDomains(), builder.getArrayAttr(functions), columns);
-  copyAttributes(op, launch);
+  copyAttributes(op, getCosts(op), launch);
   op->replaceAllUsesWith(launch);
   op->erase();
   ++launches;
