@@ -8,6 +8,7 @@
 #include <atomic>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -27,6 +28,8 @@ constexpr int64_t kFindGrain = 2048;
 constexpr int64_t kInitializeGrain = 256;
 /// Ids that one thread finds before it inserts those that are missing.
 constexpr int64_t kInsertBlock = 1024;
+/// Ids to come of a batch, from which on it is worth knowing how many will be new.
+constexpr int64_t kLeastSampled = int64_t(1) << 15;
 /// Addresses take less than 56 bits; the bytes above them are the bucket's filter.
 constexpr int kFilterShift = 56;
 constexpr uint64_t kAddress = (uint64_t(1) << kFilterShift) - 1;
@@ -264,14 +267,25 @@ float *EmbeddingStore::insert(int64_t id, uint64_t hash) {
   return row;
 }
 
-/// `added` of the first `seen` ids of a batch were new, and `left` are to come: makes room for
-/// those that will be new as well, so that keys move once and not at every doubling. How many
-/// is told by how few ids came again: n ids drawn evenly from N are n^2 / 2N times one that
-/// was drawn before (the birthday problem), and less even draws repeat more.
-void EmbeddingStore::growAhead(int64_t added, int64_t seen, int64_t left) {
+/// Makes room for the new ids of a batch at once, so that keys move once and not at every
+/// doubling. How many there are is told by a sample of 4 sqrt(count) ids, one of each window of
+/// the batch: n ids drawn evenly from N are n^2 / 2N times one that was drawn before (the birthday
+/// problem). Uneven draws repeat more, and are expected to be fewer.
+void EmbeddingStore::growAhead(const int64_t *ids, const uint8_t *valid, int64_t count) {
   constexpr int64_t kFewRepeats = 4; // so few say nothing
-  int64_t different = added * added / (2 * (seen - added + kFewRepeats));
-  int64_t rows = rowCount + std::min(different - added, left), times = 1;
+  const auto window = static_cast<int64_t>(std::sqrt(static_cast<double>(count))) / 4;
+  std::vector<int64_t> missing;
+  for (int64_t begin = 0; begin + window <= count; begin += window) {
+    auto random = static_cast<int64_t>(splitMix64(static_cast<uint64_t>(begin)) >> 1);
+    int64_t i = begin + random % window;
+    if ((!valid || valid[i]) && !lookup(ids[i], hash(ids[i])))
+      missing.push_back(ids[i]);
+  }
+  std::sort(missing.begin(), missing.end());
+  auto drawn = static_cast<int64_t>(missing.size());
+  int64_t different = std::unique(missing.begin(), missing.end()) - missing.begin();
+  int64_t expected = different * different / (2 * (drawn - different + kFewRepeats));
+  int64_t rows = rowCount + std::min(expected, drawn * window), times = 1;
   while (rows * 4 > slots() * times * 3)
     times *= 2;
   if (times > 1)
@@ -407,14 +421,17 @@ void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, cons
   const bool areFound = genrec_rt_pool_threads(pool) > 1;
   if (areFound && find(pool, ids, valid, count, rows) == 0)
     return;
-  bool expectsNew = false;
+  bool expectsNew = false, hasGrown = false;
   for (int64_t begin = 0; begin < count; begin += kInsertBlock) {
     int64_t end = std::min(begin + kInsertBlock, count), before = rowCount;
     if (!areFound && !expectsNew && findRange(ids, valid, begin, end, rows) == 0)
       continue;
     insertRange(ids, valid, begin, end, areFound || !expectsNew, rows);
     expectsNew = (rowCount - before) * 4 > end - begin;
-    growAhead(rowCount - first, end, count - end);
+    if (expectsNew && !hasGrown && count - end >= kLeastSampled) {
+      growAhead(ids + end, valid ? valid + end : nullptr, count - end);
+      hasGrown = true;
+    }
   }
   if (rowCount == first)
     return;
@@ -462,14 +479,6 @@ void EmbeddingStore::removeRow(int64_t number) {
   listedRows = 0; // to be listed anew
   for (std::vector<int64_t> &rows : memberRows)
     rows.clear();
-}
-
-int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
-  if (config.members.empty())
-    return place;
-  for (; listedRows < rowCount; ++listedRows)
-    memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);
-  return memberRows[member][place];
 }
 
 void EmbeddingStore::clear() {

@@ -21,4 +21,12 @@ void TableView::erase(const int64_t *ids, int64_t count) {
   store->erase(keys.data(), count);
 }
 
+int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
+  if (config.members.empty())
+    return place;
+  for (; listedRows < rowCount; ++listedRows)
+    memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);
+  return memberRows[member][place];
+}
+
 } // namespace genrec::rt

@@ -6,8 +6,8 @@
 // at once; a power of two of buckets, an odd key-dependent step from bucket to bucket (so
 // every one is visited). A full bucket knows, by classes of hashes, which ids went past it,
 // so that a search reads one line, whether the id is there or not, but for the few that go on.
-// At load 0.75 the number of buckets doubles, or more where a batch is of new ids; keys move,
-// values do not.
+// At load 0.75 the number of buckets doubles, and more at once for a large batch of new ids;
+// keys move, values do not.
 //
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
@@ -165,7 +165,7 @@ private:
   void place(int64_t id, uint64_t hash, float *row);
   void allocateKeys(int64_t count);
   void rehash(int64_t times);
-  void growAhead(int64_t added, int64_t seen, int64_t left);
+  void growAhead(const int64_t *ids, const uint8_t *valid, int64_t count);
   float *newRow(int64_t id);
   void allocateAhead();
   void initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to);
