@@ -2,7 +2,6 @@
 
 #include "segments.h"
 
-#include "genrec_rt/identity.h"
 #include "genrec_rt/kernels/segments.h"
 
 #include <bit>
@@ -101,41 +100,43 @@ void markTouched(genrec_rt_pool *pool, const GradientParts &parts, const float *
       });
 }
 
-/// Rows are 64 bytes apart at least, so the low bits of an address say nothing.
-inline uint64_t hashRow(const float *row) {
-  return splitMix64(reinterpret_cast<uintptr_t>(row) >> 6);
-}
-
 /// Numbers the distinct rows and counts their members in offsets[n + 1].
 int64_t numberRows(const GradientParts &parts, const float *untouchable, float **rows,
                    const Layout &layout) {
-  int64_t count = 0;
-  int64_t *inverse = layout.inverse;
-  auto slotOf = [&](const float *row) {
-    return static_cast<int64_t>(hashRow(row)) & (layout.slots - 1);
+  int64_t count = 0, *inverse = layout.inverse, *const offsets = layout.offsets;
+  uint32_t *const table = layout.table;
+  const int64_t last = layout.slots - 1;
+  const bool all = parts.all;
+  // Rows are 64 bytes apart at least: the low bits of an address say nothing. Fibonacci hashing
+  // (Knuth, The Art of Computer Programming, vol. 3, 6.4) spreads what lies at equal distances.
+  const int shift = std::countl_zero(static_cast<uint64_t>(last));
+  auto slotOf = [=](const float *row) {
+    return static_cast<int64_t>((reinterpret_cast<uintptr_t>(row) >> 6) * 0x9E3779B97F4A7C15ull >>
+                                shift);
   };
   for (int32_t part = 0; part < parts.parts; ++part) {
     float *const *handles = parts.handles[part];
-    for (int64_t i = 0; i < parts.counts[part]; ++i) {
-      if (i + kSlotsAhead < parts.counts[part])
-        __builtin_prefetch(layout.table + slotOf(handles[i + kSlotsAhead]), /*rw=*/1);
+    const int64_t entries = parts.counts[part];
+    for (int64_t i = 0; i < entries; ++i) {
+      if (i + kSlotsAhead < entries)
+        __builtin_prefetch(table + slotOf(handles[i + kSlotsAhead]), /*rw=*/1);
       float *row = handles[i];
-      if (parts.all)
-        inverse[i] = row != untouchable ? 0 : kUntouched;
-      if (inverse[i] == kUntouched)
+      if (all ? row == untouchable : inverse[i] == kUntouched) {
+        inverse[i] = kUntouched;
         continue;
-      int64_t at = slotOf(row);
-      while (layout.table[at] && rows[layout.table[at] - 1] != row)
-        at = (at + 1) & (layout.slots - 1);
-      if (!layout.table[at]) {
-        rows[count] = row;
-        layout.table[at] = static_cast<uint32_t>(++count);
-        layout.offsets[count] = 0;
       }
-      inverse[i] = layout.table[at] - 1;
-      ++layout.offsets[inverse[i] + 1];
+      int64_t at = slotOf(row);
+      while (table[at] && rows[table[at] - 1] != row)
+        at = (at + 1) & last;
+      if (!table[at]) {
+        rows[count] = row;
+        table[at] = static_cast<uint32_t>(++count);
+        offsets[count] = 0;
+      }
+      inverse[i] = table[at] - 1;
+      ++offsets[inverse[i] + 1];
     }
-    inverse += parts.counts[part];
+    inverse += entries;
   }
   return count;
 }
