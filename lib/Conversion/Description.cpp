@@ -381,15 +381,17 @@ Describer::Rows Describer::outputs() {
 
 Describer::Rows Describer::buffers(ProgramOp program) {
   Rows rows;
-  for (const PlannedBuffer &buffer : getBuffers(program))
+  for (const PlannedBuffer &buffer : getBuffers(program)) {
+    bool hasRows = buffer.domain && buffer.block < 0; // a block's own take no room in an arena
     rows.push_back(Fields()
-                       .integer("domain", buffer.domain ? index.getDomain(buffer.domain) : -1)
-                       .integer("bytes_per_row", buffer.bytesPerRow)
+                       .integer("domain", hasRows ? index.getDomain(buffer.domain) : -1)
+                       .integer("bytes_per_row", hasRows ? buffer.bytesPerRow : 0)
                        .integer("bytes", buffer.bytes)
                        .integer("first", buffer.first)
                        .integer("last", buffer.last)
                        .text("name", buffer.name)
                        .str());
+  }
   return rows;
 }
 

@@ -12,6 +12,8 @@
 #include "genrec/Conversion/MemoryPlan.h"
 #include "genrec_rt/footprint.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace genrec;
 
@@ -31,6 +33,7 @@ private:
   void printTables();
   void printCatalogues();
   void printArenas();
+  void printBlocks();
   void printBatches();
   void printScratch();
   void printReader();
@@ -43,6 +46,10 @@ private:
   /// Rows of a table when a run ends, and how they are known.
   int64_t getTableRows(TableOp table, std::string &note);
   int64_t getScratch(Operation *op);
+  rt::RowBlockSizes getBlockSizes(FlatSymbolRefAttr domain) {
+    return rt::sizeRowBlocks(sizes.getRows(domain), sizes.getLongest(domain));
+  }
+  void addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs);
 
   ProgramOp program;
   const ModelIndex &index;
@@ -178,6 +185,8 @@ void MemoryTable::printArenas() {
   int64_t firstComputeOp = first ? first.getInt() : 0;
   std::vector<rt::ArenaBuffer> copy, compute;
   for (const PlannedBuffer &buffer : getBuffers(program)) {
+    if (buffer.block >= 0)
+      continue;
     int64_t bytes =
         buffer.bytes + (buffer.domain ? buffer.bytesPerRow * sizes.getCapacity(buffer.domain) : 0);
     (buffer.first < firstComputeOp ? copy : compute).push_back({bytes, buffer.first, buffer.last});
@@ -285,11 +294,62 @@ int64_t MemoryTable::getScratch(Operation *op) {
       .Default(int64_t(0));
 }
 
+/// Adds what `op` needs, one of calls that run block by block.
+void MemoryTable::addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs) {
+  auto addAttention = [&](auto attention, bool backward) {
+    needs.kept += getAttentionScratch(attention, sizes, 0, backward);
+    needs.scratch = std::max(needs.scratch, getAttentionScratch(attention, sizes, 1, backward));
+  };
+  ++needs.ops;
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](RowKernelOp kernel) { needs.perChunk += 4 * getSumFloats(kernel, sizes); })
+      .Case<LinearOp, FusedLinearOp>([&](auto linear) {
+        needs.kept += rt::matmulScratchBound(getRowSize(linear.getX().getType()),
+                                             getRowSize(linear.getResult().getType()));
+      })
+      .Case([&](WeightGradientOp gradient) {
+        needs.perChunk += 4 * getRowSize(gradient.getX().getType()) *
+                          rt::wholeVectors(getRowSize(gradient.getY().getType()));
+      })
+      .Case([&](AttentionOp attention) { addAttention(attention, /*backward=*/false); })
+      .Case([&](AttentionGradOp attention) { addAttention(attention, /*backward=*/true); });
+}
+
+void MemoryTable::printBlocks() {
+  std::map<int64_t, std::pair<FlatSymbolRefAttr, rt::RowBlockNeeds>> runs;
+  for (Operation &op : program.getBody().front())
+    if (RowBlockRun run = getRowBlock(&op); run.number >= 0) {
+      auto &[domain, needs] = runs.try_emplace(run.number).first->second;
+      domain = run.domain;
+      addBlockNeeds(&op, needs);
+    }
+  int64_t most = 0, ops = 0, local = 0, rows = 0;
+  SmallVector<PlannedBuffer> buffers = getBuffers(program);
+  for (auto &[number, run] : runs) {
+    auto &[domain, needs] = run;
+    needs.local = getBlockBytes(buffers, number);
+    needs.domains = index.domains.size();
+    rt::RowBlockSizes blocks = getBlockSizes(domain);
+    int64_t bytes = rt::rowBlockBytes(sizes.getRows(domain), blocks, needs, options.threads);
+    if (bytes < most)
+      continue;
+    most = bytes, ops = needs.ops, local = needs.local;
+    rows = blocks.rows ? blocks.capacity : sizes.getRows(domain);
+  }
+  if (!runs.empty())
+    line("row blocks", most,
+         llvm::formatv("{0} calls that run for {1} rows at a time, {2} bytes per row, {3} threads", ops,
+                       rows, local, options.threads)
+             .str());
+}
+
 void MemoryTable::printScratch() {
   int64_t most = 0;
   std::string who = "none";
   for (Operation &op : program.getBody().front()) {
-    int64_t bytes = getScratch(&op);
+    RowBlockRun run = getRowBlock(&op);
+    bool isInBlocks = run.number >= 0 && getBlockSizes(run.domain).rows > 0;
+    int64_t bytes = isInBlocks ? 0 : getScratch(&op);
     if (bytes <= most)
       continue;
     most = bytes;
@@ -334,6 +394,7 @@ void MemoryTable::print() {
   printTables();
   printCatalogues();
   printArenas();
+  printBlocks();
   printBatches();
   printScratch();
   printReader();

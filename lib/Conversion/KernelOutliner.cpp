@@ -192,8 +192,8 @@ void KernelOutliner::prepareAccumulators() {
     total = total ? b.add(total, sizes.back()) : sizes.back();
   }
   Value chunk = target.getChunk(b, function);
-  Value pointer = b.named("sums").add(function.arguments.back(), b.mul(chunk, total));
-  b.callVoid("kernels::clear", {pointer, total});
+  Value pointer = b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()),
+                                       {function.arguments.back(), chunk, total});
   for (auto [result, size] : llvm::zip(results, sizes)) {
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
     FlatSymbolRefAttr domain = getRowDomain(type);

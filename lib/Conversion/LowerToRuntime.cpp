@@ -146,6 +146,17 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   return op->emitOpError("has no lowering to a call of the runtime");
 }
 
+/// Ends the function of a run of calls that `op` (null: none) is not of, and begins its own.
+static void moveToBlock(Operation *op, StageBuilder &stage) {
+  RowBlockRun run = op ? getRowBlock(op) : RowBlockRun();
+  if (run.number == stage.getBlock())
+    return;
+  if (stage.getBlock() >= 0)
+    stage.endBlock();
+  if (run.number >= 0)
+    stage.beginBlock(run);
+}
+
 LogicalResult LowerToRuntimePass::lowerModel(ModelOp model) {
   ModelIndex index(model);
   OpBuilder builder(&getContext());
@@ -157,9 +168,14 @@ LogicalResult LowerToRuntimePass::lowerModel(ModelOp model) {
     for (Stage stage : {Stage::copy, Stage::dispatch, Stage::compute}) {
       StageBuilder functions(program, index, ops, builder);
       functions.begin(stage);
-      for (Operation &op : program.getBody().front())
-        if (getStage(&op) == stage && failed(lowerOp(&op, functions)))
+      for (Operation &op : program.getBody().front()) {
+        if (getStage(&op) != stage || isView(&op))
+          continue;
+        moveToBlock(&op, functions);
+        if (failed(lowerOp(&op, functions)))
           return failure();
+      }
+      moveToBlock(/*op=*/nullptr, functions);
       if (!functions.isEmpty()) {
         names.back()[static_cast<unsigned>(stage)] = functions.getFunction().getSymName().str();
         ++stages;

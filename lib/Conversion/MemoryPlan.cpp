@@ -23,6 +23,10 @@ DictionaryAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
   add("bytes", builder.getI64IntegerAttr(bytes));
   add("first", builder.getI64IntegerAttr(first));
   add("last", builder.getI64IntegerAttr(last));
+  if (block >= 0) {
+    add("block", builder.getI64IntegerAttr(block));
+    add("place", builder.getI64IntegerAttr(place));
+  }
   add("name", builder.getStringAttr(name));
   return builder.getDictionaryAttr(entries);
 }
@@ -39,6 +43,8 @@ PlannedBuffer PlannedBuffer::fromAttribute(DictionaryAttr attribute) {
   buffer.bytes = integer("bytes");
   buffer.first = integer("first");
   buffer.last = integer("last");
+  buffer.block = attribute.contains("block") ? integer("block") : -1;
+  buffer.place = integer("place");
   if (auto name = attribute.getAs<StringAttr>("name"))
     buffer.name = name.getValue().str();
   return buffer;
@@ -50,6 +56,21 @@ SmallVector<PlannedBuffer> genrec::getBuffers(ProgramOp program) {
     for (Attribute attribute : attributes)
       buffers.push_back(PlannedBuffer::fromAttribute(cast<DictionaryAttr>(attribute)));
   return buffers;
+}
+
+RowBlockRun genrec::getRowBlock(Operation *op) {
+  auto run = op->getAttrOfType<ArrayAttr>(kRowBlockAttrName);
+  if (!run)
+    return {};
+  return {cast<FlatSymbolRefAttr>(run[0]), cast<IntegerAttr>(run[1]).getInt()};
+}
+
+int64_t genrec::getBlockBytes(ArrayRef<PlannedBuffer> buffers, int64_t block) {
+  int64_t bytes = 0;
+  for (const PlannedBuffer &buffer : buffers)
+    if (buffer.block == block)
+      bytes = std::max(bytes, buffer.place + buffer.bytesPerRow);
+  return bytes;
 }
 
 static int64_t getBuffer(Operation *op, unsigned slot) {

@@ -64,7 +64,7 @@ static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *t
                                   costs, [&](const OpCost &cost) -> Attribute {
                                     return cost.toAttribute(from->getContext());
                                   })));
-  for (StringRef name : {StringRef(kBufferIdsAttrName), StringRef("genrec.stage")})
+  for (StringRef name : {StringRef(kBufferIdsAttrName), StringRef(kRowBlockAttrName), StringRef("genrec.stage")})
     if (Attribute attribute = from->getAttr(name))
       to->setAttr(name, attribute);
 }

@@ -9,7 +9,10 @@ using namespace mlir;
 using namespace genrec;
 
 void genrec::buildLoweringPipeline(OpPassManager &pm, StringRef target, StringRef compiler) {
-  // Buffers are planned while programs are still lists of ops on values.
+  // Buffers are planned while programs are still lists of ops on values; which of them need
+  // room for all rows is known once calls that run block by block are.
+  if (target == "cpu")
+    pm.nest<ModelOp>().addPass(createFormRowBlocks());
   pm.nest<ModelOp>().addPass(createPlanMemory());
   OutlineKernelsOptions outline;
   outline.target = target.str();

@@ -5,6 +5,8 @@
 
 #include "ModelIndex.h"
 
+#include <map>
+
 namespace genrec {
 #define GEN_PASS_DEF_PLANMEMORY
 #include "genrec/Conversion/Passes.h.inc"
@@ -31,6 +33,8 @@ private:
   /// Extends the life of whatever memory `value` shows to op number `last`.
   void extend(Value value, int64_t last);
   void extendPartner(Operation *op, int64_t last);
+  void planBlocks();
+  void placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain);
 
   ProgramOp program;
   llvm::DenseMap<Operation *, int64_t> numbers;
@@ -70,7 +74,7 @@ void Planner::plan(Operation *op) {
     }
     ids.push_back(buffers.size());
     buffers.push_back({slot.domain, slot.bytesPerRow, slot.stride, slot.bytes, number,
-                       slot.untilEnd ? opCount - 1 : number, slot.name});
+                       slot.untilEnd ? opCount - 1 : number, slot.name, -1, 0});
     padded += slot.stride != 0;
   }
   if (llvm::any_of(ids, [](int64_t id) { return id >= 0; }))
@@ -109,6 +113,49 @@ void Planner::extendPartner(Operation *op, int64_t last) {
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
+/// Buffers that live inside of the run of ops [begin, end] over `domain` get places, each the
+/// lowest where no other one of the run lives at the same time; lives of others that touch
+/// the run are those of all of it.
+void Planner::placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain) {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    PlannedBuffer &buffer = buffers[i];
+    bool beginsInside = buffer.first >= begin && buffer.first <= end;
+    bool endsInside = buffer.last >= begin && buffer.last <= end;
+    if (!beginsInside || !endsInside || buffer.domain != domain) {
+      buffer.first = beginsInside ? begin : buffer.first;
+      buffer.last = endsInside ? end : buffer.last;
+      continue;
+    }
+    buffer.block = block;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const PlannedBuffer &other : ArrayRef(buffers).take_front(i)) {
+        bool meets = other.block == block && other.first <= buffer.last && buffer.first <= other.last;
+        if (meets && buffer.place < other.place + other.bytesPerRow &&
+            other.place < buffer.place + buffer.bytesPerRow) {
+          buffer.place = other.place + other.bytesPerRow;
+          moved = true;
+        }
+      }
+    }
+  }
+}
+
+void Planner::planBlocks() {
+  struct Run {
+    int64_t begin, end;
+    FlatSymbolRefAttr domain;
+  };
+  std::map<int64_t, Run> runs;
+  for (Operation &op : program.getBody().front())
+    if (RowBlockRun block = getRowBlock(&op); block.number >= 0) {
+      int64_t number = numbers[&op];
+      runs.try_emplace(block.number, Run{number, number, block.domain}).first->second.end = number;
+    }
+  for (const auto &[block, run] : runs)
+    placeInBlock(block, run.begin, run.end, run.domain);
+}
+
 void Planner::run() {
   orderByStage();
   for (Operation &op : program.getBody().front())
@@ -118,6 +165,7 @@ void Planner::run() {
       extend(operand, numbers[&op]);
     extendPartner(&op, numbers[&op]);
   }
+  planBlocks();
   SmallVector<Attribute> attributes;
   for (const PlannedBuffer &buffer : buffers)
     attributes.push_back(buffer.toAttribute(program.getContext()));

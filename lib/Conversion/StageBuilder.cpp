@@ -7,29 +7,53 @@
 using namespace mlir;
 using namespace genrec;
 
-void StageBuilder::begin(Stage stage) {
+/// Makes a function of a step alone at the builder's insertion point, and moves into it.
+void StageBuilder::makeFunction(const Twine &name, StringRef stepType) {
   EmitCBuilder b(builder, program.getLoc());
-  std::string name = (program.getSymName() + "_" + stringifyStage(stage)).str();
-  FunctionType type = builder.getFunctionType({b.pointer(b.opaque("genrec_step"))}, {});
-  function = emitc::FuncOp::create(builder, program.getLoc(), name, type);
-  function.setSpecifiersAttr(builder.getStrArrayAttr({"static", "GENREC_STAGE"}));
-  Block *entry = function.addEntryBlock();
-  step = entry->getArgument(0);
-  step.setLoc(NameLoc::get(builder.getStringAttr("step"), program.getLoc()));
+  FunctionType type = builder.getFunctionType({b.pointer(b.opaque(stepType))}, {});
+  current = Function();
+  current.function = emitc::FuncOp::create(builder, program.getLoc(), name.str(), type);
+  current.function.setSpecifiersAttr(builder.getStrArrayAttr({"static", "GENREC_STAGE"}));
+  Block *entry = current.function.addEntryBlock();
+  current.step = entry->getArgument(0);
+  current.step.setLoc(NameLoc::get(builder.getStringAttr("step"), program.getLoc()));
   builder.setInsertionPointToStart(entry);
   auto end = emitc::ReturnOp::create(builder, program.getLoc(), Value());
   builder.setInsertionPoint(end);
+}
+
+void StageBuilder::begin(Stage stage) {
+  makeFunction(program.getSymName() + "_" + stringifyStage(stage), "genrec_step");
   opCount = 0;
-  pool = Value();
-  domains.clear();
-  partOffsets.clear();
-  pointers.clear();
 }
 
 void StageBuilder::end() {
-  builder.setInsertionPointAfter(function);
+  builder.setInsertionPointAfter(current.function);
   if (isEmpty())
-    function->erase();
+    current.function->erase();
+}
+
+void StageBuilder::beginBlock(const RowBlockRun &run) {
+  stageFunction = std::move(current);
+  builder.setInsertionPoint(stageFunction.function);
+  makeFunction(program.getSymName() + "_blocks_" + Twine(run.number), "kernels::RowBlock");
+  block = run;
+  firstOpOfBlock = ops.size();
+}
+
+void StageBuilder::endBlock() {
+  StringRef name = current.function.getSymName();
+  Operation *end = stageFunction.function.getBody().back().getTerminator();
+  current = std::move(stageFunction);
+  builder.setInsertionPoint(end);
+  EmitCBuilder b = at(program.getLoc());
+  auto number = [&](int64_t value) { return b.integer(value, b.i32()); };
+  b.callVoid("kernels::runRowBlocks",
+             {getStep(), b.integer(index.domains.size()), b.integer(index.getDomain(block.domain)),
+              b.integer(getBlockBytes(buffers, block.number)), number(firstOpOfBlock),
+              number(static_cast<int64_t>(ops.size()) - firstOpOfBlock),
+              b.literal(name, b.opaque("void"))});
+  block = {};
 }
 
 EmitCBuilder StageBuilder::at(Operation *op) {
@@ -38,18 +62,18 @@ EmitCBuilder StageBuilder::at(Operation *op) {
 }
 
 Value StageBuilder::getPool() {
-  if (!pool) {
+  if (!current.pool) {
     EmitCBuilder b = at(program.getLoc()).named("pool");
-    pool = EmitCBuilder::kept(b.load(b.memberOf(step, "pool", b.pointer(b.opaque("genrec_rt_pool")))));
+    current.pool = EmitCBuilder::kept(b.load(b.memberOf(getStep(), "pool", b.pointer(b.opaque("genrec_rt_pool")))));
   }
-  return pool;
+  return current.pool;
 }
 
 Value StageBuilder::getDomain(FlatSymbolRefAttr domain) {
-  Value &pointer = domains[domain];
+  Value &pointer = current.domains[domain];
   if (!pointer) {
     EmitCBuilder b = at(program.getLoc()).named(makeIdentifier(domain.getValue()));
-    pointer = EmitCBuilder::kept(getDomainPointer(b, step, index.getDomain(domain)));
+    pointer = EmitCBuilder::kept(getDomainPointer(b, getStep(), index.getDomain(domain)));
   }
   return pointer;
 }
@@ -67,21 +91,32 @@ Value StageBuilder::getCount(Value tensor) {
 
 Value StageBuilder::getBuffer(int64_t number, Type element, StringRef name) {
   EmitCBuilder b = at(program.getLoc()).named(makeIdentifier(name));
-  Value buffers = b.load(b.memberOf(step, "buffers", b.pointer(b.voidPointer())));
-  Value buffer = b.loadElement(buffers, b.integer(number));
-  return EmitCBuilder::kept(b.cast(buffer, b.pointer(element)));
+  const PlannedBuffer &plan = buffers[number];
+  if (plan.block >= 0)
+    return EmitCBuilder::kept(b.call("kernels::localRows", b.pointer(element),
+                                     {getStep(), b.integer(plan.place)}, {b.templateType(element)}));
+  Value all = b.load(b.memberOf(getStep(), "buffers", b.pointer(b.voidPointer())));
+  Value buffer = b.cast(b.loadElement(all, b.integer(number)), b.pointer(element));
+  return EmitCBuilder::kept(getBlockRows(b, buffer, plan.domain, plan.bytesPerRow));
+}
+
+Value StageBuilder::getBlockRows(const EmitCBuilder &b, Value rows, FlatSymbolRefAttr domain,
+                                 int64_t bytesPerRow) {
+  if (block.number < 0 || domain != block.domain)
+    return rows;
+  return b.call("kernels::blockRows", rows.getType(), {getStep(), rows, b.integer(bytesPerRow)});
 }
 
 Value StageBuilder::getColumnMember(int64_t feature, StringRef member, Type element) {
   EmitCBuilder b = at(program.getLoc());
-  Value columns = b.load(b.memberOf(step, "columns", b.pointer(b.opaque("genrec_column"))));
+  Value columns = b.load(b.memberOf(getStep(), "columns", b.pointer(b.opaque("genrec_column"))));
   Value place = b.member(b.element(columns, b.integer(feature)), member, b.voidPointer());
   return b.cast(b.load(place), b.pointer(element));
 }
 
 Value StageBuilder::getParameterMember(int64_t number, StringRef member) {
   EmitCBuilder b = at(program.getLoc());
-  Value parameters = b.load(b.memberOf(step, "parameters", b.pointer(b.opaque("genrec_parameter"))));
+  Value parameters = b.load(b.memberOf(getStep(), "parameters", b.pointer(b.opaque("genrec_parameter"))));
   return b.load(b.member(b.element(parameters, b.integer(number)), member, b.pointer(b.f32())));
 }
 
@@ -100,7 +135,7 @@ Value StageBuilder::getPartPointer(Value tensor, Value stack, int64_t part) {
   if (part == 0)
     return pointer;
   FlatSymbolRefAttr domain = cast<DomainType>(stack.getType()).getDomain();
-  Value &offsets = partOffsets[domain];
+  Value &offsets = current.partOffsets[domain];
   if (!offsets) {
     EmitCBuilder named = b.named(domain.getValue() + "_offsets");
     offsets = EmitCBuilder::kept(
@@ -138,6 +173,7 @@ Value StageBuilder::makePointer(Value tensor) {
   if (auto feature = dyn_cast<FeatureOp>(op)) {
     FlatSymbolRefAttr domain = feature.getDomain().getType().getDomain();
     Value values = getColumnMember(index.getFeature(domain, feature.getColumnAttr()), "values", element);
+    values = getBlockRows(b, values, domain, getElementBytes(cast<RankedTensorType>(tensor.getType()).getElementType()));
     values.getDefiningOp()->setLoc(b.loc);
     return EmitCBuilder::kept(values);
   }
@@ -153,10 +189,10 @@ Value StageBuilder::makePointer(Value tensor) {
 }
 
 Value StageBuilder::getPointer(Value tensor) {
-  if (Value known = pointers.lookup(tensor))
+  if (Value known = current.pointers.lookup(tensor))
     return known;
   Value pointer = makePointer(tensor);
-  return pointers[tensor] = pointer;
+  return current.pointers[tensor] = pointer;
 }
 
 Value StageBuilder::getOptionalPointer(Value tensor, Type element) {

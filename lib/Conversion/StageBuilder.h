@@ -28,19 +28,26 @@ class StageBuilder {
 public:
   StageBuilder(ProgramOp program, const ModelIndex &index, llvm::SmallVectorImpl<StepOp> &ops,
                mlir::OpBuilder &builder)
-      : program(program), index(index), builder(builder), ops(ops) {}
+      : program(program), index(index), builder(builder), buffers(getBuffers(program)), ops(ops) {}
 
   /// Starts the function of `stage` at the builder's insertion point.
   void begin(Stage stage);
   void end();
   bool isEmpty() const { return opCount == 0; }
-  mlir::emitc::FuncOp getFunction() const { return function; }
+
+  /// Starts a function, before the stage's own, of the calls of `run`, and ends it with a call
+  /// in the stage that runs it (row_blocks.h).
+  void beginBlock(const RowBlockRun &run);
+  void endBlock();
+  /// The number of the run whose function has begun; -1 for none.
+  int64_t getBlock() const { return block.number; }
+  mlir::emitc::FuncOp getFunction() const { return current.function; }
 
   /// A builder for the code of `op`.
   EmitCBuilder at(mlir::Operation *op);
   EmitCBuilder at(mlir::Location loc) { return {builder, loc}; }
 
-  mlir::Value getStep() const { return step; }
+  mlir::Value getStep() const { return current.step; }
   /// `genrec_rt_pool *`.
   mlir::Value getPool();
   /// `genrec_domain *` of a domain's instance.
@@ -73,15 +80,27 @@ public:
   mlir::OpBuilder &builder;
 
 private:
-  mlir::Value makePointer(mlir::Value tensor);
+  /// A function that is being built, and what its code has fetched.
+  struct Function {
+    mlir::emitc::FuncOp function;
+    mlir::Value step, pool;
+    llvm::DenseMap<mlir::Attribute, mlir::Value> domains, partOffsets;
+    llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  };
 
-  mlir::emitc::FuncOp function;
-  mlir::Value step, pool;
+  void makeFunction(const llvm::Twine &name, llvm::StringRef stepType);
+  mlir::Value makePointer(mlir::Value tensor);
+  /// `rows` of `domain`, or, in a block's function, where the block's begin.
+  mlir::Value getBlockRows(const EmitCBuilder &b, mlir::Value rows, mlir::FlatSymbolRefAttr domain,
+                           int64_t bytesPerRow);
+
+  Function current, stageFunction;
+  llvm::SmallVector<PlannedBuffer> buffers;
+  RowBlockRun block;
+  int64_t firstOpOfBlock = 0;
   llvm::SmallVectorImpl<StepOp> &ops;
   llvm::DenseMap<mlir::Operation *, int64_t> opNumbers;
   int64_t opCount = 0;
-  llvm::DenseMap<mlir::Attribute, mlir::Value> domains, partOffsets;
-  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
 };
 
 /// Lowers one op of a family; `matched` says whether it belongs to it.

@@ -370,11 +370,19 @@ void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, 
 
 void genrec_rt_enter(genrec_step *step, int32_t op) { StepSlot::of(step).spans.enter(op); }
 
+void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end) {
+  StepSlot::of(step).spans.addOp(op, begin, end);
+}
+
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes) {
   StepSlot &slot = StepSlot::of(step);
   if (!step->pool) // the copy stage of the next batch, beside the pool
     return slot.ownScratch.ensure(bytes);
   return slot.state().workerScratch[genrec_rt_worker_index()].ensure(bytes);
+}
+
+void *genrec_rt_block_memory(genrec_step *step, int64_t bytes) {
+  return StepSlot::of(step).state().blockMemory.ensure(bytes);
 }
 
 } // extern "C"

@@ -49,6 +49,11 @@ void SpanRecorder::end() {
   phase = -1;
 }
 
+void SpanRecorder::addOp(int32_t what, int64_t begin, int64_t end) {
+  leave(begin);
+  spans.push_back({what, begin, end});
+}
+
 void SpanRecorder::add(Phase what, int64_t begin, int64_t end) {
   spans.push_back({static_cast<int32_t>(what), begin, end});
 }

@@ -47,6 +47,8 @@ public:
   void enter(int32_t op);
   /// Ends the op and the phase that run.
   void end();
+  /// An op that is over; the one that ran has ended when it began.
+  void addOp(int32_t op, int64_t begin, int64_t end);
   /// A phase that is over.
   void add(Phase phase, int64_t begin, int64_t end);
 

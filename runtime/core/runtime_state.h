@@ -81,6 +81,7 @@ struct genrec_runtime {
   /// One per pool thread. Calls ask from the thread that runs the stage, for all
   /// workers together, so that the others' stay empty.
   std::vector<genrec::rt::GrowBuffer<char>> workerScratch;
+  genrec::rt::GrowBuffer<char> blockMemory; ///< of calls that run block by block
 
 private:
   void makeTables();

@@ -234,6 +234,7 @@ MemoryUse Session::memoryUse() const {
   }
   for (const auto &scratch : impl->state.workerScratch)
     use.scratch += scratch.capacity();
+  use.scratch += impl->state.blockMemory.capacity();
   for (const auto &parameter : impl->state.parameterMemory)
     use.parameters += parameter.capacity() * 4;
   const auto &tables = impl->state.tables;

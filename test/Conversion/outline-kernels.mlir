@@ -120,7 +120,7 @@ genrec.model @sums {
 // CHECK: genrec.launch @row_sums over {{.*}} {accumulators = array<i64: 0, 1>, {{.*}}grain
 // CHECK: emitc.func @row_sums
 // CHECK-COUNT-2: call_opaque "kernels::sumFloats"
-// CHECK: call_opaque "kernels::clear"
+// CHECK: call_opaque "kernels::chunkSums"
 // CHECK: for
 // CHECK: call_opaque "kernels::addRow"
 

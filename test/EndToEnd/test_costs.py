@@ -77,7 +77,7 @@ def counted(tmp_path_factory) -> dict[str, Any]:
     environment = os.environ | {"GENREC_MEMORY_COUNTS": str(folder / "counts.json")}
     # One batch of all rows: the copy stage of a second would run ahead.
     call(
-        program, "train", "--data", folder / "train.parquet", "--batch", "100000", "--epochs", "1", "--threads", "1",
+        program, "train", "--data", folder / "train.parquet", "--batch", "100000", "--epochs", "1", "--threads", "1", "--check-finite",
         "--profile", folder / "profile", "--progress", "none", env=environment,
     )  # fmt: skip
     profile = json.loads((folder / "profile" / "profile.json").read_text())

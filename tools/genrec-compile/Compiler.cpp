@@ -127,6 +127,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {
+    pm.nest<ModelOp>().addPass(createFormRowBlocks());
     pm.nest<ModelOp>().addPass(createPlanMemory());
   } else if (options.emission == Emission::cudaKernels) {
     OutlineKernelsOptions outline;

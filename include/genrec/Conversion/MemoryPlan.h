@@ -12,10 +12,13 @@
 namespace genrec {
 
 /// Array of dictionaries on a program: `domain` (absent: fixed size),
-/// `bytes_per_row`, `stride` (absent: rows lie densely), `bytes`, `first`, `last`, `name`.
+/// `bytes_per_row`, `stride` (absent: rows lie densely), `bytes`, `first`, `last`, `name`, and
+/// `block`, `place` (absent: not of a run of calls alone).
 inline constexpr llvm::StringLiteral kBuffersAttrName = "genrec.buffers";
 /// On a program: the number of its first op of the dispatch or compute stage.
 inline constexpr llvm::StringLiteral kFirstComputeOpAttrName = "genrec.first_compute_op";
+/// On an op: the run of calls that it belongs to, `[@domain, number in the program]`.
+inline constexpr llvm::StringLiteral kRowBlockAttrName = "genrec.row_block";
 /// Array of buffer numbers on an op, one per slot (see `getBufferSlots`).
 inline constexpr llvm::StringLiteral kBufferIdsAttrName = "genrec.buffer_ids";
 
@@ -27,6 +30,8 @@ struct PlannedBuffer {
   int64_t bytes = 0;
   int64_t first = 0, last = 0;    ///< numbers of ops of the program
   std::string name;
+  int64_t block = -1;             ///< the run of calls that alone knows of it; -1: none
+  int64_t place = 0;              ///< then: bytes per row before it, among those of the run
 
   mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context) const;
   static PlannedBuffer fromAttribute(mlir::DictionaryAttr attribute);
@@ -34,6 +39,16 @@ struct PlannedBuffer {
 
 /// The buffers of a program; empty before `plan-memory`.
 llvm::SmallVector<PlannedBuffer> getBuffers(ProgramOp program);
+
+/// A run of calls over the rows of `domain` that run for a block of lists at a time.
+struct RowBlockRun {
+  mlir::FlatSymbolRefAttr domain;
+  int64_t number = -1;
+};
+/// The run that `op` belongs to; number -1 for none.
+RowBlockRun getRowBlock(mlir::Operation *op);
+/// Bytes per row that the buffers of run `block` alone take together.
+int64_t getBlockBytes(llvm::ArrayRef<PlannedBuffer> buffers, int64_t block);
 
 /// Memory that an op needs. Slot i of the first `getNumResults()` slots belongs
 /// to result i and is empty (no buffer) for a view; further slots are the op's own.

@@ -10,6 +10,30 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FormRowBlocks : Pass<"genrec-form-row-blocks", "::genrec::ModelOp"> {
+  let summary = "lets consecutive calls over lists run for a block of lists at a time";
+  let description = [{
+    A stage runs call after call, each over all rows of a batch, so that each reads what
+    left the caches since it was written. Row kernels over a domain with lists that read
+    rows of it and shared values only, matrix products, gradients of their weights,
+    attention and its gradient need no row of another list. Those of them that nothing else
+    stands between get the attribute `genrec.row_block`, one number for each run of calls, and
+    are put next to each other: what the run needs comes before it, what needs its results
+    after. The runtime runs them for a few lists at a time (row_blocks.h): what no other call
+    reads has room for one block's rows, and stays in the second-level cache.
+
+    A run ends where rows of all lists are needed: a sum over rows, a pooled value, a moved
+    row. Runs are formed where they hold a matrix product or attention, and keep at least a
+    cache line per row out of memory.
+
+    Preconditions: `form-row-kernels` has run; what needs a kernel is in one.
+  }];
+  let dependentDialects = ["::genrec::GenRecDialect"];
+  let statistics = [
+    Statistic<"runs", "runs", "runs of calls formed">,
+    Statistic<"calls", "calls", "calls in them">];
+}
+
 def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
   let summary = "gives every value of a program a buffer, with its size and life";
   let description = [{
@@ -26,6 +50,10 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
     Rows that a kernel picks by index, or adds to so, are padded to whole cache lines
     (16 floats; shorter ones to a power of two): a buffer's `stride`, in elements. Only
     where everything that reads them is told the distance of rows.
+
+    A buffer of which only one run of `form-row-blocks` knows takes no room in an arena:
+    `block` is the number of the run, `place` the bytes per row before it, among the run's
+    own. Other buffers that a run makes or reads live as long as the run.
 
     Columns of the data, parameters, constants and views (`shared_rows`,
     `rows_as_shared`, a `slice_columns` left outside of row kernels) need no memory. The

@@ -379,10 +379,17 @@ void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,
 
 /* With --profile: op `op` begins, and the one before it has ended. */
 void genrec_rt_enter(genrec_step *step, int32_t op);
+/* With --profile: what op `op` took, which ran piece by piece between others (row_blocks.h),
+ * as if it had run alone from `begin` to `end`, nanoseconds of CLOCK_MONOTONIC. */
+void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end);
 
 /* Scratch memory of at least `bytes`, private to the calling pool thread, kept
  * and reused: grows only when a larger size is asked for than ever before. */
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes);
+
+/* The same for what calls that run block by block keep together (row_blocks.h): of one
+ * step at a time, apart from the scratch of the calls. */
+void *genrec_rt_block_memory(genrec_step *step, int64_t bytes);
 
 #ifdef __cplusplus
 }

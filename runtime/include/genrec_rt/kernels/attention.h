@@ -37,8 +37,10 @@ void attentionForward(genrec_rt_pool *pool, const AttentionArgs &args,
   detail::AttentionUnits units(args.parents, Config::Heads);
   parallelFor(pool, units.count, units.grain,
               [&](int64_t begin, int64_t end, int64_t) {
-                detail::forwardUnits<Config>(args, giants, tables, buffers,
-                                             begin, end);
+                char *mine = buffers + genrec_rt_worker_index() *
+                                           detail::forwardBytes<Config>(args);
+                detail::forwardUnits<Config>(args, giants, tables, mine, begin,
+                                             end);
               });
   giants.forEach([&](int64_t list, int64_t pieces) {
     parallelFor(pool, pieces * Config::Heads, 1,
@@ -76,9 +78,10 @@ void attentionBackward(genrec_rt_pool *pool, const AttentionArgs &args,
   detail::AttentionUnits units(args.parents, Config::Heads);
   parallelFor(pool, units.count, units.grain,
               [&](int64_t begin, int64_t end, int64_t chunk) {
+                char *mine = cursor + genrec_rt_worker_index() *
+                                          detail::backwardBytes<Config>(args);
                 detail::backwardUnits<Config>(args, giants, gradients, tables,
-                                              partials, cursor, begin, end,
-                                              chunk);
+                                              partials, mine, begin, end, chunk);
               });
   partials.clear(args, gradients);
   partials.addUp(units.chunks(), gradients);

@@ -444,33 +444,34 @@ inline void backwardUnit(const AttentionArgs &args,
              gradients.ldDV);
 }
 
-/// This worker's part of `scratch`, its bias gradients 0.
+template <class C> inline int64_t backwardBytes(const AttentionArgs &args) {
+  return BackwardBuffers<C>(nullptr, args.maxLength, args.timeBuckets).bytes();
+}
+
+/// Buffers in the scratch of one worker, their bias gradients 0.
 template <class C>
-inline BackwardBuffers<C> takeBuffers(const AttentionArgs &args,
-                                      char *scratch) {
-  int64_t perWorker =
-      BackwardBuffers<C>(nullptr, args.maxLength, args.timeBuckets).bytes();
-  BackwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
-                             args.maxLength, args.timeBuckets);
+inline BackwardBuffers<C> takeBuffers(const AttentionArgs &args, char *mine) {
+  BackwardBuffers<C> buffers(mine, args.maxLength, args.timeBuckets);
   buffers.bias.clear();
   return buffers;
 }
 
-/// Units [begin, end), but those of giants.
+/// Units [begin, end), but those of giants, of a chunk whose first part they are or not.
 template <class C>
 inline void backwardUnits(const AttentionArgs &args, const GiantLists &giants,
                           const AttentionGradients &gradients,
                           const SharedTables<C> &tables,
-                          const BiasPartials<C> &partials, char *scratch,
-                          int64_t begin, int64_t end, int64_t chunk) {
-  BackwardBuffers<C> buffers = takeBuffers<C>(args, scratch);
+                          const BiasPartials<C> &partials, char *mine,
+                          int64_t begin, int64_t end, int64_t chunk,
+                          bool first = true) {
+  BackwardBuffers<C> buffers = takeBuffers<C>(args, mine);
   for (int64_t index = begin; index < end; ++index) {
     AttentionUnit<C> unit(args, index);
     if (unit.length > 0 && !giants.contains(index / C::Heads))
       backwardUnit<C, BackwardPart::all>(args, gradients, tables, unit, buffers,
                                          {0, unit.length});
   }
-  partials.write(chunk, buffers.bias);
+  partials.write(chunk, buffers.bias, first);
 }
 
 /// Pieces [begin, end) of a giant, by head, then by queries or by keys.
@@ -480,7 +481,8 @@ inline void backwardPieces(const AttentionArgs &args, int64_t list,
                            const SharedTables<C> &tables,
                            const BiasPartials<C> &partials, char *scratch,
                            int64_t begin, int64_t end, int64_t chunk) {
-  BackwardBuffers<C> buffers = takeBuffers<C>(args, scratch);
+  BackwardBuffers<C> buffers = takeBuffers<C>(
+      args, scratch + genrec_rt_worker_index() * backwardBytes<C>(args));
   for (int64_t index = begin; index < end; ++index) {
     GiantPiece piece(args, list, index);
     AttentionUnit<C> unit(args, list * C::Heads + piece.head);

@@ -91,11 +91,13 @@ template <class C> struct BiasPartials {
       time = cursor.take<float>(chunks * args.timeBuckets);
   }
 
-  void write(int64_t chunk, const BiasGradients<C> &sums) const {
+  /// Those of a chunk, or of a further part of it, which are added.
+  void write(int64_t chunk, const BiasGradients<C> &sums, bool first = true) const {
     if constexpr (C::PositionBias) {
       const int64_t buckets = args.positionBuckets;
       float *to = position + chunk * buckets;
-      __builtin_memset(to, 0, static_cast<size_t>(buckets) * 4);
+      if (first)
+        __builtin_memset(to, 0, static_cast<size_t>(buckets) * 4);
       for (int64_t x = 0; x < 2 * sums.maxLength - 1; ++x) {
         float total = 0;
         for (int copy = 0; copy < BiasGradients<C>::kCopies; ++copy)
@@ -104,8 +106,10 @@ template <class C> struct BiasPartials {
       }
     }
     if constexpr (C::TimeBias)
-      for (int64_t b = 0; b < args.timeBuckets; ++b)
-        time[chunk * args.timeBuckets + b] = sum(load(sums.byBucket + b * kLanes));
+      for (int64_t b = 0; b < args.timeBuckets; ++b) {
+        float *to = time + chunk * args.timeBuckets + b;
+        *to = (first ? 0.0f : *to) + sum(load(sums.byBucket + b * kLanes));
+      }
   }
 
   static void clear(const AttentionArgs &args,

@@ -133,14 +133,16 @@ inline void forwardUnit(const AttentionArgs &args,
                       end - query < R ? static_cast<int>(end - query) : R);
 }
 
-/// Units [begin, end), but those of giants.
+template <class C> inline int64_t forwardBytes(const AttentionArgs &args) {
+  return ForwardBuffers<C>(nullptr, args.maxLength).bytes();
+}
+
+/// Units [begin, end), but those of giants, in the scratch of one worker.
 template <class C>
 inline void forwardUnits(const AttentionArgs &args, const GiantLists &giants,
-                         const SharedTables<C> &tables, char *scratch,
+                         const SharedTables<C> &tables, char *mine,
                          int64_t begin, int64_t end) {
-  int64_t perWorker = ForwardBuffers<C>(nullptr, args.maxLength).bytes();
-  ForwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
-                            args.maxLength);
+  ForwardBuffers<C> buffers(mine, args.maxLength);
   for (int64_t index = begin; index < end; ++index) {
     AttentionUnit<C> unit(args, index);
     if (!giants.contains(index / C::Heads))
@@ -153,8 +155,7 @@ template <class C>
 inline void forwardPieces(const AttentionArgs &args, int64_t list,
                           const SharedTables<C> &tables, char *scratch,
                           int64_t begin, int64_t end) {
-  int64_t perWorker = ForwardBuffers<C>(nullptr, args.maxLength).bytes();
-  ForwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * perWorker,
+  ForwardBuffers<C> buffers(scratch + genrec_rt_worker_index() * forwardBytes<C>(args),
                             args.maxLength);
   for (int64_t index = begin; index < end; ++index) {
     GiantPiece piece(args, list, index);

@@ -173,11 +173,11 @@ inline void contractPanel(const ContractionSides &sides, LinesAhead &ahead, int6
 template <int T>
 __attribute__((noinline)) void
 contractTail(const ContractionSides &sides, int64_t begin, int64_t end, int k,
-             int64_t column, float *part, int64_t ldPart) {
+             int64_t column, bool first, float *part, int64_t ldPart) {
   constexpr int NV = kMaxTileVectors;
   const float *dy = sides.dy + begin * sides.lddy + column;
-  for (int first = 0; first < k; first += NV * kLanes) {
-    int lanes = k - first < NV * kLanes ? k - first : NV * kLanes;
+  for (int from = 0; from < k; from += NV * kLanes) {
+    int lanes = k - from < NV * kLanes ? k - from : NV * kLanes;
     VecF acc[T][NV];
     tileClear(acc);
     LaneMask masks[NV];
@@ -186,7 +186,7 @@ contractTail(const ContractionSides &sides, int64_t begin, int64_t end, int k,
       masks[v] = laneMask(left < 0 ? 0 : left < kLanes ? left : kLanes);
     }
     for (int64_t row = begin; row < end; ++row) {
-      const float *x = sides.x + row * sides.ldx + first;
+      const float *x = sides.x + row * sides.ldx + from;
       const float *d = dy + (row - begin) * sides.lddy;
       VecF right[NV];
 #pragma GCC unroll 4
@@ -206,16 +206,20 @@ contractTail(const ContractionSides &sides, int64_t begin, int64_t end, int k,
 #pragma GCC unroll 4
       for (int v = 0; v < NV; ++v)
         store(lanesOf + v * kLanes, acc[t][v]);
-      for (int lane = 0; lane < lanes; ++lane)
-        part[(first + lane) * ldPart + column + t] = lanesOf[lane];
+      for (int lane = 0; lane < lanes; ++lane) {
+        float &sum = part[(from + lane) * ldPart + column + t];
+        sum = first ? lanesOf[lane] : sum + lanesOf[lane];
+      }
     }
   }
 }
 
-/// The partial result of the rows [begin, end), row-major with `ldPart`.
+/// The partial result of the rows [begin, end), row-major with `ldPart`; added to
+/// `part` unless they are its first.
 template <int K, int N>
 inline void contractRange(const ContractionSides &sides, int64_t begin,
-                          int64_t end, float *part, int64_t ldPart) {
+                          int64_t end, float *part, int64_t ldPart,
+                          bool first = true) {
   constexpr ColumnPlan plan = planColumns(2 * kLanes, N);
   constexpr int lastLanes = plan.lastLanes();
   for (int64_t row = begin; row < end; row += kContractionBlock) {
@@ -227,16 +231,16 @@ inline void contractRange(const ContractionSides &sides, int64_t begin,
       int64_t column = plan.panelBegin(p) * kLanes;
       int lanes = p == plan.panels - 1 ? lastLanes : kLanes;
       if (p < plan.wideCount)
-        contractPanel<K, plan.wide>(sides, ahead, row, rows, column, lanes, row == begin, part,
-                                    ldPart);
+        contractPanel<K, plan.wide>(sides, ahead, row, rows, column, lanes,
+                                    first && row == begin, part, ldPart);
       else if constexpr (plan.wideCount < plan.panels)
-        contractPanel<K, plan.wide - 1>(sides, ahead, row, rows, column, lanes, row == begin, part,
-                                        ldPart);
+        contractPanel<K, plan.wide - 1>(sides, ahead, row, rows, column, lanes,
+                                        first && row == begin, part, ldPart);
     }
   }
   if constexpr (plan.tail() > 0)
-    contractTail<plan.tail()>(sides, begin, end, K, plan.tailBegin, part,
-                              ldPart);
+    contractTail<plan.tail()>(sides, begin, end, K, plan.tailBegin, first,
+                              part, ldPart);
 }
 
 /// dw (+)= the sum of `count` partial results, in their order.

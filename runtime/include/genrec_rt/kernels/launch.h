@@ -74,6 +74,15 @@ inline void addChunks(genrec_rt_pool *pool, float *sums, int64_t chunks,
   });
 }
 
+/// Copies the added-up sums of `count` results, side by side, to where the pairs of where
+/// and how many floats in `slots` say.
+inline void takeSums(const Slot *slots, int count, const float *sums) {
+  for (int i = 0; i < count; ++i) {
+    memcpy(slots[2 * i].pointer, sums, static_cast<size_t>(slots[2 * i + 1].size) * 4);
+    sums += sumFloats(slots[2 * i + 1].size);
+  }
+}
+
 } // namespace detail
 
 /// Runs `kernel` for the rows of `domain`, at least `grain` of them per chunk.
@@ -118,10 +127,7 @@ inline void launchSums(genrec_step *step, const genrec_domain *domain,
   if (chunks.count == 0)
     memset(sums, 0, static_cast<size_t>(floats) * 4);
   detail::addChunks(step->pool, sums, chunks.count, floats);
-  for (int i = 0; i < N; ++i) {
-    memcpy(slots[2 * i].pointer, sums, static_cast<size_t>(slots[2 * i + 1].size) * 4);
-    sums += sumFloats(slots[2 * i + 1].size);
-  }
+  detail::takeSums(slots, N, sums);
 }
 
 /// With --profile, notes that op `op` begins.

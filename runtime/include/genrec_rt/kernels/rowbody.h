@@ -171,8 +171,13 @@ GENREC_HOST_DEVICE void addElement(T *base, int64_t index, T value) {
     base[index] += value;
 }
 
-inline void clear(float *values, int64_t count) {
-  memset(values, 0, static_cast<size_t>(count) * 4);
+/// Where a chunk of rows adds up `floats` sums: zeros, or, for ~chunk, what earlier rows of
+/// the chunk left (row_blocks.h).
+inline float *chunkSums(float *sums, int64_t chunk, int64_t floats) {
+  if (chunk < 0)
+    return sums + ~chunk * floats;
+  memset(sums + chunk * floats, 0, static_cast<size_t>(floats) * 4);
+  return sums + chunk * floats;
 }
 
 //===----------------------------------------------------------------------===//

@@ -76,6 +76,71 @@ static inline int64_t distinctLinearGradScratchBound(int64_t rows, int64_t k, in
          matmulScratchBound(n, k) + 4 * (2 * rows + 6) + 5 * 64;
 }
 
+/// How calls over a domain's rows run in blocks of whole lists (row_blocks.h).
+struct RowBlockSizes {
+  int64_t rows;     ///< of a block, unless one list has more; 0: all rows are one
+  int64_t capacity; ///< of the largest block
+};
+
+/// Lists in a block at most, and rows of a list that a block may be.
+static constexpr int64_t kListsPerBlock = 256, kLongestList = 960;
+
+/// Blocks of `rows` rows in lists of at most `longest`. Small batches are cut, too, so that
+/// every thread has some.
+static inline RowBlockSizes sizeRowBlocks(int64_t rows, int64_t longest) {
+  // Rows of a block: measured for HSTU (10 KB per row), 192 and 400 alike.
+  constexpr int64_t kFewest = 16, kMost = 192, kBlocks = 16;
+  // Few long lists keep few threads busy: calls that cut lists, too, keep all of them.
+  if (longest > kLongestList || (longest > kMost && longest * kBlocks > rows))
+    return {0, rows};
+  int64_t even = (rows + kBlocks - 1) / kBlocks;
+  even = even < kFewest ? kFewest : even > kMost ? kMost : even;
+  return {even, longest > even ? longest : even};
+}
+
+/// Chunks of blocks that have sums of `bytes` each: a power of two, so that they are spread
+/// evenly over threads.
+static inline int64_t countBlockChunks(int64_t rows, RowBlockSizes sizes, int64_t bytes) {
+  constexpr int64_t kMostBytes = int64_t(10) << 20, kFewest = 4, kMost = 64;
+  int64_t chunks = kMost;
+  while (chunks > kFewest && chunks * bytes > kMostBytes)
+    chunks /= 2;
+  while (chunks > 1 && (chunks / 2) * sizes.rows >= rows)
+    chunks /= 2;
+  return chunks;
+}
+
+/// A number of rows of which every kind of value takes whole cache lines.
+static inline int64_t roundedRows(int64_t rows) { return (rows + 63) / 64 * 64; }
+
+/// Of a genrec_domain.
+static constexpr int64_t kDomainBytes = 56;
+
+/// What calls that run in blocks need together, in bytes.
+struct RowBlockNeeds {
+  int64_t local;    ///< per row, of values that only these calls read
+  int64_t kept;     ///< by calls through all phases
+  int64_t perChunk; ///< by calls that add up
+  int64_t scratch;  ///< per worker: the most that a call asks for
+  int64_t domains, ops;
+};
+
+/// What a worker needs: values of a block, scratch, and what describes the block.
+static inline int64_t blockWorkerBytes(RowBlockSizes sizes, const RowBlockNeeds &needs) {
+  int64_t described = (needs.domains + 1) * kDomainBytes + (kListsPerBlock + 1 + needs.ops) * 8;
+  return roundedRows(sizes.capacity) * needs.local + (needs.scratch + 63) / 64 * 64 +
+         (described + 63) / 64 * 64;
+}
+
+/// All memory of calls over `rows` rows that run in blocks, on `workers` threads.
+static inline int64_t rowBlockBytes(int64_t rows, RowBlockSizes sizes, const RowBlockNeeds &needs,
+                                    int64_t workers) {
+  if (!sizes.rows)
+    return roundedRows(rows) * needs.local;
+  return needs.kept + countBlockChunks(rows, sizes, needs.perChunk) * needs.perChunk +
+         workers * blockWorkerBytes(sizes, needs);
+}
+
 /// Sizes of an attention call: per head, and of its bias tables.
 struct AttentionSizes {
   int64_t qk, v;

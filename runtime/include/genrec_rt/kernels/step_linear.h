@@ -1,6 +1,6 @@
 //===- step_linear.h - Matrix products as emitted stages call them -*- C++ -*-===//
 //
-// gemm.h with scratch from the step.
+// gemm.h with scratch from the step, and for blocks of rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +9,7 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/row_blocks.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -53,6 +54,69 @@ inline void weightGradient(genrec_step *step, int64_t rows, const float *x,
                            float *out) {
   void *scratch = genrec_rt_thread_scratch(step, matmulRowsScratchBytes<K, N>());
   matmulRows<K, N>(step->pool, rows, x, ldX, y, ldY, out, N, scratch);
+}
+
+//===----------------------------------------------------------------------===//
+// The same for blocks of rows
+//===----------------------------------------------------------------------===//
+
+namespace detail {
+
+/// The weight is packed once for all blocks.
+template <int K, int N, bool Transposed, class E>
+inline void matmulBlock(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
+                        const float *weight, float *y, int64_t ldY, const E &epilogue) {
+  float *packed = block->keep<float>(matmulScratchBytes<K, N>() / 4);
+  if (block->phase == BlockPhase::prepare)
+    packColumns(planColumns(K, N), weight, Transposed ? K : N, Transposed, K, packed);
+  else if (block->phase == BlockPhase::rows)
+    matmulRange<K, N>(MatmulSides{x, ldX, packed, y, ldY, K}, epilogue, 0, rows);
+}
+
+} // namespace detail
+
+template <int K, int N, bool Transposed, bool HasBias>
+inline void linear(RowBlock *block, int64_t rows, const float *x, int64_t ldX, const float *weight,
+                   const float *bias, float *y, int64_t ldY) {
+  if (block->isWhole())
+    return linear<K, N, Transposed, HasBias>(block->all, rows, x, ldX, weight, bias, y, ldY);
+  Epilogue<Activation::none, HasBias> epilogue;
+  epilogue.bias = bias;
+  detail::matmulBlock<K, N, Transposed>(block, rows, x, ldX, weight, y, ldY, epilogue);
+}
+
+template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre>
+inline void fusedLinear(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
+                        const float *weight, const float *bias, const float *residual,
+                        int64_t ldResidual, float *y, int64_t ldY, float *pre, int64_t ldPre) {
+  if (block->isWhole())
+    return fusedLinear<K, N, Transposed, A, HasBias, HasResidual, HasPre>(
+        block->all, rows, x, ldX, weight, bias, residual, ldResidual, y, ldY, pre, ldPre);
+  Epilogue<A, HasBias, HasPre, HasResidual> epilogue;
+  epilogue.bias = bias;
+  epilogue.pre = pre;
+  epilogue.ldPre = ldPre;
+  epilogue.residual = residual;
+  epilogue.ldResidual = ldResidual;
+  detail::matmulBlock<K, N, Transposed>(block, rows, x, ldX, weight, y, ldY, epilogue);
+}
+
+template <int K, int N>
+inline void weightGradient(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
+                           const float *y, int64_t ldY, float *out) {
+  if (block->isWhole())
+    return weightGradient<K, N>(block->all, rows, x, ldX, y, ldY, out);
+  constexpr int64_t ldPart = roundUp(N, kLanes), floats = K * ldPart;
+  float *parts = block->keepPerChunk(floats);
+  if (block->phase == BlockPhase::finish)
+    return detail::addPartials(block->pool, parts, block->chunks, K, N, ldPart,
+                               /*accumulate=*/false, out, N);
+  if (block->phase != BlockPhase::rows)
+    return;
+  float *part = parts + block->chunk * floats;
+  if (block->startsChunk)
+    __builtin_memset(part, 0, floats * 4); // a block may have no rows
+  detail::contractRange<K, N>({x, ldX, y, ldY}, 0, rows, part, ldPart, /*first=*/false);
 }
 
 } // namespace GENREC_RT_ISA

@@ -150,10 +150,12 @@ template <class T> __device__ inline void addElement(T *base, int64_t index, T v
   __syncwarp();
 }
 
-__device__ inline void clear(float *values, int64_t count) {
-  for (int64_t i = lane(); i < count; i += kWarpLanes)
-    values[i] = 0;
+__device__ inline float *chunkSums(float *sums, int64_t chunk, int64_t floats) {
+  float *own = sums + chunk * floats;
+  for (int64_t i = lane(); i < floats; i += kWarpLanes)
+    own[i] = 0;
   __syncwarp();
+  return own;
 }
 
 //===----------------------------------------------------------------------===//
