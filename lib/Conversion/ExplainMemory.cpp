@@ -338,8 +338,8 @@ void MemoryTable::printBlocks() {
   }
   if (!runs.empty())
     line("row blocks", most,
-         llvm::formatv("{0} calls that run for {1} rows at a time, {2} bytes per row, {3} threads", ops,
-                       rows, local, options.threads)
+         llvm::formatv("{0} calls that run for {1} rows at a time, {2} bytes per row, {3} threads",
+                       ops, rows, local, options.threads)
              .str());
 }
 

@@ -29,7 +29,8 @@ static bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
 
 static bool storesRows(Operation *op) {
   auto kernel = dyn_cast<RowKernelOp>(op);
-  return kernel && llvm::any_of(kernel.getBody().front(), [](Operation &inner) { return isa<RowStoreOp>(inner); });
+  return kernel && llvm::any_of(kernel.getBody().front(),
+                                [](Operation &inner) { return isa<RowStoreOp>(inner); });
 }
 
 /// Rows of the kernel's domain are read where they are, and only there.
@@ -43,7 +44,8 @@ static bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
   }
   for (auto [role, result] :
        llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults()))
-    if (isRowsOf(result, domain) != (role.getValue() == ResultRole::aligned))
+    if (role.getValue() == ResultRole::pooled ||
+        isRowsOf(result, domain) != (role.getValue() == ResultRole::aligned))
       return false;
   return !storesRows(kernel);
 }
@@ -144,11 +146,12 @@ void RunFinder::computeLevels() {
 bool RunFinder::dropLoneSums() {
   SmallVector<Operation *> lone;
   for (auto [op, domain] : domains) {
-    bool isPart = llvm::any_of(op->getResults(), [&, d = domain](Value v) { return isRowsOf(v, d); }) ||
-                  llvm::any_of(op->getOperands(), [&, d = domain](Value v) {
-                    Operation *maker = getMaker(v);
-                    return maker && isRowsOf(v, d) && domains.count(maker);
-                  });
+    bool isPart =
+        llvm::any_of(op->getResults(), [&, d = domain](Value v) { return isRowsOf(v, d); }) ||
+        llvm::any_of(op->getOperands(), [&, d = domain](Value v) {
+          Operation *maker = getMaker(v);
+          return maker && isRowsOf(v, d) && domains.count(maker);
+        });
     if (!isPart)
       lone.push_back(op);
   }
@@ -194,7 +197,8 @@ void RunFinder::order(const Runs &runs) {
     size_t rank = domain ? ranks.try_emplace(domain, ranks.size() + 1).first->second : 0;
     places[{levels.lookup(&op), rank, number}] = &op;
   }
-  SmallVector<Operation *> ops = llvm::map_to_vector(places, [](auto &place) { return place.second; });
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(places, [](auto &place) { return place.second; });
   for (Operation *op : ops)
     op->moveBefore(&body, body.end());
   // A slice is taken where its rows are made, as nothing in between may be of no run.

@@ -54,8 +54,8 @@ void Planner::orderByStage() {
     (isLeaf ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
   }
   firstComputeOp = leaves.size() + stages[0].size();
-  for (ArrayRef<Operation *> ops : {ArrayRef(leaves), ArrayRef(stages[0]), ArrayRef(stages[1]),
-                                    ArrayRef(stages[2])})
+  for (ArrayRef<Operation *> ops :
+       {ArrayRef(leaves), ArrayRef(stages[0]), ArrayRef(stages[1]), ArrayRef(stages[2])})
     for (Operation *op : ops) {
       op->moveBefore(&body, body.end());
       numbers[op] = opCount++;
@@ -130,7 +130,8 @@ void Planner::placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbol
     for (bool moved = true; moved;) {
       moved = false;
       for (const PlannedBuffer &other : ArrayRef(buffers).take_front(i)) {
-        bool meets = other.block == block && other.first <= buffer.last && buffer.first <= other.last;
+        bool meets =
+            other.block == block && other.first <= buffer.last && buffer.first <= other.last;
         if (meets && buffer.place < other.place + other.bytesPerRow &&
             other.place < buffer.place + buffer.bytesPerRow) {
           buffer.place = other.place + other.bytesPerRow;

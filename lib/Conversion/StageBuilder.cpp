@@ -64,7 +64,8 @@ EmitCBuilder StageBuilder::at(Operation *op) {
 Value StageBuilder::getPool() {
   if (!current.pool) {
     EmitCBuilder b = at(program.getLoc()).named("pool");
-    current.pool = EmitCBuilder::kept(b.load(b.memberOf(getStep(), "pool", b.pointer(b.opaque("genrec_rt_pool")))));
+    current.pool = EmitCBuilder::kept(
+        b.load(b.memberOf(getStep(), "pool", b.pointer(b.opaque("genrec_rt_pool")))));
   }
   return current.pool;
 }
@@ -94,7 +95,8 @@ Value StageBuilder::getBuffer(int64_t number, Type element, StringRef name) {
   const PlannedBuffer &plan = buffers[number];
   if (plan.block >= 0)
     return EmitCBuilder::kept(b.call("kernels::localRows", b.pointer(element),
-                                     {getStep(), b.integer(plan.place)}, {b.templateType(element)}));
+                                     {getStep(), b.integer(plan.place)},
+                                     {b.templateType(element)}));
   Value all = b.load(b.memberOf(getStep(), "buffers", b.pointer(b.voidPointer())));
   Value buffer = b.cast(b.loadElement(all, b.integer(number)), b.pointer(element));
   return EmitCBuilder::kept(getBlockRows(b, buffer, plan.domain, plan.bytesPerRow));
@@ -116,14 +118,16 @@ Value StageBuilder::getColumnMember(int64_t feature, StringRef member, Type elem
 
 Value StageBuilder::getParameterMember(int64_t number, StringRef member) {
   EmitCBuilder b = at(program.getLoc());
-  Value parameters = b.load(b.memberOf(getStep(), "parameters", b.pointer(b.opaque("genrec_parameter"))));
+  Value parameters =
+      b.load(b.memberOf(getStep(), "parameters", b.pointer(b.opaque("genrec_parameter"))));
   return b.load(b.member(b.element(parameters, b.integer(number)), member, b.pointer(b.f32())));
 }
 
 Value StageBuilder::getOpNumber(Operation *op) {
   auto [known, isNew] = opNumbers.try_emplace(op, ops.size());
   if (isNew) {
-    ops.push_back({getStepOpName(op), op->getLoc(), describeOrigin(op), getStage(op), getCosts(op)});
+    ops.push_back(
+        {getStepOpName(op), op->getLoc(), describeOrigin(op), getStage(op), getCosts(op)});
   }
   EmitCBuilder b = at(op->getLoc());
   return b.integer(known->second, b.i32());
@@ -138,8 +142,8 @@ Value StageBuilder::getPartPointer(Value tensor, Value stack, int64_t part) {
   Value &offsets = current.partOffsets[domain];
   if (!offsets) {
     EmitCBuilder named = b.named(domain.getValue() + "_offsets");
-    offsets = EmitCBuilder::kept(
-        named.load(named.memberOf(getDomain(stack), "offsets", b.pointer(b.opaque("const int64_t")))));
+    offsets = EmitCBuilder::kept(named.load(
+        named.memberOf(getDomain(stack), "offsets", b.pointer(b.opaque("const int64_t")))));
   }
   Value first = b.loadElement(offsets, b.integer(part));
   int64_t width = getRowSize(tensor.getType());
@@ -149,7 +153,8 @@ Value StageBuilder::getPartPointer(Value tensor, Value stack, int64_t part) {
 Value StageBuilder::makeArray(const EmitCBuilder &b, Type element, ValueRange values) {
   Value array = b.array(element, values.size());
   for (auto [number, value] : llvm::enumerate(values))
-    b.storeElement(array, b.integer(number), value.getType() == element ? value : b.cast(value, element));
+    b.storeElement(array, b.integer(number),
+                   value.getType() == element ? value : b.cast(value, element));
   return b.decay(array);
 }
 
@@ -172,14 +177,18 @@ Value StageBuilder::makePointer(Value tensor) {
   }
   if (auto feature = dyn_cast<FeatureOp>(op)) {
     FlatSymbolRefAttr domain = feature.getDomain().getType().getDomain();
-    Value values = getColumnMember(index.getFeature(domain, feature.getColumnAttr()), "values", element);
-    values = getBlockRows(b, values, domain, getElementBytes(cast<RankedTensorType>(tensor.getType()).getElementType()));
+    Value values =
+        getColumnMember(index.getFeature(domain, feature.getColumnAttr()), "values", element);
+    values =
+        getBlockRows(b, values, domain,
+                     getElementBytes(cast<RankedTensorType>(tensor.getType()).getElementType()));
     values.getDefiningOp()->setLoc(b.loc);
     return EmitCBuilder::kept(values);
   }
   if (auto parameter = dyn_cast<ParamOp>(op)) {
     Value value = getParameterMember(index.getParameter(parameter.getParameterAttr()), "value");
-    value.getDefiningOp()->setLoc(at(tensor.getLoc()).named(makeIdentifier(parameter.getParameter())).loc);
+    value.getDefiningOp()->setLoc(
+        at(tensor.getLoc()).named(makeIdentifier(parameter.getParameter())).loc);
     return EmitCBuilder::kept(value);
   }
   if (auto constant = dyn_cast<ConstantOp>(op))

@@ -75,10 +75,11 @@ def counted(tmp_path_factory) -> dict[str, Any]:
     plan = json.loads(call(BUILD / "bin" / "genrec-compile", model.model_file, "--explain=json"))
     program = build_counted(folder / "model.cpp", folder)
     environment = os.environ | {"GENREC_MEMORY_COUNTS": str(folder / "counts.json")}
-    # One batch of all rows: the copy stage of a second would run ahead.
+    # One batch of all rows: the copy stage of a second would run ahead. With --check-finite every op runs once for all
+    # rows, and is entered so.
     call(
-        program, "train", "--data", folder / "train.parquet", "--batch", "100000", "--epochs", "1", "--threads", "1", "--check-finite",
-        "--profile", folder / "profile", "--progress", "none", env=environment,
+        program, "train", "--data", folder / "train.parquet", "--batch", "100000", "--epochs", "1", "--threads", "1",
+        "--check-finite", "--profile", folder / "profile", "--progress", "none", env=environment,
     )  # fmt: skip
     profile = json.loads((folder / "profile" / "profile.json").read_text())
     counts = json.loads((folder / "counts.json").read_text())

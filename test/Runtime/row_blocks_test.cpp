@@ -43,12 +43,18 @@ struct Work {
     positionBias = random.reals(kBuckets);
     domains[0].count = static_cast<int64_t>(lengths.size());
     domains[1] = {rows, rows, offsets.data(), parents.data(), identity.data(), domains, longest};
-    for (auto [values, size] : {std::pair(&out, rows * kOut), {&dw, int64_t(kIn * kOut)}, {&sums, int64_t(kOut)},
-                                {&items, int64_t(kItems * kOut)}, {&dPositionBias, int64_t(kBuckets)}, {&kept, rows}})
+    for (auto [values, size] : {std::pair(&out, rows * kOut),
+                                {&dw, int64_t(kIn * kOut)},
+                                {&sums, int64_t(kOut)},
+                                {&items, int64_t(kItems * kOut)},
+                                {&dPositionBias, int64_t(kBuckets)},
+                                {&kept, rows}})
       values->assign(static_cast<size_t>(size), NAN);
   }
 
-  std::vector<std::vector<float>> results() const { return {out, dw, sums, items, dPositionBias, kept}; }
+  std::vector<std::vector<float>> results() const {
+    return {out, dw, sums, items, dPositionBias, kept};
+  }
 } *work = nullptr;
 
 /// y = 2 x, and what a random draw of the row says.
@@ -81,11 +87,14 @@ void calls(k::RowBlock *step) {
   const genrec_domain *rows = &step->domains[1];
   float *x = k::blockRows(step, work->x.data(), kIn * 4);
   float *y = k::localRows<float>(step, 0), *z = k::localRows<float>(step, kIn * 4);
-  float *dq = k::localRows<float>(step, (kIn + kOut) * 4), *dk = k::localRows<float>(step, (kIn + 2 * kOut) * 4);
+  float *dq = k::localRows<float>(step, (kIn + kOut) * 4),
+        *dk = k::localRows<float>(step, (kIn + 2 * kOut) * 4);
   float *dv = k::localRows<float>(step, (kIn + 3 * kOut) * 4);
-  float *out = k::blockRows(step, work->out.data(), kOut * 4), *kept = k::blockRows(step, work->kept.data(), 4);
+  float *out = k::blockRows(step, work->out.data(), kOut * 4),
+        *kept = k::blockRows(step, work->kept.data(), 4);
   k::launch(step, rows, 16, doubleRows, x, y, kept);
-  k::linear<kIn, kOut, false, true>(step, rows->count, y, kIn, work->w.data(), work->bias.data(), z, kOut);
+  k::linear<kIn, kOut, false, true>(step, rows->count, y, kIn, work->w.data(), work->bias.data(), z,
+                                    kOut);
   k::AttentionArgs args;
   args.parents = rows->parent_domain->count;
   args.offsets = rows->offsets;
@@ -96,20 +105,23 @@ void calls(k::RowBlock *step) {
   args.fixedLength = 20;
   args.positionBias = work->positionBias.data();
   args.positionBuckets = kBuckets;
-  k::attention<1, kOut, kOut, k::ScoreKind::silu, true, false, true, false, false, false>(step, &args);
+  k::attention<1, kOut, kOut, k::ScoreKind::silu, true, false, true, false, false, false>(step,
+                                                                                          &args);
   k::AttentionGradients gradients;
   gradients.dOut = out;
   gradients.dQ = dq, gradients.dK = dk, gradients.dV = dv;
   gradients.ldDOut = gradients.ldDQ = gradients.ldDK = gradients.ldDV = kOut;
   gradients.dPositionBias = work->dPositionBias.data();
-  k::attentionGradient<1, kOut, kOut, k::ScoreKind::silu, true, false, true, false, false, false>(step, &args,
-                                                                                                 &gradients);
-  k::launchSums<2>(step, rows, 16, addUp, work->sums.data(), kOut, work->items.data(), kItems * kOut, out);
+  k::attentionGradient<1, kOut, kOut, k::ScoreKind::silu, true, false, true, false, false, false>(
+      step, &args, &gradients);
+  k::launchSums<2>(step, rows, 16, addUp, work->sums.data(), kOut, work->items.data(),
+                   kItems * kOut, out);
   k::weightGradient<kIn, kOut>(step, rows->count, y, kIn, dq, kOut, work->dw.data());
 }
 
 /// Runs the calls within a step of a session, as stages do.
-std::vector<std::vector<float>> run(const std::vector<int64_t> &lengths, int32_t threads, bool whole) {
+std::vector<std::vector<float>> run(const std::vector<int64_t> &lengths, int32_t threads,
+                                    bool whole) {
   static bool isWhole;
   isWhole = whole;
   Work own(lengths);
@@ -119,7 +131,8 @@ std::vector<std::vector<float>> run(const std::vector<int64_t> &lengths, int32_t
     int32_t checks = step->check_finite;
     step->domains = work->domains;
     step->check_finite = isWhole;
-    k::runRowBlocks(step, /*domains=*/2, /*domain=*/1, /*localBytes=*/(kIn + 4 * kOut) * 4, 0, 0, calls);
+    k::runRowBlocks(step, /*domains=*/2, /*domain=*/1, /*localBytes=*/(kIn + 4 * kOut) * 4, 0, 0,
+                    calls);
     step->domains = domains;
     step->check_finite = checks;
   };

@@ -38,22 +38,22 @@ enum class BlockPhase { whole, measure, prepare, rows, finish };
 
 /// What a block's calls get in place of the step.
 struct RowBlock : genrec_step {
-  genrec_step *all;            ///< the step itself
+  genrec_step *all; ///< the step itself
   BlockPhase phase;
-  int64_t firstRow = 0;        ///< rows: of the block
-  char *local = nullptr;       ///< where values that only these calls read lie
-  int64_t localRows = 0;       ///< rows that there is room for
-  int64_t chunks = 0;          ///< whose sums are apart
-  int64_t chunk = 0;           ///< rows: of the block
-  bool startsChunk = false;    ///< rows: no block of the chunk came before
-  char *keptBase = nullptr;    ///< what calls keep through all phases
-  int64_t keptBytes = 0;       ///< of it, before the call that runs
-  int64_t perChunkBytes = 0;   ///< measure: what calls keep per chunk
-  char *scratch = nullptr;     ///< rows: of this worker, for one call
-  int64_t scratchBytes = 0;    ///< measure: the most that a call asks for
-  int64_t *spent = nullptr;    ///< rows, with --profile: nanoseconds by op, from firstOp on
+  int64_t firstRow = 0;         ///< rows: of the block
+  char *local = nullptr;        ///< where values that only these calls read lie
+  int64_t localRows = 0;        ///< rows that there is room for
+  int64_t chunks = 0;           ///< whose sums are apart
+  int64_t chunk = 0;            ///< rows: of the block
+  bool startsChunk = false;     ///< rows: no block of the chunk came before
+  char *keptBase = nullptr;     ///< what calls keep through all phases
+  int64_t keptBytes = 0;        ///< of it, before the call that runs
+  int64_t perChunkBytes = 0;    ///< measure: what calls keep per chunk
+  char *scratch = nullptr;      ///< rows: of this worker, for one call
+  int64_t scratchBytes = 0;     ///< measure: the most that a call asks for
+  int64_t *spent = nullptr;     ///< rows, with --profile: nanoseconds by op, from firstOp on
   int32_t firstOp = 0, op = -1; ///< the op that runs
-  int64_t since = 0;           ///< when it began
+  int64_t since = 0;            ///< when it began
 
   bool isWhole() const { return phase == BlockPhase::whole; }
 
@@ -146,8 +146,8 @@ inline int64_t listAt(const genrec_domain &own, int64_t row) {
 }
 
 /// Runs `calls` for the blocks of one chunk.
-inline void runChunk(RowBlock *block, const genrec_domain &own, int64_t domain,
-                     RowBlockSizes sizes, BlockDomains *mine, void (*calls)(RowBlock *)) {
+inline void runChunk(RowBlock *block, const genrec_domain &own, int64_t domain, RowBlockSizes sizes,
+                     BlockDomains *mine, void (*calls)(RowBlock *)) {
   bool isLast = block->chunk == block->chunks - 1;
   int64_t list = listAt(own, own.count * block->chunk / block->chunks);
   int64_t end = isLast ? own.parent_domain->count

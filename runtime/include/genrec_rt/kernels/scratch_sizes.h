@@ -91,7 +91,7 @@ static inline RowBlockSizes sizeRowBlocks(int64_t rows, int64_t longest) {
   // Rows of a block: measured for HSTU (10 KB per row), 192 and 400 alike.
   constexpr int64_t kFewest = 16, kMost = 192, kBlocks = 16;
   // Few long lists keep few threads busy: calls that cut lists, too, keep all of them.
-  if (longest > kLongestList || (longest > kMost && longest * kBlocks > rows))
+  if (rows == 0 || longest > kLongestList || (longest > kMost && longest * kBlocks > rows))
     return {0, rows};
   int64_t even = (rows + kBlocks - 1) / kBlocks;
   even = even < kFewest ? kFewest : even > kMost ? kMost : even;

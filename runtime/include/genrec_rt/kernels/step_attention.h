@@ -24,8 +24,7 @@ inline void attention(genrec_step *step, const AttentionArgs *args) {
       AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
   int32_t workers = genrec_rt_pool_threads(step->pool);
   int64_t bytes = attentionForwardScratchBytes<Config>(args->maxLength, workers);
-  attentionForward<Config>(step->pool, *args,
-                           genrec_rt_thread_scratch(step, bytes));
+  attentionForward<Config>(step->pool, *args, genrec_rt_thread_scratch(step, bytes));
 }
 
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
@@ -35,10 +34,9 @@ inline void attentionGradient(genrec_step *step, const AttentionArgs *args,
   using Config =
       AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
   int32_t workers = genrec_rt_pool_threads(step->pool);
-  int64_t bytes = attentionBackwardScratchBytes<Config>(
-      args->maxLength, workers, args->positionBuckets, args->timeBuckets);
-  attentionBackward<Config>(step->pool, *args, *gradients,
-                            genrec_rt_thread_scratch(step, bytes));
+  int64_t bytes = attentionBackwardScratchBytes<Config>(args->maxLength, workers,
+                                                        args->positionBuckets, args->timeBuckets);
+  attentionBackward<Config>(step->pool, *args, *gradients, genrec_rt_thread_scratch(step, bytes));
 }
 
 /// The same for blocks of rows, where no list is a giant.
@@ -78,8 +76,8 @@ inline void attentionGradient(RowBlock *block, const AttentionArgs *args,
     tables.fill(*args);
   } else if (block->phase == BlockPhase::rows) {
     detail::backwardUnits<Config>(*args, detail::GiantLists(*args, /*mayCut=*/false), *gradients,
-                                  tables, partials, scratch, 0, args->parents * Heads,
-                                  block->chunk, block->startsChunk);
+                                  tables, partials, scratch, 0, args->parents * Heads, block->chunk,
+                                  block->startsChunk);
   } else if (block->phase == BlockPhase::finish) {
     partials.clear(*args, *gradients);
     partials.addUp(block->chunks, *gradients);
