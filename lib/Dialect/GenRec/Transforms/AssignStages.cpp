@@ -38,13 +38,22 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
 
   void assign(ProgramOp program) {
     DenseSet<Value> ofCopy;
+    auto isReady = [&](Value value) { return ofCopy.contains(value); };
+    // Floats of derived rows go along with keys that are computed from them.
+    auto canMove = [&](Value value) {
+      auto derive = value.getDefiningOp<DeriveOp>();
+      return derive && llvm::all_of(derive->getOperands(), isReady);
+    };
     for (Operation &op : program.getBody().front()) {
-      bool isCopy = !belongsToStep(&op) && !makesFloats(&op) &&
-                    llvm::all_of(op.getOperands(), [&](Value operand) {
-                      return ofCopy.contains(operand);
-                    });
-      if (isCopy)
-        ofCopy.insert(op.result_begin(), op.result_end());
+      if (belongsToStep(&op) || makesFloats(&op) ||
+          !llvm::all_of(op.getOperands(),
+                        [&](Value operand) { return isReady(operand) || canMove(operand); }))
+        continue;
+      ofCopy.insert(op.operand_begin(), op.operand_end());
+      ofCopy.insert(op.result_begin(), op.result_end());
+    }
+    for (Operation &op : program.getBody().front()) {
+      bool isCopy = op.getNumResults() != 0 && isReady(op.getResult(0));
       if (isCopy)
         countStatistic(*this, copyOps, "copy-ops", 1);
       else

@@ -1,10 +1,10 @@
 // RUN: genrec-opt %s --genrec-assign-stages | FileCheck %s
 // RUN: genrec-opt %s --genrec-assign-stages --genrec-pass-statistics 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// Domain work and transforms of ids need nothing but the batch; floats stay with their consumers.
+// Domain work and transforms of ids need nothing but the batch; floats stay with their consumers, which ids may be.
 
 // COUNT: genrec-assign-stages compute-ops: 7
-// COUNT: genrec-assign-stages copy-ops: 14
+// COUNT: genrec-assign-stages copy-ops: 17
 // CHECK: genrec.batch {genrec.stage = #genrec<stage copy>}
 // CHECK: genrec.catalogue {genrec.stage = #genrec<stage copy>}
 // CHECK: genrec.truncate {{.*}}stage copy
@@ -20,6 +20,9 @@
 // CHECK: genrec.compare {{.*}}stage copy
 // CHECK: genrec.cast {{.*}}stage compute
 // CHECK: genrec.derive {{.*}}stage compute
+// CHECK: genrec.bucketize {{.*}}stage copy
+// CHECK: genrec.feature {{.*}}stage copy
+// CHECK: genrec.derive {{.*}}stage copy
 // CHECK: genrec.bucketize {{.*}}stage copy
 // CHECK: genrec.lookup {{.*}}stage compute
 // CHECK: genrec.compare {{.*}}stage compute
@@ -49,6 +52,9 @@ genrec.model @stages {
     %float = genrec.cast %known : (tensor<?xi1, #genrec.rows<@recent>>) -> tensor<?xf32, #genrec.rows<@recent>>
     %prices = genrec.derive %price into %recent : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@recent>) -> tensor<?xf32, #genrec.rows<@recent>>
     %bucket = genrec.bucketize %price {edges = array<f64: 1.0>} : (tensor<?xf32, #genrec.rows<@event>>) -> !ev
+    %cost = genrec.feature %event "events.cost" : (!genrec.domain<@event>) -> tensor<?xf32, #genrec.rows<@event>>
+    %costs = genrec.derive %cost into %recent : (tensor<?xf32, #genrec.rows<@event>>, !genrec.domain<@recent>) -> tensor<?xf32, #genrec.rows<@recent>>
+    %class = genrec.bucketize %costs {edges = array<f64: 1.0>} : (tensor<?xf32, #genrec.rows<@recent>>) -> !recent
     %x = genrec.lookup %hash in @item : (!recent) -> tensor<?x4xf32, #genrec.rows<@recent>>
     %large = genrec.compare gt %x, %prices : (tensor<?x4xf32, #genrec.rows<@recent>>, tensor<?xf32, #genrec.rows<@recent>>) -> tensor<?x4xi1, #genrec.rows<@recent>>
     genrec.output "x" %x : tensor<?x4xf32, #genrec.rows<@recent>>

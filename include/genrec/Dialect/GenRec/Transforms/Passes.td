@@ -466,7 +466,8 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
     floats: domain work, transforms of ids, comparisons, `resolve`. Features and shared constants are of
     no stage. Everything else is `compute`: parameters, tables, whatever follows from them.
     Float transforms of features stay in `compute`, where their
-    consumers are, so that nothing is buffered between the stages for them.
+    consumers are, so that nothing is buffered between the stages for them; floats
+    of derived rows that an op of `copy` reads go along with it.
 
     Sets `genrec.stage` on every op of every program.
   }];
