@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -91,6 +92,29 @@ void writeFile(const std::string &path, const std::string &text) {
   AsideFile file(path);
   file.write(text.data(), static_cast<int64_t>(text.size()));
   file.commit();
+}
+
+static void requireAccess(const std::string &flag, const std::string &path,
+                          const std::string &folder) {
+  if (access(folder.c_str(), W_OK | X_OK) != 0)
+    throw Error(flag + " " + path + ": cannot be written: " + std::strerror(errno),
+                "name another place, or make it writable");
+}
+
+void requireFolder(const std::string &flag, const std::string &folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw Error(flag + " " + folder + ": the folder cannot be made: " + error.message(),
+                "name another place");
+  requireAccess(flag, folder, folder);
+}
+
+void requireWritable(const std::string &flag, const std::string &file) {
+  std::string folder = std::filesystem::path(file).parent_path();
+  if (std::filesystem::is_directory(file))
+    throw Error(flag + " " + file + ": is a folder", "name a file");
+  requireAccess(flag, file, folder.empty() ? "." : folder);
 }
 
 void syncFolder(const std::string &folder) {

@@ -35,6 +35,11 @@ private:
 /// Writes a small file aside and renames it.
 void writeFile(const std::string &path, const std::string &text);
 
+/// What `flag` names can be written when the time comes, which may be hours from now: the
+/// folder, made where it is missing, or a file in a folder that is there. Throws Error.
+void requireFolder(const std::string &flag, const std::string &folder);
+void requireWritable(const std::string &flag, const std::string &file);
+
 /// Makes a folder's entries (new names, renames) survive a power cut.
 void syncFolder(const std::string &folder);
 

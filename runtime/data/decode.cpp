@@ -247,11 +247,14 @@ private:
       std::string bits = std::to_string(feature.id_bits);
       std::string owner =
           feature.table ? std::string(" of table '") + feature.table + "'" : " of the feature";
+      bool isInList = model.domains[feature.domain].parent >= 0;
+      std::string dropping = isInList ? ", or have it dropped: gr.int64.padded(" +
+                                            std::to_string(id) + ") in the schema"
+                                      : "";
       throw Error(at(index, row) + " has id " + std::to_string(id) + ", " +
                       (id < 0 ? "below 0" : "beyond the " + bits + " bits" + owner),
                   "hash it (gr.hash(feature, bits=" + bits + "))" +
-                      (id < 0 ? ", or drop it with padding_id=" + std::to_string(id)
-                              : ", or declare the table with more id_bits"));
+                      (id < 0 ? dropping : ", or declare the table with more id_bits"));
     }
   }
 

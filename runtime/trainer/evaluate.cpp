@@ -6,6 +6,8 @@
 namespace genrec::rt {
 
 int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
+  if (!flags.metricsJson.empty())
+    requireWritable("--metrics-json", flags.metricsJson);
   Progress progress(flags.progress, flags.logEvery, "eval");
   auto session = restoredSession(model, flags);
   Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,

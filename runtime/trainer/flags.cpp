@@ -2,9 +2,8 @@
 
 #include "flags.h"
 
+#include "../core/command_line.h"
 #include "../core/text.h"
-
-#include <CLI/CLI.hpp>
 
 namespace genrec::rt {
 
@@ -20,46 +19,47 @@ void addData(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) 
          "the model names is read")
       ->take_all();
   app.add_option("--batch", flags.batch, "rows of the root domain per step")
-      ->check(CLI::PositiveNumber)
+      ->check(aboveZero())
       ->capture_default_str();
   app.add_option("--data-memory", flags.dataMemoryMegabytes,
                  "megabytes of decoded data to keep; larger data is decoded again each epoch and "
                  "shuffled within windows of half of this")
-      ->check(CLI::PositiveNumber)
+      ->check(aboveZero())
       ->capture_default_str();
 }
 
 void addRunning(CLI::App &app, Flags &flags) {
   app.add_option("--threads", flags.threads,
                  "threads that compute (default: the cores / ranks here)")
-      ->check(CLI::PositiveNumber);
+      ->check(aboveZero());
   app.add_option("--progress", flags.progress,
                  "auto (a bar on a terminal, lines elsewhere), bar, lines, json (one object per "
                  "line) or none")
       ->check(CLI::IsMember({"auto", "bar", "lines", "json", "none"}))
       ->capture_default_str();
   app.add_option("--log-every", flags.logEvery, "report every so many steps (default: by time)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zeroOrMore());
   app.add_flag("--check-finite", flags.checkFinite,
                "stop at the first NaN or infinity and name the op that made it (slow)");
 }
 
 void addOptimization(CLI::App &app, Flags &flags) {
   app.add_option("--lr", flags.learningRate,
-                 "the model's largest learning rate becomes this; others keep their ratio to it");
+                 "the model's largest learning rate becomes this; others keep their ratio to it")
+      ->check(zeroOrMore());
   app.add_option("--schedule", flags.schedule, "constant, linear or cosine (default: the model's)")
       ->check(CLI::IsMember({"constant", "linear", "cosine"}));
-  app.add_option("--warmup", flags.warmup, "steps of linear warm-up")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--warmup", flags.warmup, "steps of linear warm-up")->check(zeroOrMore());
   app.add_option("--schedule-steps", flags.scheduleSteps,
                  "the step at which a decaying schedule ends (default: the last one)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zeroOrMore());
   app.add_option("--schedule-final", flags.scheduleFinal,
-                 "the factor of the learning rate at the end of the schedule");
+                 "the factor of the learning rate at the end of the schedule")
+      ->check(between(0, 1));
   app.add_option("--clip-norm", flags.clipNorm, "clip gradients to this global norm; 0: off")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zeroOrMore());
   app.add_option("--clip-value", flags.clipValue, "clip gradients to [-x, x]; 0: off")
-      ->check(CLI::NonNegativeNumber);
+      ->check(zeroOrMore());
 }
 
 void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
@@ -67,10 +67,10 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   addData(*train, flags, catalogues);
   train->add_option("--validation", flags.validation, "data to evaluate on, as --data");
   train->add_option("--epochs", flags.epochs, "passes over the data")
-      ->check(CLI::PositiveNumber)
+      ->check(aboveZero())
       ->capture_default_str();
   train->add_option("--max-steps", flags.maxSteps, "stop after so many optimizer steps in all")
-      ->check(CLI::PositiveNumber);
+      ->check(aboveZero());
   train->add_option("--seed", flags.seed,
                     "of initial values, order, dropout and negatives (default: 0)");
   train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
@@ -82,11 +82,11 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_option("--checkpoint", flags.checkpoint,
                     "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
   train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
-      ->check(CLI::PositiveNumber);
+      ->check(aboveZero());
   train->add_flag("--resume", flags.resume,
                   "go on from the checkpoint, to the same bits as without the interruption");
   train->add_option("--eval-every", flags.evalEvery, "evaluate every so many epochs; 0: at the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(zeroOrMore())
       ->capture_default_str();
   train->add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
       ->delimiter(',')
@@ -94,18 +94,21 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train
       ->add_option("--eval-batch", flags.evaluationBatch,
                    "rows per step of an evaluation (default: --batch)")
-      ->check(CLI::PositiveNumber);
-  train->add_option("--patience", flags.patience,
-                    "stop after so many evaluations in a row that did not improve --monitor; the state of "
-                    "the best one is kept in <checkpoint>/best")
-      ->check(CLI::PositiveNumber);
+      ->check(aboveZero());
+  train
+      ->add_option(
+          "--patience", flags.patience,
+          "stop after so many evaluations in a row that did not improve --monitor; the state of "
+          "the best one is kept in <checkpoint>/best")
+      ->check(aboveZero());
   train
       ->add_option("--monitor", flags.monitor,
                    "what --patience watches in the evaluations: loss, or a metric's name, as hr@10")
       ->capture_default_str();
-  train->add_option("--tensorboard", flags.tensorboard,
-                    "folder for TensorBoard: losses and learning rate every --log-every steps (10 unless "
-                    "given), evaluations");
+  train->add_option(
+      "--tensorboard", flags.tensorboard,
+      "folder for TensorBoard: losses and learning rate every --log-every steps (10 unless "
+      "given), evaluations");
   train->add_option("--profile", flags.profile,
                     "print where the time of the steps went, op by op, and write profile.json and "
                     "trace.json (for ui.perfetto.dev) to this folder");
@@ -114,16 +117,21 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   addRunning(*train, flags);
 }
 
-void addOthers(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
+void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
+               std::vector<std::string> &catalogues) {
+  // A model of transforms alone can do without.
+  bool hasState = model.parameter_count + model.table_count > 0;
   CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
   addData(*evaluate, flags, catalogues);
-  evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")->required();
+  evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
+      ->required(hasState);
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addRunning(*evaluate, flags);
 
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, catalogues);
-  predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")->required();
+  predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
+      ->required(hasState);
   predict->add_option("--out", flags.out, "Parquet file to write")->required();
   predict
       ->add_option("--keys", flags.keys,
@@ -135,7 +143,8 @@ void addOthers(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues
 
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
-  exporting->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")->required();
+  exporting->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
+      ->required(hasState);
   exporting->add_option("--out", flags.out, "folder to write to")->required();
   exporting->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();
@@ -149,7 +158,7 @@ void addOthers(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues
   info->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();
   info->add_option("--batch", flags.batch, "rows of the root domain per step, with --data")
-      ->check(CLI::PositiveNumber)
+      ->check(aboveZero())
       ->capture_default_str();
 }
 
@@ -202,7 +211,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   addTrain(app, parsed.flags, catalogues);
-  addOthers(app, parsed.flags, catalogues);
+  addOthers(app, model, parsed.flags, catalogues);
   try {
     app.parse(argc, argv);
     splitCatalogues(model, catalogues, parsed.flags);
@@ -212,7 +221,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
       throw CLI::ValidationError("--patience", "needs --validation, the data to watch");
     parsed.flags.command = commandOf(app);
   } catch (const CLI::ParseError &error) {
-    parsed.exitStatus = app.exit(error) == 0 ? 0 : 2;
+    parsed.exitStatus = reportParseError(model.name, app, error);
   }
   return parsed;
 }

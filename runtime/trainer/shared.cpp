@@ -1,8 +1,8 @@
 //===- shared.cpp - What several commands do ------------------------------===//
 
+#include "../core/calibrate.h"
 #include "../core/model_check.h"
 #include "../core/threads.h"
-#include "../core/calibrate.h"
 #include "commands.h"
 #include "genrec_rt/checkpoint.h"
 
@@ -52,6 +52,8 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
 
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags) {
   SessionOptions options = sessionOptions(flags, model);
+  if (flags.checkpoint.empty()) // of a model without parameters and tables
+    return std::make_unique<Session>(model, options);
   options.seed = readTrainingState(flags.checkpoint).seed;
   auto session = std::make_unique<Session>(model, options);
   loadCheckpoint(flags.checkpoint, *session);

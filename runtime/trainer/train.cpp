@@ -10,7 +10,6 @@
 #include "profile_report.h"
 
 #include <algorithm>
-#include <filesystem>
 
 namespace genrec::rt {
 
@@ -30,6 +29,7 @@ public:
   int run();
 
 private:
+  void checkOutputs() const;
   void open();
   void begin();
   void resume();
@@ -76,7 +76,19 @@ private:
   bool warned = false;
 };
 
+/// What the end of the run writes is found missing now.
+void Training::checkOutputs() const {
+  for (const auto &[flag, folder] :
+       {std::pair("--checkpoint", &flags.checkpoint), std::pair("--profile", &flags.profile),
+        std::pair("--tensorboard", &flags.tensorboard)})
+    if (!folder->empty())
+      requireFolder(flag, *folder);
+  if (!flags.metricsJson.empty())
+    requireWritable("--metrics-json", flags.metricsJson);
+}
+
 void Training::open() {
+  checkOutputs();
   SessionOptions options = sessionOptions(flags, model);
   if (flags.resume && hasCheckpoint(flags.checkpoint) && !flags.seed)
     options.seed = readTrainingState(flags.checkpoint).seed;
@@ -128,10 +140,11 @@ void Training::checkMonitor() const {
     names.push_back("loss");
   for (const auto &[name, value] : session->metrics().values())
     names.push_back(name);
-  if (std::find(names.begin(), names.end(), flags.monitor) == names.end())
-    throw Error("--monitor " + flags.monitor + ": evaluations do not measure that" +
-                    suggestion(flags.monitor, names),
-                "they measure " + listNames(names));
+  if (std::find(names.begin(), names.end(), flags.monitor) != names.end())
+    return;
+  std::string near = suggestion(flags.monitor, names);
+  throw Error("--monitor " + flags.monitor + ": evaluations do not measure that",
+              near + (near.empty() ? "" : " ") + "they measure " + listNames(names));
 }
 
 void Training::resume() {
@@ -313,12 +326,11 @@ void Training::drawEvaluation(const Json &evaluation) {
 void Training::reportProfile() {
   const Profile &profile = *session->profile();
   Json json = profileToJson(model, profile, Mode::train, loadRoofline(rooflinePath()));
-  std::error_code ignored; // writing says what is wrong
-  std::filesystem::create_directories(flags.profile, ignored);
   writeFile(flags.profile + "/profile.json", json.dump(1) + "\n");
   writeFile(flags.profile + "/trace.json", profileTrace(model, profile).dump() + "\n");
   progress.table(profileTable(json));
-  progress.message("wrote " + flags.profile + "/profile.json and trace.json (open it in ui.perfetto.dev)");
+  progress.message("wrote " + flags.profile +
+                   "/profile.json and trace.json (open it in ui.perfetto.dev)");
   progress.event("profile", {{"folder", flags.profile}});
 }
 

@@ -141,3 +141,19 @@ def test_mistakes_of_the_sizes_told_are_named(trained: Trained) -> None:
         result = subprocess.run(command, capture_output=True, text=True, check=False)
         assert result.returncode == 1
         assert message in result.stderr
+
+
+class Columns(gr.Model):
+    """Transforms alone."""
+
+    def forward(self, batch: gr.Batch) -> None:
+        gr.output(bucket=gr.mod(batch.user, 7), price=gr.fill_missing(batch.price, -1.0) ** 3)
+
+
+def test_a_model_of_transforms_alone_needs_no_checkpoint(trained: Trained) -> None:
+    model = gr.compile(Columns(), SCHEMA, output=trained.folder / "columns")
+    data = trained.folder / "train.parquet"
+    call(model.binary, "predict", "--data", data, "--out", trained.folder / "columns.parquet", "--progress", "none")
+    out = pq.read_table(trained.folder / "columns.parquet").to_pylist()
+    assert [row["bucket"] for row in out] == [row["user"] % 7 for row in trained.rows]
+    assert [row["price"] for row in out] == [-1 if row["price"] is None else row["price"] ** 3 for row in trained.rows]

@@ -164,4 +164,4 @@ def test_datagen_refuses_too_few_columns(tmp_path: Path) -> None:
     command = [tool("genrec-datagen"), "--kind", "search", "--columns", "19", "--out", str(tmp_path)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode != 0
-    assert "--columns: Value 19 not in range 20 to 100000" in result.stderr + result.stdout
+    assert "--columns: must be 20 to 100000, got 19" in result.stderr + result.stdout

@@ -441,7 +441,6 @@ TEST_F(TrainerTest, MistakesAreToldWithTheFix) {
             std::string::npos);
 
   EXPECT_EQ(run({"train"}).status, 2);
-  EXPECT_EQ(run({"fly"}).status, 2);
   EXPECT_EQ(run(training("", {"--resume"})).status, 2);
   EXPECT_EQ(run({"train", "--help"}).status, 0);
 
@@ -451,6 +450,48 @@ TEST_F(TrainerTest, MistakesAreToldWithTheFix) {
                      "--out", folder / "x"},
                     training_only);
   EXPECT_EQ(predict.err.find("tiny: error: there is no checkpoint in"), 0u);
+}
+
+TEST_F(TrainerTest, MistakesInFlagsAreToldWithTheRule) {
+  auto expect = [&](const std::vector<std::string> &arguments, const std::string &what,
+                    const std::string &command) {
+    Ran wrong = run(arguments);
+    EXPECT_EQ(wrong.status, 2);
+    EXPECT_EQ(wrong.err,
+              "tiny: error: " + what + "\n  help: " + command + "--help lists what there is\n");
+  };
+  expect({}, "a command is needed: one of train, evaluate, predict, export, info", "");
+  expect({"fly"}, "there is no command 'fly': give one of train, evaluate, predict, export, info",
+         "");
+  expect({"evaluate"}, "--data is required", "evaluate ");
+  expect(training("", {"--bach", "3"}), "there is no flag '--bach'; did you mean '--batch'?",
+         "train ");
+  expect(training("", {"--zzz=3"}), "there is no flag '--zzz'", "train ");
+  expect(training("", {"more"}), "an argument was not expected: 'more'", "train ");
+  expect(training("", {"--epochs", "0"}), "--epochs: must be above 0, got 0", "train ");
+  expect(training("", {"--warmup", "-1"}), "--warmup: must be at least 0, got -1", "train ");
+  expect(training("", {"--schedule-final", "2"}), "--schedule-final: must be 0 to 1, got 2",
+         "train ");
+  expect(training("", {"--lr", "fast"}), "--lr: must be a number, got 'fast'", "train ");
+  expect(training("", {"--epochs", "1.5"}), "--epochs: cannot be '1.5'", "train ");
+}
+
+/// Found before the first step, not after the last.
+TEST_F(TrainerTest, WhatCannotBeWrittenIsToldAtTheStart) {
+  std::ofstream(folder / "file") << "x";
+  for (const char *flag : {"--checkpoint", "--profile", "--tensorboard"}) {
+    Ran wrong = run(training("", {flag, folder / "file"}));
+    EXPECT_EQ(wrong.status, 1);
+    EXPECT_EQ(wrong.out, "");
+    EXPECT_EQ(wrong.err, std::string("tiny: error: ") + flag + " " + (folder / "file") +
+                             ": the folder cannot be made: Not a directory\n"
+                             "  help: name another place\n");
+  }
+  Ran missing = run(training("", {"--metrics-json", folder / "none/m.json"}));
+  EXPECT_EQ(missing.out, "");
+  EXPECT_EQ(missing.err, "tiny: error: --metrics-json " + (folder / "none/m.json") +
+                             ": cannot be written: No such file or directory\n"
+                             "  help: name another place, or make it writable\n");
 }
 
 TEST_F(TrainerTest, ErrorsAreEventsInAJsonRun) {

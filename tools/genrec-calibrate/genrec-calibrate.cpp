@@ -1,9 +1,8 @@
 //===- genrec-calibrate.cpp - Measures this machine's limits --------------===//
 
 #include "../../runtime/core/calibrate.h"
+#include "../../runtime/core/command_line.h"
 #include "genrec/Version.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 
@@ -36,11 +35,15 @@ int main(int argc, char **argv) {
   app.set_version_flag("--version",
                        "genrec-calibrate " GENREC_VERSION ", built with " GENREC_BUILT_WITH);
   app.add_option("--threads", threads, "threads to measure with (default: all cores)")
-      ->check(CLI::PositiveNumber);
+      ->check(aboveZero());
   app.add_option("--out", path,
                  "the file; default: $GENREC_MACHINE, else machine.json in genrec's folder of "
                  "$XDG_CACHE_HOME or ~/.cache");
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return reportParseError("genrec-calibrate", app, error);
+  }
   try {
     Roofline roofline = calibrate(threads);
     saveRoofline(roofline, path);

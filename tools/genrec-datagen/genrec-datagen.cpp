@@ -2,15 +2,16 @@
 
 #include "Datasets.h"
 
+#include "../../runtime/core/command_line.h"
 #include "genrec/Version.h"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 
 using namespace genrec::datagen;
+using genrec::rt::between;
+using genrec::rt::reportParseError;
 
 static const char description[] =
     "Makes a data set whose truth is known, as Parquet files that compiled models read.\n"
@@ -45,33 +46,37 @@ int main(int argc, char **argv) {
       ->required();
   app.add_option("--seed", options.world.seed, "seed")->capture_default_str();
   app.add_option("--users", options.users, "number of users")
-      ->check(CLI::Range(1, 100000000))
+      ->check(between(1, 100000000))
       ->capture_default_str();
   app.add_option("--items", options.world.items, "number of items")
-      ->check(CLI::Range(100, 100000000))
+      ->check(between(100, 100000000))
       ->capture_default_str();
   app.add_option("--topics", options.world.topics, "number of topics, at most one per four items")
-      ->check(CLI::Range(1, 100000))
+      ->check(between(1, 100000))
       ->capture_default_str();
   app.add_option("--events", options.meanEvents, "retrieval: mean length of a history")
-      ->check(CLI::Range(6.0, 1e6))
+      ->check(between(6.0, 1e6))
       ->capture_default_str();
   app.add_option("--requests", options.meanRequests, "requests, search: mean requests per user")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(between(1.0, 1e6))
       ->capture_default_str();
   app.add_option("--impressions", options.meanImpressions, "requests, search: mean impressions per request")
-      ->check(CLI::Range(1.0, 64.0))
+      ->check(between(1.0, 64.0))
       ->capture_default_str();
   app.add_option("--columns", options.columns, "search: number of feature columns")
-      ->check(CLI::Range(20, 100000))
+      ->check(between(20, 100000))
       ->capture_default_str();
   app.add_option("--zipf", options.world.zipf, "exponent of item popularity within a topic")
-      ->check(CLI::Range(0.0, 5.0))
+      ->check(between(0.0, 5.0))
       ->capture_default_str();
   app.add_option("--drift", options.world.drift, "chance per event that a taste changes")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(between(0.0, 1.0))
       ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return reportParseError("genrec-datagen", app, error);
+  }
   if (options.world.topics > options.world.items / 4) {
     std::fprintf(stderr, "genrec-datagen: error: %lld topics need at least %lld items; pass --items or --topics\n",
                  (long long)options.world.topics, (long long)options.world.topics * 4);

@@ -83,11 +83,18 @@ Options run::parseCommandLine(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
+  if (rows < 0 || steps < 1) {
+    llvm::errs() << "genrec-run: error: "
+                 << (rows < 0 ? "--rows must be at least 0, but is "
+                              : "--steps must be at least 1, but is ")
+                 << (rows < 0 ? rows : steps) << "\n";
+    std::exit(1);
+  }
   Options options;
   options.input = input;
   options.batches.assign(batches.begin(), batches.end());
   options.randomSeed = random;
-  options.rows = std::max<int64_t>(rows, 0);
+  options.rows = rows;
   options.steps = steps;
   options.seed = seed;
   options.mode = mode;

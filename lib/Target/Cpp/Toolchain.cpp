@@ -137,7 +137,9 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   }
   if (Error error = run(command, isVerbose))
     return makeError("'" + *program + "' cannot compile or link the C++ code that genrec made, " +
-                     source + ". This is a defect of genrec, not of the model: please report it "
+                     source +
+                     ". Where neither --cxx nor --march asked for something that does "
+                     "not work, this is a defect of genrec, not of the model: please report it "
                      "with that file\n" +
                      toString(std::move(error)));
   return Error::success();

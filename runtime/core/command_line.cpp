@@ -1,0 +1,121 @@
+//===- command_line.cpp - What is wrong with a command line ---------------===//
+
+#include "command_line.h"
+
+#include "text.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace genrec::rt {
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// 3 as "3", 0.5 as "0.5".
+std::string shortNumber(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", number);
+  return text;
+}
+
+CLI::Validator checked(const std::string &rule, bool (*fits)(double, double, double), double low,
+                       double high) {
+  return {[=](std::string &given) {
+            double number = 0;
+            if (!CLI::detail::lexical_cast(given, number))
+              return "must be a number, got '" + given + "'";
+            return fits(number, low, high) ? std::string() : "must be " + rule + ", got " + given;
+          },
+          ""};
+}
+
+/// The command that was asked for; the program itself where there is none.
+const CLI::App &chosenCommand(const CLI::App &app) {
+  std::vector<CLI::App *> commands = const_cast<CLI::App &>(app).get_subcommands();
+  return commands.empty() ? app : *commands.front();
+}
+
+std::vector<std::string> flagNames(const CLI::App &command) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+std::string withSuggestion(const std::string &text, const std::string &name,
+                           const std::vector<std::string> &candidates) {
+  std::string suggested = suggestion(name, candidates);
+  return suggested.empty() ? text : text + "; " + suggested;
+}
+
+/// What was given and nobody knows.
+std::string describeExtras(const CLI::App &app) {
+  std::vector<std::string> extras = app.remaining(/*recurse=*/true);
+  for (const std::string &extra : extras)
+    if (extra.size() > 1 && extra[0] == '-') {
+      std::string name = extra.substr(0, extra.find('='));
+      return withSuggestion("there is no flag '" + name + "'", name, flagNames(chosenCommand(app)));
+    }
+  return extras.empty() ? "" : "an argument was not expected: '" + extras.back() + "'";
+}
+
+std::string describeMissingCommand(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands([](const CLI::App *) { return true; }))
+    names.push_back(command->get_name());
+  std::vector<std::string> extras = app.remaining();
+  std::string list = "one of " + listNames(names);
+  return extras.empty() ? "a command is needed: " + list
+                        : "there is no command '" + extras.back() + "': give " + list;
+}
+
+std::string describe(const CLI::App &app, const CLI::ParseError &error) {
+  constexpr std::string_view kNotConverted = "Could not convert: ";
+  std::string text = error.what();
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError))
+    if (std::string extras = describeExtras(app); !extras.empty())
+      return extras;
+  if (text == "A subcommand is required")
+    return describeMissingCommand(app);
+  if (text.starts_with(kNotConverted)) {
+    text = text.substr(kNotConverted.size());
+    size_t equals = text.find(" = ");
+    if (equals != std::string::npos)
+      return text.substr(0, equals) + ": cannot be '" + text.substr(equals + 3) + "'";
+  }
+  return text;
+}
+
+} // namespace
+
+CLI::Validator aboveZero() {
+  return checked("above 0", [](double x, double, double) { return x > 0 && x < kInfinity; }, 0, 0);
+}
+
+CLI::Validator zeroOrMore() {
+  return checked(
+      "at least 0", [](double x, double, double) { return x >= 0 && x < kInfinity; }, 0, 0);
+}
+
+CLI::Validator between(double lowest, double highest) {
+  return checked(
+      shortNumber(lowest) + " to " + shortNumber(highest),
+      [](double x, double low, double high) { return x >= low && x <= high; }, lowest, highest);
+}
+
+int reportParseError(const std::string &program, const CLI::App &app,
+                     const CLI::ParseError &error) {
+  if (error.get_exit_code() == 0)
+    return app.exit(error);
+  const CLI::App &command = chosenCommand(app);
+  std::string name = &command == &app ? "" : command.get_name() + " ";
+  std::fprintf(stderr, "%s: error: %s\n  help: %s--help lists what there is\n", program.c_str(),
+               describe(app, error).c_str(), name.c_str());
+  return 2;
+}
+
+} // namespace genrec::rt

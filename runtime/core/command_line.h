@@ -1,0 +1,30 @@
+//===- command_line.h - What is wrong with a command line --------*- C++ -*-===//
+//
+// What compiled models and the runtime's tools share of their flags: checks that say
+// the rule, and errors in the words of all others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_CORE_COMMAND_LINE_H
+#define GENREC_RT_CORE_COMMAND_LINE_H
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace genrec::rt {
+
+/// A number above 0, and one of at least 0.
+CLI::Validator aboveZero();
+CLI::Validator zeroOrMore();
+
+/// A number from `lowest` to `highest`.
+CLI::Validator between(double lowest, double highest);
+
+/// Reports how parsing ended, on stderr as "<program>: error: …" with a help line, or on
+/// stdout what --help and --version ask for. Returns the exit status: 0, or 2 for an error.
+int reportParseError(const std::string &program, const CLI::App &app, const CLI::ParseError &error);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_CORE_COMMAND_LINE_H
