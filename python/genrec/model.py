@@ -71,6 +71,7 @@ def record(model: Model, schema: Schema) -> Recording:
     Raises `ModelError` at the user's line for a mistake in the model.
     """
     refresh()
+    _check_attributes(model)
     result = Recording(_symbol(model.name or type(model).__name__), model.optimizer or Adam())
     result.clip_norm, result.clip_value = float(model.clip_norm), float(model.clip_value)
     if model.schedule is not None:
@@ -97,9 +98,33 @@ def record(model: Model, schema: Schema) -> Recording:
     return result
 
 
+_ATTRIBUTES = (
+    ("name", str, "a text"),
+    ("optimizer", Optimizer | None, "one of gr.optim, such as gr.optim.Adam(1e-3)"),
+    ("clip_norm", int | float, "a number"),
+    ("clip_value", int | float, "a number"),
+    ("schedule", Schedule | None, "a gr.Schedule"),
+)  # fmt: skip
+
+
+def _check_attributes(model: Model) -> None:
+    """Raises `ModelError` for a model that is none, or whose own attributes hold something else (a table, say)."""
+    if not isinstance(model, Model):
+        raise TypeError(f"gr.record takes a gr.Model, got {type(model).__name__}")
+    for name, kind, wanted in _ATTRIBUTES:
+        value = getattr(model, name)
+        if not isinstance(value, kind):
+            raise ModelError(
+                f"'{name}' of a model must be {wanted}, got {type(value).__name__}",
+                _place_of(type(model).__init__),
+                "",
+                f"it is an attribute of gr.Model itself: what is your own needs another name than '{name}'",
+            )
+
+
 def _place_of(function: Any) -> Place:
     """Where a method is defined."""
-    code = function.__func__.__code__
+    code = getattr(function, "__func__", function).__code__
     return Place(code.co_filename, code.co_firstlineno)
 
 

@@ -11,7 +11,7 @@ from genrec.domain import Domain, Joining, Padding, Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError, quoted
 from genrec.recording import Enum, ValueType
-from genrec.rules import listed, same_dtype, sizes
+from genrec.rules import listed, same_dtype, sizes, whole
 from genrec.schema import Feature
 from genrec.source import Place, find_place
 from genrec.types import element_type, int64
@@ -93,6 +93,7 @@ def shift(kind: str, x: Value, distance: int) -> Value:
         raise ModelError(f"'{kind}' moves within a list, but these rows are in none", place.part("self"), x._label())
     if x.dtype.name == "string":
         raise ModelError(f"'{kind}' cannot move strings", place.part("self"), x._label(), "hash them first")
+    distance = whole(distance, f"the distance of {kind}", place.part(0))
     if distance < 1:
         raise ModelError(f"'{kind}' takes a distance of at least 1, got {distance}", place.part(0))
 
@@ -119,6 +120,7 @@ def truncate_domain(domain: Domain, count: int, keep: str, place: Place) -> Doma
             f"'{domain._name}' is a root: its rows are in no list that could be cut", place.part("self"), "",
             "truncate a list, such as batch.history",
         )  # fmt: skip
+    count = whole(count, "the count of truncate", place.part(0))
     if count < 1:
         raise ModelError(f"truncate keeps at least 1 row, got {count}", place.part(0))
     if keep not in ("first", "last"):

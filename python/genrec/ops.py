@@ -13,7 +13,7 @@ from genrec.recording import Enum
 from genrec.rules import broadcast, common_domain, listed, mixing, same_dtype
 from genrec.source import Part, Place, find_place
 from genrec.types import ElementType, element_type, int64
-from genrec.value import Value, ValueLike, as_value, expect_float
+from genrec.value import Number, Value, ValueLike, as_value, expect_float
 
 # -- elementwise -------------------------------------------------------------------------------------------------------
 
@@ -56,6 +56,30 @@ def binary(name: str, lhs: ValueLike, rhs: ValueLike, parts: Sequence[Sequence[P
     domain = common_domain(name, [a, b], place, parts)
     shape = broadcast(name, [a, b], place, parts)
     return emit(name, [a, b], domain, shape, a.dtype, place, both_valid(a, b))
+
+
+MOST_POWER = 64
+
+
+def power(x: Value, exponent: Number) -> Value:
+    """x ** exponent by squaring and multiplying: a whole exponent from 1 to 64, 0.5 or -0.5."""
+    if exponent == 0.5 or exponent == -0.5:
+        return unary("sqrt" if exponent > 0 else "rsqrt", x)
+    place = find_place()
+    fits = isinstance(exponent, int | float) and exponent == int(exponent) and 1 <= exponent <= MOST_POWER
+    if not fits:
+        raise ModelError(
+            f"'**' takes a whole exponent from 1 to {MOST_POWER}, 0.5 or -0.5, got {exponent!r}", place.part("right"),
+            "", "of positive values: nn.exp(exponent * nn.log(x))",
+        )  # fmt: skip
+    result, square, left = None, x, int(exponent)
+    while True:
+        if left % 2:
+            result = square if result is None else binary("mul", result, square)
+        left //= 2
+        if left == 0:
+            return result
+        square = binary("mul", square, square)
 
 
 def maximum(a: ValueLike, b: ValueLike) -> Value:

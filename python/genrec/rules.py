@@ -1,5 +1,6 @@
 """The rules that ops of several operands share: one domain, one row size, one element type."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -88,3 +89,13 @@ def listed(parts: Sequence[object]) -> tuple[list[Any], list[tuple[Part, ...]]]:
     if len(parts) == 1 and isinstance(parts[0], list | tuple):
         return list(parts[0]), [(0, i) for i in range(len(parts[0]))]
     return list(parts), [(i,) for i in range(len(parts))]
+
+
+def whole(number: object, what: str, place: Place) -> int:
+    """`number` as an int. Raises `ModelError` at `place` where it is none."""
+    try:
+        if not isinstance(number, bool):
+            return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise ModelError(f"{what} must be a whole number, got {number!r}", place)

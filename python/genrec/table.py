@@ -45,6 +45,13 @@ class Table:
         ttl: int | None = None,
         admit_after: int | None = None,
     ) -> None:
+        for what, number in (("dim", dim), ("id_bits", id_bits)):
+            if isinstance(number, bool) or not isinstance(number, int):
+                raise TypeError(f"'{what}' of table '{name}' must be a whole number, got {number!r}")
+        if init is not None and not isinstance(init, Initializer):
+            raise TypeError(f"'init' of table '{name}' must be one of gr.init, got {init!r}")
+        if optimizer is not None and not isinstance(optimizer, Optimizer):
+            raise TypeError(f"'optimizer' of table '{name}' must be one of gr.optim, got {optimizer!r}")
         if dim < 1:
             raise ValueError(f"the dimension of table '{name}' must be at least 1, got {dim}")
         if not 1 <= id_bits <= MOST_ID_BITS:

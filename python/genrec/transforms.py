@@ -12,7 +12,7 @@ from genrec.errors import ModelError
 from genrec.moves import fanout
 from genrec.ops import both_valid, cast, maximum, minimum, unary
 from genrec.recording import Enum
-from genrec.rules import listed, mixing
+from genrec.rules import listed, mixing, whole
 from genrec.source import Place, find_place
 from genrec.types import int64
 from genrec.value import Value, ValueLike, as_value, expect_float
@@ -34,7 +34,9 @@ def _hashable(what: str, x: ValueLike, place: Place) -> Value:
     return value
 
 
-def _check_hash(what: str, bits: int, kind: str, place: Place) -> None:
+def _check_hash(what: str, bits: int, kind: str, seed: int, place: Place) -> None:
+    whole(bits, f"the bits of {what}", place.part("bits"))
+    whole(seed, f"the seed of {what}", place.part("seed"))
     if not 1 <= bits <= 63:
         raise ModelError(f"{what} gives 1 to 63 bits, not {bits}", place.part("bits"))
     if kind not in HASHES:
@@ -48,7 +50,7 @@ def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
     """
     place = find_place()
     value = _hashable("gr.hash", x, place.part(0))
-    _check_hash("gr.hash", bits, kind, place)
+    _check_hash("gr.hash", bits, kind, seed, place)
     return emit(
         "hash", [value], value.domain, value.shape, int64, place, value.valid,
         kind=Enum("hash_kind", kind), bits=bits, seed=seed,
@@ -61,6 +63,7 @@ def mod(x: ValueLike, divisor: int) -> Value:
     value = as_value(x, place.part(0))
     if not value.dtype.is_integer:
         raise ModelError(f"gr.mod takes integers, got {value.dtype.name}", place.part(0), value._label())
+    divisor = whole(divisor, "the divisor of gr.mod", place.part(1))
     if divisor < 1:
         raise ModelError(f"the divisor of gr.mod must be at least 1, got {divisor}", place.part(1))
     value = cast(value, int64, place.named(""))
@@ -95,7 +98,8 @@ def multi_hash(x: ValueLike, bits: int, count: int, kind: str = "xxh3", seed: in
     """
     place = find_place()
     value = _hashable("gr.multi_hash", x, place.part(0))
-    _check_hash("gr.multi_hash", bits, kind, place)
+    _check_hash("gr.multi_hash", bits, kind, seed, place)
+    count = whole(count, "the count of gr.multi_hash", place.part("count"))
     if count < 1:
         raise ModelError(f"gr.multi_hash gives at least 1 hash, not {count}", place.part("count"))
     if value.shape or value.domain is None:
@@ -114,7 +118,7 @@ def cross(*columns: ValueLike | Sequence[ValueLike], bits: int, kind: str = "xxh
     """
     place = find_place()
     given, paths = listed(columns)
-    _check_hash("gr.cross", bits, kind, place)
+    _check_hash("gr.cross", bits, kind, seed, place)
     if len(given) < 2:
         raise ModelError(f"gr.cross takes two or more columns, got {len(given)}", place)
     values = [_hashable("gr.cross", one, place.part(*path)) for one, path in zip(given, paths, strict=True)]

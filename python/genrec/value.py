@@ -1,8 +1,9 @@
 """Values of a model being recorded: a table of rows of one domain, or something shared by all rows."""
 
 import inspect
+import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 from genrec.domain import Domain
 from genrec.errors import ModelError
@@ -17,6 +18,13 @@ Number = bool | int | float
 ValueLike = Union["Value", "Domain", "Parameter", Number, Sequence[Number]]
 """What ops take: a value, a list of plain values (for its entries), a parameter, a number or a list of numbers."""
 
+# By the names of numpy's functions.
+_NUMPY_ARITHMETIC = {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
+    "greater": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip
+
 
 class Value:
     """A table of rows: one scalar or vector of `shape` per row of `domain`; or, with `domain` None, one scalar, vector
@@ -26,9 +34,6 @@ class Value:
     repeated along a row of shape [d]. `valid` tells nulls apart: a bool per row, or None where no row is null. Nulls
     read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss.
     """
-
-    # Lets a numpy scalar on the left hand over to __radd__ and its kin.
-    __array_ufunc__ = None
 
     def __init__(
         self, recording: Recording, result: Result, domain: Domain | None, place: Place, valid: "Value | None" = None
@@ -61,6 +66,26 @@ class Value:
         )
 
     __hash__ = object.__hash__
+
+    def _has_no_number(self, *_: object) -> NoReturn:
+        raise ModelError(
+            "a value has no number while the model is recorded",
+            find_place(),
+            self._label(),
+            "use functions of values: nn.exp and its kin, gr.where, gr.maximum, x.astype(gr.int64)",
+        )
+
+    __float__ = __int__ = __index__ = __complex__ = __round__ = __array__ = _has_no_number
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> "Value":
+        """Arithmetic with numpy's scalars on the left, such as `np.float32(2) * x`. Raises `ModelError` for numpy's
+        functions, which work on numbers.
+        """
+        act = _NUMPY_ARITHMETIC.get(ufunc.__name__)
+        if act is None or method != "__call__" or options:
+            self._has_no_number()
+        plain = [one if isinstance(one, Value) else one.tolist() for one in operands]
+        return act(*plain)
 
     def _describe(self) -> str:
         """ "[50] float32, one per 'event'" or "shared [50, 200] float32"."""
@@ -98,6 +123,10 @@ class Value:
 
     def __rtruediv__(self, other: ValueLike) -> "Value":
         return _ops().binary("div", other, self)
+
+    def __pow__(self, exponent: Number) -> "Value":
+        """Powers of a fixed exponent: a whole one from 1 to 64, 0.5 or -0.5."""
+        return _ops().power(self, exponent)
 
     def __neg__(self) -> "Value":
         return _ops().unary("neg", self)

@@ -135,3 +135,37 @@ def test_rowwise_adagrad_trains_no_parameters(tmp_path, monkeypatch):
         "help: give the model another optimizer (SGD, Adagrad, Adam, AdamW), and RowWiseAdagrad to its tables"
         in str(raised.value)
     )
+
+
+def test_an_attribute_of_the_model_that_is_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "named.py").write_text(
+        "import genrec as gr\n"
+        "class Named(gr.Model):\n"
+        "    def __init__(self):\n"
+        '        self.name = gr.Table("name", dim=2)\n'
+        "    def forward(self, batch):\n"
+        "        gr.output(name=self.name(batch.user))\n"
+    )
+    with pytest.raises(gr.ModelError) as raised:
+        gr.record(load(tmp_path / "named.py").Named(), gr.Schema({"user": gr.int64}))
+    assert str(raised.value).splitlines() == [
+        "named.py:3: error: 'name' of a model must be a text, got Table",
+        "    3 |     def __init__(self):",
+        "  help: it is an attribute of gr.Model itself: what is your own needs another name than 'name'",
+    ]
+
+
+@pytest.mark.parametrize(
+    "options,message",
+    [
+        ({"dim": 2.5}, "'dim' of table 't' must be a whole number, got 2.5"),
+        ({"dim": 2, "init": 0}, "'init' of table 't' must be one of gr.init, got 0"),
+        ({"dim": 2, "optimizer": "adam"}, "'optimizer' of table 't' must be one of gr.optim, got 'adam'"),
+    ],
+    ids=["dim", "init", "optimizer"],
+)
+def test_a_table_of_something_else(options, message):
+    with pytest.raises(TypeError) as raised:
+        gr.Table("t", **options)
+    assert str(raised.value) == message

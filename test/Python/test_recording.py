@@ -1,6 +1,7 @@
 """What a model records: ops, declarations, names and places."""
 
 import genrec as gr
+import numpy
 import pytest
 from genrec import nn
 from genrec.recording import Enum
@@ -214,6 +215,19 @@ def test_columns_scalars_and_comparisons():
     assert [(one.type.element, one.numbers) for one in constants] == [
         ("float32", (1.0,)), ("float32", (1.0, 2.0, 3.0)), ("int64", (3,)), ("float32", (0.0,)), ("float32", (0.0,)),
     ]  # fmt: skip
+
+
+def test_numbers_of_numpy_and_powers():
+    def forward(batch):
+        x = batch.history.price
+        assert (numpy.float32(2) * x).shape == (numpy.float64(1) - x).shape == ()
+        assert (numpy.float32(2) > x).dtype == gr.bool_
+        return x**5, x**0.5, x**-0.5, x**1
+
+    _, ops, kept = record(forward)
+    assert [len(ops[name]) for name in ("sub", "compare", "sqrt", "rsqrt")] == [1, 1, 1, 1]
+    assert len(ops["mul"]) == 1 + 3  # x2 = x * x, x4 = x2 * x2, x4 * x
+    assert kept[3] is not None and len(ops["constant"]) == 3
 
 
 def catalogue():

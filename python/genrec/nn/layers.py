@@ -37,6 +37,8 @@ class Linear(Module):
         init: Initializer | None = None,
         bias_init: Initializer | None = None,
     ) -> None:
+        if inputs < 1 or outputs < 1:
+            raise ValueError(f"nn.Linear needs sizes of at least 1, got {inputs} and {outputs}")
         default = _uniform(inputs)
         self.inputs, self.outputs = inputs, outputs
         self.weight = Parameter((inputs, outputs), init or default)
