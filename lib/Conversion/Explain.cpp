@@ -39,8 +39,9 @@ int64_t getFlopsPerRow(Operation *op) {
 
 /// Called library ops: not kernels, declarations of values, or views.
 bool isLibraryCall(Operation *op) {
-  return !isView(op) && !isa<RowKernelOp, StackDomainsOp, BatchOp, CatalogueOp, FeatureOp, FeatureValidOp, ParamOp, ConstantOp,
-                             FixedRowsOp, ParameterRowsOp, StepValueOp, LossOp, ReportLossOp, MetricOp, OutputOp>(op);
+  return !isView(op) && !isa<RowKernelOp, StackDomainsOp, BatchOp, CatalogueOp, FeatureOp,
+                             FeatureValidOp, ParamOp, ConstantOp, FixedRowsOp, ParameterRowsOp,
+                             StepValueOp, LossOp, ReportLossOp, MetricOp, OutputOp>(op);
 }
 
 void printTables(ModelOp model, raw_ostream &os) {
@@ -52,13 +53,30 @@ void printTables(ModelOp model, raw_ostream &os) {
       continue;
     }
     std::string rules = describeRowRules(table);
-    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}\n", table.getSymName(),
+    TableOp merged = findMergedTable(table);
+    std::string place = merged ? ", in '" + merged.getSymName().str() + "'" : "";
+    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}\n", table.getSymName(),
                         table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
                         4 * (table.getDim() + table.getOptimizer().getStateFloats(table.getDim())),
-                        rules.empty() ? "" : ", " + rules);
+                        rules.empty() ? "" : ", " + rules, place);
     ++count;
   }
   os << llvm::formatv("  {0} logical, {1} physical\n", count, physical);
+}
+
+/// What is decoded, for which programs. What the data has besides is not read at all.
+void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
+  os << "columns\n";
+  for (const FeatureEntry &feature : index.features) {
+    os << "  " << feature.column.getValue() << ": of " << feature.domain;
+    if (feature.element)
+      os << ", " << describe(feature.element);
+    if (feature.nullable)
+      os << ", nullable";
+    if (feature.table)
+      os << ", ids of table '" << feature.table.getValue() << "'";
+    os << "; read by " << llvm::join(listReaders(model, feature), ", ") << "\n";
+  }
 }
 
 /// What passes did, and why.
@@ -149,6 +167,7 @@ llvm::Error genrec::explain(ModelOp model, const ExplainOptions &options, raw_os
   std::optional<rt::Roofline> roofline = loadRoofline();
   os << "model " << model.getSymName() << "\ntables\n";
   printTables(model, os);
+  printColumns(model, index, os);
   printDecisions(model, os);
   for (ProgramOp program : model.getOps<ProgramOp>()) {
     os << "program " << program.getSymName() << "\n  kernels\n";
@@ -171,6 +190,15 @@ llvm::json::Object genrec::explainAsData(ModelOp model, const ExplainOptions &op
     return DomainSizes(program, options).getRows(domain);
   };
   llvm::json::Object plan = describePlan(model, rows, loadRoofline());
+  ModelIndex index(model);
+  auto entry = plan.getArray("programs")->begin();
+  for (ProgramOp program : model.getOps<ProgramOp>()) {
+    llvm::json::Array memory;
+    for (const MemoryPart &part : listMemory(program, index, options))
+      memory.push_back(llvm::json::Object{
+          {"part", part.name}, {"bytes", part.bytes}, {"note", part.note}});
+    (*entry++->getAsObject())["memory"] = std::move(memory);
+  }
   plan["batch"] = options.batch;
   plan["longest"] = options.longest;
   plan["graphs_before"] = std::move(graphsBefore);

@@ -21,22 +21,22 @@ namespace {
 
 class MemoryTable {
 public:
-  MemoryTable(ProgramOp program, const ModelIndex &index, const ExplainOptions &options,
-              raw_ostream &os)
-      : program(program), index(index), options(options), os(os), sizes(program, options) {}
+  MemoryTable(ProgramOp program, const ModelIndex &index, const ExplainOptions &options)
+      : program(program), index(index), options(options), sizes(program, options) {}
 
-  void print();
+  std::vector<MemoryPart> list();
 
 private:
   void line(StringRef part, int64_t bytes, const Twine &note);
-  void printParameters();
-  void printTables();
-  void printCatalogues();
-  void printArenas();
-  void printBlocks();
-  void printBatches();
-  void printScratch();
-  void printReader();
+  void addParameters();
+  void addTables();
+  void addRules(TableOp table, int64_t rows);
+  void addCatalogues();
+  void addArenas();
+  void addBlocks();
+  void addBatches();
+  void addScratch();
+  void addReader();
 
   bool isInCatalogue(FlatSymbolRefAttr domain) const;
   /// Features that the program reads, each once.
@@ -54,9 +54,8 @@ private:
   ProgramOp program;
   const ModelIndex &index;
   const ExplainOptions &options;
-  raw_ostream &os;
   DomainSizes sizes;
-  int64_t total = 0;
+  std::vector<MemoryPart> parts;
 };
 
 int64_t countBytes(const FeatureEntry &feature) {
@@ -66,9 +65,7 @@ int64_t countBytes(const FeatureEntry &feature) {
 } // namespace
 
 void MemoryTable::line(StringRef part, int64_t bytes, const Twine &note) {
-  total += bytes;
-  os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", part, static_cast<double>(bytes) / 1e6,
-                      note.str());
+  parts.push_back({part.str(), bytes, note.str()});
 }
 
 bool MemoryTable::isInCatalogue(FlatSymbolRefAttr domain) const {
@@ -114,7 +111,7 @@ int64_t MemoryTable::getDescriptorBytes(FlatSymbolRefAttr domain) {
 // What is trained
 //===----------------------------------------------------------------------===//
 
-void MemoryTable::printParameters() {
+void MemoryTable::addParameters() {
   int64_t values = 0, states = 0;
   for (ParameterOp parameter : index.parameters) {
     int64_t size = cast<RankedTensorType>(parameter.getType()).getNumElements();
@@ -140,7 +137,7 @@ int64_t MemoryTable::getTableRows(TableOp table, std::string &note) {
   return rows;
 }
 
-void MemoryTable::printTables() {
+void MemoryTable::addTables() {
   for (TableOp table : index.tables) {
     std::string note;
     int64_t rows = getTableRows(table, note);
@@ -159,10 +156,28 @@ void MemoryTable::printTables() {
                        rt::storeValueBytes(1, dim, states, hasRules),
                        static_cast<double>(keys) / 1e6)
              .str());
+    if (hasRules)
+      addRules(table, rows);
   }
 }
 
-void MemoryTable::printCatalogues() {
+/// What the rules of a table with `rows` rows take besides. An id waits or has a row, so as
+/// many wait at most as there are ids.
+void MemoryTable::addRules(TableOp table, int64_t rows) {
+  bool isBounded = table.getBounded().has_value(), isTimed = table.getTtl().has_value();
+  std::string name = "table '" + table.getSymName().str() + "'";
+  int64_t leaving = rt::storeEvictionBytes(rows, isBounded, isTimed);
+  if (table.getAdmitAfter().value_or(0) > 1) {
+    line(name + ", waiting",
+         rt::storeKeyBytes(rows) + rt::storeValueBytes(rows, 0, 0, /*hasRules=*/true),
+         "at most: " + Twine(rows) + " ids that are not admitted yet");
+    leaving *= 2;
+  }
+  if ((isBounded || isTimed) && program.getMode() == ProgramMode::train)
+    line(name + ", leaving", leaving, "ranks and numbers, when rows are chosen that leave");
+}
+
+void MemoryTable::addCatalogues() {
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/true)) {
     int64_t rows = sizes.getRows(domain);
     std::string name = domain.getValue().str();
@@ -180,7 +195,7 @@ void MemoryTable::printCatalogues() {
 // A step
 //===----------------------------------------------------------------------===//
 
-void MemoryTable::printArenas() {
+void MemoryTable::addArenas() {
   auto first = program->getAttrOfType<IntegerAttr>(kFirstComputeOpAttrName);
   int64_t firstComputeOp = first ? first.getInt() : 0;
   std::vector<rt::ArenaBuffer> copy, compute;
@@ -198,7 +213,7 @@ void MemoryTable::printArenas() {
        Twine(compute.size()) + " buffers, those whose lives do not meet in one place");
 }
 
-void MemoryTable::printBatches() {
+void MemoryTable::addBatches() {
   int64_t bytes = 0, columns = 0;
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false))
     bytes += getDescriptorBytes(domain);
@@ -315,7 +330,7 @@ void MemoryTable::addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs) {
       .Case([&](AttentionGradOp attention) { addAttention(attention, /*backward=*/true); });
 }
 
-void MemoryTable::printBlocks() {
+void MemoryTable::addBlocks() {
   std::map<int64_t, std::pair<FlatSymbolRefAttr, rt::RowBlockNeeds>> runs;
   for (Operation &op : program.getBody().front())
     if (RowBlockRun run = getRowBlock(&op); run.number >= 0) {
@@ -343,7 +358,7 @@ void MemoryTable::printBlocks() {
              .str());
 }
 
-void MemoryTable::printScratch() {
+void MemoryTable::addScratch() {
   int64_t most = 0;
   std::string who = "none";
   for (Operation &op : program.getBody().front()) {
@@ -364,7 +379,7 @@ void MemoryTable::printScratch() {
 // Reading
 //===----------------------------------------------------------------------===//
 
-void MemoryTable::printReader() {
+void MemoryTable::addReader() {
   int64_t bytes = 0;
   std::string notTold;
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false)) {
@@ -389,21 +404,31 @@ void MemoryTable::printReader() {
                        : "decoded data not counted (told by --dataset): " + notTold);
 }
 
-void MemoryTable::print() {
-  printParameters();
-  printTables();
-  printCatalogues();
-  printArenas();
-  printBlocks();
-  printBatches();
-  printScratch();
-  printReader();
+std::vector<MemoryPart> MemoryTable::list() {
+  addParameters();
+  addTables();
+  addCatalogues();
+  addArenas();
+  addBlocks();
+  addBatches();
+  addScratch();
+  addReader();
   line("code and stacks", rt::kCodeBytes, "what a run touches of them after its start");
-  os << llvm::formatv("    {0,-26}{1,9:f1} MB   beside what the process holds at its start\n",
-                      "together", static_cast<double>(total) / 1e6);
+  int64_t total = 0;
+  for (const MemoryPart &part : parts)
+    total += part.bytes;
+  line("together", total, "beside what the process holds at its start");
+  return std::move(parts);
+}
+
+std::vector<MemoryPart> genrec::listMemory(ProgramOp program, const ModelIndex &index,
+                                           const ExplainOptions &options) {
+  return MemoryTable(program, index, options).list();
 }
 
 void genrec::explainMemory(ProgramOp program, const ModelIndex &index,
                            const ExplainOptions &options, raw_ostream &os) {
-  MemoryTable(program, index, options, os).print();
+  for (const MemoryPart &part : listMemory(program, index, options))
+    os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", part.name,
+                        static_cast<double>(part.bytes) / 1e6, part.note);
 }

@@ -5,12 +5,24 @@
 
 #include "genrec/Conversion/Explain.h"
 
+#include <string>
+#include <vector>
+
 namespace genrec {
 
 class ModelIndex;
 
-/// Prints what a run of `program`, after `plan-memory`, takes memory for, beside what
-/// a process holds at its start.
+/// One thing that a run takes memory for; the last of a list is all of them together.
+struct MemoryPart {
+  std::string name;
+  int64_t bytes;
+  std::string note;
+};
+
+/// What a run of `program`, after `plan-memory`, takes memory for, beside what a process holds
+/// at its start; and that, printed.
+std::vector<MemoryPart> listMemory(ProgramOp program, const ModelIndex &index,
+                                   const ExplainOptions &options);
 void explainMemory(ProgramOp program, const ModelIndex &index, const ExplainOptions &options,
                    llvm::raw_ostream &os);
 

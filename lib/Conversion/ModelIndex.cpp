@@ -191,3 +191,25 @@ std::string genrec::describeRowRules(TableOp table) {
     rules.push_back(("admitted after " + Twine(*admitAfter) + " steps").str());
   return llvm::join(rules, ", ");
 }
+
+SmallVector<StringRef> genrec::listReaders(ModelOp model, const FeatureEntry &feature) {
+  auto reads = [&](auto op) {
+    return op && op.getColumnAttr() == feature.column &&
+           op.getDomain().getType().getDomain() == feature.domain;
+  };
+  SmallVector<StringRef> readers;
+  for (ProgramOp program : model.getOps<ProgramOp>())
+    if (llvm::any_of(program.getBody().front(), [&](Operation &op) {
+          return reads(dyn_cast<FeatureOp>(op)) || reads(dyn_cast<FeatureValidOp>(op));
+        }))
+      readers.push_back(program.getSymName());
+  return readers;
+}
+
+TableOp genrec::findMergedTable(TableOp table) {
+  auto name = FlatSymbolRefAttr::get(table.getSymNameAttr());
+  for (TableOp other : getModel(table).getOps<TableOp>())
+    if (ArrayAttr members = other.getMembersAttr(); members && llvm::is_contained(members, name))
+      return other;
+  return {};
+}

@@ -27,6 +27,12 @@ struct FeatureEntry {
 /// On a feature whose use says so no more: the table that its ids feed.
 inline constexpr llvm::StringLiteral kFeatureTableAttrName = "genrec.table";
 
+/// The merged table that `table` is a member of; null where it is none's.
+TableOp findMergedTable(TableOp table);
+
+/// The programs of `model` that read `feature`, in order.
+llvm::SmallVector<llvm::StringRef> listReaders(ModelOp model, const FeatureEntry &feature);
+
 class ModelIndex {
 public:
   explicit ModelIndex(ModelOp model);

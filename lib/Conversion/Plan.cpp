@@ -210,6 +210,8 @@ json::Array PlanDescriber::tables() {
         {"bytes_per_row",
          static_cast<int64_t>(4 * (table.getDim() + optimizer.getStateFloats(table.getDim())))},
         {"where", describeLocation(table.getLoc())}});
+    if (TableOp merged = findMergedTable(table))
+      (*list.back().getAsObject())["in"] = merged.getSymName();
     if (std::string rules = describeRowRules(table); !rules.empty())
       (*list.back().getAsObject())["rules"] = rules;
   }
@@ -223,6 +225,7 @@ json::Array PlanDescriber::columns() {
                        {"domain", feature.domain.getValue()}};
     if (feature.table)
       entry["table"] = feature.table.getValue();
+    entry["read_by"] = json::Array(listReaders(index.model, feature));
     list.push_back(std::move(entry));
   }
   return list;

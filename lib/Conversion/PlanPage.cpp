@@ -130,6 +130,9 @@ void PlanPage::program(const json::Object &program) {
               {"FLOP/row", "flops_per_row", 1, "%.0f"},
               {"from", "from"}});
   list(program, "decisions", "decisions");
+  os << "<h3>memory</h3>\n";
+  table(getObjects(program, "memory"),
+        {{"part", "part"}, {"MB", "bytes", 1e-6, "%.1f"}, {"note", "note"}});
   os << "<h3>buffers</h3>\n";
   table(getObjects(program, "buffers"), {{"buffer", "name"},
                                          {"MB", "bytes", 1e-6, "%.3f"},
@@ -157,6 +160,8 @@ void PlanPage::print() {
                                      {"dim", "dim", 1, "%.0f"},
                                      {"optimizer", "optimizer"},
                                      {"bytes per row", "bytes_per_row", 1, "%.0f"},
+                                     {"in", "in"},
+                                     {"rules", "rules"},
                                      {"where", "where"}});
   os << "<h2>columns</h2>\n";
   table(getObjects(plan, "columns"),

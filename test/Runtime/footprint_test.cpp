@@ -31,6 +31,26 @@ TEST(Footprint, TablesTakeWhatTheirRowsSay) {
   }
 }
 
+TEST(Footprint, ChoosingRowsThatLeaveTakesWhatTheirNumberSays) {
+  constexpr int64_t kRows = 5000;
+  for (bool isBounded : {true, false}) {
+    StoreConfig config{.dim = 8, .states = 1};
+    config.rules = isBounded ? RowRules{.bound = kRows / 2} : RowRules{.ttl = 1};
+    EmbeddingStore store(config);
+    std::vector<int64_t> ids(kRows);
+    std::vector<float *> found(kRows);
+    for (int64_t i = 0; i < kRows; ++i)
+      ids[i] = i * 7;
+    store.findOrAdmit(nullptr, ids.data(), nullptr, kRows, 1, found.data());
+    EXPECT_EQ(storeValueBytes(kRows, 8, 8, /*hasRules=*/true), store.valueBytes());
+    int64_t before = store.keyBytes();
+    store.evict(2);
+    int64_t taken = store.keyBytes() - before + (kRows - store.size()) * 8; // ids that are gone
+    EXPECT_LE(taken, storeEvictionBytes(kRows, isBounded, !isBounded));
+    EXPECT_GE(taken, kRows * (isBounded ? 32 : 8));
+  }
+}
+
 //===-- batches and arenas --------------------------------------------------===//
 
 TEST(Footprint, ASessionHoldsWhatItsBatchesSay) {

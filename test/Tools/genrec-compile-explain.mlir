@@ -18,6 +18,9 @@
 // CHECK-NEXT: tables
 // CHECK-NEXT:   item: dim 8, sgd, 32 bytes per row
 // CHECK-NEXT:   1 logical, 1 physical
+// CHECK-NEXT: columns
+// CHECK-NEXT:   history.item: of @history, i64, ids of table 'item'; read by train, evaluate
+// CHECK-NEXT:   label: of @request, f32; read by train, evaluate
 // CHECK:      program train
 // The pool reads 40 handles of 8 bytes, 40 rows of 32, 10 lists of 8 and writes 10 rows of 32.
 // CHECK:        costs of a step at least

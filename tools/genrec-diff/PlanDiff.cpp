@@ -9,8 +9,11 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cmath>
+#include <deque>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,6 +34,13 @@ static std::string show(const json::Value *value) {
   if (auto text = value->getAsString())
     return text->str();
   return llvm::formatv("{0}", *value).str();
+}
+
+/// `text` without the lines of the model that it names, as "(ranker.py:9, ranker.py:12)", which
+/// move with every edit above them.
+static std::string withoutPlaces(StringRef text) {
+  static const std::regex places(R"( ?\([^() ]*:[0-9]+(, [^() ]*:[0-9]+)*(, …)?\))");
+  return std::regex_replace(text.str(), places, "");
 }
 
 //===----------------------------------------------------------------------===//
@@ -60,11 +70,28 @@ struct Cost {
   bool isNothing() const { return bytes == 0 && flops == 0; }
 };
 
+/// "+2.048 MB", "-16 B": `number` by the largest of `units`, a thousand apart, that leaves
+/// something before the point.
+std::string scaled(double number, llvm::ArrayRef<StringRef> units) {
+  size_t unit = 0;
+  for (; unit + 1 < units.size() && std::abs(number) >= 1000; ++unit)
+    number /= 1000;
+  return llvm::formatv(
+             "{0}{1} {2}", number < 0 ? "-" : "+",
+             llvm::format(std::abs(number) < 10 && unit ? "%.2f" : "%.0f", std::abs(number)),
+             units[unit])
+      .str();
+}
+
 raw_ostream &operator<<(raw_ostream &os, const Cost &change) {
-  os << llvm::format("%+.3f MB, %+.3f MFLOP", change.bytes * 1e-6, change.flops * 1e-6);
-  if (change.milliseconds)
-    os << llvm::format(", %+.3f ms", *change.milliseconds);
-  return os;
+  std::vector<std::string> parts;
+  if (std::abs(change.bytes) >= 1)
+    parts.push_back(scaled(change.bytes, {"B", "kB", "MB", "GB"}));
+  if (std::abs(change.flops) >= 1)
+    parts.push_back(scaled(change.flops, {"FLOP", "kFLOP", "MFLOP", "GFLOP"}));
+  if (std::abs(change.milliseconds.value_or(0)) >= 0.5e-6)
+    parts.push_back(scaled(*change.milliseconds * 1e6, {"ns", "us", "ms", "s"}));
+  return os << (parts.empty() ? "no cost" : llvm::join(parts, ", "));
 }
 
 //===----------------------------------------------------------------------===//
@@ -89,8 +116,13 @@ struct Kernel {
     if (StringRef own = name; parts.empty() && own.consume_front("row_"))
       parts.insert(own.rtrim("0123456789").rtrim('_').str());
   }
-  std::string identity() const {
-    return getText(*op, "op") + "\n" + domain + "\n" + getText(*op, "stage") + "\n" + from;
+  /// What it is made of and works on; with `places`, on which lines of the model, too; with
+  /// `costs`, what it costs.
+  std::string identity(bool places, bool costs) const {
+    std::string text = getText(*op, "op") + "\n" + StringRef(domain).rtrim('_').str() + "\n" +
+                       getText(*op, "stage") + "\n" + (places ? from : withoutPlaces(from)) + "\n" +
+                       llvm::join(parts, ",");
+    return costs ? text + llvm::formatv("\n{0} {1}", cost.bytes, cost.flops).str() : text;
   }
 };
 
@@ -136,6 +168,8 @@ public:
 
 private:
   void match();
+  void pair(bool places, bool costs);
+  void pairNames();
   void printHead(bool isSame);
   void printRegrouped();
   void printRest();
@@ -148,33 +182,41 @@ private:
 };
 } // namespace
 
+/// Pairs the kernels that are the same: first those that are so to the line and the byte, last
+/// those that are made of the same.
 void ProgramDiff::match() {
-  std::map<std::string, std::vector<Kernel>> before;
-  for (const json::Object *op : getObjects(a, "ops")) {
-    Kernel kernel(*op);
-    before[kernel.identity()].push_back(kernel);
-  }
-  for (const json::Object *op : getObjects(b, "ops")) {
-    Kernel kernel(*op);
-    std::vector<Kernel> &same = before[kernel.identity()];
-    if (same.empty()) {
-      added.push_back(kernel);
-      continue;
-    }
+  for (const json::Object *op : getObjects(a, "ops"))
+    removed.emplace_back(*op);
+  for (const json::Object *op : getObjects(b, "ops"))
+    added.emplace_back(*op);
+  pair(/*places=*/true, /*costs=*/true);
+  pair(/*places=*/false, /*costs=*/true);
+  pair(/*places=*/true, /*costs=*/false);
+  pair(/*places=*/false, /*costs=*/false);
+}
+
+void ProgramDiff::pair(bool places, bool costs) {
+  std::map<std::string, std::deque<size_t>> before;
+  for (const auto &[number, kernel] : llvm::enumerate(removed))
+    before[kernel.identity(places, costs)].push_back(number);
+  std::set<size_t> paired;
+  llvm::erase_if(added, [&](const Kernel &kernel) {
+    std::deque<size_t> &same = before[kernel.identity(places, costs)];
+    if (same.empty())
+      return false;
     Cost change = kernel.cost;
-    change.add(same.front().cost, -1);
+    change.add(removed[same.front()].cost, -1);
     if (!change.isNothing())
       changed.emplace_back(kernel, change);
-    same.erase(same.begin());
-  }
-  for (const json::Object *op : getObjects(a, "ops")) {
-    Kernel kernel(*op);
-    std::vector<Kernel> &left = before[kernel.identity()];
-    if (left.empty())
-      continue;
-    removed.push_back(left.front());
-    left.erase(left.begin());
-  }
+    paired.insert(same.front());
+    same.pop_front();
+    return true;
+  });
+  Kernels left;
+  for (const auto &[number, kernel] : llvm::enumerate(removed))
+    if (!paired.count(number))
+      left.push_back(kernel);
+  removed = std::move(left);
 }
 
 void ProgramDiff::line(StringRef kind, const std::string &what, const Cost &change,
@@ -210,7 +252,27 @@ void ProgramDiff::printRegrouped() {
   }
 }
 
+/// Row kernels of one name are one kernel that is made of other ops now.
+void ProgramDiff::pairNames() {
+  for (auto kernel = added.begin(); kernel != added.end();) {
+    auto same = llvm::find_if(removed, [&](const Kernel &other) {
+      return StringRef(kernel->name).starts_with("row_") && other.name == kernel->name &&
+             other.domain == kernel->domain;
+    });
+    if (same == removed.end()) {
+      ++kernel;
+      continue;
+    }
+    Cost change = kernel->cost;
+    change.add(same->cost, -1);
+    changed.emplace_back(*kernel, change);
+    removed.erase(same);
+    kernel = added.erase(kernel);
+  }
+}
+
 void ProgramDiff::printRest() {
+  pairNames();
   for (const Kernel &kernel : removed) {
     Cost change;
     change.add(kernel.cost, -1);
@@ -258,7 +320,8 @@ static bool printEntries(const json::Object &a, const json::Object &b, StringRef
   llvm::MapVector<StringRef, const json::Object *> before, after;
   for (auto [plan, map] : {std::pair(&a, &before), std::pair(&b, &after)})
     for (const json::Object *entry : getObjects(*plan, key))
-      (*map)[entry->getString(nameKey).value_or("")] = entry;
+      if (getText(*entry, "kind") != "step") // not the user's: what comes and goes with kernels
+        (*map)[entry->getString(nameKey).value_or("")] = entry;
   bool differs = false;
   auto where = [](const json::Object &entry) {
     std::string place = getText(entry, "where");
@@ -304,8 +367,11 @@ static bool printLines(const json::Object &a, const json::Object &b, StringRef k
   bool differs = false;
   auto printMissing = [&](char sign, const std::vector<std::string> &from,
                           const std::vector<std::string> &in) {
+    std::set<std::string> known;
+    for (const std::string &line : in)
+      known.insert(withoutPlaces(line));
     for (const std::string &line : from)
-      if (!llvm::is_contained(in, line)) {
+      if (!known.count(withoutPlaces(line))) {
         os << sign << " " << what << ": " << line << "\n";
         differs = true;
       }
@@ -324,7 +390,7 @@ bool genrec::printDifferences(const json::Object &a, const json::Object &b, raw_
     }
   differs |= printEntries(a, b, "domains", "domain", "name", {"kind", "parent"}, os);
   differs |= printEntries(a, b, "tables", "table", "name",
-                          {"dim", "optimizer", "bytes_per_row", "rules"}, os);
+                          {"dim", "optimizer", "bytes_per_row", "rules", "in"}, os);
   differs |= printEntries(a, b, "columns", "column", "column", {"domain", "table"}, os);
   differs |= printLines(a, b, "decisions", "decision", os);
   llvm::MapVector<StringRef, const json::Object *> before;

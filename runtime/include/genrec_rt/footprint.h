@@ -170,6 +170,12 @@ inline int64_t storeKeyBytes(int64_t rows) {
   return slots * kStoreSlotBytes + rows * 8;
 }
 
+/// What choosing the rows that leave by rule takes, of a table that had this many at most: the
+/// numbers of those that leave, and a rank for each where the table is bounded.
+inline int64_t storeEvictionBytes(int64_t rows, bool isBounded, bool isTimed) {
+  return rows * (isBounded || isTimed ? 8 : 0) + rows * (isBounded ? 32 : 0);
+}
+
 //===-- reading ------------------------------------------------------------===//
 
 /// A row of the decoded data while an epoch runs: the order of the rows (chunk, row).

@@ -2,6 +2,8 @@
 
 #include "Decisions.h"
 
+#include "llvm/Support/Path.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -40,6 +42,14 @@ static StringRef findName(Location loc) {
       if (StringRef name = findName(part); !name.empty())
         return name;
   return {};
+}
+
+std::string genrec::placeForUser(Operation *op) {
+  auto file = op->getLoc()->findInstanceOf<FileLineColLoc>();
+  if (!file)
+    return "";
+  StringRef name = llvm::sys::path::filename(file.getFilename().getValue());
+  return (" (" + name + ":" + Twine(file.getLine()) + ")").str();
 }
 
 std::string genrec::nameForUser(Operation *op) {

@@ -34,6 +34,9 @@ private:
   std::vector<std::string> lines;
 };
 
+/// " (ranker.py:41)", or "" where nobody knows.
+std::string placeForUser(mlir::Operation *op);
+
 /// How a value or op is called in a decision: the user's name, else the column or the op.
 std::string nameForUser(mlir::Operation *op);
 

@@ -472,8 +472,9 @@ struct FactorLookups : genrec::impl::FactorLookupsBase<FactorLookups> {
       Layer layer(linear, program);
       if (!layer.match(leastWidth))
         continue;
-      decisions.add("layer " + nameForUser(linear) + ": " + Twine(layer.getFactoredWidth()) +
-                    " columns of " + Twine(layer.countLookups()) +
+      decisions.add("@" + program.getSymName() + ": layer " + nameForUser(linear) +
+                    placeForUser(linear) + ": " + Twine(layer.getFactoredWidth()) + " columns of " +
+                    Twine(layer.countLookups()) +
                     " lookups are multiplied once per distinct row: nothing else reads them");
       countStatistic(*this, layers, "layers", 1);
       countStatistic(*this, lookups, "lookups", layer.countLookups());

@@ -132,7 +132,8 @@ LogicalResult Fuser::fuse(ArrayRef<MergedKeysOp> keys) {
   columns += numbers.size();
   programs += shared.size();
   decisions.add("@" + program.getSymName() + " computes the keys of " + Twine(numbers.size()) +
-                " columns by " + Twine(shared.size()) + " programs in one launch");
+                " columns by " + Twine(shared.size()) +
+                (shared.size() == 1 ? " program" : " programs") + " in one launch");
   RewriteCounter::count("fuse-columns", numbers.size());
   RewriteCounter::count("share-column-program", numbers.size() - shared.size());
   return success();

@@ -371,7 +371,7 @@ static std::string describeRows(Operation *user, StringRef domain) {
 std::string Sinker::describeStop(Operation *copy) {
   StringRef domain = getRowDomain(copy->getResult(0).getType()).getValue();
   for (Operation *user : copy->getUsers()) {
-    std::string name = nameForUser(user);
+    std::string name = nameForUser(user) + placeForUser(user);
     if (isa<UpdateTableOp>(user))
       continue; // a gradient per row that was looked up
     if (auto lookup = dyn_cast<LookupOp>(user); lookup && lookup.getValid() == copy->getResult(0))
@@ -384,7 +384,7 @@ std::string Sinker::describeStop(Operation *copy) {
       return name + ", which works on whole lists of @" + domain.str();
     if (isa<ConcatColumnsOp>(user) && !user->use_empty()) {
       Operation *reader = *user->user_begin();
-      std::string text = name + " for " + nameForUser(reader);
+      std::string text = name + " for " + nameForUser(reader) + placeForUser(reader);
       if (isa<LinearOp, WeightGradientOp>(reader))
         return text + ", whose fanned out columns are fewer than " + std::to_string(leastWidth);
       return text + ", which reads rows of @" + domain.str() + " too";

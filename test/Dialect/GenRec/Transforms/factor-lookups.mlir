@@ -19,7 +19,7 @@
 // number and its rows of the weight stay a layer, and the update sees each distinct row once.
 
 // CHECK-LABEL: genrec.model @train
-// CHECK-SAME: "factor-lookups: layer linear: 8 columns of 2 lookups are multiplied once per distinct row: nothing else reads them"
+// CHECK-SAME: "factor-lookups: @train: layer linear (factor-lookups.mlir:{{[0-9]+}}): 8 columns of 2 lookups are multiplied once per distinct row: nothing else reads them"
 // CHECK: genrec.domain @distinct_user_4 kind step
 // CHECK: %[[W:.*]] = genrec.param @w
 // CHECK: %[[RA:.*]] = genrec.table_rows

@@ -18,7 +18,7 @@
 !pids = tensor<?xi64, #genrec.rows<@seen>>
 
 // CHECK-LABEL: genrec.model @encode
-// CHECK-SAME: "sink-fanout: fanout of row_reduce to @impression stops at loss, which is about rows of @impression"
+// CHECK-SAME: "sink-fanout: fanout of row_reduce to @impression stops at loss (sink-fanout-pairs.mlir:{{[0-9]+}}), which is about rows of @impression"
 // CHECK: %[[D:.*]]:3 = genrec.batch
 // CHECK: %[[ID:.*]] = genrec.feature %[[D]]#2
 // CHECK: %[[SMALL:.*]] = genrec.mod %[[ID]]
@@ -116,9 +116,9 @@ genrec.model @lists {
 !n = tensor<?xi64, #genrec.rows<@impression>>
 
 // CHECK-LABEL: genrec.model @stays
-// CHECK-SAME: "sink-fanout: copy of mul into pairs @seen stops at attention, which draws for each row of @seen"
-// CHECK-SAME: "sink-fanout: copy of mul into pairs @seen stops at attention, which works on whole lists of @seen"
-// CHECK-SAME: "sink-fanout: copy of mul into pairs @seen stops at mul, where rows of @event and @impression meet"
+// CHECK-SAME: "sink-fanout: copy of mul into pairs @seen stops at attention (sink-fanout-pairs.mlir:{{[0-9]+}}), which draws for each row of @seen"
+// CHECK-SAME: "sink-fanout: copy of mul into pairs @seen stops at attention (sink-fanout-pairs.mlir:{{[0-9]+}}), which works on whole lists of @seen"
+// CHECK-SAME: "sink-fanout: copy of mul into pairs @seen stops at mul (sink-fanout-pairs.mlir:{{[0-9]+}}), where rows of @event and @impression meet"
 // CHECK: genrec.attention softmax {{.*}} -> tensor<?x8xf32, #genrec.rows<@seen>>
 // CHECK: genrec.attention silu {{.*}} -> tensor<?x8xf32, #genrec.rows<@seen>>
 // CHECK: genrec.mul {{.*}} -> tensor<?x8xf32, #genrec.rows<@seen>>

@@ -18,7 +18,7 @@
 !x = tensor<?x8xf32, #genrec.rows<@impression>>
 
 // CHECK-LABEL: genrec.model @chain
-// CHECK-SAME: "sink-fanout: fanout of linear to @impression stops at dropout, which draws for each row of @impression"
+// CHECK-SAME: "sink-fanout: fanout of linear to @impression stops at dropout (sink-fanout.mlir:{{[0-9]+}}), which draws for each row of @impression"
 // CHECK: %[[D:.*]]:2 = genrec.batch
 // CHECK: %[[USER:.*]] = genrec.feature
 // CHECK: %[[ID:.*]] = genrec.mod %[[USER]] {{.*}} : (tensor<?xi64, #genrec.rows<@request>>)
@@ -62,7 +62,7 @@ genrec.model @chain {
 !y = tensor<?x3xf32, #genrec.rows<@impression>>
 
 // CHECK-LABEL: genrec.model @split
-// CHECK-SAME: "sink-fanout: fanout of linear to @impression stops at add, which reads rows of @impression too"
+// CHECK-SAME: "sink-fanout: fanout of linear to @impression stops at add (sink-fanout.mlir:{{[0-9]+}}), which reads rows of @impression too"
 // CHECK: %[[A:.*]] = genrec.feature %{{.*}} "a"
 // CHECK: %[[B:.*]] = genrec.feature %{{.*}} "impressions.b"
 // CHECK: %[[U:.*]] = genrec.mul %[[A]], %{{.*}} -> tensor<?x8xf32, #genrec.rows<@request>>
@@ -103,7 +103,7 @@ genrec.model @split {
 !x = tensor<?xf32, #genrec.rows<@impression>>
 
 // CHECK-LABEL: genrec.model @narrow
-// CHECK-SAME: stops at concat_columns for linear, whose fanned out columns are fewer than 8
+// CHECK-SAME: stops at concat_columns (sink-fanout.mlir:{{[0-9]+}}) for linear (sink-fanout.mlir:{{[0-9]+}}), whose fanned out columns are fewer than 8
 // CHECK: genrec.concat_columns
 // CHECK-NOT: genrec.split_shared
 genrec.model @narrow {
