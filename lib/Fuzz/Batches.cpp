@@ -16,25 +16,27 @@ static void shareCatalogues(ModelOp model, const Batch &first, Batch &batch) {
       batch.domains[name] = rows;
 }
 
-BatchSeries fuzz::makeBatches(ModelOp model, uint64_t seed, int64_t count) {
+BatchSeries fuzz::makeBatches(ModelOp model, uint64_t seed, int64_t count, bool positive) {
   ProgramOp program = *model.getOps<ProgramOp>().begin();
   BatchSeries series{"random batches", {}};
   for (int64_t i = 0; i < count; ++i) {
     RandomBatchOptions options;
     options.rows = 1 + static_cast<int64_t>((seed + i) % 5);
     options.firstPosition = 100 * i;
+    options.positive = positive;
     series.batches.push_back(randomBatch(program, seed * 1000 + i, options));
     shareCatalogues(model, series.batches.front(), series.batches.back());
   }
   return series;
 }
 
-std::vector<BatchSeries> fuzz::makeAdversarialBatches(ModelOp model, uint64_t seed) {
+std::vector<BatchSeries> fuzz::makeAdversarialBatches(ModelOp model, uint64_t seed, bool positive) {
   ProgramOp program = *model.getOps<ProgramOp>().begin();
-  std::vector<BatchSeries> all{makeBatches(model, seed, 2)};
+  std::vector<BatchSeries> all{makeBatches(model, seed, 2, positive)};
   auto add = [&](StringRef name, function_ref<void(RandomBatchOptions &)> change) {
     RandomBatchOptions options;
     options.firstPosition = 1000 * static_cast<int64_t>(all.size());
+    options.positive = positive;
     change(options);
     BatchSeries series{("a batch of " + name).str(),
                        {randomBatch(program, seed * 1000 + all.size(), options)}};

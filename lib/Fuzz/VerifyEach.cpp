@@ -35,9 +35,16 @@ void VerifyEach::look(ModelOp model, StringRef when) {
   if (failed || !isEvaluated(model))
     return;
   std::unique_ptr<PassJudge> &judge = judges[model.getSymName().str()];
-  if (!judge)
+  bool isFirst = !judge;
+  if (isFirst)
     judge = std::make_unique<PassJudge>(model, makeAdversarialBatches(model, seed), seed);
   std::optional<Difference> difference = judge->look(model);
+  if (isFirst && difference) {
+    // The model itself cannot take the data: a logarithm or a root of what is below 0, say.
+    judge = std::make_unique<PassJudge>(
+        model, makeAdversarialBatches(model, seed, /*positive=*/true), seed);
+    difference = judge->look(model);
+  }
   if (!difference)
     return;
   failed = true;

@@ -64,7 +64,8 @@ static void addUse(Role &role, Operation *user, Value value) {
     int64_t bits = lookupTable(user, rows.getTableAttr()).getIdBits();
     role.idLimit = std::min(role.idLimit, limitOf(bits));
   } else if (auto keys = dyn_cast<MergedKeysOp>(user)) {
-    for (auto [ids, name] : llvm::zip(keys.getIds(), keys.getTables().getAsRange<FlatSymbolRefAttr>()))
+    for (auto [ids, name] :
+         llvm::zip(keys.getIds(), keys.getTables().getAsRange<FlatSymbolRefAttr>()))
       if (ids == value) {
         role.isId = true;
         role.idLimit = std::min(role.idLimit, limitOf(lookupTable(user, name).getIdBits()));
@@ -295,9 +296,9 @@ double BatchGenerator::drawFloat(const Role &role) {
   if (role.isWeight)
     return random.chance(0.2) ? 0.0 : static_cast<float>(2.0 * random.uniform());
   // Halves repeat, so that equal values occur.
-  if (random.chance(0.2))
-    return static_cast<double>(random.below(9) - 4) / 2.0;
-  return static_cast<float>(4.0 * random.uniform() - 2.0);
+  double drawn = random.chance(0.2) ? static_cast<double>(random.below(9) - 4) / 2.0
+                                    : static_cast<float>(4.0 * random.uniform() - 2.0);
+  return options.positive ? std::abs(drawn) : drawn;
 }
 
 std::string BatchGenerator::drawString() {

@@ -44,12 +44,13 @@ struct BatchSeries {
 };
 
 /// The `count` random batches on which the model of `seed` is tried. All have the catalogues of the
-/// first.
-BatchSeries makeBatches(ModelOp model, uint64_t seed, int64_t count);
+/// first. `positive`: no float is below 0.
+BatchSeries makeBatches(ModelOp model, uint64_t seed, int64_t count, bool positive = false);
 
 /// Random batches, and what breaks sums, offsets and duplicates: no rows, empty lists, one row, all
 /// ids equal, every id distinct, nulls everywhere.
-std::vector<BatchSeries> makeAdversarialBatches(ModelOp model, uint64_t seed);
+std::vector<BatchSeries> makeAdversarialBatches(ModelOp model, uint64_t seed,
+                                                bool positive = false);
 
 } // namespace genrec::fuzz
 

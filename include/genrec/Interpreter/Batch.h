@@ -56,6 +56,7 @@ struct RandomBatchOptions {
   int64_t catalogueRows = 6;
   int64_t firstPosition = 0; ///< of the first root row in the dataset
   double nullRate = 0.2;     ///< of nullable columns
+  bool positive = false;     ///< no float below 0, as logarithms and roots want them
 };
 
 /// Draws a batch that `program` accepts: ids lie within their table's bits, ids
