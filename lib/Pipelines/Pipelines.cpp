@@ -75,9 +75,11 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   steps.add("cse", createCSEPass());
   // The last that may still be told from what the user wrote.
   steps.add("verify-ownership", createVerifyOwnership());
-  if (options.factorLookups)
+  if (options.factorLookups) {
     // Handles and their gradients are known; what is left of the columns is fused below.
     steps.add("factor-lookups", createFactorLookups(), createCSEPass());
+    steps.add("verify-ownership", createVerifyOwnership());
+  }
   // Nothing is fused across stages, so they come before fusion.
   steps.add("assign-stages", createAssignStages());
   // What only reads a product is done before it is stored, rather than by a kernel

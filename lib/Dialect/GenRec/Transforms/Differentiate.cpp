@@ -9,6 +9,7 @@
 
 #include "Batch.h"
 #include "LowerLosses.h"
+#include "OwnershipContract.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -240,9 +241,12 @@ struct Differentiate : genrec::impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
     SmallVector<ProgramOp> programs(
         getOperation().getBody().front().getOps<ProgramOp>());
-    for (ProgramOp program : programs)
+    for (ProgramOp program : programs) {
       if (failed(verifyDecomposed(program)) || failed(runOnProgram(program)))
         return signalPassFailure();
+      eraseDeadOps(program);
+      writeOwnershipContract(program);
+    }
   }
 
   static LogicalResult verifyDecomposed(ProgramOp program) {
@@ -292,7 +296,6 @@ struct Differentiate : genrec::impl::DifferentiateBase<Differentiate> {
       detach.getResult().replaceAllUsesWith(detach.getX());
       detach.erase();
     }
-    eraseDeadOps(program);
     countStatistic(*this, differentiated, "differentiated",
                    reverse.differentiated);
     countStatistic(*this, joined, "joined", reverse.joined);

@@ -1,8 +1,11 @@
 //===- VerifyOwnership.cpp - one owner per table, column and id -----------===//
 
+#include "OwnershipContract.h"
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_VERIFYOWNERSHIP
@@ -12,11 +15,21 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// The op that found the handles `rows`, behind the views of its parts.
+/// The op that found the handles `rows`, behind the views of its parts; of a list of distinct
+/// handles one of those that found them, none where they are of several tables.
 static TableRowsOp findMaker(Value rows) {
   while (auto part = rows.getDefiningOp<UnstackRowsOp>())
     rows = part.getX();
-  return rows.getDefiningOp<TableRowsOp>();
+  auto distinct = rows.getDefiningOp<DistinctRowsOp>();
+  if (!distinct)
+    return rows.getDefiningOp<TableRowsOp>();
+  TableRowsOp maker = findMaker(distinct.getRows().front());
+  for (Value part : distinct.getRows().drop_front()) {
+    TableRowsOp other = findMaker(part);
+    if (!maker || !other || other.getTableAttr() != maker.getTableAttr())
+      return {};
+  }
+  return maker;
 }
 
 namespace {
@@ -37,6 +50,9 @@ private:
   LogicalResult verifyUpdates(ProgramOp program);
   LogicalResult verifyDistinct(UniqueRowsOp unique);
   LogicalResult verifyStores(ProgramOp program);
+  LogicalResult verifyRead(ProgramOp program);
+  LogicalResult verifyTrained(ProgramOp program,
+                              const llvm::MapVector<Attribute, Operation *> &distinct);
   LogicalResult complainTwice(Operation *op, Operation *first, const Twine &message);
 
   ModelOp model;
@@ -145,6 +161,14 @@ LogicalResult OwnershipVerifier::verifyTags(TransformColumnsOp op) {
 LogicalResult OwnershipVerifier::verifyDistinct(UniqueRowsOp unique) {
   llvm::DenseSet<std::pair<Value, Value>> seen;
   TableRowsOp first = findMaker(unique.getRows().front());
+  for (Operation *user : unique.getDomain().getUsers())
+    if (auto sum = dyn_cast<SegmentSumOp>(user))
+      if (sum.getGradients() != unique.getGradients()) {
+        InFlightDiagnostic diagnostic =
+            sum.emitOpError() << "adds up other gradients than those of the rows that it is of";
+        diagnostic.attachNote(unique.getLoc()) << "the rows are here";
+        return diagnostic;
+      }
   for (auto [index, rows, gradients] : llvm::enumerate(unique.getRows(), unique.getGradients())) {
     TableRowsOp maker = findMaker(rows);
     if (!maker || !first || maker.getTableAttr() != first.getTableAttr())
@@ -171,7 +195,7 @@ LogicalResult OwnershipVerifier::verifyStores(ProgramOp program) {
 }
 
 LogicalResult OwnershipVerifier::verifyUpdates(ProgramOp program) {
-  DenseMap<Attribute, Operation *> distinct;
+  llvm::MapVector<Attribute, Operation *> distinct;
   DenseMap<Value, Operation *> stored;
   for (Operation &op : program.getBody().front()) {
     if (auto unique = dyn_cast<UniqueRowsOp>(op)) {
@@ -194,11 +218,69 @@ LogicalResult OwnershipVerifier::verifyUpdates(ProgramOp program) {
           return complainTwice(&op, place->second, "updates rows that another kernel updates");
       }
   }
+  for (auto &[table, unique] : distinct)
+    if (!stored.contains(cast<UniqueRowsOp>(unique).getResult()))
+      return unique->emitOpError() << "finds the rows of " << table
+                                   << " that a step has touched, but no kernel updates them";
+  if (failed(verifyTrained(program, distinct)))
+    return failure();
   return verifyStores(program);
 }
 
+/// An error at `program` about `name`, with the table's declaration.
+static LogicalResult complainAbout(ProgramOp program, Attribute name, const Twine &message) {
+  InFlightDiagnostic diagnostic = program.emitOpError() << message;
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(name))
+    if (TableOp table = lookupTable(program, symbol))
+      diagnostic.attachNote(table.getLoc()) << "the table is declared here";
+  return diagnostic;
+}
+
+/// The program reads what it read when it was differentiated, and nothing else.
+LogicalResult OwnershipVerifier::verifyRead(ProgramOp program) {
+  for (bool isTable : {false, true}) {
+    auto written =
+        program->getAttrOfType<ArrayAttr>(isTable ? kReadTablesAttrName : kReadColumnsAttrName);
+    if (!written)
+      continue;
+    Names known(written.begin(), written.end()),
+        read = isTable ? collectReadTables(program) : collectReadColumns(program);
+    auto describe = [&](Attribute name) {
+      return isTable ? "rows of table '" + cast<FlatSymbolRefAttr>(name).getValue().str() + "'"
+                     : "column '" + cast<StringAttr>(name).getValue().str() + "'";
+    };
+    for (Attribute name : known)
+      if (!read.contains(name))
+        return complainAbout(program, name,
+                             "does not read " + describe(name) + ", which the model reads here");
+    for (Attribute name : read)
+      if (!known.contains(name))
+        return complainAbout(program, name,
+                             "reads " + describe(name) + ", which the model does not read here");
+  }
+  return success();
+}
+
+/// Every table that a loss trains is updated, and no other.
+LogicalResult
+OwnershipVerifier::verifyTrained(ProgramOp program,
+                                 const llvm::MapVector<Attribute, Operation *> &distinct) {
+  auto written = program->getAttrOfType<ArrayAttr>(kTrainedTablesAttrName);
+  if (!written)
+    return success();
+  for (auto name : written.getAsRange<FlatSymbolRefAttr>())
+    if (!distinct.contains(name))
+      return complainAbout(program, name,
+                           "does not update table '" + name.getValue() + "', which a loss trains");
+  for (auto &[name, unique] : distinct)
+    if (!llvm::is_contained(written, name))
+      return unique->emitOpError() << "updates table " << name << ", which no loss trains";
+  return success();
+}
+
 LogicalResult OwnershipVerifier::verifyProgram(ProgramOp program) {
-  if (failed(verifyColumns(program)) || failed(verifyLookups(program)))
+  if (failed(verifyColumns(program)) || failed(verifyLookups(program)) ||
+      failed(verifyRead(program)))
     return failure();
   return verifyUpdates(program);
 }

@@ -1,9 +1,10 @@
 // RUN: genrec-opt %s --genrec-verify-ownership --split-input-file --verify-diagnostics
 // RUN: genrec-opt %S/fuse-transforms.mlir --genrec-graph-pipeline --genrec-pass-statistics --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// COUNT: genrec-verify-ownership columns: 12
-// COUNT: genrec-verify-ownership tables: 7
-// COUNT: genrec-verify-ownership updates: 2
+// Twice, before and after factor-lookups.
+// COUNT: genrec-verify-ownership columns: 24
+// COUNT: genrec-verify-ownership tables: 14
+// COUNT: genrec-verify-ownership updates: 4
 
 // A table with two owners.
 
@@ -210,5 +211,117 @@ genrec.model @stores {
       genrec.row_store %x to %row : vector<4xf32>, !genrec.row<4>
       genrec.row_yield
     }
+  }
+}
+
+// -----
+
+// Distinct rows that nobody updates.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+genrec.model @kept {
+  genrec.domain @user
+  genrec.domain @t kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @v : tensor<4xf32> {init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %f = genrec.feature %user "f" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %v = genrec.param @v : tensor<4xf32>
+    %g = genrec.mul %f, %v : (tensor<?xf32, #genrec.rows<@user>>, tensor<4xf32>) -> !x
+    %r = genrec.table_rows %i in @a : (!ids) -> !r
+    // expected-error @below {{'genrec.unique_rows' op finds the rows of @a that a step has touched, but no kernel updates them}}
+    %d, %h = genrec.unique_rows (%r) by (%g) : (!r, !x) -> (!genrec.domain<@t>, tensor<?x!genrec.row<4>, #genrec.rows<@t>>)
+  }
+}
+
+// -----
+
+// Sums of other gradients: those of row 1 are counted twice, those of row 0 are lost.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!r = tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+genrec.model @sums {
+  genrec.domain @user
+  genrec.domain @t kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @v : tensor<4xf32> {init = #genrec.init<constant, 1.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %j = genrec.feature %user "j" : (!genrec.domain<@user>) -> !ids
+    %f = genrec.feature %user "f" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    %v = genrec.param @v : tensor<4xf32>
+    %g = genrec.mul %f, %v : (tensor<?xf32, #genrec.rows<@user>>, tensor<4xf32>) -> !x
+    %n = genrec.neg %g : !x
+    %r = genrec.table_rows %i in @a : (!ids) -> !r
+    %q = genrec.table_rows %j in @a : (!ids) -> !r
+    // expected-note @below {{the rows are here}}
+    %d, %h = genrec.unique_rows (%r, %q) by (%g, %n) : (!r, !r, !x, !x) -> (!genrec.domain<@t>, tensor<?x!genrec.row<4>, #genrec.rows<@t>>)
+    // expected-error @below {{'genrec.segment_sum' op adds up other gradients than those of the rows that it is of}}
+    %s = genrec.segment_sum %d (%n, %n) : (!genrec.domain<@t>, !x, !x) -> tensor<?x4xf32, #genrec.rows<@t>>
+  }
+}
+
+// -----
+
+// A plan that no longer updates a table that a loss trains.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+genrec.model @untrained {
+  genrec.domain @user
+  // expected-note @below {{the table is declared here}}
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error @below {{'genrec.program' op does not update table 'a', which a loss trains}}
+  genrec.program @train mode train attributes {genrec.tables = [@a], genrec.trains = [@a]} {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %r = genrec.table_rows %i in @a : (!ids) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// A column that got the tag of another member: the rows of table 'b' have no owner here.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!keys = tensor<?xi64, #genrec.rows<@keys>>
+genrec.model @retagged {
+  genrec.domain @user
+  genrec.domain @keys kind step
+  genrec.table @a dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-note @below {{the table is declared here}}
+  genrec.table @b dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @all dim 4 {id_bits = 63 : i64, members = [@a, @b], init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  // expected-error @below {{'genrec.program' op does not read rows of table 'b', which the model reads here}}
+  genrec.program @predict mode predict attributes {genrec.tables = [@b]} {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
+    %stack = genrec.stack_domains %user : (!genrec.domain<@user>) -> !genrec.domain<@keys>
+    %k = genrec.transform_columns (%i) into (%stack) {programs = array<i64: 0>} : (!ids, !genrec.domain<@keys>) -> !keys {
+    ^bb0(%id: i64):
+      %tag = arith.constant 0 : i64
+      %key = arith.ori %id, %tag : i64
+      genrec.row_yield %key : i64
+    }
+    %r = genrec.table_rows %k in @all : (!keys) -> tensor<?x!genrec.row<4>, #genrec.rows<@keys>>
+  }
+}
+
+// -----
+
+// A column in place of another.
+
+genrec.model @replaced {
+  genrec.domain @user
+  // expected-error @below {{'genrec.program' op does not read column 'user: age', which the model reads here}}
+  genrec.program @predict mode predict attributes {genrec.columns = ["user: age"]} {
+    %user = genrec.batch : !genrec.domain<@user>
+    %i = genrec.feature %user "size" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
+    genrec.output "age" %i : tensor<?xf32, #genrec.rows<@user>>
   }
 }

@@ -1,0 +1,68 @@
+//===- OwnershipContract.cpp - what a program must own --------------------===//
+
+#include "OwnershipContract.h"
+
+#include "genrec/Dialect/GenRec/IR/ColumnTags.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace genrec;
+
+/// Adds the members of `table` that `keys` are of.
+static void addMembers(TableOp table, Value keys, Names &names) {
+  if (auto merged = keys.getDefiningOp<MergedKeysOp>())
+    names.insert(merged.getTables().begin(), merged.getTables().end());
+  auto transform = keys.getDefiningOp<TransformColumnsOp>();
+  if (!transform)
+    return;
+  ArrayRef<Attribute> members = table.getMembersAttr().getValue();
+  for (const TransformColumnsOp::Column &column : transform.getColumns()) {
+    if (transform->getResult(column.result) != keys)
+      continue;
+    std::optional<ColumnTag> tag = getColumnTag(transform, column);
+    uint64_t number =
+        tag ? static_cast<uint64_t>(tag->value >> table.getKeyBits()) : members.size();
+    if (number < members.size())
+      names.insert(members[number]);
+  }
+}
+
+Names genrec::collectReadTables(ProgramOp program) {
+  Names names;
+  auto add = [&](FlatSymbolRefAttr name, Value ids) {
+    TableOp table = lookupTable(program, name);
+    if (table && table.getMembersAttr())
+      addMembers(table, ids, names);
+    else
+      names.insert(name);
+  };
+  for (Operation &op : program.getBody().front())
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](LookupOp lookup) { add(lookup.getTableAttr(), lookup.getIds()); })
+        .Case([&](GroupedLookupOp lookup) { add(lookup.getTableAttr(), lookup.getKeys()); })
+        .Case([&](TableRowsOp rows) { add(rows.getTableAttr(), rows.getIds()); });
+  return names;
+}
+
+Names genrec::collectReadColumns(ProgramOp program) {
+  Names names;
+  for (auto feature : program.getBody().front().getOps<FeatureOp>())
+    names.insert(
+        StringAttr::get(program.getContext(), feature.getDomain().getType().getDomain().getValue() +
+                                                  ": " + feature.getColumn()));
+  return names;
+}
+
+void genrec::writeOwnershipContract(ProgramOp program) {
+  Names trained;
+  for (auto update : program.getBody().front().getOps<UpdateTableOp>())
+    trained.insert(update.getTableAttr());
+  auto write = [&](StringRef name, const Names &names) {
+    if (!names.empty())
+      program->setAttr(name, ArrayAttr::get(program.getContext(), names.getArrayRef()));
+  };
+  write(kReadColumnsAttrName, collectReadColumns(program));
+  write(kReadTablesAttrName, collectReadTables(program));
+  write(kTrainedTablesAttrName, trained);
+}
