@@ -80,6 +80,11 @@ void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
         builder.getContext(), OptimizerKind::rowwise_adagrad, optimizer.getOptions()));
   if (!chance(20))
     return;
+  if (!lastRules.empty() && chance(50)) { // those of a table before: the two may be merged
+    llvm::append_range(attributes, lastRules);
+    return;
+  }
+  size_t first = attributes.size();
   if (chance(60)) {
     attributes.push_back(i64("bounded", chance(70) ? integer(1, 5) : integer(16, 200)));
     if (chance(50))
@@ -91,6 +96,7 @@ void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
     attributes.push_back(i64("ttl", integer(1, 2)));
   if (chance(40))
     attributes.push_back(i64("admit_after", integer(1, 2)));
+  lastRules.assign(attributes.begin() + first, attributes.end());
 }
 
 FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool distinctRows) {

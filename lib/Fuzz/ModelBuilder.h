@@ -106,6 +106,7 @@ public:
 
   std::mt19937_64 random;
   std::mt19937_64 rowRandom; ///< of what `changeRows` draws
+  llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< that `changeRows` gave to a table
   mlir::OpBuilder builder; ///< at the end of the program
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ModelOp model;

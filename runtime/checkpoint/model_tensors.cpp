@@ -6,6 +6,8 @@
 #include "genrec_rt/safetensors.h"
 
 #include <algorithm>
+#include <memory>
+#include <numeric>
 #include <set>
 
 namespace genrec::rt {
@@ -23,22 +25,47 @@ std::vector<int64_t> shapeOf(const genrec_parameter_desc &parameter) {
   return {parameter.shape, parameter.shape + parameter.rank};
 }
 
-void putIds(const TableView &table, const SafetensorsWriter::Put &put) {
+/// The rows of a table in the order in which they are saved: that of insertion; of a table
+/// with rules, where others take the places of rows that left, that of ids.
+class SavedRows {
+public:
+  explicit SavedRows(const TableView &table) : table(table) {
+    if (!table.configuration().rules.any())
+      return;
+    places = std::make_shared<std::vector<int64_t>>(table.size());
+    std::iota(places->begin(), places->end(), int64_t(0));
+    std::sort(places->begin(), places->end(),
+              [&](int64_t a, int64_t b) { return table.id(a) < table.id(b); });
+  }
+
+  int64_t size() const { return table.size(); }
+  int64_t id(int64_t i) const { return table.id(placeOf(i)); }
+  const float *row(int64_t i) const { return table.row(placeOf(i)); }
+  const Sighting &sighting(int64_t i) const { return table.sighting(placeOf(i)); }
+
+private:
+  int64_t placeOf(int64_t i) const { return places ? (*places)[i] : i; }
+
+  TableView table;
+  std::shared_ptr<std::vector<int64_t>> places; ///< copies share it
+};
+
+void putIds(const SavedRows &rows, const SafetensorsWriter::Put &put) {
   std::vector<int64_t> block;
-  for (int64_t row = 0; row < table.size(); row += kBlockRows) {
-    int64_t end = std::min(table.size(), row + kBlockRows);
+  for (int64_t row = 0; row < rows.size(); row += kBlockRows) {
+    int64_t end = std::min(rows.size(), row + kBlockRows);
     block.clear();
     for (int64_t i = row; i < end; ++i)
-      block.push_back(table.id(i));
+      block.push_back(rows.id(i));
     put(block.data(), static_cast<int64_t>(block.size()) * 8);
   }
 }
 
 /// `width` floats of every row from `offset` on.
-void putRows(const TableView &table, int64_t offset, int64_t width,
+void putRows(const SavedRows &rows, int64_t offset, int64_t width,
              const SafetensorsWriter::Put &put) {
-  for (int64_t row = 0; row < table.size(); ++row)
-    put(table.row(row) + offset, width * 4);
+  for (int64_t row = 0; row < rows.size(); ++row)
+    put(rows.row(row) + offset, width * 4);
 }
 
 /// The shape of a table's state, -1 for the number of rows.
@@ -63,49 +90,45 @@ constexpr SightingTensor kSightings[] = {{".last_step", &Sighting::lastStep},
 /// The ids that a store waits to admit, as a table of its own: "<table>.waiting".
 std::string waitingName(const std::string &name) { return name + ".waiting"; }
 
-/// `rows`: a pointer to a store or a view of one.
-template <class Rows>
-void addSightings(SafetensorsWriter &writer, const std::string &name, Rows rows) {
+void addSightings(SafetensorsWriter &writer, const std::string &name, const SavedRows &rows) {
   for (const SightingTensor &tensor : kSightings)
-    writer.add(name + tensor.name, "I64", {rows->size()},
+    writer.add(name + tensor.name, "I64", {rows.size()},
                [rows, tensor](const SafetensorsWriter::Put &put) {
-                 for (int64_t row = 0; row < rows->size(); ++row)
-                   put(&(rows->sighting(row).*tensor.field), 8);
+                 for (int64_t row = 0; row < rows.size(); ++row)
+                   put(&(rows.sighting(row).*tensor.field), 8);
                });
 }
 
-void addWaiting(SafetensorsWriter &writer, const std::string &name, EmbeddingStore *waiting) {
-  writer.add(name + ".ids", "I64", {waiting->size()}, [waiting](const SafetensorsWriter::Put &put) {
-    for (int64_t row = 0; row < waiting->size(); ++row) {
-      int64_t id = waiting->id(row);
-      put(&id, 8);
-    }
-  });
+void addWaiting(SafetensorsWriter &writer, const std::string &name, const SavedRows &waiting) {
+  writer.add(name + ".ids", "I64", {waiting.size()},
+             [waiting](const SafetensorsWriter::Put &put) { putIds(waiting, put); });
   addSightings(writer, name, waiting);
 }
 
-void addTable(SafetensorsWriter &writer, const std::string &name, TableView table, bool states) {
-  int64_t dim = table.configuration().dim;
-  writer.add(name + ".ids", "I64", {table.size()},
-             [table](const SafetensorsWriter::Put &put) { putIds(table, put); });
-  writer.add(name + ".values", "F32", {table.size(), dim},
-             [table, dim](const SafetensorsWriter::Put &put) { putRows(table, 0, dim, put); });
+void addTable(SafetensorsWriter &writer, const std::string &name, const TableView &table,
+              bool states) {
+  const StoreConfig &config = table.configuration();
+  SavedRows rows(table);
+  int64_t dim = config.dim, count = rows.size();
+  writer.add(name + ".ids", "I64", {count},
+             [rows](const SafetensorsWriter::Put &put) { putIds(rows, put); });
+  writer.add(name + ".values", "F32", {count, dim},
+             [rows, dim](const SafetensorsWriter::Put &put) { putRows(rows, 0, dim, put); });
   if (!states)
     return;
-  const StoreConfig &config = table.configuration();
   int64_t width = config.stateWidth();
-  std::vector<int64_t> shape{table.size()};
+  std::vector<int64_t> shape{count};
   if (!config.rowStates)
     shape.push_back(width);
   for (int32_t s = 0; s < config.states; ++s)
     writer.add(stateName(name, s), "F32", shape,
-               [table, dim, width, s](const SafetensorsWriter::Put &put) {
-                 putRows(table, dim + s * width, width, put);
+               [rows, dim, width, s](const SafetensorsWriter::Put &put) {
+                 putRows(rows, dim + s * width, width, put);
                });
   if (config.rules.any())
-    addSightings(writer, name, std::make_shared<TableView>(table));
-  if (EmbeddingStore *waiting = table.waiting())
-    addWaiting(writer, waitingName(name), waiting);
+    addSightings(writer, name, rows);
+  if (std::optional<TableView> waiting = table.waiting())
+    addWaiting(writer, waitingName(name), SavedRows(*waiting));
 }
 
 /// What a file must or may hold for a model.
@@ -215,18 +238,17 @@ void checkRowCounts(const SafetensorsReader &file, const std::string &ids,
                   tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
 }
 
-/// Sets the sightings of a store's first rows, in blocks; `rows` as in addSightings.
-template <class Rows>
-void readSightings(const SafetensorsReader &file, const std::string &name, Rows rows) {
+/// Sets the sightings of a table's rows, in blocks.
+void readSightings(const SafetensorsReader &file, const std::string &name, TableView rows) {
   std::vector<int64_t> block(kBlockRows);
   for (const SightingTensor &tensor : kSightings) {
     if (!file.has(name + tensor.name))
       continue;
-    for (int64_t first = 0; first < rows->size(); first += kBlockRows) {
-      int64_t count = std::min(kBlockRows, rows->size() - first);
+    for (int64_t first = 0; first < rows.size(); first += kBlockRows) {
+      int64_t count = std::min(kBlockRows, rows.size() - first);
       file.readIntegers(name + tensor.name, first, count, block.data());
       for (int64_t i = 0; i < count; ++i)
-        rows->sighting(first + i).*tensor.field = block[i];
+        rows.sighting(first + i).*tensor.field = block[i];
     }
   }
 }
@@ -234,7 +256,7 @@ void readSightings(const SafetensorsReader &file, const std::string &name, Rows 
 /// The sightings of a table's rows and the ids that wait.
 void readRules(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table) {
   std::string name = desc.name, waits = waitingName(name);
-  readSightings(file, name, &table);
+  readSightings(file, name, table);
   if (desc.admit_after <= 1 || !file.has(waits + ".ids"))
     return;
   checkRowCounts(file, waits + ".ids", {waits + kSightings[0].name, waits + kSightings[1].name});
@@ -243,14 +265,14 @@ void readRules(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
   std::vector<float *> rows(count);
   file.readIntegers(waits + ".ids", 0, count, ids.data());
   checkIds(file, desc, ids);
-  table.waiting()->findOrInsert(nullptr, ids.data(), nullptr, count, rows.data());
-  if (table.waiting()->size() != count)
+  TableView waiting = *table.waiting();
+  waiting.findOrInsert(nullptr, ids.data(), nullptr, count, rows.data());
+  if (waiting.size() != count)
     throw Error(file.path() + ": tensor '" + waits + ".ids' holds an id twice");
-  readSightings(file, waits, table.waiting());
+  readSightings(file, waits, waiting);
 }
 
-void readTable(const SafetensorsReader &file, const genrec_table_desc &desc,
-               TableView table) {
+void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table) {
   std::string name = desc.name;
   int64_t count = file.tensor(name + ".ids").shape[0];
   std::vector<std::string> tensors{name + ".values"};

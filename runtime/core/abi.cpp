@@ -144,11 +144,14 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
     }
   });
   EmbeddingStore &store = *shared.tables[table];
-  if (slot.mode == static_cast<int32_t>(Mode::train)) {
+  int64_t missing = 0;
+  if (slot.mode != static_cast<int32_t>(Mode::train))
+    missing = store.find(slot.pool, keys, valid, count, rows);
+  else if (store.configuration().rules.any())
+    missing = store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows);
+  else
     store.findOrInsert(slot.pool, keys, valid, count, rows);
-    return;
-  }
-  if (store.find(slot.pool, keys, valid, count, rows) == 0)
+  if (missing == 0)
     return;
   for (int64_t row = 0; row < count; ++row)
     valid[row] = rows[row] == nullptr;

@@ -84,8 +84,9 @@ void checkModel(const genrec_model_desc &model) {
   checkFeatures(model);
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &table = model.tables[i];
-    bool fits = table.group == 0 || (table.key_bits >= table.id_bits && table.key_bits < 63 && table.key >= 0 &&
-                                     table.key >> table.key_bits << table.key_bits == table.key);
+    bool fits = table.group == 0 ||
+                (table.key_bits >= table.id_bits && table.key_bits < 63 && table.key >= 0 &&
+                 table.key >> table.key_bits << table.key_bits == table.key);
     require(fits, std::string("table '") + table.name + "' shares a store, but its ids do not fit");
     require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
             std::string("table '") + model.tables[i].name +
@@ -93,8 +94,14 @@ void checkModel(const genrec_model_desc &model) {
     require(table.bounded >= 0 && table.ttl >= 0 && table.admit_after >= 0 &&
                 inRange(table.evict, 2),
             std::string("table '") + table.name + "' has rules out of range");
-    require(table.group == 0 || !(table.bounded || table.ttl || table.admit_after),
-            std::string("table '") + table.name + "' shares a store, but has rules about its rows");
+    for (int32_t j = 0; table.group && j < i; ++j) {
+      const genrec_table_desc &other = model.tables[j];
+      require(other.group != table.group ||
+                  (other.bounded == table.bounded && other.evict == table.evict &&
+                   other.ttl == table.ttl && other.admit_after == table.admit_after),
+              std::string("table '") + table.name + "' shares a store with '" + other.name +
+                  "', but has other rules about its rows");
+    }
   }
   for (int32_t i = 0; i < model.parameter_count; ++i)
     require(inRange(model.parameters[i].rank, 3),

@@ -58,7 +58,8 @@ static size_t placeInGroup(const genrec_table_desc &desc) {
 }
 
 static RowInitializer makeInitializer(const genrec_table_desc &desc, uint64_t seed) {
-  return {desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1, static_cast<double>(desc.dim)};
+  return {
+      desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1, static_cast<double>(desc.dim)};
 }
 
 void genrec_runtime::makeTables() {
@@ -75,11 +76,14 @@ void genrec_runtime::makeTables() {
       config.initializer = makeInitializer(desc, seed);
       for (int32_t j = 0; desc.group && j < model.table_count; ++j)
         if (model.tables[j].group == desc.group) {
-          config.members.resize(std::max<size_t>(config.members.size(), placeInGroup(model.tables[j]) + 1));
+          config.members.resize(
+              std::max<size_t>(config.members.size(), placeInGroup(model.tables[j]) + 1));
           config.members[placeInGroup(model.tables[j])] = makeInitializer(model.tables[j], seed);
         }
       config.keyBits = desc.group ? desc.key_bits : 63;
       auto store = std::make_shared<EmbeddingStore>(config);
+      if (config.rules.any())
+        ruledStores.push_back(store.get());
       for (int32_t j = i; j < model.table_count; ++j)
         if (j == i || (desc.group && model.tables[j].group == desc.group))
           tables[j] = store;
@@ -91,9 +95,8 @@ void genrec_runtime::makeTables() {
 }
 
 void genrec_runtime::evict(uint64_t step) {
-  for (const auto &table : tables)
-    if (table->configuration().rules.any()) // such a table shares its store with no other
-      table->evict(static_cast<int64_t>(step));
+  for (EmbeddingStore *store : ruledStores)
+    store->evict(static_cast<int64_t>(step));
 }
 
 void genrec_runtime::makeParameters() {

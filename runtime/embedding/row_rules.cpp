@@ -63,24 +63,33 @@ void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, floa
 void EmbeddingStore::evict(int64_t step) {
   const RowRules &rules = config.rules;
   if (rules.checksTime(step)) {
-    leaving.reserve(static_cast<size_t>(rowCount)); // not again before the table is larger than ever
+    leaving.reserve(
+        static_cast<size_t>(rowCount)); // not again before the table is larger than ever
     for (int64_t number = 0; number < rowCount; ++number)
       if (sighting(number).lastStep <= step - rules.ttl)
         leaving.push_back(number);
     removeLeaving();
   }
-  if (int64_t excess = rules.excess(rowCount)) {
-    ranks.clear();
-    for (int64_t number = 0; number < rowCount; ++number)
-      ranks.push_back({sighting(number).rank(rules.eviction, id(number)), number});
-    std::nth_element(ranks.begin(), ranks.begin() + (excess - 1), ranks.end());
-    for (int64_t i = 0; i < excess; ++i)
-      leaving.push_back(ranks[i].second);
-    std::sort(leaving.begin(), leaving.end());
-    removeLeaving();
-  }
+  for (int64_t member = 0; member < std::max<int64_t>(1, memberCounts.size()); ++member)
+    if (int64_t excess = rules.excess(memberSize(member)))
+      listLowest(member, excess);
+  std::sort(leaving.begin(), leaving.end());
+  removeLeaving();
   if (waitingIds)
     waitingIds->evict(step);
+}
+
+/// Adds the numbers of the `count` lowest rows of a member (in a store of one table, of all)
+/// to `leaving`.
+void EmbeddingStore::listLowest(int64_t member, int64_t count) {
+  ranks.clear();
+  ranks.reserve(static_cast<size_t>(memberSize(member)));
+  for (int64_t number = 0; number < rowCount; ++number)
+    if (memberCounts.empty() || id(number) >> config.keyBits == member)
+      ranks.push_back({sighting(number).rank(config.rules.eviction, id(number)), number});
+  std::nth_element(ranks.begin(), ranks.begin() + (count - 1), ranks.end());
+  for (int64_t i = 0; i < count; ++i)
+    leaving.push_back(ranks[i].second);
 }
 
 /// Removes the rows of the ascending numbers in `leaving`, from the last: what fills a

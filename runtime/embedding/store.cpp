@@ -117,6 +117,8 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
     StoreConfig ids;
     ids.rules = config.rules;
     ids.rules.admitAfter = 1;
+    ids.members = config.members;
+    ids.keyBits = config.keyBits;
     waitingIds = std::make_unique<EmbeddingStore>(ids);
   }
   int64_t rows = std::max(kStoreLeastChunkRows, kStoreChunkBytes / (stride * 4));

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
 
@@ -62,6 +64,20 @@ class Runs:
     interpreted: list[dict[str, Any]]
     compiled: list[dict[str, Any]]
     batches: list[dict[str, Any]]
+
+
+def read_tensors(file: bytes) -> dict[str, np.ndarray]:
+    """The tensors of a safetensors file."""
+    size = int.from_bytes(file[:8], "little")
+    header = json.loads(file[8 : 8 + size])
+    types = {"I64": np.int64, "F32": np.float32}
+    return {
+        name: np.frombuffer(file[8 + size :][slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(
+            entry["shape"]
+        )
+        for name, entry in header.items()
+        if name != "__metadata__"
+    }
 
 
 def run_both(
@@ -113,11 +129,17 @@ def differences(expected: Any, actual: Any, tolerance: Tolerance, path: str = ""
         if not isinstance(actual, list) or len(expected) != len(actual):
             return [f"{path}: {actual} instead of {expected}"]
         return [
-            text for i, (a, b) in enumerate(zip(expected, actual)) for text in differences(a, b, tolerance, f"{path}[{i}]")
+            text
+            for i, (a, b) in enumerate(zip(expected, actual))
+            for text in differences(a, b, tolerance, f"{path}[{i}]")
         ]
     if isinstance(expected, (int, float)) and isinstance(actual, (int, float)):
         limit = tolerance.absolute + tolerance.relative * max(abs(expected), abs(actual))
-        return [] if math.isclose(expected, actual, rel_tol=0, abs_tol=limit) else [f"{path}: {actual} instead of {expected}"]
+        return (
+            []
+            if math.isclose(expected, actual, rel_tol=0, abs_tol=limit)
+            else [f"{path}: {actual} instead of {expected}"]
+        )
     return [] if expected == actual else [f"{path}: {actual} instead of {expected}"]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from compiled import ROOT, assert_same, call, read_stream, run_both, tool
+from compiled import ROOT, assert_same, call, read_stream, read_tensors, run_both, tool
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "ruled.mlir"
 ROWS = 320
@@ -48,20 +48,6 @@ def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | P
         "--progress", "none", "--checkpoint", checkpoint, *more,
     )  # fmt: skip
     return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
-
-
-def read_tensors(file: bytes) -> dict[str, np.ndarray]:
-    """The tensors of a safetensors file."""
-    size = int.from_bytes(file[:8], "little")
-    header = json.loads(file[8 : 8 + size])
-    types = {"I64": np.int64, "F32": np.float32}
-    return {
-        name: np.frombuffer(file[8 + size :][slice(*entry["data_offsets"])], types[entry["dtype"]]).reshape(
-            entry["shape"]
-        )
-        for name, entry in header.items()
-        if name != "__metadata__"
-    }
 
 
 def test_many_steps_agree_with_the_interpreter(tmp_path: Path) -> None:

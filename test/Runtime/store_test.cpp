@@ -283,5 +283,53 @@ TEST(Store, XavierOfATableUsesOneAndItsDimension) {
   EXPECT_LT(*least, -0.60f);
 }
 
+/// The rules of tables that share a store are each table's own: bounds count its rows, and
+/// what waits or passes by in one is nothing to the other.
+TEST(EmbeddingStore, TablesThatShareAStoreHaveRulesEachForItself) {
+  for (const RowRules &rules :
+       {RowRules{.bound = 20}, RowRules{.bound = 5, .eviction = Eviction::lfu, .admitAfter = 2},
+        RowRules{.ttl = 3}, RowRules{.bound = 40, .ttl = 17, .admitAfter = 3}}) {
+    constexpr int64_t kBits = 40, kMembers = 3;
+    StoreConfig config = ruledConfig(rules);
+    config.members.resize(kMembers);
+    config.keyBits = kBits;
+    EmbeddingStore store(config);
+    std::vector<NaiveRows> naive(kMembers, NaiveRows(rules));
+    std::mt19937 random(7);
+    for (int64_t step = 1; step <= 60; ++step) {
+      std::vector<int64_t> keys;
+      for (int64_t member = 0; member < kMembers; ++member) {
+        std::vector<int64_t> ids;
+        // The first table sees many ids, the last one few.
+        for (int64_t n = 0; n < 12 / (member + 1); ++n)
+          ids.push_back(static_cast<int64_t>(random() % 30) + step / 2);
+        naive[member].train(ids, step);
+        for (int64_t id : ids)
+          keys.push_back(member << kBits | id);
+      }
+      std::vector<float *> rows(keys.size());
+      store.findOrAdmit(nullptr, keys.data(), nullptr, static_cast<int64_t>(keys.size()), step,
+                        rows.data());
+      store.evict(step);
+      for (int64_t member = 0; member < kMembers; ++member) {
+        naive[member].evict(step);
+        auto expect = [&](const EmbeddingStore &actual, const std::map<int64_t, Sighting> &wanted) {
+          ASSERT_EQ(actual.memberSize(member), static_cast<int64_t>(wanted.size()));
+          for (int64_t place = 0; place < actual.memberSize(member); ++place) {
+            int64_t number = actual.memberRow(member, place);
+            auto row = wanted.find(actual.id(number) ^ member << kBits);
+            ASSERT_NE(row, wanted.end());
+            EXPECT_EQ(actual.sighting(number).lastStep, row->second.lastStep);
+            EXPECT_EQ(actual.sighting(number).steps, row->second.steps);
+          }
+        };
+        expect(store, naive[member].rows);
+        if (store.waiting())
+          expect(*store.waiting(), naive[member].waiting);
+      }
+    }
+  }
+}
+
 } // namespace
 } // namespace genrec::rt::test

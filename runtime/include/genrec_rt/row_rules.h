@@ -18,6 +18,9 @@
 //     steps. Waiting ids are counted in a table of their own, which `ttl` and `bound`
 //     hold for, too.
 //
+// Tables that share a store have the same rules, and each has them for itself: `bound` is
+// the most rows of one of them.
+//
 // What leaves takes its optimizer state and its counts along.
 //
 //===----------------------------------------------------------------------===//
@@ -35,7 +38,7 @@ namespace genrec::rt {
 enum class Eviction : int32_t { lru, lfu };
 
 struct RowRules {
-  int64_t bound = 0; ///< most rows after a step; 0: any number
+  int64_t bound = 0; ///< most rows of a table after a step; 0: any number
   Eviction eviction = Eviction::lru;
   int64_t ttl = 0;        ///< steps without being seen after which rows leave; 0: never
   int64_t admitAfter = 0; ///< steps in which an id must be seen to get a row

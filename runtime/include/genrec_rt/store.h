@@ -185,6 +185,7 @@ private:
   float *findOrAdmitOne(int64_t id, int64_t step);
   int64_t numberOf(int64_t id) const;
   void removeRow(int64_t number);
+  void listLowest(int64_t member, int64_t count);
   void removeLeaving();
 
   StoreConfig config;

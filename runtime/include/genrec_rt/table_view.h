@@ -12,6 +12,8 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/store.h"
 
+#include <optional>
+
 namespace genrec::rt {
 
 /// A logical table; copies see the same rows. The store must live longer.
@@ -30,8 +32,12 @@ public:
   Sighting &sighting(int64_t number) const {
     return store->sighting(store->memberRow(member, number));
   }
-  /// The ids that are not admitted yet; null without `admit_after`.
-  EmbeddingStore *waiting() const { return store->waiting(); }
+  /// The ids that are not admitted yet, as a table of dimension 0; none without `admit_after`.
+  std::optional<TableView> waiting() const {
+    if (!store->waiting())
+      return std::nullopt;
+    return TableView(*store->waiting(), member, key);
+  }
   int32_t states() const { return store->configuration().states; }
   const StoreConfig &configuration() const { return store->configuration(); }
 
@@ -42,6 +48,9 @@ public:
   void erase(const int64_t *ids, int64_t count);
 
 private:
+  TableView(EmbeddingStore &store, int64_t member, int64_t key)
+      : store(&store), member(member), key(key) {}
+
   EmbeddingStore *store;
   int64_t member, key;
 };

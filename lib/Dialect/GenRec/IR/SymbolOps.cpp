@@ -145,10 +145,6 @@ LogicalResult TableOp::verify() {
         return failure();
   if (getEvict() && !getBounded())
     return emitOpError() << "has 'evict', which says what leaves a bounded table, but no 'bounded'";
-  if (getMembers() && hasRowRules())
-    return emitOpError()
-           << "has members and rules by which rows come or leave: tables with 'bounded', "
-              "'ttl' or 'admit_after' have a physical table each";
   return success();
 }
 
@@ -172,13 +168,14 @@ LogicalResult TableOp::verifySymbolUses(SymbolTableCollection &) {
   for (auto name : members.getAsRange<FlatSymbolRefAttr>()) {
     TableOp member = lookupTable(*this, name);
     if (!member || member.getMembersAttr())
-      return emitOpError() << "has the member " << name << ", which the model does not declare as a logical table";
+      return emitOpError() << "has the member " << name
+                           << ", which the model does not declare as a logical table";
     if (!seen.insert(name).second)
       return emitOpError() << "has the member " << name << " twice";
     if (static_cast<int64_t>(member.getIdBits()) > getKeyBits()) {
-      InFlightDiagnostic diagnostic = emitOpError()
-                                      << "of " << members.size() << " members leaves " << getKeyBits()
-                                      << " bits for ids, but " << name << " has " << member.getIdBits();
+      InFlightDiagnostic diagnostic = emitOpError() << "of " << members.size() << " members leaves "
+                                                    << getKeyBits() << " bits for ids, but " << name
+                                                    << " has " << member.getIdBits();
       diagnostic.attachNote(member.getLoc()) << "the member is declared here";
       return diagnostic;
     }

@@ -43,14 +43,8 @@ static std::string listDifferences(DictionaryAttr left, DictionaryAttr right) {
   return llvm::join(names, ", ");
 }
 
-/// The rules by which rows of `table` come and leave.
-static std::string listRowRules(TableOp table) {
-  SmallVector<StringRef, 3> rules;
-  for (StringRef rule : {"bounded", "ttl", "admit_after"})
-    if (table->hasAttr(rule))
-      rules.push_back(rule);
-  return llvm::join(rules, ", ");
-}
+/// Names of members that a decision lists; the plan has all.
+constexpr size_t kMostNamed = 8;
 
 /// Bits that are left for ids beside `members` tables.
 static int64_t getKeyBits(size_t members) {
@@ -80,6 +74,7 @@ private:
   bool isLookedUpWhole(LookupOp lookup);
   void dropWideTables(Group &group);
   void noteLonely(const Group &group);
+  std::string describeOthers(const Group &group) const;
   void rewriteProgram(ProgramOp program);
   void groupLookups(ProgramOp program, TableOp table, ArrayRef<LookupOp> group);
 
@@ -136,6 +131,22 @@ void Merger::dropWideTables(Group &group) {
   llvm::erase_if(group.tables, [&](TableOp table) { return !kept.contains(table); });
 }
 
+/// What sets the merged table of `group` apart from the merged ones of its dimension that
+/// are made before it.
+std::string Merger::describeOthers(const Group &group) const {
+  TableOp first = group.tables.front();
+  std::string text;
+  for (auto &[spec, other] : groups) {
+    if (&other == &group)
+      break;
+    TableOp merged = other.merged;
+    if (merged && merged.getDim() == first.getDim())
+      text += (text.empty() ? "; apart from '" : ", from '") + merged.getSymName().str() + "' by " +
+              listDifferences(getSpec(first), cast<DictionaryAttr>(spec));
+  }
+  return text;
+}
+
 /// Says what sets the only table of a spec apart from the others of its dimension.
 void Merger::noteLonely(const Group &group) {
   TableOp table = group.tables.front();
@@ -160,9 +171,6 @@ void Merger::chooseGroups() {
       decisions.add("table '" + table.getSymName() +
                     "' stays apart: it is looked up for a whole catalogue, whose rows are found "
                     "once and kept");
-    else if (table.hasRowRules())
-      decisions.add("table '" + table.getSymName() + "' stays apart: it has " +
-                    listRowRules(table) + ", a rule about its own rows");
     else
       groups[getSpec(table)].tables.push_back(table);
   }
@@ -189,7 +197,8 @@ void Merger::declareMerged() {
     std::string names;
     for (TableOp table : group.tables) {
       members.push_back(FlatSymbolRefAttr::get(table.getSymNameAttr()));
-      names += (names.empty() ? "" : ", ") + table.getSymName().str();
+      if (members.size() <= kMostNamed)
+        names += (names.empty() ? "" : ", ") + table.getSymName().str();
     }
     OpBuilder builder(context);
     builder.setInsertionPointAfter(last);
@@ -199,9 +208,12 @@ void Merger::declareMerged() {
     group.merged.setMembersAttr(ArrayAttr::get(context, members));
     for (Attribute member : members)
       owners[member] = group.merged;
+    if (members.size() > kMostNamed)
+      names += " and " + std::to_string(members.size() - kMostNamed) + " more";
     decisions.add("tables " + names + " are one, '" + name + "', with " +
-                  Twine(group.merged.getKeyBits()) +
-                  " bits for ids: same dimension, initializer and optimizer");
+                  Twine(group.merged.getKeyBits()) + " bits for ids: same dimension, initializer" +
+                  (first.hasRowRules() ? ", optimizer and rules about rows" : " and optimizer") +
+                  describeOthers(group));
     ++merged;
     tables += group.tables.size();
     RewriteCounter::count("merge-tables");

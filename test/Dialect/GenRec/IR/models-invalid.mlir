@@ -310,15 +310,6 @@ genrec.model @m {
 
 // -----
 
-// Rules about rows hold for one logical table.
-genrec.model @m {
-  genrec.table @a dim 8 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
-  // expected-error@+1 {{'genrec.table' op has members and rules by which rows come or leave: tables with 'bounded', 'ttl' or 'admit_after' have a physical table each}}
-  genrec.table @all dim 8 {members = [@a], bounded = 5 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
-}
-
-// -----
-
 // A merged table holds something.
 genrec.model @m {
   // expected-error@+1 {{'genrec.table' op must have at least one of 'members'}}

@@ -5,12 +5,12 @@
 // Two tables of one spec are one; a table that differs in its optimizer stays apart, as does one of
 // another dimension. Equal lookups are one part.
 
-// COUNT: group-lookups: 3
-// COUNT: merge-tables: 3
-// COUNT: genrec-merge-tables grouped-lookups: 3
-// COUNT: genrec-merge-tables lookups: 8
-// COUNT: genrec-merge-tables merged: 3
-// COUNT: genrec-merge-tables tables: 6
+// COUNT: group-lookups: 5
+// COUNT: merge-tables: 5
+// COUNT: genrec-merge-tables grouped-lookups: 5
+// COUNT: genrec-merge-tables lookups: 12
+// COUNT: genrec-merge-tables merged: 5
+// COUNT: genrec-merge-tables tables: 10
 
 // OFF-NOT: merged_keys
 
@@ -126,24 +126,26 @@ genrec.model @catalogue {
 
 // -----
 
-// Tables with rules about their rows stay apart, each for itself, though they agree.
+// Rules about rows are part of the spec: tables that agree in them are one, others stay apart.
 
 !ids = tensor<?xi64, #genrec.rows<@user>>
 !x = tensor<?x4xf32, #genrec.rows<@user>>
 
 // CHECK-LABEL: genrec.model @rules
-// CHECK-SAME: "merge-tables: table 'a' stays apart: it has bounded, a rule about its own rows"
-// CHECK-SAME: "merge-tables: table 'b' stays apart: it has bounded, a rule about its own rows"
-// CHECK-SAME: "merge-tables: table 'c' stays apart: it has ttl, admit_after, a rule about its own rows"
-// CHECK-NOT: members
-// CHECK: genrec.lookup %{{.*}} in @a
-// CHECK: genrec.lookup %{{.*}} in @b
+// CHECK-SAME: "merge-tables: table 'c' stays apart: it differs from 'a' in admit_after, ttl, bounded"
+// CHECK-SAME: "merge-tables: tables a, b are one, 'merged_4', with 61 bits for ids: same dimension, initializer, optimizer and rules about rows"
+// CHECK-SAME: "merge-tables: tables d, e are one, 'merged_4_2', with 61 bits for ids: same dimension, initializer and optimizer; apart from 'merged_4' by bounded"
+// CHECK: genrec.table @merged_4 dim 4 {bounded = 9 : i64, id_bits = 63 : i64, {{.*}}members = [@a, @b]
+// CHECK: genrec.table @merged_4_2 dim 4 {id_bits = 63 : i64, {{.*}}members = [@d, @e]
+// CHECK: genrec.merged_keys {{.*}} in [@a, @b] of @merged_4
 // CHECK: genrec.lookup %{{.*}} in @c
 genrec.model @rules {
   genrec.domain @user
   genrec.table @a dim 4 {bounded = 9 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.table @b dim 4 {bounded = 9 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.table @c dim 4 {ttl = 9 : i64, admit_after = 2 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @d dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @e dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.program @main {
     %user = genrec.batch : !genrec.domain<@user>
     %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
@@ -153,5 +155,9 @@ genrec.model @rules {
     genrec.output "a" %a : !x
     genrec.output "b" %b : !x
     genrec.output "c" %c : !x
+    %d = genrec.lookup %i in @d : (!ids) -> !x
+    %e = genrec.lookup %i in @e : (!ids) -> !x
+    genrec.output "d" %d : !x
+    genrec.output "e" %e : !x
   }
 }

@@ -118,7 +118,8 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
 
     With `members`, which `merge-tables` writes, the table is a physical one: it holds
     the rows of those logical tables, which stay declared and keep their names in
-    everything that outlives a step. Its ids are keys (see `genrec.merged_keys`).
+    everything that outlives a step. Its ids are keys (see `genrec.merged_keys`). Rules
+    about rows are those of its members, each of which has them for itself.
 
     ```mlir
     genrec.table @city dim 16 {

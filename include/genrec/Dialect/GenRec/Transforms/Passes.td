@@ -130,6 +130,9 @@ def MergeTables : GenRecPass<"genrec-merge-tables"> {
     they were, so results have the same bits. (With `clip_norm` the norm is a sum in
     another order.)
 
+    Rules about rows (`bounded`, `ttl`, `admit_after`) are part of the spec, and each
+    member of a merged table has them for itself: a bound counts its own rows.
+
     A table stays apart when no other has its spec, when its ids and the number of
     the table do not fit into 63 bits (as many tables as possible are kept together,
     narrow ones first), or when it is looked up for all rows of a catalogue, whose
@@ -276,10 +279,15 @@ def VerifyOwnership : GenRecPass<"genrec-verify-ownership"> {
       rows and one update, every list of handles that the step found and that takes
       part in it does so once per gradient, and rows are stored through distinct
       handles only: no id is updated twice in a step;
-    - the parts of stacked keys are looked up in the table that their tag stands for.
+    - the parts of stacked keys are looked up in the table that their tag stands for;
+    - a program reads the columns and the logical tables that it read when it was
+      differentiated, which `differentiate` wrote on it (`genrec.columns`,
+      `genrec.tables`), and every table that its losses train (`genrec.trains`) has an
+      update, of the gradients of the very rows that were found to be distinct.
 
-    An error is at the op that breaks the rule. The IR does not change. Runs after
-    `expand-updates`.
+    An error is at the op that breaks the rule, at the program where an op is missing.
+    The IR does not change. Runs after `expand-updates`, and again after
+    `factor-lookups`, which regroups gradients.
   }];
   let statistics = [
     Statistic<"tables", "tables", "logical tables whose owner was checked">,

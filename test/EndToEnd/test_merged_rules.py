@@ -1,0 +1,87 @@
+"""Tables with rules about their rows, merged and apart: the same rows leave, to the bit, across checkpoints."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compiled import ROOT, assert_same, call, read_tensors, run_both, tool
+
+MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged_rules.mlir"
+ROWS = 320
+PAIRS = [("few", "fewer"), ("seen", "often"), ("now", "then")]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows whose ids drift: early ones are not seen again."""
+    draw = random.Random(6)
+    path = tmp_path_factory.mktemp("rules") / "rows.parquet"
+    columns = {
+        "i": pa.array([draw.randrange(40) + row // 8 for row in range(ROWS)], pa.int64()),
+        "n": pa.array([draw.choice([None, 3, 4, row // 40]) for row in range(ROWS)], pa.int64()),
+        "list": pa.array(
+            [[{"k": draw.randrange(30)} for _ in range(draw.randrange(4))] for _ in range(ROWS)],
+            pa.list_(pa.struct([("k", pa.int64())])),
+        ),
+        "label": pa.array([float(draw.randrange(2)) for _ in range(ROWS)], pa.float32()),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The model with merged tables, and with tables apart."""
+    folder = tmp_path_factory.mktemp("binaries")
+    made = {"merged": folder / "merged", "apart": folder / "apart"}
+    call(tool("genrec-compile"), MODEL, "-o", made["merged"])
+    call(tool("genrec-compile"), MODEL, "--merge-tables=false", "-o", made["apart"])
+    return made
+
+
+def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | Path) -> bytes:
+    """Trains up to `steps` and returns the tensors of the checkpoint."""
+    call(
+        binary, "train", "--data", data, "--batch", "16", "--epochs", "3", "--max-steps", str(steps), "--seed", "5",
+        "--threads", "2", "--progress", "none", "--checkpoint", checkpoint, *more,
+    )  # fmt: skip
+    return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
+
+
+def test_tables_of_the_same_rules_are_merged() -> None:
+    plan = call(tool("genrec-compile"), MODEL, "--explain")
+    for pair in PAIRS:
+        assert f"tables {', '.join(pair)} are one" in plan
+    assert "6 logical, 3 physical" in plan
+
+
+def test_many_steps_agree_with_the_interpreter(tmp_path: Path) -> None:
+    assert_same(run_both(MODEL, tmp_path, steps=12, rows=4))
+
+
+def test_merging_changes_no_bit(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:
+    """Rows, states, counts and waiting ids are the same, and every bound holds for each table alone."""
+    merged = train(binaries["merged"], data, tmp_path / "a", 40)
+    assert merged == train(binaries["apart"], data, tmp_path / "b", 40)
+    tensors = read_tensors(merged)
+    rows = {name: tensors[f"{name}.ids"].size for pair in PAIRS for name in pair}
+    assert rows["few"] == 5 and 0 < rows["fewer"] <= 5
+    assert 17 <= rows["seen"] <= 18 and 17 <= rows["often"] <= 18
+    assert (tensors["now.last_step"] > 38).all() and rows["then"] > rows["now"] > 0
+    assert tensors["few.waiting.ids"].size + tensors["fewer.waiting.ids"].size > 0
+    assert all((np.diff(tensors[f"{name}.ids"]) > 0).all() for name in rows)  # in the order of ids
+
+
+@pytest.mark.parametrize("first,second", [("merged", "apart"), ("apart", "merged")])
+def test_checkpoints_load_into_each_other(
+    first: str, second: str, binaries: dict[str, Path], data: Path, tmp_path: Path
+) -> None:
+    """A run that is interrupted and goes on in the other binary ends with the bits of one that is not."""
+    whole = train(binaries[first], data, tmp_path / "whole", 33)
+    train(binaries[first], data, tmp_path / "halves", 14)
+    assert train(binaries[second], data, tmp_path / "halves", 33, "--resume") == whole
