@@ -47,11 +47,26 @@ def commit(folder: Path) -> str:
     return (name + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")) if name else "unknown"
 
 
+def without_machine(value: object) -> object:
+    """`value` with absolute paths told from the project's folder: where it lies on a machine says nothing."""
+    if isinstance(value, dict):
+        return {key: without_machine(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [without_machine(inner) for inner in value]
+    if isinstance(value, (str, Path)) and Path(value).is_absolute():
+        return os.path.relpath(value, ROOT)
+    return value
+
+
 def write(name: str, results: dict[str, object], folder: Path) -> Path:
-    """Writes `results` with hardware, date and commit to <folder>/<name>-<date>.json; returns the file."""
+    """Writes `results` with hardware, date and commit to <folder>/<name>-<date>.json; returns the file.
+
+    Paths of its arguments are told from the project's folder.
+    """
     today = datetime.date.today().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}-{today}.json"
     head = {"benchmark": name, "date": today, "commit": commit(ROOT), "hardware": hardware()}
+    results = {key: without_machine(value) if key == "arguments" else value for key, value in results.items()}
     path.write_text(json.dumps(head | results, indent=1) + "\n")
     return path

@@ -49,6 +49,10 @@ private:
   rt::RowBlockSizes getBlockSizes(FlatSymbolRefAttr domain) {
     return rt::sizeRowBlocks(sizes.getRows(domain), sizes.getLongest(domain));
   }
+  /// Rows of the largest batch, a short last one perhaps, whose calls do not run in blocks.
+  int64_t getUncutRows(FlatSymbolRefAttr domain) {
+    return rt::mostUncutRows(sizes.getRows(domain), sizes.getLongest(domain));
+  }
   void addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs);
 
   ProgramOp program;
@@ -345,7 +349,10 @@ void MemoryTable::addBlocks() {
     needs.local = getBlockBytes(buffers, number);
     needs.domains = index.domains.size();
     rt::RowBlockSizes blocks = getBlockSizes(domain);
-    int64_t bytes = rt::rowBlockBytes(sizes.getRows(domain), blocks, needs, options.threads);
+    int64_t bytes = std::max(
+        rt::rowBlockBytes(sizes.getRows(domain), blocks, needs, options.threads),
+        rt::rowBlockBytes(getUncutRows(domain), rt::RowBlockSizes(), needs, options.threads));
+    bytes = rt::growBufferBytes(bytes, 1);
     if (bytes < most)
       continue;
     most = bytes, ops = needs.ops, local = needs.local;
@@ -363,7 +370,7 @@ void MemoryTable::addScratch() {
   std::string who = "none";
   for (Operation &op : program.getBody().front()) {
     RowBlockRun run = getRowBlock(&op);
-    bool isInBlocks = run.number >= 0 && getBlockSizes(run.domain).rows > 0;
+    bool isInBlocks = run.number >= 0 && getUncutRows(run.domain) == 0;
     int64_t bytes = isInBlocks ? 0 : getScratch(&op);
     if (bytes <= most)
       continue;

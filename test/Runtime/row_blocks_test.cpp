@@ -181,6 +181,13 @@ TEST(RowBlocks, SizesSuitTheBatch) {
   EXPECT_EQ(sizeRowBlocks(100, 5).rows, 16);
   EXPECT_EQ(sizeRowBlocks(100000, 961).rows, 0) << "a list that attention may cut";
   EXPECT_EQ(sizeRowBlocks(900, 800).rows, 0) << "a list that is most of the batch";
+  EXPECT_EQ(sizeRowBlocks(3000, 200).rows, 188) << "the last batch of an epoch, of short lists";
+  EXPECT_EQ(mostUncutRows(100000, 256), 0);
+  EXPECT_EQ(mostUncutRows(100000, 257), 257 * 16 - 1);
+  EXPECT_EQ(sizeRowBlocks(257 * 16 - 1, 257).rows, 0);
+  EXPECT_EQ(sizeRowBlocks(257 * 16, 257).rows, 192);
+  EXPECT_EQ(mostUncutRows(3000, 257), 3000);
+  EXPECT_EQ(mostUncutRows(100000, 961), 100000);
   EXPECT_EQ(countBlockChunks(14000, {192, 200}, int64_t(1) << 20), 8);
   EXPECT_EQ(countBlockChunks(10, {16, 16}, 64), 1);
 }

@@ -82,18 +82,28 @@ struct RowBlockSizes {
   int64_t capacity; ///< of the largest block
 };
 
-/// Lists in a block at most, and rows of a list that a block may be.
-static constexpr int64_t kListsPerBlock = 256, kLongestList = 960;
+/// Lists in a block at most; rows of a list that a block may be, and of one short enough for a
+/// thread to be alone with in any batch; blocks that a batch with longer ones is cut into at least.
+static constexpr int64_t kListsPerBlock = 256, kLongestList = 960, kShortList = 256,
+                         kFewestBlocks = 16;
+
+/// Rows of the largest of all batches of up to `rows`, in lists of up to `longest`, that are not
+/// cut: few long lists keep few threads busy, where calls that cut lists, too, keep all of them.
+static inline int64_t mostUncutRows(int64_t rows, int64_t longest) {
+  if (longest <= kShortList)
+    return 0;
+  int64_t most = longest * kFewestBlocks - 1;
+  return longest > kLongestList || rows < most ? rows : most;
+}
 
 /// Blocks of `rows` rows in lists of at most `longest`. Small batches are cut, too, so that
 /// every thread has some.
 static inline RowBlockSizes sizeRowBlocks(int64_t rows, int64_t longest) {
   // Rows of a block: measured for HSTU (10 KB per row), 192 and 400 alike.
-  constexpr int64_t kFewest = 16, kMost = 192, kBlocks = 16;
-  // Few long lists keep few threads busy: calls that cut lists, too, keep all of them.
-  if (rows == 0 || longest > kLongestList || (longest > kMost && longest * kBlocks > rows))
+  constexpr int64_t kFewest = 16, kMost = 192;
+  if (mostUncutRows(rows, longest) == rows)
     return {0, rows};
-  int64_t even = (rows + kBlocks - 1) / kBlocks;
+  int64_t even = (rows + kFewestBlocks - 1) / kFewestBlocks;
   even = even < kFewest ? kFewest : even > kMost ? kMost : even;
   return {even, longest > even ? longest : even};
 }
