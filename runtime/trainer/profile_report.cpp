@@ -22,6 +22,16 @@ std::string whereOf(const genrec_op_desc &op) {
 
 std::string whatOf(const genrec_op_desc &op) { return op.what ? op.what : ""; }
 
+/// The work of a call, in the mean; nothing where it is not known what an op has to do.
+std::optional<Work> workOfCall(const genrec_op_desc &desc, const OpTime &time) {
+  if (desc.cost_count == 0 || time.calls == 0)
+    return std::nullopt;
+  const Work &work = time.work;
+  auto calls = static_cast<double>(time.calls);
+  return Work{work.bytes / calls, work.gatheredBytes / calls, work.flops / calls,
+              work.productFlops / calls, work.sourceBytes / calls};
+}
+
 Json opToJson(const genrec_op_desc &desc, const OpTime &time, double steps,
               const std::optional<Roofline> &roofline) {
   Json json = {{"name", desc.name},
@@ -33,13 +43,10 @@ Json opToJson(const genrec_op_desc &desc, const OpTime &time, double steps,
                {"rows", time.rows / steps},
                {"bytes", (time.work.bytes + time.work.gatheredBytes) / steps},
                {"flops", (time.work.flops + time.work.productFlops) / steps}};
-  if (roofline && desc.cost_count > 0) {
-    Work work = time.work;
-    auto calls = static_cast<double>(time.calls);
-    work = {work.bytes / calls, work.gatheredBytes / calls, work.flops / calls,
-            work.productFlops / calls, work.sourceBytes / calls};
-    json["predicted_milliseconds"] = roofline->seconds(work) * 1e3 * calls / steps;
-    json["bound"] = roofline->bound(work);
+  if (std::optional<Work> work = workOfCall(desc, time); roofline && work) {
+    json["predicted_milliseconds"] =
+        roofline->seconds(*work) * 1e3 * static_cast<double>(time.calls) / steps;
+    json["bound"] = roofline->bound(*work);
   }
   return json;
 }
@@ -134,7 +141,8 @@ std::string profileTable(const Json &profile) {
   return text;
 }
 
-Json profileTrace(const genrec_model_desc &model, const Profile &profile) {
+Json profileTrace(const genrec_model_desc &model, const Profile &profile,
+                  const std::optional<Roofline> &roofline) {
   Json events = Json::array();
   for (const auto &[thread, name] :
        {std::pair{1, "compute (main thread)"}, std::pair{2, "read and copy (reading thread)"}})
@@ -166,6 +174,11 @@ Json profileTrace(const genrec_model_desc &model, const Profile &profile) {
       if (span.what >= 0) {
         event["args"]["from"] = whatOf(model.ops[span.what]);
         event["args"]["where"] = whereOf(model.ops[span.what]);
+        std::optional<Work> work = workOfCall(model.ops[span.what], profile.opTimes()[span.what]);
+        if (roofline && work) {
+          event["args"]["at least, in the mean (us)"] = roofline->seconds(*work) * 1e6;
+          event["args"]["by"] = roofline->bound(*work);
+        }
       }
       events.push_back(std::move(event));
     }

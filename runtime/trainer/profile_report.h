@@ -21,8 +21,10 @@ Json profileToJson(const genrec_model_desc &model, const Profile &profile, Mode 
 std::string profileTable(const Json &profile);
 
 /// The kept steps in Chrome's trace event format, which Perfetto opens: a track
-/// for each of the two threads that drive steps.
-Json profileTrace(const genrec_model_desc &model, const Profile &profile);
+/// for each of the two threads that drive steps. Where `roofline` is there, ops say what a call
+/// takes at least.
+Json profileTrace(const genrec_model_desc &model, const Profile &profile,
+                  const std::optional<Roofline> &roofline);
 
 } // namespace genrec::rt
 

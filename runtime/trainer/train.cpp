@@ -325,9 +325,10 @@ void Training::drawEvaluation(const Json &evaluation) {
 
 void Training::reportProfile() {
   const Profile &profile = *session->profile();
-  Json json = profileToJson(model, profile, Mode::train, loadRoofline(rooflinePath()));
+  std::optional<Roofline> roofline = loadRoofline(rooflinePath());
+  Json json = profileToJson(model, profile, Mode::train, roofline);
   writeFile(flags.profile + "/profile.json", json.dump(1) + "\n");
-  writeFile(flags.profile + "/trace.json", profileTrace(model, profile).dump() + "\n");
+  writeFile(flags.profile + "/trace.json", profileTrace(model, profile, roofline).dump() + "\n");
   progress.table(profileTable(json));
   progress.message("wrote " + flags.profile +
                    "/profile.json and trace.json (open it in ui.perfetto.dev)");

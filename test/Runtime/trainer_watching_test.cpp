@@ -1,5 +1,6 @@
 //===- trainer_watching_test.cpp - Early stops, curves and profiles -------===//
 
+#include "../../runtime/core/calibrate.h"
 #include "../../runtime/trainer/event_file.h"
 #include "../../runtime/trainer/patience.h"
 #include "TinyData.h"
@@ -220,6 +221,27 @@ TEST_F(TrainerWatchingTest, ATraceHoldsOpsWithinPhases) {
   }
   EXPECT_EQ(ops, 3 * 2);
   EXPECT_GE(waits, 3);
+}
+
+TEST_F(TrainerWatchingTest, ATraceSaysWhatAnOpTakesAtLeast) {
+  std::string machine = folder / "machine.json";
+  saveRoofline({processorName(), 2, 1e9, 2e9, 1e-6, {{1e12, 1e9}}, {{1e12, 1e8}}}, machine);
+  setenv("GENREC_MACHINE", machine.c_str(), 1);
+  Ran ran = train({"--epochs", "1", "--profile", folder / "p"});
+  unsetenv("GENREC_MACHINE");
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  Json profile = read("p/profile.json"), trace = read("p/trace.json");
+  const Json &linear = profile["ops"][0];
+  // 300 bytes at 1 GB/s take longer than 80 operations at 1 GFLOP/s.
+  EXPECT_NEAR(linear["predicted_milliseconds"].get<double>(), (0.3 + 1) * 1e-3, 1e-9);
+  int64_t told = 0;
+  for (const Json &event : trace["traceEvents"])
+    if (event["cat"] == "op" && event["name"] == "linear" && event["args"]["program"] == "train") {
+      EXPECT_NEAR(event["args"]["at least, in the mean (us)"].get<double>(), 0.3 + 1, 1e-6);
+      EXPECT_EQ(event["args"]["by"], linear["bound"]);
+      ++told;
+    }
+  EXPECT_GT(told, 0);
 }
 
 } // namespace
