@@ -11,13 +11,17 @@ ModelOp genrec::getModel(Operation *op) {
   return op->getParentOfType<ModelOp>();
 }
 
+/// Compares names by identity: a model has thousands of tables, and verifiers ask for one per
+/// lookup, where `SymbolTable::lookupSymbolIn` compares the characters of each.
 template <typename OpT>
 static OpT lookup(Operation *op, FlatSymbolRefAttr name) {
   ModelOp model = getModel(op);
   if (!model || !name)
     return {};
-  return dyn_cast_or_null<OpT>(
-      SymbolTable::lookupSymbolIn(model, name.getAttr()));
+  for (OpT declaration : model.getBody().getOps<OpT>())
+    if (declaration.getSymNameAttr() == name.getAttr())
+      return declaration;
+  return {};
 }
 
 DomainOp genrec::lookupDomain(Operation *op, FlatSymbolRefAttr domain) {
