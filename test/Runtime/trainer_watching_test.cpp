@@ -236,7 +236,7 @@ TEST_F(TrainerWatchingTest, ATraceSaysWhatAnOpTakesAtLeast) {
   EXPECT_NEAR(linear["predicted_milliseconds"].get<double>(), (0.3 + 1) * 1e-3, 1e-9);
   int64_t told = 0;
   for (const Json &event : trace["traceEvents"])
-    if (event["cat"] == "op" && event["name"] == "linear" && event["args"]["program"] == "train") {
+    if (event["ph"] == "X" && event["name"] == "linear" && event["args"]["program"] == "train") {
       EXPECT_NEAR(event["args"]["at least, in the mean (us)"].get<double>(), 0.3 + 1, 1e-6);
       EXPECT_EQ(event["args"]["by"], linear["bound"]);
       ++told;

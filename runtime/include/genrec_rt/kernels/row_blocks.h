@@ -59,7 +59,7 @@ struct RowBlock : genrec_step {
 
   /// Memory for a call through all phases. Calls ask in the same order in every phase.
   template <class T> T *keep(int64_t count) {
-    char *at = keptBase + keptBytes;
+    char *at = keptBase ? keptBase + keptBytes : nullptr; // measure: there is none yet
     keptBytes += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
     return reinterpret_cast<T *>(at);
   }
@@ -81,8 +81,9 @@ template <class T> inline T *blockRows(const RowBlock *block, T *rows, int64_t b
 }
 
 /// Where a value lies that only the block's calls read: `place` bytes per row come before it.
+/// Nowhere in phases without rows.
 template <class T> inline T *localRows(const RowBlock *block, int64_t place) {
-  return reinterpret_cast<T *>(block->local + block->localRows * place);
+  return block->local ? reinterpret_cast<T *>(block->local + block->localRows * place) : nullptr;
 }
 
 //===----------------------------------------------------------------------===//

@@ -305,11 +305,11 @@ template <int64_t Count, class T> GENREC_HOST_DEVICE int64_t bucketAmong(T x, co
 }
 
 /// x % Divisor as C has it. In vectors the quotient is a product with the reciprocal: off by
-/// less than 2^12, then a second time by at most one.
+/// less than 2^12, then a second time by at most one. (That of 1 may round to 2^63.)
 template <int64_t Divisor> GENREC_HOST_DEVICE int64_t remainder(int64_t x) {
   static_assert(Divisor > 0);
 #if defined(GENREC_AVX512)
-  if constexpr (Divisor <= int64_t(1) << 48) {
+  if constexpr (Divisor > 1 && Divisor <= int64_t(1) << 48) {
     constexpr double kReciprocal = 1.0 / static_cast<double>(Divisor);
     auto times = [](int64_t quotient) {
       return static_cast<int64_t>(static_cast<uint64_t>(quotient) * static_cast<uint64_t>(Divisor));
