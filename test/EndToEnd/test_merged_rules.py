@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, assert_same, call, read_tensors, run_both, tool
+from training import compile_merged_and_apart, train, write_drifting_rows
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged_rules.mlir"
-ROWS = 320
 PAIRS = [("few", "fewer"), ("seen", "often"), ("now", "then")]
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rows whose ids drift: early ones are not seen again."""
-    draw = random.Random(6)
-    path = tmp_path_factory.mktemp("rules") / "rows.parquet"
-    columns = {
-        "i": pa.array([draw.randrange(40) + row // 8 for row in range(ROWS)], pa.int64()),
-        "n": pa.array([draw.choice([None, 3, 4, row // 40]) for row in range(ROWS)], pa.int64()),
-        "list": pa.array(
-            [[{"k": draw.randrange(30)} for _ in range(draw.randrange(4))] for _ in range(ROWS)],
-            pa.list_(pa.struct([("k", pa.int64())])),
-        ),
-        "label": pa.array([float(draw.randrange(2)) for _ in range(ROWS)], pa.float32()),
-    }
-    pq.write_table(pa.table(columns), path)
-    return path
+    return write_drifting_rows(tmp_path_factory.mktemp("rules") / "rows.parquet", seed=6)
 
 
 @pytest.fixture(scope="module")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The model with merged tables, and with tables apart."""
-    folder = tmp_path_factory.mktemp("binaries")
-    made = {"merged": folder / "merged", "apart": folder / "apart"}
-    call(tool("genrec-compile"), MODEL, "-o", made["merged"])
-    call(tool("genrec-compile"), MODEL, "--merge-tables=false", "-o", made["apart"])
-    return made
-
-
-def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | Path) -> bytes:
-    """Trains up to `steps` and returns the tensors of the checkpoint."""
-    call(
-        binary, "train", "--data", data, "--batch", "16", "--epochs", "3", "--max-steps", str(steps), "--seed", "5",
-        "--threads", "2", "--progress", "none", "--checkpoint", checkpoint, *more,
-    )  # fmt: skip
-    return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
+    return compile_merged_and_apart(MODEL, tmp_path_factory.mktemp("binaries"))
 
 
 def test_tables_of_the_same_rules_are_merged() -> None:

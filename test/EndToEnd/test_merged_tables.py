@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, call, tool
+from training import compile_merged_and_apart, random_lists, train
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged.mlir"
 ROWS = 240
@@ -27,10 +28,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "text": pa.array([f"word {draw.randrange(20)}" for _ in range(ROWS)], pa.string()),
         "s": pa.array([draw.gauss(0, 1) for _ in range(ROWS)], pa.float32()),
         "n": pa.array([draw.choice([None, 3, 4, 5]) for _ in range(ROWS)], pa.int64()),
-        "list": pa.array(
-            [[{"k": draw.randrange(30)} for _ in range(draw.randrange(4))] for _ in range(ROWS)],
-            pa.list_(pa.struct([("k", pa.int64())])),
-        ),
+        "list": random_lists(draw, ROWS),
         "label": pa.array([float(draw.randrange(2)) for _ in range(ROWS)], pa.float32()),
     }
     pq.write_table(pa.table(columns), path)
@@ -40,20 +38,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The model with merged tables, and with tables apart."""
-    folder = tmp_path_factory.mktemp("binaries")
-    made = {"merged": folder / "merged", "apart": folder / "apart"}
-    call(tool("genrec-compile"), MODEL, "-o", made["merged"])
-    call(tool("genrec-compile"), MODEL, "--merge-tables=false", "-o", made["apart"])
-    return made
-
-
-def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str) -> bytes:
-    """Trains up to `steps` and returns the tensors of the checkpoint."""
-    call(
-        binary, "train", "--data", data, "--batch", "16", "--epochs", "2", "--max-steps", str(steps), "--seed", "5",
-        "--threads", "2", "--progress", "none", "--checkpoint", checkpoint, *more,
-    )  # fmt: skip
-    return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
+    return compile_merged_and_apart(MODEL, tmp_path_factory.mktemp("binaries"))
 
 
 def test_merging_changes_no_bit(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:

@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, assert_same, call, read_stream, read_tensors, run_both, tool
+from training import train, write_drifting_rows
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "ruled.mlir"
-ROWS = 320
 
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rows whose ids drift: early ones are not seen again."""
-    draw = random.Random(4)
-    path = tmp_path_factory.mktemp("ruled") / "rows.parquet"
-    columns = {
-        "i": pa.array([draw.randrange(40) + row // 8 for row in range(ROWS)], pa.int64()),
-        "n": pa.array([draw.choice([None, 3, 4, row // 40]) for row in range(ROWS)], pa.int64()),
-        "list": pa.array(
-            [[{"k": draw.randrange(30)} for _ in range(draw.randrange(4))] for _ in range(ROWS)],
-            pa.list_(pa.struct([("k", pa.int64())])),
-        ),
-        "label": pa.array([float(draw.randrange(2)) for _ in range(ROWS)], pa.float32()),
-    }
-    pq.write_table(pa.table(columns), path)
-    return path
+    return write_drifting_rows(tmp_path_factory.mktemp("ruled") / "rows.parquet", seed=4)
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +27,6 @@ def binary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | Path) -> bytes:
-    """Trains up to `steps` and returns the tensors of the checkpoint."""
-    call(
-        binary, "train", "--data", data, "--batch", "16", "--epochs", "3", "--max-steps", str(steps), "--seed", "5",
-        "--progress", "none", "--checkpoint", checkpoint, *more,
-    )  # fmt: skip
-    return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
-
-
 def test_many_steps_agree_with_the_interpreter(tmp_path: Path) -> None:
     """The same rows leave, with the same counts, over steps enough that all rules act."""
     assert_same(run_both(MODEL, tmp_path, steps=12, rows=4))
@@ -57,7 +34,7 @@ def test_many_steps_agree_with_the_interpreter(tmp_path: Path) -> None:
 
 def test_rows_are_as_the_rules_say(binary: Path, data: Path, tmp_path: Path) -> None:
     """Bounds hold, states are as wide as they should be, and nothing older than its time is there."""
-    tensors = read_tensors(train(binary, data, tmp_path / "checkpoint", 40, "--threads", "2"))
+    tensors = read_tensors(train(binary, data, tmp_path / "checkpoint", 40, threads=2))
     rows = {
         name: tensors[f"{name}.ids"].size for name in ("free", "recent", "frequent", "passing", "admitted", "strict")
     }
@@ -70,8 +47,8 @@ def test_rows_are_as_the_rules_say(binary: Path, data: Path, tmp_path: Path) -> 
 
 
 def test_threads_change_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:
-    one = train(binary, data, tmp_path / "one", 30, "--threads", "1")
-    assert train(binary, data, tmp_path / "four", 30, "--threads", "4") == one
+    one = train(binary, data, tmp_path / "one", 30, threads=1)
+    assert train(binary, data, tmp_path / "four", 30, threads=4) == one
 
 
 def test_resuming_changes_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:

@@ -9,6 +9,20 @@ from model_writing import load, write_ranker
 CASES = (Path(__file__).parent / "Inputs" / "model_errors.txt").read_text().split("\n=== ")[1:]
 
 
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """Records the model of a text, a class named after the file <name>.py, and returns what is told of it."""
+
+    def tell(name, text):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / f"{name}.py").write_text(text)
+        with pytest.raises(gr.ModelError) as raised:
+            gr.record(getattr(load(tmp_path / f"{name}.py"), name.title())(), gr.Schema({"user": gr.int64}))
+        return str(raised.value)
+
+    return tell
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case.splitlines()[0] for case in CASES])
 def test_message(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -51,20 +65,18 @@ def test_values_exist_only_while_recording():
         gr.Table("user", dim=2)(1)
 
 
-def test_two_tables_of_one_name(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "twins.py").write_text(
+def test_two_tables_of_one_name(told):
+    message = told(
+        "twins",
         "import genrec as gr\n"
         "class Twins(gr.Model):\n"
         "    def __init__(self):\n"
         '        self.a = gr.Table("user", dim=2)\n'
         '        self.b = gr.Table("user", dim=3)\n'
         "    def forward(self, batch):\n"
-        "        gr.output(a=self.a(batch.user))\n"
+        "        gr.output(a=self.a(batch.user))\n",
     )
-    with pytest.raises(gr.ModelError) as raised:
-        gr.record(load(tmp_path / "twins.py").Twins(), gr.Schema({"user": gr.int64}))
-    assert str(raised.value) == (
+    assert message == (
         "twins.py:5: error: two tables are named 'user'\n"
         '    5 |         self.b = gr.Table("user", dim=3)\n'
         "      |                  ^^^^^^^^^^^^^^^^^^^^^^^ the other is made at twins.py:4\n"
@@ -114,9 +126,9 @@ def test_rules_about_rows_are_whole_numbers(value):
         gr.Table("t", dim=1, ttl=value)
 
 
-def test_rowwise_adagrad_trains_no_parameters(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "dense.py").write_text(
+def test_rowwise_adagrad_trains_no_parameters(told):
+    message = told(
+        "dense",
         "import genrec as gr\n"
         "class Dense(gr.Model):\n"
         "    def __init__(self):\n"
@@ -124,32 +136,28 @@ def test_rowwise_adagrad_trains_no_parameters(tmp_path, monkeypatch):
         '        self.item = gr.Table("item", dim=2)\n'
         "        self.head = gr.nn.Linear(2, 1)\n"
         "    def forward(self, batch):\n"
-        "        gr.output(a=self.head(self.item(batch.user)))\n"
+        "        gr.output(a=self.head(self.item(batch.user)))\n",
     )
-    with pytest.raises(gr.ModelError) as raised:
-        gr.record(load(tmp_path / "dense.py").Dense(), gr.Schema({"user": gr.int64}))
-    assert str(raised.value).startswith(
+    assert message.startswith(
         "dense.py:6: error: parameter 'head.weight' would be trained by RowWiseAdagrad, which is for tables only\n"
     )
     assert (
         "help: give the model another optimizer (SGD, Adagrad, Adam, AdamW), and RowWiseAdagrad to its tables"
-        in str(raised.value)
+        in message
     )
 
 
-def test_an_attribute_of_the_model_that_is_taken(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "named.py").write_text(
+def test_an_attribute_of_the_model_that_is_taken(told):
+    message = told(
+        "named",
         "import genrec as gr\n"
         "class Named(gr.Model):\n"
         "    def __init__(self):\n"
         '        self.name = gr.Table("name", dim=2)\n'
         "    def forward(self, batch):\n"
-        "        gr.output(name=self.name(batch.user))\n"
+        "        gr.output(name=self.name(batch.user))\n",
     )
-    with pytest.raises(gr.ModelError) as raised:
-        gr.record(load(tmp_path / "named.py").Named(), gr.Schema({"user": gr.int64}))
-    assert str(raised.value).splitlines() == [
+    assert message.splitlines() == [
         "named.py:3: error: 'name' of a model must be a text, got Table",
         "    3 |     def __init__(self):",
         "  help: it is an attribute of gr.Model itself: what is your own needs another name than 'name'",
