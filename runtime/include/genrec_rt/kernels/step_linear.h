@@ -14,34 +14,56 @@
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
-/// y[rows, N] = x[rows, K] W + bias; W is [K, N], or [N, K] when Transposed.
-/// `bias` ([N]) is not read without HasBias.
-template <int K, int N, bool Transposed, bool HasBias>
-inline void linear(genrec_step *step, int64_t rows, const float *x, int64_t ldX,
-                   const float *weight, const float *bias, float *y, int64_t ldY) {
+namespace detail {
+
+template <int K, int N, bool Transposed, class E>
+inline void matmulOf(genrec_step *step, int64_t rows, const float *x, int64_t ldX,
+                     const float *weight, float *y, int64_t ldY, const E &epilogue) {
   void *scratch = genrec_rt_thread_scratch(step, matmulScratchBytes<K, N>());
-  Epilogue<Activation::none, HasBias> epilogue;
-  epilogue.bias = bias;
   matmul<K, N, Transposed>(step->pool, rows, x, ldX, weight, Transposed ? K : N, y, ldY, epilogue,
                            scratch);
+}
+
+/// For a block of rows: the weight is packed once for all blocks.
+template <int K, int N, bool Transposed, class E>
+inline void matmulOf(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
+                     const float *weight, float *y, int64_t ldY, const E &epilogue) {
+  if (block->isWhole())
+    return matmulOf<K, N, Transposed>(block->all, rows, x, ldX, weight, y, ldY, epilogue);
+  float *packed = block->keep<float>(matmulScratchBytes<K, N>() / 4);
+  if (block->phase == BlockPhase::prepare)
+    packColumns(planColumns(K, N), weight, Transposed ? K : N, Transposed, K, packed);
+  else if (block->phase == BlockPhase::rows)
+    matmulRange<K, N>(MatmulSides{x, ldX, packed, y, ldY, K}, epilogue, 0, rows);
+}
+
+} // namespace detail
+
+/// y[rows, N] = x[rows, K] W + bias; W is [K, N], or [N, K] when Transposed.
+/// `bias` ([N]) is not read without HasBias. `step` is a genrec_step or a RowBlock.
+template <int K, int N, bool Transposed, bool HasBias, class Step>
+inline void linear(Step *step, int64_t rows, const float *x, int64_t ldX, const float *weight,
+                   const float *bias, float *y, int64_t ldY) {
+  Epilogue<Activation::none, HasBias> epilogue;
+  epilogue.bias = bias;
+  detail::matmulOf<K, N, Transposed>(step, rows, x, ldX, weight, y, ldY, epilogue);
 }
 
 /// y[rows, N] = A(x[rows, K] W + bias) + residual, and what A is applied to in `pre`.
 /// What is absent (HasBias, HasResidual, HasPre) is not read; `residual` and `pre`
 /// are [rows, N].
-template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre>
-inline void fusedLinear(genrec_step *step, int64_t rows, const float *x, int64_t ldX,
-                        const float *weight, const float *bias, const float *residual,
-                        int64_t ldResidual, float *y, int64_t ldY, float *pre, int64_t ldPre) {
-  void *scratch = genrec_rt_thread_scratch(step, matmulScratchBytes<K, N>());
+template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre,
+          class Step>
+inline void fusedLinear(Step *step, int64_t rows, const float *x, int64_t ldX, const float *weight,
+                        const float *bias, const float *residual, int64_t ldResidual, float *y,
+                        int64_t ldY, float *pre, int64_t ldPre) {
   Epilogue<A, HasBias, HasPre, HasResidual> epilogue;
   epilogue.bias = bias;
   epilogue.pre = pre;
   epilogue.ldPre = ldPre;
   epilogue.residual = residual;
   epilogue.ldResidual = ldResidual;
-  matmul<K, N, Transposed>(step->pool, rows, x, ldX, weight, Transposed ? K : N, y, ldY, epilogue,
-                           scratch);
+  detail::matmulOf<K, N, Transposed>(step, rows, x, ldX, weight, y, ldY, epilogue);
 }
 
 /// out[K, N] = x[rows, K]^T y[rows, N].
@@ -52,51 +74,7 @@ inline void weightGradient(genrec_step *step, int64_t rows, const float *x, int6
   matmulRows<K, N>(step->pool, rows, x, ldX, y, ldY, out, N, scratch);
 }
 
-//===----------------------------------------------------------------------===//
-// The same for blocks of rows
-//===----------------------------------------------------------------------===//
-
-namespace detail {
-
-/// The weight is packed once for all blocks.
-template <int K, int N, bool Transposed, class E>
-inline void matmulBlock(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
-                        const float *weight, float *y, int64_t ldY, const E &epilogue) {
-  float *packed = block->keep<float>(matmulScratchBytes<K, N>() / 4);
-  if (block->phase == BlockPhase::prepare)
-    packColumns(planColumns(K, N), weight, Transposed ? K : N, Transposed, K, packed);
-  else if (block->phase == BlockPhase::rows)
-    matmulRange<K, N>(MatmulSides{x, ldX, packed, y, ldY, K}, epilogue, 0, rows);
-}
-
-} // namespace detail
-
-template <int K, int N, bool Transposed, bool HasBias>
-inline void linear(RowBlock *block, int64_t rows, const float *x, int64_t ldX, const float *weight,
-                   const float *bias, float *y, int64_t ldY) {
-  if (block->isWhole())
-    return linear<K, N, Transposed, HasBias>(block->all, rows, x, ldX, weight, bias, y, ldY);
-  Epilogue<Activation::none, HasBias> epilogue;
-  epilogue.bias = bias;
-  detail::matmulBlock<K, N, Transposed>(block, rows, x, ldX, weight, y, ldY, epilogue);
-}
-
-template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre>
-inline void fusedLinear(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
-                        const float *weight, const float *bias, const float *residual,
-                        int64_t ldResidual, float *y, int64_t ldY, float *pre, int64_t ldPre) {
-  if (block->isWhole())
-    return fusedLinear<K, N, Transposed, A, HasBias, HasResidual, HasPre>(
-        block->all, rows, x, ldX, weight, bias, residual, ldResidual, y, ldY, pre, ldPre);
-  Epilogue<A, HasBias, HasPre, HasResidual> epilogue;
-  epilogue.bias = bias;
-  epilogue.pre = pre;
-  epilogue.ldPre = ldPre;
-  epilogue.residual = residual;
-  epilogue.ldResidual = ldResidual;
-  detail::matmulBlock<K, N, Transposed>(block, rows, x, ldX, weight, y, ldY, epilogue);
-}
-
+/// The same for blocks of rows, with sums of its own for each chunk.
 template <int K, int N>
 inline void weightGradient(RowBlock *block, int64_t rows, const float *x, int64_t ldX,
                            const float *y, int64_t ldY, float *out) {
