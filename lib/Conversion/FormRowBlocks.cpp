@@ -4,7 +4,6 @@
 #include "genrec/Conversion/Passes.h"
 
 #include "ModelIndex.h"
-#include "genrec/Conversion/EmitCBuilder.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -95,7 +94,7 @@ private:
 
   void computeLevels();
   int64_t getLevelAfter(Value operand, FlatSymbolRefAttr domain);
-  bool dropLoneSums();
+  void dropLoneSums();
   Runs collect() const;
   bool isWorthIt(const RunKey &key, ArrayRef<Operation *> ops) const;
   void order(const Runs &runs);
@@ -142,8 +141,8 @@ void RunFinder::computeLevels() {
 }
 
 /// A kernel that only adds up what no run makes may go first: a run that reads its sum
-/// would have to wait for it. True if there was one.
-bool RunFinder::dropLoneSums() {
+/// would have to wait for it.
+void RunFinder::dropLoneSums() {
   SmallVector<Operation *> lone;
   for (auto [op, domain] : domains) {
     bool isPart =
@@ -157,7 +156,6 @@ bool RunFinder::dropLoneSums() {
   }
   for (Operation *op : lone)
     domains.erase(op);
-  return !lone.empty();
 }
 
 RunFinder::Runs RunFinder::collect() const {
@@ -168,7 +166,8 @@ RunFinder::Runs RunFinder::collect() const {
   return runs;
 }
 
-/// The bytes per row of values that only `ops` read.
+/// Whether `ops` hold more than row kernels, and values of at least a cache line per row that
+/// only they read.
 bool RunFinder::isWorthIt(const RunKey &key, ArrayRef<Operation *> ops) const {
   constexpr int64_t kLeastBytes = 64;
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());

@@ -8,12 +8,16 @@
 using namespace mlir;
 using namespace genrec;
 
-void genrec::buildLoweringPipeline(OpPassManager &pm, StringRef target, StringRef compiler) {
+void genrec::buildMemoryPipeline(OpPassManager &pm, StringRef target) {
   // Buffers are planned while programs are still lists of ops on values; which of them need
   // room for all rows is known once calls that run block by block are.
   if (target == "cpu")
     pm.nest<ModelOp>().addPass(createFormRowBlocks());
   pm.nest<ModelOp>().addPass(createPlanMemory());
+}
+
+void genrec::buildLoweringPipeline(OpPassManager &pm, StringRef target, StringRef compiler) {
+  buildMemoryPipeline(pm, target);
   OutlineKernelsOptions outline;
   outline.target = target.str();
   pm.addPass(createOutlineKernels(outline));

@@ -127,12 +127,11 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {
-    pm.nest<ModelOp>().addPass(createFormRowBlocks());
-    pm.nest<ModelOp>().addPass(createPlanMemory());
+    buildMemoryPipeline(pm, options.target);
   } else if (options.emission == Emission::cudaKernels) {
     OutlineKernelsOptions outline;
     outline.target = "cuda";
-    pm.nest<ModelOp>().addPass(createPlanMemory());
+    buildMemoryPipeline(pm, outline.target);
     pm.addPass(createOutlineKernels(outline));
   } else if (options.emission != Emission::mlir) {
     buildLoweringPipeline(pm, options.target, describeCompiler(options));

@@ -23,6 +23,10 @@ namespace genrec {
 #define GEN_PASS_REGISTRATION
 #include "genrec/Conversion/Passes.h.inc"
 
+/// Adds the passes that say where the values of row kernels lie: those of `target` (`cpu`, `cuda`).
+/// `pm` is anchored on `builtin.module`.
+void buildMemoryPipeline(mlir::OpPassManager &pm, llvm::StringRef target);
+
 /// Adds the passes from row kernels to EmitC. `pm` is anchored on `builtin.module`; `target` is
 /// `cpu`, `compiler` goes into the description of the model.
 void buildLoweringPipeline(mlir::OpPassManager &pm, llvm::StringRef target,
