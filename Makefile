@@ -34,7 +34,7 @@ bench: build ## the benchmarks; PEER=<checkout of the public PyTorch code> to co
 bench-cuda: build ## pack the benchmarks for a CUDA device, and run them; HKV=<checkout of HierarchicalKV> compares
 	@$(PYTHON) scripts/cuda_pack.py bench --preset $(PRESET) $(if $(HKV),--hkv "$(HKV)")
 
-docs: build ## the op and pass reference, from TableGen into docs/reference
+docs: build ## docs/reference from TableGen (ops, passes), docs/api from the docstrings of the Python package
 	@scripts/docs
 
 format: setup ## clang-format and ruff over the whole tree

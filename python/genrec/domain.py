@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from genrec import recording as rec
 from genrec.errors import FeatureError, ModelError, quoted
 from genrec.recording import DomainDeclaration, Enum, Recording, Result, ValueType
-from genrec.schema import ELEMENT, Feature, ListSchema
+from genrec.schema import ELEMENT, MOST_DOMAIN_DEPTH, Feature, ListSchema
 from genrec.source import find_place
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Domain:
         self._expression = expression
         self._origin = origin
         self._known_result = result
+        # How many lists lie above.
+        self._depth: int = parent._depth + 1 if parent is not None else 0
 
     def __repr__(self) -> str:
         return f"<rows of '{self._name}'>"
@@ -105,9 +107,14 @@ class Domain:
         return [*super().__dir__(), *self]
 
     def _feature_schema(self) -> ListSchema | None:
-        if isinstance(self._origin, Truncation | Padding):
-            return self._origin.source._feature_schema()
-        return self._schema
+        return self._uncut()._schema
+
+    def _uncut(self) -> "Domain":
+        """The domain that this one was cut from, or lengthened, in however many steps; itself for any other."""
+        domain = self
+        while isinstance(domain._origin, Truncation | Padding):
+            domain = domain._origin.source
+        return domain
 
     def _member(self, name: str) -> Any:
         schema = self._feature_schema()
@@ -149,8 +156,9 @@ class Domain:
     def _feature(self, feature: Feature) -> "Value":
         from genrec import moves
 
-        if isinstance(self._origin, Truncation | Padding):
-            return moves.derive(self._origin.source._feature(feature), self, find_place().named(feature.name))
+        source = self._uncut()
+        if source is not self:
+            return moves.derive(source._feature(feature), self, find_place().named(feature.name))
         key = ("feature", self._symbol, feature.column)
         if key not in self._recording.cache:
             self._recording.cache[key] = moves.feature(self, feature, find_place().named(feature.name))
@@ -250,6 +258,12 @@ class Domain:
         recording = self._recording
         name = recording.unique_name(wanted, "rows")
         place = find_place()
+        if parent._depth == MOST_DOMAIN_DEPTH:
+            raise ModelError(
+                f"'{wanted}' would lie below {MOST_DOMAIN_DEPTH + 1} lists, one in the other; at most "
+                f"{MOST_DOMAIN_DEPTH} can be",
+                place, "", "reduce to the parent first: .sum(), .mean(), .last()",
+            )  # fmt: skip
         recording.declare_domain(DomainDeclaration(name, "derived", parent._symbol, place=place))
         op_name, sources, attributes = _maker(origin)
         op = recording.emit(

@@ -43,9 +43,22 @@ def pad(x: Value, count: int, side: str) -> Value:
 
 
 def pairs(first: Domain, second: Domain) -> Domain:
-    """The domain of all pairs of two lists of one parent: below each row of `first` lie the rows of `second` with the
-    same parent row. Values of `first` come in by `x.fanout(pairs)`, values of `second` by `x.beside(pairs)`; pools lead
-    back to `first`.
+    """All pairs of two lists of one parent, as a derived domain: below each row of `first` lie the rows of `second`
+    with the same parent row. Values of `first` come in by `x.fanout(pairs)`, values of `second` by `x.beside(pairs)`;
+    pools lead back to `first`.
+
+    Shape:
+        two lists in, a domain out.
+
+    Raises:
+        ModelError: the lists have no common parent.
+
+    Example:
+        >>> both = gr.pairs(batch.impression, batch.history)
+        >>> same = batch.impression.item.fanout(both) == batch.history.item.beside(both)
+        >>> seen_before = same.astype(gr.float32).sum()
+        >>> seen_before
+        <float32, one per 'impression'>
     """
     place = find_place()
     for i, domain in enumerate((first, second)):

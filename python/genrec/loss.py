@@ -1,7 +1,7 @@
-"""Losses. Each is declared once per task; a model's loss is their sum, weighted by `scale`.
+"""Losses. A loss is declared, not returned: a model's loss is the sum of its declared losses, weighted by `scale`.
 
-A task's loss is the weighted mean of a value per row, over all rows of the batch (of all machines): a row's weight is
-`weight` (1 unless given), and 0 where the label is null.
+A task's loss is the weighted mean of a value per row, over all rows of the batch: a row's weight is `weight` (1 unless
+given), and 0 where the label is null. Without any weight the loss is 0.
 """
 
 from collections.abc import Sequence
@@ -26,10 +26,27 @@ def mean(
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
 ) -> Value:
-    """Declares the weighted mean of `x` (a scalar per row) as a loss, for losses of your own. Returns `x`.
+    """Declares the weighted mean of a value per row as a loss: for losses of your own.
 
-    Every loss takes `scale`, its fixed weight among the tasks' losses, and `log_variance`, a trained number s (a
-    parameter of shape ()) that weighs it instead: exp(-s) * x + s / 2 (Kendall et al. 2018, equation 10).
+    Args:
+        x: the loss of each row.
+        weight: of each row, at least 0; 1 unless given.
+        name: of the loss in logs and metrics.
+        scale: the fixed weight of this loss among the model's.
+        log_variance: a trained number s, a parameter of shape (), that weighs the loss instead: exp(-s) * x + s / 2
+            (Kendall et al. 2018, equation 10).
+
+    Shape:
+        [] per row.
+
+    Returns:
+        `x`.
+
+    Example:
+        >>> item = gr.Table("item", dim=1)
+        >>> error = item(batch.impression.item).squeeze() - batch.impression.seconds
+        >>> gr.loss.mean(error * error, name="watch_time", scale=0.1)
+        <float32, one per 'impression'>
     """
     place = find_place()
     return _declare(as_value(x, place.part(0)), None, weight, name, scale, place, log_variance)
@@ -43,8 +60,24 @@ def bce_with_logits(
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
 ) -> Value:
-    """Binary cross entropy: softplus(logit) - label * logit per row. logit: a float per row; label: 0 or 1 per row, of
-    any number type or bool. Returns the value per row.
+    """Binary cross entropy of a logit: softplus(logit) - label * logit.
+
+    Args:
+        logit: a float per row.
+        label: 0 or 1 per row (or a probability), of any number type or bool; a row with a null label does not count.
+        weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+
+    Shape:
+        [] or [1] per row.
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> score = nn.Linear(16, 1)
+        >>> logit = score(gr.Table("item", dim=16)(batch.impression.item))
+        >>> gr.loss.bce_with_logits(logit, batch.impression.clicked)
+        <float32, one per 'impression'>
     """
     place = find_place()
     prediction = _scalar(logit, "the logit", place, 0)
@@ -65,8 +98,23 @@ def softmax_cross_entropy(
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
 ) -> Value:
-    """log Σ exp(logits) - logits[label] per row. logits: rows [classes]; label: an integer in [0, classes) per row.
-    Returns the value per row.
+    """Cross entropy of a softmax over classes: log Σ exp(logits) - logits[label].
+
+    Args:
+        logits: one per class.
+        label: the class, an integer in [0, classes); a row with a null label does not count.
+        weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+
+    Shape:
+        logits [classes], label [].
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> logits = nn.Linear(16, 5)(gr.Table("user", dim=16)(batch.user))
+        >>> gr.loss.softmax_cross_entropy(logits, gr.mod(batch.held_out, 5))
+        <float32, one per 'request'>
     """
     place = find_place()
     prediction = rows_of_floats(logits, "'softmax_cross_entropy'", 0)
@@ -99,10 +147,31 @@ def full_softmax(
     name: str = "loss",
     scale: float = 1.0,
 ) -> Value:
-    """Softmax cross entropy of `positive` (an item id per row) among all items of the catalogue, with logits
-    query · item / temperature. The catalogue may have `max_items` items (the number it has now, unless given). A step
-    multiplies the rows with all items three to four times; of 2,048 scores or more, 512 are in memory at a time
-    (`genrec-compile --split-classes`). Returns the value per row.
+    """Softmax cross entropy of an item among all items of a catalogue, with logits query · item / temperature.
+
+    A step multiplies the rows with all items three to four times; of 2,048 scores or more, 512 are in memory at a time
+    (`genrec-compile --split-classes`).
+
+    Args:
+        query: what items are compared with.
+        positive: the item's id per row; a row with a null one does not count.
+        items: the items' vectors: a table, or any function of ids.
+        catalogue: of the items.
+        temperature: greater than 0.
+        max_items: the most items the catalogue may have; the number it has now, unless given.
+        weight: as in `gr.loss.mean`, like `name` and `scale`.
+
+    Shape:
+        query [d], positive [], items [d].
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> query = item(batch.history.item)
+        >>> gr.loss.full_softmax(query, batch.history.next, item, items, temperature=0.05)
+        <float32, one per 'history'>
     """
     place = find_place()
     _check_temperature(temperature, place)
@@ -126,11 +195,34 @@ def sampled_softmax(
     name: str = "loss",
     scale: float = 1.0,
 ) -> Value:
-    """Softmax cross entropy of `positive` (an item id per row; null: no loss) among itself and `negatives` items of the
-    catalogue, drawn uniformly with replacement per row, or once per step with `shared`.
+    """Softmax cross entropy of an item among itself and sampled items of a catalogue, with logits query · item /
+    temperature.
 
-    query: rows [d]; items: the items' vectors [d]; logits are query · item / temperature. A negative that is the row's
-    own positive is masked; other accidental hits are not. Returns the value per row.
+    Negatives are drawn uniformly with replacement. One that is the row's own positive is masked; other accidental hits
+    are not.
+
+    Args:
+        query: what items are compared with.
+        positive: the item's id per row; a row with a null one does not count.
+        items: the items' vectors: a table, or any function of ids.
+        catalogue: where negatives come from.
+        negatives: how many, at least 1.
+        temperature: greater than 0.
+        shared: draw once per step for all rows, instead of for each row.
+        weight: as in `gr.loss.mean`, like `name` and `scale`.
+
+    Shape:
+        query [d], positive [], items [d].
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> query = nn.l2_normalize(item(batch.history.item))
+        >>> vectors = item.l2_normalized()
+        >>> gr.loss.sampled_softmax(query, batch.history.next, vectors, items, negatives=128, temperature=0.05)
+        <float32, one per 'history'>
     """
     place = find_place()
     _check_temperature(temperature, place)

@@ -27,12 +27,27 @@ def ranking(
     name: str = "ranking",
     note: str | None = None,
 ) -> None:
-    """HR@n and NDCG@n for each n of `at`, and MRR, of one target per query row.
+    """HR@n and NDCG@n for each n of `at`, and MRR, of one target per query row among all items of a catalogue.
 
-    `ranked`: a query, rows [d], with `items`, `catalogue` and `exclude` as in `gr.rank`; or what `gr.top_k` found, with
-    these already; or what `gr.rank` gave, which has its target too. `target`: an item id per query row; rows with a
-    null target do not count. The rank is the target's among all items of the catalogue but the excluded ones. `note`
-    is printed beside the metric; it says which items are excluded unless given.
+    Args:
+        ranked: a query, with `items`, `catalogue` and `exclude` as in `gr.rank`; or what `gr.top_k` found, with these
+            already; or what `gr.rank` gave, which has its target too.
+        items: the items' vectors.
+        catalogue: of the items.
+        target: an item id per query row; rows with a null target do not count.
+        exclude: ids of a list of the query's rows that are left out of the ranking, such as the history.
+        at: cut-offs that ascend.
+        name: of the metric; the metrics are `hr@10`, … for the name "ranking", `<name>.hr@10`, … for another.
+        note: printed beside the metric; it says which items are excluded unless given.
+
+    Shape:
+        a query [d], target [].
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> query = item(batch.history.item).mean()
+        >>> found = gr.top_k(query, item, items, k=10, exclude=batch.history.item)
+        >>> gr.metric.ranking(found, target=batch.held_out, at=(10, 50))
     """
     place = find_place()
     if isinstance(ranked, Found | Ranks):
@@ -67,23 +82,64 @@ def ranking(
 
 
 def auc(score: ValueLike, label: ValueLike, name: str = "auc", note: str = "") -> None:
-    """The area under the ROC curve of `score` (a float per row; logits will do) for `label`, 0 or 1 per row; rows with
-    a null label do not count.
+    """The area under the ROC curve; rows with a null label do not count. Undefined, and null, where all rows are of one
+    class.
+
+    Args:
+        score: a float per row; logits will do.
+        label: 0 or 1 per row, or bool.
+        name: of the metric.
+        note: printed beside it.
+
+    Shape:
+        [] or [1], and [].
+
+    Example:
+        >>> logit = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
+        >>> gr.metric.auc(logit, batch.impression.clicked)
     """
     _classify("auc", score, label, None, name, note, find_place())
 
 
 def gauc(score: ValueLike, label: ValueLike, key: ValueLike, name: str = "gauc", note: str = "") -> None:
-    """The AUC within the rows of each `key` (an integer per row: the user, say), averaged by the number of rows; keys
-    whose rows are all of one class are skipped, and counted as "<name>.skipped". `score` and `label` as in `auc`.
+    """Grouped AUC: the AUC within the rows of each key, averaged by the number of rows. Keys whose rows are all of one
+    class are skipped, and counted as `<name>.skipped`.
+
+    Args:
+        score: a float per row; logits will do.
+        label: 0 or 1 per row, or bool; rows with a null one do not count.
+        key: an integer per row: the user, say.
+        name: of the metric.
+        note: printed beside it.
+
+    Shape:
+        [] or [1], [] and [], of one domain.
+
+    Example:
+        >>> shown = batch.impression
+        >>> logit = nn.Linear(16, 1)(gr.Table("item", dim=16)(shown.item))
+        >>> gr.metric.gauc(logit, shown.clicked, key=batch.user.fanout(shown))
     """
     place = find_place()
     _classify("gauc", score, label, as_ids(key, "the key of 'gauc'", place.part("key")), name, note, place)
 
 
 def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "") -> None:
-    """Normalised entropy (He et al. 2014, equation 1): the mean cross entropy of `logit` (a float per row) divided by
-    that of always predicting the evaluated rows' own share of positives. Below 1 is better than that.
+    """Normalised entropy (He et al. 2014, equation 1): the mean cross entropy divided by that of always predicting the
+    evaluated rows' own share of positives. Below 1 is better than that.
+
+    Args:
+        logit: a float per row.
+        label: 0 or 1 per row, or bool; rows with a null one do not count.
+        name: of the metric.
+        note: printed beside it.
+
+    Shape:
+        [] or [1], and [].
+
+    Example:
+        >>> logit = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
+        >>> gr.metric.ne(logit, batch.impression.clicked)
     """
     _classify("ne", logit, label, None, name, note, find_place())
 

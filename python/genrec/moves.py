@@ -150,11 +150,17 @@ def truncate(x: Value, count: int, keep: str) -> Value:
 
 def derive(x: Value, domain: Domain, place: Place) -> Value:
     """`x` in a domain that was cut from its own, or lengthened, in one or more steps. Rows that were added are null."""
-    if x.domain is domain:
-        return x
-    assert isinstance(domain._origin, Truncation | Padding)
-    if x.domain is not domain._origin.source:
-        x = derive(x, domain._origin.source, place)
+    steps = []
+    while domain is not x.domain:
+        assert isinstance(domain._origin, Truncation | Padding)
+        steps.append(domain)
+        domain = domain._origin.source
+    for step in reversed(steps):
+        x = _derive_once(x, step, place)
+    return x
+
+
+def _derive_once(x: Value, domain: Domain, place: Place) -> Value:
     key = ("derive", x._result, domain._symbol)
     cache = x._recording.cache
     if key not in cache:
@@ -189,8 +195,21 @@ def length(domain: Domain, place: Place) -> Value:
 
 def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     """Lists joined per parent row: the rows of the first part, then those of the second, and so on, as a value of one
-    derived domain. A part may also be of the parent itself, which then gives one row per list. `split_rows` of the
-    result (or of anything computed from it) takes the parts apart again.
+    derived domain. `split_rows` of the result, or of anything computed from it, takes the parts apart again.
+
+    A part may also be of the parent itself, which then gives one row per list.
+
+    Shape:
+        [d] in every part, [d] out.
+
+    Example:
+        >>> user, item = gr.Table("user", dim=16), gr.Table("item", dim=16)
+        >>> rows = gr.concat_rows(user(batch.user), item(batch.history.item), item(batch.impression.item))
+        >>> rows
+        <[16] float32, one per 'rows_rows'>
+        >>> _, _, shown = nn.relu(rows).split_rows()
+        >>> shown
+        <[16] float32, one per 'impression'>
     """
     place = find_place()
     given, paths = listed(parts)

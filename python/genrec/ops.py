@@ -83,12 +83,28 @@ def power(x: Value, exponent: Number) -> Value:
 
 
 def maximum(a: ValueLike, b: ValueLike) -> Value:
-    """The larger of a and b, elementwise; a tie sends its gradient to a."""
+    """The larger of a and b, elementwise; a tie sends its gradient to a.
+
+    Shape:
+        alike, or [] with [d].
+
+    Example:
+        >>> gr.maximum(batch.history.price, 1.0)
+        <float32, one per 'history'>
+    """
     return binary("maximum", a, b, ((0,), (1,)))
 
 
 def minimum(a: ValueLike, b: ValueLike) -> Value:
-    """The smaller of a and b, elementwise; a tie sends its gradient to a."""
+    """The smaller of a and b, elementwise; a tie sends its gradient to a.
+
+    Shape:
+        alike, or [] with [d].
+
+    Example:
+        >>> gr.minimum(batch.history.price, 100.0)
+        <float32, one per 'history'>
+    """
     return binary("minimum", a, b, ((0,), (1,)))
 
 
@@ -104,7 +120,21 @@ def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
 
 
 def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
-    """`on_true` where the bool `condition` holds, else `on_false`; elementwise, broadcasts like arithmetic."""
+    """`on_true` where the condition holds, else `on_false`, elementwise.
+
+    Args:
+        condition: bools, such as `x > 0`.
+        on_true: what is taken where it is true; a number stands for itself in every row.
+        on_false: what is taken elsewhere.
+
+    Shape:
+        alike, or [] with [d].
+
+    Example:
+        >>> price = batch.history.price
+        >>> gr.where(price > 100.0, 1.0, price / 100.0)
+        <float32, one per 'history'>
+    """
     place = find_place()
     parts = ((0,), (1,), (2,))
     like = next((one for one in (on_true, on_false) if isinstance(one, Value)), None)
@@ -210,10 +240,18 @@ def squeeze(x: Value, place: Place) -> Value:
 
 
 def concat(*parts: ValueLike | Sequence[ValueLike]) -> Value:
-    """Rows joined end to end: [d1], [d2], … (a scalar counts as [1]) become [d1 + d2 + …].
+    """Rows joined end to end: what a layer over several features takes.
 
     Written `gr.concat(a, b, c)` or `gr.concat([a, b, c])`. Parts of ancestors are fanned out to the deepest domain
     among the parts; nothing else fans out by itself.
+
+    Shape:
+        [d1], [d2], … (a number per row counts as [1]) in, [d1 + d2 + …] out.
+
+    Example:
+        >>> user, item = gr.Table("user", dim=16), gr.Table("item", dim=8)
+        >>> gr.concat(user(batch.user), item(batch.impression.item), batch.impression.seconds)
+        <[25] float32, one per 'impression'>
     """
     place = find_place()
     given, paths = listed(parts)

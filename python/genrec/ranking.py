@@ -31,8 +31,21 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The k best items per query row, best first. `ids`: [k] int64, the items' ids (0 past the end of the catalogue,
-    where `index` is -1); `scores`: [k] float32; `index`: [k] int64, rows of the catalogue.
+    """What `gr.top_k` found: the k best items of each query row, best first.
+
+    Attributes:
+        ids: the items' ids; 0 past the end of the catalogue, where `index` is -1.
+        scores: query · item, float32.
+        index: rows of the catalogue.
+
+    Shape:
+        [k] each.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> found = gr.top_k(item(batch.history.item).mean(), item, items, k=10)
+        >>> found.ids, found.scores
+        (<[10] int64, one per 'request'>, <[10] float32, one per 'request'>)
     """
 
     index: Value
@@ -43,18 +56,43 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """The rank of a target per query row: `rank` int64, 1 for the best, 0 where there is no target."""
+    """What `gr.rank` gave: the rank of a target per query row.
+
+    Attributes:
+        rank: 1 for the best, 0 where there is no target.
+
+    Shape:
+        [] as int64.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> gr.rank(item(batch.history.item).mean(), batch.held_out, item, items).rank
+        <int64, one per 'request'>
+    """
 
     rank: Value
     query: Query
 
 
 def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude: ValueLike | None = None) -> Found:
-    """The k items with the largest query · item, best first; of equal scores the earlier row of the catalogue.
+    """The k items with the largest query · item, best first; of equal scores the earlier row of the catalogue. The
+    scores of all items are never in memory at once.
 
-    query: rows [d]. items: the items' vectors [d]; see `Items`. exclude: item ids of a list of the query's rows (such
-    as the history) that are left out; ids which the catalogue lacks exclude nothing. The scores of all items are never
-    in memory at once.
+    Args:
+        query: what items are compared with.
+        items: the items' vectors: a table, or any function of ids.
+        catalogue: of the items.
+        k: how many, at least 1.
+        exclude: item ids of a list of the query's rows (such as the history) that are left out; ids which the catalogue
+            lacks exclude nothing.
+
+    Shape:
+        query [d], items [d]; [k] out.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> found = gr.top_k(item(batch.history.item).mean(), item, items, k=10, exclude=batch.history.item)
+        >>> gr.output(found=found)  # columns 'found' and 'found_score'
     """
     place = find_place()
     against = make_query("gr.top_k", query, items, catalogue, exclude, place, 1)
@@ -78,10 +116,23 @@ def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude:
 def rank(
     query: ValueLike, target: ValueLike, items: Items, catalogue: Catalogue, exclude: ValueLike | None = None
 ) -> Ranks:
-    """The rank of the item `target` (an id per query row, null for none) among all items of the catalogue.
+    """The rank of a target among all items of a catalogue: 1 plus the number of other items, not excluded, whose score
+    query · item is at least the target's, so that ties count against the model. The target itself is never excluded.
 
-    1 plus the number of other items, not excluded, whose score query · item is at least the target's: ties count
-    against the model. The target itself is never excluded. The other arguments are as in `top_k`.
+    Args:
+        query: what items are compared with.
+        target: an item id per query row, null for none.
+        items: the items' vectors: a table, or any function of ids.
+        catalogue: of the items.
+        exclude: item ids of a list of the query's rows that are left out.
+
+    Shape:
+        query [d], target [], items [d]; [] out.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> ranks = gr.rank(item(batch.history.item).last(), batch.held_out, item, items)
+        >>> gr.metric.ranking(ranks, at=(1, 10))
     """
     place = find_place()
     against = make_query("gr.rank", query, items, catalogue, exclude, place, 2)
@@ -146,9 +197,22 @@ def _note(left_out: Value) -> str:
 
 
 def scores(query: ValueLike, items: Items, catalogue: Catalogue, max_items: int | None = None) -> Value:
-    """query · item for every item: rows [n], where n is `max_items`, the most items that the catalogue may have, or its
-    number of rows now. Columns past the last item are -1e30. Scores that only a softmax cross entropy reads are
-    computed in blocks; `top_k` and `rank` never hold all scores either.
+    """query · item for every item of a catalogue. Scores that only a softmax cross entropy reads are computed in
+    blocks; `top_k` and `rank` never hold all scores either.
+
+    Args:
+        query: what items are compared with.
+        items: the items' vectors: a table, or any function of ids.
+        catalogue: of the items.
+        max_items: the most items that the catalogue may have; the number it has now, unless given.
+
+    Shape:
+        query [d], items [d]; [max_items] out, -1e30 past the last item.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> gr.scores(item(batch.history.item).mean(), item, items)
+        <[100] float32, one per 'request'>
     """
     place = find_place()
     against = make_query("gr.scores", query, items, catalogue, None, place, 1)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ELEMENT = "value"
 """The name of the one feature of a list that is no list of structs: `batch.interest.value`."""
 
+MOST_DOMAIN_DEPTH = 64
+"""How many lists may lie above a row: lists in lists of a schema, and what a model derives of them (`gr.pairs`)."""
+
 Fields = Mapping[str, Any]
 """Feature names to element types, lists (`[{...}]` or `[gr.int64]`) or `parallel(...)`."""
 
@@ -164,8 +167,16 @@ def _describe(domain: ListSchema, depth: int, lines: list[str]) -> None:
         _describe(child, depth + 1, lines)
 
 
-def _build(name: str, column: str, fields: Fields) -> ListSchema:
-    """The domain `name` whose rows have `fields`; `column` is its list's path."""
+def _check_depth(depth: int, path: str) -> None:
+    """Raises `DataError` for the list at `path` if it lies deeper than lists may."""
+    if depth > MOST_DOMAIN_DEPTH:
+        where = path if len(path) <= 60 else f"{path[:40]}…{path[-16:]}"
+        raise DataError(f"column '{where}' lies in {depth} lists, one in the other; at most {MOST_DOMAIN_DEPTH} can be")
+
+
+def _build(name: str, column: str, fields: Fields, depth: int = 0) -> ListSchema:
+    """The domain `name` whose rows have `fields`; `column` is its list's path, below `depth` - 1 others."""
+    _check_depth(depth, column)
     result = ListSchema(name, column)
     for key, value in fields.items():
         if not isinstance(key, str) or not key or "." in key:
@@ -176,8 +187,9 @@ def _build(name: str, column: str, fields: Fields) -> ListSchema:
         elif isinstance(value, parallel):
             result.children[key] = _build_parallel(key, column, value)
         elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], Mapping):
-            result.children[key] = _build(key, path, value[0])
+            result.children[key] = _build(key, path, value[0], depth + 1)
         elif isinstance(value, list) and len(value) == 1 and isinstance(value[0], ElementType | str):
+            _check_depth(depth + 1, path)
             child = ListSchema(key, path, has_elements=True)
             child.features[ELEMENT] = Feature(ELEMENT, path, element_type(value[0]))
             result.children[key] = child
@@ -246,20 +258,21 @@ _ARROW_TYPES = (
 )  # fmt: skip
 
 
-def _field(kind: "pa.DataType", path: str, source: str) -> Any:
-    """A column's type as an entry of `Fields`."""
+def _field(kind: "pa.DataType", path: str, source: str, depth: int = 0) -> Any:
+    """A column's type as an entry of `Fields`; `depth` lists lie above it."""
     import pyarrow as pa
 
+    _check_depth(depth, path)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         entry = kind.value_type
         if pa.types.is_struct(entry):
-            return [{f.name: _field(f.type, f"{path}.{f.name}", source) for f in entry}]
-        inner = _field(entry, path, source)
+            return [{f.name: _field(f.type, f"{path}.{f.name}", source, depth + 1) for f in entry}]
+        inner = _field(entry, path, source, depth + 1)
         if isinstance(inner, list):
             raise DataError(f"{source}: column '{path}' is a list of lists; put the inner list into a struct")
         return [inner]
     if pa.types.is_dictionary(kind):
-        return _field(kind.value_type, path, source)
+        return _field(kind.value_type, path, source, depth)
     if pa.types.is_timestamp(kind):
         if kind.tz is None:
             raise DataError(

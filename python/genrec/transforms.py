@@ -44,9 +44,24 @@ def _check_hash(what: str, bits: int, kind: str, seed: int, place: Place) -> Non
 
 
 def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
-    """A published hash of an int64 or string, its low `bits` bits (1 to 63) as int64: "xxh3" (XXH3, 64 bits, of the 8
-    little-endian bytes or of the string's bytes), "murmur3" (the first 64 bits of MurmurHash3_x64_128) or "farmhash64"
-    (FarmHash's Fingerprint64; with a seed, its Hash64WithSeed).
+    """A published hash of ids or strings, its low `bits` bits: what makes table ids of strings, and of ids that are too
+    wide.
+
+    Nulls stay null. Two inputs may get one hash: with n distinct inputs about n² / 2^(bits + 1) pairs do.
+
+    Args:
+        x: integers or strings.
+        bits: 1 to 63; a table takes ids of up to its `id_bits` (52 unless given).
+        kind: "xxh3" (XXH3, 64 bits, of the 8 little-endian bytes or of the string's bytes), "murmur3" (the first 64
+            bits of MurmurHash3_x64_128) or "farmhash64" (FarmHash's Fingerprint64; with a seed, its Hash64WithSeed).
+        seed: another seed gives another hash.
+
+    Shape:
+        any, and the same out, as int64.
+
+    Example:
+        >>> gr.hash(batch.country, bits=40)
+        <int64, one per 'request'>
     """
     place = find_place()
     value = _hashable("gr.hash", x, place.part(0))
@@ -58,7 +73,19 @@ def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
 
 
 def mod(x: ValueLike, divisor: int) -> Value:
-    """The remainder of an integer in [0, divisor); never negative."""
+    """The remainder of an integer after division: ids in [0, divisor), never negative. Nulls stay null.
+
+    Args:
+        x: integers.
+        divisor: at least 1.
+
+    Shape:
+        any, and the same out, as int64.
+
+    Example:
+        >>> gr.mod(batch.history.item, 1000)
+        <int64, one per 'history'>
+    """
     place = find_place()
     value = as_value(x, place.part(0))
     if not value.dtype.is_integer:
@@ -71,8 +98,24 @@ def mod(x: ValueLike, divisor: int) -> Value:
 
 
 def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
-    """The number of `edges` (ascending, at most 4096) that are <= x, as int64: 0 below the first, n from the last on.
-    NaN falls into bucket 0.
+    """The bucket of each number: how many of `edges` are at most x. 0 below the first edge, n from the last of n edges
+    on.
+
+    NaN falls into bucket 0; nulls stay null.
+
+    Args:
+        x: numbers.
+        edges: 1 to 4096 numbers that ascend.
+
+    Shape:
+        any, and the same out, as int64.
+
+    Example:
+        >>> age = gr.bucketize(batch.age, [18, 30, 50])  # 0: below 18, 1: 18 to 29, 2: 30 to 49, 3: from 50 on
+        >>> age
+        <int64, one per 'request'>
+        >>> gr.Table("age", dim=8)(age)
+        <[8] float32, one per 'request'>
     """
     place = find_place()
     value = as_value(x, place.part(0))
@@ -93,8 +136,23 @@ def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
 
 
 def multi_hash(x: ValueLike, bits: int, count: int, kind: str = "xxh3", seed: int = 0) -> Value:
-    """`count` hashes of one integer or string per row, with the seeds `seed`, `seed` + 1, …: rows [count] of int64.
-    `x[:, i]` is the i-th. For the kinds see `gr.hash`.
+    """Several hashes of one id, with the seeds `seed`, `seed` + 1, …: ids that share one hash rarely share all of them.
+
+    Args:
+        x: an integer or string per row.
+        bits: of each hash, 1 to 63.
+        count: how many hashes, at least 1.
+        kind: as in `gr.hash`.
+        seed: of the first.
+
+    Shape:
+        [] in, [count] out, as int64.
+
+    Example:
+        >>> ids = gr.multi_hash(batch.user, bits=16, count=2)
+        >>> small = [gr.Table(f"user_{i}", dim=8) for i in range(2)]
+        >>> small[0](ids[:, 0]) + small[1](ids[:, 1])
+        <[8] float32, one per 'request'>
     """
     place = find_place()
     value = _hashable("gr.multi_hash", x, place.part(0))
@@ -111,10 +169,25 @@ def multi_hash(x: ValueLike, bits: int, count: int, kind: str = "xxh3", seed: in
 
 
 def cross(*columns: ValueLike | Sequence[ValueLike], bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
-    """One id, of `bits` bits, of two or more columns (integers or strings); their order matters.
+    """One id of two or more columns, whose order matters: a feature cross.
 
     Columns of ancestors are fanned out. Two lists of one parent are crossed pairwise: the result has a row per pair
-    (see `gr.pairs`), below the rows of the first list.
+    (see `gr.pairs`), below the rows of the first list. Null where any column is.
+
+    Args:
+        columns: integers or strings, one by one or as one list.
+        bits: of the id, 1 to 63.
+        kind: as in `gr.hash`.
+        seed: another seed gives another id.
+
+    Shape:
+        any, all alike, and the same out, as int64.
+
+    Example:
+        >>> gr.cross(batch.country, batch.history.item, bits=40)
+        <int64, one per 'history'>
+        >>> gr.cross(batch.impression.item, batch.history.item, bits=40)
+        <int64, one per 'impression_by_history'>
     """
     place = find_place()
     given, paths = listed(columns)
@@ -187,12 +260,33 @@ def _into(value: Value, domain: Domain, place: Place) -> Value:
 
 
 def log1p(x: ValueLike) -> Value:
-    """log(1 + x), exact near 0."""
+    """log(1 + x), exact near 0: what brings counts and prices into shape.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> gr.log1p(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("log1p", x)
 
 
 def scale(x: ValueLike, factor: float, offset: float = 0.0) -> Value:
-    """x * factor + offset."""
+    """x * factor + offset.
+
+    Args:
+        x: floats.
+        factor: what they are multiplied with.
+        offset: what is added then.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> gr.scale(batch.history.price, 0.01)
+        <float32, one per 'history'>
+    """
     place = find_place()
     value = as_value(x, place.part(0))
     expect_float(value, "gr.scale", place, 0)
@@ -201,7 +295,20 @@ def scale(x: ValueLike, factor: float, offset: float = 0.0) -> Value:
 
 
 def clip(x: ValueLike, low: float | None = None, high: float | None = None) -> Value:
-    """The nearest number in [low, high]; a bound that is None does not apply. Gradients pass where x is inside."""
+    """The nearest number in [low, high]. Gradients pass where x is inside.
+
+    Args:
+        x: numbers.
+        low: the least; None for no bound.
+        high: the greatest; None for no bound.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> gr.clip(batch.impression.seconds, 0.0, 60.0)
+        <float32, one per 'impression'>
+    """
     place = find_place()
     value = as_value(x, place.part(0))
     if not value.dtype.is_number:
@@ -216,7 +323,22 @@ def clip(x: ValueLike, low: float | None = None, high: float | None = None) -> V
 
 
 def fill_missing(x: ValueLike, value: float) -> Value:
-    """`x` with its nulls replaced by `value`; the result has no nulls."""
+    """`x` with its nulls replaced; the result has no nulls.
+
+    Args:
+        x: a column that is nullable in the schema (`gr.float32.nullable()`), or what was made of one.
+        value: what stands for null.
+
+    Shape:
+        any, and the same out.
+
+    Raises:
+        ModelError: the column has no nulls to replace.
+
+    Example:
+        >>> gr.fill_missing(batch.age, 0.0)
+        <float32, one per 'request'>
+    """
     place = find_place()
     column = as_value(x, place.part(0))
     if not column.dtype.is_number and column.dtype.name != "bool":
@@ -231,7 +353,15 @@ def fill_missing(x: ValueLike, value: float) -> Value:
 
 
 def sequence_length(rows: Domain) -> Value:
-    """How many rows each list of a domain has: int64 per row of its parent."""
+    """How many rows each list of a domain has; `rows.length()` is the same.
+
+    Shape:
+        [] per row of the parent, as int64.
+
+    Example:
+        >>> gr.sequence_length(batch.history)
+        <int64, one per 'request'>
+    """
     place = find_place()
     if not isinstance(rows, Domain):
         raise ModelError("gr.sequence_length takes a list, such as batch.history", place.part(0))
@@ -239,8 +369,23 @@ def sequence_length(rows: Domain) -> Value:
 
 
 def time_delta(later: ValueLike, earlier: ValueLike, unit: float = 1.0, edges: Iterable[float] | None = None) -> Value:
-    """The time from `earlier` to `later` (int64 seconds each), negative differences as 0, divided by `unit` seconds
-    (3600: hours), as float32; with `edges` (in units) the number of its bucket, as `gr.bucketize` counts them.
+    """The time between two events, in units of your choice; negative differences count as 0.
+
+    Args:
+        later: int64 seconds, as timestamps are read.
+        earlier: the same.
+        unit: seconds of a unit (3600: hours).
+        edges: in units; with them the result is the number of the difference's bucket, as `gr.bucketize` counts.
+
+    Shape:
+        [] and [] of one domain, [] out: float32, or int64 with `edges`.
+
+    Example:
+        >>> now = batch.time.fanout(batch.history)
+        >>> gr.time_delta(now, batch.history.time, unit=3600)
+        <float32, one per 'history'>
+        >>> gr.time_delta(now, batch.history.time, unit=3600, edges=[1, 24, 168])
+        <int64, one per 'history'>
     """
     place = find_place()
     if not unit > 0:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from genrec.nn.module import Parameter
 
 Number = bool | int | float
+"""A plain number, which stands for itself in every row."""
 ValueLike = Union["Value", "Domain", "Parameter", Number, Sequence[Number]]
 """What ops take: a value, a list of plain values (for its entries), a parameter, a number or a list of numbers."""
 

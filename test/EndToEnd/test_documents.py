@@ -35,10 +35,15 @@ def outside_code(path: Path) -> str:
 
 
 def anchors(path: Path) -> set[str]:
-    """The names of a document's headings, as links write them."""
+    """The names of a document's headings, as links write them; those of equal ones are numbered."""
     text = re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ +(.*?) *$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    found: set[str] = set()
+    for heading in headings:
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        numbered = [name, *(f"{name}-{count}" for count in range(1, len(headings)))]
+        found.add(next(one for one in numbered if one not in found))
+    return found
 
 
 @pytest.fixture

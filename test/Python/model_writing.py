@@ -5,11 +5,13 @@ import os
 import shutil
 import subprocess
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import genrec as gr
 import pytest
+from genrec.recording import Recording
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,3 +101,13 @@ def import_model(path: Path, *options: str) -> str:
     )
     assert result.returncode == 0 and not result.stderr, result.stderr
     return result.stdout
+
+
+def record_with(forward: Callable[[gr.Batch], None], schema: gr.Schema) -> Recording:
+    """What recording a model with that `forward` leaves behind."""
+
+    class Model(gr.Model):
+        def forward(self, batch: gr.Batch) -> None:
+            forward(batch)
+
+    return gr.record(Model(), schema)

@@ -72,7 +72,8 @@ def leave_one_out(
 
     Args:
         frame: one row per event, in any order.
-        user, item: columns of the user and of the item.
+        user: the column of the user.
+        item: the column of the item.
         order: as in `group`.
         columns: the event's columns; by default all but `user`.
         minimum: users with fewer events are left out of both parts; at least 3.

@@ -22,6 +22,7 @@ ACTIVATIONS: dict[str, Callable[[ValueLike], Value]] = {
 }  # fmt: skip
 
 Activation = str | Callable[[ValueLike], Value]
+"""An activation: "relu", "gelu", "silu", "tanh" or "sigmoid", or a function of a value."""
 
 
 class Linear(Module):

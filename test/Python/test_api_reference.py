@@ -1,0 +1,113 @@
+"""Every public name of the package says what it does, in which shapes, and shows it: its example is run here."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import genrec as gr
+import numpy as np
+import polars as pl
+import pytest
+from genrec import data, nn
+from genrec.domain import make_batch
+from genrec.recording import Recording, recording
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def load(path: Path) -> ModuleType:
+    """The script at `path` as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+api = load(ROOT / "scripts" / "api_reference.py")
+PAGES = api.collect(api.load_package())
+ENTRIES = {api.shown_name(entry): (page, entry) for page, entries in PAGES.items() for entry in entries}
+ON_VALUES = re.compile(r"\b(Value|ValueLike|Domain|Items|Found|Ranks)\b")
+
+
+class Names(dict):
+    """Names of parameters that no model owns, which examples make where they use them."""
+
+    def get(self, key, default=None):
+        return self.setdefault(key, f"parameter_{len(self)}")
+
+
+def docstring(thing) -> str:
+    return thing.docstring.value if thing.docstring is not None else ""
+
+
+def takes_values(thing) -> bool:
+    """Whether a function has to do with values, so that its docstring must say their shapes."""
+    if not thing.is_function:
+        return False
+    texts = [str(one.annotation) for one in thing.parameters] + [str(thing.returns)]
+    return any(ON_VALUES.search(text) for text in texts)
+
+
+def examples(thing) -> list[doctest.Example]:
+    parsed = doctest.DocTestParser().get_examples(docstring(thing))
+    for example in parsed:
+        # Griffe says where the docstring begins, counting from 1.
+        example.lineno += thing.docstring.lineno - 1
+    return parsed
+
+
+def parts(entry) -> list:
+    """An entry and the public methods of a class."""
+    return [entry.thing, *(api.methods_of(entry.thing) if entry.thing.is_class else [])]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The files that examples read."""
+    path = tmp_path_factory.mktemp("examples")
+    pl.DataFrame({"item": range(100), "price": np.linspace(1, 50, 100)}).write_parquet(path / "items.parquet")
+    ratings = [f"{user},{item},{5 * user + item}" for user in range(20) for item in range(user % 4, 10)]
+    (path / "ratings.csv").write_text("user,item,time\n" + "\n".join(ratings) + "\n")
+    random = np.random.default_rng(1)
+    for name in ("train", "valid"):
+        rows = []
+        for user in range(200):
+            shown = random.integers(0, 100, 4)
+            rows.append({"user": user, "impression": [{"item": int(i), "clicked": bool(i % 2)} for i in shown]})
+        pl.DataFrame(rows).write_parquet(path / f"{name}.parquet")
+    return path
+
+
+def run(parsed: list[doctest.Example], name: str, names: dict[str, object]) -> None:
+    """Runs examples; a failure shows what was expected and what came."""
+    out: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    test = doctest.DocTest(parsed, names, name, None, 0, None)
+    runner.run(test, out=out.append)
+    assert runner.summarize(verbose=False).failed == 0, "".join(out)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, entry) in ENTRIES.items() if any(map(examples, parts(entry)))])
+def test_example(name, folder, monkeypatch):
+    page, entry = ENTRIES[name]
+    monkeypatch.chdir(folder)
+    names: dict[str, object] = {"gr": gr, "nn": nn, "data": data, "np": np, "pl": pl}
+    for thing in parts(entry):
+        parsed = examples(thing)
+        if not parsed:
+            continue
+        if page in ("data", "runs"):
+            run(parsed, thing.path, dict(names))
+            continue
+        target = Recording("example", gr.optim.Adam())
+        target.parameter_names = Names()
+        with recording(target):
+            batch = make_batch(target, eval(api.EXAMPLE_SCHEMA).root)
+            run(parsed, thing.path, {**names, "batch": batch, "items": gr.catalogue("items.parquet", id="item")})
