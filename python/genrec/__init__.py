@@ -27,7 +27,7 @@ try:
 except PackageNotFoundError:  # used from the source folder without being installed
     __version__ = "0.0.0"
 
-from genrec import init, loss, metric, nn, optim
+from genrec import init, loss, metric, nn, optim, tracebacks
 from genrec.catalogues import Catalogue, catalogue
 from genrec.compiled import CompiledModel
 from genrec.compiler import compile
@@ -60,6 +60,8 @@ from genrec.transforms import (
 )
 from genrec.types import ElementType, bool_, float32, float64, int32, int64, string, timestamp
 from genrec.value import Value
+
+tracebacks.install()
 
 
 def __getattr__(name: str) -> ModuleType:

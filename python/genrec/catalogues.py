@@ -92,6 +92,21 @@ def _count_rows(path: str) -> int:
         raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
 
 
+def expect_catalogue(source: object, what: str, place: Place, position: int) -> Catalogue:
+    """`source` itself, argument `position` (or `catalogue=`) of the call at `place`. Raises `ModelError` unless it is a
+    catalogue.
+    """
+    if isinstance(source, Catalogue):
+        return source
+    by_name = place.part("catalogue")
+    place = by_name if by_name != place else place.part(position)
+    if isinstance(source, str | PathLike):
+        help = f"make one of the file, in the model's __init__: gr.catalogue({fspath(source)!r}, id=...)"
+        raise ModelError(f"{what} takes a catalogue, got the path {fspath(source)!r}", place, "", help)
+    help = "a catalogue is made of a file of items, in the model's __init__: gr.catalogue(..., id=...)"
+    raise ModelError(f"{what} takes a catalogue, got {type(source).__name__}", place, "", help)
+
+
 def domain_of(source: Catalogue) -> Domain:
     """The catalogue's rows in the model being recorded."""
     recording = current(f"catalogue '{source._name}'")

@@ -117,6 +117,13 @@ class Domain:
         return domain
 
     def _member(self, name: str) -> Any:
+        if not isinstance(name, str):
+            raise ModelError(
+                f"features of '{self._name}' are called by their names, not by {name!r}",
+                find_place(),
+                "",
+                f"{self._expression}.<feature>; rows are taken by .truncate(n), columns of a value by x[:, a:b]",
+            )
         schema = self._feature_schema()
         if schema is None:
             raise FeatureError(

@@ -1,10 +1,11 @@
 """What goes wrong, in the words and at the place of whoever can mend it."""
 
 from genrec.source import Place
+from genrec.tracebacks import ShortTraceback
 
 
-class GenRecError(Exception):
-    """Base of every error of this package."""
+class GenRecError(ShortTraceback, Exception):
+    """Base of every error of this package. Tracebacks show the user's frames; `GENREC_TRACEBACK=1` shows ours too."""
 
 
 class ModelError(GenRecError):
@@ -28,7 +29,9 @@ class ModelError(GenRecError):
 
 
 class FeatureError(ModelError, AttributeError, KeyError):
-    """A feature that a domain does not have; also an AttributeError and a KeyError, so `hasattr` works."""
+    """A feature that a domain does not have, or an attribute that a value does not have; also an AttributeError and a
+    KeyError, so `hasattr` works.
+    """
 
     def __str__(self) -> str:
         return Exception.__str__(self)

@@ -6,7 +6,7 @@ given), and 0 where the label is null. Without any weight the loss is 0.
 
 from collections.abc import Sequence
 
-from genrec.catalogues import Catalogue, Items, resolve, vectors_of
+from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
@@ -175,6 +175,7 @@ def full_softmax(
     """
     place = find_place()
     _check_temperature(temperature, place)
+    catalogue = expect_catalogue(catalogue, "'full_softmax'", place, 3)
     target = resolve(positive, catalogue, "the positive", place.part(1))
     if temperature != 1:  # of d values rather than of one per item
         query = rows_of_floats(query, "the query of 'full_softmax'", 0) * (1 / temperature)
@@ -226,6 +227,7 @@ def sampled_softmax(
     """
     place = find_place()
     _check_temperature(temperature, place)
+    catalogue = expect_catalogue(catalogue, "'sampled_softmax'", place, 3)
     if negatives < 1:
         raise ModelError(f"'sampled_softmax' draws at least 1 negative, not {negatives}", place.part("negatives"))
     rows = rows_of_floats(query, "'sampled_softmax'", 0)

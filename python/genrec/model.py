@@ -1,7 +1,10 @@
 """Models, and their recording."""
 
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from os import PathLike, fspath
 from typing import Any
 
 from genrec.domain import Domain, make_batch
@@ -10,8 +13,9 @@ from genrec.nn.module import Module, Parameter, owned
 from genrec.optim import Adam, Optimizer
 from genrec.recording import Recording, recording
 from genrec.schema import Schema
-from genrec.source import Place, refresh
+from genrec.source import Place, place_of_failure, refresh
 from genrec.table import Table, check_table_names
+from genrec.tracebacks import VARIABLE, are_own_frames_shown
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ def record(model: Model, schema: Schema) -> Recording:
     Raises `ModelError` at the user's line for a mistake in the model.
     """
     refresh()
-    _check_attributes(model)
+    _check_model(model)
+    _check_schema(schema)
     result = Recording(_symbol(model.name or type(model).__name__), model.optimizer or Adam())
     result.clip_norm, result.clip_value = float(model.clip_norm), float(model.clip_value)
     if model.schedule is not None:
@@ -85,7 +90,7 @@ def record(model: Model, schema: Schema) -> Recording:
             tables.append(thing)
     check_table_names(tables)
     result.reserve_public({*(table.name for table in tables), *result.parameter_names.values()})
-    with recording(result):
+    with recording(result), _told_at_its_line():
         batch: Domain = make_batch(result, schema.root)
         model.forward(batch)
     if not any(op.name in ("loss", "metric", "output") for op in result.ops):
@@ -98,6 +103,24 @@ def record(model: Model, schema: Schema) -> Recording:
     return result
 
 
+@contextmanager
+def _told_at_its_line() -> Iterator[None]:
+    """A call that no check of this package foresaw (a number for a table, say) is a `ModelError` at the user's line."""
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        place = None if isinstance(error, ModelError) else place_of_failure(error.__traceback__)
+        if place is None:
+            raise
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise ModelError(
+            f"this call cannot be recorded ({said})",
+            place,
+            "",
+            f"look at what its arguments are; {VARIABLE}=1 shows where in genrec it failed",
+        ) from (error if are_own_frames_shown() else None)
+
+
 _ATTRIBUTES = (
     ("name", str, "a text"),
     ("optimizer", Optimizer | None, "one of gr.optim, such as gr.optim.Adam(1e-3)"),
@@ -107,8 +130,26 @@ _ATTRIBUTES = (
 )  # fmt: skip
 
 
-def _check_attributes(model: Model) -> None:
-    """Raises `ModelError` for a model that is none, or whose own attributes hold something else (a table, say)."""
+def _check_schema(schema: object) -> None:
+    """Raises `TypeError` with the remedy for what is no schema."""
+    if isinstance(schema, Schema):
+        return
+    if isinstance(schema, str | PathLike):
+        raise TypeError(
+            f"a model is recorded for a gr.Schema, got the path {fspath(schema)!r}; "
+            f"read it from the file: gr.Schema.from_parquet({fspath(schema)!r})"
+        )
+    if isinstance(schema, Mapping):
+        raise TypeError("a model is recorded for a gr.Schema, got a mapping; make one of it: gr.Schema({...})")
+    raise TypeError(f"a model is recorded for a gr.Schema, got {type(schema).__name__}")
+
+
+def _check_model(model: Model) -> None:
+    """Raises `TypeError` for a model that is none, `ModelError` where its own attributes hold something else (a table,
+    say).
+    """
+    if isinstance(model, type) and issubclass(model, Model):
+        raise TypeError(f"a model is an object: {model.__name__}(...), not the class {model.__name__} itself")
     if not isinstance(model, Model):
         raise TypeError(f"gr.record takes a gr.Model, got {type(model).__name__}")
     for name, kind, wanted in _ATTRIBUTES:

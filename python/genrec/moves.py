@@ -145,7 +145,28 @@ def truncate(x: Value, count: int, keep: str) -> Value:
     place = find_place()
     if x.domain is None:
         raise ModelError("truncate cuts lists of rows, but this value is shared", place.part("self"), x._label())
-    return derive(x, truncate_domain(x.domain, count, keep, place.named("")), place)
+    domain = truncate_domain(x.domain, count, keep, place.named(""))
+    return derive(_uncut(x, domain, place), domain, place)
+
+
+def _uncut(x: Value, domain: Domain, place: Place) -> Value:
+    """`x` as `domain` is made from it. Cutting twice at one end is cutting once (`truncate_domain`), so that the rows
+    which both cuts keep come from the list itself: `x` is spread back to that, with 0 where the first cut dropped rows.
+    """
+    origin = x.domain._origin if x.domain is not None else None
+    if x.domain is domain or not isinstance(origin, Truncation) or not isinstance(domain._origin, Truncation):
+        return x
+    source = origin.source
+    if domain._origin.source is not source:
+        return x
+    key = ("uncut", x._result)
+    cache = x._recording.cache
+    if key not in cache:
+        valid = None
+        if x.valid is not None:
+            valid = emit("derive_grad", [x.valid, source], source, (), x.valid.dtype, place.named("valid"))
+        cache[key] = emit("derive_grad", [x, source], source, x.shape, x.dtype, place.named(""), valid)
+    return cache[key]
 
 
 def derive(x: Value, domain: Domain, place: Place) -> Value:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from genrec.catalogues import Catalogue, Items, ids_of, resolve, vectors_of
+from genrec.catalogues import Catalogue, Items, expect_catalogue, ids_of, resolve, vectors_of
 from genrec.domain import Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError
@@ -165,6 +165,7 @@ def make_query(
     items_at: int,
 ) -> Query:
     """What `what` ranks a query against; `items_at` is the number of its argument `items`."""
+    catalogue = expect_catalogue(catalogue, what, place, items_at + 1)
     rows = rows_of_floats(query, what, 0)
     vectors = vectors_of(items, catalogue, place.part(items_at))
     if vectors.shape != rows.shape:

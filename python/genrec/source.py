@@ -12,7 +12,7 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -76,15 +76,34 @@ class Place:
 def find_place() -> Place:
     """The place in the user's program that is being executed: the innermost frame outside of this package."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and is_own(frame):
         frame = frame.f_back
-    if frame is None:
-        return Place()
+    return Place() if frame is None else _place_in_frame(frame, frame.f_lasti, frame.f_lineno or 0)
+
+
+def is_own(frame: FrameType) -> bool:
+    """Whether a frame is of this package's code."""
+    return frame.f_code.co_filename.startswith(_PACKAGE)
+
+
+def place_of_failure(traceback: TracebackType | None) -> Place | None:
+    """Where in the user's program a call into this package failed; None where the user's own code did."""
+    place = None
+    while traceback is not None:
+        frame = traceback.tb_frame
+        if not is_own(frame):
+            place = _place_in_frame(frame, traceback.tb_lasti, traceback.tb_lineno) if traceback.tb_next else None
+        traceback = traceback.tb_next
+    return place
+
+
+def _place_in_frame(frame: FrameType, instruction: int, line: int) -> Place:
+    """What a frame is executing."""
     file = frame.f_code.co_filename
     # Fills the cache for sources that are no files (notebook cells), whose loader only the frame knows.
     linecache.lazycache(file, frame.f_globals)
-    place = _place_in_code(file, frame.f_code, frame.f_lasti)
-    return place if place is not None else Place(file=file, line=frame.f_lineno or 0)
+    place = _place_in_code(file, frame.f_code, instruction)
+    return place if place is not None else Place(file=file, line=line)
 
 
 def refresh() -> None:

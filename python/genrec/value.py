@@ -1,12 +1,13 @@
 """Values of a model being recorded: a table of rows of one domain, or something shared by all rows."""
 
+import difflib
 import inspect
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 from genrec.domain import Domain
-from genrec.errors import ModelError
+from genrec.errors import FeatureError, ModelError
 from genrec.recording import Recording, Result, Tensor, ValueType, current
 from genrec.source import Part, Place, find_place
 from genrec.types import ElementType, bool_, element_type, float32, int64
@@ -25,6 +26,32 @@ _NUMPY_ARITHMETIC = {
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
     "greater": operator.gt, "greater_equal": operator.ge,
 }  # fmt: skip
+
+# What arrays of other libraries have, and what to write here.
+_ELSEWHERE = {
+    "T": "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
+    "transpose": "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
+    "unsqueeze": "a scalar per row becomes rows [1] by gr.concat(x)",
+    "reshape": "rows are [d]: gr.concat joins them, x[:, a:b] takes columns, gr.concat(x) makes rows [1] of scalars",
+    "view": "rows are [d]: gr.concat joins them, x[:, a:b] takes columns, gr.concat(x) makes rows [1] of scalars",
+    "flatten": "x.tile(n) puts the rows of a list side by side",
+    "float": "x.astype(gr.float32)",
+    "long": "x.astype(gr.int64)",
+    "int": "x.astype(gr.int64)",
+    "bool": "compare: x != 0",
+    "to": "x.astype(...) converts; devices are chosen by gr.compile(..., target=...)",
+    "cuda": "devices are chosen by gr.compile(..., target=...)",
+    "cpu": "devices are chosen by gr.compile(..., target=...)",
+    "size": "x.shape is the shape of one row",
+    "ndim": "x.shape is the shape of one row",
+    "item": "values have no numbers while the model is recorded; gr.output(...) writes them when predicting",
+    "numpy": "values have no numbers while the model is recorded; gr.output(...) writes them when predicting",
+    "tolist": "values have no numbers while the model is recorded; gr.output(...) writes them when predicting",
+    "clamp": "gr.clip(x, low, high)",
+    "clip": "gr.clip(x, low, high)",
+    "argmax": "of a catalogue: gr.top_k(..., k=1)",
+    "backward": "losses are declared by gr.loss…; genrec differentiates them",
+}
 
 
 class Value:
@@ -57,6 +84,14 @@ class Value:
 
     def __repr__(self) -> str:
         return f"<{self._describe()}>"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        close = difflib.get_close_matches(name, [one for one in dir(Value) if not one.startswith("_")], n=1)
+        in_nn = f"nn.{name}(x)" if hasattr(_functional(), name) else ""
+        help = _ELSEWHERE.get(name) or in_nn or (f"did you mean '{close[0]}'?" if close else "")
+        raise FeatureError(f"a value has no '{name}'", find_place(), self._label(), help)
 
     def __bool__(self) -> bool:
         raise ModelError(
@@ -251,6 +286,13 @@ def _ops():  # type: ignore[no-untyped-def]
     from genrec import ops
 
     return ops
+
+
+def _functional():  # type: ignore[no-untyped-def]
+    """The module of functions without parameters, which needs `Value` itself."""
+    from genrec.nn import functional
+
+    return functional
 
 
 def _moves():  # type: ignore[no-untyped-def]

@@ -10,10 +10,13 @@ Parquet: one row per user or request, one ``list<struct>`` column per domain bel
     data.write(valid, "valid.parquet")
 """
 
+from genrec import tracebacks
 from genrec.data.histories import group, leave_one_out, temporal_split
 from genrec.data.ids import IdMapping, encode_ids
 from genrec.data.reading import read
 from genrec.data.writing import write
 from genrec.errors import DataError
+
+tracebacks.install()
 
 __all__ = ["DataError", "IdMapping", "encode_ids", "group", "leave_one_out", "read", "temporal_split", "write"]

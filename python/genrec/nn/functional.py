@@ -3,7 +3,7 @@
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.ops import unary
-from genrec.source import find_place
+from genrec.source import Place, find_place
 from genrec.value import Value, ValueLike, as_value, expect_float
 
 
@@ -158,8 +158,23 @@ def rows_of_floats(x: ValueLike, what: str, *part: int | str, size: int | None =
     if value.domain is None or len(value.shape) != 1 or (size is not None and value.shape[0] != size):
         wanted = f"[{size}]" if size is not None else "one size [d]"
         got = f"rows of [{', '.join(map(str, value.shape))}]" if value.domain is not None else "a shared value"
-        raise ModelError(f"{what} takes rows of {wanted}, got {got}", place.part(*part), value._label())
+        at = place.part(*part)
+        raise ModelError(f"{what} takes rows of {wanted}, got {got}", at, value._label(), _row_help(value, at, size))
     return value
+
+
+def _row_help(value: Value, at: Place, size: int | None) -> str:
+    """How `value`, written at `at`, becomes rows of one size."""
+    text = at.text or "x"
+    if value.domain is None:
+        return "what all rows share has no row of its own: fan it out of a row, or add it to rows"
+    if not value.shape and size in (None, 1):
+        return f"one number per row becomes rows of [1] by gr.concat({text})"
+    if not value.shape:
+        return f"join {size} numbers per row to rows of [{size}]: gr.concat({text}, …)"
+    if size is not None:
+        return "give the layer the size of its rows, or take columns of them: x[:, a:b]"
+    return ""
 
 
 def check_weights(name: str, x: Value, weights: list[Value]) -> None:
