@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import genrec as gr
+import pyarrow as pa
 import pytest
 from compiled import ROOT, call, tool
 
@@ -47,6 +48,15 @@ def model_files(log) -> dict[str, Path]:
     for name, per_request in (("naive", False), ("by_hand", True)):
         gr.write_model(gr.record(load("model").NewsRanker(per_request), schema), folder / f"{name}.genrec")
     return {name: folder / f"{name}.genrec" for name in ("naive", "by_hand")} | {"data": folder / "train.parquet"}
+
+
+def test_a_compressed_log_is_the_same_log(log, tmp_path):
+    """As benchmarks/news_request_ranking takes it with --data."""
+    compressed = tmp_path / "behaviors.tsv.zst"
+    compressed.write_bytes(pa.compress(log.read_bytes(), codec="zstd", asbytes=True))
+    prepare = load("prepare")
+    assert prepare.read(compressed).equals(prepare.read(log))
+    assert prepare.prepare(compressed, tmp_path / "out")["train"] > 0
 
 
 def test_sampling_keeps_clicks(log, tmp_path):

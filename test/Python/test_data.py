@@ -38,6 +38,13 @@ def test_reads_csv_and_tsv_with_a_header(tmp_path):
     assert data.read(tmp_path / "a.tsv").rows() == [(1, 'a "quoted')]
 
 
+def test_one_column_may_hold_other_separators(tmp_path):
+    (tmp_path / "titles.csv").write_text("title|year\nAlien|1979\n")
+    assert data.read(tmp_path / "titles.csv", separator=",").columns == ["title|year"]
+    (tmp_path / "titles.csv").write_text('user,"a;b"\n1,2\n')
+    assert data.read(tmp_path / "titles.csv").columns == ["user", "a;b"]
+
+
 def test_several_zstd_frames_are_one_file(tmp_path):
     path = tmp_path / "x.csv.zst"
     path.write_bytes(compress(b"a\n1\n", ".zst") + compress(b"2\n", ".zst"))
@@ -54,6 +61,11 @@ def test_several_zstd_frames_are_one_file(tmp_path):
         ("x.csv.zst", b"no zstd", {}, "damaged or truncated zst file"),
         ("x.csv.gz", gzip.compress(b"a\n1\n", mtime=0)[:-6], {}, "damaged or truncated gz file"),
         ("x.csv", b"a,b\n", {}, "no rows"),
+        ("x.csv", b"user\titem\n1\t2\n", {}, "pass separator='\\t', or separator=',' if it is one column"),
+        ("x.csv", b"user;item\n1;2\n", {}, "has ';' and no ','"),
+        ("x.tsv.gz", gzip.compress(b"user,item\n1,2\n"), {}, "pass separator=','"),
+        ("x.dat", b"1\t2\n", {"columns": ["user", "item"]}, "pass separator='\\t'"),
+        ("x.data", b"1::2\n", {"columns": ["user", "item"]}, "pass separator='::'"),
     ],
 )
 def test_bad_files_are_named_with_what_is_wrong(tmp_path, name, content, options, message):
@@ -112,6 +124,28 @@ def test_leave_one_out_never_trains_on_the_last_event():
         (1, [{"item": 10, "next": 11}, {"item": 11, "next": 12}, {"item": 12, "next": 13}], 13),
         (2, [{"item": 20, "next": 21}, {"item": 21, "next": 22}], 22),
     ]
+
+
+def test_three_parts_hold_out_the_last_two_events():
+    train, valid, test = data.leave_one_out(EVENTS, user="user", item="item", order="time", columns=["item"], parts=3)
+    assert train.rows() == [(1, [{"item": 10, "next": 11}])]
+    assert valid.rows() == [(1, [{"item": 10, "next": 11}, {"item": 11, "next": 12}], 12)]
+    assert test.rows() == [(1, [{"item": 10, "next": 11}, {"item": 11, "next": 12}, {"item": 12, "next": 13}], 13)]
+    whole = data.leave_one_out(EVENTS, user="user", item="item", order="time", columns=["item"], minimum=4)
+    assert test.rows() == whole[1].rows()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"parts": 4}, "parts is 4; 2 are training and evaluation"),
+        ({"parts": 3, "minimum": 3}, "minimum is 3; 3 parts need at least 4 events"),
+        ({"minimum": 2}, "minimum is 2; 2 parts need at least 3 events"),
+    ],
+)
+def test_parts_that_cannot_be(options, message):
+    with pytest.raises(data.DataError, match=message):
+        data.leave_one_out(EVENTS, user="user", item="item", **options)
 
 
 def test_a_null_where_a_value_is_needed_is_named():

@@ -61,14 +61,21 @@ def leave_one_out(
     item: str,
     order: str | None = None,
     columns: Sequence[str] | None = None,
-    minimum: int = 3,
+    minimum: int | None = None,
     name: str = "history",
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Holds out each user's last event.
+    parts: int = 2,
+) -> tuple[pl.DataFrame, ...]:
+    """Holds out each user's last event; with `parts=3` the last but one as well, to choose by.
 
-    With a user's events 0 … n-1: training gets the history 0 … n-3, each event with the item after it as ``next``
-    (1 … n-2); evaluation gets the history 0 … n-2, each event with its ``next`` (1 … n-1) for the loss, and the item
-    of event n-1 as ``held_out``. Training never sees the last event.
+    With a user's events 0 … n-1, of two parts: training gets the history 0 … n-3, each event with the item after it as
+    ``next`` (1 … n-2); evaluation gets the history 0 … n-2, each event with its ``next`` (1 … n-1) for the loss, and
+    the item of event n-1 as ``held_out``. Training never sees the last event.
+
+    Of three parts the last is the same, to test on once; validation, to stop early and to choose by, is what evaluation
+    would be without the last event: the history 0 … n-3 with ``held_out`` n-2; and training ends one event earlier, so
+    that it never sees what either holds out.
+
+        train, validation, test = data.leave_one_out(events, user="user", item="item", order="time", parts=3)
 
     Args:
         frame: one row per event, in any order.
@@ -76,14 +83,18 @@ def leave_one_out(
         item: the column of the item.
         order: as in `group`.
         columns: the event's columns; by default all but `user`.
-        minimum: users with fewer events are left out of both parts; at least 3.
+        minimum: users with fewer events are left out of all parts; at least, and unless given, `parts` + 1.
         name: of the list column.
+        parts: 2 for (training, evaluation), 3 for (training, validation, test).
 
     Returns:
-        (training, evaluation): one row per user each.
+        One frame per part, each with one row per user.
     """
-    if minimum < 3:
-        raise DataError(f"minimum is {minimum}; training and evaluation need at least 3 events of a user")
+    if parts not in (2, 3):
+        raise DataError(f"parts is {parts}; 2 are training and evaluation, 3 training, validation and test")
+    minimum = parts + 1 if minimum is None else minimum
+    if minimum <= parts:
+        raise DataError(f"minimum is {minimum}; {parts} parts need at least {parts + 1} events of a user")
     events = _events(frame, user, order, columns)
     if item not in events.columns:
         raise DataError(f"the item column {item!r} is not among the event's columns {events.columns}")
@@ -95,12 +106,18 @@ def leave_one_out(
         (pl.len().over(user) - 1 - pl.int_range(pl.len()).over(user)).alias("__left"),
         pl.len().over(user).alias("__events"),
     ).filter(pl.col("__events") >= minimum)
-    train = events.filter(pl.col("__left") >= 2)
-    valid = events.filter(pl.col("__left") >= 1)
-    last = events.filter(pl.col("__left") == 0).select(user, pl.col(item).alias("held_out"))
-    training = train.group_by(user, maintain_order=True).agg(pl.struct([*kept, "next"]).alias(name))
-    evaluation = valid.group_by(user, maintain_order=True).agg(pl.struct([*kept, "next"]).alias(name))
-    return training, evaluation.join(last, on=user, how="left", maintain_order="left")
+
+    def histories(held_back: int) -> pl.DataFrame:
+        """The events that have more than `held_back` others after them."""
+        part = events.filter(pl.col("__left") > held_back)
+        return part.group_by(user, maintain_order=True).agg(pl.struct([*kept, "next"]).alias(name))
+
+    def evaluation(held_back: int) -> pl.DataFrame:
+        """The same, with the item of the first event that is held back."""
+        held_out = events.filter(pl.col("__left") == held_back).select(user, pl.col(item).alias("held_out"))
+        return histories(held_back).join(held_out, on=user, how="left", maintain_order="left")
+
+    return (histories(parts - 1), *(evaluation(held_back) for held_back in reversed(range(parts - 1))))
 
 
 def temporal_split(

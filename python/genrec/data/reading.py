@@ -33,7 +33,8 @@ def read(
         path: a ``.csv``, ``.tsv``, ``.dat`` or other text file, plain or ending in ``.zst`` or ``.gz``.
         columns: names for the columns. Without a header line there must be one per column of the file; with one, they
             choose columns by name.
-        separator: one or more characters; by default ``,`` for csv, ``::`` for dat, a tab otherwise.
+        separator: one or more characters; by default ``,`` for csv, ``::`` for dat, a tab otherwise. A file that is
+            one column of that, and whose first line holds another common separator, is an error that names it.
         header: whether the first line names the columns; by default true for csv and tsv files.
         encoding: ``utf-8`` or ``latin-1``.
         null_values: strings that stand for a missing value, besides the empty string.
@@ -46,11 +47,13 @@ def read(
     """
     path = Path(path)
     kind = _kind(path)
-    separator = separator or _SEPARATORS.get(kind, "\t")
+    is_given, separator = bool(separator), separator or _SEPARATORS.get(kind, "\t")
     header = kind in (".csv", ".tsv") if header is None else header
     if header is False and columns is None:
         raise DataError(f"{path}: the file has no header line; pass columns=[...] to name its columns")
     text = _decode(path, _uncompress(path), encoding)
+    if not is_given:
+        _check_separator(path, text, separator)
     if len(separator) > 1:
         if _UNIT_SEPARATOR in text:
             raise DataError(f"{path}: holds the character U+001F, which stands in for the separator '{separator}'")
@@ -59,6 +62,17 @@ def read(
     if frame.height == 0:
         raise DataError(f"{path}: no rows")
     return frame
+
+
+def _check_separator(path: Path, text: str, separator: str) -> None:
+    """Raises `DataError` where the first line of `text` has other separators, and not the one its name stands for."""
+    first = text.lstrip("\ufeff").split("\n", 1)[0]
+    other = next((one for one in ("\t", "::", ";", "|", ",") if one in first and one != separator), None)
+    if other is not None and separator not in first:
+        raise DataError(
+            f"{path}: its first line has {other!r} and no {separator!r}, by which {path.suffix or 'such'} files are "
+            f"separated unless said otherwise; pass separator={other!r}, or separator={separator!r} if it is one column"
+        )
 
 
 def _parse(
