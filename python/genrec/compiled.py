@@ -16,6 +16,8 @@ from genrec.run import Run
 PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a folder, a pattern, or several of them."""
 
+_PATHS = ("data", "validation")
+
 
 class CompiledModel:
     """A binary made by `gr.compile`, or by genrec-compile: `CompiledModel("path/to/model")`.
@@ -176,6 +178,10 @@ class CompiledModel:
             elif value is False:
                 # Only --shuffle is on unless switched off.
                 arguments += ["--no-shuffle"] if name == "shuffle" else []
+            elif name in _PATHS and not isinstance(value, str | PathLike):
+                # A path may have commas.
+                for path in value:
+                    arguments += [flag, fspath(path)]
             else:
                 arguments += [flag, _text(value)]
         for name, path in (catalogues or {}).items():

@@ -45,15 +45,16 @@ def compile(
 ) -> CompiledModel:
     """Records `model` for data of `schema` and compiles it to one binary.
 
-    `output`: the binary; the model's name in the current folder unless given. The model file lies beside it, with
-    `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted C++. `flags`: more
+    `output`: the binary, or the folder for one of the model's name; the current folder unless given. The model file
+    lies beside it, with `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted C++. `flags`: more
     flags of genrec-compile.
 
     Raises `ModelError` for a mistake in the model, `CompileError` where the compiler refuses it or cannot run.
     """
     recording = record(model, schema)
-    binary = Path(output) if output is not None else Path(_file_name(recording.name))
-    binary = binary.absolute()
+    binary = Path(output if output is not None else ".").absolute()
+    if binary.is_dir():
+        binary /= _file_name(recording.name)
     binary.parent.mkdir(parents=True, exist_ok=True)
     model_file = Path(f"{binary}.genrec")
     write_model(recording, model_file)

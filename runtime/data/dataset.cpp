@@ -53,7 +53,7 @@ ReadRequest requestForCatalogue(const genrec_model_desc &model, int32_t domain) 
 
 /// Files and what is kept of them; used for datasets and for catalogues.
 struct Dataset::Impl {
-  Impl(const genrec_model_desc &model, ReadRequest wanted, const std::string &spec,
+  Impl(const genrec_model_desc &model, ReadRequest wanted, const FileSpec &spec,
        const DatasetOptions &options)
       : model(model), request(std::move(wanted)), options(options), paths(listFiles(spec)),
         order(model) {
@@ -113,7 +113,7 @@ struct Dataset::Impl {
 };
 
 Dataset::Dataset(const genrec_model_desc &model,
-                 const std::vector<const genrec_program_desc *> &programs, const std::string &files,
+                 const std::vector<const genrec_program_desc *> &programs, const FileSpec &files,
                  const DatasetOptions &options)
     : impl(std::make_unique<Impl>(model, requestFor(model, programs), files, options)) {}
 
@@ -165,7 +165,7 @@ std::string Dataset::describe(int64_t position) const {
   return TablePlace{impl->paths[group.file], group.number}.row(position - firsts[index]);
 }
 
-Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const std::string &files) {
+Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files) {
   struct NoLocator : RowLocator {
     std::string describe(int64_t position) const override {
       return "row " + withThousands(position);
@@ -175,7 +175,7 @@ Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const std::s
   options.memoryBudget = INT64_MAX;
   Dataset::Impl data(model, requestForCatalogue(model, domain), files, options);
   if (data.rows == 0)
-    throw Error(files + ": the catalogue '" + std::string(model.domains[domain].name) +
+    throw Error(files.text() + ": the catalogue '" + std::string(model.domains[domain].name) +
                 "' has no rows");
   EpochOptions all;
   all.batch = data.rows;

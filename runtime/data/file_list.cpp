@@ -51,7 +51,20 @@ void addPattern(const std::string &pattern, std::vector<std::string> &files) {
   }
 }
 
-void addEntry(const std::string &entry, std::vector<std::string> &files) {
+bool isPattern(const std::string &entry) { return entry.find_first_of("*?[") != std::string::npos; }
+
+/// Whether `entry` names something, or matches something, as it stands.
+bool isThere(const std::string &entry) {
+  std::error_code ignored;
+  if (fs::exists(entry, ignored))
+    return true;
+  glob_t found{};
+  bool matches = isPattern(entry) && glob(entry.c_str(), GLOB_TILDE, nullptr, &found) == 0;
+  globfree(&found);
+  return matches;
+}
+
+void addOne(const std::string &entry, std::vector<std::string> &files) {
   if (entry.find("://") != std::string::npos)
     throw Error("'" + entry + "' is not a local file", "copy it here: only local files are read");
   std::error_code ignored;
@@ -61,21 +74,37 @@ void addEntry(const std::string &entry, std::vector<std::string> &files) {
     files.push_back(entry);
     return;
   }
-  if (entry.find_first_of("*?[") != std::string::npos)
+  if (isPattern(entry))
     return addPattern(entry, files);
   throw Error("there is no file or folder '" + entry + "'");
 }
 
-} // namespace
-
-std::vector<std::string> listFiles(const std::string &spec) {
-  std::vector<std::string> files;
-  for (size_t begin = 0; begin <= spec.size();) {
-    size_t comma = std::min(spec.find(',', begin), spec.size());
+void addEntry(const std::string &entry, std::vector<std::string> &files) {
+  if (entry.find(',') == std::string::npos)
+    return entry.empty() ? void() : addOne(entry, files);
+  if (isThere(entry))
+    return addOne(entry, files);
+  for (size_t begin = 0; begin <= entry.size();) {
+    size_t comma = std::min(entry.find(',', begin), entry.size());
     if (comma > begin)
-      addEntry(spec.substr(begin, comma - begin), files);
+      addOne(entry.substr(begin, comma - begin), files);
     begin = comma + 1;
   }
+}
+
+} // namespace
+
+std::string FileSpec::text() const {
+  std::string text;
+  for (const std::string &entry : entries)
+    text += (text.empty() ? "" : ", ") + entry;
+  return text;
+}
+
+std::vector<std::string> listFiles(const FileSpec &spec) {
+  std::vector<std::string> files;
+  for (const std::string &entry : spec.entries)
+    addEntry(entry, files);
   if (files.empty())
     throw Error("no data file was named");
   return files;

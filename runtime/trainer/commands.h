@@ -29,6 +29,12 @@ int runInfo(const genrec_model_desc &model, const Flags &flags);
 
 DatasetOptions datasetOptions(const Flags &flags, int32_t threads);
 
+/// The file of a catalogue: the flags', or the one that the model names; "" where there is neither.
+std::string catalogueFile(const genrec_model_desc &model, const Flags &flags, int32_t domain);
+/// The same; Error, naming the flag, where there is none, or the model's is not here.
+std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &flags,
+                                 int32_t domain);
+
 /// Reads the catalogues that the programs of `modes` need, from the flags' files or
 /// those that the model names.
 void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes);

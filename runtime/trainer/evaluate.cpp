@@ -13,7 +13,7 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
   Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,
                datasetOptions(flags, session->threads()));
   if (data.rows() == 0)
-    throw Error(flags.data + ": the data has no rows");
+    throw Error(flags.data.text() + ": the data has no rows");
   loadCatalogues(*session, flags, {Mode::evaluate});
   watchSignals();
   Json record = evaluateOn(*session, data, flags.batch, progress);

@@ -1,6 +1,7 @@
 //===- export.cpp - The export command ------------------------------------===//
 
 #include "commands.h"
+#include "overwriting.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
 
@@ -31,8 +32,8 @@ public:
 
   Json run() {
     std::filesystem::create_directories(flags.out);
-    writeTensors("parameters.safetensors", true);
-    writeTensors("tables.safetensors", false);
+    writeTensors(kParameterFile, true);
+    writeTensors(kTableFile, false);
     if (hasItemOutputs())
       exportItems();
     else
@@ -72,17 +73,9 @@ private:
     return false;
   }
 
-  std::string catalogueFile(int32_t domain) const {
-    const genrec_domain_desc &desc = model.domains[domain];
-    auto given = flags.catalogues.find(desc.name);
-    if (given != flags.catalogues.end())
-      return given->second;
-    return desc.source ? desc.source : "";
-  }
-
   /// Reads a catalogue's ids and adds them as "<catalogue>.ids".
   std::vector<int64_t> addIds(SafetensorsWriter &writer, int32_t domain, int32_t feature) {
-    Batch rows = readCatalogue(model, domain, catalogueFile(domain));
+    Batch rows = readCatalogue(model, domain, requireCatalogueFile(model, flags, domain));
     const auto *ids = reinterpret_cast<const int64_t *>(rows.columns[feature].values.data());
     std::vector<int64_t> kept(ids, ids + rows.rows);
     std::string name = std::string(model.domains[domain].name) + ".ids";
@@ -115,7 +108,7 @@ private:
       writer.add(std::string(model.domains[output.domain].name) + "." + output.name,
                  rows.as<float>().data(), shape);
     }
-    finish(writer, "items.safetensors");
+    finish(writer, kItemFile);
   }
 
   /// Without such outputs: the table rows of every item, as
@@ -126,7 +119,7 @@ private:
     for (int32_t domain = 0; domain < model.domain_count; ++domain) {
       int32_t feature = idFeature(model, domain);
       if (model.domains[domain].kind != GENREC_DOMAIN_CATALOGUE || feature < 0 ||
-          !model.features[feature].table || catalogueFile(domain).empty())
+          !model.features[feature].table || catalogueFile(model, flags, domain).empty())
         continue;
       any = true;
       std::vector<int64_t> ids = addIds(writer, domain, feature);
@@ -143,7 +136,7 @@ private:
                  });
     }
     if (any)
-      finish(writer, "items.safetensors");
+      finish(writer, kItemFile);
   }
 
   const genrec_model_desc &model;

@@ -9,10 +9,11 @@ namespace genrec::rt {
 
 namespace {
 
-const char *kData = "Parquet files: a comma-separated list of files, folders and patterns";
+const char *kData = "Parquet files: files, folders and patterns, one by one or separated by commas "
+                    "(a path that has a comma of its own is taken as it stands)";
 
 void addData(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
-  app.add_option("--data", flags.data, kData)->required();
+  app.add_option("--data", flags.data.entries, kData)->required()->take_all();
   app.add_option(
          "--catalogue", catalogues,
          "name=file for a catalogue of the model; may be repeated. Without it the file that "
@@ -65,7 +66,8 @@ void addOptimization(CLI::App &app, Flags &flags) {
 void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
   addData(*train, flags, catalogues);
-  train->add_option("--validation", flags.validation, "data to evaluate on, as --data");
+  train->add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
+      ->take_all();
   train->add_option("--epochs", flags.epochs, "passes over the data")
       ->check(aboveZero())
       ->capture_default_str();
@@ -152,9 +154,10 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
 
   CLI::App *info = app.add_subcommand("info", "what the model is made of and what it reads");
   info->add_flag("--json", flags.json, "as JSON");
-  info->add_option("--data", flags.data,
+  info->add_option("--data", flags.data.entries,
                    std::string(kData) + ": tell how large batches of them are, and the flags by "
-                                        "which genrec-compile --explain predicts memory");
+                                        "which genrec-compile --explain predicts memory")
+      ->take_all();
   info->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();
   info->add_option("--batch", flags.batch, "rows of the root domain per step, with --data")

@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_TRAINER_FLAGS_H
 #define GENREC_RT_TRAINER_FLAGS_H
 
+#include "genrec_rt/dataset.h"
 #include "genrec_rt/session.h"
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct Flags {
   Command command = Command::none;
 
   // Data.
-  std::string data, validation;
+  FileSpec data, validation;
   std::map<std::string, std::string> catalogues; ///< by domain name
   int64_t dataMemoryMegabytes = 4096;
   int64_t batch = 128;

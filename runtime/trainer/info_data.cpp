@@ -77,11 +77,8 @@ void countCatalogues(const genrec_model_desc &model, const Flags &flags,
   for (int32_t i = 0; i < model.domain_count; ++i) {
     if (model.domains[i].kind != GENREC_DOMAIN_CATALOGUE)
       continue;
-    auto given = flags.catalogues.find(model.domains[i].name);
-    std::string file = given != flags.catalogues.end() ? given->second
-                       : model.domains[i].source       ? model.domains[i].source
-                                                       : "";
-    if (given == flags.catalogues.end() && !std::filesystem::exists(file))
+    std::string file = catalogueFile(model, flags, i);
+    if (!flags.catalogues.count(model.domains[i].name) && !std::filesystem::exists(file))
       continue;
     Batch rows = readCatalogue(model, i, file);
     facts[i].add(rows.rows, 0);

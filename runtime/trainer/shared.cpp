@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -20,6 +21,32 @@ DatasetOptions datasetOptions(const Flags &flags, int32_t threads) {
   options.decodeThreads = std::clamp(threads, 1, 8);
   options.memoryBudget = flags.dataMemoryMegabytes << 20;
   return options;
+}
+
+std::string catalogueFile(const genrec_model_desc &model, const Flags &flags, int32_t domain) {
+  const genrec_domain_desc &desc = model.domains[domain];
+  auto given = flags.catalogues.find(desc.name);
+  if (given != flags.catalogues.end())
+    return given->second;
+  return desc.source ? desc.source : "";
+}
+
+std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &flags,
+                                 int32_t domain) {
+  std::string name = model.domains[domain].name;
+  std::string file = catalogueFile(model, flags, domain);
+  std::string help = "pass --catalogue " + name + "=<file>; in Python, catalogues={\"" + name +
+                     "\": <file>}";
+  if (file.empty())
+    throw Error("the model needs catalogue '" + name + "' and names no file for it", help);
+  std::error_code ignored;
+  if (!flags.catalogues.count(name) && !std::filesystem::exists(file, ignored)) {
+    bool isRelative = std::filesystem::path(file).is_relative();
+    throw Error("catalogue '" + name + "': there is no file '" + file + "'" +
+                    (isRelative ? " in this folder; the model names it by this relative path" : ""),
+                help);
+  }
+  return file;
 }
 
 void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes) {
@@ -38,15 +65,7 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
     const genrec_domain_desc &domain = model.domains[i];
     if (!needed[i] || domain.kind != GENREC_DOMAIN_CATALOGUE)
       continue;
-    auto given = flags.catalogues.find(domain.name);
-    std::string file = given != flags.catalogues.end() ? given->second
-                       : domain.source                 ? domain.source
-                                                       : "";
-    if (file.empty())
-      throw Error(std::string("the model needs catalogue '") + domain.name +
-                      "' and names no file for it",
-                  std::string("pass --catalogue ") + domain.name + "=<file>");
-    session.setCatalogue(i, readCatalogue(model, i, file));
+    session.setCatalogue(i, readCatalogue(model, i, requireCatalogueFile(model, flags, i)));
   }
 }
 

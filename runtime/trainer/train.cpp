@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "event_file.h"
 #include "genrec_rt/checkpoint.h"
+#include "overwriting.h"
 #include "patience.h"
 #include "profile_report.h"
 
@@ -101,7 +102,7 @@ void Training::open() {
   data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, flags.data,
                                    dataOptions);
   if (data->rows() == 0)
-    throw Error(flags.data + ": the training data has no rows");
+    throw Error(flags.data.text() + ": the training data has no rows");
   if (!flags.validation.empty())
     validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
                                            flags.validation, dataOptions);
@@ -327,8 +328,8 @@ void Training::reportProfile() {
   const Profile &profile = *session->profile();
   std::optional<Roofline> roofline = loadRoofline(rooflinePath());
   Json json = profileToJson(model, profile, Mode::train, roofline);
-  writeFile(flags.profile + "/profile.json", json.dump(1) + "\n");
-  writeFile(flags.profile + "/trace.json", profileTrace(model, profile, roofline).dump() + "\n");
+  writeFile(flags.profile + "/" + kProfileFile, json.dump(1) + "\n");
+  writeFile(flags.profile + "/" + kTraceFile, profileTrace(model, profile, roofline).dump() + "\n");
   progress.table(profileTable(json));
   progress.message("wrote " + flags.profile +
                    "/profile.json and trace.json (open it in ui.perfetto.dev)");

@@ -3,6 +3,7 @@
 #include "genrec_rt/trainer.h"
 
 #include "commands.h"
+#include "overwriting.h"
 
 #include <csignal>
 #include <cstdio>
@@ -71,6 +72,7 @@ int trainerMain(const genrec_model_desc &model, int argc, const char *const *arg
     if (parsed.exitStatus)
       return *parsed.exitStatus;
     flags = parsed.flags;
+    refuseOverwriting(model, flags);
     return dispatch(model, flags, start);
   } catch (const Error &error) {
     return reportError(model, flags, error.what(), error.help());

@@ -65,8 +65,8 @@ def test_train_gives_flags_and_reads_events(model, tmp_path, capsys):
         eval_epochs=[1, 2], shuffle=False, check_finite=True, resume=False, catalogues={"items": "i.parquet"},
     )  # fmt: skip
     assert flags_of(model) == [
-        "train", "--progress", "json", "--data", str(tmp_path / "a.parquet"), "--validation", "v.parquet,w.parquet",
-        "--epochs", "2", "--batch", "16", "--seed", "3", "--lr", "1e-05", "--checkpoint", f"{model.binary}.checkpoint",
+        "train", "--progress", "json", "--data", str(tmp_path / "a.parquet"), "--validation", "v.parquet", "--validation",
+        "w.parquet", "--epochs", "2", "--batch", "16", "--seed", "3", "--lr", "1e-05", "--checkpoint", f"{model.binary}.checkpoint",
         "--eval-epochs", "1,2", "--no-shuffle", "--check-finite", "--catalogue", "items=i.parquet",
     ]  # fmt: skip
     assert run.metrics == {"hr@10": 0.25, "mrr": None} and run.loss == 2.25

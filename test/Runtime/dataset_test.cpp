@@ -328,6 +328,16 @@ TEST(Dataset, FoldersPatternsAndListsAreExpanded) {
   EXPECT_EQ(listFiles(folder / "day=*"), expected);
   EXPECT_EQ(listFiles(folder / "day=2/b.parquet" + "," + folder / "day=1/*.parquet"),
             (std::vector<std::string>{expected[2], expected[0], expected[1]}));
+  // A path with a comma is taken as it stands; entries are taken one by one.
+  std::filesystem::create_directories(folder / "a,b");
+  for (const char *name : {"a,b/c,d.parquet", "a,b/e.parquet"})
+    std::ofstream(folder / name) << "";
+  std::vector<std::string> commas = {folder / "a,b/c,d.parquet", folder / "a,b/e.parquet"};
+  EXPECT_EQ(listFiles(folder / "a,b"), commas);
+  EXPECT_EQ(listFiles(folder / "a,b/*,*.parquet"), (std::vector<std::string>{commas[0]}));
+  EXPECT_EQ(listFiles(commas), commas);
+  EXPECT_EQ(listFiles(std::vector<std::string>{expected[0] + "," + expected[1], commas[0]}),
+            (std::vector<std::string>{expected[0], expected[1], commas[0]}));
   EXPECT_EQ(errorOf([&] { listFiles(folder / "none"); }).text,
             "there is no file or folder '" + folder / "none" + "'");
   EXPECT_EQ(errorOf([&] { listFiles(folder / "x*"); }).text,

@@ -61,9 +61,9 @@ protected:
   /// train on the data, 23 batches of 10 rows an epoch.
   std::vector<std::string> training(const std::string &checkpoint,
                                     const std::vector<std::string> &more = {}) {
-    std::vector<std::string> all = {"train",   "--data",    folder / "train.parquet",
-                                    "--batch", "10",        "--seed",
-                                    "4",       "--threads", "2"};
+    std::vector<std::string> all = {"train", "--batch", "10", "--seed", "4", "--threads", "2"};
+    if (std::find(more.begin(), more.end(), "--data") == more.end())
+      all.insert(all.begin() + 1, {"--data", folder / "train.parquet"});
     if (!checkpoint.empty())
       all.insert(all.end(), {"--checkpoint", folder / checkpoint});
     all.insert(all.end(), more.begin(), more.end());
@@ -433,7 +433,8 @@ TEST_F(TrainerTest, MistakesAreToldWithTheFix) {
 
   Ran catalogue = run(training("", {"--validation", folder / "valid.parquet"}));
   EXPECT_EQ(catalogue.err, "tiny: error: the model needs catalogue 'movies' and names no file for "
-                           "it\n  help: pass --catalogue movies=<file>\n");
+                           "it\n  help: pass --catalogue movies=<file>; in Python, "
+                           "catalogues={\"movies\": <file>}\n");
 
   Ran unknown = run(training("", {"--catalogue", "films=x"}));
   EXPECT_EQ(unknown.status, 2);

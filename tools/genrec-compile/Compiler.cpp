@@ -281,6 +281,13 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
     return makeError("target must be cpu, but is '" + options.target + "'");
   if (options.level > 2)
     return makeError("the level must be -O0, -O1 or -O2, but is -O" + Twine(options.level));
+  std::string output = getOutput(options);
+  if (output != "-" && llvm::sys::fs::is_directory(output))
+    return makeError("-o " + output + " is a folder; name the file: -o " + output + "/" +
+                     llvm::sys::path::stem(options.input));
+  if (output != "-" && llvm::sys::fs::equivalent(output, options.input))
+    return makeError("-o " + output + " would overwrite the model " + options.input +
+                     "; name another file");
   std::optional<Toolchain> toolchain;
   std::string key;
   if (isProduct(options) && options.explanation.empty()) {

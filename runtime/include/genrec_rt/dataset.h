@@ -17,9 +17,26 @@
 
 namespace genrec::rt {
 
-/// Expands a comma-separated list of files, folders (every *.parquet below,
-/// sorted by path) and glob patterns (sorted). Error where one matches nothing.
-std::vector<std::string> listFiles(const std::string &spec);
+/// What a flag such as --data names: entries, each of them a file, a folder, a
+/// pattern, or several of these separated by commas. An entry that is a file or a
+/// folder as it stands, commas and all, or a pattern that matches as it stands, is
+/// not taken apart.
+struct FileSpec {
+  FileSpec() = default;
+  FileSpec(const char *entry) : entries{entry} {}
+  FileSpec(const std::string &entry) : entries{entry} {}
+  FileSpec(std::vector<std::string> entries) : entries(std::move(entries)) {}
+
+  bool empty() const { return entries.empty(); }
+  /// For messages.
+  std::string text() const;
+
+  std::vector<std::string> entries;
+};
+
+/// Expands files, folders (every *.parquet below, sorted by path) and glob patterns
+/// (sorted). Error where one matches nothing.
+std::vector<std::string> listFiles(const FileSpec &spec);
 
 struct DatasetOptions {
   int32_t decodeThreads = 2;
@@ -44,7 +61,7 @@ public:
   /// Opens every file and checks that the columns for `programs` (of the model)
   /// are there with the right types; Error otherwise.
   Dataset(const genrec_model_desc &model, const std::vector<const genrec_program_desc *> &programs,
-          const std::string &files, const DatasetOptions &options);
+          const FileSpec &files, const DatasetOptions &options);
   ~Dataset() override;
 
   int64_t rows() const;
@@ -70,7 +87,7 @@ private:
 };
 
 /// Reads all rows of a catalogue domain (and of the domains below it).
-Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const std::string &files);
+Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files);
 
 /// The order in which an epoch visits `count` rows: a permutation that depends on
 /// (seed, epoch, window) alone. Fisher-Yates over a SplitMix64 stream.

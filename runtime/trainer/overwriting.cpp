@@ -1,0 +1,142 @@
+//===- overwriting.cpp - Outputs that are inputs --------------------------===//
+
+#include "overwriting.h"
+
+#include "genrec_rt/error.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include <sys/stat.h>
+
+namespace genrec::rt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file, whatever its path: device and inode.
+using Identity = std::pair<dev_t, ino_t>;
+
+std::optional<Identity> identityOf(const std::string &path) {
+  struct stat status{};
+  if (stat(path.c_str(), &status) != 0)
+    return std::nullopt;
+  return Identity{status.st_dev, status.st_ino};
+}
+
+/// Where a file that is not there yet will be: its folder and its name.
+std::string placeOf(const std::string &path) {
+  std::error_code ignored;
+  fs::path place = fs::weakly_canonical(path, ignored);
+  return place.empty() ? path : place.string();
+}
+
+struct Named {
+  std::string flag, path;
+};
+
+class Inputs {
+public:
+  void add(const std::string &flag, const std::string &path) {
+    if (std::optional<Identity> identity = identityOf(path))
+      known.emplace(*identity, Named{flag, path});
+  }
+
+  void addAll(const std::string &flag, const FileSpec &spec) {
+    for (const std::string &entry : spec.entries) {
+      try {
+        for (const std::string &path : listFiles(entry))
+          add(flag, path);
+      } catch (const Error &) {
+        // Told of when it is read.
+      }
+    }
+  }
+
+  /// The manifest of a checkpoint, and its tensors in whatever folders.
+  void addCheckpoint(const std::string &flag, const std::string &folder) {
+    std::error_code ignored;
+    for (const auto &entry : fs::recursive_directory_iterator(
+             folder, fs::directory_options::skip_permission_denied, ignored)) {
+      fs::path path = entry.path();
+      if (path.filename() == "manifest.json" || path.extension() == ".safetensors")
+        add(flag, path);
+    }
+  }
+
+  const Named *find(const std::string &path) const {
+    std::optional<Identity> identity = identityOf(path);
+    auto found = identity ? known.find(*identity) : known.end();
+    return found == known.end() ? nullptr : &found->second;
+  }
+
+private:
+  std::map<Identity, Named> known;
+};
+
+Inputs inputsOf(const genrec_model_desc &model, const Flags &flags) {
+  Inputs inputs;
+  inputs.addAll("--data", flags.data);
+  inputs.addAll("--validation", flags.validation);
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    std::string flag = std::string("catalogue ") + domain.name + ":";
+    auto given = flags.catalogues.find(domain.name);
+    if (given != flags.catalogues.end())
+      inputs.addAll(flag, given->second);
+    else if (domain.kind == GENREC_DOMAIN_CATALOGUE && domain.source)
+      inputs.addAll(flag, std::string(domain.source));
+  }
+  if (!flags.checkpoint.empty())
+    inputs.addCheckpoint("--checkpoint", flags.checkpoint);
+  if (!flags.init.empty()) {
+    inputs.add("--init", flags.init);
+    inputs.addCheckpoint("--init", flags.init);
+  }
+  inputs.add("the program", "/proc/self/exe");
+  return inputs;
+}
+
+std::vector<Named> outputsOf(const Flags &flags) {
+  std::vector<Named> outputs;
+  auto addFolder = [&](const char *flag, const std::string &folder,
+                       std::initializer_list<const char *> files) {
+    for (const char *file : files)
+      outputs.push_back({flag, folder + "/" + file});
+  };
+  if (!flags.metricsJson.empty())
+    outputs.push_back({"--metrics-json", flags.metricsJson});
+  if (flags.command == Flags::Command::predict)
+    outputs.push_back({"--out", flags.out});
+  if (flags.command == Flags::Command::exportTensors)
+    addFolder("--out", flags.out, {kParameterFile, kTableFile, kItemFile});
+  if (!flags.profile.empty())
+    addFolder("--profile", flags.profile, {kProfileFile, kTraceFile});
+  return outputs;
+}
+
+} // namespace
+
+void refuseOverwriting(const genrec_model_desc &model, const Flags &flags) {
+  std::vector<Named> outputs = outputsOf(flags);
+  if (outputs.empty())
+    return;
+  Inputs inputs = inputsOf(model, flags);
+  std::map<std::string, Named> places;
+  for (const Named &output : outputs) {
+    // Files are written under this name first.
+    for (const std::string &path : {output.path, output.path + ".partial"})
+      if (const Named *input = inputs.find(path))
+        throw Error(output.flag + " " + output.path + ": would overwrite " + input->flag + " " +
+                        input->path + ", which is read",
+                    "name another file");
+    auto [other, isNew] = places.emplace(placeOf(output.path), output);
+    if (!isNew)
+      throw Error(output.flag + " " + output.path + ": is what " + other->second.flag +
+                      " writes, too",
+                  "name another file");
+  }
+}
+
+} // namespace genrec::rt
