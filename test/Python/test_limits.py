@@ -4,7 +4,7 @@ import genrec as gr
 import pyarrow as pa
 import pytest
 from genrec.schema import MOST_DOMAIN_DEPTH
-from model_writing import record_with
+from model_writing import ROOT, record_with
 
 
 def nested(depth):
@@ -58,6 +58,11 @@ def test_pairs_of_pairs_beyond_the_limit():
 
     with pytest.raises(gr.ModelError, match=f"would lie below {MOST_DOMAIN_DEPTH + 1} lists"):
         record_with(forward, gr.Schema(nested(1)))
+
+
+def test_the_compiler_has_the_same_limit():
+    header = (ROOT / "include/genrec/Dialect/GenRec/IR/GenRec.h").read_text()
+    assert f"kMostDomainDepth = {MOST_DOMAIN_DEPTH};" in header
 
 
 def test_lists_cut_thousands_of_times():

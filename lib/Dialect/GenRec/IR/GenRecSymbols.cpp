@@ -48,9 +48,8 @@ Value genrec::lookupDomainValue(ProgramOp program, FlatSymbolRefAttr domain) {
 bool genrec::isAncestor(Operation *scope, FlatSymbolRefAttr ancestor,
                         FlatSymbolRefAttr domain) {
   DomainOp current = lookupDomain(scope, domain);
-  // The verifier of DomainOp rejects cycles; the bound keeps a broken model
-  // from hanging the verifier itself.
-  for (int depth = 0; current && depth < 64; ++depth) {
+  // The model's verifier rejects cycles and deeper trees.
+  for (int depth = 0; current && depth < kMostDomainDepth; ++depth) {
     FlatSymbolRefAttr parent = current.getParentAttr();
     if (!parent)
       return false;

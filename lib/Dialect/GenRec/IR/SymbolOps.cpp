@@ -42,8 +42,32 @@ static LogicalResult verifyScheduleEntry(ModelOp model, NamedAttribute entry) {
                              << "'; it has kind, warmup, steps and final";
 }
 
+/// Rejects cycles and deep trees before anything walks from a domain to its root: the verifiers of
+/// domains and ops run later.
+static LogicalResult verifyDomainTree(ModelOp model) {
+  llvm::DenseMap<Attribute, DomainOp> domains;
+  for (auto domain : model.getBody().front().getOps<DomainOp>())
+    domains.try_emplace(domain.getSymNameAttr(), domain);
+  auto parentOf = [&](DomainOp domain) {
+    FlatSymbolRefAttr parent = domain.getParentAttr();
+    return parent ? domains.lookup(parent.getAttr()) : DomainOp();
+  };
+  for (auto domain : model.getBody().front().getOps<DomainOp>()) {
+    llvm::SmallPtrSet<Operation *, 8> path{domain};
+    for (DomainOp above = parentOf(domain); above; above = parentOf(above)) {
+      if (!path.insert(above).second)
+        return domain.emitOpError() << "is its own ancestor; domains must form a tree";
+      if (path.size() > kMostDomainDepth + 1)
+        return domain.emitOpError() << "lies below more than " << kMostDomainDepth
+                                    << " domains, the most that may lie above one";
+    }
+  }
+  return success();
+}
+
 LogicalResult ModelOp::verify() {
-  if (failed(expectNotNegative(*this, "clip_norm", getClipNorm().convertToDouble())) ||
+  if (failed(verifyDomainTree(*this)) ||
+      failed(expectNotNegative(*this, "clip_norm", getClipNorm().convertToDouble())) ||
       failed(expectNotNegative(*this, "clip_value", getClipValue().convertToDouble())))
     return failure();
   if (DictionaryAttr schedule = getScheduleAttr())
@@ -120,10 +144,6 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
     return emitOpError() << "of kind " << stringifyDomainKind(getKind())
                          << " cannot have the parent " << parent << " of kind "
                          << stringifyDomainKind(declaration.getKind());
-  llvm::SmallPtrSet<Operation *, 8> seen{getOperation()};
-  for (DomainOp above = declaration; above; above = lookupDomain(*this, above.getParentAttr()))
-    if (!seen.insert(above).second)
-      return emitOpError() << "is its own ancestor; domains must form a tree";
   return success();
 }
 

@@ -46,7 +46,7 @@ unsigned KernelPlanner::getPlace(Operation *op) {
 bool KernelPlanner::flows(OpOperand &use) {
   Operation *reader = use.getOwner();
   auto result = dyn_cast<OpResult>(use.get());
-  if (!result || !isRowOp(reader) || !isRowOp(result.getOwner()))
+  if (!result || !isRowOp(reader) || !isRowOp(result.getOwner()) || ends.contains(result.getOwner()))
     return false;
   std::optional<OperandRole> role =
       getOperandRole(reader, use.getOperandNumber());
@@ -56,6 +56,22 @@ bool KernelPlanner::flows(OpOperand &use) {
   if (getResultRole(maker, result.getResultNumber()) != ResultRole::aligned)
     return false;
   return isScalarMath(maker) || getPlace(maker) == getPlace(reader);
+}
+
+/// Bodies are walked along their chains of ops, here and where they become loops, and a C++
+/// compiler takes long for a long one: after so many ops in a row a value goes to memory.
+void KernelPlanner::endLongChains() {
+  constexpr unsigned kLongestChain = 256;
+  llvm::DenseMap<Operation *, unsigned> lengths;
+  for (Operation &op : program.getBody().front()) {
+    unsigned length = 0;
+    for (OpOperand &use : op.getOpOperands())
+      if (flows(use))
+        length = std::max(length, lengths.lookup(use.get().getDefiningOp()));
+    lengths[&op] = length + 1;
+    if (length + 1 == kLongestChain && op.getNumResults() > 0)
+      ends.insert(&op);
+  }
 }
 
 void KernelPlanner::computeLevels() {
@@ -269,13 +285,12 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
 }
 
 /// Adds the scalar math that `ops` need.
-static void addScalarMath(SmallVectorImpl<Operation *> &ops) {
+void KernelPlanner::addScalarMath(SmallVectorImpl<Operation *> &ops) {
   llvm::SmallSetVector<Operation *, 8> all(ops.begin(), ops.end());
   for (unsigned index = 0; index < all.size(); ++index)
-    for (Value operand : all[index]->getOperands())
-      if (Operation *maker = operand.getDefiningOp())
-        if (isRowOp(maker) && isScalarMath(maker))
-          all.insert(maker);
+    for (OpOperand &use : all[index]->getOpOperands())
+      if (flows(use) && isScalarMath(use.get().getDefiningOp()))
+        all.insert(use.get().getDefiningOp());
   ops.assign(all.begin(), all.end());
 }
 
@@ -358,6 +373,7 @@ static void namePlans(std::vector<KernelPlan> &plans) {
 }
 
 std::vector<KernelPlan> KernelPlanner::run() {
+  endLongChains();
   computeLevels();
   collectRoots();
   for (auto &[key, group] : groups)

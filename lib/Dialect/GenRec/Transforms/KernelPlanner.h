@@ -58,6 +58,7 @@ private:
 
   unsigned getPlace(mlir::Operation *op);
   bool flows(mlir::OpOperand &use);
+  void endLongChains();
   void computeLevels();
   void collectRoots();
   void addRoot(mlir::Value value);
@@ -73,6 +74,7 @@ private:
                         std::map<unsigned, mlir::Value> &choices);
   void keep(mlir::Value value, double recomputeCost, Group &group);
   void splitGroup(const GroupKey &key, Group &group);
+  void addScalarMath(llvm::SmallVectorImpl<mlir::Operation *> &ops);
   void addPlan(const GroupKey &key, llvm::ArrayRef<mlir::Operation *> ops,
                const Group &group);
   void noteKept();
@@ -82,6 +84,9 @@ private:
   bool recompute;
   llvm::MapVector<Place, unsigned> places;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, levels;
+  /// Ops whose chain of ops that could share a body is long enough: all read their
+  /// results from memory.
+  llvm::DenseSet<mlir::Operation *> ends;
   std::map<GroupKey, Group> groups;
   /// Values that some kernel writes, and why those that no other op needs.
   llvm::DenseSet<mlir::Value> materialised;

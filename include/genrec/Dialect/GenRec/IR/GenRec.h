@@ -63,6 +63,11 @@ int64_t getRowSize(mlir::Type type);
 
 namespace genrec {
 
+/// How many domains may lie above a domain: what walks or recurses from a row to its
+/// root takes at most so many steps. The Python package refuses a deeper schema
+/// (MOST_DOMAIN_DEPTH), the model's verifier a deeper model.
+inline constexpr int kMostDomainDepth = 64;
+
 /// The model that encloses `op`.
 ModelOp getModel(mlir::Operation *op);
 /// The declaration of a domain, table or parameter visible from `op`; null

@@ -262,9 +262,9 @@ def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
 def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
   let summary = "declares a loss: a weighted mean of a value per row";
   let description = [{
-    x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows (all ranks, all
-    micro-batches), 0 where Σ w = 0; w = `weight` (f32 rows [], default 1), 0 where
-    `valid` (i1 rows []) is false. The model's loss adds `scale` times each task's.
+    x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows of the batch, 0 where
+    Σ w = 0; w = `weight` (f32 rows [], default 1), 0 where `valid` (i1 rows []) is
+    false. The model's loss adds `scale` times each task's.
     Each loss of a program has a name of its own. `differentiate` turns it into
     gradients and a `genrec.report_loss`.
 

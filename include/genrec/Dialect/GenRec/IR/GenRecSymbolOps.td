@@ -66,12 +66,14 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
   let summary = "declares a row domain";
   let description = [{
     A domain is a set of rows that belong together: one per request, one per event
-    of a history. Domains form a tree; `parent` is absent for a root. The kinds:
+    of a history. Domains form a tree; `parent` is absent for a root, and at most 64
+    domains lie above any (`kMostDomainDepth`). The kinds:
 
     - `data` (the default): read from the dataset. A root's rows are the rows of the
       file; another domain names the list `column` (dotted path) that opens it.
-    - `derived`: made by exactly one op (`genrec.truncate`, `genrec.concat_domains`),
-      as a child of a data or derived domain.
+    - `derived`: made by exactly one op (`genrec.truncate`, `genrec.pad`,
+      `genrec.pair_domains`, `genrec.concat_domains`), as a child of a data or derived
+      domain.
     - `catalogue`: a root of its own, loaded once from the file that a flag names
       (`--catalogue <name>=<file>`); `source` is its default path.
     - `step`: rows that exist within a step only (touched table rows); no parent.
@@ -181,7 +183,8 @@ def GenRec_ProgramOp : GenRec_DeclarationOp<"program", [
     `#genrec.rows<@history>` says whose rows a tensor holds; every domain of a
     tensor in the program has such a value. The domain's kind fits the op that makes
     it: data from `genrec.batch`, catalogue from `genrec.catalogue`, derived from
-    `genrec.truncate` and `genrec.concat_domains`, step from the others. Losses,
+    `genrec.truncate`, `genrec.pad`, `genrec.pair_domains` and `genrec.concat_domains`,
+    step from the others. Losses,
     metrics and outputs have names of their own; all outputs belong to one domain,
     except in mode `items`, where each belongs to some catalogue.
 
