@@ -9,6 +9,7 @@ from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import DataError, ModelError
 from genrec.ops import as_ids
+from genrec.files import files_of
 from genrec.recording import DomainDeclaration, ValueType, current
 from genrec.schema import Schema
 from genrec.source import Place, find_place
@@ -87,7 +88,7 @@ def _count_rows(path: str) -> int:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_metadata(path).num_rows
+        return sum(pq.read_metadata(file).num_rows for file in files_of(path))
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
 

@@ -10,6 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from genrec.errors import DataError, quoted
+from genrec.files import files_of
 from genrec.types import ElementType, bool_, element_type, float32, float64, int32, int64, string, timestamp
 
 if TYPE_CHECKING:
@@ -87,20 +88,30 @@ class Schema:
         padding: Mapping[str, int] | None = None,
         parallel: Mapping[str, Iterable[str]] | None = None,
     ) -> "Schema":
-        """The schema of Parquet files, whose footers alone are read: every column that one of them has. A column that
+        """The schema of Parquet files, whose footers alone are read: every column that one of `paths` has. A column that
         a file lacks must not be needed for what the file is used for (labels when predicting, say).
+
+        A path is a file, a folder or a pattern, as `--data` takes them; the files of one folder or pattern are one data
+        set, and must have the same columns.
+
+            gr.Schema.from_parquet("train/day=*/", "valid.parquet")
 
         `nullable` names the features (dotted paths) in which nulls are allowed, `padding` the id that is padding in a
         list of ids. `parallel={"history": ["movie", "time"]}` makes one domain of several list columns of one length.
 
         Raises `DataError` for a file that cannot be read, a column of a type that no feature can have, a timestamp
-        without zone, files that disagree about a column, and names that no file has.
+        without zone, files that disagree about a column, files of one folder of which one lacks a column, a folder
+        or pattern without files, and names that no file has.
         """
         if not paths:
             raise ValueError("Schema.from_parquet takes at least one file")
         merged: dict[str, Any] = {}
         for path in paths:
-            _merge(merged, _fields(read_arrow_schema(path), str(path)), str(path), "")
+            files = files_of(path)
+            first = _fields(read_arrow_schema(files[0]), files[0])
+            for file in files[1:]:
+                _check_same(first, _fields(read_arrow_schema(file), file), files[0], file, "")
+            _merge(merged, first, str(path), "")
         return cls._finish(merged, root, nullable, padding, parallel, str(paths[0]))
 
     @classmethod
@@ -235,6 +246,19 @@ def _merge(into: dict[str, Any], other: dict[str, Any], source: str, prefix: str
             _merge(known[0], kind[0], source, f"{prefix}{name}.")
         elif known != kind:
             raise DataError(f"{source}: column '{prefix}{name}' has another type than in the files before it")
+
+
+def _check_same(first: dict[str, Any], other: dict[str, Any], path: str, other_path: str, prefix: str) -> None:
+    """Raises `DataError` unless the files of one data set have the same fields."""
+    for name in [*first, *other]:
+        if name not in first or name not in other:
+            lacks, has = (path, other_path) if name not in first else (other_path, path)
+            raise DataError(f"{lacks}: has no column '{prefix}{name}', which {has} of the same data has")
+        known, kind = first[name], other[name]
+        if all(isinstance(one, list) and isinstance(one[0], dict) for one in (known, kind)):
+            _check_same(known[0], kind[0], path, other_path, f"{prefix}{name}.")
+        elif known != kind:
+            raise DataError(f"{other_path}: column '{prefix}{name}' has another type than in {path}")
 
 
 def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":

@@ -46,6 +46,47 @@ def test_nested_lists_become_domains(tmp_path):
     assert schema.columns[-3:] == ["history.movie", "history.time", "history.tags"]
 
 
+def test_folders_and_patterns(tmp_path):
+    """As --data takes them."""
+    small = pa.schema([("user", pa.int64()), ("history", pa.list_(pa.struct([("item", pa.int64())])))])
+    for name in ("day=1/a.parquet", "day=1/b.parquet", "day=2/deep/c.PARQUET", "day=2/_hidden/d.parquet", "x,y.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        write(tmp_path / name, small if "hidden" not in name else TABLE)
+    (tmp_path / "day=2" / "notes.txt").write_text("no Parquet")
+    expected = ["user", "history.item"]
+    for path in ("", "day=*", "day=1/?.parquet", "x,y.parquet", "day=1/a.parquet,{0}/day=2"):
+        assert gr.Schema.from_parquet(f"{tmp_path}/{path.format(tmp_path)}").columns == expected
+    assert gr.Schema.from_parquet(tmp_path / "day=2").columns == expected
+    for path, message in (
+        ("none*", "no file matches '.*none\\*'"),
+        ("day=2/_hidden/none", "cannot be read as Parquet"),
+        ("empty", "folder '.*empty' holds no Parquet file"),
+    ):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(gr.DataError, match=message):
+            gr.Schema.from_parquet(tmp_path / path)
+
+
+def test_files_of_a_folder_agree(tmp_path):
+    one = pa.schema([("h", pa.list_(pa.struct([("a", pa.int64())]))), ("user", pa.int64())])
+    write(tmp_path / "a.parquet", one)
+    write(tmp_path / "b.parquet", pa.schema([("h", pa.list_(pa.struct([("a", pa.int64())])))]))
+    with pytest.raises(gr.DataError, match="b.parquet: has no column 'user', which .*a.parquet of the same data has"):
+        gr.Schema.from_parquet(tmp_path)
+    write(tmp_path / "b.parquet", pa.schema([("h", pa.list_(pa.struct([("a", pa.string())]))), ("user", pa.int64())]))
+    with pytest.raises(gr.DataError, match="b.parquet: column 'h.a' has another type than in .*a.parquet"):
+        gr.Schema.from_parquet(tmp_path)
+    write(tmp_path / "b.parquet", one.append(pa.field("label", pa.float32())))
+    with pytest.raises(gr.DataError, match="a.parquet: has no column 'label', which .*b.parquet of the same data has"):
+        gr.Schema.from_parquet(tmp_path)
+
+
+def test_a_catalogue_of_several_files(tmp_path):
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"item": [1, 2, 3]}), tmp_path / f"{name}.parquet")
+    assert gr.catalogue(tmp_path, name="items")._rows == 6
+
+
 def test_files_are_merged(tmp_path):
     train = write(
         tmp_path / "train.parquet", pa.schema([("h", pa.list_(pa.struct([("a", pa.int64()), ("next", pa.int64())])))])

@@ -1,0 +1,50 @@
+"""Which Parquet files a path means, as `--data` of a compiled model understands it."""
+
+import glob
+import os
+from collections.abc import Iterator
+from os import PathLike, fspath
+
+from genrec.errors import DataError
+
+ENDINGS = (".parquet", ".parq")
+
+
+def files_of(path: str | PathLike[str]) -> list[str]:
+    """The files of a path: a file itself; of a folder every Parquet file below it, sorted; of a pattern what it matches;
+    of several of these separated by commas all of theirs. What is there as it stands is not taken apart.
+
+    Raises `DataError` where nothing is there.
+    """
+    text = fspath(path)
+    if "," in text and not _is_there(text):
+        return [file for part in text.split(",") if part for file in files_of(part)]
+    if os.path.isdir(text):
+        return _in_folder(text)
+    if not os.path.exists(text) and glob.has_magic(text):
+        found = sorted(glob.glob(os.path.expanduser(text)))
+        if not found:
+            raise DataError(f"no file matches {text!r}")
+        return [file for one in found for file in (_in_folder(one) if os.path.isdir(one) else [one])]
+    return [text]
+
+
+def _is_there(text: str) -> bool:
+    return os.path.exists(text) or (glob.has_magic(text) and bool(glob.glob(os.path.expanduser(text))))
+
+
+def _in_folder(folder: str) -> list[str]:
+    files = sorted(_walk(folder))
+    if not files:
+        raise DataError(f"folder {folder!r} holds no Parquet file (*.parquet)")
+    return files
+
+
+def _walk(folder: str) -> Iterator[str]:
+    for entry in os.scandir(folder):
+        if entry.name.startswith((".", "_")):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry.path)
+        elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in ENDINGS:
+            yield entry.path
