@@ -114,12 +114,14 @@ void genrec::drawDomains(const json::Object &plan, llvm::raw_ostream &os) {
       entry.box = {name.str(), domain->getString("kind").value_or("").str(), name.str(),
                    getColour(name)};
     }
+  llvm::StringMap<std::vector<StringRef>> children;
+  for (auto &[name, entry] : entries)
+    children[entry.parent].push_back(name);
   // Depth first, so that a subtree takes neighbouring rows.
   int rows = 0, deepest = 0;
   std::function<void(StringRef, int)> place = [&](StringRef parent, int depth) {
-    for (auto &[name, entry] : entries) {
-      if (entry.parent != parent)
-        continue;
+    for (StringRef name : children.lookup(parent)) {
+      Entry &entry = entries[name];
       int before = rows;
       entry.box.x = kMargin + depth * (kBoxWidth + 3 * kGapX);
       entry.box.y = kMargin + rows * (kBoxHeight + kGapY / 3);
