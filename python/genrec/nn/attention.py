@@ -21,6 +21,15 @@ MOST_TIME_BUCKETS = 128
 class RelativePosition(Module):
     """A trained bias per distance between two places of a list, for distances below `count`; farther ones share the
     bias of the farthest. One bias for all heads, 2 * count - 1 numbers.
+
+    Args:
+        count: distances with a bias of their own.
+        init: of the biases; normal with standard deviation 0.02 unless given.
+
+    Example:
+        >>> block = nn.HSTUBlock(16, bias=nn.RelativePosition(200))
+        >>> block(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
     """
 
     def __init__(self, count: int, init: Initializer | None = None) -> None:
@@ -29,9 +38,18 @@ class RelativePosition(Module):
 
 
 class RelativeTime(Module):
-    """A trained bias per bucket of the time between two events: floor(log(max(1, seconds)) / 0.301), at most
-    `buckets` - 1, with `buckets` at most 128. With `next_event` the query's time is that of the event after it, as in
-    the public HSTU code.
+    """A trained bias per bucket of the time between two events: floor(log(max(1, seconds)) / 0.301), at most `buckets`
+    - 1.
+
+    Args:
+        buckets: 1 to 128.
+        next_event: the query's time is that of the event after it, as in the public HSTU code.
+        init: of the biases; normal with standard deviation 0.02 unless given.
+
+    Example:
+        >>> block = nn.HSTUBlock(16, time_bias=nn.RelativeTime())
+        >>> block(gr.Table("item", dim=16)(batch.history.item), time=batch.history.time)
+        <[16] float32, one per 'history'>
     """
 
     def __init__(self, buckets: int = 128, next_event: bool = False, init: Initializer | None = None) -> None:
@@ -148,8 +166,26 @@ def attention(
     contextual: int = 0,
     target: ValueLike | None = None,
 ) -> Value:
-    """Attention of the rows of each list to each other; q and k: rows [heads * qk], v: rows [heads * dv], of one
-    domain; the result has v's shape. For the options see `SelfAttention`.
+    """Attention of the rows of each list to each other, without projections of its own.
+
+    Args:
+        q: queries.
+        k: keys, of the same rows.
+        v: values, of the same rows.
+        heads: how many parts each row has, worked on apart.
+        score: as in `nn.SelfAttention`, like `causal`, `window`, `scale`, `fixed_length`, `dropout` and `contextual`.
+        bias: added to the scores, by distance.
+        time_bias: added to the scores, by the time between events, with `time`.
+        time: int64 seconds of each row.
+        target: how many rows at the end of each list are targets; see `nn.SelfAttention.forward`.
+
+    Shape:
+        q and k [heads * qk], v [heads * dv]; [heads * dv] out.
+
+    Example:
+        >>> x = gr.Table("item", dim=16)(batch.history.item)
+        >>> nn.attention(x, x, x, heads=2)
+        <[16] float32, one per 'history'>
     """
     place = find_place()
     values = [functional.rows_of_floats(one, "attention", i) for i, one in enumerate((q, k, v))]
@@ -182,11 +218,32 @@ def attention(
 class SelfAttention(Module):
     """Multi-head attention among the rows of each list, with projections of q, k, v and of the result.
 
-    `dim`: size of a row. `heads`: number of heads of `qk` and `v` each (dim / heads unless given). `score`: "softmax",
-    or "silu" (Zhai et al. 2024), divided by `fixed_length`, or by the list's own length where that is 0. `causal`: rows
-    see themselves and earlier rows. `window` w > 0: rows less than w places away. `scale`: of q · k; 1 / sqrt(qk) for
-    softmax and 1 for silu unless given. `dropout`: of the attention weights. `contextual` c: the first c rows of each
-    list are context, which sees all rows but targets and which all rows see.
+    Args:
+        dim: size of a row.
+        heads: number of heads.
+        qk: size of a head's queries and keys; dim / heads unless given.
+        v: size of a head's values; dim / heads unless given.
+        score: "softmax", or "silu" (Zhai et al. 2024), divided by `fixed_length`, or by the list's own length where
+            that is 0.
+        causal: rows see themselves and earlier rows.
+        window: w > 0: rows less than w places away.
+        scale: of q · k; 1 / sqrt(qk) for softmax and 1 for silu unless given.
+        fixed_length: what silu scores are divided by.
+        dropout: of the attention weights.
+        bias: added to the scores, by distance.
+        time_bias: added to the scores, by the time between events.
+        linear_bias: whether the projections have biases.
+        contextual: c: the first c rows of each list are context, which sees all rows but targets and which all rows
+            see.
+
+    Shape:
+        [dim] in, [dim] out.
+
+    Example:
+        >>> attend = nn.SelfAttention(16, heads=2)
+        >>> x = gr.Table("item", dim=16)(batch.history.item)
+        >>> x + attend(nn.layer_norm(x))
+        <[16] float32, one per 'history'>
     """
 
     def __init__(
@@ -226,9 +283,17 @@ class SelfAttention(Module):
         time: ValueLike | None = None,
         target: ValueLike | None = None,
     ) -> Value:
-        """Rows [dim] of rows [dim]. Queries come from `x`, keys and values from `context` (`x` unless given), rows of
-        the same domain; `time` (int64 seconds per row) goes with `time_bias`. `target`: how many rows at the end of
-        each list (int64 per parent row) are targets, which see the others but are seen by themselves alone.
+        """What each row makes of its list.
+
+        Args:
+            x: where queries come from.
+            context: where keys and values come from, rows of the same domain; `x` unless given.
+            time: int64 seconds per row, with `time_bias`.
+            target: how many rows at the end of each list (int64 per parent row) are targets, which see the others but
+                are seen by themselves alone: candidates, say.
+
+        Shape:
+            [dim] in, [dim] out.
         """
         what = f"nn.SelfAttention({self.dim})"
         value = functional.rows_of_floats(x, what, 0, size=self.dim)
@@ -251,6 +316,25 @@ class HSTUBlock(Module):
     Attention has SiLU scores divided by `fixed_length`: that of `bias` unless given, 0 for each list's own length.
     `dropout` applies before the output projection, `attention_dropout` to the scores; `bias` and `time_bias` are added
     to them.
+
+    Args:
+        dim: size of a row.
+        heads: number of heads.
+        qk: size of a head's queries and keys; dim / heads unless given.
+        v: size of a head's values; dim / heads unless given.
+        causal: as in `nn.SelfAttention`, like `window`, `scale` and `contextual`.
+        eps: of the layer norms.
+
+    Shape:
+        [dim] in, [dim] out.
+
+    Example:
+        >>> blocks = [nn.HSTUBlock(16, heads=2, dropout=0.1, bias=nn.RelativePosition(200)) for _ in range(2)]
+        >>> x = gr.Table("item", dim=16)(batch.history.item)
+        >>> for block in blocks:
+        ...     x = block(x)
+        >>> x
+        <[16] float32, one per 'history'>
     """
 
     def __init__(
@@ -288,8 +372,15 @@ class HSTUBlock(Module):
         )
 
     def forward(self, x: ValueLike, time: ValueLike | None = None, target: ValueLike | None = None) -> Value:
-        """Rows [dim] of rows [dim] of a list; `time` (int64 seconds per row) goes with `time_bias`. `contextual` and
-        `target` as in `SelfAttention`.
+        """What each row makes of its list.
+
+        Args:
+            x: rows of a list.
+            time: int64 seconds per row, with `time_bias`.
+            target: how many rows at the end of each list are targets; see `nn.SelfAttention.forward`.
+
+        Shape:
+            [dim] in, [dim] out.
         """
         place = find_place()
         value = functional.rows_of_floats(x, f"nn.HSTUBlock({self.dim})", 0, size=self.dim)

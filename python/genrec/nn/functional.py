@@ -8,85 +8,218 @@ from genrec.value import Value, ValueLike, as_value, expect_float
 
 
 def neg(x: ValueLike) -> Value:
-    """-x."""
+    """-x.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.neg(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("neg", x)
 
 
 def abs(x: ValueLike) -> Value:
-    """|x|; gradient 0 at 0."""
+    """|x|; gradient 0 at 0.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.abs(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("abs", x)
 
 
 def square(x: ValueLike) -> Value:
-    """x * x."""
+    """x * x.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.square(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("square", x)
 
 
 def sqrt(x: ValueLike) -> Value:
-    """The square root of x."""
+    """The square root of x.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.sqrt(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("sqrt", x)
 
 
 def rsqrt(x: ValueLike) -> Value:
-    """1 / sqrt(x)."""
+    """1 / sqrt(x).
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.rsqrt(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("rsqrt", x)
 
 
 def exp(x: ValueLike) -> Value:
-    """e to the x."""
+    """e to the x.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.exp(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("exp", x)
 
 
 def log(x: ValueLike) -> Value:
-    """The natural logarithm of x."""
+    """The natural logarithm of x.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.log(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("log", x)
 
 
 def log1p(x: ValueLike) -> Value:
-    """log(1 + x), exact near 0."""
+    """log(1 + x), exact near 0.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.log1p(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("log1p", x)
 
 
 def tanh(x: ValueLike) -> Value:
-    """The hyperbolic tangent of x."""
+    """The hyperbolic tangent of x.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.tanh(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("tanh", x)
 
 
 def sigmoid(x: ValueLike) -> Value:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.sigmoid(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("sigmoid", x)
 
 
 def silu(x: ValueLike) -> Value:
-    """x * sigmoid(x)."""
+    """x * sigmoid(x).
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.silu(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("silu", x)
 
 
 def relu(x: ValueLike) -> Value:
-    """max(x, 0); gradient 0 at 0."""
+    """max(x, 0); gradient 0 at 0.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.relu(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("relu", x)
 
 
 def gelu(x: ValueLike) -> Value:
-    """x * (1 + erf(x / sqrt 2)) / 2."""
+    """x * (1 + erf(x / sqrt 2)) / 2.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.gelu(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("gelu", x)
 
 
 def softplus(x: ValueLike) -> Value:
-    """log(1 + exp(x)), without overflow."""
+    """log(1 + exp(x)), without overflow.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.softplus(batch.history.price)
+        <float32, one per 'history'>
+    """
     return unary("softplus", x)
 
 
 def softmax(x: ValueLike) -> Value:
-    """exp(x) / Σ exp(x) along each row of shape [d]."""
+    """exp(x) / Σ exp(x) along each row.
+
+    Shape:
+        [d] in, [d] out.
+
+    Example:
+        >>> gate = nn.softmax(nn.Linear(16, 4)(gr.Table("user", dim=16)(batch.user)))
+        >>> gate
+        <[4] float32, one per 'request'>
+    """
     place = find_place()
     value = rows_of_floats(x, "'softmax'", 0)
     return emit("softmax", [value], value.domain, value.shape, value.dtype, place)
 
 
 def dropout(x: ValueLike, rate: float) -> Value:
-    """Elements zeroed with probability `rate` in training, the others scaled by 1 / (1 - rate); the identity
-    otherwise. What is dropped is a function of (seed, step, this op, the row's place in the dataset, the element).
+    """Elements zeroed with probability `rate` in training, the others scaled by 1 / (1 - rate); the identity otherwise.
+
+    What is dropped is a function of (seed, step, this op, the row's place in the dataset, the element).
+
+    Args:
+        x: floats.
+        rate: in [0, 1).
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> nn.dropout(gr.Table("item", dim=16)(batch.history.item), 0.2)
+        <[16] float32, one per 'history'>
     """
     place = find_place()
     value = as_value(x, place.part(0))
@@ -100,15 +233,37 @@ def dropout(x: ValueLike, rate: float) -> Value:
 
 
 def l2_normalize(x: ValueLike, eps: float = 1e-6) -> Value:
-    """x / max(‖x‖₂, eps) along each row of shape [d]."""
+    """x / max(‖x‖₂, eps) along each row: vectors of length 1, whose products are cosines.
+
+    Shape:
+        [d] in, [d] out.
+
+    Example:
+        >>> nn.l2_normalize(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
+    """
     place = find_place()
     value = rows_of_floats(x, "'l2_normalize'", 0)
     return emit("l2_normalize", [value], value.domain, value.shape, value.dtype, place, eps=float(eps))
 
 
 def layer_norm(x: ValueLike, scale: ValueLike | None = None, bias: ValueLike | None = None, eps: float = 1e-5) -> Value:
-    """(x - mean) / sqrt(variance + eps) along each row of shape [d], then scale and bias, which are parameters of shape
-    [d] (Ba et al. 2016, equation 4).
+    """(x - mean) / sqrt(variance + eps) along each row, then scale and bias (Ba et al. 2016, equation 4).
+
+    `nn.LayerNorm` is the same with a scale and a bias of its own.
+
+    Args:
+        x: floats.
+        scale: what a row is multiplied with, a parameter.
+        bias: what is added then, a parameter.
+        eps: keeps a row of equal numbers finite.
+
+    Shape:
+        x [d], scale and bias shared [d]; [d] out.
+
+    Example:
+        >>> nn.layer_norm(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
     """
     place = find_place()
     value = rows_of_floats(x, "'layer_norm'", 0)
@@ -121,8 +276,19 @@ def layer_norm(x: ValueLike, scale: ValueLike | None = None, bias: ValueLike | N
 
 
 def rms_norm(x: ValueLike, scale: ValueLike | None = None, eps: float = 1e-6) -> Value:
-    """x / sqrt(mean(x²) + eps) along each row of shape [d], then scale, a parameter of shape [d] (Zhang and Sennrich
-    2019, equation 4).
+    """x / sqrt(mean(x²) + eps) along each row, then scale (Zhang and Sennrich 2019, equation 4).
+
+    Args:
+        x: floats.
+        scale: what a row is multiplied with, a parameter.
+        eps: keeps a row of zeros finite.
+
+    Shape:
+        x [d], scale shared [d]; [d] out.
+
+    Example:
+        >>> nn.rms_norm(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
     """
     place = find_place()
     value = rows_of_floats(x, "'rms_norm'", 0)
@@ -132,7 +298,21 @@ def rms_norm(x: ValueLike, scale: ValueLike | None = None, eps: float = 1e-6) ->
 
 
 def linear(x: ValueLike, weight: ValueLike, bias: ValueLike | None = None) -> Value:
-    """x · weight + bias: rows [k], a shared [k, n] and a shared [n] give rows [n]."""
+    """x · weight + bias, with a weight of your own; `nn.Linear` has its own.
+
+    Args:
+        x: floats.
+        weight: a parameter of two sizes.
+        bias: a parameter.
+
+    Shape:
+        x [k], weight shared [k, n], bias shared [n]; [n] out.
+
+    Example:
+        >>> weight = nn.Parameter((16, 4), gr.init.xavier_uniform())
+        >>> nn.linear(gr.Table("item", dim=16)(batch.history.item), weight)
+        <[4] float32, one per 'history'>
+    """
     place = find_place()
     value = rows_of_floats(x, "'linear'", 0)
     matrix = as_value(weight, place.part(1))

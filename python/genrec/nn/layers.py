@@ -26,8 +26,22 @@ Activation = str | Callable[[ValueLike], Value]
 
 
 class Linear(Module):
-    """x · weight + bias: rows [inputs] to rows [outputs]. Weight and bias start uniform within 1 / sqrt(inputs), as in
-    PyTorch, unless given otherwise.
+    """A fully connected layer: x · weight + bias.
+
+    Args:
+        inputs: size of a row.
+        outputs: size of a row of the result.
+        bias: whether there is one.
+        init: of the weight; uniform within 1 / sqrt(inputs), as in PyTorch, unless given.
+        bias_init: of the bias; the same unless given.
+
+    Shape:
+        [inputs] in, [outputs] out.
+
+    Example:
+        >>> layer = nn.Linear(16, 4)
+        >>> layer(gr.Table("item", dim=16)(batch.history.item))
+        <[4] float32, one per 'history'>
     """
 
     def __init__(
@@ -46,7 +60,11 @@ class Linear(Module):
         self.bias = Parameter((outputs,), bias_init or default) if bias else None
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows [outputs] of rows [inputs]."""
+        """The layer of each row.
+
+        Shape:
+            [inputs] in, [outputs] out.
+        """
         value = functional.rows_of_floats(x, f"nn.Linear({self.inputs}, {self.outputs})", 0, size=self.inputs)
         return functional.linear(value, self.weight, self.bias)
 
@@ -56,7 +74,21 @@ def _uniform(inputs: int) -> Initializer:
 
 
 class LayerNorm(Module):
-    """(x - mean) / sqrt(variance + eps) along each row [dim], then a trained scale and bias unless switched off."""
+    """(x - mean) / sqrt(variance + eps) along each row, then a trained scale and bias unless switched off.
+
+    Args:
+        dim: size of a row.
+        eps: keeps a row of equal numbers finite.
+        scale: whether there is one.
+        bias: whether there is one.
+
+    Shape:
+        [dim] in, [dim] out.
+
+    Example:
+        >>> nn.LayerNorm(16)(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
+    """
 
     def __init__(self, dim: int, eps: float = 1e-5, scale: bool = True, bias: bool = True) -> None:
         self.dim, self.eps = dim, eps
@@ -64,39 +96,86 @@ class LayerNorm(Module):
         self.bias = Parameter((dim,), init.zeros()) if bias else None
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows [dim] of rows [dim]."""
+        """The norm of each row.
+
+        Shape:
+            [dim] in, [dim] out.
+        """
         value = functional.rows_of_floats(x, f"nn.LayerNorm({self.dim})", 0, size=self.dim)
         return functional.layer_norm(value, self.scale, self.bias, self.eps)
 
 
 class RMSNorm(Module):
-    """x / sqrt(mean(x²) + eps) along each row [dim], then a trained scale unless switched off."""
+    """x / sqrt(mean(x²) + eps) along each row, then a trained scale unless switched off.
+
+    Args:
+        dim: size of a row.
+        eps: keeps a row of zeros finite.
+        scale: whether there is one.
+
+    Shape:
+        [dim] in, [dim] out.
+
+    Example:
+        >>> nn.RMSNorm(16)(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
+    """
 
     def __init__(self, dim: int, eps: float = 1e-6, scale: bool = True) -> None:
         self.dim, self.eps = dim, eps
         self.scale = Parameter((dim,), init.ones()) if scale else None
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows [dim] of rows [dim]."""
+        """The norm of each row.
+
+        Shape:
+            [dim] in, [dim] out.
+        """
         value = functional.rows_of_floats(x, f"nn.RMSNorm({self.dim})", 0, size=self.dim)
         return functional.rms_norm(value, self.scale, self.eps)
 
 
 class Dropout(Module):
-    """`nn.dropout` with a fixed rate."""
+    """`nn.dropout` with a fixed rate.
+
+    Shape:
+        any, and the same out.
+
+    Example:
+        >>> drop = nn.Dropout(0.2)
+        >>> drop(gr.Table("item", dim=16)(batch.history.item))
+        <[16] float32, one per 'history'>
+    """
 
     def __init__(self, rate: float) -> None:
         functional.check_rate("rate", rate)
         self.rate = rate
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows like those of `x`."""
+        """The rows with elements zeroed.
+
+        Shape:
+            any, and the same out.
+        """
         return functional.dropout(x, self.rate)
 
 
 class Embedding(Module):
-    """A dense parameter of `count` vectors [dim], looked up by index. An index outside [0, count) reads the first or
-    the last vector. For ids that are many or open-ended use `gr.Table`.
+    """A dense parameter of `count` vectors, looked up by index: for few, fixed indices such as a slot or a weekday. An
+    index outside [0, count) reads the first or the last vector. For ids that are many or open-ended use `gr.Table`.
+
+    Args:
+        count: how many vectors.
+        dim: size of a vector.
+        init: of them; normal with standard deviation 0.02 unless given.
+
+    Shape:
+        an integer [] in, [dim] out.
+
+    Example:
+        >>> hour = gr.mod(batch.time, 86_400)
+        >>> nn.Embedding(24, 8)(gr.bucketize(hour, [3600 * h for h in range(1, 24)]))
+        <[8] float32, one per 'request'>
     """
 
     def __init__(self, count: int, dim: int, init: Initializer | None = None) -> None:
@@ -104,7 +183,11 @@ class Embedding(Module):
         self.weight = Parameter((count, dim), init or _embedding_init())
 
     def forward(self, index: ValueLike) -> Value:
-        """Rows [dim] of one integer per row."""
+        """The vector of each index.
+
+        Shape:
+            an integer [] in, [dim] out.
+        """
         place = find_place()
         ids = as_ids(index, f"the index of nn.Embedding({self.count}, {self.dim})", place.part(0))
         return emit("embedding", [ids, self.weight.value()], ids.domain, (self.dim,), float32, place)
@@ -115,8 +198,20 @@ def _embedding_init() -> Initializer:
 
 
 class PositionEmbedding(Module):
-    """A learned vector [dim] per place in a list: of the first `count` places, later ones share the last vector. With
-    `from_end` places are counted from the end of the list, so that the latest event always has the same vector.
+    """A learned vector per place in a list: of the first `count` places, later ones share the last vector.
+
+    Args:
+        count: how many places have a vector of their own.
+        dim: size of a vector.
+        init: of them; normal with standard deviation 0.02 unless given.
+        from_end: count places from the end of the list, so that the latest event always has the same vector.
+
+    Shape:
+        the rows of a list in, [dim] out.
+
+    Example:
+        >>> nn.PositionEmbedding(100, 16)(batch.history)
+        <[16] float32, one per 'history'>
     """
 
     def __init__(self, count: int, dim: int, init: Initializer | None = None, from_end: bool = False) -> None:
@@ -124,7 +219,11 @@ class PositionEmbedding(Module):
         self.weight = Parameter((count, dim), init or _embedding_init())
 
     def forward(self, rows: Domain | Value) -> Value:
-        """Rows [dim] of a row domain, or of a value's domain."""
+        """The vector of each row's place, of a row domain or of a value's domain.
+
+        Shape:
+            the rows of a list in, [dim] out.
+        """
         place = find_place()
         domain = rows.domain if isinstance(rows, Value) else rows
         if not isinstance(domain, Domain):
@@ -136,8 +235,19 @@ class PositionEmbedding(Module):
 class MLP(Module):
     """Linear layers with an activation (and dropout) after each but the last.
 
-    `MLP([64, 32, 1])` maps rows [64] to [32], then to [1]. `final` is an activation for the last layer too. An
-    activation is a name or a function of a value (`gr.row_function` makes one).
+    Args:
+        sizes: of the rows, then of the result of each layer.
+        activation: "relu", "gelu", "silu", "tanh", "sigmoid", or a function of a value (`gr.row_function` makes one).
+        dropout: rate after each activation.
+        final: an activation for the last layer too.
+
+    Shape:
+        [sizes[0]] in, [sizes[-1]] out.
+
+    Example:
+        >>> score = nn.MLP([32, 64, 1], activation="gelu", dropout=0.1)
+        >>> score(gr.Table("item", dim=32)(batch.impression.item))
+        <[1] float32, one per 'impression'>
     """
 
     def __init__(
@@ -153,7 +263,11 @@ class MLP(Module):
         self.activation, self.dropout, self.final = activation, dropout, final
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows [sizes[-1]] of rows [sizes[0]]."""
+        """The layers of each row.
+
+        Shape:
+            [sizes[0]] in, [sizes[-1]] out.
+        """
         size = self.layers[0].inputs
         value = functional.rows_of_floats(x, f"nn.MLP([{size}, …])", 0, size=size)
         for layer in self.layers[:-1]:

@@ -20,8 +20,21 @@ from genrec.value import Value, ValueLike, as_value
 
 
 def dot_interaction(*vectors: ValueLike | Sequence[ValueLike], self_interaction: bool = False) -> Value:
-    """The dot products of all pairs of vectors [d] of a row (Naumov et al. 2019, DLRM): rows [n(n-1)/2] of n vectors,
-    in the order (1,0), (2,0), (2,1), …; with `self_interaction` also of each vector with itself.
+    """The dot products of all pairs of vectors of a row (Naumov et al. 2019, DLRM), in the order (1,0), (2,0), (2,1), …
+
+    Args:
+        vectors: two or more, one by one or as one list.
+        self_interaction: also of each vector with itself.
+
+    Shape:
+        n times [d] in, [n * (n - 1) / 2] out; [n * (n + 1) / 2] with `self_interaction`.
+
+    Example:
+        >>> user, item, country = (gr.Table(name, dim=16) for name in ("user", "item", "country"))
+        >>> shown = batch.impression
+        >>> asked = [one.fanout(shown) for one in (user(batch.user), country(gr.hash(batch.country, bits=52)))]
+        >>> nn.dot_interaction([*asked, item(shown.item)])
+        <[3] float32, one per 'impression'>
     """
     place = find_place()
     given, paths = listed(vectors)
@@ -45,8 +58,19 @@ def dot_interaction(*vectors: ValueLike | Sequence[ValueLike], self_interaction:
 
 
 class CrossNetwork(Module):
-    """`layers` cross layers of DCN v2 (Wang et al. 2021): x_{l+1} = x_0 * (x_l · weight + bias) + x_l, rows [dim] to
-    rows [dim]. With `rank`, weights are products of a [dim, rank] and a [rank, dim] matrix.
+    """Cross layers of DCN v2 (Wang et al. 2021): x_{l+1} = x_0 * (x_l · weight + bias) + x_l.
+
+    Args:
+        dim: size of a row.
+        layers: how many.
+        rank: weights are products of a [dim, rank] and a [rank, dim] matrix; full unless given.
+
+    Shape:
+        [dim] in, [dim] out.
+
+    Example:
+        >>> nn.CrossNetwork(16, layers=3, rank=4)(gr.Table("item", dim=16)(batch.impression.item))
+        <[16] float32, one per 'impression'>
     """
 
     def __init__(self, dim: int, layers: int = 1, rank: int | None = None) -> None:
@@ -60,7 +84,11 @@ class CrossNetwork(Module):
         self.biases = [Parameter((dim,), init.zeros()) for _ in range(layers)]
 
     def forward(self, x: ValueLike) -> Value:
-        """Rows [dim] of rows [dim]."""
+        """The layers of each row.
+
+        Shape:
+            [dim] in, [dim] out.
+        """
         place = find_place()
         start = value = functional.rows_of_floats(x, f"nn.CrossNetwork({self.dim})", 0, size=self.dim)
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
@@ -72,8 +100,21 @@ class CrossNetwork(Module):
 
 
 def mixture(experts: ValueLike, logits: ValueLike, top_k: int = 0) -> Value:
-    """Experts' outputs weighed by a softmax gate: experts, rows [n * d] of n outputs end to end, and logits, rows [n],
-    give rows [d]. With `top_k` > 0 only the greatest `top_k` logits of a row count.
+    """Experts' outputs weighed by a softmax gate.
+
+    Args:
+        experts: the outputs of n experts end to end.
+        logits: of the gate.
+        top_k: only the greatest `top_k` logits of a row count; 0 for all.
+
+    Shape:
+        experts [n * d], logits [n]; [d] out.
+
+    Example:
+        >>> x = gr.Table("item", dim=16)(batch.impression.item)
+        >>> outputs = gr.concat([nn.MLP([16, 8])(x) for _ in range(4)])
+        >>> nn.mixture(outputs, nn.Linear(16, 4)(x), top_k=2)
+        <[8] float32, one per 'impression'>
     """
     place = find_place()
     outputs = functional.rows_of_floats(experts, "'mixture'", 0)
@@ -95,8 +136,24 @@ def mixture(experts: ValueLike, logits: ValueLike, top_k: int = 0) -> Value:
 
 
 class MMoE(Module):
-    """Multi-gate mixture of experts (Ma et al. 2018, equations 6 and 7): `experts` MLPs of sizes [dim, *sizes], and per
-    task a softmax gate over their outputs, linear in the input. With `top_k` a gate keeps its greatest `top_k` experts.
+    """Multi-gate mixture of experts (Ma et al. 2018, equations 6 and 7): MLPs that several tasks share, and per task a
+    softmax gate over their outputs, linear in the input.
+
+    Args:
+        dim: size of a row.
+        sizes: of the layers of an expert.
+        experts: how many.
+        tasks: how many.
+        top_k: a gate keeps its greatest `top_k` experts; 0 for all.
+        activation: after every layer of an expert.
+
+    Shape:
+        [dim] in, a tuple of [sizes[-1]] out, one per task.
+
+    Example:
+        >>> click, watch = nn.MMoE(16, [32, 8], experts=4, tasks=2)(gr.Table("item", dim=16)(batch.impression.item))
+        >>> click
+        <[8] float32, one per 'impression'>
     """
 
     def __init__(
@@ -111,16 +168,33 @@ class MMoE(Module):
         self.gates = [Linear(dim, experts, bias=False) for _ in range(tasks)]
 
     def forward(self, x: ValueLike) -> tuple[Value, ...]:
-        """Rows [sizes[-1]] per task, of rows [dim]."""
+        """The mixture of each task.
+
+        Shape:
+            [dim] in, a tuple of [sizes[-1]] out, one per task.
+        """
         value = functional.rows_of_floats(x, f"nn.MMoE({self.dim})", 0, size=self.dim)
         outputs = concat([expert(value) for expert in self.experts])
         return tuple(mixture(outputs, gate(value), self.top_k) for gate in self.gates)
 
 
 class DIN(Module):
-    """The local activation unit of DIN (Zhou et al. 2018, equation 3): a list's rows [dim] summed with weights that an
-    MLP makes of each row and the query: of (query, row, query - row, query * row), through `sizes`, to one number.
-    With `softmax` the weights of a list sum to 1 (the paper's do not).
+    """The local activation unit of DIN (Zhou et al. 2018, equation 3): a list's rows summed with weights that an MLP
+    makes of each row and the query: of (query, row, query - row, query * row), through `sizes`, to one number.
+
+    Args:
+        dim: size of a row.
+        sizes: of the MLP's hidden layers.
+        activation: after each of them.
+        softmax: weights of a list sum to 1 (the paper's do not).
+
+    Shape:
+        query [dim], rows [dim]; [dim] out, of the query's rows.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> nn.DIN(16)(item(batch.impression.item), item(batch.history.item))
+        <[16] float32, one per 'impression'>
     """
 
     def __init__(
@@ -130,8 +204,15 @@ class DIN(Module):
         self.weigh = MLP([4 * dim, *sizes, 1], activation=activation)
 
     def forward(self, query: ValueLike, rows: ValueLike) -> Value:
-        """Rows [dim] of the query's domain: the parent of `rows`, or another list of that parent, whose every row then
-        looks at the whole list.
+        """The list as each query sees it.
+
+        Args:
+            query: of the parent of `rows`, or of another list of that parent, whose every row then looks at the whole
+                list.
+            rows: of the list.
+
+        Shape:
+            query [dim], rows [dim]; [dim] out, of the query's rows.
         """
         place = find_place()
         what = f"nn.DIN({self.dim})"
@@ -167,10 +248,24 @@ def _softmax_over_lists(score: Value, domain: Domain) -> Value:
 
 
 def cross_attention(q: ValueLike, k: ValueLike, v: ValueLike, heads: int = 1, scale: float | None = None) -> Value:
-    """Softmax attention of every row of `q` to the rows of another list: that of its parent, or one below the row itself.
+    """Softmax attention of every row of `q` to the rows of another list: that of its parent, or one below the row
+    itself. Σ_j softmax_j(scale * q · k_j) v_j per head; 0 where the list is empty.
 
-    q: rows [heads * qk]; k: rows [heads * qk] and v: rows [heads * dv] of that list. Returns rows [heads * dv] of q's
-    domain, Σ_j softmax_j(scale * q · k_j) v_j per head; 0 where the list is empty. `scale`: 1 / √qk unless given.
+    Args:
+        q: queries.
+        k: keys, of the other list.
+        v: values, of the rows of `k`.
+        heads: how many parts each row has, worked on apart.
+        scale: 1 / sqrt(qk) unless given.
+
+    Shape:
+        q and k [heads * qk], v [heads * dv]; [heads * dv] out, of the rows of `q`.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> shown, seen = item(batch.impression.item), item(batch.history.item)
+        >>> nn.cross_attention(shown, seen, seen, heads=2)
+        <[16] float32, one per 'impression'>
     """
     place = find_place()
     query = functional.rows_of_floats(q, "the q of 'cross_attention'", 0)
@@ -202,7 +297,21 @@ def cross_attention(q: ValueLike, k: ValueLike, v: ValueLike, heads: int = 1, sc
 
 class CrossAttention(Module):
     """Multi-head attention of the rows of one list to those of another list of the same parent, or to those of a list
-    below each, with projections of q, k, v and of the result: rows [dim] to rows [dim].
+    below each, with projections of q, k, v and of the result.
+
+    Args:
+        dim: size of a row.
+        heads: number of heads.
+        qk: size of a head's queries and keys; dim / heads unless given.
+        v: size of a head's values; dim / heads unless given.
+
+    Shape:
+        [dim] and [dim] in, [dim] out.
+
+    Example:
+        >>> item = gr.Table("item", dim=16)
+        >>> nn.CrossAttention(16, heads=2)(item(batch.impression.item), item(batch.history.item))
+        <[16] float32, one per 'impression'>
     """
 
     def __init__(self, dim: int, heads: int = 1, qk: int | None = None, v: int | None = None) -> None:
@@ -215,7 +324,11 @@ class CrossAttention(Module):
         self.values, self.out = Linear(dim, heads * v), Linear(heads * v, dim)
 
     def forward(self, x: ValueLike, context: ValueLike) -> Value:
-        """Rows [dim] of the rows [dim] of `x`, each of which attends to the rows of `context` with its parent."""
+        """What each row of `x` makes of the rows of `context` with its parent, or below it.
+
+        Shape:
+            [dim] and [dim] in, [dim] out.
+        """
         place = find_place()
         what = f"nn.CrossAttention({self.dim})"
         value = functional.rows_of_floats(x, what, 0, size=self.dim)
