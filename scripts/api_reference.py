@@ -102,6 +102,8 @@ def members_of(module: griffe.Module, name: str) -> Iterator[tuple[str, griffe.O
     if module.exports is not None:
         for one in module.exports:
             thing = module[str(one)]
+            if thing.is_module:  # a function with the name of its file
+                thing = thing[str(one)]
             yield f"{prefix}.{one}", thing.final_target if thing.is_alias else thing
         return
     for one, thing in module.members.items():
@@ -185,12 +187,10 @@ def body(thing: griffe.Object) -> str:
             parts += [f"**Raises** `{annotation(one.annotation)}`: {join(one.description)}" for one in section.value]
         elif kind == "attributes":
             parts.append("\n".join(f"- `{one.name}`: {join(one.description)}" for one in section.value))
-        elif kind == "examples":
-            for what, text in section.value:
-                parts.append(text if what.value == "text" else f"```python\n{text}\n```")
+        elif kind == "admonition" and section.title == "Example":
+            parts.append(f"```python\n{section.value.description}\n```")
         elif kind == "admonition":
-            title = section.title or section.value.kind.capitalize()
-            parts.append(f"**{title}** {join(section.value.description)}")
+            parts.append(f"**{section.title}** {join(section.value.description)}")
         else:
             raise SystemExit(f"scripts/api_reference.py: {thing.path} has a docstring section of kind '{kind}'")
     return "\n\n".join(part.strip() for part in parts if part.strip())
@@ -202,19 +202,21 @@ def join(text: str) -> str:
 
 
 def code_blocks(text: str) -> str:
-    """Indented code as fenced code, so that it is coloured."""
-    lines, block, result = text.splitlines(), [], []
-    for line in [*lines, ""]:
-        if line.startswith("    ") or (not line.strip() and block):
-            block.append(line[4:])
-            continue
-        if block:
-            result += ["```python", *"\n".join(block).rstrip().splitlines(), "```", ""]
-            block = []
-        result.append(line)
-    if block:
-        result += ["```python", *"\n".join(block).rstrip().splitlines(), "```"]
-    return "\n".join(result).strip()
+    """Prose with a paragraph on a line, so that no line of it reads as Markdown; indented code as fenced code."""
+    result = []
+    for paragraph in re.split(r"\n\s*\n", text.strip("\n")):
+        lines = paragraph.splitlines()
+        if all(line.startswith("    ") for line in lines):
+            code = "\n".join(line[4:] for line in lines)
+            if result and result[-1].endswith("\n```"):
+                result[-1] = result[-1].removesuffix("\n```") + f"\n\n{code}\n```"
+            else:
+                result.append(f"```python\n{code}\n```")
+        elif lines[0].startswith("- "):
+            result.append("\n".join(f"- {join(item)}" for item in re.split(r"^- ", paragraph, flags=re.MULTILINE)[1:]))
+        else:
+            result.append(join(paragraph))
+    return "\n\n".join(result)
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
@@ -254,14 +256,15 @@ def write_entry(entry: Entry) -> str:
     parts.append(body(thing))
     if thing.is_class:
         short = name.split(".")[-1]
+        instance = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", short).lower()
         for method in methods_of(thing):
             parts.append(f"### {short}.{method.name}")
             if method.is_function:
-                called = f"{short.lower()}" if method.name == "__call__" else f"{short.lower()}.{method.name}"
+                called = instance if method.name == "__call__" else f"{instance}.{method.name}"
                 if not method.name.startswith("__") or method.name == "__call__":
                     parts.append(f"```python\n{signature(called, method, 'staticmethod' not in method.labels)}\n```")
             elif method.annotation is not None:
-                parts.append(f"```python\n{short.lower()}.{method.name}: {annotation(method.annotation)}\n```")
+                parts.append(f"```python\n{instance}.{method.name}: {annotation(method.annotation)}\n```")
             parts.append(body(method))
     return "\n\n".join(part for part in parts if part)
 
