@@ -27,6 +27,11 @@ class Catalogue:
     `id` names the column of item ids (distinct int64); without it the file's only integer column is taken. `name` is
     what `--catalogue name=file` of a compiled binary calls it; the file's stem unless given. Columns are features of
     the items: `catalogue.genre`. `schema` gives the columns by hand, for a file that does not exist yet.
+
+    Example:
+        >>> items = gr.Catalogue("items.parquet", id="item")
+        >>> items.price
+        <float64, one per 'items'>
     """
 
     def __init__(
@@ -79,7 +84,13 @@ def catalogue(
     name: str | None = None,
     schema: Schema | None = None,
 ) -> Catalogue:
-    """The items in a Parquet file; see `Catalogue`."""
+    """The items in a Parquet file; see `Catalogue`.
+
+    Example:
+        >>> items = gr.catalogue("items.parquet", id="item")
+        >>> list(items)
+        ['item', 'price']
+    """
     return Catalogue(path, id, name, schema)
 
 

@@ -57,6 +57,16 @@ class Domain:
     Features are attributes (`batch.history.movie`) or items (`batch["history"]["movie"]`, for names that are also
     methods). A list is a domain of its own. One model holds each domain once: truncating the same list twice in the
     same way gives the same domain.
+
+    Example:
+        >>> batch.history
+        <rows of 'history'>
+        >>> batch.history.item
+        <int64, one per 'history'>
+        >>> "item" in batch.history, list(batch.impression)
+        (True, ['item', 'clicked', 'seconds'])
+        >>> batch["history"]["item"] is batch.history.item
+        True
     """
 
     def __init__(
@@ -90,7 +100,11 @@ class Domain:
         return self._member(name)
 
     def __getitem__(self, name: str) -> Any:
-        """The feature or list called `name`."""
+        """The feature or list called `name`, also where that is the name of a method.
+
+        Shape:
+            [] of a feature.
+        """
         return self._member(name)
 
     def __contains__(self, name: str) -> bool:
@@ -199,29 +213,72 @@ class Domain:
     # -- ops -----------------------------------------------------------------------------------------------------------
 
     def truncate(self, count: int, keep: str = "last") -> "Domain":
-        """The domain of at most `count` rows per list: the `keep` ("last", the most recent, or "first") ones, in
-        order. Its features are this domain's; other values come in through their own `truncate`.
+        """The domain of at most `count` rows per list, in order. Its features are this domain's; other values come in
+        through their own `truncate`.
+
+        Args:
+            count: at least 1.
+            keep: "last", the most recent rows, or "first".
+
+        Shape:
+            the rows of a list in, some of them out.
+
+        Example:
+            >>> recent = batch.history.truncate(50)
+            >>> recent.item
+            <int64, one per 'recent'>
         """
         from genrec import moves
 
         return moves.truncate_domain(self, count, keep, find_place())
 
     def pad(self, count: int, side: str = "back") -> "Domain":
-        """The domain of at least `count` rows per list: shorter ones get new rows at their "back" (or "front"). Its
-        features are this domain's, null in the new rows; other values come in through their own `pad`.
+        """The domain of at least `count` rows per list. Its features are this domain's, null in the new rows; other
+        values come in through their own `pad`.
+
+        Args:
+            count: at least 1.
+            side: where shorter lists get new rows, "back" or "front".
+
+        Shape:
+            the rows of a list in, more of them out.
+
+        Example:
+            >>> padded = batch.history.pad(20)
+            >>> padded.item
+            <int64, one per 'padded'>
         """
         from genrec import lists
 
         return lists.pad_domain(self, count, side, find_place())
 
     def position(self, from_end: bool = False) -> "Value":
-        """Each row's place in its list, int64 from 0; with `from_end` the last row has 0."""
+        """Each row's place in its list, from 0.
+
+        Args:
+            from_end: counts from the end: the last row has 0.
+
+        Shape:
+            [] as int64.
+
+        Example:
+            >>> batch.impression.position()
+            <int64, one per 'impression'>
+        """
         from genrec import moves
 
         return moves.position(self, from_end, find_place())
 
     def length(self) -> "Value":
-        """How many rows each list has: int64 per row of the parent domain."""
+        """How many rows each list has; `gr.sequence_length(rows)` is the same.
+
+        Shape:
+            [] per row of the parent, as int64.
+
+        Example:
+            >>> batch.history.length()
+            <int64, one per 'request'>
+        """
         from genrec import moves
 
         return moves.length(self, find_place())

@@ -22,6 +22,10 @@ from genrec.tracebacks import VARIABLE, are_own_frames_shown
 class Schedule:
     """How the learning rate changes: it rises linearly over `warmup` steps, then goes by `kind` ("constant", "linear"
     or "cosine") to `final` times the base rate at step `steps`.
+
+    Example:
+        >>> gr.Schedule("cosine", warmup=500, steps=20_000, final=0.1)
+        Schedule(kind='cosine', warmup=500, steps=20000, final=0.1)
     """
 
     kind: str
@@ -42,6 +46,19 @@ class Model(Module):
     May be set by `super().__init__(...)` or as attributes: `optimizer` (of every table and parameter without one of its
     own; Adam unless set), `clip_norm` and `clip_value` (bounds of the gradients' norm and of their elements; 0: none),
     `schedule` (of the learning rate), `name` (the class's name unless set).
+
+    Example:
+        >>> class Ranker(gr.Model):
+        ...     def __init__(self):
+        ...         super().__init__(optimizer=gr.optim.Adam(1e-3), clip_norm=1.0)
+        ...         self.item = gr.Table("item", dim=16)
+        ...         self.score = nn.Linear(16, 1)
+        ...
+        ...     def forward(self, batch):
+        ...         logit = self.score(self.item(batch.impression.item))
+        ...         gr.loss.bce_with_logits(logit, batch.impression.clicked)
+        >>> Ranker().clip_norm
+        1.0
     """
 
     # On the class as well, for models that do not call this class's __init__.
@@ -65,7 +82,11 @@ class Model(Module):
         self.name = name
 
     def forward(self, batch: Any) -> None:
-        """Declares what is computed of one batch; to be defined by subclasses."""
+        """Declares what is computed of one batch; to be defined by subclasses.
+
+        Shape:
+            the rows of a batch in, nothing out.
+        """
         raise NotImplementedError(f"{type(self).__name__} defines no forward(self, batch)")
 
 
@@ -73,6 +94,14 @@ def record(model: Model, schema: Schema) -> Recording:
     """Runs `model.forward` on a batch of `schema` that holds no data, and returns the ops it made.
 
     Raises `ModelError` at the user's line for a mistake in the model.
+
+    Example:
+        >>> class Popular(gr.Model):
+        ...     def forward(self, batch):
+        ...         gr.output(item=batch.history.item.last())
+        >>> recording = gr.record(Popular(), gr.Schema({"history": [{"item": gr.int64}]}))
+        >>> [op.name for op in recording.ops]
+        ['batch', 'feature', 'pool', 'output']
     """
     refresh()
     _check_model(model)

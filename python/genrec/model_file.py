@@ -26,12 +26,29 @@ _KINDS = {"data": "Data", "derived": "Derived", "catalogue": "Catalogue"}
 
 
 def model_bytes(recording: Recording) -> bytes:
-    """The model file of `recording`, as bytes."""
+    """The model file of `recording`, as bytes.
+
+    Example:
+        >>> class Popular(gr.Model):
+        ...     def forward(self, batch):
+        ...         gr.output(item=batch.history.item.last())
+        >>> recording = gr.record(Popular(), gr.Schema({"history": [{"item": gr.int64}]}))
+        >>> gr.model_bytes(recording)[4:8]
+        b'GNRC'
+    """
     return _Writer(recording).bytes()
 
 
 def write_model(recording: Recording, path: str | PathLike[str]) -> None:
-    """Writes the model file of `recording` to `path`."""
+    """Writes the model file of `recording` to `path`.
+
+    Example:
+        >>> class Popular(gr.Model):
+        ...     def forward(self, batch):
+        ...         gr.output(item=batch.history.item.last())
+        >>> schema = gr.Schema({"history": [{"item": gr.int64}]})
+        >>> gr.write_model(gr.record(Popular(), schema), "popular.genrec")  # for genrec-compile
+    """
     data = model_bytes(recording)
     with open(path, "wb") as file:
         file.write(data)

@@ -9,7 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An update rule and its constants; made by the functions of this module."""
+    """An update rule and its constants; made by the functions of this module.
+
+    Example:
+        >>> gr.optim.SGD(0.1)
+        Optimizer(kind='sgd', options=(('lr', 0.1), ('momentum', 0.0), ('weight_decay', 0.0)))
+    """
 
     kind: str
     options: tuple[tuple[str, float], ...]
@@ -26,14 +31,35 @@ def _make(kind: str, lr: float, **options: float | None) -> Optimizer:
 
 
 def SGD(lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0) -> Optimizer:  # noqa: N802
-    """w -= lr * g, with momentum where given."""
+    """Stochastic gradient descent: w -= lr * g, with momentum where given.
+
+    Args:
+        lr: the learning rate.
+        momentum: in [0, 1).
+        weight_decay: times w is added to the gradient.
+
+    Example:
+        >>> nn.Parameter((16,), gr.init.zeros(), optimizer=gr.optim.SGD(0.1, momentum=0.9)).shape
+        (16,)
+    """
     return _make("sgd", lr, momentum=momentum, weight_decay=weight_decay)
 
 
 def Adagrad(  # noqa: N802
     lr: float = 1e-2, eps: float = 1e-10, initial_accumulator: float = 0.0, weight_decay: float = 0.0
 ) -> Optimizer:
-    """Adagrad (Duchi et al. 2011)."""
+    """Adagrad (Duchi et al. 2011): a sum of squared gradients per weight.
+
+    Args:
+        lr: the learning rate.
+        eps: keeps the first steps finite.
+        initial_accumulator: what the sums begin with.
+        weight_decay: times w is added to the gradient.
+
+    Example:
+        >>> gr.Table("item", dim=16, optimizer=gr.optim.Adagrad(0.05))
+        <table 'item' of [16]>
+    """
     return _make("adagrad", lr, eps=eps, initial_accumulator=initial_accumulator, weight_decay=weight_decay)
 
 
@@ -44,6 +70,16 @@ def RowWiseAdagrad(  # noqa: N802
 
     With g a row's gradient: a += mean(g^2), w -= lr * g / (sqrt(a) + eps). It is Adagrad (Duchi et al. 2011) with the
     mean over the row in place of each squared gradient, as in FBGEMM's EXACT_ROWWISE_ADAGRAD.
+
+    Args:
+        lr: the learning rate.
+        eps: keeps the first steps finite.
+        initial_accumulator: what the sums begin with.
+        weight_decay: times w is added to the gradient.
+
+    Example:
+        >>> gr.Table("item", dim=128, optimizer=gr.optim.RowWiseAdagrad(0.01))
+        <table 'item' of [128]>
     """
     return _make("rowwise_adagrad", lr, eps=eps, initial_accumulator=initial_accumulator, weight_decay=weight_decay)
 
@@ -55,7 +91,19 @@ def Adam(  # noqa: N802
     weight_decay: float = 0.0,
     per_row_step: bool = False,
 ) -> Optimizer:
-    """Adam (Kingma and Ba 2015). `per_row_step` counts steps per row instead of per table (tables only)."""
+    """Adam (Kingma and Ba 2015).
+
+    Args:
+        lr: the learning rate.
+        betas: of the two moments, in [0, 1).
+        eps: keeps the first steps finite.
+        weight_decay: times w is added to the gradient.
+        per_row_step: counts steps per row instead of per table (tables only).
+
+    Example:
+        >>> gr.optim.Adam(1e-3).kind
+        'adam'
+    """
     return _make(
         "adam", lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay,
         per_row_step=1.0 if per_row_step else None,
@@ -69,7 +117,19 @@ def AdamW(  # noqa: N802
     weight_decay: float | None = None,
     per_row_step: bool = False,
 ) -> Optimizer:
-    """AdamW (Loshchilov and Hutter 2019). Without `weight_decay`: 0.01 on dense parameters, 0 on table rows."""
+    """AdamW (Loshchilov and Hutter 2019): Adam whose weight decay is apart from the gradient.
+
+    Args:
+        lr: the learning rate.
+        betas: of the two moments, in [0, 1).
+        eps: keeps the first steps finite.
+        weight_decay: 0.01 on dense parameters and 0 on table rows, unless given.
+        per_row_step: counts steps per row instead of per table (tables only).
+
+    Example:
+        >>> gr.optim.AdamW(1e-3, weight_decay=0.01).kind
+        'adamw'
+    """
     return _make(
         "adamw", lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay,
         per_row_step=1.0 if per_row_step else None,

@@ -10,6 +10,12 @@ from genrec.value import Value, ValueLike, as_value
 def output(**columns: ValueLike | Found) -> None:
     """Columns of what `predict` writes, all of one domain. What `gr.top_k` found becomes two: `name` with the items'
     ids, and `name_score`.
+
+    Shape:
+        any, of the rows of one domain.
+
+    Example:
+        >>> gr.output(user=batch.user, latest=batch.history.item.last())
     """
     place = find_place()
     if not columns:

@@ -36,6 +36,13 @@ def row_function(function: Callable[Parameters, Value]) -> Callable[Parameters, 
     Inside, values are rows: arithmetic, comparisons, `gr.where`, `nn.exp` and its kin, `x.row_sum()`, `x[:, a:b]`,
     `gr.concat` and parameters may be used. What looks at other rows (pools, fanouts, attention, lookups) raises
     `ModelError` at its line.
+
+    Example:
+        >>> @gr.row_function
+        ... def gelu(x):
+        ...     return x * nn.sigmoid(1.702 * x)
+        >>> gelu(batch.history.price)
+        <float32, one per 'history'>
     """
 
     @functools.wraps(function)

@@ -31,6 +31,11 @@ class Table:
     - `ttl`: rows not seen for this many steps leave.
     - `admit_after`: an id gets a row once this many steps have seen it; until then it reads its initial value and
       does not train.
+
+    Example:
+        >>> item = gr.Table("item", dim=16, optimizer=gr.optim.RowWiseAdagrad(0.01), bounded=1_000_000)
+        >>> item(batch.history.item)
+        <[16] float32, one per 'history'>
     """
 
     def __init__(
@@ -71,7 +76,15 @@ class Table:
         return f"<table '{self.name}' of [{self.dim}]>"
 
     def __call__(self, ids: ValueLike) -> Value:
-        """The rows of `ids` (one integer per row): [dim] float32 per row."""
+        """The rows of some ids; a null id has the row of zeros.
+
+        Shape:
+            integers [] in, [dim] out.
+
+        Example:
+            >>> gr.Table("user", dim=8)(batch.user)
+            <[8] float32, one per 'request'>
+        """
         place = find_place()
         recording = current(f"table '{self.name}'")
         value = as_ids(ids, f"the ids of table '{self.name}'", place.part(0))
@@ -80,7 +93,12 @@ class Table:
         return emit("lookup", operands, value.domain, (self.dim,), float32, place, table=Symbol(self.name))
 
     def l2_normalized(self, eps: float = 1e-6) -> "Normalized":
-        """This table with every row divided by its length when looked up."""
+        """This table with every row divided by max(its length, eps) when looked up.
+
+        Example:
+            >>> gr.Table("item", dim=16).l2_normalized()(batch.history.item)
+            <[16] float32, one per 'history'>
+        """
         return Normalized(self, eps)
 
     def _declare(self, recording: Recording) -> None:

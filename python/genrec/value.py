@@ -61,6 +61,17 @@ class Value:
     Arithmetic works elementwise on rows of one domain; shared values and numbers go with any. A row of shape [] is
     repeated along a row of shape [d]. `valid` tells nulls apart: a bool per row, or None where no row is null. Nulls
     read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss.
+
+    Example:
+        >>> x = gr.Table("item", dim=16)(batch.history.item)
+        >>> x
+        <[16] float32, one per 'history'>
+        >>> x.shape, x.dtype.name, x.domain
+        ((16,), 'float32', <rows of 'history'>)
+        >>> 2.0 * x + 1.0
+        <[16] float32, one per 'history'>
+        >>> batch.history.price > 10.0
+        <bool, one per 'history'>
     """
 
     def __init__(
@@ -161,7 +172,15 @@ class Value:
         return _ops().binary("div", other, self)
 
     def __pow__(self, exponent: Number) -> "Value":
-        """Powers of a fixed exponent: a whole one from 1 to 64, 0.5 or -0.5."""
+        """`x ** exponent`: powers of a fixed exponent, a whole one from 1 to 64, 0.5 or -0.5.
+
+        Shape:
+            any, and the same out.
+
+        Example:
+            >>> batch.history.price ** 2
+            <float32, one per 'history'>
+        """
         return _ops().power(self, exponent)
 
     def __neg__(self) -> "Value":
@@ -191,93 +210,263 @@ class Value:
     # -- within a row --------------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: object) -> "Value":
-        """`x[:, a:b]`: columns [a, b) of every row; `x[:, i]`: column i as a scalar per row."""
+        """`x[:, a:b]`: columns [a, b) of every row; `x[:, i]`: column i as a number per row.
+
+        Shape:
+            [d] in, [b - a] or [] out.
+
+        Example:
+            >>> x = gr.Table("item", dim=16)(batch.history.item)
+            >>> x[:, :4]
+            <[4] float32, one per 'history'>
+            >>> x[:, 0]
+            <float32, one per 'history'>
+        """
         return _ops().columns(self, index)
 
     def astype(self, dtype: ElementType | str) -> "Value":
         """Converted to another element type. Floats to integers truncate towards 0 and saturate, NaN becomes 0;
         gradients pass between floats only.
+
+        Shape:
+            any, and the same out.
+
+        Example:
+            >>> batch.impression.clicked.astype(gr.float32)
+            <float32, one per 'impression'>
         """
         return _ops().cast(self, dtype, find_place())
 
     def squeeze(self) -> "Value":
-        """Rows of shape [1] as scalars; scalars stay what they are."""
+        """Rows of one element as numbers; numbers stay what they are.
+
+        Shape:
+            [1] or [] in, [] out.
+
+        Example:
+            >>> nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.history.item)).squeeze()
+            <float32, one per 'history'>
+        """
         return _ops().squeezed(self)
 
     def row_sum(self) -> "Value":
-        """The sum along each row: [d] becomes a scalar."""
+        """The sum along each row.
+
+        Shape:
+            [d] in, [] out.
+
+        Example:
+            >>> item = gr.Table("item", dim=16)
+            >>> (item(batch.history.item) * item(batch.history.next)).row_sum()  # a dot product per event
+            <float32, one per 'history'>
+        """
         return _ops().row_reduce("sum", self)
 
     def row_mean(self) -> "Value":
-        """The mean along each row: [d] becomes a scalar."""
+        """The mean along each row.
+
+        Shape:
+            [d] in, [] out.
+
+        Example:
+            >>> gr.Table("item", dim=16)(batch.history.item).row_mean()
+            <float32, one per 'history'>
+        """
         return _ops().row_reduce("mean", self)
 
     def row_max(self) -> "Value":
-        """The maximum along each row: [d] becomes a scalar."""
+        """The maximum along each row.
+
+        Shape:
+            [d] in, [] out.
+
+        Example:
+            >>> gr.Table("item", dim=16)(batch.history.item).row_max()
+            <float32, one per 'history'>
+        """
         return _ops().row_reduce("max", self)
 
     # -- between rows --------------------------------------------------------------------------------------------------
 
     def fanout(self, domain: Domain) -> "Value":
-        """Each row copied to its descendants in `domain` (a child, a child's child, …)."""
+        """Each row copied to its descendants in `domain` (a child, a child's child, …).
+
+        Shape:
+            any, and the same out, per row of `domain`.
+
+        Example:
+            >>> batch.user.fanout(batch.history)
+            <int64, one per 'history'>
+        """
         return _moves().fanout(self, domain)
 
     def pool(self, kind: str, to: Domain | None = None) -> "Value":
-        """The children of each row of `to` (the parent unless given) reduced by `kind`: "sum", "mean", "max", "first"
-        or "last". An empty list gives 0. Only "sum" reaches further than the parent.
+        """The children of each row of `to` reduced to one; an empty list gives 0.
+
+        Args:
+            kind: "sum", "mean", "max", "first" or "last".
+            to: the parent, which it is unless given; "sum" reaches any ancestor.
+
+        Shape:
+            any, and the same out, per row of `to`.
+
+        Example:
+            >>> batch.history.price.pool("max")
+            <float32, one per 'request'>
         """
         return _moves().pool(kind, self, to)
 
     def sum(self, to: Domain | None = None) -> "Value":
-        """The sum over each list; see `pool`."""
+        """The sum over each list; see `pool`.
+
+        Shape:
+            any, and the same out, per row of the parent, or of any ancestor.
+
+        Example:
+            >>> gr.Table("tag", dim=8)(batch.history.tags).sum(to=batch)
+            <[8] float32, one per 'request'>
+        """
         return _moves().pool("sum", self, to)
 
     def mean(self, to: Domain | None = None) -> "Value":
-        """The mean over each list; see `pool`."""
+        """The mean over each list; see `pool`.
+
+        Shape:
+            any, and the same out, per row of the parent.
+
+        Example:
+            >>> gr.Table("item", dim=16)(batch.history.item).mean()
+            <[16] float32, one per 'request'>
+        """
         return _moves().pool("mean", self, to)
 
     def max(self, to: Domain | None = None) -> "Value":
-        """The elementwise maximum over each list (ties: the first row); see `pool`."""
+        """The elementwise maximum over each list (ties: the first row); see `pool`.
+
+        Shape:
+            any, and the same out, per row of the parent.
+
+        Example:
+            >>> batch.history.price.max()
+            <float32, one per 'request'>
+        """
         return _moves().pool("max", self, to)
 
     def first(self, to: Domain | None = None) -> "Value":
-        """The first row of each list; see `pool`."""
+        """The first row of each list; see `pool`.
+
+        Shape:
+            any, and the same out, per row of the parent.
+
+        Example:
+            >>> batch.history.item.first()
+            <int64, one per 'request'>
+        """
         return _moves().pool("first", self, to)
 
     def last(self, to: Domain | None = None) -> "Value":
-        """The last row of each list; see `pool`."""
+        """The last row of each list; see `pool`.
+
+        Shape:
+            any, and the same out, per row of the parent.
+
+        Example:
+            >>> batch.history.item.last()
+            <int64, one per 'request'>
+        """
         return _moves().pool("last", self, to)
 
     def lead(self, distance: int = 1) -> "Value":
-        """The value `distance` rows later in the same list; null past its end."""
+        """The value `distance` rows later in the same list; null past its end.
+
+        Shape:
+            any, and the same out.
+
+        Example:
+            >>> batch.history.item.lead()  # the next item of a history
+            <int64, one per 'history'>
+        """
         return _moves().shift("lead", self, distance)
 
     def lag(self, distance: int = 1) -> "Value":
-        """The value `distance` rows earlier in the same list; null before its start."""
+        """The value `distance` rows earlier in the same list; null before its start.
+
+        Shape:
+            any, and the same out.
+
+        Example:
+            >>> batch.history.time - batch.history.time.lag()
+            <int64, one per 'history'>
+        """
         return _moves().shift("lag", self, distance)
 
     def truncate(self, count: int, keep: str = "last") -> "Value":
-        """The rows that `domain.truncate(count, keep)` keeps, as a value of that (one) domain."""
+        """The rows that `domain.truncate(count, keep)` keeps, as a value of that (one) domain.
+
+        Shape:
+            any, and the same out.
+
+        Example:
+            >>> tags = gr.Table("tag", dim=8)(batch.history.tags).mean()
+            >>> recent = batch.history.truncate(50)
+            >>> gr.Table("item", dim=8)(recent.item) + tags.truncate(50)
+            <[8] float32, one per 'recent'>
+        """
         return _moves().truncate(self, count, keep)
 
     def pad(self, count: int, side: str = "back") -> "Value":
-        """This value in lists of at least `count` rows: null (and 0) in the new rows, which are at the "back" of each
-        list, or at its "front".
+        """This value in lists of at least `count` rows: null (and 0) in the new rows.
+
+        Args:
+            count: at least 1.
+            side: where the new rows are, at the "back" of each list or at its "front".
+
+        Shape:
+            any, and the same out.
+
+        Example:
+            >>> batch.history.price.pad(20, side="front")
+            <float32, one per 'history_padded_20'>
         """
         return _lists().pad(self, count, side)
 
     def tile(self, count: int, keep: str = "first") -> "Value":
         """The "first" (or "last") `count` rows of each list end to end, as one row [count * d] of the parent; 0 past
         the end of a list.
+
+        Shape:
+            [d] in, [count * d] out, per row of the parent.
+
+        Example:
+            >>> gr.Table("item", dim=16)(batch.history.item).tile(5, keep="last")
+            <[80] float32, one per 'request'>
         """
         return _lists().tile(self, count, keep)
 
     def beside(self, pairs: Domain) -> "Value":
-        """The row of this value that is the second half of each pair of `gr.pairs`."""
+        """The row of this value that is the second half of each pair of `gr.pairs`.
+
+        Shape:
+            any, and the same out, per pair.
+
+        Example:
+            >>> both = gr.pairs(batch.impression, batch.history)
+            >>> batch.history.item.beside(both)
+            <int64, one per 'both'>
+        """
         return _lists().beside(self, pairs)
 
     def split_rows(self) -> "tuple[Value, ...]":
-        """Undoes `gr.concat_rows`: the rows of each of its parts, in their own domains again."""
+        """Undoes `gr.concat_rows`: the rows of each of its parts, in their own domains again.
+
+        Shape:
+            any, and a tuple of the same out.
+
+        Example:
+            >>> rows = gr.concat_rows(batch.history.item, batch.impression.item)
+            >>> gr.Table("item", dim=16)(rows).split_rows()
+            (<[16] float32, one per 'history'>, <[16] float32, one per 'impression'>)
+        """
         return _moves().split_rows(self)
 
 

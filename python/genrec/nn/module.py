@@ -18,6 +18,11 @@ class Parameter:
 
     It is named by where it hangs in the model: `self.blocks[0].weight` is "blocks.0.weight". In arithmetic it stands
     for its current value, shared by all rows. Without an optimizer of its own it has the model's.
+
+    Example:
+        >>> scale = nn.Parameter((16,), gr.init.ones())
+        >>> gr.Table("item", dim=16)(batch.history.item) * scale
+        <[16] float32, one per 'history'>
     """
 
     def __init__(self, shape: tuple[int, ...], init: Initializer, optimizer: Optimizer | None = None) -> None:
@@ -34,7 +39,15 @@ class Parameter:
         return f"<parameter [{', '.join(map(str, self.shape))}]>"
 
     def value(self) -> "Value":
-        """The parameter's current value in the model being recorded."""
+        """The parameter's current value in the model being recorded.
+
+        Shape:
+            shared, the parameter's own.
+
+        Example:
+            >>> nn.Parameter((16, 4), gr.init.zeros()).value()
+            <shared [16, 4] float32>
+        """
         from genrec.value import Value
 
         recording = current("a parameter")
@@ -63,6 +76,20 @@ class Parameter:
 class Module:
     """Base of everything with parameters. Subclasses assign parameters, tables and other modules to attributes (also
     in lists, tuples and dicts) and define `forward`; calling a module calls its `forward`.
+
+    Example:
+        >>> class Tower(nn.Module):
+        ...     def __init__(self, dim):
+        ...         self.item = gr.Table("item", dim=dim)
+        ...         self.layers = [nn.Linear(dim, dim) for _ in range(2)]
+        ...
+        ...     def forward(self, ids):
+        ...         x = self.item(ids)
+        ...         for layer in self.layers:
+        ...             x = nn.relu(layer(x))
+        ...         return x
+        >>> Tower(16)(batch.history.item)
+        <[16] float32, one per 'history'>
     """
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
