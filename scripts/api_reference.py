@@ -31,6 +31,23 @@ gr.Schema({
 })"""
 """The data of the examples: `batch` is a batch of it."""
 
+EXAMPLE_MODEL = """\
+class Ranker(gr.Model):
+    def __init__(self):
+        super().__init__(optimizer=gr.optim.Adam(1e-2))
+        self.item = gr.Table("item", dim=16)
+        self.score = nn.Linear(16, 1)
+
+    def forward(self, batch):
+        logit = self.score(self.item(batch.impression.item))
+        gr.loss.bce_with_logits(logit, batch.impression.clicked)
+        gr.metric.auc(logit, batch.impression.clicked)
+        gr.output(probability=nn.sigmoid(logit))
+
+model = gr.compile(Ranker(), gr.Schema.from_parquet("train.parquet"), output="ranker")
+run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, seed=1, progress=False)"""
+"""What examples of compiling and running begin with."""
+
 PAGES = {
     "models": (
         "Models",
@@ -287,7 +304,7 @@ def write_page(page: str, entries: list[Entry]) -> str:
     parts = [
         f"# {title}",
         f"<!-- Generated from the docstrings of python/genrec ({files}) by make docs; edit those instead. -->",
-        "Examples are lines of a model's `forward` with the `batch` that the [index](README.md) describes.",
+        "The [index](README.md) says how to read shapes, and which `batch`, `items`, `model` and `run` examples have.",
         "\n".join(
             f"- [`{name}`](#{link}): {first_sentence(entry.thing)}"
             for (name, link), entry in zip(anchors(entries).items(), entries, strict=True)
@@ -354,6 +371,12 @@ def write_index(package: griffe.Module, pages: dict[str, list[Entry]]) -> str:
         "",
         "```python",
         *EXAMPLE_SCHEMA.splitlines(),
+        "```",
+        "",
+        "Examples of [compiling and running](runs.md) go on from this:",
+        "",
+        "```python",
+        *EXAMPLE_MODEL.splitlines(),
         "```",
         "",
         "## Types in signatures",

@@ -26,6 +26,11 @@ class CompiledModel:
     flags. Methods take every flag as a keyword: `clip_norm=1.0` is `--clip-norm 1.0`, `check_finite=True` is
     `--check-finite`. They show progress unless `progress=False`, and raise `RunError` with the binary's own message
     where it fails.
+
+    Example:
+        >>> model = gr.CompiledModel("ranker")  # a binary that was compiled before
+        >>> model.summary()
+        '1 table, 2 parameters (17 weights)'
     """
 
     def __init__(
@@ -42,7 +47,12 @@ class CompiledModel:
         return f"<compiled model {self.binary}>"
 
     def summary(self) -> str:
-        """The size of the model in one line: ops as recorded, tables, parameters."""
+        """The size of the model in one line: ops as recorded, tables, parameters.
+
+        Example:
+            >>> model.summary()
+            '16 model ops, 1 table, 2 parameters (17 weights)'
+        """
         info = self.info()
         weights = sum(math.prod(parameter["shape"]) for parameter in info["parameters"])
         parts = [f"{len(self.recording.ops)} model ops"] if self.recording is not None else []
@@ -52,7 +62,12 @@ class CompiledModel:
 
     @property
     def checkpoint(self) -> Path:
-        """Where `train` saves, and others read, unless they are told otherwise."""
+        """Where `train` saves, and others read, unless they are told otherwise.
+
+        Example:
+            >>> model.checkpoint.name
+            'ranker.checkpoint'
+        """
         return Path(f"{self.binary}.checkpoint")
 
     def train(
@@ -82,6 +97,12 @@ class CompiledModel:
         `tensorboard` is a folder for curves, `profile` one for a table and a trace of where the time went
         (`Run.profile`). More flags: `eval_every`, `eval_epochs`, `shuffle`,
         `schedule`, `warmup`, `clip_norm`, `init`, `resume`, `max_steps`, `metrics_json` and so on.
+
+        Example:
+            >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)
+            epoch 1  loss ...
+            >>> run.metrics["auc"] > 0.5
+            True
         """
         folder = self._checkpoint_flag(checkpoint)
         arguments = self._arguments(
@@ -105,6 +126,10 @@ class CompiledModel:
     ) -> dict[str, float | None]:
         """The metrics of a checkpoint on data; "loss" is among them where the model has one. None is undefined (no row
         counted).
+
+        Example:
+            >>> sorted(model.evaluate("valid.parquet", progress=False))
+            ['auc', 'loss']
         """
         arguments = self._arguments(
             {"data": data, "checkpoint": checkpoint or self.checkpoint, "batch": batch, "threads": threads, **flags},
@@ -129,6 +154,11 @@ class CompiledModel:
     ) -> Path:
         """Writes the model's outputs for each row of `data` to the Parquet file `out`, and returns its path. `keys` are
         columns of the data to pass through.
+
+        Example:
+            >>> path = model.predict("valid.parquet", "scores.parquet", keys=["user"], progress=False)
+            >>> pl.read_parquet(path).columns
+            ['user', 'probability']
         """
         arguments = self._arguments(
             {"data": data, "out": out, "keys": list(keys) or None, "checkpoint": checkpoint or self.checkpoint,
@@ -147,13 +177,23 @@ class CompiledModel:
     ) -> list[Path]:
         """Writes item vectors, parameters and tables of a checkpoint to the folder `out` as safetensors; returns the
         files.
+
+        Example:
+            >>> sorted(path.name for path in model.export("exported"))
+            ['parameters.safetensors', 'table_item.safetensors']
         """
         arguments = self._arguments({"out": out, "checkpoint": checkpoint or self.checkpoint, **flags}, catalogues)
         done = drive([str(self.binary), "export", *arguments], False)[-1]
         return [Path(entry["file"]) for entry in done.get("files", [])]
 
     def info(self) -> dict[str, Any]:
-        """What the model is made of and what it reads: domains, columns, tables, parameters, losses, metrics."""
+        """What the model is made of and what it reads: domains, columns, tables, parameters, losses, metrics.
+
+        Example:
+            >>> info = model.info()
+            >>> [table["name"] for table in info["tables"]]
+            ['item']
+        """
         result = subprocess.run(
             [str(self.binary), "info", "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )

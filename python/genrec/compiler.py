@@ -50,6 +50,11 @@ def compile(
     flags of genrec-compile.
 
     Raises `ModelError` for a mistake in the model, `CompileError` where the compiler refuses it or cannot run.
+
+    Example:
+        >>> model = gr.compile(Ranker(), gr.Schema.from_parquet("train.parquet"), output="ranker")
+        >>> model.binary.name, model.model_file.name
+        ('ranker', 'ranker.genrec')
     """
     recording = record(model, schema)
     binary = Path(output if output is not None else ".").absolute()

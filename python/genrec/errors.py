@@ -5,7 +5,15 @@ from genrec.tracebacks import ShortTraceback
 
 
 class GenRecError(ShortTraceback, Exception):
-    """Base of every error of this package. Tracebacks show the user's frames; `GENREC_TRACEBACK=1` shows ours too."""
+    """Base of every error of this package. Tracebacks show the user's frames; `GENREC_TRACEBACK=1` shows ours too.
+
+    Example:
+        >>> try:
+        ...     gr.Schema.from_parquet("absent.parquet")
+        ... except gr.GenRecError as error:
+        ...     print(type(error).__name__)
+        DataError
+    """
 
 
 class ModelError(GenRecError):
@@ -18,6 +26,17 @@ class ModelError(GenRecError):
            41 |     score = user_vector + item_vector
               |             ^^^^^^^^^^^ one row per request (made at ranker.py:33)
           help: fan it out: user_vector.fanout(batch.impression), or use gr.concat, which fans out by itself
+
+    Example:
+        >>> class Mixed(gr.Model):
+        ...     def forward(self, batch):
+        ...         gr.loss.mean(batch.age + batch.history.price)
+        >>> schema = gr.Schema({"age": gr.float32, "history": [{"price": gr.float32}]})
+        >>> try:
+        ...     gr.record(Mixed(), schema)
+        ... except gr.ModelError as error:
+        ...     print(error.message)
+        'add' mixes rows of 'request' and 'history'
     """
 
     def __init__(self, message: str, place: Place, label: str = "", help: str = "") -> None:
@@ -31,6 +50,16 @@ class ModelError(GenRecError):
 class FeatureError(ModelError, AttributeError, KeyError):
     """A feature that a domain does not have, or an attribute that a value does not have; also an AttributeError and a
     KeyError, so `hasattr` works.
+
+    Example:
+        >>> class Misspelt(gr.Model):
+        ...     def forward(self, batch):
+        ...         gr.output(user=batch.usr)
+        >>> try:
+        ...     gr.record(Misspelt(), gr.Schema({"user": gr.int64}))
+        ... except gr.FeatureError as error:
+        ...     print(error.message, "--", error.help)
+        'request' has no feature 'usr' -- did you mean 'user'? 'request' has user (int64)
     """
 
     def __str__(self) -> str:
@@ -38,15 +67,39 @@ class FeatureError(ModelError, AttributeError, KeyError):
 
 
 class DataError(GenRecError, ValueError):
-    """Data that cannot be read or turned into what the runtime reads; names the file, and column and row if known."""
+    """Data that cannot be read or turned into what the runtime reads; names the file, and column and row if known.
+
+    Example:
+        >>> try:
+        ...     data.read("ratings.csv", columns=["user", "rating"])
+        ... except gr.DataError as error:
+        ...     print(error)
+        ratings.csv: no column 'rating'; the file has ['user', 'item', 'time']
+    """
 
 
 class CompileError(GenRecError):
-    """The compiler refused the model or could not be run; its message is the text."""
+    """The compiler refused the model or could not be run; its message is the text.
+
+    Example:
+        >>> try:
+        ...     gr.compile(Ranker(), gr.Schema.from_parquet("train.parquet"), target="abacus")
+        ... except gr.CompileError as error:
+        ...     print("abacus" in str(error))
+        True
+    """
 
 
 class RunError(GenRecError):
-    """The compiled binary failed; its message is the text, `status` its exit status (negative: killed by a signal)."""
+    """The compiled binary failed; its message is the text, `status` its exit status (negative: killed by a signal).
+
+    Example:
+        >>> try:
+        ...     model.evaluate("absent.parquet", progress=False)
+        ... except gr.RunError as error:
+        ...     print(error.status)
+        1
+    """
 
     def __init__(self, message: str, status: int) -> None:
         self.status = status

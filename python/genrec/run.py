@@ -13,6 +13,16 @@ class Run:
     `history` holds a record per epoch ("epoch", "step", "loss", "losses", "rows_per_second", and "evaluation" where the
     epoch was evaluated), `metrics` the last evaluation's metrics, `timings` what took how long, `checkpoint` the folder
     that was saved to.
+
+    Example:
+        >>> [record["epoch"] for record in run.history]
+        [1, 2]
+        >>> run.loss == run.history[-1]["loss"]
+        True
+        >>> list(run.metrics), run.stopped_early
+        (['auc'], False)
+        >>> run.best, run.best_checkpoint, run.profile  # of runs with patience and profile
+        (None, None, None)
     """
 
     def __init__(self, events: list[dict[str, Any]], checkpoint: Path | None) -> None:
@@ -67,7 +77,13 @@ class Run:
         return None if folder is None else json.loads((Path(folder) / "profile.json").read_text())
 
     def curve(self, name: str) -> tuple[list[int], list[float]]:
-        """Epochs and values of "loss", or of a metric in the epochs that were evaluated."""
+        """Epochs and values of "loss", or of a metric in the epochs that were evaluated.
+
+        Example:
+            >>> epochs, losses = run.curve("loss")
+            >>> epochs
+            [1, 2]
+        """
         epochs, values = [], []
         for record in self.history:
             holder = record if name == "loss" else record.get("evaluation", {}).get("metrics", {})
@@ -88,6 +104,9 @@ class Run:
 
         Raises `ImportError` with the remedy where matplotlib is missing, and `KeyError` for a metric that the run does
         not have.
+
+        Example:
+            >>> figure = run.plot("curve.png", metric="auc", references={"popularity": 0.6})
         """
         try:
             from matplotlib.figure import Figure

@@ -58,6 +58,11 @@ class parallel(dict[str, Any]):  # noqa: N801 (reads as a word in a schema)
     """Several list columns of one length, seen as the fields of one list: `history=gr.parallel(movie=gr.int64)`.
 
     The fields are columns of their own beside each other, not fields of a struct.
+
+    Example:
+        >>> schema = gr.Schema({"user": gr.int64, "history": gr.parallel(movie=gr.int64, time=gr.timestamp())})
+        >>> schema.columns
+        ['user', 'movie', 'time']
     """
 
 
@@ -73,6 +78,16 @@ class Schema:
         }, root="user_row")
 
     `root` names the rows of the file themselves in messages ("one row per request").
+
+    Example:
+        >>> schema = gr.Schema({"user": gr.int64, "history": [{"item": gr.int64, "tags": [gr.int64]}]})
+        >>> print(schema)
+        request
+          user: int64
+          history
+            item: int64
+            tags
+              value: int64
     """
 
     def __init__(self, fields: Fields, root: str = "request") -> None:
@@ -102,6 +117,14 @@ class Schema:
         Raises `DataError` for a file that cannot be read, a column of a type that no feature can have, a timestamp
         without zone, files that disagree about a column, files of one folder of which one lacks a column, a folder
         or pattern without files, and names that no file has.
+
+        Example:
+            >>> print(gr.Schema.from_parquet("train.parquet", nullable=["impression.clicked"]))
+            request
+              user: int64
+              impression
+                item: int64
+                clicked: bool, nullable
         """
         if not paths:
             raise ValueError("Schema.from_parquet takes at least one file")
@@ -123,7 +146,16 @@ class Schema:
         padding: Mapping[str, int] | None = None,
         parallel: Mapping[str, Iterable[str]] | None = None,
     ) -> "Schema":
-        """Like `from_parquet`, of an Arrow schema."""
+        """Like `from_parquet`, of an Arrow schema.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> print(gr.Schema.from_arrow(pa.schema([("user", pa.int64()), ("interest", pa.list_(pa.int64()))])))
+            request
+              user: int64
+              interest
+                value: int64
+        """
         source = "the schema"
         return cls._finish(_fields(schema, source), root, nullable, padding, parallel, source)
 
@@ -162,7 +194,12 @@ class Schema:
 
     @property
     def columns(self) -> list[str]:
-        """The dotted paths of all features."""
+        """The dotted paths of all features.
+
+        Example:
+            >>> gr.Schema({"user": gr.int64, "history": [{"item": gr.int64}]}).columns
+            ['user', 'history.item']
+        """
         return [feature.column for domain in self.root.walk() for feature in domain.features.values()]
 
     def __str__(self) -> str:

@@ -14,6 +14,14 @@ class ElementType:
     As the type of a feature it also says whether nulls are allowed, which list entries are padding, and that an int64
     is a time. `gr.int64`, `gr.float32` and so on are instances; `gr.int64.nullable()` and `gr.int64.padded(0)` are
     variants.
+
+    Example:
+        >>> schema = gr.Schema({"age": gr.float32.nullable(), "interest": [gr.int64.padded(0)]})
+        >>> print(schema)
+        request
+          age: float32, nullable
+          interest
+            value: int64
     """
 
     name: str
@@ -22,33 +30,63 @@ class ElementType:
     is_time: bool = False
 
     def nullable(self) -> "ElementType":
-        """This type with nulls allowed; a null is an error in any other feature, whatever the file says."""
+        """This type with nulls allowed; a null is an error in any other feature, whatever the file says.
+
+        Example:
+            >>> str(gr.float32.nullable())
+            'float32, nullable'
+        """
         return replace(self, is_nullable=True)
 
     def padded(self, with_id: int) -> "ElementType":
-        """This type for a list whose entries with `with_id` are padding, dropped when read."""
+        """This type for a list whose entries with `with_id` are padding, dropped when read.
+
+        Example:
+            >>> gr.int64.padded(0).padding_id
+            0
+        """
         if not self.is_integer:
             raise ValueError(f"padding is for ids (int32 or int64), not for {self.name}")
         return replace(self, padding_id=with_id)
 
     @property
     def is_float(self) -> bool:
-        """True for float32 and float64."""
+        """True for float32 and float64.
+
+        Example:
+            >>> gr.float64.is_float
+            True
+        """
         return self.name in _FLOATS
 
     @property
     def is_integer(self) -> bool:
-        """True for int32 and int64."""
+        """True for int32 and int64.
+
+        Example:
+            >>> gr.int32.is_integer
+            True
+        """
         return self.name in _INTEGERS
 
     @property
     def is_number(self) -> bool:
-        """True for floats and integers, not for booleans."""
+        """True for floats and integers, not for booleans.
+
+        Example:
+            >>> gr.bool_.is_number
+            False
+        """
         return self.is_float or self.is_integer
 
     @property
     def plain(self) -> "ElementType":
-        """The element type alone, without what only a feature has."""
+        """The element type alone, without what only a feature has.
+
+        Example:
+            >>> gr.int64.nullable().plain == gr.int64
+            True
+        """
         return ElementType(self.name)
 
     def __str__(self) -> str:
@@ -57,18 +95,61 @@ class ElementType:
 
 
 bool_ = ElementType("bool")
+"""Labels and flags.
+
+Example:
+    >>> gr.Schema({"clicked": gr.bool_}).columns
+    ['clicked']
+"""
 int32 = ElementType("int32")
+"""Small whole numbers: counts, positions. Ids are converted to int64 where they are looked up.
+
+Example:
+    >>> gr.Schema({"position": gr.int32}).columns
+    ['position']
+"""
 int64 = ElementType("int64")
+"""Ids, and whole numbers of any size.
+
+Example:
+    >>> gr.Schema({"user": gr.int64}).columns
+    ['user']
+"""
 float32 = ElementType("float32")
+"""Numbers of a model: features, vectors, scores.
+
+Example:
+    >>> gr.Schema({"price": gr.float32}).columns
+    ['price']
+"""
 float64 = ElementType("float64")
+"""Columns of double precision; convert them for a model's arithmetic, `x.astype(gr.float32)`.
+
+Example:
+    >>> gr.Schema({"score": gr.float64}).columns
+    ['score']
+"""
 string = ElementType("string")
+"""Texts, which a model hashes to ids: `gr.hash(x, bits=52)`.
+
+Example:
+    >>> gr.Schema({"country": gr.string}).columns
+    ['country']
+"""
 
 _BY_NAME = {one.name: one for one in (bool_, int32, int64, float32, float64, string)}
 
 
 def timestamp(unit: str = "s") -> ElementType:
-    """A timestamp or date. `unit` ("s", "ms", "us" or "ns") is the file's; values are read as int64 seconds since 1970
-    in UTC, whatever it is.
+    """A timestamp or date, read as int64 seconds since 1970 in UTC.
+
+    Args:
+        unit: the file's, "s", "ms", "us" or "ns".
+
+    Example:
+        >>> print(gr.Schema({"time": gr.timestamp("us")}))
+        request
+          time: time
     """
     if unit not in _UNITS:
         raise ValueError(f"the unit of a timestamp must be one of {', '.join(_UNITS)}, got {unit!r}")

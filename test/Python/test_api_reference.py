@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
@@ -85,6 +86,19 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def compiled(folder):
+    """The names that examples of running a model begin with: Ranker, model, run."""
+    names: dict[str, object] = {"gr": gr, "nn": nn}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("GENREC_BIN", str(Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build")) / "bin"))
+        # From a file, so that errors of the front end can show the source line.
+        (folder / "ranker.py").write_text(api.EXAMPLE_MODEL)
+        exec(compile(api.EXAMPLE_MODEL, str(folder / "ranker.py"), "exec"), names)
+    return names
+
+
 def run(parsed: list[doctest.Example], name: str, names: dict[str, object]) -> None:
     """Runs examples; a failure shows what was expected and what came."""
     out: list[str] = []
@@ -95,7 +109,7 @@ def run(parsed: list[doctest.Example], name: str, names: dict[str, object]) -> N
 
 
 @pytest.mark.parametrize("name", [name for name, (_, entry) in ENTRIES.items() if any(map(examples, parts(entry)))])
-def test_example(name, folder, monkeypatch):
+def test_example(name, folder, monkeypatch, request):
     page, entry = ENTRIES[name]
     monkeypatch.chdir(folder)
     names: dict[str, object] = {"gr": gr, "nn": nn, "data": data, "np": np, "pl": pl}
@@ -103,7 +117,11 @@ def test_example(name, folder, monkeypatch):
         parsed = examples(thing)
         if not parsed:
             continue
-        if page in ("data", "runs"):
+        if page == "runs":
+            monkeypatch.setenv("GENREC_BIN", str(Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build")) / "bin"))
+            run(parsed, thing.path, names | request.getfixturevalue("compiled"))
+            continue
+        if page == "data":
             run(parsed, thing.path, dict(names))
             continue
         target = Recording("example", gr.optim.Adam())

@@ -48,6 +48,11 @@ def group(
 
     Returns:
         Columns `user` and `name`, sorted by user.
+
+    Example:
+        >>> histories = data.group(data.read("ratings.csv"), user="user", order="time")
+        >>> histories.columns, histories.height
+        (['user', 'history'], 20)
     """
     events = _events(frame, user, order, columns)
     kept = [c for c in events.columns if c != user]
@@ -89,6 +94,11 @@ def leave_one_out(
 
     Returns:
         One frame per part, each with one row per user.
+
+    Example:
+        >>> train, valid = data.leave_one_out(data.read("ratings.csv"), user="user", item="item", order="time")
+        >>> train.columns, valid.columns
+        (['user', 'history'], ['user', 'history', 'held_out'])
     """
     if parts not in (2, 3):
         raise DataError(f"parts is {parts}; 2 are training and evaluation, 3 training, validation and test")
@@ -131,6 +141,11 @@ def temporal_split(
         at: the moment; rows at it belong to the second part.
         fraction: instead of `at`: about this share of the rows (the latest) form the second part; rows of one time
             stay together.
+
+    Example:
+        >>> train, valid = data.temporal_split(data.read("ratings.csv"), time="time", fraction=0.1)
+        >>> train.height, valid.height
+        (152, 18)
     """
     _require(frame, time)
     if (at is None) == (fraction is None):

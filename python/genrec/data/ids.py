@@ -16,6 +16,17 @@ class IdMapping:
     """A one-to-one mapping of values (strings, or integers of any size) to the ids 0, 1, 2, …
 
     Ids are given in the order of first appearance and never change: `extend` only adds.
+
+    Example:
+        >>> mapping = data.IdMapping(["tt0111161", "tt0068646"])
+        >>> mapping.extend(["tt0468569"])
+        >>> len(mapping), mapping.id_of("tt0468569"), mapping.value_of(0)
+        (3, 2, 'tt0111161')
+        >>> mapping.save("movies.json")
+        >>> data.IdMapping.load("movies.json").decode(pl.Series("movie", [1, None])).to_list()
+        ['tt0068646', None]
+        >>> mapping.encode(pl.Series("movie", ["tt0468569"])).to_list()
+        [2]
     """
 
     def __init__(self, values: Iterable[str | int] = ()) -> None:
@@ -89,6 +100,16 @@ def encode_ids(frame: pl.DataFrame, column: str, mapping: IdMapping | None = Non
     """Replaces `column` by integer ids; returns the frame and the mapping.
 
     A mapping that is passed in is extended by the values it does not know, so that several files share ids.
+
+    Args:
+        frame: rows of any kind.
+        column: strings or integers; nulls stay null.
+        mapping: one that several files share.
+
+    Example:
+        >>> frame, mapping = data.encode_ids(pl.DataFrame({"movie": ["b", "a", "b"]}), "movie")
+        >>> frame["movie"].to_list(), mapping.value_of(0)
+        ([0, 1, 0], 'b')
     """
     if column not in frame.columns:
         raise DataError(f"no column {column!r}; the frame has {frame.columns}")

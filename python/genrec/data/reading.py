@@ -44,6 +44,11 @@ def read(
 
     Raises:
         DataError: the file is missing, damaged, not in that encoding, or has other columns.
+
+    Example:
+        >>> events = data.read("ratings.csv")
+        >>> events.columns, events.height
+        (['user', 'item', 'time'], 170)
     """
     path = Path(path)
     kind = _kind(path)
