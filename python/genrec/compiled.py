@@ -180,7 +180,7 @@ class CompiledModel:
 
         Example:
             >>> sorted(path.name for path in model.export("exported"))
-            ['parameters.safetensors', 'table_item.safetensors']
+            ['parameters.safetensors', 'tables.safetensors']
         """
         arguments = self._arguments({"out": out, "checkpoint": checkpoint or self.checkpoint, **flags}, catalogues)
         done = drive([str(self.binary), "export", *arguments], False)[-1]
