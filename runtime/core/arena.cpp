@@ -3,8 +3,10 @@
 #include "arena.h"
 
 #include "genrec_rt/buffer.h"
+#include "genrec_rt/size.h"
 
 #include <algorithm>
+#include <string>
 
 namespace genrec::rt {
 
@@ -20,9 +22,18 @@ ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
   sized.reserve(buffers.size());
   for (const genrec_buffer_desc &buffer : buffers) {
     int64_t rows = buffer.domain < 0 ? 0 : capacities[buffer.domain];
-    sized.push_back({rows * buffer.bytes_per_row + buffer.bytes, buffer.first, buffer.last});
+    Size bytes = Size(rows) * buffer.bytes_per_row + buffer.bytes;
+    sized.push_back({bytes.value([&] {
+                       return std::string("buffer '") + (buffer.name ? buffer.name : "") + "' of a batch, " +
+                              std::to_string(rows) + " rows of " +
+                              std::to_string(buffer.bytes_per_row) + " bytes,";
+                     }),
+                     buffer.first, buffer.last});
   }
-  return packArena(sized);
+  ArenaLayout layout = packArena(sized);
+  if (layout.bytes >= kLargestSize)
+    throwTooLarge("the memory of a batch");
+  return layout;
 }
 
 Arena::~Arena() {

@@ -2,6 +2,7 @@
 
 #include "genrec_rt/buffer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -25,8 +26,9 @@ std::atomic<int64_t> allocations{0};
 } // namespace
 
 void *allocateAligned(int64_t bytes) {
-  if (bytes <= 0)
-    bytes = kAlignment;
+  if (bytes < 0 || bytes > kLargestSize)
+    throw std::bad_alloc();
+  bytes = std::max(bytes, kAlignment);
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (bytes >= kMapBytes) {
     void *memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,

@@ -3,6 +3,7 @@
 #include "runtime_state.h"
 
 #include "genrec_rt/identity.h"
+#include "genrec_rt/size.h"
 #include "threads.h"
 
 #include <algorithm>
@@ -104,8 +105,10 @@ void genrec_runtime::makeParameters() {
     const genrec_parameter_desc &desc = model.parameters[i];
     int64_t columns = desc.rank > 0 ? desc.shape[desc.rank - 1] : 1;
     int64_t rows = desc.rank > 1 ? desc.shape[0] : 1;
-    int64_t size = rows * columns;
     int64_t states = desc.optimizer.states;
+    Size total = Size(rows) * columns * (1 + states) * sizeof(float);
+    total.value([&] { return std::string("parameter '") + desc.name + "'"; });
+    int64_t size = rows * columns;
     float *value = parameterMemory.emplace_back().ensure(size * (1 + states) + 1);
     std::fill_n(value, size * (1 + states), 0.0f);
     RowInitializer initializer{

@@ -2,6 +2,7 @@
 
 #include "step_slot.h"
 
+#include "genrec_rt/size.h"
 #include "model_check.h"
 
 #include <algorithm>
@@ -138,11 +139,21 @@ bool StepSlot::growCapacities(Plan &plan) {
       raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));
       continue;
     }
-    raise(capacity, std::min(domain.capacity(plan.capacities.data(), plan.maxLengths.data()),
-                             capacityBucket(truncatedRows(domain))));
+    raise(capacity,
+          std::min(mostRows(domain, plan), capacityBucket(truncatedRows(domain))));
     raise(plan.maxLengths[i], domain.max_length > 0 ? domain.max_length : capacity);
   }
   return grown;
+}
+
+/// The bound on the rows of a domain that the program makes.
+int64_t StepSlot::mostRows(const genrec_domain_desc &domain, const Plan &plan) {
+  // Emitted code multiplies as it is: lists cut at a length that none has are not cut.
+  if (domain.max_length > 0 && !(Size(plan.capacities[domain.parent]) * domain.max_length).fits())
+    return plan.capacities[domain.truncated];
+  return Size(domain.capacity(plan.capacities.data(), plan.maxLengths.data())).value([&] {
+    return std::string("domain '") + domain.name + "' of a batch";
+  });
 }
 
 /// The rows of a domain cut from one of the data, whose lists are known; else no bound.

@@ -87,6 +87,7 @@ private:
   void requireGiven() const;
   void describeData(int32_t domain);
   bool growCapacities(Plan &plan);
+  static int64_t mostRows(const genrec_domain_desc &domain, const Plan &plan);
   int64_t truncatedRows(const genrec_domain_desc &domain) const;
   void describeMade(const Plan &plan);
   static void choose(Placement &placement, const genrec_program_desc &program, bool ofCompute);

@@ -3,6 +3,7 @@
 #include "epoch.h"
 
 #include "genrec_rt/identity.h"
+#include "genrec_rt/size.h"
 
 #include <algorithm>
 #include <numeric>
@@ -52,6 +53,11 @@ EpochSource::EpochSource(const EpochOptions &options, std::vector<Window> window
                          int32_t threads, Assembler assembler, const RowLocator &locator)
     : options(options), windows(std::move(windowList)), groupRows(groupRows),
       assembler(std::move(assembler)), locator(locator) {
+  // A batch larger than the data is all of it.
+  Size rows = 0;
+  for (int64_t count : groupRows)
+    rows += count;
+  this->options.batch = std::min(options.batch, std::max<int64_t>(rows.saturated(), 1));
   skip();
   std::vector<int64_t> groups;
   size_t largest = 1;
@@ -66,7 +72,7 @@ EpochSource::EpochSource(const EpochOptions &options, std::vector<Window> window
 
 /// Leaves out whole windows without decoding them.
 void EpochSource::skip() {
-  rowsToSkip = options.skipRows;
+  rowsToSkip = std::max<int64_t>(options.skipRows, 0);
   for (; nextWindow < windows.size(); ++nextWindow) {
     int64_t rows = 0;
     for (int64_t group : windows[nextWindow])

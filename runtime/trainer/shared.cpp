@@ -5,6 +5,7 @@
 #include "../core/threads.h"
 #include "commands.h"
 #include "genrec_rt/checkpoint.h"
+#include "genrec_rt/size.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ namespace genrec::rt {
 DatasetOptions datasetOptions(const Flags &flags, int32_t threads) {
   DatasetOptions options;
   options.decodeThreads = std::clamp(threads, 1, 8);
-  options.memoryBudget = flags.dataMemoryMegabytes << 20;
+  options.memoryBudget = (Size(flags.dataMemoryMegabytes) * (1 << 20)).saturated();
   return options;
 }
 

@@ -11,7 +11,8 @@
 
 namespace genrec::rt {
 
-/// Memory aligned to 64 bytes (pages from 256 KiB on). Throws std::bad_alloc.
+/// Memory aligned to 64 bytes (pages from 256 KiB on). Throws std::bad_alloc, also where
+/// `bytes` is below 0 or beyond what a machine can hold.
 /// Fresh large blocks are zero and take no memory until touched.
 void *allocateAligned(int64_t bytes);
 /// The same, all zero.
@@ -39,12 +40,13 @@ public:
   ~GrowBuffer() { release(); }
 
   /// Makes room for `count` elements and returns them; the contents are lost
-  /// when the array moves.
+  /// when the array moves. Throws Error or std::bad_alloc where there is no such memory.
   T *ensure(int64_t count) {
     if (count > room) {
       release();
       int64_t wanted = capacityBucket(count);
-      memory = static_cast<T *>(allocateAligned(bytesOf(wanted)));
+      memory = static_cast<T *>(allocateAligned(
+          (Size(wanted) * sizeof(T)).value([] { return "an array of the batch"; })));
       room = wanted;
     }
     return memory;

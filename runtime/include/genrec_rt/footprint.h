@@ -11,6 +11,7 @@
 #define GENREC_RT_FOOTPRINT_H
 
 #include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/size.h"
 
 #include <algorithm>
 #include <bit>
@@ -31,13 +32,15 @@ inline int64_t capacityBucket(int64_t count) {
     return 0;
   if (count <= kLeast)
     return kLeast;
+  if (count > kLargestSize)
+    return count; // too many, whatever they are rounded to
   int64_t unit = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)) / 8);
   return (count + unit - 1) / unit * unit;
 }
 
 /// What a GrowBuffer takes that has held `count` elements at most.
 inline int64_t growBufferBytes(int64_t count, int64_t elementBytes) {
-  return capacityBucket(count) * elementBytes;
+  return (Size(capacityBucket(count)) * elementBytes).saturated();
 }
 
 //===-- the arena of planned buffers ---------------------------------------===//
@@ -104,7 +107,7 @@ inline ArenaLayout packArena(const std::vector<ArenaBuffer> &buffers) {
     }
     int64_t offset = detail::lowestFit(taken, size);
     layout.offsets[order[placed]] = offset;
-    layout.bytes = std::max(layout.bytes, offset + size);
+    layout.bytes = std::max(layout.bytes, (Size(offset) + size).saturated());
   }
   return layout;
 }
