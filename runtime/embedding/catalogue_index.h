@@ -3,6 +3,8 @@
 #ifndef GENREC_RT_EMBEDDING_CATALOGUE_INDEX_H
 #define GENREC_RT_EMBEDDING_CATALOGUE_INDEX_H
 
+#include "genrec_rt/identity.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -13,10 +15,13 @@ namespace genrec::rt {
 class CatalogueIndex {
 public:
   /// Throws Error, naming the id and both rows, where an id occurs twice.
-  CatalogueIndex(const int64_t *ids, int64_t count);
+  /// `hashSeed` is where ids go, and shows nowhere.
+  CatalogueIndex(const int64_t *ids, int64_t count, uint64_t hashSeed = processHashSeed());
 
   /// The row of `id`, -1 where the catalogue lacks it.
   int64_t find(int64_t id) const;
+  /// How many slots a search for `id` reads, for tests of collisions.
+  int64_t slotsRead(int64_t id) const;
 
 private:
   struct Slot {
@@ -24,6 +29,7 @@ private:
     int64_t row; ///< -1: empty
   };
 
+  uint64_t hashSeed;
   std::vector<Slot> slots; ///< a power of two, at most half full
 };
 

@@ -7,6 +7,8 @@
 
 #include "distinct.h"
 
+#include "../core/text.h"
+#include "genrec_rt/error.h"
 #include "genrec_rt/identity.h"
 
 #include <bit>
@@ -24,13 +26,15 @@ int64_t slotsFor(int64_t count) {
 int64_t numberRows(int64_t count, float *const *handles, float **rows, int32_t *index,
                    uint32_t *table) {
   const int64_t slots = slotsFor(count);
+  const uint64_t seed = processHashSeed();
   std::memset(table, 0, static_cast<size_t>(slots) * 4);
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
     float *row = handles[i];
     // Rows are 64 bytes apart at least, so the low bits of an address say nothing.
     int64_t at =
-        static_cast<int64_t>(splitMix64(reinterpret_cast<uintptr_t>(row) >> 6)) & (slots - 1);
+        static_cast<int64_t>(splitMix64(reinterpret_cast<uintptr_t>(row) >> 6 ^ seed)) &
+        (slots - 1);
     while (table[at] && rows[table[at] - 1] != row)
       at = (at + 1) & (slots - 1);
     if (!table[at]) {
@@ -53,6 +57,10 @@ int64_t distinctScratchBytes(int64_t count) { return 4 * slotsFor(count); }
 int64_t findDistinct(genrec_rt_pool *pool, int64_t parts, int64_t count,
                      float *const *const *handles, float **rows, void *places,
                      const std::function<void *()> &scratch) {
+  if (count > kMostDistinctRows)
+    throw Error("a batch has " + withThousands(count) + " rows of a list whose lookups are "
+                "numbered, more than " + withThousands(kMostDistinctRows),
+                "use a smaller --batch");
   auto *header = static_cast<int64_t *>(places);
   header[0] = parts;
   header[1] = count;

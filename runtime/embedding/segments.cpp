@@ -2,6 +2,7 @@
 
 #include "segments.h"
 
+#include "genrec_rt/identity.h"
 #include "genrec_rt/kernels/segments.h"
 
 #include <bit>
@@ -110,8 +111,10 @@ int64_t numberRows(const GradientParts &parts, const float *untouchable, float *
   // Rows are 64 bytes apart at least: the low bits of an address say nothing. Fibonacci hashing
   // (Knuth, The Art of Computer Programming, vol. 3, 6.4) spreads what lies at equal distances.
   const int shift = std::countl_zero(static_cast<uint64_t>(last));
+  const uint64_t seed = processHashSeed();
   auto slotOf = [=](const float *row) {
-    return static_cast<int64_t>((reinterpret_cast<uintptr_t>(row) >> 6) * 0x9E3779B97F4A7C15ull >>
+    return static_cast<int64_t>((reinterpret_cast<uintptr_t>(row) >> 6 ^ seed) *
+                                    0x9E3779B97F4A7C15ull >>
                                 shift);
   };
   for (int32_t part = 0; part < parts.parts; ++part) {

@@ -104,10 +104,8 @@ private:
   }
 };
 
-// A bijection of 64-bit words: two ids never have the same hash.
-uint64_t EmbeddingStore::hash(int64_t id) { return splitMix64(static_cast<uint64_t>(id)); }
-
-EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
+EmbeddingStore::EmbeddingStore(const StoreConfig &config)
+    : config(config), hashSeed(config.hashSeed) {
   assert(config.dim >= 0 && config.states >= 0);
   memberCounts.resize(config.members.size());
   memberRows.resize(config.members.size());
@@ -119,6 +117,7 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config) : config(config) {
     ids.rules.admitAfter = 1;
     ids.members = config.members;
     ids.keyBits = config.keyBits;
+    ids.hashSeed = config.hashSeed;
     waitingIds = std::make_unique<EmbeddingStore>(ids);
   }
   int64_t rows = std::max(kStoreLeastChunkRows, kStoreChunkBytes / (stride * 4));
@@ -208,6 +207,15 @@ inline EmbeddingStore::Place EmbeddingStore::locate(int64_t id, uint64_t hash) c
       return {&bucket, slot};
     if (!bucket.isPassedBy(hash))
       return {};
+  }
+}
+
+int64_t EmbeddingStore::bucketsRead(int64_t id) const {
+  const uint64_t hashed = hash(id);
+  for (int64_t steps = 0;; ++steps) {
+    const Bucket &bucket = laterBucketOf(hashed, steps);
+    if (bucket.slotOf(id) >= 0 || !bucket.isPassedBy(hashed))
+      return steps + 1;
   }
 }
 

@@ -1,6 +1,7 @@
 //===- info_data.cpp - What a model reads of some data --------------------===//
 
 #include "commands.h"
+#include "genrec_rt/identity.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -53,8 +54,15 @@ void count(const genrec_model_desc &model, const Batch &batch, std::vector<Domai
   }
 }
 
+struct IdHash {
+  size_t operator()(int64_t id) const {
+    return splitMix64(static_cast<uint64_t>(id) ^ processHashSeed());
+  }
+};
+
+using IdSet = std::unordered_set<int64_t, IdHash>;
 /// Distinct ids by table.
-using TableIds = std::map<std::string, std::unordered_set<int64_t>>;
+using TableIds = std::map<std::string, IdSet>;
 
 /// Adds the ids of `batch` that reach a table unchanged.
 void collectIds(const genrec_model_desc &model, const Batch &batch, TableIds &ids) {
@@ -63,7 +71,7 @@ void collectIds(const genrec_model_desc &model, const Batch &batch, TableIds &id
     const ColumnBatch &column = batch.columns[i];
     if (!feature.table || !column.given || feature.type != GENREC_I64)
       continue;
-    std::unordered_set<int64_t> &known = ids[feature.table];
+    IdSet &known = ids[feature.table];
     const auto *values = reinterpret_cast<const int64_t *>(column.values.data());
     for (int64_t row = 0; row < batch.domains[feature.domain].count; ++row)
       if (!column.hasNulls || column.valid[row])

@@ -26,6 +26,7 @@ inline StoreConfig configOf(int64_t dim, int32_t states, uint64_t seed = 7) {
   StoreConfig config;
   config.dim = dim;
   config.states = states;
+  config.hashSeed = 0; // so that ids can be made that collide
   config.initializer = {2 /* normal */, 0.1, seed, nameHash("movie"), 1, 1};
   return config;
 }

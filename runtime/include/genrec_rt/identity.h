@@ -36,6 +36,12 @@ constexpr uint64_t mixIdentity(uint64_t identity, uint64_t ordinal) {
   return splitMix64(identity + 0x9E3779B97F4A7C15ull * (ordinal + 1));
 }
 
+/// A word that is another one in every process (of the 16 random bytes that the kernel gives
+/// to each). Hash tables over ids from data begin with it: without, ids could be made that
+/// all go to one slot, and every search would look at all of them. Nothing that a run writes
+/// may depend on it.
+uint64_t processHashSeed();
+
 /// FNV-1a, 64 bits: the hash of a table's or parameter's name from which its
 /// initial values follow.
 constexpr uint64_t nameHash(std::string_view name) {

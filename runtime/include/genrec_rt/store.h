@@ -7,7 +7,8 @@
 // every one is visited). A full bucket knows, by classes of hashes, which ids went past it,
 // so that a search reads one line, whether the id is there or not, but for the few that go on.
 // At load 0.75 the number of buckets doubles, and more at once for a large batch of new ids;
-// keys move, values do not.
+// keys move, values do not. Where an id goes depends on a seed that no two processes share
+// (identity.h), so that nobody can make data whose ids all go to one bucket.
 //
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
@@ -24,6 +25,7 @@
 
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/footprint.h"
+#include "genrec_rt/identity.h"
 #include "genrec_rt/parallel.h"
 #include "genrec_rt/row_rules.h"
 
@@ -65,6 +67,8 @@ struct StoreConfig {
   std::vector<RowInitializer> members;
   int64_t keyBits = 63;
   RowRules rules;
+  /// Where ids go; nothing that leaves the store depends on it. Tests of collisions set it.
+  uint64_t hashSeed = processHashSeed();
 
   int64_t stateWidth() const { return rowStates ? 1 : dim; }
   /// Floats of a row's value and states.
@@ -142,8 +146,8 @@ public:
   /// Forgets all rows and keeps the memory.
   void clear();
 
-  /// The hash of an id; public so that tests can make ids that collide.
-  static uint64_t hash(int64_t id);
+  /// How many buckets a search for `id` reads, for tests of collisions.
+  int64_t bucketsRead(int64_t id) const;
 
 private:
   static constexpr int64_t kSlots = kStoreBucketSlots;
@@ -157,6 +161,8 @@ private:
     int64_t slot = 0;
   };
 
+  // A bijection of 64-bit words: two ids never have the same hash.
+  uint64_t hash(int64_t id) const { return splitMix64(static_cast<uint64_t>(id) ^ hashSeed); }
   Bucket &bucketOf(uint64_t hash) const;
   Bucket &laterBucketOf(uint64_t hash, int64_t steps) const;
   Place locate(int64_t id, uint64_t hash) const;
@@ -194,6 +200,7 @@ private:
   int64_t rowCount = 0;
   int64_t usedSlots = 0; ///< of rows, and of erased ones in buckets that ids went past
   int64_t bucketMask = 0;
+  uint64_t hashSeed = 0;
   Bucket *buckets = nullptr;
   std::vector<float *> chunks;
   std::vector<int64_t *> idChunks;
