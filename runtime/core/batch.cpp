@@ -20,6 +20,7 @@ int64_t elementBytes(int32_t type) {
   case GENREC_F32:
     return 4;
   case GENREC_STRING:
+  case GENREC_KEY:
     return sizeof(genrec_string);
   default:
     return 8;

@@ -7,10 +7,9 @@
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/parallel.h"
+#include "json.h"
 #include "profile.h"
 #include "threads.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -134,14 +133,14 @@ double gatherRate(genrec_rt_pool *pool, int32_t threads, int64_t bytes) {
   return 4.0 * kRowFloats * static_cast<double>(picks) / seconds;
 }
 
-nlohmann::ordered_json ratesToJson(const std::vector<Bandwidth> &rates) {
-  auto list = nlohmann::ordered_json::array();
+Json ratesToJson(const std::vector<Bandwidth> &rates) {
+  auto list = Json::array();
   for (const Bandwidth &rate : rates)
     list.push_back({{"bytes", rate.bytes}, {"bytes_per_second", rate.bytesPerSecond}});
   return list;
 }
 
-std::vector<Bandwidth> ratesFromJson(const nlohmann::json &list) {
+std::vector<Bandwidth> ratesFromJson(const Json &list) {
   std::vector<Bandwidth> rates;
   for (const auto &entry : list)
     rates.push_back({entry.at("bytes"), entry.at("bytes_per_second")});
@@ -196,7 +195,7 @@ std::optional<Roofline> loadRoofline(const std::string &path) {
     std::ifstream file(path);
     if (!file)
       return std::nullopt;
-    nlohmann::json json = nlohmann::json::parse(file);
+    Json json = Json::parse(file);
     Roofline roofline;
     roofline.processor = json.at("processor");
     roofline.threads = json.at("threads");
@@ -213,7 +212,7 @@ std::optional<Roofline> loadRoofline(const std::string &path) {
 }
 
 void saveRoofline(const Roofline &roofline, const std::string &path) {
-  nlohmann::ordered_json json = {{"processor", roofline.processor},
+  Json json = {{"processor", roofline.processor},
                                  {"threads", roofline.threads},
                                  {"flops_per_second", roofline.flops},
                                  {"product_flops_per_second", roofline.productFlops},
@@ -222,7 +221,7 @@ void saveRoofline(const Roofline &roofline, const std::string &path) {
                                  {"gathers", ratesToJson(roofline.gathers)}};
   std::error_code ignored; // writing says what is wrong
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  writeFile(path, json.dump(1) + "\n");
+  writeFile(path, toText(json, 1) + "\n");
 }
 
 } // namespace genrec::rt

@@ -2,12 +2,14 @@
 
 #include "pipeline.h"
 
+#include "start_thread.h"
+
 namespace genrec::rt {
 
 Pipeline::Pipeline(const genrec_program_desc &program, BatchSource &source,
                    std::array<Place, kSlots> places, uint64_t firstStep, uint64_t stride)
     : program(program), source(source), places(places), nextStep(firstStep), stride(stride),
-      reader([this] { readAhead(); }) {}
+      reader(startThread("read batches", [this] { readAhead(); })) {}
 
 Pipeline::~Pipeline() {
   {

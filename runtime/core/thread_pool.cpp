@@ -10,10 +10,12 @@
 #include "genrec_rt/parallel.h"
 
 #include <atomic>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -38,7 +40,7 @@ inline int64_t chunkCount(int64_t count, int64_t grain) {
 }
 
 inline void runChunk(int64_t chunk, int64_t count, int64_t grain,
-                     genrec_rt_chunk_fn fn, void *args) noexcept {
+                     genrec_rt_chunk_fn fn, void *args) {
   int64_t begin = chunk * grain;
   int64_t end = count - begin < grain ? count : begin + grain;
   fn(args, begin, end, chunk);
@@ -75,6 +77,10 @@ struct genrec_rt_pool {
     // waits for those that run a chunk and not for one that still wakes up.
     open.store(false, std::memory_order_seq_cst);
     waitForWorkers();
+    if (hasFailed.load(std::memory_order_relaxed)) {
+      hasFailed.store(false, std::memory_order_relaxed);
+      std::rethrow_exception(std::exchange(failure, nullptr));
+    }
   }
 
 private:
@@ -107,9 +113,15 @@ private:
     currentWorker = worker;
     Job mine = job;
     int64_t chunks = chunkCount(mine.count, mine.grain);
-    for (int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
-         chunk < chunks; chunk = next.fetch_add(1, std::memory_order_relaxed))
-      runChunk(chunk, mine.count, mine.grain, mine.fn, mine.args);
+    try {
+      for (int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
+           chunk < chunks; chunk = next.fetch_add(1, std::memory_order_relaxed))
+        runChunk(chunk, mine.count, mine.grain, mine.fn, mine.args);
+    } catch (...) {
+      next.store(chunks, std::memory_order_relaxed); // the others begin no more
+      if (!hasFailed.exchange(true, std::memory_order_relaxed))
+        failure = std::current_exception();
+    }
     currentPool = outerPool;
     currentWorker = outerWorker;
   }
@@ -166,6 +178,10 @@ private:
   const int spins;
   std::mutex callers;
   Job job;
+  /// What the first chunk that threw threw: written by whoever sets the flag, read by the
+  /// caller when no worker is inside any more.
+  std::atomic<bool> hasFailed{false};
+  std::exception_ptr failure;
   // Each on a cache line of its own: `next` is written by every chunk.
   alignas(64) std::atomic<uint32_t> generation{0};
   alignas(64) std::atomic<int64_t> next{0};

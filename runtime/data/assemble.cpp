@@ -113,7 +113,7 @@ void Assembler::gatherColumn(int32_t feature, Batch &batch) {
     }
     std::memset(valid, 0, static_cast<size_t>(room - total));
   }
-  if (desc.type == GENREC_STRING)
+  if (hasBytes(desc.type))
     return gatherStrings(feature, to);
   int64_t size = elementBytes(desc.type);
   char *values = to.values.ensure(room * size);

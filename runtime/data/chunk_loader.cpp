@@ -2,6 +2,8 @@
 
 #include "chunk_loader.h"
 
+#include "../core/start_thread.h"
+
 #include <algorithm>
 
 namespace genrec::rt {
@@ -12,8 +14,13 @@ ChunkLoader::ChunkLoader(std::vector<int64_t> groupList, Decode decode, int32_t 
       ready(groups.size()), errors(groups.size()), done(groups.size()) {
   int64_t count = std::min<int64_t>(std::max(threads, 1), size());
   workers.reserve(count);
-  for (int64_t i = 0; i < count; ++i)
-    workers.emplace_back([this] { work(); });
+  try {
+    for (int64_t i = 0; i < count; ++i)
+      workers.push_back(startThread("decode data", [this] { work(); }));
+  } catch (...) {
+    if (workers.empty()) // fewer than were asked for do the same work
+      throw;
+  }
 }
 
 ChunkLoader::~ChunkLoader() {

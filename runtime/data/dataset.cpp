@@ -6,6 +6,7 @@
 #include "../core/text.h"
 #include "epoch.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/size.h"
 #include "parquet_file.h"
 
 #include <algorithm>
@@ -55,17 +56,18 @@ ReadRequest requestForCatalogue(const genrec_model_desc &model, int32_t domain) 
 struct Dataset::Impl {
   Impl(const genrec_model_desc &model, ReadRequest wanted, const FileSpec &spec,
        const DatasetOptions &options)
-      : model(model), request(std::move(wanted)), options(options), paths(listFiles(spec)),
+      : model(model), request(std::move(wanted)), options(options), paths(listFiles(spec, &notes)),
         order(model) {
     for (size_t i = 0; i < paths.size(); ++i) {
       files.push_back(std::make_unique<ParquetFile>(model, request, paths[i]));
+      files[i]->requireSameKeys(*files[0]);
       for (int group = 0; group < files[i]->groups(); ++group) {
         groups.push_back({i, group});
         groupRows.push_back(files[i]->rowsOf(group));
         groupBytes.push_back(files[i]->estimatedBytes(group));
         firstRows.push_back(rows);
-        rows += groupRows.back();
-        bytes += groupBytes.back();
+        rows = (Size(rows) + groupRows.back()).value([&] { return "the data of " + spec.text(); });
+        bytes = (Size(bytes) + groupBytes.back()).saturated();
       }
     }
     kept.resize(groups.size());
@@ -101,6 +103,7 @@ struct Dataset::Impl {
   const genrec_model_desc &model;
   ReadRequest request;
   DatasetOptions options;
+  std::vector<std::string> notes;
   std::vector<std::string> paths;
   std::vector<std::unique_ptr<ParquetFile>> files;
   std::vector<Group> groups;
@@ -121,6 +124,7 @@ Dataset::~Dataset() = default;
 
 int64_t Dataset::rows() const { return impl->rows; }
 const std::vector<std::string> &Dataset::files() const { return impl->paths; }
+const std::vector<std::string> &Dataset::notes() const { return impl->notes; }
 bool Dataset::inMemory() const { return impl->inMemory; }
 
 int64_t Dataset::windowRows() const {

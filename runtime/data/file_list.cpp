@@ -1,13 +1,20 @@
 //===- file_list.cpp - Which files a flag means ---------------------------===//
 
 #include "genrec_rt/dataset.h"
+
+#include "../core/text.h"
 #include "genrec_rt/error.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <system_error>
+#include <utility>
 
 #include <glob.h>
+#include <sys/stat.h>
 
 namespace genrec::rt {
 
@@ -15,28 +22,90 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool isHidden(const fs::path &path) {
-  std::string name = path.filename().string();
+/// Where skipped things are told; null where nobody wants to know.
+using Notes = std::vector<std::string>;
+
+bool isHidden(const std::string &name) {
   return !name.empty() && (name[0] == '.' || name[0] == '_');
 }
 
-void addFolder(const std::string &folder, std::vector<std::string> &files) {
-  size_t before = files.size();
-  fs::recursive_directory_iterator entries(folder), end;
-  for (; entries != end; ++entries) {
-    if (isHidden(entries->path())) {
-      if (entries->is_directory())
-        entries.disable_recursion_pending();
-    } else if (entries->is_regular_file() && entries->path().extension() == ".parquet") {
-      files.push_back(entries->path().string());
-    }
-  }
-  if (files.size() == before)
-    throw Error("folder '" + folder + "' holds no .parquet file");
-  std::sort(files.begin() + static_cast<ptrdiff_t>(before), files.end());
+bool isParquetName(const fs::path &path) {
+  std::string extension = path.extension().string();
+  std::transform(extension.begin(), extension.end(), extension.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".parquet" || extension == ".parq" || extension == ".pq";
 }
 
-void addPattern(const std::string &pattern, std::vector<std::string> &files) {
+/// The Parquet files below a folder, links followed, and what is none of them.
+class FolderWalk {
+public:
+  explicit FolderWalk(std::string folder) : top(std::move(folder)) { enter(top); }
+
+  std::vector<std::string> files;
+
+  /// "skipped in 'data': a.csv (…); _SUCCESS (…)"; empty where nothing was.
+  std::string note() const {
+    std::string text;
+    for (const auto &[reason, names] : skipped)
+      text += (text.empty() ? "skipped in '" + top + "': " : "; ") + listNames(names, 3) + " (" +
+              reason + ")";
+    return text;
+  }
+
+private:
+  void skip(const fs::path &path, const std::string &reason) {
+    skipped[reason].push_back(path.lexically_relative(top).string());
+  }
+
+  void enter(const fs::path &folder) {
+    // A link may lead to a folder above, or to one that another link led to.
+    struct stat status{};
+    if (stat(folder.c_str(), &status) == 0 &&
+        !entered.insert({status.st_dev, status.st_ino}).second)
+      return skip(folder, "a folder that is read already");
+    std::error_code error;
+    std::vector<fs::path> entries;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+      entries.push_back(at->path());
+    if (error)
+      throw Error("folder '" + folder.string() + "' cannot be read: " + error.message());
+    std::sort(entries.begin(), entries.end());
+    for (const fs::path &path : entries)
+      add(path);
+  }
+
+  void add(const fs::path &path) {
+    std::error_code ignored;
+    fs::file_status status = fs::status(path, ignored);
+    if (isHidden(path.filename().string()))
+      skip(path, "names that begin with . or _ are hidden");
+    else if (fs::is_directory(status))
+      enter(path);
+    else if (!fs::exists(status))
+      skip(path, "links to nothing");
+    else if (!fs::is_regular_file(status) || !isParquetName(path))
+      skip(path, "no .parquet, .parq or .pq files");
+    else
+      files.push_back(path.string());
+  }
+
+  std::string top;
+  std::set<std::pair<dev_t, ino_t>> entered;
+  std::map<std::string, std::vector<std::string>> skipped; ///< by reason
+};
+
+void addFolder(const std::string &folder, std::vector<std::string> &files, Notes *notes) {
+  FolderWalk walk(folder);
+  std::string note = walk.note();
+  if (walk.files.empty())
+    throw Error("folder '" + folder + "' holds no .parquet file", note);
+  if (notes && !note.empty())
+    notes->push_back(note);
+  std::sort(walk.files.begin(), walk.files.end());
+  files.insert(files.end(), walk.files.begin(), walk.files.end());
+}
+
+void addPattern(const std::string &pattern, std::vector<std::string> &files, Notes *notes) {
   glob_t found{};
   int status = glob(pattern.c_str(), GLOB_TILDE, nullptr, &found);
   std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
@@ -44,8 +113,9 @@ void addPattern(const std::string &pattern, std::vector<std::string> &files) {
   if (status != 0 || paths.empty())
     throw Error("no file matches '" + pattern + "'");
   for (const std::string &path : paths) {
-    if (fs::is_directory(path))
-      addFolder(path, files);
+    std::error_code ignored;
+    if (fs::is_directory(path, ignored))
+      addFolder(path, files, notes);
     else
       files.push_back(path);
   }
@@ -64,30 +134,30 @@ bool isThere(const std::string &entry) {
   return matches;
 }
 
-void addOne(const std::string &entry, std::vector<std::string> &files) {
+void addOne(const std::string &entry, std::vector<std::string> &files, Notes *notes) {
   if (entry.find("://") != std::string::npos)
     throw Error("'" + entry + "' is not a local file", "copy it here: only local files are read");
   std::error_code ignored;
   if (fs::is_directory(entry, ignored))
-    return addFolder(entry, files);
+    return addFolder(entry, files, notes);
   if (fs::exists(entry, ignored)) {
     files.push_back(entry);
     return;
   }
   if (isPattern(entry))
-    return addPattern(entry, files);
+    return addPattern(entry, files, notes);
   throw Error("there is no file or folder '" + entry + "'");
 }
 
-void addEntry(const std::string &entry, std::vector<std::string> &files) {
+void addEntry(const std::string &entry, std::vector<std::string> &files, Notes *notes) {
   if (entry.find(',') == std::string::npos)
-    return entry.empty() ? void() : addOne(entry, files);
+    return entry.empty() ? void() : addOne(entry, files, notes);
   if (isThere(entry))
-    return addOne(entry, files);
+    return addOne(entry, files, notes);
   for (size_t begin = 0; begin <= entry.size();) {
     size_t comma = std::min(entry.find(',', begin), entry.size());
     if (comma > begin)
-      addOne(entry.substr(begin, comma - begin), files);
+      addOne(entry.substr(begin, comma - begin), files, notes);
     begin = comma + 1;
   }
 }
@@ -101,10 +171,10 @@ std::string FileSpec::text() const {
   return text;
 }
 
-std::vector<std::string> listFiles(const FileSpec &spec) {
+std::vector<std::string> listFiles(const FileSpec &spec, std::vector<std::string> *notes) {
   std::vector<std::string> files;
   for (const std::string &entry : spec.entries)
-    addEntry(entry, files);
+    addEntry(entry, files, notes);
   if (files.empty())
     throw Error("no data file was named");
   return files;

@@ -7,6 +7,7 @@
 
 #include <arrow/array.h>
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 #include <arrow/util/float16.h>
 
 #include <cstring>
@@ -141,6 +142,29 @@ void convertStrings(const arrow::Array &array, ChunkColumn &out) {
   }
 }
 
+/// Text, of which every value has its own length, or bytes, all of one.
+bool isText(Type::type id) {
+  return id == Type::STRING || id == Type::LARGE_STRING || id == Type::BINARY ||
+         id == Type::LARGE_BINARY || id == Type::FIXED_SIZE_BINARY;
+}
+
+/// Keeps the bytes of each value as they are; of a bool, one byte.
+void keepBytes(const arrow::Array &array, ChunkColumn &out) {
+  const bool isBool = array.type_id() == Type::BOOL;
+  const int64_t size = isBool ? 1 : bytesOfValue(*array.type()), count = array.length();
+  out.stringOffsets.resize(count + 1);
+  for (int64_t i = 0; i <= count; ++i)
+    out.stringOffsets[i] = i * size;
+  out.bytes.resize(count * size);
+  if (isBool)
+    return fillFrom<arrow::BooleanArray>(array, out, out.bytes.data(),
+                                         [](bool value) -> char { return value; });
+  // Those of nulls are whatever lies there.
+  const uint8_t *from = count > 0 ? array.data()->GetValues<uint8_t>(1, array.offset() * size) : nullptr;
+  if (from)
+    std::memcpy(out.bytes.data(), from, out.bytes.size());
+}
+
 void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentValid,
                ChunkColumn &out) {
   bool any = array.null_count() > 0;
@@ -168,7 +192,7 @@ void convertDictionary(const arrow::DictionaryArray &array, int32_t type, ChunkC
   auto entryOf = [&](int64_t i) -> int64_t {
     return out.valid.empty() || out.valid[i] ? array.GetValueIndex(i) : -1;
   };
-  if (type != GENREC_STRING) {
+  if (!hasBytes(type)) {
     auto size = static_cast<size_t>(elementBytes(type));
     out.values.resize(count * size);
     for (int64_t i = 0; i < count; ++i)
@@ -222,10 +246,16 @@ bool isReadableInt64(const arrow::DataType &from, std::string &why) {
 
 } // namespace
 
+int64_t bytesOfValue(const arrow::DataType &type) {
+  if (type.id() == Type::DICTIONARY || type.id() == Type::BOOL || !arrow::is_fixed_width(type.id()))
+    return 0;
+  return static_cast<const arrow::FixedWidthType &>(type).bit_width() / 8;
+}
+
 const char *typeName(int32_t type) {
   constexpr const char *kNames[] = {"bool",     "int32",  "int64",     "float",   "double",
-                                    "bfloat16", "string", "table row", "any type"};
-  return type >= 0 && type <= GENREC_VALID ? kNames[type] : "an unknown type";
+                                    "bfloat16", "string", "table row", "any type",  "a key"};
+  return type >= 0 && type <= GENREC_KEY ? kNames[type] : "an unknown type";
 }
 
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
@@ -234,6 +264,8 @@ bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
     return true;
   if (id == Type::DICTIONARY)
     return isReadable(*static_cast<const arrow::DictionaryType &>(from).value_type(), type, why);
+  if (type == GENREC_KEY)
+    return isText(id) || id == Type::BOOL || bytesOfValue(from) > 0;
   bool isFloat = id == Type::FLOAT || id == Type::HALF_FLOAT;
   switch (type) {
   case GENREC_I1:
@@ -251,8 +283,7 @@ bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   case GENREC_BF16:
     return isFloat;
   default:
-    return id == Type::STRING || id == Type::LARGE_STRING || id == Type::BINARY ||
-           id == Type::LARGE_BINARY || id == Type::FIXED_SIZE_BINARY;
+    return isText(id);
   }
 }
 
@@ -264,8 +295,10 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
     return out.values.assign(static_cast<size_t>(array.length()), 0);
   if (array.type_id() == Type::DICTIONARY)
     return convertDictionary(static_cast<const arrow::DictionaryArray &>(array), type, out);
-  if (type == GENREC_STRING)
+  if (type == GENREC_STRING || (type == GENREC_KEY && isText(array.type_id())))
     return convertStrings(array, out);
+  if (type == GENREC_KEY)
+    return keepBytes(array, out);
   out.values.assign(static_cast<size_t>(array.length() * elementBytes(type)), 0);
   void *to = out.values.data();
   switch (type) {

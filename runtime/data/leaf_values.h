@@ -14,7 +14,8 @@ namespace genrec::rt {
 /// Whether values of a file's type become a genrec_type without loss: integers
 /// and floats from equal or narrower ones, int64 also from timestamps with a
 /// zone and dates (as UTC seconds, rounded down), strings from text and bytes, and
-/// each of them from a dictionary; GENREC_VALID from anything. `why` gets the reason where there is
+/// each of them from a dictionary; GENREC_VALID from anything; GENREC_KEY from all but lists and
+/// structs. `why` gets the reason where there is
 /// one worth telling.
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why);
 
@@ -23,6 +24,10 @@ bool isReadable(const arrow::DataType &from, int32_t type, std::string &why);
 /// says so and the value is 0 or empty. Throws Error at a uint64 beyond int64.
 void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentValid, int32_t type,
                  ChunkColumn &out);
+
+/// Bytes of a value of a file's type where all have equally many; 0 for others: text, bools,
+/// dictionaries.
+int64_t bytesOfValue(const arrow::DataType &type);
 
 /// "int64", "string": a genrec_type in messages.
 const char *typeName(int32_t type);

@@ -75,13 +75,13 @@ void compact(ChunkColumn &column, int32_t type, const Mask &mask) {
   for (size_t row = 0; row < mask.size(); ++row) {
     if (!mask[row])
       continue;
-    if (type != GENREC_STRING && to != row)
+    if (!hasBytes(type) && to != row)
       std::memcpy(column.values.data() + to * size, column.values.data() + row * size, size);
     if (!column.valid.empty())
       column.valid[to] = column.valid[row];
     ++to;
   }
-  if (type == GENREC_STRING)
+  if (hasBytes(type))
     compactStrings(column, mask);
   else
     column.values.resize(to * size);

@@ -4,8 +4,10 @@
 
 #include "../core/text.h"
 #include "decode_memory.h"
+#include "footer_check.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/size.h"
 #include "leaf_values.h"
 
 #include <arrow/io/file.h>
@@ -42,9 +44,14 @@ template <class T> T valueOf(arrow::Result<T> result) {
   return std::move(*result);
 }
 
+using OpenFile = std::shared_ptr<arrow::io::ReadableFile>;
+
+OpenFile openFile(const std::string &path) {
+  return valueOf(arrow::io::ReadableFile::Open(path, decodeMemory()));
+}
+
 std::unique_ptr<parquet::ParquetFileReader>
-openReader(const std::string &path, std::shared_ptr<parquet::FileMetaData> metadata) {
-  auto file = valueOf(arrow::io::ReadableFile::Open(path, decodeMemory()));
+openReader(const OpenFile &file, std::shared_ptr<parquet::FileMetaData> metadata) {
   return parquet::ParquetFileReader::Open(file, parquet::ReaderProperties(decodeMemory()),
                                           std::move(metadata));
 }
@@ -77,8 +84,11 @@ ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &requ
                          const std::string &path)
     : model(model), name(path) {
   reading(name, [&] {
-    auto reader = openReader(name, nullptr);
+    OpenFile file = openFile(name);
+    identity = FileIdentity::of(file->file_descriptor(), name);
+    auto reader = openReader(file, nullptr);
     metadata = reader->metadata();
+    checkFooter(*metadata, name, identity.size);
     auto arrow = arrowReader(std::move(reader));
     planColumns(request, arrow->manifest());
     return 0;
@@ -86,14 +96,29 @@ ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &requ
   for (int group = 0; group < metadata->num_row_groups(); ++group) {
     auto description = metadata->RowGroup(group);
     groupRows.push_back(description->num_rows());
-    int64_t bytes = 0;
+    Size bytes = 0;
     for (int leaf : plan.leaves) {
       auto column = description->ColumnChunk(leaf);
       // Numbers decode to at most 8 bytes and an offset per list.
       bool isText = column->type() == parquet::Type::BYTE_ARRAY;
-      bytes += column->num_values() * 16 + (isText ? column->total_uncompressed_size() : 0);
+      bytes += Size(column->num_values()) * 16;
+      bytes += isText ? column->total_uncompressed_size() : 0;
     }
-    groupBytes.push_back(bytes);
+    groupBytes.push_back(
+        bytes.value([&] { return name + ", row group " + std::to_string(group); }));
+  }
+}
+
+void ParquetFile::requireSameKeys(const ParquetFile &first) const {
+  for (int32_t i = 0; i < model.feature_count; ++i) {
+    if (!plan.readFeature[i] || model.features[i].type != GENREC_KEY)
+      continue;
+    const arrow::DataType &type = *plan.featurePaths[i].type;
+    const arrow::DataType &wanted = *first.plan.featurePaths[i].type;
+    if (!type.Equals(wanted))
+      throw Error(name + ": key '" + model.features[i].column + "' is " + typeName(type) + ", in " +
+                      first.name + " it is " + typeName(wanted),
+                  "keys leave as they came, so files of one dataset must have them of one type");
   }
 }
 
@@ -154,7 +179,7 @@ void ParquetFile::planColumns(const ReadRequest &request,
 
 ColumnPath findColumn(const std::string &file, const std::string &column) {
   return reading(file, [&] {
-    auto reader = arrowReader(openReader(file, nullptr));
+    auto reader = arrowReader(openReader(openFile(file), nullptr));
     ColumnPath found;
     if (!findPath(reader->manifest(), column, found))
       throwMissing(file, reader->manifest(), column, "was asked for");
@@ -166,9 +191,14 @@ Chunk ParquetFile::decode(int group, OrderWatch &order) const {
   TablePlace place{name, group};
   std::string what = name + ", row group " + std::to_string(group);
   auto table = reading(what, [&] {
+    OpenFile file = openFile(name);
+    identity.requireSame(file->file_descriptor(), name);
     // A reader of its own: readers are not meant to be shared by threads.
-    auto reader = arrowReader(openReader(name, metadata));
-    return valueOf(reader->ReadRowGroup(group, plan.leaves));
+    auto reader = arrowReader(openReader(file, metadata));
+    auto read = reader->ReadRowGroup(group, plan.leaves);
+    // Written to while it was read: what failed, or did not, says nothing.
+    identity.requireSame(file->file_descriptor(), name);
+    return valueOf(std::move(read));
   });
   if (table->num_rows() != groupRows[group] && !plan.leaves.empty())
     throw Error(what + ": holds " + std::to_string(table->num_rows()) +

@@ -4,6 +4,7 @@
 #define GENREC_RT_DATA_PARQUET_FILE_H
 
 #include "decode.h"
+#include "file_identity.h"
 
 #include <memory>
 #include <string>
@@ -35,7 +36,11 @@ public:
   /// About how many bytes the chunk of a row group will take.
   int64_t estimatedBytes(int group) const { return groupBytes[group]; }
 
+  /// Throws Error also where the file is no longer the one that was opened.
   Chunk decode(int group, OrderWatch &order) const;
+
+  /// Throws Error where a key (GENREC_KEY) has another type than in `first`.
+  void requireSameKeys(const ParquetFile &first) const;
 
 private:
   void planColumns(const ReadRequest &request, const parquet::arrow::SchemaManifest &manifest);
@@ -45,6 +50,7 @@ private:
 
   const genrec_model_desc &model;
   std::string name;
+  FileIdentity identity;
   FilePlan plan;
   std::shared_ptr<parquet::FileMetaData> metadata;
   std::vector<int64_t> groupRows, groupBytes;

@@ -15,6 +15,8 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
   if (data.rows() == 0)
     throw Error(flags.data.text() + ": the data has no rows");
   loadCatalogues(*session, flags, {Mode::evaluate});
+  for (const std::string &note : data.notes())
+    progress.message(note);
   watchSignals();
   Json record = evaluateOn(*session, data, flags.batch, progress);
   if (record.is_null())
@@ -27,7 +29,7 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
     Json json = {
         {"model", model.name},    {"data", data.files()}, {"checkpoint", flags.checkpoint},
         {"hardware", hardware()}, {"evaluation", record}, {"metric_notes", metricNotes(model)}};
-    writeFile(flags.metricsJson, json.dump(1) + "\n");
+    writeFile(flags.metricsJson, toText(json, 1) + "\n");
   }
   progress.done({{"evaluation", record}});
   return 0;

@@ -6,30 +6,31 @@
 #include "commands.h"
 
 #include <cstdio>
+#include <iterator>
 
 namespace genrec::rt {
 
 namespace {
 
-const char *optimizerName(int32_t kind) {
-  constexpr const char *kNames[] = {"sgd", "adagrad", "adam", "adamw", "rowwise_adagrad"};
-  return kind >= 0 && kind < 5 ? kNames[kind] : "unknown";
-}
+// Names by the numbers of the dialect's enumerations, as abi.h has them.
+constexpr const char *kOptimizers[] = {"sgd", "adagrad", "adam", "adamw", "rowwise_adagrad"};
+constexpr const char *kInits[] = {"zeros",   "constant",       "normal",       "truncated_normal",
+                                  "uniform", "xavier_uniform", "xavier_normal"};
+constexpr const char *kMetrics[] = {"ranking", "auc", "gauc", "ne"};
+static_assert(std::size(kMetrics) == GENREC_METRIC_KINDS);
 
-const char *initName(int32_t kind) {
-  constexpr const char *kNames[] = {"zeros",   "constant",       "normal",       "truncated_normal",
-                                    "uniform", "xavier_uniform", "xavier_normal"};
-  return kind >= 0 && kind < 7 ? kNames[kind] : "unknown";
+template <size_t Count> const char *nameOf(const char *const (&names)[Count], int32_t kind) {
+  return kind >= 0 && kind < static_cast<int32_t>(Count) ? names[kind] : "unknown";
 }
 
 Json optimizerJson(const genrec_optimizer_desc &optimizer) {
-  return {{"kind", optimizerName(optimizer.kind)},
+  return {{"kind", nameOf(kOptimizers, optimizer.kind)},
           {"learning_rate", optimizer.learning_rate},
           {"states", optimizer.states}};
 }
 
 Json initJson(const genrec_init_desc &init) {
-  return {{"kind", initName(init.kind)}, {"scale", init.scale}};
+  return {{"kind", nameOf(kInits, init.kind)}, {"scale", init.scale}};
 }
 
 Json domainsJson(const genrec_model_desc &model) {
@@ -109,7 +110,7 @@ Json infoJson(const genrec_model_desc &model) {
   for (int32_t i = 0; i < model.metric_count; ++i) {
     const genrec_metric_desc &metric = model.metrics[i];
     metrics.push_back({{"name", metric.name},
-                       {"kind", metric.kind == 0 ? "ranking" : "auc"},
+                       {"kind", nameOf(kMetrics, metric.kind)},
                        {"at", std::vector<int64_t>(metric.at, metric.at + metric.at_count)},
                        {"note", metric.note ? metric.note : ""}});
   }
@@ -140,7 +141,7 @@ Json infoJson(const genrec_model_desc &model) {
           {"clip_value", model.clip_value}};
 }
 
-std::string shapeText(const Json &shape) { return shape.dump(); }
+std::string shapeText(const Json &shape) { return toText(shape); }
 
 void printList(const char *title, const Json &list,
                const std::function<std::string(const Json &)> &text) {
@@ -169,28 +170,28 @@ void printInfo(const Json &info) {
            words(column["domain"]) + "; read by " + listNames(programs);
   });
   printList("tables", info["tables"], [](const Json &table) {
-    return words(table["name"]) + ": dim " + table["dim"].dump() + ", ids of " +
-           table["id_bits"].dump() + " bits, " + words(table["init"]["kind"]) + " " +
-           table["init"]["scale"].dump() + ", " + words(table["optimizer"]["kind"]) + " " +
-           table["optimizer"]["learning_rate"].dump();
+    return words(table["name"]) + ": dim " + toText(table["dim"]) + ", ids of " +
+           toText(table["id_bits"]) + " bits, " + words(table["init"]["kind"]) + " " +
+           toText(table["init"]["scale"]) + ", " + words(table["optimizer"]["kind"]) + " " +
+           toText(table["optimizer"]["learning_rate"]);
   });
   printList("parameters", info["parameters"], [](const Json &parameter) {
     return words(parameter["name"]) + ": " + shapeText(parameter["shape"]) + ", " +
-           words(parameter["init"]["kind"]) + " " + parameter["init"]["scale"].dump() + ", " +
+           words(parameter["init"]["kind"]) + " " + toText(parameter["init"]["scale"]) + ", " +
            words(parameter["optimizer"]["kind"]) + " " +
-           parameter["optimizer"]["learning_rate"].dump();
+           toText(parameter["optimizer"]["learning_rate"]);
   });
   printList("losses", info["losses"], [](const Json &loss) {
-    return words(loss["name"]) + ", scale " + loss["scale"].dump();
+    return words(loss["name"]) + ", scale " + toText(loss["scale"]);
   });
   printList("metrics", info["metrics"], [](const Json &metric) {
     std::string note = words(metric["note"]);
     return words(metric["name"]) + " (" + words(metric["kind"]) +
-           (metric["at"].empty() ? "" : " at " + metric["at"].dump()) + ")" +
+           (metric["at"].empty() ? "" : " at " + toText(metric["at"])) + ")" +
            (note.empty() ? "" : ": " + note);
   });
   printList("outputs", info["outputs"], [](const Json &output) {
-    std::string width = output["width"] == 0 ? "" : " x " + output["width"].dump();
+    std::string width = output["width"] == 0 ? "" : " x " + toText(output["width"]);
     return words(output["name"]) + ": " + words(output["type"]) + width + " per row of " +
            words(output["domain"]);
   });
@@ -198,9 +199,9 @@ void printInfo(const Json &info) {
     return;
   printList("data", info["data"]["domains"], [](const Json &domain) {
     std::string list =
-        domain.contains("longest") ? ", longest list " + domain["longest"].dump() : "";
-    return words(domain["name"]) + ": " + domain["rows"].dump() + " rows, at most " +
-           domain["largest_batch"].dump() + " in a batch" + list;
+        domain.contains("longest") ? ", longest list " + toText(domain["longest"]) : "";
+    return words(domain["name"]) + ": " + toText(domain["rows"]) + " rows, at most " +
+           toText(domain["largest_batch"]) + " in a batch" + list;
   });
   std::printf("  memory: genrec-compile <model> --explain %s\n",
               words(info["data"]["explain"]).c_str());
@@ -214,7 +215,7 @@ int runInfo(const genrec_model_desc &model, const Flags &flags) {
   if (!flags.data.empty())
     info["data"] = dataJson(model, flags);
   if (flags.json)
-    std::printf("%s\n", info.dump(1).c_str());
+    std::printf("%s\n", toText(info, 1).c_str());
   else
     printInfo(info);
   return 0;

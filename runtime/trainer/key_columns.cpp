@@ -14,32 +14,11 @@ namespace genrec::rt {
 
 namespace {
 
-/// The type that a key column is decoded to, -1 where there is none.
-int32_t decodedType(const arrow::DataType &type) {
-  std::string ignored;
-  for (int32_t wanted : {GENREC_I1, GENREC_I32, GENREC_I64, GENREC_F32, GENREC_F64, GENREC_STRING})
-    if (isReadable(type, wanted, ignored))
-      return wanted;
-  return -1;
-}
-
-std::shared_ptr<arrow::DataType> writtenType(const arrow::DataType &from, int32_t decoded) {
-  switch (decoded) {
-  case GENREC_I1:
-    return arrow::boolean();
-  case GENREC_I32:
-    return arrow::int32();
-  case GENREC_F32:
-    return arrow::float32();
-  case GENREC_F64:
-    return arrow::float64();
-  case GENREC_STRING:
-    return arrow::utf8();
-  default:
-    // Times were decoded to UTC seconds.
-    return from.id() == arrow::Type::TIMESTAMP ? arrow::timestamp(arrow::TimeUnit::SECOND, "UTC")
-                                               : arrow::int64();
-  }
+/// A dictionary's values are written, not its numbers.
+std::shared_ptr<arrow::DataType> writtenType(const std::shared_ptr<arrow::DataType> &type) {
+  if (type->id() == arrow::Type::DICTIONARY)
+    return static_cast<const arrow::DictionaryType &>(*type).value_type();
+  return type;
 }
 
 } // namespace
@@ -71,11 +50,11 @@ void ExtendedModel::addKey(const genrec_model_desc &model, int32_t domain, const
   auto index = static_cast<size_t>(features.size()) - model.feature_count;
   KeyColumn &key = columns[index];
   ColumnPath found = findColumn(file, path);
-  int32_t type = decodedType(*found.type);
-  if (type < 0)
+  std::string ignored;
+  if (!isReadable(*found.type, GENREC_KEY, ignored))
     throw Error(file + ": column '" + path + "' is " + typeName(*found.type) +
                     ", which cannot be a key",
-                "keys are booleans, numbers, strings and timestamps with a zone");
+                "keys are booleans, numbers, decimals, strings, bytes, dates and times");
   int32_t owner = found.depth == 0 ? dataRoot(model) : domain;
   bool fits = found.depth == 0 || (model.domains[domain].kind == GENREC_DOMAIN_DATA &&
                                    domainDepth(model, domain) == found.depth);
@@ -86,11 +65,11 @@ void ExtendedModel::addKey(const genrec_model_desc &model, int32_t domain, const
                 "to");
   key.feature = static_cast<int32_t>(features.size());
   key.isRoot = found.depth == 0;
-  key.type = writtenType(*found.type, type);
+  key.type = writtenType(found.type);
   genrec_feature_desc feature{};
   feature.column = key.path.c_str();
   feature.domain = owner;
-  feature.type = type;
+  feature.type = GENREC_KEY;
   feature.nullable = 1;
   features.push_back(feature);
   read.push_back(key.feature);

@@ -18,7 +18,7 @@ struct KeyColumn {
   std::string path;
   int32_t feature = 0; ///< in the extended model
   bool isRoot = false; ///< per row of the root domain, else of the outputs' domain
-  std::shared_ptr<arrow::DataType> type; ///< as written
+  std::shared_ptr<arrow::DataType> type; ///< as the data has it, and as it is written
 };
 
 /// The model with the key columns as nullable features of its predict program, so

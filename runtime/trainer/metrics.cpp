@@ -13,7 +13,6 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr int32_t kRanking = 0, kGroupedAuc = 2, kNormalizedEntropy = 3;
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
 std::string prefixOf(const genrec_metric_desc &metric) {
@@ -115,7 +114,7 @@ void Metrics::add(int32_t index, int64_t count, const void *x, const float *labe
     return "metric '" + std::string(metric.name) + "', row " + std::to_string(row) +
            " of a batch: ";
   };
-  if (metric.kind == kRanking) {
+  if (metric.kind == GENREC_METRIC_RANKING) {
     const auto *ranks = static_cast<const int64_t *>(x);
     for (int64_t row = 0; row < count; ++row) {
       if ((valid && !valid[row]) || ranks[row] == 0)
@@ -141,13 +140,13 @@ void Metrics::add(int32_t index, int64_t count, const void *x, const float *labe
       throw Error(at(row) + "the score is NaN", "train with --check-finite to find its source");
     ++state.rows;
     bool isPositive = label[row] > 0.5f;
-    if (metric.kind == kNormalizedEntropy) {
+    if (metric.kind == GENREC_METRIC_NE) {
       state.positives += isPositive;
       state.crossEntropy += crossEntropy(scores[row], isPositive);
       continue;
     }
     state.scored.emplace_back(scores[row], isPositive);
-    if (metric.kind == kGroupedAuc)
+    if (metric.kind == GENREC_METRIC_GAUC)
       state.keys.push_back(key[row]);
   }
 }
@@ -157,18 +156,18 @@ std::vector<std::pair<std::string, double>> Metrics::values() const {
   for (int32_t i = 0; i < model.metric_count; ++i) {
     const genrec_metric_desc &metric = model.metrics[i];
     const State &state = states[i];
-    if (metric.kind == kNormalizedEntropy) {
+    if (metric.kind == GENREC_METRIC_NE) {
       result.emplace_back(metric.name,
                           normalizedEntropy(state.crossEntropy, state.rows, state.positives));
       continue;
     }
-    if (metric.kind == kGroupedAuc) {
+    if (metric.kind == GENREC_METRIC_GAUC) {
       GroupedArea area = areaUnderCurves(state.scored, state.keys);
       result.emplace_back(metric.name, area.mean);
       result.emplace_back(std::string(metric.name) + ".skipped", static_cast<double>(area.skipped));
       continue;
     }
-    if (metric.kind != kRanking) {
+    if (metric.kind != GENREC_METRIC_RANKING) {
       auto scored = state.scored;
       result.emplace_back(metric.name, areaUnderCurve(scored));
       continue;

@@ -2,14 +2,17 @@
 
 #include "output_file.h"
 
+#include "../data/leaf_values.h"
 #include "genrec_rt/error.h"
 
+#include <arrow/array.h>
 #include <arrow/builder.h>
 #include <arrow/io/file.h>
-#include <arrow/table.h>
-#include <arrow/table_builder.h>
+#include <arrow/record_batch.h>
+#include <arrow/type.h>
 #include <parquet/arrow/writer.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -56,7 +59,7 @@ float fromBf16(uint16_t bits) {
   return value;
 }
 
-/// Appends value `index` of a column of genrec_type `type`.
+/// Appends value `index` of an output of genrec_type `type`.
 arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char *values,
                           int64_t index) {
   switch (type) {
@@ -65,10 +68,6 @@ arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char
   case GENREC_I32:
     return static_cast<arrow::Int32Builder &>(builder).Append(valueAt<int32_t>(values, index));
   case GENREC_I64:
-    // A key that was a time has a builder of its own.
-    if (builder.type()->id() == arrow::Type::TIMESTAMP)
-      return static_cast<arrow::TimestampBuilder &>(builder).Append(
-          valueAt<int64_t>(values, index));
     return static_cast<arrow::Int64Builder &>(builder).Append(valueAt<int64_t>(values, index));
   case GENREC_F64:
     return static_cast<arrow::DoubleBuilder &>(builder).Append(valueAt<double>(values, index));
@@ -85,20 +84,26 @@ arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char
   }
 }
 
-int32_t keyType(const arrow::DataType &type) {
-  switch (type.id()) {
+/// What collects the bytes of a key's values. Those of a fixed size are collected as such,
+/// whatever they mean: arrays of both types look the same in memory.
+std::shared_ptr<arrow::DataType> collectedType(const std::shared_ptr<arrow::DataType> &key) {
+  int64_t bytes = bytesOfValue(*key);
+  return bytes > 0 ? arrow::fixed_size_binary(static_cast<int32_t>(bytes)) : key;
+}
+
+/// Appends a key's bytes to a builder of collectedType.
+arrow::Status appendKey(arrow::ArrayBuilder &builder, const genrec_string &key) {
+  std::string_view bytes(key.data, static_cast<size_t>(key.size));
+  switch (builder.type()->id()) {
   case arrow::Type::BOOL:
-    return GENREC_I1;
-  case arrow::Type::INT32:
-    return GENREC_I32;
-  case arrow::Type::FLOAT:
-    return GENREC_F32;
-  case arrow::Type::DOUBLE:
-    return GENREC_F64;
-  case arrow::Type::STRING:
-    return GENREC_STRING;
+    return static_cast<arrow::BooleanBuilder &>(builder).Append(bytes[0] != 0);
+  case arrow::Type::FIXED_SIZE_BINARY:
+    return static_cast<arrow::FixedSizeBinaryBuilder &>(builder).Append(bytes);
+  case arrow::Type::LARGE_STRING:
+  case arrow::Type::LARGE_BINARY:
+    return static_cast<arrow::LargeBinaryBuilder &>(builder).Append(bytes);
   default:
-    return GENREC_I64;
+    return static_cast<arrow::BinaryBuilder &>(builder).Append(bytes);
   }
 }
 
@@ -120,10 +125,13 @@ struct OutputFile::Impl {
         type = arrow::list(arrow::field("element", type, false));
       fields.push_back(arrow::field(model.outputs[output].name, type, false));
     }
-    auto schema = arrow::schema(fields);
-    auto made = arrow::RecordBatchBuilder::Make(schema, arrow::default_memory_pool());
-    check(made.status(), path);
-    builder = std::move(*made);
+    schema = arrow::schema(fields);
+    for (const auto &field : fields) {
+      bool isKey = builders.size() < keys.size();
+      auto made = arrow::MakeBuilder(isKey ? collectedType(field->type()) : field->type());
+      check(made.status(), path);
+      builders.push_back(std::move(*made));
+    }
     auto opened = arrow::io::FileOutputStream::Open(partial);
     check(opened.status(), path);
     file = *opened;
@@ -146,19 +154,19 @@ struct OutputFile::Impl {
 
   void appendKeys(const OutputRows &rows, const Batch &batch) {
     if (keys.empty()) {
-      auto &positions = static_cast<arrow::Int64Builder &>(*builder->GetField(0));
+      auto &positions = static_cast<arrow::Int64Builder &>(*builders[0]);
       for (int64_t row = 0; row < rows.count; ++row)
         check(positions.Append(batch.positions[rows.rootRows[row]]), path);
       return;
     }
     for (size_t i = 0; i < keys.size(); ++i) {
       const ColumnBatch &column = batch.columns[keys[i].feature];
-      arrow::ArrayBuilder &to = *builder->GetField(static_cast<int>(i));
-      int32_t type = keyType(*keys[i].type);
+      arrow::ArrayBuilder &to = *builders[i];
       for (int64_t row = 0; row < rows.count; ++row) {
         int64_t from = keys[i].isRoot ? rows.rootRows[row] : row;
         bool isNull = column.hasNulls && !column.valid[from];
-        check(isNull ? to.AppendNull() : appendValue(to, type, column.values.data(), from), path);
+        auto value = valueAt<genrec_string>(column.values.data(), from);
+        check(isNull ? to.AppendNull() : appendKey(to, value), path);
       }
     }
   }
@@ -181,17 +189,24 @@ struct OutputFile::Impl {
   void flush() {
     if (pending == 0)
       return;
-    auto rows = builder->Flush();
-    check(rows.status(), path);
+    arrow::ArrayVector arrays;
+    for (size_t i = 0; i < builders.size(); ++i) {
+      auto array = builders[i]->Finish();
+      check(array.status(), path);
+      auto data = (*array)->data()->Copy();
+      data->type = schema->field(static_cast<int>(i))->type(); // of keys: see collectedType
+      arrays.push_back(arrow::MakeArray(data));
+    }
     check(writer->NewBufferedRowGroup(), path);
-    check(writer->WriteRecordBatch(**rows), path);
+    check(writer->WriteRecordBatch(*arrow::RecordBatch::Make(schema, pending, arrays)), path);
     pending = 0;
   }
 
   std::string path, partial;
   std::vector<int32_t> outputs;
   std::vector<KeyColumn> keys;
-  std::unique_ptr<arrow::RecordBatchBuilder> builder;
+  std::shared_ptr<arrow::Schema> schema;
+  std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders; ///< by field
   std::shared_ptr<arrow::io::FileOutputStream> file;
   std::unique_ptr<parquet::arrow::FileWriter> writer;
   int64_t pending = 0, written = 0;
@@ -206,14 +221,14 @@ OutputFile::~OutputFile() = default;
 void OutputFile::append(Session &session, const Batch &batch) {
   const OutputRows &first = session.output(impl->outputs[0]);
   impl->appendKeys(first, batch);
-  int field = impl->keys.empty() ? 1 : static_cast<int>(impl->keys.size());
+  size_t field = std::max<size_t>(impl->keys.size(), 1);
   for (int32_t output : impl->outputs) {
     const OutputRows &rows = session.output(output);
     if (!rows.given || rows.count != first.count)
       throw Error("output '" + std::string(session.model().outputs[output].name) + "' gave " +
                   std::to_string(rows.count) + " rows, another output " +
                   std::to_string(first.count));
-    impl->appendOutput(rows, *impl->builder->GetField(field++));
+    impl->appendOutput(rows, *impl->builders[field++]);
   }
   impl->pending += first.count;
   impl->written += first.count;

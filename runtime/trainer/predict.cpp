@@ -40,6 +40,8 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
                datasetOptions(flags, session->threads()));
   loadCatalogues(*session, flags, {Mode::predict});
   OutputFile file(flags.out, model, outputs, extended.keys());
+  for (const std::string &note : data.notes())
+    progress.message(note);
   watchSignals();
   EpochOptions options;
   options.batch = flags.batch;

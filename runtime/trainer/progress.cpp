@@ -214,7 +214,7 @@ void Progress::event(const std::string &kind, Json fields) {
     return;
   Json line = {{"event", kind}};
   line.update(fields);
-  std::printf("%s\n", line.dump().c_str());
+  std::printf("%s\n", toText(line).c_str());
   std::fflush(stdout);
 }
 

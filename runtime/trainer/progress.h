@@ -3,7 +3,7 @@
 #ifndef GENREC_RT_TRAINER_PROGRESS_H
 #define GENREC_RT_TRAINER_PROGRESS_H
 
-#include <nlohmann/json.hpp>
+#include "../core/json.h"
 
 #include <chrono>
 #include <cstdint>
@@ -13,7 +13,6 @@
 
 namespace genrec::rt {
 
-using Json = nlohmann::ordered_json;
 using NamedValues = std::vector<std::pair<std::string, double>>;
 
 /// {"hr@10": 0.29, …}; NaN becomes null.

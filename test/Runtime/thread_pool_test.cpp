@@ -4,6 +4,8 @@
 #include "genrec_rt/parallel.h"
 
 #include <atomic>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -113,6 +115,33 @@ TEST(ThreadPool, ManyShortJobsAndIdleWorkers) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(total, 3000 * 28);
+}
+
+TEST(ThreadPool, WhatAChunkThrowsIsThrownByTheCaller) {
+  for (int threads : {1, 2, 4}) {
+    PoolOf p(threads);
+    for (int round = 0; round < 50; ++round) {
+      std::atomic<int64_t> begun{0};
+      try {
+        parallelFor(p.pool, 10000, 1, [&](int64_t begin, int64_t, int64_t) {
+          ++begun;
+          if (begin >= 20)
+            throw std::runtime_error("chunk " + std::to_string(begin));
+        });
+        FAIL() << "nothing was thrown";
+      } catch (const std::runtime_error &error) {
+        EXPECT_EQ(std::string(error.what()).substr(0, 6), "chunk ");
+      }
+      EXPECT_LT(begun, 1000); // the others were not begun
+      EXPECT_EQ(genrec_rt_worker_index(), 0);
+      // The pool does its work as before, from inside of a chunk, too.
+      std::atomic<int64_t> total{0};
+      parallelFor(p.pool, 100, 1, [&](int64_t, int64_t, int64_t) {
+        parallelFor(p.pool, 3, 1, [&](int64_t, int64_t, int64_t) { ++total; });
+      });
+      EXPECT_EQ(total, 300);
+    }
+  }
 }
 
 } // namespace

@@ -53,8 +53,10 @@ typedef enum genrec_type {
   GENREC_BF16 = 5,
   GENREC_STRING = 6, /* genrec_string per value */
   GENREC_ROW = 7,    /* float* per value: a table row */
-  GENREC_VALID = 8   /* features of which only nulls matter, whatever the column's type: one
+  GENREC_VALID = 8,  /* features of which only nulls matter, whatever the column's type: one
                         byte per value, 0 */
+  GENREC_KEY = 9     /* what predict passes through, whatever the column's type: a genrec_string
+                        with the bytes of the value. No model has such features */
 } genrec_type;
 
 /* A decoded column: `values` has the domain's row count of elements; `valid` is
@@ -162,9 +164,17 @@ typedef struct genrec_loss_desc {
   double scale;
 } genrec_loss_desc;
 
+typedef enum genrec_metric_kind { /* as MetricKind of the dialect */
+  GENREC_METRIC_RANKING = 0,
+  GENREC_METRIC_AUC = 1,
+  GENREC_METRIC_GAUC = 2,
+  GENREC_METRIC_NE = 3,
+  GENREC_METRIC_KINDS /* how many there are */
+} genrec_metric_kind;
+
 typedef struct genrec_metric_desc {
   const char *name;
-  int32_t kind; /* 0 ranking, 1 auc, 2 gauc, 3 ne */
+  int32_t kind; /* genrec_metric_kind */
   const int64_t *at;
   int32_t at_count;
   const char *note;

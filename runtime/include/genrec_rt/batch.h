@@ -111,6 +111,9 @@ public:
 /// Bytes of one value of a genrec_type in a column.
 int64_t elementBytes(int32_t type);
 
+/// Whether values of a genrec_type are genrec_strings, whose bytes lie elsewhere.
+inline bool hasBytes(int32_t type) { return type == GENREC_STRING || type == GENREC_KEY; }
+
 /// The root domain above `domain`.
 int32_t rootDomain(const genrec_model_desc &model, int32_t domain);
 

@@ -34,9 +34,10 @@ struct FileSpec {
   std::vector<std::string> entries;
 };
 
-/// Expands files, folders (every *.parquet below, sorted by path) and glob patterns
-/// (sorted). Error where one matches nothing.
-std::vector<std::string> listFiles(const FileSpec &spec);
+/// Expands files, folders (every *.parquet, *.parq and *.pq below, in any case, links followed,
+/// each folder once; sorted by path) and glob patterns (sorted). Error where one matches
+/// nothing. `notes` (may be null) gets a line for each folder in which something was skipped.
+std::vector<std::string> listFiles(const FileSpec &spec, std::vector<std::string> *notes = nullptr);
 
 struct DatasetOptions {
   int32_t decodeThreads = 2;
@@ -71,6 +72,8 @@ public:
   int64_t windowRows() const;
   /// Bytes of decoded data held now.
   int64_t decodedBytes() const;
+  /// What was skipped in folders, a line each.
+  const std::vector<std::string> &notes() const;
   /// What was noticed while decoding ("lists not oldest first"), each once.
   std::vector<std::string> warnings() const;
 

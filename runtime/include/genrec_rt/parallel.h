@@ -20,8 +20,8 @@ extern "C" {
 struct genrec_rt_pool;
 typedef struct genrec_rt_pool genrec_rt_pool;
 
-/// Processes the items [begin, end) of chunk number `chunk`. Must not throw
-/// (an exception that leaves it ends the process).
+/// Processes the items [begin, end) of chunk number `chunk`. What it throws is
+/// thrown by the parallel-for.
 typedef void (*genrec_rt_chunk_fn)(void *args, int64_t begin, int64_t end,
                                    int64_t chunk);
 
@@ -48,7 +48,9 @@ int32_t genrec_rt_worker_index(void);
 /// thread is free; the calling thread takes part. A null pool, one chunk, or a
 /// call from inside a chunk runs them in order on the calling thread. A pool
 /// serves one caller at a time: a second caller waits. `grain` below 1 counts
-/// as 1; a `count` below 1 does nothing. Allocates nothing.
+/// as 1; a `count` below 1 does nothing. Allocates nothing. Where chunks throw,
+/// no more are begun, and the first exception is thrown here once those that had
+/// begun are done; the pool can be used again.
 void genrec_rt_parallel_for(genrec_rt_pool *pool, int64_t count, int64_t grain,
                             genrec_rt_chunk_fn fn, void *args);
 

@@ -1,0 +1,23 @@
+//===- json.h - JSON as the runtime writes it --------------------*- C++ -*-===//
+
+#ifndef GENREC_RT_CORE_JSON_H
+#define GENREC_RT_CORE_JSON_H
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace genrec::rt {
+
+using Json = nlohmann::ordered_json;
+
+/// `json` as text, on one line, or indented by `indent` blanks a level. All JSON of the
+/// runtime is written here: paths and column names need not be UTF-8, JSON must be, so
+/// bytes that are not are written as U+FFFD. (The library's own dump throws at them.)
+template <class AnyJson> std::string toText(const AnyJson &json, int indent = -1) {
+  return json.dump(indent, ' ', false, AnyJson::error_handler_t::replace);
+}
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_CORE_JSON_H

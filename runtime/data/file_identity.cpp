@@ -1,0 +1,86 @@
+//===- file_identity.cpp - Whether a file is still the same ---------------===//
+
+#include "file_identity.h"
+
+#include "genrec_rt/error.h"
+#include "genrec_rt/kernels/hash.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace genrec::rt {
+
+namespace {
+
+/// A Parquet file ends with the length of its footer, 4 bytes, and a magic word of 4.
+constexpr int64_t kTailBytes = 8;
+
+[[noreturn]] void throwUnreadable(const std::string &path, const std::string &why) {
+  throw Error(path + ": cannot be read: " + why,
+              "it may be truncated, still being written, or no Parquet file: write it again");
+}
+
+void readAll(int descriptor, const std::string &path, char *to, int64_t bytes, int64_t from) {
+  for (int64_t done = 0; done < bytes;) {
+    ssize_t got = pread(descriptor, to + done, static_cast<size_t>(bytes - done), from + done);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      throwUnreadable(path, got < 0 ? std::strerror(errno) : "it ends too early");
+    done += got;
+  }
+}
+
+uint64_t footerChecksumOf(int descriptor, const std::string &path, int64_t size) {
+  char tail[kTailBytes];
+  if (size < 2 * kTailBytes)
+    throwUnreadable(path, "it has " + std::to_string(size) + " bytes");
+  readAll(descriptor, path, tail, kTailBytes, size - kTailBytes);
+  uint32_t length = 0;
+  std::memcpy(&length, tail, sizeof length);
+  if (int64_t(length) > size - kTailBytes)
+    throwUnreadable(path, "its footer should have " + std::to_string(length) +
+                              " bytes, the file has " + std::to_string(size));
+  std::string footer(length, '\0');
+  readAll(descriptor, path, footer.data(), length, size - kTailBytes - length);
+  return static_cast<uint64_t>(
+      kernels::hashXxh3(genrec_string{footer.data(), int64_t(length)}, /*seed=*/0, /*bits=*/63));
+}
+
+FileIdentity statusOf(int descriptor, const std::string &path) {
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0)
+    throwUnreadable(path, std::strerror(errno));
+  return {status.st_dev, status.st_ino, status.st_size,
+          int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec, 0};
+}
+
+} // namespace
+
+FileIdentity FileIdentity::of(int descriptor, const std::string &path) {
+  FileIdentity identity = statusOf(descriptor, path);
+  identity.footerChecksum = footerChecksumOf(descriptor, path, identity.size);
+  return identity;
+}
+
+void FileIdentity::requireSame(int descriptor, const std::string &path) const {
+  FileIdentity now = statusOf(descriptor, path);
+  std::string what;
+  if (now.device != device || now.inode != inode)
+    what = "another file has its name";
+  else if (now.size != size)
+    what = "it had " + std::to_string(size) + " bytes and has " + std::to_string(now.size);
+  else if (now.changed != changed)
+    what = "it was written to";
+  else if (footerChecksumOf(descriptor, path, now.size) != footerChecksum)
+    what = "its footer is another one";
+  if (!what.empty())
+    throw Error(path + ": was replaced while it is read: " + what,
+                "write new data to new files, and keep files as they are while a run reads them; "
+                "start again with the data as it should be");
+}
+
+} // namespace genrec::rt
