@@ -366,7 +366,7 @@ void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, 
                       " in row " + std::to_string(row) + ", element " + std::to_string(element) +
                       ", in " + slot.describeBatch(),
                   "look at the op's operands there; a smaller learning rate or gradient clipping "
-                  "(--clip-norm) often helps");
+                  "(clip_norm of the model) often helps");
     }
   });
 }

@@ -53,7 +53,9 @@ struct Session::Impl {
       state.evict(slot.step);
       ++steps;
     }
-    StepReport report{slot.step, &slot.currentBatch(), slot.losses, 0};
+    StepReport report{slot.step, &slot.currentBatch(), slot.losses};
+    if (mode == Mode::train)
+      report.learningRate = state.learningRate(state.largestRate, slot.step);
     for (size_t i = 0; i < slot.losses.size(); ++i)
       report.loss += state.model.losses[i].scale * slot.losses[i].mean();
     return report;

@@ -2,8 +2,9 @@
 
 #include "threads.h"
 
+#include "launcher.h"
+
 #include <algorithm>
-#include <cstdlib>
 #include <thread>
 
 #include <sched.h>
@@ -19,12 +20,7 @@ int32_t availableCores() {
 }
 
 int32_t defaultThreads() {
-  // Open MPI, MPICH and Slurm name the ranks of one machine in these.
-  for (const char *name :
-       {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE"})
-    if (const char *ranks = std::getenv(name))
-      return std::max(1, availableCores() / std::max(1, std::atoi(ranks)));
-  return availableCores();
+  return std::max(1, availableCores() / currentLaunch().localRanks);
 }
 
 } // namespace genrec::rt

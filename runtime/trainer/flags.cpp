@@ -2,6 +2,8 @@
 
 #include "flags.h"
 
+#include "flag_rules.h"
+
 #include "../core/command_line.h"
 #include "../core/text.h"
 
@@ -38,10 +40,15 @@ void addRunning(CLI::App &app, Flags &flags) {
                  "line) or none")
       ->check(CLI::IsMember({"auto", "bar", "lines", "json", "none"}))
       ->capture_default_str();
-  app.add_option("--log-every", flags.logEvery, "report every so many steps (default: by time)")
-      ->check(zeroOrMore());
   app.add_flag("--check-finite", flags.checkFinite,
                "stop at the first NaN or infinity and name the op that made it (slow)");
+}
+
+/// Of commands that run many steps.
+void addSteps(CLI::App &app, Flags &flags) {
+  addRunning(app, flags);
+  app.add_option("--log-every", flags.logEvery, "report every so many steps (default: by time)")
+      ->check(zeroOrMore());
 }
 
 void addOptimization(CLI::App &app, Flags &flags) {
@@ -57,9 +64,11 @@ void addOptimization(CLI::App &app, Flags &flags) {
   app.add_option("--schedule-final", flags.scheduleFinal,
                  "the factor of the learning rate at the end of the schedule")
       ->check(between(0, 1));
-  app.add_option("--clip-norm", flags.clipNorm, "clip gradients to this global norm; 0: off")
+  app.add_option("--clip-norm", flags.clipNorm,
+                 "clip gradients to this global norm instead of the model's; 0: off")
       ->check(zeroOrMore());
-  app.add_option("--clip-value", flags.clipValue, "clip gradients to [-x, x]; 0: off")
+  app.add_option("--clip-value", flags.clipValue,
+                 "clip gradients to [-x, x] instead of to the model's bounds; 0: off")
       ->check(zeroOrMore());
 }
 
@@ -116,7 +125,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
                     "trace.json (for ui.perfetto.dev) to this folder");
   train->add_option("--metrics-json", flags.metricsJson,
                     "write configuration, history, final metrics and timings to this file");
-  addRunning(*train, flags);
+  addSteps(*train, flags);
 }
 
 void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
@@ -128,7 +137,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
-  addRunning(*evaluate, flags);
+  addSteps(*evaluate, flags);
 
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, catalogues);
@@ -141,7 +150,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
                    "position, as column row)")
       ->delimiter(',')
       ->take_all();
-  addRunning(*predict, flags);
+  addSteps(*predict, flags);
 
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
@@ -218,11 +227,8 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
   try {
     app.parse(argc, argv);
     splitCatalogues(model, catalogues, parsed.flags);
-    if (parsed.flags.resume && parsed.flags.checkpoint.empty())
-      throw CLI::ValidationError("--resume", "needs --checkpoint, the folder to go on from");
-    if (parsed.flags.patience > 0 && parsed.flags.validation.empty())
-      throw CLI::ValidationError("--patience", "needs --validation, the data to watch");
     parsed.flags.command = commandOf(app);
+    requireActingFlags(*app.get_subcommands().front(), parsed.flags, model);
   } catch (const CLI::ParseError &error) {
     parsed.exitStatus = reportParseError(model.name, app, error);
   }

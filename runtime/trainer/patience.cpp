@@ -2,6 +2,8 @@
 
 #include "patience.h"
 
+#include <cmath>
+
 namespace genrec::rt {
 
 bool improvesByFalling(const std::string &monitored) {
@@ -11,6 +13,14 @@ bool improvesByFalling(const std::string &monitored) {
   return last == "loss" || last == "ne";
 }
 
+double monitoredValue(const Json &evaluation, const std::string &monitored) {
+  const Json &from = evaluation.contains("metrics") && evaluation["metrics"].contains(monitored)
+                         ? evaluation["metrics"]
+                         : evaluation;
+  bool isNumber = from.contains(monitored) && from[monitored].is_number();
+  return isNumber ? from[monitored].get<double>() : std::nan("");
+}
+
 Patience patienceOf(const Json &history, const std::string &monitored) {
   Patience patience;
   for (const Json &record : history) {
@@ -18,18 +28,12 @@ Patience patienceOf(const Json &history, const std::string &monitored) {
       continue;
     const Json &evaluation = record["evaluation"];
     ++patience.evaluations;
-    const Json &from = evaluation.contains("metrics") && evaluation["metrics"].contains(monitored)
-                           ? evaluation["metrics"]
-                           : evaluation;
-    bool isBetter = false;
-    if (from.contains(monitored) && from[monitored].is_number()) {
-      double value = from[monitored];
-      isBetter = !patience.hasBest() ||
-                 (improvesByFalling(monitored) ? value < patience.best : value > patience.best);
-      if (isBetter)
-        patience.best = value;
-    }
+    double value = monitoredValue(evaluation, monitored);
+    bool isBetter = std::isfinite(value) &&
+                    (!patience.hasBest() || (improvesByFalling(monitored) ? value < patience.best
+                                                                          : value > patience.best));
     if (isBetter) {
+      patience.best = value;
       patience.since = 0;
       patience.bestEpoch = record.value("epoch", int64_t(0));
       patience.bestStep = record.value("step", int64_t(0));

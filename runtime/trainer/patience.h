@@ -26,7 +26,11 @@ struct Patience {
 /// A loss gets better by falling ("loss", "ne"); every other metric by rising.
 bool improvesByFalling(const std::string &monitored);
 
-/// Goes through the epochs' evaluations. An undefined value is no improvement.
+/// What an evaluation says of `monitored`; NaN where it says nothing.
+double monitoredValue(const Json &evaluation, const std::string &monitored);
+
+/// Goes through the epochs' evaluations. A value that is undefined or not finite is no
+/// improvement.
 Patience patienceOf(const Json &history, const std::string &monitored);
 
 } // namespace genrec::rt

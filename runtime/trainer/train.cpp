@@ -6,11 +6,13 @@
 #include "commands.h"
 #include "event_file.h"
 #include "genrec_rt/checkpoint.h"
+#include "genrec_rt/size.h"
 #include "overwriting.h"
 #include "patience.h"
 #include "profile_report.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace genrec::rt {
 
@@ -44,6 +46,7 @@ private:
   }
   void save();
   void checkMonitor() const;
+  void warnOfUndefined(const Json &evaluation);
   bool isOutOfPatience() const;
   void keepBest();
   void drawStep(const StepReport &report);
@@ -106,10 +109,13 @@ void Training::open() {
   if (!flags.validation.empty())
     validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
                                            flags.validation, dataOptions);
+  for (const Dataset *dataset : {data.get(), validation.get()})
+    for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
+      progress.message(dataset->notes()[i]);
   loadCatalogues(*session, flags, modes);
   checkMonitor();
-  int64_t perEpoch = (data->rows() + flags.batch - 1) / flags.batch;
-  int64_t steps = perEpoch * flags.epochs;
+  int64_t perEpoch = (data->rows() - 1) / flags.batch + 1;
+  int64_t steps = (Size(perEpoch) * flags.epochs).saturated();
   session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
   if (flags.shuffle && !data->inMemory())
     progress.message("the data does not fit in " + std::to_string(flags.dataMemoryMegabytes) +
@@ -124,10 +130,13 @@ void Training::begin() {
   state.dataRows = data->rows();
   state.windowRows = flags.shuffle ? data->windowRows() : 0;
   state.epochLosses.assign(model.loss_count, {});
-  if (flags.resume && hasCheckpoint(flags.checkpoint))
+  if (flags.resume && hasCheckpoint(flags.checkpoint)) {
     resume();
-  else if (!flags.init.empty())
+    if (!flags.init.empty())
+      progress.message("--init " + flags.init + " is not read: the run goes on from its checkpoint");
+  } else if (!flags.init.empty()) {
     initializeFrom(flags.init, *session);
+  }
   if (!flags.tensorboard.empty())
     events = std::make_unique<EventFile>(flags.tensorboard, static_cast<int64_t>(state.step));
 }
@@ -198,7 +207,7 @@ bool Training::onStep(const StepReport &report) {
   news.totalRows = data->rows();
   news.loss = report.loss;
   news.meanLoss = totalLoss(model, state.epochLosses);
-  news.learningRate = session->learningRate();
+  news.learningRate = report.learningRate;
   progress.step(news);
   if (flags.checkpointEvery > 0 &&
       report.step % static_cast<uint64_t>(flags.checkpointEvery) == 0 && !flags.checkpoint.empty())
@@ -260,6 +269,7 @@ bool Training::finishEpoch() {
     evaluation["epoch"] = state.epoch;
     evaluation["step"] = state.step;
     progress.evaluationDone(evaluation);
+    warnOfUndefined(evaluation);
     record["evaluation"] = lastEvaluation = evaluation;
     if (events)
       drawEvaluation(evaluation);
@@ -276,9 +286,18 @@ bool Training::finishEpoch() {
 void Training::save() {
   if (flags.checkpoint.empty())
     return;
-  state.history = history.dump();
+  state.history = toText(history);
   saveCheckpoint(flags.checkpoint, *session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", flags.checkpoint}});
+}
+
+/// What --patience watches has no value that could be the best.
+void Training::warnOfUndefined(const Json &evaluation) {
+  double value = monitoredValue(evaluation, flags.monitor);
+  if (flags.patience > 0 && !std::isfinite(value))
+    progress.message("warning: " + flags.monitor + " of epoch " + std::to_string(state.epoch) +
+                     (std::isinf(value) ? " is infinite" : " is not a number") +
+                     ": an evaluation without improvement");
 }
 
 bool Training::isOutOfPatience() const {
@@ -291,7 +310,7 @@ void Training::keepBest() {
       !history.back().contains("evaluation") || !patienceOf(history, flags.monitor).isBest())
     return;
   std::string folder = flags.checkpoint + "/best";
-  state.history = history.dump();
+  state.history = toText(history);
   saveCheckpoint(folder, *session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", folder}});
 }
@@ -301,7 +320,7 @@ void Training::drawStep(const StepReport &report) {
   if (report.step % static_cast<uint64_t>(every) != 0)
     return;
   EventFile::Scalars scalars = {{"train/loss", report.loss},
-                                {"train/learning_rate", session->learningRate()}};
+                                {"train/learning_rate", report.learningRate}};
   if (model.loss_count > 1)
     for (int32_t i = 0; i < model.loss_count; ++i)
       scalars.emplace_back(std::string("train/loss/") + model.losses[i].name,
@@ -328,8 +347,9 @@ void Training::reportProfile() {
   const Profile &profile = *session->profile();
   std::optional<Roofline> roofline = loadRoofline(rooflinePath());
   Json json = profileToJson(model, profile, Mode::train, roofline);
-  writeFile(flags.profile + "/" + kProfileFile, json.dump(1) + "\n");
-  writeFile(flags.profile + "/" + kTraceFile, profileTrace(model, profile, roofline).dump() + "\n");
+  writeFile(flags.profile + "/" + kProfileFile, toText(json, 1) + "\n");
+  writeFile(flags.profile + "/" + kTraceFile,
+            toText(profileTrace(model, profile, roofline)) + "\n");
   progress.table(profileTable(json));
   progress.message("wrote " + flags.profile +
                    "/profile.json and trace.json (open it in ui.perfetto.dev)");
@@ -453,7 +473,7 @@ int Training::run() {
     reportProfile();
   Json result = summary();
   if (!flags.metricsJson.empty())
-    writeFile(flags.metricsJson, result.dump(1) + "\n");
+    writeFile(flags.metricsJson, toText(result, 1) + "\n");
   progress.done(
       {{"final", result["final"]}, {"timings", result["timings"]}, {"interrupted", interrupted}});
   return interrupted ? 128 + caughtSignal() : 0;

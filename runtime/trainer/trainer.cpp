@@ -2,6 +2,7 @@
 
 #include "genrec_rt/trainer.h"
 
+#include "../core/launcher.h"
 #include "commands.h"
 #include "overwriting.h"
 
@@ -72,6 +73,8 @@ int trainerMain(const genrec_model_desc &model, int argc, const char *const *arg
     if (parsed.exitStatus)
       return *parsed.exitStatus;
     flags = parsed.flags;
+    if (flags.command != Flags::Command::info)
+      requireSingleRank(model.name);
     refuseOverwriting(model, flags);
     return dispatch(model, flags, start);
   } catch (const Error &error) {

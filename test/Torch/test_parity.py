@@ -90,7 +90,7 @@ class Compiled:
         command = [
             self.binary, "train", "--data", self.dataset.folder / "train.parquet", "--catalogue",
             f"items={self.dataset.folder / 'items.parquet'}", "--init", init, "--batch", BATCH, "--max-steps", steps,
-            "--lr", rate, "--no-shuffle", "--log-every", 1, "--progress", "none", "--checkpoint", checkpoint,
+            "--lr", rate, "--no-shuffle", "--progress", "none", "--checkpoint", checkpoint,
             "--metrics-json", report,
         ]  # fmt: skip
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True)

@@ -85,6 +85,7 @@ struct StepReport {
   const Batch *batch = nullptr;
   std::span<const LossValue> losses; ///< by loss index
   double loss = 0;                   ///< sum of scale * mean
+  double learningRate = 0;           ///< the largest of this step; 0 outside of training
 };
 
 /// One output of the last step, copied out of the step's memory.
@@ -163,8 +164,7 @@ public:
   void setStepsDone(uint64_t steps);
   /// Decay schedules end at this step unless the model or a flag says otherwise.
   void setScheduleSteps(int64_t steps);
-  /// The factor of the base learning rates at the next training step, and the
-  /// largest resulting rate.
+  /// The largest learning rate of the next training step. StepReport has that of a step.
   double learningRate() const;
 
   uint64_t seed() const;

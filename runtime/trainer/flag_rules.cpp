@@ -1,0 +1,107 @@
+//===- flag_rules.cpp - Flags that cannot act are mistakes ----------------===//
+
+#include "flag_rules.h"
+
+#include <CLI/Error.hpp>
+
+#include <algorithm>
+
+namespace genrec::rt {
+
+namespace {
+
+class Rules {
+public:
+  Rules(const CLI::App &command, const Flags &flags, const genrec_model_desc &model)
+      : command(command), flags(flags), model(model) {}
+
+  void check() const {
+    clipping();
+    schedule();
+    evaluations();
+    checkpoints();
+    reports();
+    data();
+  }
+
+private:
+  bool given(const std::string &flag) const {
+    const CLI::Option *option = command.get_option_no_throw(flag);
+    return option && option->count() > 0;
+  }
+
+  /// `flag`, where it was given, acts only if `canAct`.
+  void require(const std::string &flag, bool canAct, const std::string &why) const {
+    if (given(flag) && !canAct)
+      throw CLI::ValidationError(flag, why);
+  }
+
+  /// A limit is applied by code that is there only where the model declares one.
+  void clipping() const {
+    auto declare = [&](const std::string &name) {
+      return "cannot act: model '" + std::string(model.name) + "' declares no " + name +
+             "; give it one, as super().__init__(" + name +
+             "=1.0), and compile it again: the flag replaces the declared limit";
+    };
+    require("--clip-norm", model.clip_norm > 0, declare("clip_norm"));
+    require("--clip-value", model.clip_value > 0, declare("clip_value"));
+  }
+
+  void schedule() const {
+    Schedule schedule = *sessionOptions(flags, model).schedule;
+    const bool decays = schedule.kind != "constant";
+    for (const char *flag : {"--schedule-steps", "--schedule-final"})
+      require(flag, decays,
+              "cannot act: a constant schedule has no end; add --schedule linear or cosine");
+    require("--schedule-steps", schedule.steps == 0 || schedule.steps > schedule.warmup,
+            "must be above the " + std::to_string(schedule.warmup) +
+                " steps of warm-up, or nothing is left to decay in");
+  }
+
+  void evaluations() const {
+    const bool evaluates = !flags.validation.empty();
+    for (const char *flag : {"--patience", "--eval-every", "--eval-epochs", "--eval-batch"})
+      require(flag, evaluates, "needs --validation, the data to evaluate on");
+    require("--monitor", flags.patience > 0,
+            "needs --patience, the evaluations without improvement after which to stop");
+    require("--eval-every", flags.evalEpochs.empty(),
+            "cannot act beside --eval-epochs, which lists the epochs");
+    for (int64_t epoch : flags.evalEpochs)
+      require("--eval-epochs", epoch >= 1 && epoch <= flags.epochs,
+              "names epoch " + std::to_string(epoch) + ", but the run has epochs 1 to " +
+                  std::to_string(flags.epochs));
+  }
+
+  void checkpoints() const {
+    for (const char *flag : {"--resume", "--checkpoint-every"})
+      require(flag, !flags.checkpoint.empty(),
+              std::string("needs --checkpoint, the folder to ") +
+                  (std::string(flag) == "--resume" ? "go on from" : "save to"));
+  }
+
+  void reports() const {
+    require("--log-every",
+            flags.progress != "none" || !flags.tensorboard.empty() || !flags.metricsJson.empty(),
+            "cannot act: nothing reports steps with --progress none; add --metrics-json or "
+            "--tensorboard, or show progress");
+  }
+
+  void data() const {
+    for (const char *flag : {"--batch", "--catalogue"})
+      require(flag, flags.command != Flags::Command::info || !flags.data.empty(),
+              "needs --data, the data to count");
+  }
+
+  const CLI::App &command;
+  const Flags &flags;
+  const genrec_model_desc &model;
+};
+
+} // namespace
+
+void requireActingFlags(const CLI::App &command, const Flags &flags,
+                        const genrec_model_desc &model) {
+  Rules(command, flags, model).check();
+}
+
+} // namespace genrec::rt
