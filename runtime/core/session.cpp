@@ -105,6 +105,12 @@ void Session::setCatalogue(int32_t domain, Batch rows) {
     throw Error("the model has no catalogue domain " + std::to_string(domain));
   if (state.catalogues[domain].given)
     throw Error(std::string("catalogue '") + desc.domains[domain].name + "' was given before");
+  // Negatives are drawn among its rows by words of 32 bits.
+  if (rows.domains[domain].count > int64_t(UINT32_MAX))
+    throw Error(std::string("catalogue '") + desc.domains[domain].name + "' has " +
+                    std::to_string(rows.domains[domain].count) + " rows, more than " +
+                    std::to_string(UINT32_MAX),
+                "split it, or leave out what is never a target");
   for (int32_t i = 0; i < desc.domain_count; ++i) {
     if (rootDomain(desc, i) != domain || desc.domains[i].kind == GENREC_DOMAIN_DERIVED ||
         desc.domains[i].kind == GENREC_DOMAIN_STEP)

@@ -1,0 +1,219 @@
+//===- shim.cpp - Calls of the system that fail on demand -----------------===//
+//
+// Loaded before a program (LD_PRELOAD), it makes one call fail as a full disk, a limit or a
+// lack of memory does. Counting begins with main and ends with it.
+//
+//   GENREC_FAULT=<kind>:<n>    the n-th call of the kind fails, from 1 on; "<kind>:<n>+": all
+//                              from the n-th on do
+//   GENREC_FAULT_COUNTS=<file> how many calls of each kind there were, written at the end
+//
+// Kinds: open, write, fsync, rename, mmap, thread, allocation, and large_allocation for those
+// of 4 KiB and more. What goes to the standard streams is left alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+namespace {
+
+enum Kind { kOpen, kWrite, kFsync, kRename, kMmap, kThread, kAllocation, kLargeAllocation, kKinds };
+constexpr const char *kNames[kKinds] = {"open", "write",  "fsync",      "rename",
+                                        "mmap", "thread", "allocation", "large_allocation"};
+constexpr size_t kLargeBytes = 4096;
+
+std::atomic<bool> armed{false};
+std::atomic<long> counts[kKinds];
+int chosen = -1;
+long failing = 0;
+bool allAfter = false;
+
+bool fails(Kind kind, int reason) {
+  if (!armed.load(std::memory_order_relaxed))
+    return false;
+  long number = counts[kind].fetch_add(1) + 1;
+  if (kind != chosen || (allAfter ? number < failing : number != failing))
+    return false;
+  errno = reason;
+  return true;
+}
+
+bool failsToAllocate(size_t bytes) {
+  bool fail = fails(kAllocation, ENOMEM);
+  if (bytes >= kLargeBytes)
+    fail |= fails(kLargeAllocation, ENOMEM);
+  return fail;
+}
+
+bool isStandard(int descriptor) { return descriptor <= 2; }
+bool isStandard(FILE *file) { return file == stdout || file == stderr; }
+
+/// The function of this name that comes after this library's.
+template <class Function> Function next(const char *name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+void readWish() {
+  const char *wish = std::getenv("GENREC_FAULT");
+  const char *colon = wish ? std::strchr(wish, ':') : nullptr;
+  for (int kind = 0; colon && kind < kKinds; ++kind)
+    if (std::strlen(kNames[kind]) == static_cast<size_t>(colon - wish) &&
+        std::strncmp(wish, kNames[kind], static_cast<size_t>(colon - wish)) == 0)
+      chosen = kind;
+  if (!colon)
+    return;
+  char *end = nullptr;
+  failing = std::strtol(colon + 1, &end, 10);
+  allAfter = *end == '+';
+}
+
+void writeCounts() {
+  const char *path = std::getenv("GENREC_FAULT_COUNTS");
+  FILE *file = path ? std::fopen(path, "w") : nullptr;
+  for (int kind = 0; file && kind < kKinds; ++kind)
+    std::fprintf(file, "%s %ld\n", kNames[kind], counts[kind].load());
+  if (file)
+    std::fclose(file);
+}
+
+using Main = int (*)(int, char **, char **);
+Main realMain = nullptr;
+
+int armedMain(int argc, char **argv, char **environment) {
+  readWish();
+  armed = true;
+  int status = realMain(argc, argv, environment);
+  armed = false;
+  writeCounts();
+  return status;
+}
+
+} // namespace
+
+extern "C" {
+
+int __libc_start_main(Main main, int argc, char **argv, void (*init)(), void (*fini)(),
+                      void (*rtldFini)(), void *stackEnd) {
+  realMain = main;
+  using Start = int (*)(Main, int, char **, void (*)(), void (*)(), void (*)(), void *);
+  return next<Start>("__libc_start_main")(armedMain, argc, argv, init, fini, rtldFini, stackEnd);
+}
+
+//===-- files -----------------------------------------------------------------===//
+
+#define GENREC_OPEN(name)                                                                          \
+  int name(const char *path, int flags, ...) {                                                     \
+    static auto real = next<int (*)(const char *, int, ...)>(#name);                               \
+    va_list list;                                                                                  \
+    va_start(list, flags);                                                                         \
+    int mode = va_arg(list, int);                                                                  \
+    va_end(list);                                                                                  \
+    return fails(kOpen, EMFILE) ? -1 : real(path, flags, mode);                                    \
+  }
+GENREC_OPEN(open)
+GENREC_OPEN(open64)
+
+#define GENREC_OPENAT(name)                                                                        \
+  int name(int folder, const char *path, int flags, ...) {                                         \
+    static auto real = next<int (*)(int, const char *, int, ...)>(#name);                          \
+    va_list list;                                                                                  \
+    va_start(list, flags);                                                                         \
+    int mode = va_arg(list, int);                                                                  \
+    va_end(list);                                                                                  \
+    return fails(kOpen, EMFILE) ? -1 : real(folder, path, flags, mode);                            \
+  }
+GENREC_OPENAT(openat)
+GENREC_OPENAT(openat64)
+
+#define GENREC_FOPEN(name)                                                                         \
+  FILE *name(const char *path, const char *mode) {                                                 \
+    static auto real = next<FILE *(*)(const char *, const char *)>(#name);                         \
+    return fails(kOpen, EMFILE) ? nullptr : real(path, mode);                                      \
+  }
+GENREC_FOPEN(fopen)
+GENREC_FOPEN(fopen64)
+
+ssize_t write(int descriptor, const void *data, size_t bytes) {
+  static auto real = next<ssize_t (*)(int, const void *, size_t)>("write");
+  return !isStandard(descriptor) && fails(kWrite, ENOSPC) ? -1 : real(descriptor, data, bytes);
+}
+ssize_t writev(int descriptor, const struct iovec *parts, int count) {
+  static auto real = next<ssize_t (*)(int, const struct iovec *, int)>("writev");
+  return !isStandard(descriptor) && fails(kWrite, ENOSPC) ? -1 : real(descriptor, parts, count);
+}
+ssize_t pwrite64(int descriptor, const void *data, size_t bytes, off_t at) {
+  static auto real = next<ssize_t (*)(int, const void *, size_t, off_t)>("pwrite64");
+  return fails(kWrite, ENOSPC) ? -1 : real(descriptor, data, bytes, at);
+}
+size_t fwrite(const void *data, size_t size, size_t count, FILE *file) {
+  static auto real = next<size_t (*)(const void *, size_t, size_t, FILE *)>("fwrite");
+  return !isStandard(file) && fails(kWrite, ENOSPC) ? 0 : real(data, size, count, file);
+}
+
+#define GENREC_SYNC(name)                                                                          \
+  int name(int descriptor) {                                                                       \
+    static auto real = next<int (*)(int)>(#name);                                                  \
+    return fails(kFsync, EIO) ? -1 : real(descriptor);                                             \
+  }
+GENREC_SYNC(fsync)
+GENREC_SYNC(fdatasync)
+
+int rename(const char *from, const char *to) {
+  static auto real = next<int (*)(const char *, const char *)>("rename");
+  return fails(kRename, EIO) ? -1 : real(from, to);
+}
+int renameat(int folder, const char *from, int other, const char *to) {
+  static auto real = next<int (*)(int, const char *, int, const char *)>("renameat");
+  return fails(kRename, EIO) ? -1 : real(folder, from, other, to);
+}
+
+//===-- memory and threads ----------------------------------------------------===//
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int descriptor, off_t offset) {
+  static auto real = next<void *(*)(void *, size_t, int, int, int, off_t)>("mmap");
+  return fails(kMmap, ENOMEM) ? MAP_FAILED : real(at, bytes, protection, flags, descriptor, offset);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *),
+                   void *argument) {
+  static auto real =
+      next<int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)>(
+          "pthread_create");
+  return fails(kThread, EAGAIN) ? EAGAIN : real(thread, attributes, body, argument);
+}
+
+// The allocator's own names: looking up functions allocates.
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+void *malloc(size_t bytes) { return failsToAllocate(bytes) ? nullptr : __libc_malloc(bytes); }
+void *calloc(size_t count, size_t bytes) {
+  return failsToAllocate(count * bytes) ? nullptr : __libc_calloc(count, bytes);
+}
+void *realloc(void *memory, size_t bytes) {
+  return failsToAllocate(bytes) ? nullptr : __libc_realloc(memory, bytes);
+}
+void *aligned_alloc(size_t alignment, size_t bytes) {
+  return failsToAllocate(bytes) ? nullptr : __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  if (failsToAllocate(bytes))
+    return ENOMEM;
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory ? 0 : ENOMEM;
+}
+
+} // extern "C"
