@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD  # noqa: F401  (names the build that genrec uses)
 
-ROWS, BATCH = 24000, 1000
+ROWS, BATCH = 40000, 1000
 
 
 class Clipped(gr.Model):
@@ -32,7 +32,7 @@ class Clipped(gr.Model):
         self.top = gr.nn.Linear(4, 1)
 
     def forward(self, batch: gr.Batch) -> None:
-        logit = self.top(self.item(batch.item))[0]
+        logit = self.top(self.item(batch.item))[:, 0]
         gr.loss.bce_with_logits(logit, batch.label)
         gr.metric.auc(logit, batch.label)
 
