@@ -175,8 +175,10 @@ def signature(name: str, function: griffe.Function, is_method: bool) -> str:
 
 
 def annotation(of: object) -> str:
-    """An annotation without the quotes of forward references."""
-    return re.sub(r"""["']([\w\[\], .|]+)["']""", r"\1", str(of))
+    """An annotation without the quotes of forward references, and without the Union that these need."""
+    text = re.sub(r"""["']([\w\[\], .|]+)["']""", r"\1", str(of))
+    union = re.fullmatch(r"Union\[(.*)\]", text)
+    return re.sub(r", (?![^\[]*\])", " | ", union[1]) if union else text
 
 
 def shown_name(entry: Entry) -> str:

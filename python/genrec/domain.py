@@ -351,7 +351,14 @@ def _maker(origin: Origin) -> "tuple[str, tuple[Domain, ...], dict[str, rec.Attr
 
 
 Batch = Domain
-"""The rows of a batch, which `forward` is given: the root domain."""
+"""The rows of a batch, which `forward` is given: the root domain.
+
+Example:
+    >>> batch
+    <rows of 'request'>
+    >>> batch.user
+    <int64, one per 'request'>
+"""
 
 
 def make_batch(recording: Recording, schema: ListSchema) -> Domain:

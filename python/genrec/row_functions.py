@@ -43,6 +43,9 @@ def row_function(function: Callable[Parameters, Value]) -> Callable[Parameters, 
         ...     return x * nn.sigmoid(1.702 * x)
         >>> gelu(batch.history.price)
         <float32, one per 'history'>
+
+    Shape:
+        any.
     """
 
     @functools.wraps(function)
