@@ -131,8 +131,8 @@ typedef struct genrec_table_desc {
                             keys key | id; ids have at most key_bits bits */
   int64_t key;           /* (place in the group) << key_bits */
   int64_t key_bits;
-  int64_t bounded; /* these are RowRules of row_rules.h; 0 for none. A table that has
-                      one has a store of its own */
+  int64_t bounded; /* these are RowRules of row_rules.h; 0 for none. Tables of one
+                      group have equal ones, and each keeps them for itself */
   int32_t evict;   /* Eviction: lru, lfu */
   int64_t ttl;
   int64_t admit_after;
