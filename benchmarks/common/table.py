@@ -22,12 +22,15 @@ BEGIN, END = "<!-- results: made by benchmarks/common/table.py -->", "<!-- end o
 
 def newest(folder: Path) -> list[dict]:
     """The newest results of every benchmark and processor, by benchmark."""
-    found: dict[tuple[str, str], dict] = {}
+    found: dict[tuple[str, ...], dict] = {}
     for path in sorted(folder.glob("*.json")):
         results = json.loads(path.read_text())
         if "benchmark" not in results:
             continue
-        key = (results["benchmark"], results.get("hardware", {}).get("processor", "unknown"))
+        hardware = results.get("hardware", {})
+        # Clouds give several generations one name; what they can do tells them apart.
+        kind = (hardware.get("processor", "unknown"), *hardware.get("instructions", ()))
+        key = (results["benchmark"], *kind)
         if key not in found or found[key].get("date", "") <= results.get("date", ""):
             found[key] = results
     return [found[key] for key in sorted(found)]
@@ -67,24 +70,40 @@ def figure(row: dict, name: str) -> str:
     return f"{row[name]:,.4g} {row.get('unit', '')}".strip() if name in row else ""
 
 
+def processor_of(results: dict) -> str:
+    """The kind of processor, with its model's number where that is known."""
+    hardware = results.get("hardware", {})
+    model = f" (model {hardware['model']})" if hardware.get("model") else ""
+    return hardware.get("processor", "unknown") + model
+
+
+def line_of(row: dict, results: dict) -> str:
+    """A row of the table: one figure on one kind of processor. A ratio that is less than asked is bold."""
+    threads = results.get("arguments", {}).get("threads", results.get("hardware", {}).get("cores", ""))
+    where = ", ".join(
+        filter(None, (processor_of(results), f"{threads} threads" if threads else "", results.get("date", "")))
+    )
+    peer = " ".join(word for word in (row.get("peer", ""), figure(row, "theirs")) if word)
+    limit = f"{row['limit_share']:.0%} of {row.get('limit', 'the limit')}" if "limit_share" in row else ""
+    asked = f"{row['asked']:g}x" if "asked" in row else ""
+    ratio = f"{row['ratio']:.2f}x" if "ratio" in row else ""
+    if ratio and row["ratio"] < row.get("asked", 0):
+        ratio = f"**{ratio}**"
+    return f"| {row['what']} | {figure(row, 'ours')} | {peer} | {ratio} | {asked} | {limit} | {where} |"
+
+
 def table(all_results: list[dict]) -> str:
-    """The table as Markdown."""
+    """The table as Markdown; the same figure on several kinds of processors stands in rows one below the other."""
+    figures: dict[tuple[str, str, str], list[str]] = {}
+    for results in all_results:
+        for row in rows_of(results):
+            key = (results["benchmark"], row["what"], row.get("peer", ""))
+            figures.setdefault(key, []).append(line_of(row, results))
     lines = [
         "| what | genrec | peer | ratio | asked | of the machine's limit | measured |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for results in all_results:
-        hardware = results.get("hardware", {})
-        threads = results.get("arguments", {}).get("threads", hardware.get("cores", ""))
-        parts = (hardware.get("processor", "unknown"), f"{threads} threads" if threads else "", results.get("date", ""))
-        where = ", ".join(filter(None, parts))
-        for row in rows_of(results):
-            peer = " ".join(word for word in (row.get("peer", ""), figure(row, "theirs")) if word)
-            limit = f"{row['limit_share']:.0%} of {row.get('limit', 'the limit')}" if "limit_share" in row else ""
-            asked = f"{row['asked']:g}x" if "asked" in row else ""
-            ratio = f"{row['ratio']:.2f}x" if "ratio" in row else ""
-            lines.append(f"| {row['what']} | {figure(row, 'ours')} | {peer} | {ratio} | {asked} | {limit} | {where} |")
-    return "\n".join(lines)
+    return "\n".join(lines + [line for group in figures.values() for line in group])
 
 
 def main() -> int:

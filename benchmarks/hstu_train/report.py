@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -28,6 +29,7 @@ def hardware() -> dict[str, object]:
     return {
         "processor": fields.get("model name", platform.processor()),
         "family": fields.get("cpu family", ""),
+        "model": fields.get("model", ""),
         "cache": fields.get("cache size", ""),
         "cores": available_cores(),
         "memory_gib": round(pages / 2**30, 1),
@@ -58,15 +60,23 @@ def without_machine(value: object) -> object:
     return value
 
 
-def write(name: str, results: dict[str, object], folder: Path) -> Path:
-    """Writes `results` with hardware, date and commit to <folder>/<name>-<date>.json; returns the file.
+def processor_slug(machine: dict[str, object]) -> str:
+    """A kind of processor as a part of a file's name; clouds call generations alike, which their model tells apart."""
+    words = re.sub(r"\(R\)|\(TM\)|Processor|CPU|@.*", " ", str(machine["processor"]))
+    return "-".join(re.findall(r"[a-z0-9]+", f"{words} {machine.get('model', '')}".lower()))
 
-    Paths of its arguments are told from the project's folder.
+
+def write(name: str, results: dict[str, object], folder: Path) -> Path:
+    """Writes `results` with hardware, date and commit to <folder>/<name>-<processor>-<date>.json; returns the file.
+
+    So results of one kind of machine do not replace those of another. Paths of its arguments are told from the
+    project's folder.
     """
     today = datetime.date.today().isoformat()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{today}.json"
-    head = {"benchmark": name, "date": today, "commit": commit(ROOT), "hardware": hardware()}
+    machine = hardware()
+    path = folder / f"{name}-{processor_slug(machine)}-{today}.json"
+    head = {"benchmark": name, "date": today, "commit": commit(ROOT), "hardware": machine}
     results = {key: without_machine(value) if key == "arguments" else value for key, value in results.items()}
     path.write_text(json.dumps(head | results, indent=1) + "\n")
     return path
