@@ -161,6 +161,7 @@ private:
     int64_t count = 0;
     int layer = 0;
     double place = 0;
+    std::vector<int> above, below; ///< groups that edges lead from and to
   };
 
   void order();
@@ -217,26 +218,28 @@ LayeredPicture::LayeredPicture(const json::Object &graph) {
 }
 
 void LayeredPicture::sweep(bool isDown) {
+  std::map<int, double> wanted;
   for (size_t step = 0; step < layers.size(); ++step) {
     std::vector<int> &layer = layers[isDown ? step : layers.size() - 1 - step];
-    std::map<int, std::pair<double, int>> sums;
-    for (const auto &[edge, count] : edges) {
-      auto [self, other] = isDown ? std::pair(edge.second, edge.first) : edge;
-      sums[self].first += groups[other].place;
-      ++sums[self].second;
+    for (int group : layer) {
+      const std::vector<int> &joined = isDown ? groups[group].above : groups[group].below;
+      double sum = 0;
+      for (int other : joined)
+        sum += groups[other].place;
+      wanted[group] = joined.empty() ? groups[group].place : sum / joined.size();
     }
-    auto getPlace = [&](int group) {
-      auto it = sums.find(group);
-      return it == sums.end() ? groups[group].place : it->second.first / it->second.second;
-    };
     std::stable_sort(layer.begin(), layer.end(),
-                     [&](int a, int b) { return getPlace(a) < getPlace(b); });
+                     [&](int a, int b) { return wanted[a] < wanted[b]; });
     for (const auto &[place, group] : llvm::enumerate(layer))
       groups[group].place = static_cast<double>(place) - static_cast<double>(layer.size()) / 2;
   }
 }
 
 void LayeredPicture::order() {
+  for (const auto &[edge, count] : edges) {
+    groups[edge.first].below.push_back(edge.second);
+    groups[edge.second].above.push_back(edge.first);
+  }
   for (const auto &[number, group] : llvm::enumerate(groups)) {
     if (layers.size() <= static_cast<size_t>(group.layer))
       layers.resize(group.layer + 1);
