@@ -207,7 +207,7 @@ def body(thing: griffe.Object) -> str:
         elif kind == "attributes":
             parts.append("\n".join(f"- `{one.name}`: {join(one.description)}" for one in section.value))
         elif kind == "admonition" and section.title == "Example":
-            parts.append(f"```python\n{section.value.description}\n```")
+            parts.append(f"```pycon\n{section.value.description}\n```")
         elif kind == "admonition":
             parts.append(f"**{section.title}** {join(section.value.description)}")
         else:
@@ -277,7 +277,9 @@ def write_entry(entry: Entry) -> str:
         short = name.split(".")[-1]
         instance = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", short).lower()
         for method in methods_of(thing):
-            parts.append(f"### {short}.{method.name}")
+            heading = f"{short}.{method.name}"
+            # Markdown would read the underscores.
+            parts.append(f"### `{heading}`" if method.name.startswith("__") else f"### {heading}")
             if method.is_function:
                 called = instance if method.name == "__call__" else f"{instance}.{method.name}"
                 if not method.name.startswith("__") or method.name == "__call__":
