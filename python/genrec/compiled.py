@@ -12,11 +12,12 @@ from genrec.driver import drive
 from genrec.errors import RunError
 from genrec.recording import Recording
 from genrec.run import Run
+from genrec.warm_start import Init, init_entries
 
 PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
 """A file, a folder, a pattern, or several of them."""
 
-_PATHS = ("data", "validation")
+_PATHS = ("data", "validation", "init")
 
 
 class CompiledModel:
@@ -42,6 +43,7 @@ class CompiledModel:
         self.binary = Path(binary).absolute()
         self.model_file = Path(model_file) if model_file is not None else None
         self.recording = recording
+        self._trained: Path | None = None
 
     def __repr__(self) -> str:
         return f"<compiled model {self.binary}>"
@@ -62,12 +64,17 @@ class CompiledModel:
 
     @property
     def checkpoint(self) -> Path:
-        """Where `train` saves, and others read, unless they are told otherwise.
+        """What `evaluate`, `predict` and `export` read unless they are told otherwise: the folder that `train` last saved
+        to by this handle, before that `<binary>.checkpoint`.
 
         Example:
             >>> model.checkpoint.name
             'ranker.checkpoint'
         """
+        return self._trained or self._default_checkpoint
+
+    @property
+    def _default_checkpoint(self) -> Path:
         return Path(f"{self.binary}.checkpoint")
 
     def train(
@@ -86,6 +93,7 @@ class CompiledModel:
         monitor: str | None = None,
         tensorboard: str | PathLike[str] | None = None,
         profile: str | PathLike[str] | None = None,
+        init: Init = None,
         **flags: Any,
     ) -> Run:
         """Trains on Parquet files, evaluates on `validation` on the way, and returns what came of it.
@@ -96,22 +104,44 @@ class CompiledModel:
         improve `monitor` ("loss" unless given, or a metric's name); `Run.best_checkpoint` has the best one's state.
         `tensorboard` is a folder for curves, `profile` one for a table and a trace of where the time went
         (`Run.profile`). More flags: `eval_every`, `eval_epochs`, `shuffle`,
-        `schedule`, `warmup`, `clip_norm`, `init`, `resume`, `max_steps`, `metrics_json` and so on.
+        `schedule`, `warmup`, `clip_norm`, `resume`, `max_steps`, `metrics_json` and so on.
+
+        `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read it
+        from then on unless they are given another.
+
+        `init` starts from given weights, optimizer states anew: a path (the folder of an export or of a checkpoint, or a
+        safetensors file) gives everything in it that has a name of the model; a mapping gives tables and parameters by
+        name, each from a path (also a `.npy` array, or a Parquet table of ids and vectors), from
+        `(path, its name there)`, from an array, or from `(ids, vectors)`; a list gives several of these, names first.
+        A table takes rows [n, dim] (of an array alone, for ids 0 to n - 1), a parameter its own shape. `Run.init` says
+        what was filled and what was not.
 
         Example:
             >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)
             epoch 1  loss ...
             >>> run.metrics["auc"] > 0.5
             True
+            >>> again = model.train("train.parquet", init={"item": ([7], [[0.5] * 16])}, checkpoint=False, progress=False)
+            >>> again.init["filled"][0]["name"], again.init["not_filled"]
+            ('item', ['score.weight', 'score.bias'])
         """
         folder = self._checkpoint_flag(checkpoint)
-        arguments = self._arguments(
-            {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
-             "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
-             "tensorboard": tensorboard, "profile": profile, **flags},
-            catalogues,
-        )  # fmt: skip
-        events = drive([str(self.binary), "train", *arguments], progress)
+        with init_entries(init) as entries:
+            arguments = self._arguments(
+                {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
+                 "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
+                 "tensorboard": tensorboard, "profile": profile, "init": entries or None, **flags},
+                catalogues,
+            )  # fmt: skip
+            try:
+                events = drive([str(self.binary), "train", *arguments], progress)
+            except (RunError, KeyboardInterrupt):
+                # It may have saved before.
+                if folder is not None and (folder / "manifest.json").exists():
+                    self._trained = folder.absolute()
+                raise
+        if folder is not None:
+            self._trained = folder.absolute()
         return Run(events, folder)
 
     def evaluate(
@@ -203,7 +233,7 @@ class CompiledModel:
 
     def _checkpoint_flag(self, checkpoint: str | PathLike[str] | bool) -> Path | None:
         if isinstance(checkpoint, bool):
-            return self.checkpoint if checkpoint else None
+            return self._default_checkpoint if checkpoint else None
         return Path(checkpoint)
 
     def _arguments(self, values: Mapping[str, Any], catalogues: Mapping[str, str | PathLike[str]] | None) -> list[str]:

@@ -54,6 +54,18 @@ class Run:
         return dict(self.final.get("evaluation", {}).get("metrics", {}))
 
     @property
+    def init(self) -> dict[str, Any] | None:
+        """With `init`: "filled", a record per table and parameter ("name", "kind", "rows", "from"); "not_filled", the
+        names of those that started as usual; "unused", what the sources had and the model had not. None without `init`.
+
+        Example:
+            >>> run.init is None
+            True
+        """
+        event = next((event for event in self.events if event["event"] == "init"), None)
+        return None if event is None else {key: value for key, value in event.items() if key != "event"}
+
+    @property
     def stopped_early(self) -> bool:
         """Whether `patience` ended the run."""
         return bool(self.final.get("stopped_early", False))

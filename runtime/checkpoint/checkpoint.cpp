@@ -194,4 +194,11 @@ TrainingState readTrainingState(const std::string &folder) {
   return guarded(folder, [&] { return fromJson(manifest); });
 }
 
+std::vector<std::string> checkpointTensorFiles(const std::string &folder) {
+  Json manifest = readManifest(folder);
+  return guarded(folder, [&] {
+    return std::vector{folder + "/" + manifest.at("tensors").get<std::string>()};
+  });
+}
+
 } // namespace genrec::rt

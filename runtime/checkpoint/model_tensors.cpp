@@ -335,8 +335,4 @@ void readModelTensors(const SafetensorsReader &file, Session &session, bool stat
     readTable(file, model.tables[i], session.table(i));
 }
 
-void initializeFrom(const std::string &file, Session &session) {
-  readModelTensors(SafetensorsReader(file), session, /*states=*/false);
-}
-
 } // namespace genrec::rt

@@ -87,9 +87,13 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
                   "visit the rows in an order by (seed, epoch) (default), or as they are");
   addOptimization(*train, flags);
-  train->add_option("--init", flags.init,
-                    "start from a safetensors file: parameters by name, tables by <table>.ids and "
-                    "<table>.values");
+  train
+      ->add_option("--init", flags.init,
+                   "start from weights, by name: the folder of an export or of a checkpoint, or a "
+                   "safetensors file (tables as <table>.ids and <table>.values). <name>=<path> is "
+                   "for one table or parameter, from these, a .npy array or a Parquet table of "
+                   "ids and vectors; <name>=<path>:<its name there> renames it. May be repeated")
+      ->take_all();
   train->add_option("--checkpoint", flags.checkpoint,
                     "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
   train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")

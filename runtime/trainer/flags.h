@@ -35,7 +35,7 @@ struct Flags {
   std::optional<int64_t> warmup, scheduleSteps;
   std::optional<double> scheduleFinal;
   bool checkFinite = false;
-  std::string init;
+  std::vector<std::string> init; ///< entries as warm_start.h has them
   int64_t patience = 0; ///< evaluations without improvement; 0: no early stop
   std::string monitor = "loss";
   int64_t evalEvery = 1; ///< epochs; 0: at the end only

@@ -3,6 +3,7 @@
 #include "overwriting.h"
 
 #include "genrec_rt/error.h"
+#include "genrec_rt/warm_start.h"
 
 #include <filesystem>
 #include <system_error>
@@ -90,10 +91,8 @@ Inputs inputsOf(const genrec_model_desc &model, const Flags &flags) {
   }
   if (!flags.checkpoint.empty())
     inputs.addCheckpoint("--checkpoint", flags.checkpoint);
-  if (!flags.init.empty()) {
-    inputs.add("--init", flags.init);
-    inputs.addCheckpoint("--init", flags.init);
-  }
+  for (const std::string &file : warmStartFiles(flags.init))
+    inputs.add("--init", file);
   inputs.add("the program", "/proc/self/exe");
   return inputs;
 }

@@ -7,6 +7,7 @@
 #include "event_file.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/size.h"
+#include "genrec_rt/warm_start.h"
 #include "overwriting.h"
 #include "patience.h"
 #include "profile_report.h"
@@ -36,6 +37,7 @@ private:
   void open();
   void begin();
   void resume();
+  void reportWarmStart(const WarmStart &result);
   void checkResumed() const;
   bool trainEpoch();
   bool onStep(const StepReport &report);
@@ -70,6 +72,7 @@ private:
   Json history = Json::array();
   Json lastEvaluation;
   Json stepLosses = Json::array();
+  Json warmStarted; ///< with --init
 
   // Timings of this process.
   double firstStepSeconds = 0, epochSeconds = 0;
@@ -133,9 +136,9 @@ void Training::begin() {
   if (flags.resume && hasCheckpoint(flags.checkpoint)) {
     resume();
     if (!flags.init.empty())
-      progress.message("--init " + flags.init + " is not read: the run goes on from its checkpoint");
+      progress.message("--init is not read: the run goes on from its checkpoint");
   } else if (!flags.init.empty()) {
-    initializeFrom(flags.init, *session);
+    reportWarmStart(warmStart(flags.init, *session));
   }
   if (!flags.tensorboard.empty())
     events = std::make_unique<EventFile>(flags.tensorboard, static_cast<int64_t>(state.step));
@@ -155,6 +158,28 @@ void Training::checkMonitor() const {
   std::string near = suggestion(flags.monitor, names);
   throw Error("--monitor " + flags.monitor + ": evaluations do not measure that",
               near + (near.empty() ? "" : " ") + "they measure " + listNames(names));
+}
+
+void Training::reportWarmStart(const WarmStart &result) {
+  Json filled = Json::array();
+  std::vector<std::string> names;
+  for (const WarmStart::Filled &one : result.filled) {
+    filled.push_back({{"name", one.name}, {"kind", one.isTable ? "table" : "parameter"}});
+    if (one.rows > 0)
+      filled.back()["rows"] = one.rows;
+    filled.back()["from"] = one.source;
+    names.push_back(one.name + (one.rows > 0 ? " (" + withThousands(one.rows) + " rows)" : ""));
+  }
+  warmStarted = {{"entries", flags.init},
+                 {"filled", filled},
+                 {"not_filled", result.notFilled},
+                 {"unused", result.unused}};
+  progress.event("init", warmStarted);
+  progress.message("starting from given values: " + listNames(names));
+  if (!result.notFilled.empty())
+    progress.message("not given, so as they start: " + listNames(result.notFilled));
+  if (!result.unused.empty())
+    progress.message("not used: " + listNames(result.unused));
 }
 
 void Training::resume() {
@@ -378,8 +403,8 @@ Json Training::configuration() const {
     json["learning_rate"] = *flags.learningRate;
   if (flags.maxSteps > 0)
     json["max_steps"] = flags.maxSteps;
-  if (!flags.init.empty())
-    json["init"] = flags.init;
+  if (!warmStarted.is_null())
+    json["init"] = warmStarted;
   SessionOptions options = sessionOptions(flags, model);
   json["schedule"] = {{"kind", options.schedule->kind},
                       {"warmup", options.schedule->warmup},

@@ -9,8 +9,10 @@ import sys
 import textwrap
 
 import genrec as gr
+import numpy as np
 import pytest
 from genrec import compiler, driver
+from genrec.warm_start import init_entries
 from model_writing import write_ranker
 
 STEP = {
@@ -81,6 +83,66 @@ def test_train_gives_flags_and_reads_events(model, tmp_path, capsys):
         "epoch 2  loss 2.2500  1,100 rows/s",
         "evaluation  loss 2.0000  hr@10 0.2500  mrr undefined",
     ]
+
+
+def test_the_handle_remembers_where_it_trained(model, tmp_path, monkeypatch):
+    default = f"{model.binary}.checkpoint"
+    model.evaluate("v.parquet", progress=False)
+    assert flags_of(model)[-1] == default
+    monkeypatch.chdir(tmp_path)
+    run = model.train("a.parquet", checkpoint="ck", progress=False)
+    assert str(run.checkpoint) == "ck" and model.checkpoint == tmp_path / "ck"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for call in (lambda: model.evaluate("v"), lambda: model.predict("v", "o"), lambda: model.export("o")):
+        call()
+        flags = flags_of(model)
+        assert flags[flags.index("--checkpoint") + 1] == str(tmp_path / "ck")
+    model.evaluate("v.parquet", checkpoint="other")
+    assert flags_of(model)[-1] == "other"
+    model.train("a.parquet", checkpoint=False, progress=False)
+    assert model.checkpoint == tmp_path / "ck"
+    model.train("a.parquet", progress=False)
+    assert str(model.checkpoint) == default
+
+
+def test_a_run_that_failed_is_remembered_where_it_saved(model, tmp_path):
+    write_program(model.binary, "sys.exit(1)")
+    for folder, is_saved in (("none", False), ("saved", True)):
+        (tmp_path / folder).mkdir()
+        if is_saved:
+            (tmp_path / folder / "manifest.json").write_text("{}")
+        with pytest.raises(gr.RunError):
+            model.train("a.parquet", checkpoint=tmp_path / folder)
+        assert (model.checkpoint == tmp_path / folder) == is_saved
+
+
+def test_init_gives_entries(tmp_path):
+    vectors, ids = np.arange(6, dtype=np.float32).reshape(3, 2), np.array([5, 1, 9])
+    source = ["export", {"item": "v.npy", "a": ("old", "b"), "c": ("t.parquet", ["id", "v"]), "d": vectors.T,
+                         "e": (ids, vectors)}]  # fmt: skip
+    with init_entries(source) as entries:
+        assert entries[:4] == ["export", "item=v.npy", "a=old:b", "c=t.parquet:id,v"]
+        assert (np.load(entries[4].removeprefix("d=")) == vectors.T).all()
+        saved, of = entries[5].removeprefix("e=").split(":")
+        assert (np.load(saved) == vectors).all() and (np.load(of) == ids).all()
+    assert not os.path.exists(saved)
+    with init_entries(None) as entries:
+        assert entries == []
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (3, "init takes a path, or a mapping of names of tables and parameters to paths or arrays"),
+        ({"item": None}, "init of 'item' takes a path, .* cannot be made of NoneType"),
+        ({"item": ["x"]}, "an array of numbers cannot be made of list"),
+        ({"item": ([0.5], [[1.0]])}, r"init of 'item': ids must be one integer per row, got float64 \[1\]"),
+    ],
+)
+def test_what_is_no_init(source, message):
+    with pytest.raises(TypeError, match=message), init_entries(source):
+        pass
 
 
 def test_progress_can_be_silent_and_nothing_saved(model, capsys):

@@ -48,10 +48,8 @@ TrainingState readTrainingState(const std::string &folder);
 /// another model (names and shapes of both are listed) or damaged.
 TrainingState loadCheckpoint(const std::string &folder, Session &session);
 
-/// Sets parameters (by name) and tables (by "<table>.ids", "<table>.values") of a
-/// fresh session from a file; optimizer states ("<name>.state0", …) where the file
-/// has them. Error where names or shapes of file and model differ, listing both.
-void initializeFrom(const std::string &file, Session &session);
+/// The safetensors files of a checkpoint. Error as loadCheckpoint.
+std::vector<std::string> checkpointTensorFiles(const std::string &folder);
 
 class SafetensorsWriter;
 

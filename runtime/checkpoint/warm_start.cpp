@@ -1,0 +1,340 @@
+//===- warm_start.cpp - Training that starts from given values ------------===//
+
+#include "genrec_rt/warm_start.h"
+
+#include "../core/text.h"
+#include "genrec_rt/safetensors.h"
+#include "warm_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+namespace genrec::rt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Rows moved at a time.
+constexpr int64_t kBlockRows = 1 << 14;
+
+/// One entry of --init, taken apart.
+struct Entry {
+  std::string text, name, path, source; ///< `name` is "" where everything is meant
+};
+
+bool isThere(const std::string &path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// Splits "<path>:<source>" unless the path is there as it stands.
+void splitSource(const std::string &text, Entry &entry) {
+  entry.path = text;
+  size_t colon = text.rfind(':');
+  if (isThere(text) || colon == std::string::npos || !isThere(text.substr(0, colon)))
+    return;
+  entry.path = text.substr(0, colon);
+  entry.source = text.substr(colon + 1);
+}
+
+Entry parseEntry(const std::string &text) {
+  Entry entry;
+  entry.text = text;
+  size_t equals = text.find('=');
+  if (isThere(text) || equals == std::string::npos || equals == 0) {
+    entry.path = text;
+    return entry;
+  }
+  entry.name = text.substr(0, equals);
+  splitSource(text.substr(equals + 1), entry);
+  return entry;
+}
+
+void requireThere(const Entry &entry) {
+  if (!isThere(entry.path))
+    throw Error("--init " + entry.text + ": there is no file or folder '" + entry.path + "'",
+                "it takes <path>, <name>=<path> or <name>=<path>:<its name there>");
+}
+
+/// A table or parameter of the model.
+struct Target {
+  std::string name;
+  bool isTable = false;
+  int32_t index = 0;
+  std::vector<int64_t> shape; ///< of a table: {-1, dim}
+  int64_t idEnd = 0;          ///< ids below this: of a table all, of a parameter its rows
+};
+
+std::vector<Target> targetsOf(const genrec_model_desc &model) {
+  std::vector<Target> targets;
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    const genrec_parameter_desc &desc = model.parameters[i];
+    std::vector<int64_t> shape(desc.shape, desc.shape + desc.rank);
+    targets.push_back({desc.name, false, i, shape, desc.rank == 2 ? desc.shape[0] : 0});
+  }
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const genrec_table_desc &desc = model.tables[i];
+    targets.push_back({desc.name, true, i, {-1, desc.dim},
+                       desc.id_bits >= 63 ? INT64_MAX : int64_t(1) << desc.id_bits});
+  }
+  return targets;
+}
+
+bool isFloat(const std::string &dtype) {
+  return dtype == "F32" || dtype == "F64" || dtype == "F16" || dtype == "BF16";
+}
+
+bool isInteger(const std::string &dtype) {
+  return !dtype.empty() && (dtype[0] == 'I' || dtype[0] == 'U');
+}
+
+std::string describe(const WarmValues &values) {
+  std::string text = values.dtype + " " + describeShape(values.shape);
+  return values.hasIds() ? text + " by ids " + values.idType + " " + describeShape(values.idShape)
+                         : text;
+}
+
+std::string describe(const Target &target) {
+  if (!target.isTable)
+    return "parameter '" + target.name + "' is F32 " + describeShape(target.shape);
+  return "table '" + target.name + "' is F32 [n, " + std::to_string(target.shape[1]) + "]";
+}
+
+/// Whether values have the shape and types for a target.
+bool fits(const WarmValues &values, const Target &target) {
+  if (!isFloat(values.dtype))
+    return false;
+  bool byRows = target.isTable || values.hasIds();
+  if (!byRows)
+    return values.shape == target.shape;
+  if (target.shape.size() != 2 || values.shape.size() != 2 || values.shape[1] != target.shape[1])
+    return false;
+  return !values.hasIds() || (isInteger(values.idType) && values.idShape.size() == 1 &&
+                              values.idShape[0] == values.shape[0]);
+}
+
+class Filler {
+public:
+  Filler(Session &session) : session(session), targets(targetsOf(session.model())) {}
+
+  void choose(const std::vector<std::string> &entries);
+  WarmStart fill();
+
+private:
+  struct Chosen {
+    std::string entry;
+    WarmValues values;
+  };
+
+  const Target *find(const std::string &name) const;
+  std::vector<std::string> names() const;
+  void chooseOne(const Entry &entry);
+  void chooseAll(const Entry &entry);
+  void checkShapes() const;
+  void fillParameter(const Target &target, const WarmValues &values);
+  int64_t fillRows(const Target &target, const WarmValues &values);
+
+  Session &session;
+  std::vector<Target> targets;
+  std::map<std::string, Chosen> chosen; ///< by name of the target
+  std::vector<std::string> unused;
+};
+
+const Target *Filler::find(const std::string &name) const {
+  auto found = std::find_if(targets.begin(), targets.end(),
+                            [&](const Target &target) { return target.name == name; });
+  return found == targets.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> Filler::names() const {
+  std::vector<std::string> names;
+  for (const Target &target : targets)
+    names.push_back(target.name);
+  return names;
+}
+
+void Filler::chooseOne(const Entry &entry) {
+  if (!find(entry.name)) {
+    std::string near = suggestion(entry.name, names());
+    throw Error("--init " + entry.text + ": the model has no table or parameter '" + entry.name +
+                    "'; it has " + listNames(names()),
+                near);
+  }
+  requireThere(entry);
+  auto [other, isNew] = chosen.try_emplace(
+      entry.name, Chosen{entry.text, readValues(entry.path, entry.name, entry.source)});
+  if (!isNew)
+    throw Error("--init " + entry.text + ": '" + entry.name + "' is given by --init " +
+                    other->second.entry + ", too",
+                "leave one of them out");
+}
+
+/// Takes what entries by name did not take before.
+void Filler::chooseAll(const Entry &entry) {
+  requireThere(entry);
+  if (entry.path.ends_with(".npy") || entry.path.ends_with(".parquet"))
+    throw Error("--init " + entry.text + ": does not say which table or parameter it is for",
+                "--init <name>=" + entry.path + ", of " + listNames(names()));
+  NamedWarmValues all = readAllValues(entry.path);
+  bool fitsAny = false;
+  std::vector<std::string> found;
+  for (auto &[name, values] : all) {
+    found.push_back(name);
+    if (!find(name)) {
+      unused.push_back(values.source);
+      continue;
+    }
+    fitsAny = true;
+    auto known = chosen.find(name);
+    if (known == chosen.end())
+      chosen.emplace(name, Chosen{entry.text, std::move(values)});
+    else if (parseEntry(known->second.entry).name.empty())
+      throw Error("--init " + entry.text + ": '" + name + "' is given by --init " +
+                      known->second.entry + ", too",
+                  "say which: --init " + name + "=<path>");
+  }
+  if (!fitsAny)
+    throw Error("--init " + entry.text + ": nothing in it has a name of the model; it has " +
+                    listNames(found) + ", the model has " + listNames(names()),
+                "give each its name in the model: --init <name>=" + entry.path + ":<its name there>");
+}
+
+void Filler::choose(const std::vector<std::string> &entries) {
+  std::vector<Entry> parsed;
+  for (const std::string &text : entries)
+    parsed.push_back(parseEntry(text));
+  for (const Entry &entry : parsed)
+    if (!entry.name.empty())
+      chooseOne(entry);
+  for (const Entry &entry : parsed)
+    if (entry.name.empty())
+      chooseAll(entry);
+  checkShapes();
+}
+
+/// All differences at once, so that one run tells everything.
+void Filler::checkShapes() const {
+  std::string text;
+  for (const auto &[name, one] : chosen)
+    if (const Target &target = *find(name); !fits(one.values, target))
+      text += (text.empty() ? "" : "; ") + one.values.source + " is " + describe(one.values) +
+              ", " + describe(target);
+  if (!text.empty())
+    throw Error("--init: " + text, "write it with the shape and type of the model, or give the model "
+                                   "those of the file");
+}
+
+void checkFinite(const WarmValues &values, int64_t first, const float *from, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    if (!std::isfinite(from[i]))
+      throw Error(values.source + ": value " + withThousands(first + i) + " is " +
+                      (std::isnan(from[i]) ? "NaN" : "infinite"),
+                  "weights must be numbers: look at how it was made");
+}
+
+void Filler::fillParameter(const Target &target, const WarmValues &values) {
+  std::span<float> to = session.parameter(target.index).value;
+  values.read(0, static_cast<int64_t>(to.size()), to.data());
+  checkFinite(values, 0, to.data(), static_cast<int64_t>(to.size()));
+}
+
+int64_t Filler::fillRows(const Target &target, const WarmValues &values) {
+  int64_t count = values.shape[0], width = values.shape[1];
+  std::optional<TableView> table;
+  std::span<float> parameter;
+  std::vector<bool> isSet;
+  if (target.isTable) {
+    table.emplace(session.table(target.index));
+    if (table->size() > 0)
+      throw Error("--init: table '" + target.name + "' has rows already");
+  } else {
+    parameter = session.parameter(target.index).value;
+    isSet.resize(static_cast<size_t>(target.idEnd));
+  }
+  std::vector<int64_t> ids(static_cast<size_t>(kBlockRows));
+  std::vector<float *> rows(static_cast<size_t>(kBlockRows));
+  std::vector<float> block(static_cast<size_t>(kBlockRows * width));
+  auto refuse = [&](int64_t row, const std::string &what) {
+    return Error(values.source + ", row " + withThousands(row) + ": " + what);
+  };
+  for (int64_t first = 0; first < count; first += kBlockRows) {
+    int64_t size = std::min(kBlockRows, count - first);
+    if (values.hasIds())
+      values.readIds(first, size, ids.data());
+    for (int64_t i = 0; i < size; ++i) {
+      if (!values.hasIds())
+        ids[i] = first + i;
+      if (ids[i] < 0 || ids[i] >= target.idEnd)
+        throw refuse(first + i, "id " + std::to_string(ids[i]) + " is outside of " +
+                                    (target.isTable ? "table '" : "parameter '") + target.name +
+                                    "', whose ids are 0 to " + std::to_string(target.idEnd - 1));
+      if (!target.isTable && isSet[ids[i]])
+        throw refuse(first + i, "id " + std::to_string(ids[i]) + " is there twice");
+      if (!target.isTable)
+        isSet[ids[i]] = true;
+    }
+    if (table) {
+      table->findOrInsert(nullptr, ids.data(), nullptr, size, rows.data());
+      if (table->size() != first + size)
+        throw Error(values.source + ": an id is there twice, before row " +
+                        withThousands(first + size),
+                    "keep one row of each id");
+    }
+    values.read(first * width, size * width, block.data());
+    checkFinite(values, first * width, block.data(), size * width);
+    for (int64_t i = 0; i < size; ++i)
+      std::copy_n(block.data() + i * width, width,
+                  table ? rows[i] : parameter.data() + ids[i] * width);
+  }
+  return count;
+}
+
+WarmStart Filler::fill() {
+  WarmStart result;
+  result.unused = unused;
+  for (const Target &target : targets) {
+    auto found = chosen.find(target.name);
+    if (found == chosen.end()) {
+      result.notFilled.push_back(target.name);
+      continue;
+    }
+    const WarmValues &values = found->second.values;
+    int64_t rows = 0;
+    if (target.isTable || values.hasIds())
+      rows = fillRows(target, values);
+    else
+      fillParameter(target, values);
+    result.filled.push_back({target.name, target.isTable, rows, values.source});
+  }
+  return result;
+}
+
+} // namespace
+
+WarmStart warmStart(const std::vector<std::string> &entries, Session &session) {
+  Filler filler(session);
+  filler.choose(entries);
+  return filler.fill();
+}
+
+std::vector<std::string> warmStartFiles(const std::vector<std::string> &entries) {
+  std::vector<std::string> files;
+  for (const std::string &text : entries) {
+    Entry entry = parseEntry(text);
+    if (isThere(entry.source))
+      files.push_back(entry.source);
+    try {
+      if (isThere(entry.path))
+        for (const std::string &file : tensorFiles(entry.path))
+          files.push_back(file);
+    } catch (const Error &) {
+      // Told of when it is read.
+    }
+  }
+  return files;
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,130 @@
+//===- warm_values.cpp - Tensors by name for a warm start -----------------===//
+
+#include "warm_values.h"
+
+#include "../core/text.h"
+#include "genrec_rt/checkpoint.h"
+#include "genrec_rt/error.h"
+#include "genrec_rt/safetensors.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+namespace genrec::rt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kIds = ".ids", kRows = ".values";
+
+bool endsWith(const std::string &text, std::string_view end) {
+  return text.size() > end.size() && std::string_view(text).ends_with(end);
+}
+
+/// Whether `tensor` is kept beside a weight for training alone: its optimizer states, and what
+/// tables with rules count.
+bool isState(const SafetensorsReader &file, const std::string &tensor) {
+  size_t dot = tensor.rfind('.');
+  if (dot == std::string::npos)
+    return false;
+  std::string base = tensor.substr(0, dot), end = tensor.substr(dot + 1);
+  bool isOfTable = file.has(base + std::string(kIds));
+  if (end.starts_with("state") && end.size() > 5 &&
+      std::all_of(end.begin() + 5, end.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return isOfTable || file.has(base);
+  if (end == "last_step" || end == "steps")
+    return isOfTable;
+  return end == "ids" && endsWith(base, ".waiting") && !file.has(base + std::string(kRows));
+}
+
+WarmValues valuesOf(const std::shared_ptr<SafetensorsReader> &file, const std::string &name,
+                    const std::string &tensor) {
+  WarmValues values;
+  values.source = file->path() + ": '" + name + "'";
+  values.dtype = file->tensor(tensor).dtype;
+  values.shape = file->tensor(tensor).shape;
+  values.read = [file, tensor](int64_t first, int64_t count, float *to) {
+    file->readFloats(tensor, first, count, to);
+  };
+  return values;
+}
+
+void addTensors(const std::string &path, NamedWarmValues &all) {
+  auto file = std::make_shared<SafetensorsReader>(path);
+  for (const auto &[tensor, description] : file->tensors()) {
+    if (isState(*file, tensor))
+      continue;
+    if (endsWith(tensor, kRows)) {
+      std::string name = tensor.substr(0, tensor.size() - kRows.size());
+      std::string ids = name + std::string(kIds);
+      if (file->has(ids)) {
+        WarmValues values = valuesOf(file, name, tensor);
+        values.idType = file->tensor(ids).dtype;
+        values.idShape = file->tensor(ids).shape;
+        values.readIds = [file, ids](int64_t first, int64_t count, int64_t *to) {
+          file->readIntegers(ids, first, count, to);
+        };
+        all[name] = std::move(values);
+        continue;
+      }
+    }
+    if (endsWith(tensor, kIds) &&
+        file->has(tensor.substr(0, tensor.size() - kIds.size()) + std::string(kRows)))
+      continue;
+    all[tensor] = valuesOf(file, tensor, tensor);
+  }
+}
+
+std::vector<std::string> namesOf(const NamedWarmValues &all) {
+  std::vector<std::string> names;
+  for (const auto &[name, values] : all)
+    names.push_back(name);
+  return names;
+}
+
+} // namespace
+
+std::vector<std::string> tensorFiles(const std::string &path) {
+  if (!fs::is_directory(path))
+    return {path};
+  std::vector<std::string> files;
+  for (const char *file : {"parameters.safetensors", "tables.safetensors"})
+    if (fs::exists(fs::path(path) / file))
+      files.push_back(path + "/" + file);
+  if (files.empty() && hasCheckpoint(path))
+    files = checkpointTensorFiles(path);
+  if (files.empty())
+    throw Error("'" + path + "' is the folder of no export and of no checkpoint: it has neither "
+                             "parameters.safetensors, tables.safetensors nor manifest.json",
+                "name the folder that export wrote, or that --checkpoint named");
+  return files;
+}
+
+NamedWarmValues readAllValues(const std::string &path) {
+  NamedWarmValues all;
+  for (const std::string &file : tensorFiles(path))
+    addTensors(file, all);
+  return all;
+}
+
+WarmValues readValues(const std::string &path, const std::string &name, const std::string &source) {
+  if (endsWith(path, ".npy"))
+    return readNumpy(path, source);
+  if (endsWith(path, ".parquet"))
+    return readParquetVectors(path, source);
+  NamedWarmValues all = readAllValues(path);
+  std::string wanted = source.empty() ? name : source;
+  auto found = all.find(wanted);
+  // A file of one array needs no name.
+  if (found == all.end() && source.empty() && all.size() == 1)
+    found = all.begin();
+  if (found == all.end())
+    throw Error(path + ": has no '" + wanted + "'; it has " + listNames(namesOf(all)),
+                source.empty() ? "name what to take: --init " + name + "=" + path + ":<its name there>"
+                               : suggestion(wanted, namesOf(all)));
+  return found->second;
+}
+
+} // namespace genrec::rt
