@@ -7,8 +7,8 @@
 //                              from the n-th on do
 //   GENREC_FAULT_COUNTS=<file> how many calls of each kind there were, written at the end
 //
-// Kinds: open, write, fsync, rename, mmap, thread, allocation, and large_allocation for those
-// of 4 KiB and more. What goes to the standard streams is left alone.
+// Kinds: open, write, fsync, rename, mmap, thread, allocation (but Arrow's), and large_allocation
+// for those of 4 KiB and more, whoever asks. What goes to the standard streams is left alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -36,7 +37,7 @@ constexpr size_t kLargeBytes = 4096;
 std::atomic<bool> armed{false};
 std::atomic<long> counts[kKinds];
 int chosen = -1;
-long failing = 0;
+std::atomic<long> failing{0};
 bool allAfter = false;
 
 bool fails(Kind kind, int reason) {
@@ -49,11 +50,38 @@ bool fails(Kind kind, int reason) {
   return true;
 }
 
+/// Whether Arrow is what asks for memory: it copies its status objects where exceptions end
+/// the process, so no program that uses it survives a few bytes that it does not get.
+bool isArrowAsking() {
+  static thread_local bool isLooking = false; // looking allocates, too
+  if (isLooking)
+    return true;
+  isLooking = true;
+  void *frames[64];
+  bool isArrow = false;
+  int count = backtrace(frames, 64);
+  for (int i = 0; i < count && !isArrow; ++i) {
+    Dl_info info{};
+    if (dladdr(frames[i], &info) && info.dli_fname)
+      isArrow = std::strstr(info.dli_fname, "libarrow") || std::strstr(info.dli_fname, "libparquet");
+  }
+  isLooking = false;
+  return isArrow;
+}
+
+/// Small allocations of Arrow are left out; the next one of somebody else fails instead.
 bool failsToAllocate(size_t bytes) {
-  bool fail = fails(kAllocation, ENOMEM);
-  if (bytes >= kLargeBytes)
-    fail |= fails(kLargeAllocation, ENOMEM);
-  return fail;
+  if (bytes >= kLargeBytes && fails(kLargeAllocation, ENOMEM))
+    return true;
+  if (!fails(kAllocation, ENOMEM))
+    return false;
+  if (!isArrowAsking()) {
+    errno = ENOMEM;
+    return true;
+  }
+  if (!allAfter)
+    failing.fetch_add(1);
+  return false;
 }
 
 bool isStandard(int descriptor) { return descriptor <= 2; }
