@@ -7,7 +7,7 @@
 //                              from the n-th on do
 //   GENREC_FAULT_COUNTS=<file> how many calls of each kind there were, written at the end
 //
-// Kinds: open, write, fsync, rename, mmap, thread, allocation (but Arrow's), and large_allocation
+// Kinds: open, write, fsync, rename, mmap, thread, allocation (but that of some libraries), and large_allocation
 // for those of 4 KiB and more, whoever asks. What goes to the standard streams is left alone.
 //
 //===----------------------------------------------------------------------===//
@@ -50,32 +50,36 @@ bool fails(Kind kind, int reason) {
   return true;
 }
 
-/// Whether Arrow is what asks for memory: it copies its status objects where exceptions end
-/// the process, so no program that uses it survives a few bytes that it does not get.
-bool isArrowAsking() {
+/// Whether a library asks for memory that it takes where exceptions end the process, so that no
+/// program which uses it survives a few bytes that it does not get: Arrow copies its status
+/// objects there, the JSON library destroys with a stack of its own.
+bool isLibraryAsking() {
   static thread_local bool isLooking = false; // looking allocates, too
   if (isLooking)
     return true;
   isLooking = true;
   void *frames[64];
-  bool isArrow = false;
+  bool isLibrary = false;
   int count = backtrace(frames, 64);
-  for (int i = 0; i < count && !isArrow; ++i) {
+  for (int i = 0; i < count && !isLibrary; ++i) {
     Dl_info info{};
-    if (dladdr(frames[i], &info) && info.dli_fname)
-      isArrow = std::strstr(info.dli_fname, "libarrow") || std::strstr(info.dli_fname, "libparquet");
+    if (!dladdr(frames[i], &info))
+      continue;
+    const char *file = info.dli_fname ? info.dli_fname : "";
+    isLibrary = std::strstr(file, "libarrow") || std::strstr(file, "libparquet") ||
+                (info.dli_sname && std::strstr(info.dli_sname, "nlohmann"));
   }
   isLooking = false;
-  return isArrow;
+  return isLibrary;
 }
 
-/// Small allocations of Arrow are left out; the next one of somebody else fails instead.
+/// Small allocations of such libraries are left out; the next one of somebody else fails instead.
 bool failsToAllocate(size_t bytes) {
   if (bytes >= kLargeBytes && fails(kLargeAllocation, ENOMEM))
     return true;
   if (!fails(kAllocation, ENOMEM))
     return false;
-  if (!isArrowAsking()) {
+  if (!isLibraryAsking()) {
     errno = ENOMEM;
     return true;
   }
