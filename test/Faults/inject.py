@@ -87,6 +87,7 @@ class Harness:
     """A model, its data, and what its commands do without faults."""
 
     def __init__(self, build: Path, folder: Path) -> None:
+        build = build.resolve()
         self.target, self.shim = build / "bin" / "genrec-fault-target", build / "lib" / "libgenrec-fault-shim.so"
         self.folder = folder
         write_data(folder)

@@ -52,7 +52,7 @@ bool fails(Kind kind, int reason) {
 
 /// Whether a library asks for memory that it takes where exceptions end the process, so that no
 /// program which uses it survives a few bytes that it does not get: Arrow copies its status
-/// objects there, the JSON library destroys with a stack of its own.
+/// objects there, the JSON library destroys with a stack of its own, directory_iterator opens.
 bool isLibraryAsking() {
   static thread_local bool isLooking = false; // looking allocates, too
   if (isLooking)
@@ -67,7 +67,8 @@ bool isLibraryAsking() {
       continue;
     const char *file = info.dli_fname ? info.dli_fname : "";
     isLibrary = std::strstr(file, "libarrow") || std::strstr(file, "libparquet") ||
-                (info.dli_sname && std::strstr(info.dli_sname, "nlohmann"));
+                (info.dli_sname && (std::strstr(info.dli_sname, "nlohmann") ||
+                                    std::strstr(info.dli_sname, "directory_iterator")));
   }
   isLooking = false;
   return isLibrary;
