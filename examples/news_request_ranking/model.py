@@ -63,4 +63,5 @@ class NewsRanker(gr.Model):
         gr.loss.bce_with_logits(logit, shown.label, name="click")
         gr.metric.auc(logit, shown.label)
         gr.metric.gauc(logit, shown.label, key=batch.request.fanout(shown), name="gauc")
+        gr.metric.list_ranking(logit, shown.label, at=(5, 10), name="request")
         gr.output(probability=nn.sigmoid(logit))

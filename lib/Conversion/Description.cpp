@@ -7,7 +7,6 @@
 
 #include "KernelOutliner.h"
 #include "StageBuilder.h"
-#include "genrec_rt/frozen.h"
 
 #include "llvm/Support/Format.h"
 
@@ -15,20 +14,6 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-
-/// Text as a C string literal.
-std::string quote(StringRef text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      result += '\\';
-    if (llvm::isPrint(c) || static_cast<unsigned char>(c) >= 0x80)
-      result += c;
-    else
-      llvm::raw_string_ostream(result) << llvm::format("\\%03o", c);
-  }
-  return result + "\"";
-}
 
 std::string real(double value) {
   std::string text;
@@ -39,7 +24,7 @@ std::string real(double value) {
 /// The initial value of one struct: `{.name = "user", .kind = 0}`.
 class Fields {
 public:
-  Fields &text(StringRef field, StringRef value) { return raw(field, quote(value)); }
+  Fields &text(StringRef field, StringRef value) { return raw(field, quoteText(value)); }
   Fields &integer(StringRef field, int64_t value) { return raw(field, std::to_string(value)); }
   Fields &number(StringRef field, double value) { return raw(field, real(value)); }
   /// A name, or another struct.
@@ -135,14 +120,13 @@ std::string Describer::optimizer(OptimizerAttr attribute, bool onTable) {
     return value ? value.getValueAsDouble() : attribute.getOption(name, onTable);
   };
   Fields fields;
-  bool isFrozen = option("frozen") != 0.0;
-  fields.integer("kind", isFrozen ? rt::kFrozen : static_cast<int64_t>(attribute.getKind()));
+  fields.integer("kind", static_cast<int64_t>(attribute.getKind()));
   fields.integer("states", attribute.getStateCount());
-  fields.number("learning_rate", isFrozen ? 0.0 : option("lr"));
+  fields.number("learning_rate", option("lr"));
   bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad ||
                    attribute.getKind() == OptimizerKind::rowwise_adagrad;
   fields.number("initial_accumulator", isAdagrad ? option("initial_accumulator") : 0);
-  if (attribute.hasRowStates() && !isFrozen)
+  if (attribute.hasRowStates())
     fields.integer("row_states", 1);
   return fields.str();
 }
@@ -356,6 +340,8 @@ Describer::Rows Describer::metrics() {
         cutoffs.push_back(std::to_string(cutoff));
       table(fields, "int64_t", "at", "at_count", cutoffs, "metric_" + std::to_string(rows.size()) + "_");
     }
+    if (metric.getPerList())
+      fields.integer("per_list", 1);
     if (metric.getNote())
       fields.text("note", *metric.getNote());
     rows.push_back(fields.str());
@@ -366,12 +352,17 @@ Describer::Rows Describer::metrics() {
 Describer::Rows Describer::outputs() {
   Rows rows;
   for (auto [name, op] : index.outputs) {
-    auto type = cast<RankedTensorType>(OutputOp(op).getX().getType());
+    OutputOp output = op;
+    auto type = cast<RankedTensorType>(output.getX().getType());
+    Value valid = output.getValid();
     rows.push_back(Fields()
                        .text("name", name.getValue())
                        .integer("domain", index.getDomain(getRowDomain(type)))
                        .raw("type", getTypeName(type.getElementType()))
                        .integer("width", getRowShape(type).empty() ? 0 : getRowSize(type))
+                       .integer("nulls", !valid                                 ? 0
+                                         : getRowShape(valid.getType()).empty() ? 1
+                                                                                : 2)
                        .str());
   }
   return rows;

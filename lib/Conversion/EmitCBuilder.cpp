@@ -2,6 +2,8 @@
 
 #include "genrec/Conversion/EmitCBuilder.h"
 
+#include "llvm/Support/Format.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -45,6 +47,19 @@ std::string genrec::describeLocation(Location loc) {
     return "";
   StringRef name = llvm::sys::path::filename(file.getFilename().getValue());
   return (name + ":" + Twine(file.getLine())).str();
+}
+
+std::string genrec::quoteText(StringRef text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      result += '\\';
+    if (llvm::isPrint(c) || static_cast<unsigned char>(c) >= 0x80)
+      result += c;
+    else
+      llvm::raw_string_ostream(result) << llvm::format("\\%03o", c);
+  }
+  return result + "\"";
 }
 
 std::string genrec::makeIdentifier(StringRef name) {

@@ -41,7 +41,7 @@ int64_t getFlopsPerRow(Operation *op) {
 bool isLibraryCall(Operation *op) {
   return !isView(op) && !isa<RowKernelOp, StackDomainsOp, BatchOp, CatalogueOp, FeatureOp,
                              FeatureValidOp, ParamOp, ConstantOp, FixedRowsOp, ParameterRowsOp,
-                             StepValueOp, LossOp, ReportLossOp, MetricOp, OutputOp>(op);
+                             StepValueOp, LossOp, ReportLossOp, RequireRangeOp, MetricOp, OutputOp>(op);
 }
 
 void printTables(ModelOp model, raw_ostream &os) {

@@ -18,15 +18,20 @@ static Value getValid(const EmitCBuilder &b, Value valid, StageBuilder &stage) {
   return b.cast(stage.getOptionalPointer(valid, b.i1()), b.pointer(b.u8()));
 }
 
+/// The number of the feature that `x` is; -1 where it is none.
+static int64_t getFeatureNumber(Value x, StageBuilder &stage) {
+  auto feature = x.getDefiningOp<FeatureOp>();
+  return feature ? stage.index.getFeature(feature.getDomain().getType().getDomain(),
+                                          feature.getColumnAttr())
+                 : -1;
+}
+
 static void lowerResolve(ResolveOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  int64_t feature = -1;
-  if (auto ids = op.getIds().getDefiningOp<FeatureOp>())
-    feature = stage.index.getFeature(ids.getDomain().getType().getDomain(), ids.getColumnAttr());
   b.callVoid("genrec_rt_resolve",
              {stage.getStep(), stage.getDomainOf(op.getIds()), stage.getPointer(op.getIds()),
               getValid(b, op.getValid(), stage), stage.getDomainOf(op.getCatalogue()),
-              stage.getPointer(op.getCatalogue()), b.integer(feature, b.i32()),
+              stage.getPointer(op.getCatalogue()), b.integer(getFeatureNumber(op.getIds(), stage), b.i32()),
               b.integer(op.getAllowMissing() ? 1 : 0, b.i32()), stage.getPointer(op.getResult())});
 }
 
@@ -60,8 +65,19 @@ static void lowerRank(RankOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   SmallVector<Value> operands =
       getScoring(op, op.getQuery(), op.getItems(), op.getExclude(), stage, b);
+  bool isOfLists = getRowDomain(op.getTarget().getType()) != getRowDomain(op.getQuery().getType());
+  if (isOfLists)
+    operands.push_back(stage.getDomainOf(op.getTarget()));
   operands.append({stage.getPointer(op.getTarget()), stage.getPointer(op.getResult())});
-  b.callVoid("kernels::rankRows", operands);
+  b.callVoid(isOfLists ? "kernels::rankListedRows" : "kernels::rankRows", operands);
+}
+
+static void lowerRankInList(RankInListOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::rankInLists",
+             {stage.getStep(), stage.getOpNumber(op), stage.getDomainOf(op.getScore()),
+              stage.getPointer(op.getScore()), stage.getPointer(op.getLabel()),
+              getValid(b, op.getValid(), stage), stage.getPointer(op.getResult())});
 }
 
 static void lowerScores(ScoresOp op, StageBuilder &stage) {
@@ -108,15 +124,34 @@ static void lowerReportLoss(ReportLossOp op, StageBuilder &stage) {
               b.loadElement(sum, b.integer(0)), b.loadElement(weight, b.integer(0))});
 }
 
+static void lowerRequireRange(RequireRangeOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Type element = cast<RankedTensorType>(op.getX().getType()).getElementType();
+  StringRef type = element.isF32()          ? "GENREC_F32"
+                   : element.isF64()        ? "GENREC_F64"
+                   : element.isInteger(32) ? "GENREC_I32"
+                                            : "GENREC_I64";
+  b.callVoid("genrec_rt_require_range",
+             {stage.getStep(), stage.getOpNumber(op), b.text(op.getWhat()),
+              b.integer(getFeatureNumber(op.getX(), stage), b.i32()), stage.getDomainOf(op.getX()),
+              b.literal(type, b.i32()), stage.getPointer(op.getX()),
+              stage.getOptionalPointer(op.getWeight(), b.f32()), getValid(b, op.getValid(), stage),
+              op.getItems() ? stage.getDomainOf(op.getItems()) : getNullDomain(b),
+              b.floating(op.getMin().convertToDouble(), b.f64()),
+              b.floating(op.getMax().convertToDouble(), b.f64())});
+}
+
 static LogicalResult lowerMetric(MetricOp op, StageBuilder &stage) {
   if (failed(expectDense(op, op.getX())))
     return failure();
   EmitCBuilder b = stage.at(op);
   b.callVoid("genrec_rt_report_metric",
-             {stage.getStep(), b.integer(stage.index.getMetric(op.getNameAttr()), b.i32()),
+             {stage.getStep(), stage.getOpNumber(op),
+              b.integer(stage.index.getMetric(op.getNameAttr()), b.i32()),
               stage.getDomainOf(op.getX()), stage.getPointer(op.getX()),
               stage.getOptionalPointer(op.getLabel(), b.f32()), getValid(b, op.getValid(), stage),
-              stage.getOptionalPointer(op.getKey(), b.i64())});
+              stage.getOptionalPointer(op.getKey(), b.i64()),
+              stage.getOptionalPointer(op.getWeight(), b.f32())});
   return success();
 }
 
@@ -126,7 +161,8 @@ static LogicalResult lowerOutput(OutputOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   b.callVoid("genrec_rt_report_output",
              {stage.getStep(), b.integer(stage.index.getOutput(op.getNameAttr()), b.i32()),
-              stage.getDomainOf(op.getX()), stage.getPointer(op.getX())});
+              stage.getDomainOf(op.getX()), stage.getPointer(op.getX()),
+              getValid(b, op.getValid(), stage)});
   return success();
 }
 
@@ -136,6 +172,8 @@ LogicalResult genrec::lowerSinkOp(Operation *op, StageBuilder &stage, bool &matc
       .Case([&](ResolveOp op) { return lowerResolve(op, stage), success(); })
       .Case([&](TopKOp op) { return lowerTopK(op, stage), success(); })
       .Case([&](RankOp op) { return lowerRank(op, stage), success(); })
+      .Case([&](RankInListOp op) { return lowerRankInList(op, stage), success(); })
+      .Case([&](RequireRangeOp op) { return lowerRequireRange(op, stage), success(); })
       .Case([&](ScoresOp op) { return lowerScores(op, stage), success(); })
       .Case([&](ScoresGradOp op) { return lowerScoresGrad(op, stage), success(); })
       .Case([&](ReportLossOp op) { return lowerReportLoss(op, stage), success(); })

@@ -27,18 +27,21 @@ ProgramOp findProgram(ModelOp model, ProgramMode mode) {
 
 void note(Values &values, const std::string &prefix, const Results &results) {
   for (const interpreter::LossResult &loss : results.losses)
-    values[prefix + " loss " + loss.name] = {loss.mean(), loss.weight};
+    values[prefix + " loss " + loss.name] = {loss.mean().value_or(NAN), loss.weight};
   // Sorted behind the losses by name, which say more where they differ.
   if (!results.losses.empty())
-    values[prefix + " total"] = {results.loss()};
+    values[prefix + " total"] = {results.loss().value_or(NAN)};
   for (const auto &[name, value] : results.metrics)
     values[prefix + " metric " + name] = {value};
-  for (const auto &[name, tensor] : results.outputs) {
-    std::vector<double> &list = values[prefix + " output " + name];
-    if (tensor.isFloat())
-      list = tensor.floats();
-    else if (tensor.isInteger())
-      list.assign(tensor.integers().begin(), tensor.integers().end());
+  for (const interpreter::OutputResult &output : results.outputs) {
+    std::vector<double> &list = values[prefix + " output " + output.name];
+    if (output.value.isFloat())
+      list = output.value.floats();
+    else if (output.value.isInteger())
+      list.assign(output.value.integers().begin(), output.value.integers().end());
+    for (auto [value, isNull] : llvm::zip(list, output.isNull))
+      if (isNull)
+        value = NAN;
   }
 }
 

@@ -25,6 +25,16 @@ static Value train(ModelBuilder &m, Value x) {
   return m.value("mul", x.getType(), {x, m.parameter(getRowShape(x.getType()))});
 }
 
+/// What a front end asks of a loss's labels.
+static void requireRange(ModelBuilder &m, Value label, double low, double high, Value items = {}) {
+  SmallVector<Value> operands{label};
+  if (items)
+    operands.push_back(items);
+  m.make("require_range", {}, operands,
+         {m.text("what", "the label"), m.f64("min", low), m.f64("max", high)},
+         {1, 0, 0, items ? 1 : 0});
+}
+
 static bool makeBce(ModelBuilder &m) {
   Value x = findOnData(m);
   if (!x)
@@ -33,6 +43,7 @@ static bool makeBce(ModelBuilder &m) {
   Value logit = train(m, m.resize(x, 0));
   Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
   m.losses.push_back(m.value("bce_with_logits", logit.getType(), {logit, label}));
+  requireRange(m, label, 0, 1);
   return true;
 }
 
@@ -54,6 +65,7 @@ static bool makeCrossEntropy(ModelBuilder &m) {
                               : train(m, m.resize(x, classes));
   Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
   Value label = m.value("mod", id.getType(), id, m.i64("divisor", classes));
+  requireRange(m, label, 0, static_cast<double>(classes - 1));
   m.losses.push_back(
       m.value("softmax_cross_entropy", m.rows(domain, {}, m.f32()), {logits, label}));
   return true;
@@ -112,33 +124,54 @@ static void makeCatalogueLoss(ModelBuilder &m, Value query, const Catalogue &cat
       m.value("scores", m.rows(domain, {largestCatalogue}, m.f32()), {query, catalogue.items});
   m.losses.push_back(
       m.value("softmax_cross_entropy", m.rows(domain, {}, m.f32()), {logits, positive}));
+  requireRange(m, positive, -1, largestCatalogue - 1, catalogue.ids); // -1: nulls
+}
+
+/// A ranking metric of rows of `weighed`, or, per list, of the lists that are those rows'.
+static void makeRankMetric(ModelBuilder &m, StringRef name, Value rank, FlatSymbolRefAttr weighed,
+                           bool perList) {
+  SmallVector<NamedAttribute> attributes{
+      m.named("kind", MetricKindAttr::get(m.builder.getContext(), MetricKind::ranking)),
+      m.text("name", name), m.named("at", m.builder.getDenseI64ArrayAttr({1, 3}))};
+  if (perList)
+    attributes.push_back(m.unit("per_list"));
+  SmallVector<Value> operands{rank};
+  bool isWeighed = m.chance(40);
+  if (isWeighed)
+    operands.push_back(m.feature(m.entry(weighed), columnOf(m, weighed, "weight"), m.f32()));
+  m.make("metric", {}, operands, attributes, {1, 0, 0, 0, isWeighed});
 }
 
 static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue) {
-  MLIRContext *context = m.builder.getContext();
   FlatSymbolRefAttr domain = getRowDomain(query.getType());
   Value exclude;
   if (DomainEntry *child = m.findDomain(
           [&](const DomainEntry &d) { return d.parent == domain && d.kind == DomainKind::data; }))
     if (m.chance(60))
       exclude = makeResolved(m, child->name, catalogue, "item", true);
-  Value target = makeResolved(m, domain, catalogue, "item", false);
+  // A target per query, or a list of them.
+  DomainEntry *listed = m.findDomain(
+      [&](const DomainEntry &d) { return d.parent == domain && d.kind == DomainKind::data; });
+  FlatSymbolRefAttr ofTargets = listed && m.chance(50) ? listed->name : domain;
+  Value target = makeResolved(m, ofTargets, catalogue, "item", false);
   SmallVector<Value> operands{query, target, catalogue.items};
   if (exclude)
     operands.push_back(exclude);
-  Value rank = m.value("rank", m.rows(domain, {}, m.integerType()), operands);
-  m.make("metric", {}, rank,
-         {m.named("kind", MetricKindAttr::get(context, MetricKind::ranking)),
-          m.text("name", "rank"), m.named("at", m.builder.getDenseI64ArrayAttr({1, 3}))},
-         {1, 0, 0, 0});
+  Value rank = m.value("rank", m.rows(ofTargets, {}, m.integerType()), operands);
+  makeRankMetric(m, "rank", rank, domain, ofTargets != domain);
   int64_t k = m.integer(1, 9);
   operands.erase(operands.begin() + 1);
   Operation *found = m.make(
       "top_k", {m.rows(domain, {k}, m.integerType()), m.rows(domain, {k}, m.f32())}, operands);
   Value ids =
       m.value("gather_rows", found->getResult(0).getType(), {catalogue.ids, found->getResult(0)});
-  m.make("output", {}, ids, m.text("name", "top"));
-  m.make("output", {}, found->getResult(1), m.text("name", "top_score"));
+  Value none = m.value("constant", RankedTensorType::get({}, m.integerType()), {},
+                       m.named("value", DenseElementsAttr::get(
+                                            RankedTensorType::get({}, m.integerType()), int64_t(0))));
+  Value exists = m.value("compare", m.rows(domain, {k}, m.boolean()), {found->getResult(0), none},
+                         m.named("kind", CompareKindAttr::get(m.builder.getContext(), CompareKind::ge)));
+  m.make("output", {}, {ids, exists}, m.text("name", "top"));
+  m.make("output", {}, {found->getResult(1), exists}, m.text("name", "top_score"));
 }
 
 static bool makeRetrieval(ModelBuilder &m) {
@@ -178,35 +211,47 @@ void fuzz::declareSinks(ModelBuilder &m) {
            {m.text("name", "loss" + std::to_string(index)), m.f64("scale", m.real(0.3, 2.0))},
            {1, weight ? 1 : 0, valid ? 1 : 0});
   }
-  bool retrieval = false;
-  for (Operation &op : m.program.getBody().front())
-    retrieval |= isa<OutputOp>(op);
-  if (retrieval)
-    return; // its outputs belong to the query's domain; one program has one
   if (Value x = findOnData(m)) {
-    m.make("output", {}, x, m.text("name", "value"));
+    Value known = m.chance(30) ? m.find(m.boolean(), getRowDomain(x.getType()), 0) : Value();
+    SmallVector<Value> written{x};
+    if (known)
+      written.push_back(known);
+    m.make("output", {}, written, m.text("name", "value"));
+    if (Value other = m.chance(30) ? findOnData(m) : Value()) // of another domain, perhaps
+      m.make("output", {}, other, m.text("name", "other"));
     // Scores read from the data: computed ones may be equal on paper, and rounding
     // would then choose their order.
     FlatSymbolRefAttr domain = getRowDomain(x.getType());
     Value score = m.feature(m.entry(domain), columnOf(m, domain, "dense"), m.f32());
     Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());
-    auto declare = [&](MetricKind kind, ArrayRef<Value> operands, bool valid, bool key) {
+    auto declare = [&](MetricKind kind, Value key = {}) {
+      SmallVector<Value> operands{score, label};
+      Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value();
+      Value weight = m.chance(40)
+                         ? m.feature(m.entry(domain), columnOf(m, domain, "weight"), m.f32())
+                         : Value();
+      for (Value optional : {valid, key, weight})
+        if (optional)
+          operands.push_back(optional);
       m.make("metric", {}, operands,
              {m.named("kind", MetricKindAttr::get(context, kind)),
               m.text("name", stringifyMetricKind(kind))},
-             {1, 1, valid, key});
+             {1, 1, valid ? 1 : 0, key ? 1 : 0, weight ? 1 : 0});
     };
-    SmallVector<Value> operands{score, label};
-    Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value();
-    if (valid)
-      operands.push_back(valid);
-    declare(MetricKind::auc, operands, valid != nullptr, false);
-    if (m.chance(50))
-      declare(MetricKind::ne, {score, label}, false, false);
+    declare(MetricKind::auc);
+    for (MetricKind kind : {MetricKind::ne, MetricKind::rmse, MetricKind::mae})
+      if (m.chance(50))
+        declare(kind);
     if (m.chance(50)) {
       Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
-      Value key = m.value("mod", id.getType(), id, m.i64("divisor", 3));
-      declare(MetricKind::gauc, {score, label, key}, false, true);
+      declare(MetricKind::gauc, m.value("mod", id.getType(), id, m.i64("divisor", 3)));
+    }
+    if (FlatSymbolRefAttr parent = m.entry(domain).parent; parent && m.chance(60)) {
+      SmallVector<Value> ranked{score, label};
+      if (Value valid = m.chance(30) ? m.find(m.boolean(), domain, 0) : Value())
+        ranked.push_back(valid);
+      Value rank = m.value("rank_in_list", m.rows(domain, {}, m.integerType()), ranked);
+      makeRankMetric(m, "lists", rank, parent, /*perList=*/true);
     }
   }
 }

@@ -3,6 +3,8 @@
 #include "Evaluator.h"
 
 #include <cmath>
+#include <map>
+#include <tuple>
 
 using namespace mlir;
 using namespace genrec;
@@ -248,23 +250,91 @@ static Error evaluateTopK(Evaluator &e, TopKOp op) {
   return Error::success();
 }
 
-static Error evaluateRank(Evaluator &e, RankOp op) {
+static Error checkTarget(RankOp op, int64_t target, int64_t items) {
+  if (target >= -1 && target < items)
+    return Error::success();
+  return fail(op, "has the target " + Twine(target) + ", but the catalogue has " + Twine(items) +
+                      " rows");
+}
+
+/// A target per query.
+static Error rankTargets(Evaluator &e, RankOp op, Tensor &result) {
   Scored scored(e, op);
   const Tensor &targets = e.get(op.getTarget());
-  Tensor result = makeTensor(op.getType(), targets.rows);
   for (int64_t row = 0; row < targets.rows; ++row) {
     int64_t target = targets.integers()[row];
     if (Error error = scored.score(row))
       return error;
-    if (target < -1 || target >= static_cast<int64_t>(scored.scores.size()))
-      return fail(op, "has the target " + Twine(target) + ", but the catalogue has " +
-                          Twine(scored.scores.size()) + " rows");
+    if (Error error = checkTarget(op, target, scored.scores.size()))
+      return error;
     if (target < 0)
       continue;
     int64_t &rank = result.integers()[row] = 1;
     for (int64_t item = 0; item < static_cast<int64_t>(scored.scores.size()); ++item)
       rank +=
           item != target && !scored.excluded[item] && scored.scores[item] >= scored.scores[target];
+  }
+  return Error::success();
+}
+
+/// A list of targets per query: their places in the order of all items that are not excluded.
+static Error rankListedTargets(Evaluator &e, RankOp op, Tensor &result) {
+  Scored scored(e, op);
+  const std::vector<int64_t> &targets = e.get(op.getTarget()).integers();
+  const DomainRows &rows = e.rowsOf(op.getTarget().getType());
+  for (size_t list = 0; list + 1 < rows.offsets.size(); ++list) {
+    if (Error error = scored.score(static_cast<int64_t>(list)))
+      return error;
+    std::map<int64_t, int64_t> firstRows; // of distinct targets
+    for (int64_t row = rows.offsets[list]; row < rows.offsets[list + 1]; ++row) {
+      if (Error error = checkTarget(op, targets[row], scored.scores.size()))
+        return error;
+      if (targets[row] >= 0)
+        firstRows.try_emplace(targets[row], row);
+    }
+    // Score, whether a target, the target's row: what comes first is best.
+    std::vector<std::tuple<double, bool, int64_t>> order;
+    for (int64_t item = 0; item < static_cast<int64_t>(scored.scores.size()); ++item) {
+      auto target = firstRows.find(item);
+      bool isTarget = target != firstRows.end();
+      if (isTarget || !scored.excluded[item])
+        order.emplace_back(-scored.scores[item], isTarget, isTarget ? target->second : 0);
+    }
+    llvm::sort(order);
+    for (auto [place, item] : llvm::enumerate(order))
+      if (std::get<1>(item))
+        result.integers()[std::get<2>(item)] = static_cast<int64_t>(place) + 1;
+  }
+  return Error::success();
+}
+
+static Error evaluateRank(Evaluator &e, RankOp op) {
+  Tensor result = makeTensor(op.getType(), e.get(op.getTarget()).rows);
+  bool isOfLists = getRowDomain(op.getTarget().getType()) != getRowDomain(op.getQuery().getType());
+  if (Error error = isOfLists ? rankListedTargets(e, op, result) : rankTargets(e, op, result))
+    return error;
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateRankInList(Evaluator &e, RankInListOp op) {
+  const Tensor &score = e.get(op.getScore()), &label = e.get(op.getLabel());
+  const DomainRows &rows = e.rowsOf(op.getScore().getType());
+  Tensor result = makeTensor(op.getType(), score.rows);
+  for (size_t list = 0; list + 1 < rows.offsets.size(); ++list) {
+    std::vector<std::tuple<double, double, int64_t>> order;
+    for (int64_t row = rows.offsets[list]; row < rows.offsets[list + 1]; ++row) {
+      if (op.getValid() && !e.get(op.getValid()).integers()[row])
+        continue;
+      double own = e.label(label.floats()[row]);
+      if (std::isnan(score.floats()[row]) || (own != 0 && own != 1))
+        return fail(op, "has a NaN score, or a label that is neither 0 nor 1, in row " + Twine(row));
+      order.emplace_back(-score.floats()[row], own, row);
+    }
+    llvm::sort(order);
+    for (auto [place, one] : llvm::enumerate(order))
+      if (auto [negated, own, row] = one; own == 1)
+        result.integers()[row] = static_cast<int64_t>(place) + 1;
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();
@@ -278,4 +348,5 @@ void interpreter::addCatalogueOps(HandlerMap &map) {
   map.add<ScoresGradOp, evaluateScoresGrad>();
   map.add<TopKOp, evaluateTopK>();
   map.add<RankOp, evaluateRank>();
+  map.add<RankInListOp, evaluateRankInList>();
 }

@@ -80,6 +80,8 @@ public:
   /// `value`, which rounding moves where the precision says so: for a sum inside an op that cancels
   /// against another, and leaves of both no more than their rounding.
   double perturbed(double value) const;
+  /// What a label was before it was perturbed: rules compare it exactly.
+  double label(double value) const;
 
   const RunOptions options;
   const uint64_t step; ///< that random streams and step values see

@@ -40,10 +40,11 @@ void interpreter::emitErrors(llvm::Error error, Location location) {
 // Entry points
 //===----------------------------------------------------------------------===//
 
-double Results::loss() const {
-  double sum = 0.0;
+std::optional<double> Results::loss() const {
+  std::optional<double> sum;
   for (const LossResult &loss : losses)
-    sum += loss.scale * loss.mean();
+    if (std::optional<double> mean = loss.mean())
+      sum = sum.value_or(0.0) + loss.scale * *mean;
   return sum;
 }
 
@@ -113,11 +114,11 @@ Evaluator::Evaluator(ProgramOp program, const Batch &batch, State &state, Mode m
 bool Evaluator::isWanted(Operation &op) {
   if (options.forwardOnly)
     return isa<LossOp, ReportLossOp>(op);
-  if (program.getMode() == ProgramMode::all && isa<LossOp, MetricOp, OutputOp>(op))
-    return mode == Mode::predict
-               ? isa<OutputOp>(op)
-               : mode != Mode::items &&
-                     (isa<LossOp>(op) || (mode == Mode::evaluate && isa<MetricOp>(op)));
+  if (program.getMode() == ProgramMode::all &&
+      isa<LossOp, RequireRangeOp, MetricOp, OutputOp>(op))
+    return mode == Mode::predict ? isa<OutputOp>(op)
+                                 : mode != Mode::items && (isa<LossOp, RequireRangeOp>(op) ||
+                                                           (mode == Mode::evaluate && isa<MetricOp>(op)));
   // Padding is dropped when a domain's rows are built, whether or not the feature is read.
   return !isa<FeatureOp>(op) && !wouldOpBeTriviallyDead(&op);
 }
@@ -317,16 +318,9 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
   if (id < 0 || (id >> table.idBits) != 0)
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
-  auto place = table.rows.find(id);
-  // Into a frozen table no row comes. Whether it is frozen is asked for new rows only.
-  auto isFrozen = [&] {
-    auto name = FlatSymbolRefAttr::get(op->getContext(), table.name);
-    return lookupTable(op, name).getOptimizer().getOption("frozen") != 0.0;
-  };
-  bool mayCome = isTraining() && !options.forwardOnly;
-  if (mayCome && (place != table.rows.end() ? table.rules.any() : !isFrozen()) &&
-      state.admits(table, id, step))
+  if (isTraining() && !options.forwardOnly && state.admits(table, id, step))
     return RowHandle{state.insertRow(table, id).data(), table.dim};
+  auto place = table.rows.find(id);
   if (place != table.rows.end())
     return RowHandle{place->second.data(), table.dim};
   // One per id: an id that waits to be admitted is one row of its step.

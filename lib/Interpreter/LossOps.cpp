@@ -2,6 +2,8 @@
 
 #include "Evaluator.h"
 
+#include "llvm/Support/Format.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -113,41 +115,135 @@ static Error evaluateReportLoss(Evaluator &e, ReportLossOp op) {
   return Error::success();
 }
 
-static Error evaluateMetric(Evaluator &e, MetricOp op) {
+/// A number as people write it.
+static std::string written(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.9g", value);
+  return text;
+}
+
+static Error evaluateRequireRange(Evaluator &e, RequireRangeOp op) {
   const Tensor &x = e.get(op.getX());
-  auto isValid = [&](int64_t row) {
-    return !op.getValid() || e.get(op.getValid()).integers()[row] != 0;
-  };
-  if (op.getKind() == MetricKind::ranking) {
-    std::vector<int64_t> ranks;
-    for (int64_t row = 0; row < x.rows; ++row)
-      if (isValid(row))
-        ranks.push_back(x.integers()[row]);
-    e.metrics.addRanks(op.getName(), ranks, op.getAt().value_or(ArrayRef<int64_t>()));
-    return Error::success();
-  }
-  std::vector<std::pair<double, bool>> scored;
-  std::vector<int64_t> keys;
+  double low = op.getMin().convertToDouble(), high = op.getMax().convertToDouble();
+  int64_t items = op.getItems() ? e.get(op.getItems()).rows : std::numeric_limits<int64_t>::max();
   for (int64_t row = 0; row < x.rows; ++row) {
-    if (!isValid(row))
+    bool isLeftOut = (op.getValid() && !e.get(op.getValid()).integers()[row]) ||
+                     (op.getWeight() && e.get(op.getWeight()).floats()[row] == 0);
+    double value = x.isFloat() ? e.label(x.floats()[row]) : static_cast<double>(x.integers()[row]);
+    bool isWithin = value >= low && value <= high && value < static_cast<double>(items);
+    if (isLeftOut || isWithin)
       continue;
-    if (op.getKey())
-      keys.push_back(e.get(op.getKey()).integers()[row]);
-    if (std::isnan(x.floats()[row]))
-      return fail(op, "has a NaN score in row " + Twine(row));
-    scored.emplace_back(x.floats()[row], e.get(op.getLabel()).floats()[row] > 0.5);
+    std::string most = op.getItems() ? ", of a catalogue of " + std::to_string(items) + " rows" : "";
+    return fail(op, "is about " + op.getWhat() + ", which must lie in " +
+                        written(low) + " to " + written(high) + most + ", but is " + written(value) +
+                        " in row " + Twine(row));
   }
-  if (op.getKind() == MetricKind::gauc)
-    e.metrics.addGroups(op.getName(), scored, keys);
-  else if (op.getKind() == MetricKind::ne)
-    e.metrics.addLogits(op.getName(), scored);
-  else
-    e.metrics.addScores(op.getName(), scored);
   return Error::success();
 }
 
+namespace {
+/// What a metric reads of its rows.
+class MetricReader {
+public:
+  MetricReader(Evaluator &e, MetricOp op) : e(e), op(op), x(e.get(op.getX())) {}
+
+  Error run() {
+    if (op.getKind() != MetricKind::ranking)
+      return readScores();
+    return op.getPerList() ? readLists() : readRanks();
+  }
+
+private:
+  bool isValid(int64_t row) {
+    return !op.getValid() || e.get(op.getValid()).integers()[row] != 0;
+  }
+
+  llvm::Expected<double> weightOf(int64_t row) {
+    double weight = op.getWeight() ? e.get(op.getWeight()).floats()[row] : 1.0;
+    if (std::isfinite(weight) && weight >= 0)
+      return weight;
+    return fail(op, "has a weight in row " + Twine(row) + " that is negative or not finite");
+  }
+
+  Error readRanks() {
+    std::vector<WeighedRank> ranks;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      if (!isValid(row) || x.integers()[row] == 0)
+        continue;
+      llvm::Expected<double> weight = weightOf(row);
+      if (!weight)
+        return weight.takeError();
+      if (*weight > 0)
+        ranks.push_back({x.integers()[row], *weight});
+    }
+    e.metrics.addRanks(op, ranks);
+    return Error::success();
+  }
+
+  Error readLists() {
+    const DomainRows &rows = e.rowsOf(op.getX().getType());
+    std::vector<RankedList> lists;
+    for (size_t list = 0; list + 1 < rows.offsets.size(); ++list) {
+      RankedList ranked{{}, 0};
+      for (int64_t row = rows.offsets[list]; row < rows.offsets[list + 1]; ++row)
+        if (isValid(row) && x.integers()[row] != 0)
+          ranked.ranks.push_back(x.integers()[row]);
+      if (ranked.ranks.empty())
+        continue;
+      llvm::Expected<double> weight = weightOf(static_cast<int64_t>(list));
+      if (!weight)
+        return weight.takeError();
+      ranked.weight = *weight;
+      if (*weight > 0)
+        lists.push_back(std::move(ranked));
+    }
+    e.metrics.addLists(op, lists);
+    return Error::success();
+  }
+
+  Error readScores() {
+    bool isNumeric = op.getKind() == MetricKind::rmse || op.getKind() == MetricKind::mae;
+    std::vector<WeighedScore> scored;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      if (!isValid(row))
+        continue;
+      llvm::Expected<double> weight = weightOf(row);
+      if (!weight)
+        return weight.takeError();
+      if (*weight == 0)
+        continue;
+      double score = x.floats()[row], label = e.get(op.getLabel()).floats()[row];
+      if (!isNumeric)
+        label = e.label(label);
+      if (std::isnan(score))
+        return fail(op, "has a NaN score in row " + Twine(row));
+      if (isNumeric ? !std::isfinite(label) : label != 0 && label != 1)
+        return fail(op, "has the label " + written(label) + " in row " +
+                            Twine(row) + (isNumeric ? "" : ", which is neither 0 nor 1"));
+      int64_t key = op.getKey() ? e.get(op.getKey()).integers()[row] : 0;
+      scored.push_back({score, label, *weight, key});
+    }
+    e.metrics.addScores(op, scored);
+    return Error::success();
+  }
+
+  Evaluator &e;
+  MetricOp op;
+  const Tensor &x;
+};
+} // namespace
+
+static Error evaluateMetric(Evaluator &e, MetricOp op) { return MetricReader(e, op).run(); }
+
 static Error evaluateOutput(Evaluator &e, OutputOp op) {
-  e.results.outputs.emplace_back(op.getName().str(), e.get(op.getX()));
+  OutputResult output{op.getName().str(), e.get(op.getX()), {}};
+  if (op.getValid()) {
+    const Tensor &valid = e.get(op.getValid());
+    forEachElement(output.value, [&](int64_t row, int64_t column) {
+      output.isNull.push_back(!valid.integers()[valid.at(row, column)]);
+    });
+  }
+  e.results.outputs.push_back(std::move(output));
   return Error::success();
 }
 
@@ -159,6 +255,7 @@ void interpreter::addLossOps(HandlerMap &map) {
   map.add<PickColumnOp, evaluatePickColumn>();
   map.add<LossOp, evaluateLoss>();
   map.add<ReportLossOp, evaluateReportLoss>();
+  map.add<RequireRangeOp, evaluateRequireRange>();
   map.add<MetricOp, evaluateMetric>();
   map.add<OutputOp, evaluateOutput>();
 }

@@ -3,9 +3,9 @@
 #ifndef GENREC_LIB_INTERPRETER_METRICS_H
 #define GENREC_LIB_INTERPRETER_METRICS_H
 
-#include "genrec/Interpreter/Tensor.h"
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
 
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/ArrayRef.h"
 
 #include <string>
 #include <utility>
@@ -13,19 +13,34 @@
 
 namespace genrec::interpreter {
 
-/// The metrics of the rows of one batch, named as the runtime names them.
+/// A rank that counts, 1 the best, and its weight.
+struct WeighedRank {
+  int64_t rank;
+  double weight;
+};
+
+/// The ranks of one list that has some, and its weight.
+struct RankedList {
+  std::vector<int64_t> ranks;
+  double weight;
+};
+
+/// A row with a label that counts.
+struct WeighedScore {
+  double score;
+  double label;
+  double weight;
+  int64_t key; ///< gauc: its group
+};
+
+/// The metrics of the rows of one batch, named as the runtime names them, each computed as its
+/// definition reads.
 class MetricAccumulator {
 public:
-  /// Ranks, 1 the best, 0 skipped: HR and NDCG at each of `at`, MRR.
-  void addRanks(llvm::StringRef name, llvm::ArrayRef<int64_t> ranks, llvm::ArrayRef<int64_t> at);
-  /// Pairs of score and whether the row is positive.
-  void addScores(llvm::StringRef name, llvm::ArrayRef<std::pair<double, bool>> scored);
-  /// The same within the rows of each key, averaged by rows; `name`.skipped counts keys with
-  /// one class.
-  void addGroups(llvm::StringRef name, llvm::ArrayRef<std::pair<double, bool>> scored,
-                 llvm::ArrayRef<int64_t> keys);
-  /// Logits: cross entropy over the entropy of the share of positives.
-  void addLogits(llvm::StringRef name, llvm::ArrayRef<std::pair<double, bool>> scored);
+  void addRanks(MetricOp op, llvm::ArrayRef<WeighedRank> ranks);
+  void addLists(MetricOp op, llvm::ArrayRef<RankedList> lists);
+  /// auc, gauc, ne, rmse, mae.
+  void addScores(MetricOp op, llvm::ArrayRef<WeighedScore> rows);
 
   std::vector<std::pair<std::string, double>> values;
 };

@@ -15,6 +15,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/bit.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::interpreter;
@@ -64,4 +66,9 @@ double Evaluator::perturbed(double value) const {
   uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
   double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
   return value * (1.0 + fraction * 0x1.0p-24); // an infinity, as of a masked score, stays one
+}
+
+double Evaluator::label(double value) const {
+  constexpr double kUnits = 0x1.0p20; // far above perturbations, far below what tells labels apart
+  return options.precision == Precision::perturbed ? std::round(value * kUnits) / kUnits : value;
 }

@@ -37,6 +37,7 @@ struct Role {
   bool isTime = false;
   bool isLabel = false;       ///< 0 or 1
   bool isWeight = false;      ///< not negative
+  bool isRequired = false;    ///< what lies out of range is an error
   bool isCatalogueId = false; ///< the column that ids are resolved in: distinct
 };
 
@@ -83,6 +84,12 @@ static void addUse(Role &role, Operation *user, Value value) {
     role.isLabel = true;
   } else if (auto metric = dyn_cast<MetricOp>(user); metric && metric.getLabel() == value) {
     role.isLabel = true;
+  } else if (auto metric = dyn_cast<MetricOp>(user); metric && metric.getWeight() == value) {
+    role.isWeight = true;
+  } else if (auto ranks = dyn_cast<RankInListOp>(user); ranks && ranks.getLabel() == value) {
+    role.isLabel = true;
+  } else if (auto range = dyn_cast<RequireRangeOp>(user); range && range.getX() == value) {
+    role.isRequired = true;
   } else if (auto loss = dyn_cast<LossOp>(user); loss && loss.getWeight() == value) {
     role.isWeight = true;
   } else if (auto attention = dyn_cast<AttentionOp>(user)) {
@@ -282,7 +289,7 @@ int64_t BatchGenerator::drawInteger(const Role &role, Type element) {
     // Ids far apart now and then.
     if (role.classes == 0 && random.chance(options.rareRate))
       return random.below(limit);
-    if (role.classes > 0 && !role.isId && random.chance(0.1))
+    if (role.classes > 0 && !role.isId && !role.isRequired && random.chance(0.1))
       return -1;
     return random.skewed(role.classes > 0 ? limit : std::min(limit, options.vocabulary));
   }

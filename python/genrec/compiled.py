@@ -64,8 +64,8 @@ class CompiledModel:
 
     @property
     def checkpoint(self) -> Path:
-        """What `evaluate`, `predict` and `export` read unless they are told otherwise: the folder that `train` of this
-        handle last saved to, before that `<binary>.checkpoint`.
+        """What `evaluate`, `predict` and `export` read unless they are told otherwise: the folder that `train` last saved
+        to by this handle, before that `<binary>.checkpoint`.
 
         Example:
             >>> model.checkpoint.name
@@ -106,11 +106,11 @@ class CompiledModel:
         (`Run.profile`). More flags: `eval_every`, `eval_epochs`, `shuffle`,
         `schedule`, `warmup`, `clip_norm`, `resume`, `max_steps`, `metrics_json` and so on.
 
-        `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read
-        it from then on unless they are given another.
+        `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read it
+        from then on unless they are given another.
 
-        `init` starts from given weights, optimizer states anew: a path (the folder of an export or of a checkpoint, or
-        a safetensors file) gives everything in it that has a name of the model; a mapping gives tables and parameters by
+        `init` starts from given weights, optimizer states anew: a path (the folder of an export or of a checkpoint, or a
+        safetensors file) gives everything in it that has a name of the model; a mapping gives tables and parameters by
         name, each from a path (also a `.npy` array, or a Parquet table of ids and vectors), from
         `(path, its name there)`, from an array, or from `(ids, vectors)`; a list gives several of these, names first.
         A table takes rows [n, dim] (of an array alone, for ids 0 to n - 1), a parameter its own shape. `Run.init` says
@@ -121,8 +121,7 @@ class CompiledModel:
             epoch 1  loss ...
             >>> run.metrics["auc"] > 0.5
             True
-            >>> vectors = ([7, 9], [[0.5] * 16, [0.25] * 16])
-            >>> again = model.train("train.parquet", init={"item": vectors}, checkpoint=False, progress=False)
+            >>> again = model.train("train.parquet", init={"item": ([7], [[0.5] * 16])}, checkpoint=False, progress=False)
             >>> again.init["filled"][0]["name"], again.init["not_filled"]
             ('item', ['score.weight', 'score.bias'])
         """
@@ -155,8 +154,8 @@ class CompiledModel:
         progress: bool | None = None,
         **flags: Any,
     ) -> dict[str, float | None]:
-        """The metrics of a checkpoint on data; "loss" is among them where the model has one. None is undefined (no row
-        counted).
+        """The metrics of a checkpoint on data; "loss" is among them where the model has one. What no row counted for is
+        None, and the progress says "no rows"; so is what is undefined, such as the AUC of one class.
 
         Example:
             >>> sorted(model.evaluate("valid.parquet", progress=False))
@@ -182,9 +181,13 @@ class CompiledModel:
         catalogues: Mapping[str, str | PathLike[str]] | None = None,
         progress: bool | None = None,
         **flags: Any,
-    ) -> Path:
+    ) -> "Path | dict[str, Any]":
         """Writes the model's outputs for each row of `data` to the Parquet file `out`, and returns its path. `keys` are
         columns of the data to pass through.
+
+        Where outputs are rows of several domains (a score per impression beside a value per request), `out` is a
+        folder: it gets a file `<domain>.parquet` of each, and what is returned are the pyarrow tables in them by the
+        domains' names. Keys of the root go to each, keys of a list to the file of its rows.
 
         Example:
             >>> path = model.predict("valid.parquet", "scores.parquet", keys=["user"], progress=False)
@@ -196,8 +199,12 @@ class CompiledModel:
              "batch": batch, "threads": threads, **flags},
             catalogues,
         )  # fmt: skip
-        drive([str(self.binary), "predict", *arguments], progress)
-        return Path(out)
+        written = drive([str(self.binary), "predict", *arguments], progress)[-1].get("tables", {})
+        if len(written) < 2:
+            return Path(out)
+        import pyarrow.parquet as pq
+
+        return {name: pq.read_table(table["file"], memory_map=True) for name, table in written.items()}
 
     def export(
         self,

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from genrec.errors import RunError
+from genrec.run import shown_value
 
 LINE_EVERY_SECONDS = 15.0
 BAR_WIDTH = 16
@@ -96,7 +97,8 @@ class _Display:
         if kind == "step":
             self._step(event)
         elif kind == "epoch":
-            self.line(f"epoch {event['epoch']}  loss {_number(event.get('loss'))}  {_speed(event)}".rstrip())
+            loss = shown_value(event, "loss", event.get("loss"))
+            self.line(f"epoch {event['epoch']}  loss {loss}  {_speed(event)}".rstrip())
         elif kind == "evaluation":
             self._evaluation(event)
         elif kind == "message":
@@ -105,7 +107,8 @@ class _Display:
     def _step(self, event: dict[str, Any]) -> None:
         phase = str(event.get("phase", "train"))
         title = f"epoch {event['epoch']}/{event['epochs']}" if phase == "train" and event.get("epochs") else phase
-        loss = "" if phase == "predict" else f"  loss {_number(event.get('mean_loss'))}"
+        mean = event.get("mean_loss")
+        loss = "" if phase == "predict" else f"  loss {'no rows' if mean is None else f'{mean:.4f}'}"
         total, done = event.get("total_rows") or 0, event.get("rows") or 0
         text = f"{loss}  {_speed(event)}{self.metric}"
         if self.is_terminal and self.enabled:
@@ -116,8 +119,11 @@ class _Display:
             self.line(f"{title}  {done:,} of {total:,} rows{text}")
 
     def _evaluation(self, event: dict[str, Any]) -> None:
-        metrics = [f"{name} {_number(value)}" for name, value in event.get("metrics", {}).items()]
-        loss = [f"loss {_number(event['loss'])}"] if event.get("loss") is not None else []
+        metrics = [f"{name} {shown_value(event, name, value)}" for name, value in event.get("metrics", {}).items()]
+        loss = [f"loss {shown_value(event, 'loss', event['loss'])}"] if "loss" in event else []
+        # A loss of several without rows shows nowhere else.
+        losses = event.get("losses", {})
+        loss += [f"({name}: no rows)" for name in event.get("no_rows", ()) if name in losses and len(losses) > 1]
         self.line("evaluation  " + "  ".join(loss + metrics))
         # The bar has room for one metric.
         self.metric = f"  {metrics[0]}" if metrics else ""
@@ -136,10 +142,6 @@ class _Display:
         if self.drawn:
             print("\r\033[K", end="", flush=True)
         self.drawn = False
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"
 
 
 def _speed(event: dict[str, Any]) -> str:

@@ -1,10 +1,14 @@
 """Losses. A loss is declared, not returned: a model's loss is the sum of its declared losses, weighted by `scale`.
 
 A task's loss is the weighted mean of a value per row, over all rows of the batch: a row's weight is `weight` (1 unless
-given), and 0 where the label is null. Without any weight the loss is 0.
+given), and 0 where the label is null. Without any such row the loss has no value: a run says "no rows".
+
+Labels are checked while a model trains and is evaluated: a class outside of the classes, or a label of
+`bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
 from genrec.emit import emit, emit_effect
@@ -12,7 +16,7 @@ from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
 from genrec.ops import as_ids, cast, squeeze
-from genrec.ranking import scores
+from genrec.ranking import items_scored, scores
 from genrec.rules import common_domain
 from genrec.source import Part, Place, find_place
 from genrec.types import float32
@@ -64,7 +68,8 @@ def bce_with_logits(
 
     Args:
         logit: a float per row.
-        label: 0 or 1 per row (or a probability), of any number type or bool; a row with a null label does not count.
+        label: 0 or 1 per row, or a probability, of any number type or bool; a row with a null label does not count, a
+            label outside of [0, 1] is an error of the run.
         weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
 
     Shape:
@@ -81,13 +86,17 @@ def bce_with_logits(
     """
     place = find_place()
     prediction = _scalar(logit, "the logit", place, 0)
-    truth = cast(as_value(label, place.part(1), like=prediction), prediction.dtype, place.part(1).named(""))
+    given = as_value(label, place.part(1), like=prediction)
+    truth = cast(given, prediction.dtype, place.part(1).named(""))
     truth = squeeze(truth, place.named(""))
     _together("bce_with_logits", prediction, truth, place)
     if truth.shape:
         raise ModelError("the label of 'bce_with_logits' must be one number per row", place.part(1), truth._label())
     x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
-    return _declare(x, truth.valid, weight, name, scale, place, log_variance)
+    # The column itself, not what it was converted to, is named in errors; a bool is 0 or 1 by itself.
+    checked = given if not given.shape and given.dtype.is_number else truth
+    required = None if given.dtype.name == "bool" else Required(checked, 0.0, 1.0)
+    return _declare(x, truth.valid, weight, name, scale, place, log_variance, required)
 
 
 def softmax_cross_entropy(
@@ -102,7 +111,8 @@ def softmax_cross_entropy(
 
     Args:
         logits: one per class.
-        label: the class, an integer in [0, classes); a row with a null label does not count.
+        label: the class, an integer in [0, classes); a row with a null label does not count, another label is an error
+            of the run.
         weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
 
     Shape:
@@ -133,7 +143,52 @@ def _cross_entropy(
 ) -> Value:
     _together("softmax_cross_entropy", logits, label, place)
     x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place)
-    return _declare(x, label.valid, weight, name, scale, place, log_variance)
+    items = items_scored(logits)
+    required = Required(label, 0.0, float(logits.shape[0] - 1), items)
+    return _declare(x, label.valid, weight, name, scale, place, log_variance, required)
+
+
+def mse(
+    prediction: ValueLike,
+    label: ValueLike,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+    log_variance: ValueLike | None = None,
+) -> Value:
+    """Squared error: (prediction - label)² per row. prediction: a float per row; label: a number per row. Returns the
+    value per row.
+    """
+    place = find_place()
+    difference, valid = _difference("mse", prediction, label, place)
+    return _declare(difference * difference, valid, weight, name, scale, place, log_variance)
+
+
+def mae(
+    prediction: ValueLike,
+    label: ValueLike,
+    weight: ValueLike | None = None,
+    name: str = "loss",
+    scale: float = 1.0,
+    log_variance: ValueLike | None = None,
+) -> Value:
+    """Absolute error: |prediction - label| per row, with gradient 0 where they are equal. prediction: a float per row;
+    label: a number per row. Returns the value per row.
+    """
+    place = find_place()
+    difference, valid = _difference("mae", prediction, label, place)
+    return _declare(abs(difference), valid, weight, name, scale, place, log_variance)
+
+
+def _difference(name: str, prediction: ValueLike, label: ValueLike, place: Place) -> tuple[Value, Value | None]:
+    """prediction - label, and which labels there are."""
+    value = cast(_scalar(prediction, "the prediction", place, 0), float32, place.named(""))
+    given = as_value(label, place.part(1), like=value)
+    truth = squeeze(cast(given, float32, place.part(1).named("")), place.named(""))
+    _together(name, value, truth, place)
+    if truth.shape:
+        raise ModelError(f"the label of '{name}' must be one number per row", place.part(1), truth._label())
+    return value - truth, truth.valid
 
 
 def full_softmax(
@@ -268,6 +323,26 @@ def _together(name: str, x: Value, label: Value, place: Place) -> None:
         raise ModelError(f"the label of '{name}' is shared by all rows", place.part(1), label._label())
 
 
+@dataclass(frozen=True, eq=False)
+class Required:
+    """Labels that must lie in [low, high], and below the number of `items`, where these are given."""
+
+    label: Value
+    low: float
+    high: float
+    items: Value | None = None
+
+
+def _require(required: Required, weight: Value | None, valid: Value | None, loss: str, place: Place) -> None:
+    """Records the check of a loss's labels, but those of no weight."""
+    optional = [weight, valid, required.items]
+    emit_effect(
+        "require_range", [required.label, *(one for one in optional if one is not None)], place.named(loss),
+        (1, *(int(one is not None) for one in optional)),
+        what=f"the label of the loss '{loss}'", min=required.low, max=required.high,
+    )  # fmt: skip
+
+
 def _declare(
     x: Value,
     valid: Value | None,
@@ -276,10 +351,12 @@ def _declare(
     scale: float,
     place: Place,
     log_variance: ValueLike | None = None,
+    required: Required | None = None,
 ) -> Value:
     value = cast(_scalar(x, "a loss", place, 0), float32, place.named(""))
     weighed = value if log_variance is None else weigh_by_variance(value, log_variance, place)
     operands: list[Value] = [weighed]
+    factor = None
     if weight is not None:
         part = place.part("weight")
         factor = cast(as_value(weight, part, like=value), float32, part.named(""))
@@ -290,6 +367,8 @@ def _declare(
     if valid is not None:
         operands.append(valid)
     unique = value._recording.effect_name("loss", name, name == "loss", place)
+    if required is not None:
+        _require(required, factor, valid, unique, place)
     emit_effect(
         "loss", operands, place.named(unique), (1, int(weight is not None), int(valid is not None)),
         name=unique, scale=float(scale),

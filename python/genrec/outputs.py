@@ -8,14 +8,15 @@ from genrec.value import Value, ValueLike, as_value
 
 
 def output(**columns: ValueLike | Found) -> None:
-    """Columns of what `predict` writes, all of one domain. What `gr.top_k` found becomes two: `name` with the items'
-    ids, and `name_score`.
+    """Columns of what `predict` writes: a row per row of their domain; columns of several domains make a table each.
+    What `gr.top_k` found becomes two: `name` with the items' ids, and `name_score`. Nulls are written as nulls.
 
     Shape:
-        any, of the rows of one domain.
+        any, of rows.
 
     Example:
         >>> gr.output(user=batch.user, latest=batch.history.item.last())
+        >>> gr.output(shown=batch.impression.item)  # a table of its own
     """
     place = find_place()
     if not columns:
@@ -33,12 +34,6 @@ def _output(name: str, value: Value, keyword: str, place: Place) -> None:
     recording = value._recording
     if value.domain is None:
         raise ModelError(f"output '{name}' must have rows, but is shared", place.part(keyword), value._label())
-    first = recording.cache.setdefault("first output", (name, value))
-    if first[1].domain is not value.domain:
-        raise ModelError(
-            f"outputs belong to one domain, but '{first[0]}' has rows of '{first[1].domain._name}' and '{name}' of "
-            f"'{value.domain._name}'",
-            place.part(keyword), value._label(),
-        )  # fmt: skip
     unique = recording.effect_name("output", name, False, place)
-    emit_effect("output", [value], place.named(unique), name=unique)
+    valid = value.elements_valid if value.elements_valid is not None else value.valid
+    emit_effect("output", [value, *([valid] if valid is not None else [])], place.named(unique), name=unique)

@@ -7,10 +7,10 @@ from genrec.domain import Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
-from genrec.recording import ValueType
+from genrec.recording import Enum, ValueType
 from genrec.source import Place, find_place
-from genrec.types import float32, int64
-from genrec.value import Value, ValueLike
+from genrec.types import element_type, float32, int64
+from genrec.value import Value, ValueLike, constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,10 @@ class Found:
     """What `gr.top_k` found: the k best items of each query row, best first.
 
     Attributes:
-        ids: the items' ids; 0 past the end of the catalogue, where `index` is -1.
-        scores: query · item, float32.
-        index: rows of the catalogue.
+        ids: the items' ids. Past the last item that is left (of the catalogue less the excluded ones) they are null:
+            outputs write nulls there, and computations read 0.
+        scores: query · item, float32; null, and -1e30, there.
+        index: rows of the catalogue; -1 there.
 
     Shape:
         [k] each.
@@ -56,10 +57,10 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """What `gr.rank` gave: the rank of a target per query row.
+    """What `gr.rank` gave: the rank of a target per query row, or of each of a list of targets.
 
     Attributes:
-        rank: 1 for the best, 0 where there is no target.
+        rank: 1 for the best, 0 where there is no target. Of several targets per query, per row of their list.
 
     Shape:
         [] as int64.
@@ -72,6 +73,11 @@ class Ranks:
 
     rank: Value
     query: Query
+
+    @property
+    def are_listed(self) -> bool:
+        """Whether a query has a list of targets."""
+        return self.rank.domain is not self.query.rows.domain
 
 
 def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude: ValueLike | None = None) -> Found:
@@ -110,6 +116,11 @@ def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude:
     )
     index, best = (Value(rows._recording, result, rows.domain, place) for result in op.results)
     ids = emit("gather_rows", [ids_of(catalogue), index], rows.domain, (k,), int64, place)
+    exists = emit(
+        "compare", [index, constant(0, int64, place)], rows.domain, (k,), element_type("bool"), place.named(""),
+        kind=Enum("compare_kind", "ge"),
+    )  # fmt: skip
+    ids.elements_valid = best.elements_valid = exists
     return Found(index, best, ids, against)
 
 
@@ -119,9 +130,12 @@ def rank(
     """The rank of a target among all items of a catalogue: 1 plus the number of other items, not excluded, whose score
     query · item is at least the target's, so that ties count against the model. The target itself is never excluded.
 
+    Several targets of a query have their places in one order of all items that are targets of it or not excluded; of
+    equal scores the targets come last. Only the first of equal targets has a rank.
+
     Args:
         query: what items are compared with.
-        target: an item id per query row, null for none.
+        target: an item id per query row, null for none; or a list of ids of the query's rows, several targets.
         items: the items' vectors: a table, or any function of ids.
         catalogue: of the items.
         exclude: item ids of a list of the query's rows that are left out.
@@ -143,15 +157,17 @@ def rank_against(against: Query, target: ValueLike, place: Place, part: Place) -
     """The ranks of `target` for a query made before."""
     wanted = resolve(target, against.catalogue, "the target", part)
     rows = against.rows
-    if wanted.domain is not rows.domain:
+    is_listed = wanted.domain is not None and wanted.domain._parent is rows.domain
+    if wanted.domain is not rows.domain and not is_listed:
         names = [value.domain._name for value in (wanted, rows) if value.domain is not None]
         raise ModelError(
-            f"there must be one target per query, but targets are per '{names[0]}' and queries per '{names[1]}'",
+            f"there must be a target, or a list of targets, per query, but targets are per '{names[0]}' and queries "
+            f"per '{names[1]}'",
             part,
             wanted._label(),
             "a query per list comes from .last() or another reduction",
         )
-    value = emit("rank", [rows, wanted, against.vectors, *against.operands], rows.domain, (), int64, place)
+    value = emit("rank", [rows, wanted, against.vectors, *against.operands], wanted.domain, (), int64, place)
     return Ranks(value, against)
 
 
@@ -226,4 +242,11 @@ def scores(query: ValueLike, items: Items, catalogue: Catalogue, max_items: int 
             "",
             "pass max_items",
         )
-    return emit("scores", [against.rows, against.vectors], against.rows.domain, (size,), float32, place)
+    result = emit("scores", [against.rows, against.vectors], against.rows.domain, (size,), float32, place)
+    result._recording.cache["items scored", result._result] = ids_of(catalogue)
+    return result
+
+
+def items_scored(logits: Value) -> Value | None:
+    """The ids of the catalogue whose items `gr.scores` made a logit of each; None for other logits."""
+    return logits._recording.cache.get(("items scored", logits._result))

@@ -7,6 +7,13 @@ from pathlib import Path
 from typing import Any
 
 
+def shown_value(record: Mapping[str, Any], name: str, value: float | None) -> str:
+    """A number of an epoch's or evaluation's record for people: "no rows" where none was counted."""
+    if value is not None:
+        return f"{value:.4f}"
+    return "no rows" if name in record.get("no_rows", ()) else "undefined"
+
+
 class Run:
     """A finished training run.
 
@@ -40,17 +47,20 @@ class Run:
         self.timings: dict[str, float] = done.get("timings", {})
 
     def __repr__(self) -> str:
-        metrics = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items() if value is not None)
-        return f"<run of {len(self.history)} epochs, loss {self.loss}{', ' if metrics else ''}{metrics}>"
+        evaluation = self.final.get("evaluation", {})
+        metrics = "".join(f", {name} {shown_value(evaluation, name, value)}" for name, value in self.metrics.items())
+        return f"<run of {len(self.history)} epochs, loss {self.loss}{metrics}>"
 
     @property
     def loss(self) -> float | None:
-        """The mean training loss of the last epoch; None where no epoch was finished."""
+        """The mean training loss of the last epoch; None where no epoch was finished, or no row counted."""
         return self.final.get("loss")
 
     @property
     def metrics(self) -> dict[str, float | None]:
-        """The metrics of the last evaluation by name, such as "hr@10"; empty where nothing was evaluated."""
+        """The metrics of the last evaluation by name, such as "hr@10"; empty where nothing was evaluated. A metric
+        that no row counted for ("no rows") or that is undefined (an AUC of one class) is None.
+        """
         return dict(self.final.get("evaluation", {}).get("metrics", {}))
 
     @property

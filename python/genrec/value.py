@@ -60,7 +60,8 @@ class Value:
 
     Arithmetic works elementwise on rows of one domain; shared values and numbers go with any. A row of shape [] is
     repeated along a row of shape [d]. `valid` tells nulls apart: a bool per row, or None where no row is null. Nulls
-    read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss.
+    read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss. `elements_valid` tells apart the
+    elements of rows [k] that `gr.top_k` found nothing for, which outputs write as nulls.
 
     Example:
         >>> x = gr.Table("item", dim=16)(batch.history.item)
@@ -82,6 +83,7 @@ class Value:
         self._place = place
         self.domain = domain
         self.valid = valid
+        self.elements_valid: Value | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -9,11 +9,9 @@
 
 #include "../embedding/distinct.h"
 #include "../embedding/segments.h"
-#include "genrec_rt/frozen.h"
-#include "step_slot.h"
+#include "recording.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -23,42 +21,24 @@ namespace {
 
 constexpr int64_t kCheckGrain = 4096;
 
-/// Runs `body` and records what it throws.
-template <class Body> void guarded(StepSlot &slot, const Body &body) {
-  try {
-    body();
-  } catch (const Error &error) {
-    slot.failure.record(error.what(), error.help());
-  } catch (const std::exception &error) {
-    slot.failure.record(error.what());
-  }
-}
-
 inline bool isBeyond(int64_t id, int64_t bits) {
   return bits < 64 && static_cast<uint64_t>(id) >> bits != 0;
-}
-
-/// Lowers `*least` to `value`.
-void lower(std::atomic<int64_t> &least, int64_t value) {
-  int64_t seen = least.load(std::memory_order_relaxed);
-  while (value < seen && !least.compare_exchange_weak(seen, value, std::memory_order_relaxed))
-    ;
 }
 
 /// Points invalid entries at the row of zeros; returns the first row whose id is
 /// out of range, `count` where there is none.
 int64_t checkIds(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
                  int64_t bits, float *zeros, float **rows) {
-  std::atomic<int64_t> bad{count};
+  FirstBad bad(count);
   parallelFor(pool, count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t row = begin; row < end; ++row) {
       if (valid && !valid[row])
         rows[row] = zeros;
       else if (isBeyond(ids[row], bits))
-        return lower(bad, row);
+        return bad.note(row);
     }
   });
-  return bad.load(std::memory_order_relaxed);
+  return bad.row();
 }
 
 /// Handles that were looked up before for this catalogue column, or null.
@@ -88,11 +68,6 @@ void findTemporary(StepSlot &slot, int32_t table, const int64_t *ids, const uint
   slot.temporaryTable(table).findOrInsert(slot.pool, ids, mask, count, rows);
 }
 
-/// Whether ids that have no row get one: in training, unless the table is frozen.
-bool insertsRows(const StepSlot &slot, const genrec_table_desc &table) {
-  return slot.mode == static_cast<int32_t>(Mode::train) && table.optimizer.kind != kFrozen;
-}
-
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
                const uint8_t *valid, float **rows) {
   genrec_runtime &shared = slot.state();
@@ -120,12 +95,12 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
                         "hash it to the bits of its table, or declare the table with more id_bits");
     return;
   }
-  bool inserts = insertsRows(slot, desc);
+  bool isTraining = slot.mode == static_cast<int32_t>(Mode::train);
   int64_t missing = 0;
-  if (inserts && hasRules)
+  if (isTraining && hasRules)
     missing =
         store.findOrAdmit(slot.pool, ids, valid, count, static_cast<int64_t>(slot.step), rows);
-  else if (inserts)
+  else if (isTraining)
     store.findOrInsert(slot.pool, ids, valid, count, rows);
   else
     missing = store.find(slot.pool, ids, valid, count, rows);
@@ -151,7 +126,7 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   });
   EmbeddingStore &store = *shared.tables[table];
   int64_t missing = 0;
-  if (!insertsRows(slot, shared.model.tables[table]))
+  if (slot.mode != static_cast<int32_t>(Mode::train))
     missing = store.find(slot.pool, keys, valid, count, rows);
   else if (store.configuration().rules.any())
     missing = store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows);
@@ -173,7 +148,7 @@ void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables, const genr
   for (int32_t part = 0; part < parts; ++part)
     firsts[part + 1] = firsts[part] + domains[part]->count;
   int64_t total = firsts[parts];
-  std::atomic<int64_t> bad{total};
+  FirstBad bad(total);
   parallelParts(
       slot.pool, parts, kCheckGrain, starts, [&](int64_t part) { return domains[part]->count; },
       [&](int64_t part, int64_t begin, int64_t end) {
@@ -182,13 +157,13 @@ void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables, const genr
         for (int64_t row = begin; row < end; ++row) {
           bool isNull = valid[part] && !valid[part][row];
           if (!isNull && isBeyond(ids[part][row], table.id_bits))
-            lower(bad, firsts[part] + row);
+            bad.note(firsts[part] + row);
           to[row] = isNull ? -1 : table.key | ids[part][row];
         }
       });
-  int64_t first = bad.load(std::memory_order_relaxed);
-  if (first == total)
+  if (!bad.any())
     return;
+  int64_t first = bad.row();
   std::fill_n(keys, total, int64_t(-1));
   int32_t part = 0;
   while (firsts[part + 1] <= first)
@@ -199,12 +174,6 @@ void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables, const genr
                           ", beyond the " + std::to_string(table.id_bits) + " bits of table '" + table.name +
                           "'",
                       "hash it to the bits of its table, or declare the table with more id_bits");
-}
-
-void copyRootRows(const genrec_domain *domain, OutputRows &to) {
-  int64_t *roots = to.rootRows.ensure(std::max<int64_t>(domain->count, 1));
-  for (int64_t row = 0; row < domain->count; ++row)
-    roots[row] = StepSlot::rootRow(domain, row);
 }
 
 /// A step domain of `count` rows, all of one list.
@@ -297,18 +266,18 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int
   guarded(slot, [&] {
     genrec_runtime &shared = slot.state();
     const CatalogueIndex &index = shared.catalogueIndex(catalogue_ids, catalogue_domain->count);
-    std::atomic<int64_t> bad{domain->count};
+    FirstBad bad(domain->count);
     parallelFor(step->pool, domain->count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t row = begin; row < end; ++row) {
         bool isValid = !valid || valid[row];
         rows[row] = isValid ? index.find(ids[row]) : -1;
         if (isValid && rows[row] < 0 && !allow_missing)
-          lower(bad, row);
+          bad.note(row);
       }
     });
-    int64_t row = bad.load(std::memory_order_relaxed);
-    if (row == domain->count)
+    if (!bad.any())
       return;
+    int64_t row = bad.row();
     bool named = feature >= 0 && feature < shared.model.feature_count;
     std::string name =
         named ? std::string("feature '") + shared.model.features[feature].column + "' has " : "";
@@ -326,56 +295,6 @@ float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argumen
 
 double genrec_rt_clip_norm(const genrec_step *step) { return step->runtime->clipNorm; }
 double genrec_rt_clip_value(const genrec_step *step) { return step->runtime->clipValue; }
-
-void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight) {
-  StepSlot::of(step).losses[loss].add({sum, weight});
-}
-
-void genrec_rt_report_metric(genrec_step *step, int32_t metric, const genrec_domain *domain,
-                             const void *x, const float *label, const uint8_t *valid,
-                             const int64_t *key) {
-  StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { slot.state().metrics.add(metric, domain->count, x, label, valid, key); });
-}
-
-void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
-                             const void *x) {
-  StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    OutputRows &to = slot.state().outputs[output];
-    to.count = domain->count;
-    to.given = true;
-    int64_t bytes = domain->count * std::max<int64_t>(to.width, 1) * elementBytes(to.type);
-    if (bytes > 0)
-      std::memcpy(to.values.ensure(bytes), x, static_cast<size_t>(bytes));
-    copyRootRows(domain, to);
-  });
-}
-
-void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
-  StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    throw Error(slot.describeOp(op) + ": " + message + ", in " + slot.describeBatch());
-  });
-}
-
-void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
-                            int64_t row_size, int64_t stride) {
-  StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    for (int64_t i = 0; i < rows * row_size; ++i) {
-      int64_t row = i / row_size, element = i % row_size;
-      float value = values[row * stride + element];
-      if (std::isfinite(value))
-        continue;
-      throw Error(slot.describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") +
-                      " in row " + std::to_string(row) + ", element " + std::to_string(element) +
-                      ", in " + slot.describeBatch(),
-                  "look at the op's operands there; a smaller learning rate or gradient clipping "
-                  "(clip_norm of the model) often helps");
-    }
-  });
-}
 
 void genrec_rt_enter(genrec_step *step, int32_t op) { StepSlot::of(step).spans.enter(op); }
 

@@ -109,6 +109,14 @@ void checkModel(const genrec_model_desc &model) {
   for (int32_t i = 0; i < model.output_count; ++i)
     require(inRange(model.outputs[i].domain, model.domain_count),
             std::string("output '") + model.outputs[i].name + "' has no domain");
+  for (int32_t i = 0; i < model.metric_count; ++i)
+    require(inRange(model.metrics[i].kind, GENREC_METRIC_KINDS),
+            std::string("metric '") + model.metrics[i].name + "' has kind " +
+                std::to_string(model.metrics[i].kind));
+  for (int32_t i = 0; i < model.output_count; ++i)
+    require(inRange(model.outputs[i].nulls, 3), std::string("output '") + model.outputs[i].name +
+                                                    "' has nulls of kind " +
+                                                    std::to_string(model.outputs[i].nulls));
   for (int32_t i = 0; i < model.program_count; ++i)
     checkProgram(model, model.programs[i]);
   if (model.schedule)

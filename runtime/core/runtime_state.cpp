@@ -30,6 +30,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
   for (int32_t i = 0; i < model.output_count; ++i) {
     outputs[i].type = model.outputs[i].type;
     outputs[i].width = model.outputs[i].width;
+    outputs[i].nulls = static_cast<Nulls>(model.outputs[i].nulls);
   }
 }
 

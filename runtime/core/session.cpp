@@ -53,11 +53,11 @@ struct Session::Impl {
       state.evict(slot.step);
       ++steps;
     }
-    StepReport report{slot.step, &slot.currentBatch(), slot.losses};
+    StepReport report{slot.step, &slot.currentBatch(), slot.losses,
+                      totalLoss(state.model, slot.losses)};
+    report.slot = &slot;
     if (mode == Mode::train)
       report.learningRate = state.learningRate(state.largestRate, slot.step);
-    for (size_t i = 0; i < slot.losses.size(); ++i)
-      report.loss += state.model.losses[i].scale * slot.losses[i].mean();
     return report;
   }
 
@@ -67,6 +67,18 @@ struct Session::Impl {
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
 };
+
+std::optional<double> totalLoss(const genrec_model_desc &model, std::span<const LossValue> losses) {
+  std::optional<double> total;
+  for (size_t i = 0; i < losses.size(); ++i)
+    if (std::optional<double> mean = losses[i].mean())
+      total = total.value_or(0) + model.losses[i].scale * *mean;
+  return total;
+}
+
+std::string StepReport::describeNonFiniteInput() const {
+  return slot ? slot->describeNonFiniteInput() : std::string();
+}
 
 Session::Session(const genrec_model_desc &model, const SessionOptions &options)
     : impl(std::make_unique<Impl>(model, options)) {

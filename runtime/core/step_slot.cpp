@@ -6,6 +6,7 @@
 #include "model_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -277,6 +278,54 @@ std::string StepSlot::describeOp(int32_t op) const {
     text += std::string(" ('") + desc.location.name + "')";
   std::string where = describe(desc.location);
   return where.empty() ? text : text + " (" + where + ")";
+}
+
+std::string StepSlot::describePlace(int32_t op) const {
+  if (op < 0 || op >= shared.model.op_count)
+    return {};
+  std::string where = describe(shared.model.ops[op].location);
+  return where.empty() ? where : " (" + where + ")";
+}
+
+namespace {
+
+/// The value of a column of floats; 0 of any other type.
+double floatAt(int32_t type, const void *values, int64_t row) {
+  switch (type) {
+  case GENREC_F32:
+    return static_cast<const float *>(values)[row];
+  case GENREC_F64:
+    return static_cast<const double *>(values)[row];
+  case GENREC_BF16: { // the upper half of a float
+    uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t *>(values)[row]) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  default:
+    return 0;
+  }
+}
+
+} // namespace
+
+std::string StepSlot::describeNonFiniteInput() const {
+  const genrec_model_desc &model = shared.model;
+  for (int32_t i = 0; plan && i < plan->program->feature_count; ++i) {
+    int32_t number = plan->program->features[i];
+    const genrec_feature_desc &feature = model.features[number];
+    const genrec_domain &domain = domainTable[feature.domain];
+    const genrec_column &column = columnTable[number];
+    for (int64_t row = 0; column.values && row < domain.count; ++row) {
+      double value = floatAt(feature.type, column.values, row);
+      if (std::isfinite(value) || (column.valid && !column.valid[row]))
+        continue;
+      const char *shown = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+      return std::string("column '") + feature.column + "' is " + shown + " in " +
+             describeRow(&domain, row);
+    }
+  }
+  return {};
 }
 
 int64_t StepSlot::descriptorBytes() const {

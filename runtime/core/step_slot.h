@@ -51,6 +51,11 @@ public:
   std::string describeBatch() const;
   /// "op 'gate' (model.py:12)".
   std::string describeOp(int32_t op) const;
+  /// " (model.py:12)", or nothing where that is not known.
+  std::string describePlace(int32_t op) const;
+  /// "column 'price' is nan in row 3 of 'event' (train.parquet, …)": the first value that the
+  /// program read and that is a NaN or an infinity; empty without any.
+  std::string describeNonFiniteInput() const;
   /// The row of the root domain above a row.
   static int64_t rootRow(const genrec_domain *domain, int64_t row);
 

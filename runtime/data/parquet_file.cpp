@@ -19,7 +19,6 @@
 #include <parquet/metadata.h>
 
 #include <algorithm>
-#include <new>
 
 namespace genrec::rt {
 
@@ -34,8 +33,6 @@ template <class Body> auto reading(const std::string &what, const Body &body) {
     return body();
   } catch (const Error &) {
     throw;
-  } catch (const std::bad_alloc &) {
-    throw; // says nothing about the file
   } catch (const std::exception &error) {
     throw Error(what + ": cannot be read: " + error.what(), kUnreadableHelp);
   }

@@ -43,13 +43,17 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags);
 
 /// Runs the evaluation program over all rows. The record has rows, loss, losses,
-/// metrics, seconds. Empty when a signal came in between.
+/// metrics, seconds; what no row was counted for is null, and its name in no_rows. Empty when a
+/// signal came in between.
 Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress);
 
-/// The losses' means by name.
+/// The losses' means by name, null where no row was counted.
 Json lossesToJson(const genrec_model_desc &model, const std::vector<LossValue> &losses);
-/// Sum of scale * mean.
-double totalLoss(const genrec_model_desc &model, const std::vector<LossValue> &losses);
+/// Names of losses without rows; "loss" among them, first, where no loss has any.
+std::vector<std::string> lossesWithoutRows(const genrec_model_desc &model,
+                                           const std::vector<LossValue> &losses);
+/// A number, or null where there is none.
+Json toJson(std::optional<double> value);
 
 /// What the metrics leave out, by metric name, as the model says.
 Json metricNotes(const genrec_model_desc &model);

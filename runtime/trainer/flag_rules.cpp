@@ -4,8 +4,7 @@
 
 #include <CLI/Error.hpp>
 
-#include <set>
-#include <string>
+#include <algorithm>
 
 namespace genrec::rt {
 
@@ -14,12 +13,7 @@ namespace {
 class Rules {
 public:
   Rules(const CLI::App &command, const Flags &flags, const genrec_model_desc &model)
-      : flags(flags), model(model) {
-    for (const CLI::Option *option : command.get_options())
-      if (option->count() > 0)
-        for (const std::string &name : option->get_lnames())
-          given.insert("--" + name);
-  }
+      : command(command), flags(flags), model(model) {}
 
   void check() const {
     clipping();
@@ -31,9 +25,14 @@ public:
   }
 
 private:
+  bool given(const std::string &flag) const {
+    const CLI::Option *option = command.get_option_no_throw(flag);
+    return option && option->count() > 0;
+  }
+
   /// `flag`, where it was given, acts only if `canAct`.
   void require(const std::string &flag, bool canAct, const std::string &why) const {
-    if (given.contains(flag) && !canAct)
+    if (given(flag) && !canAct)
       throw CLI::ValidationError(flag, why);
   }
 
@@ -93,9 +92,9 @@ private:
               "needs --data, the data to count");
   }
 
+  const CLI::App &command;
   const Flags &flags;
   const genrec_model_desc &model;
-  std::set<std::string> given; ///< the flags that were
 };
 
 } // namespace

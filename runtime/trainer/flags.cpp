@@ -147,7 +147,8 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   addData(*predict, flags, catalogues);
   predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
-  predict->add_option("--out", flags.out, "Parquet file to write")->required();
+  predict->add_option("--out", flags.out, "Parquet file to write; a folder, with a file for "
+                      "each, where outputs are rows of several domains")->required();
   predict
       ->add_option("--keys", flags.keys,
                    "columns of the data to pass through, as user,request.id (default: the row's "

@@ -24,20 +24,20 @@ std::shared_ptr<arrow::DataType> writtenType(const std::shared_ptr<arrow::DataTy
 } // namespace
 
 ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program,
-                             int32_t domain, const std::vector<std::string> &paths,
-                             const std::string &file)
+                             const std::vector<int32_t> &domains,
+                             const std::vector<std::string> &paths, const std::string &file)
     : extended(model), extendedProgram(program),
       features(model.features, model.features + model.feature_count),
       read(program.features, program.features + program.feature_count) {
   columns.reserve(paths.size());
   for (const std::string &path : paths)
-    columns.push_back({path, 0, false, nullptr});
+    columns.push_back({path, 0, 0, false, nullptr});
   for (size_t i = 0; i < paths.size(); ++i) {
     for (int32_t output = 0; output < model.output_count; ++output)
       if (paths[i] == model.outputs[output].name)
         throw Error("key '" + paths[i] + "' has the name of an output of the model",
                     "leave it out of --keys, or rename the output");
-    addKey(model, domain, paths[i], file);
+    addKey(model, domains, paths[i], file);
   }
   extended.features = features.data();
   extended.feature_count = static_cast<int32_t>(features.size());
@@ -45,8 +45,43 @@ ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_progra
   extendedProgram.feature_count = static_cast<int32_t>(read.size());
 }
 
-void ExtendedModel::addKey(const genrec_model_desc &model, int32_t domain, const std::string &path,
-                           const std::string &file) {
+std::vector<KeyColumn> ExtendedModel::keysOf(int32_t domain) const {
+  std::vector<KeyColumn> keys;
+  for (const KeyColumn &key : columns)
+    if (key.isRoot || key.domain == domain)
+      keys.push_back(key);
+  return keys;
+}
+
+namespace {
+
+/// The list of the data that the column of `found` is in, as a domain of the model; -1 for none.
+int32_t listDomain(const genrec_model_desc &model, const std::vector<int32_t> &domains,
+                   const ColumnPath &found, const std::string &path) {
+  int32_t only = -1;
+  for (int32_t domain : domains) {
+    const genrec_domain_desc &desc = model.domains[domain];
+    if (desc.kind != GENREC_DOMAIN_DATA || domainDepth(model, domain) != found.depth)
+      continue;
+    std::string list = desc.column ? std::string(desc.column) + "." : "";
+    if (path.rfind(list, 0) == 0)
+      return domain;
+    only = domains.size() == 1 ? domain : -1; // the path may be written in another way
+  }
+  return only;
+}
+
+std::string namesOf(const genrec_model_desc &model, const std::vector<int32_t> &domains) {
+  std::string names;
+  for (int32_t domain : domains)
+    names += (names.empty() ? "'" : " and '") + std::string(model.domains[domain].name) + "'";
+  return names;
+}
+
+} // namespace
+
+void ExtendedModel::addKey(const genrec_model_desc &model, const std::vector<int32_t> &domains,
+                           const std::string &path, const std::string &file) {
   auto index = static_cast<size_t>(features.size()) - model.feature_count;
   KeyColumn &key = columns[index];
   ColumnPath found = findColumn(file, path);
@@ -55,15 +90,13 @@ void ExtendedModel::addKey(const genrec_model_desc &model, int32_t domain, const
     throw Error(file + ": column '" + path + "' is " + typeName(*found.type) +
                     ", which cannot be a key",
                 "keys are booleans, numbers, decimals, strings, bytes, dates and times");
-  int32_t owner = found.depth == 0 ? dataRoot(model) : domain;
-  bool fits = found.depth == 0 || (model.domains[domain].kind == GENREC_DOMAIN_DATA &&
-                                   domainDepth(model, domain) == found.depth);
-  if (!fits)
+  int32_t owner = found.depth == 0 ? dataRoot(model) : listDomain(model, domains, found, path);
+  if (owner < 0)
     throw Error(file + ": key '" + path + "' lies in " + std::to_string(found.depth) +
-                    " lists, but the outputs are rows of '" + model.domains[domain].name + "'",
-                "keys are columns of the rows of the file or of the list that the outputs belong "
-                "to");
+                    " lists, but the outputs are rows of " + namesOf(model, domains),
+                "keys are columns of the rows of the file or of a list that outputs belong to");
   key.feature = static_cast<int32_t>(features.size());
+  key.domain = owner;
   key.isRoot = found.depth == 0;
   key.type = writtenType(found.type);
   genrec_feature_desc feature{};

@@ -17,7 +17,8 @@ namespace genrec::rt {
 struct KeyColumn {
   std::string path;
   int32_t feature = 0; ///< in the extended model
-  bool isRoot = false; ///< per row of the root domain, else of the outputs' domain
+  int32_t domain = 0; ///< whose rows it is of: the root, or a domain of outputs
+  bool isRoot = false; ///< per row of the root domain
   std::shared_ptr<arrow::DataType> type; ///< as the data has it, and as it is written
 };
 
@@ -26,18 +27,20 @@ struct KeyColumn {
 /// keep their numbers.
 class ExtendedModel {
 public:
-  /// `domain` is that of the outputs. Error where a column is missing, holds what
-  /// cannot be passed through, or belongs to neither the root nor `domain`.
-  ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program, int32_t domain,
-                const std::vector<std::string> &paths, const std::string &file);
+  /// `domains` are those of the outputs. Error where a column is missing, holds what
+  /// cannot be passed through, or belongs neither to the root nor to one of `domains`.
+  ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program,
+                const std::vector<int32_t> &domains, const std::vector<std::string> &paths,
+                const std::string &file);
 
   const genrec_model_desc &description() const { return extended; }
   const genrec_program_desc &program() const { return extendedProgram; }
-  const std::vector<KeyColumn> &keys() const { return columns; }
+  /// The keys that go beside outputs of `domain`: columns of it and of the root.
+  std::vector<KeyColumn> keysOf(int32_t domain) const;
 
 private:
-  void addKey(const genrec_model_desc &model, int32_t domain, const std::string &path,
-              const std::string &file);
+  void addKey(const genrec_model_desc &model, const std::vector<int32_t> &domains,
+              const std::string &path, const std::string &file);
 
   genrec_model_desc extended;
   genrec_program_desc extendedProgram;

@@ -121,9 +121,12 @@ struct OutputFile::Impl {
       fields.push_back(arrow::field(key.path, key.type));
     for (int32_t output : outputs) {
       auto type = arrowType(model.outputs[output].type);
+      auto nulls = static_cast<Nulls>(model.outputs[output].nulls);
       if (model.outputs[output].width > 0)
-        type = arrow::list(arrow::field("element", type, false));
-      fields.push_back(arrow::field(model.outputs[output].name, type, false));
+        type = arrow::list(arrow::field("element", type, nulls == Nulls::elements));
+      bool isNullable = nulls == Nulls::rows ||
+                        (nulls == Nulls::elements && model.outputs[output].width == 0);
+      fields.push_back(arrow::field(model.outputs[output].name, type, isNullable));
     }
     schema = arrow::schema(fields);
     for (const auto &field : fields) {
@@ -173,6 +176,10 @@ struct OutputFile::Impl {
 
   void appendOutput(const OutputRows &rows, arrow::ArrayBuilder &to) {
     for (int64_t row = 0; row < rows.count; ++row) {
+      if (rows.isNull(row)) {
+        check(to.AppendNull(), path);
+        continue;
+      }
       if (rows.width == 0) {
         check(appendValue(to, rows.type, rows.values.data(), row), path);
         continue;
@@ -180,9 +187,10 @@ struct OutputFile::Impl {
       auto &list = static_cast<arrow::ListBuilder &>(to);
       check(list.Append(), path);
       for (int64_t i = 0; i < rows.width; ++i)
-        check(
-            appendValue(*list.value_builder(), rows.type, rows.values.data(), row * rows.width + i),
-            path);
+        check(rows.isNull(row, i) ? list.value_builder()->AppendNull()
+                                  : appendValue(*list.value_builder(), rows.type,
+                                                rows.values.data(), row * rows.width + i),
+              path);
     }
   }
 

@@ -3,6 +3,7 @@
 #include "overwriting.h"
 
 #include "genrec_rt/error.h"
+#include "output_tables.h"
 #include "genrec_rt/warm_start.h"
 
 #include <filesystem>
@@ -97,7 +98,7 @@ Inputs inputsOf(const genrec_model_desc &model, const Flags &flags) {
   return inputs;
 }
 
-std::vector<Named> outputsOf(const Flags &flags) {
+std::vector<Named> outputsOf(const genrec_model_desc &model, const Flags &flags) {
   std::vector<Named> outputs;
   auto addFolder = [&](const char *flag, const std::string &folder,
                        std::initializer_list<const char *> files) {
@@ -107,7 +108,8 @@ std::vector<Named> outputsOf(const Flags &flags) {
   if (!flags.metricsJson.empty())
     outputs.push_back({"--metrics-json", flags.metricsJson});
   if (flags.command == Flags::Command::predict)
-    outputs.push_back({"--out", flags.out});
+    for (const OutputTable &table : outputTables(model, flags.out))
+      outputs.push_back({"--out", table.path});
   if (flags.command == Flags::Command::exportTensors)
     addFolder("--out", flags.out, {kParameterFile, kTableFile, kItemFile});
   if (!flags.profile.empty())
@@ -118,7 +120,7 @@ std::vector<Named> outputsOf(const Flags &flags) {
 } // namespace
 
 void refuseOverwriting(const genrec_model_desc &model, const Flags &flags) {
-  std::vector<Named> outputs = outputsOf(flags);
+  std::vector<Named> outputs = outputsOf(model, flags);
   if (outputs.empty())
     return;
   Inputs inputs = inputsOf(model, flags);

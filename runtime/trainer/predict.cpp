@@ -1,45 +1,54 @@
 //===- predict.cpp - The predict command ----------------------------------===//
 
+#include "../checkpoint/aside_file.h"
+#include "../core/text.h"
 #include "commands.h"
 #include "output_file.h"
+#include "output_tables.h"
+
+#include <filesystem>
 
 namespace genrec::rt {
 
 namespace {
 
-/// The outputs that belong to the data; Error where they belong to several
-/// domains.
-std::vector<int32_t> dataOutputs(const genrec_model_desc &model) {
-  std::vector<int32_t> outputs;
-  for (int32_t i = 0; i < model.output_count; ++i) {
-    int32_t root = rootDomain(model, model.outputs[i].domain);
-    if (model.domains[root].kind == GENREC_DOMAIN_CATALOGUE)
-      continue; // item vectors are for export
-    if (!outputs.empty() && model.outputs[i].domain != model.outputs[outputs[0]].domain)
-      throw Error(std::string("outputs '") + model.outputs[outputs[0]].name + "' and '" +
-                      model.outputs[i].name + "' belong to different domains",
-                  "give all outputs of a model the same domain");
-    outputs.push_back(i);
-  }
-  if (outputs.empty())
-    throw Error(std::string("model '") + model.name + "' has no output to predict",
-                "give the model an output (gr.output) and compile it again");
-  return outputs;
+/// Makes the folder of several tables.
+void makeFolder(const genrec_model_desc &model, const std::vector<OutputTable> &tables,
+                const std::string &out) {
+  std::vector<std::string> names;
+  for (const OutputTable &table : tables)
+    names.emplace_back(model.domains[table.domain].name);
+  if (std::filesystem::path(out).extension() == ".parquet" ||
+      std::filesystem::is_regular_file(out))
+    throw Error("--out " + out + " is one file, but the outputs are rows of " + listNames(names) +
+                    ", each a file of its own",
+                "name a folder: it gets " + names[0] + ".parquet and the others");
+  requireFolder("--out", out);
 }
 
 } // namespace
 
 int runPredict(const genrec_model_desc &model, const Flags &flags) {
   Progress progress(flags.progress, flags.logEvery, "predict");
+  std::vector<OutputTable> tables = outputTables(model, flags.out);
+  if (tables.empty())
+    throw Error(std::string("model '") + model.name + "' has no output to predict",
+                "give the model an output (gr.output) and compile it again");
+  if (tables.size() > 1)
+    makeFolder(model, tables, flags.out);
   auto session = restoredSession(model, flags);
   const genrec_program_desc &program = session->program(Mode::predict);
-  std::vector<int32_t> outputs = dataOutputs(model);
-  ExtendedModel extended(model, program, model.outputs[outputs[0]].domain, flags.keys,
-                         listFiles(flags.data)[0]);
+  std::vector<int32_t> domains;
+  for (const OutputTable &table : tables)
+    domains.push_back(table.domain);
+  ExtendedModel extended(model, program, domains, flags.keys, listFiles(flags.data)[0]);
   Dataset data(extended.description(), {&extended.program()}, flags.data,
                datasetOptions(flags, session->threads()));
   loadCatalogues(*session, flags, {Mode::predict});
-  OutputFile file(flags.out, model, outputs, extended.keys());
+  std::vector<std::unique_ptr<OutputFile>> files;
+  for (const OutputTable &table : tables)
+    files.push_back(std::make_unique<OutputFile>(table.path, model, table.outputs,
+                                                 extended.keysOf(table.domain)));
   for (const std::string &note : data.notes())
     progress.message(note);
   watchSignals();
@@ -48,7 +57,8 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
   auto source = data.epoch(options);
   int64_t rows = 0;
   session->run(Mode::predict, *source, [&](const StepReport &report) {
-    file.append(*session, *report.batch);
+    for (auto &file : files)
+      file->append(*session, *report.batch);
     rows += report.batch->rows;
     StepNews news;
     news.phase = "predict";
@@ -60,9 +70,15 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
   });
   if (caughtSignal() != 0)
     return 128 + caughtSignal();
-  int64_t written = file.close();
-  progress.message("wrote " + std::to_string(written) + " rows to " + flags.out);
-  progress.done({{"rows", written}, {"out", flags.out}});
+  Json written = Json::object();
+  int64_t total = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    int64_t count = files[i]->close();
+    total += count;
+    progress.message("wrote " + std::to_string(count) + " rows to " + tables[i].path);
+    written[model.domains[tables[i].domain].name] = {{"rows", count}, {"file", tables[i].path}};
+  }
+  progress.done({{"rows", total}, {"out", flags.out}, {"tables", written}});
   return 0;
 }
 

@@ -47,6 +47,17 @@ std::string clockTime(double seconds) {
   return text;
 }
 
+/// A number of a record, or why there is none.
+std::string shownValue(const Json &record, const std::string &name, const Json &value) {
+  if (value.is_number())
+    return formatted("%.4f", value);
+  if (record.contains("no_rows"))
+    for (const Json &empty : record["no_rows"])
+      if (empty == name)
+        return "no rows";
+  return "undefined";
+}
+
 /// The metrics of a record as lines "HR@10 0.2130  MRR 0.1020": those without a
 /// name in front first, then one line "name: …" per name.
 std::vector<std::string> metricLines(const Json &record) {
@@ -64,7 +75,7 @@ std::vector<std::string> metricLines(const Json &record) {
       names.push_back(name);
       lines.push_back("  " + name + ":");
     }
-    lines[line] += "  " + shown + " " + (value.is_null() ? "undefined" : formatted("%.4f", value));
+    lines[line] += "  " + shown + " " + shownValue(record, key, value);
   }
   return lines;
 }
@@ -134,8 +145,8 @@ void Progress::draw(const StepNews &news) {
                           {"step", news.step},
                           {"rows", news.rows},
                           {"total_rows", news.totalRows},
-                          {"loss", news.loss},
-                          {"mean_loss", news.meanLoss},
+                          {"loss", news.loss ? Json(*news.loss) : Json(nullptr)},
+                          {"mean_loss", news.meanLoss ? Json(*news.meanLoss) : Json(nullptr)},
                           {"learning_rate", news.learningRate},
                           {"rows_per_second", speed},
                           {"seconds", secondsBetween(runBegin, lastReport)}});
@@ -144,7 +155,8 @@ void Progress::draw(const StepNews &news) {
           ? "epoch " + std::to_string(news.epoch) + "/" + std::to_string(news.epochs)
           : news.phase;
   bool hasLoss = std::string(news.phase) != "predict";
-  std::string loss = hasLoss ? "  loss " + formatted("%.4f", news.meanLoss) : "";
+  std::string mean = news.meanLoss ? formatted("%.4f", *news.meanLoss) : "no rows";
+  std::string loss = hasLoss ? "  loss " + mean : "";
   std::string rate = speed > 0 ? "  " + withThousands(static_cast<int64_t>(speed)) + " rows/s" : "";
   if (style == Style::bar) {
     double fraction = news.totalRows > 0 ? static_cast<double>(news.rows) / news.totalRows : 0;
@@ -188,7 +200,7 @@ void Progress::epochDone(int64_t epoch, int64_t epochs, const Json &record) {
   event("epoch", record);
   if (style == Style::bar || style == Style::lines)
     printLine(prefix + "epoch " + std::to_string(epoch) + "/" + std::to_string(epochs) + "  loss " +
-              formatted("%.4f", record.value("loss", 0.0)) + "  " +
+              shownValue(record, "loss", record.value("loss", Json())) + "  " +
               withThousands(static_cast<int64_t>(record.value("rows_per_second", 0.0))) +
               " rows/s");
 }
@@ -196,9 +208,13 @@ void Progress::epochDone(int64_t epoch, int64_t epochs, const Json &record) {
 void Progress::evaluationDone(const Json &record) {
   event("evaluation", record);
   std::vector<std::string> metrics = metricLines(record);
-  std::string loss = record.contains("loss") && record["loss"].is_number()
-                         ? "  loss " + formatted("%.4f", record["loss"])
-                         : "";
+  std::string loss =
+      record.contains("loss") ? "  loss " + shownValue(record, "loss", record["loss"]) : "";
+  // A loss of several without rows shows nowhere else.
+  const Json losses = record.value("losses", Json::object());
+  for (const auto &[name, value] : losses.items())
+    if (losses.size() > 1 && value.is_null())
+      loss += "  (" + name + ": " + shownValue(record, name, value) + ")";
   if (style == Style::bar || style == Style::lines)
     for (const std::string &line : metrics)
       if (std::string text = (&line == metrics.data() ? loss : "") + line; !text.empty())

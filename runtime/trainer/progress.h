@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +25,8 @@ struct StepNews {
   int64_t epoch = 0, epochs = 0;
   uint64_t step = 0;
   int64_t rows = 0, totalRows = 0; ///< of this phase (an epoch)
-  double loss = 0;                 ///< of this step
-  double meanLoss = 0;             ///< so far in this phase
+  std::optional<double> loss;      ///< of this step; none where no row counts
+  std::optional<double> meanLoss;  ///< so far in this phase
   double learningRate = 0;
 };
 

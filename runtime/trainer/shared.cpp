@@ -108,26 +108,39 @@ Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progre
     return {};
   Json record = {{"rows", rows}};
   if (model.loss_count > 0) {
-    record["loss"] = totalLoss(model, losses);
+    record["loss"] = toJson(totalLoss(model, losses));
     record["losses"] = lossesToJson(model, losses);
   }
   record["metrics"] = toJson(session.metrics().values());
+  std::vector<std::string> empty = lossesWithoutRows(model, losses);
+  for (std::string &name : session.metrics().namesWithoutRows())
+    empty.push_back(std::move(name));
+  if (!empty.empty())
+    record["no_rows"] = empty;
   record["seconds"] = secondsSince(begin);
   return record;
 }
 
-double totalLoss(const genrec_model_desc &model, const std::vector<LossValue> &losses) {
-  double total = 0;
-  for (size_t i = 0; i < losses.size(); ++i)
-    total += model.losses[i].scale * losses[i].mean();
-  return total;
+Json toJson(std::optional<double> value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 Json lossesToJson(const genrec_model_desc &model, const std::vector<LossValue> &losses) {
   Json json = Json::object();
   for (size_t i = 0; i < losses.size(); ++i)
-    json[model.losses[i].name] = losses[i].mean();
+    json[model.losses[i].name] = toJson(losses[i].mean());
   return json;
+}
+
+std::vector<std::string> lossesWithoutRows(const genrec_model_desc &model,
+                                           const std::vector<LossValue> &losses) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < losses.size(); ++i)
+    if (!losses[i].mean() && std::string(model.losses[i].name) != "loss")
+      names.emplace_back(model.losses[i].name);
+  if (!losses.empty() && !totalLoss(model, losses))
+    names.insert(names.begin(), "loss");
+  return names;
 }
 
 Json metricNotes(const genrec_model_desc &model) {

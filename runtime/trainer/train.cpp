@@ -219,7 +219,7 @@ bool Training::onStep(const StepReport &report) {
   state.rowsInEpoch += report.batch->rows;
   state.step = report.step;
   if (flags.logEvery > 0 && report.step % static_cast<uint64_t>(flags.logEvery) == 0)
-    stepLosses.push_back({{"step", report.step}, {"loss", report.loss}});
+    stepLosses.push_back({{"step", report.step}, {"loss", toJson(report.loss)}});
   if (events)
     drawStep(report);
   if (session->profile() && stepsHere == kWarmSteps)
@@ -280,9 +280,11 @@ bool Training::finishEpoch() {
   Json record = {{"epoch", state.epoch},
                  {"step", state.step},
                  {"rows", state.rowsInEpoch},
-                 {"loss", totalLoss(model, state.epochLosses)},
+                 {"loss", toJson(totalLoss(model, state.epochLosses))},
                  {"losses", lossesToJson(model, state.epochLosses)},
                  {"seconds", epochSeconds}};
+  if (auto empty = lossesWithoutRows(model, state.epochLosses); !empty.empty())
+    record["no_rows"] = empty;
   double speed = epochSeconds > 0 ? static_cast<double>(state.rowsInEpoch) / epochSeconds : 0;
   record["rows_per_second"] = speed;
   progress.epochDone(state.epoch, flags.epochs, record);
@@ -319,10 +321,13 @@ void Training::save() {
 /// What --patience watches has no value that could be the best.
 void Training::warnOfUndefined(const Json &evaluation) {
   double value = monitoredValue(evaluation, flags.monitor);
-  if (flags.patience > 0 && !std::isfinite(value))
-    progress.message("warning: " + flags.monitor + " of epoch " + std::to_string(state.epoch) +
-                     (std::isinf(value) ? " is infinite" : " is not a number") +
-                     ": an evaluation without improvement");
+  if (flags.patience == 0 || std::isfinite(value))
+    return;
+  const Json empty = evaluation.value("no_rows", Json::array());
+  bool hasNoRows = std::find(empty.begin(), empty.end(), flags.monitor) != empty.end();
+  std::string what = hasNoRows ? " has no rows" : std::isinf(value) ? " is infinite" : " is not a number";
+  progress.message("warning: " + flags.monitor + " of epoch " + std::to_string(state.epoch) + what +
+                   ": an evaluation without improvement");
 }
 
 bool Training::isOutOfPatience() const {
@@ -344,12 +349,15 @@ void Training::drawStep(const StepReport &report) {
   int64_t every = flags.logEvery > 0 ? flags.logEvery : kTensorboardSteps;
   if (report.step % static_cast<uint64_t>(every) != 0)
     return;
-  EventFile::Scalars scalars = {{"train/loss", report.loss},
-                                {"train/learning_rate", report.learningRate}};
+  EventFile::Scalars scalars = {{"train/learning_rate", report.learningRate}};
+  auto add = [&](const std::string &name, std::optional<double> value) {
+    if (value)
+      scalars.emplace_back(name, *value);
+  };
+  add("train/loss", report.loss);
   if (model.loss_count > 1)
     for (int32_t i = 0; i < model.loss_count; ++i)
-      scalars.emplace_back(std::string("train/loss/") + model.losses[i].name,
-                           report.losses[i].mean());
+      add(std::string("train/loss/") + model.losses[i].name, report.losses[i].mean());
   events->add(static_cast<int64_t>(report.step), scalars);
 }
 

@@ -77,3 +77,25 @@ genrec.model @list {
     genrec.loss "l" %x : !u
   }
 }
+
+// -----
+
+!user = !genrec.domain<@user>
+!i = tensor<?xi64, #genrec.rows<@user>>
+!u = tensor<?xf32, #genrec.rows<@user>>
+!b = tensor<?xi1, #genrec.rows<@user>>
+genrec.model @label {
+  genrec.domain @user
+  genrec.program @main {
+    %user = genrec.batch : !user
+    %id = genrec.feature %user "id" : (!user) -> !i
+    %x = genrec.feature %user "x" : (!user) -> !u
+    %two = genrec.constant dense<2.0> : tensor<f32>
+    %small = genrec.compare lt %x, %two : (!u, tensor<f32>) -> !b
+    // The row of 5 is not valid, and the one of weight 0 is not looked at.
+    genrec.require_range "the class" %id weight %x valid %small {min = 3.0 : f64, max = 4.0 : f64} : !i, !u, !b
+    // CHECK: error: 'require_range' is about the class, which must lie in 3 to 4, but is 5 in row 1
+    genrec.require_range "the class" %id {min = 3.0 : f64, max = 4.0 : f64} : !i
+    genrec.loss "l" %x : !u
+  }
+}

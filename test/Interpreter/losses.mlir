@@ -63,7 +63,7 @@ genrec.model @losses {
 // CHECK-NEXT: sum: 0.56711771
 // CHECK-NEXT: weight: 3
 // CHECK: 4 none:
-// CHECK-NEXT: mean: 0
+// CHECK-NEXT: mean: null
 // CHECK-NEXT: sum: 0
 // CHECK-NEXT: weight: 0
 // The third counts twice.

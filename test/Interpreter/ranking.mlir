@@ -51,7 +51,10 @@ genrec.model @ranking {
     genrec.output "6 scores" %scores : !u5
     genrec.metric ranking "ranking" %rank {at = array<i64: 2, 3>} : !ui
     genrec.metric ranking "new" %rank_new {at = array<i64: 2>} : !ui
-    genrec.metric auc "auc" %x label %y : !u, !u
+    %zero = genrec.constant dense<0.0> : tensor<f32>
+    %is_up = genrec.compare gt %y, %zero : (!u, tensor<f32>) -> !ub
+    %up = genrec.cast %is_up : (!ub) -> !u
+    genrec.metric auc "auc" %x label %up : !u, !u
   }
 }
 // CHECK: 1 target: [0, 0, -1]

@@ -76,7 +76,7 @@ def test_train_gives_flags_and_reads_events(model, tmp_path, capsys):
     assert run.history[1]["evaluation"]["metrics"] == run.metrics
     assert run.timings == {"total_seconds": 1.5} and run.checkpoint == model.checkpoint
     assert [event["step"] for event in run.events if event["event"] == "step"] == [8]
-    assert repr(run) == "<run of 2 epochs, loss 2.25, hr@10 0.2500>"
+    assert repr(run) == "<run of 2 epochs, loss 2.25, hr@10 0.2500, mrr undefined>"
     assert capsys.readouterr().out.splitlines() == [
         "resuming at step 3",
         "epoch 1  loss 2.6000  1,000 rows/s",

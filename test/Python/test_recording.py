@@ -275,6 +275,55 @@ def test_items_may_be_any_function_of_the_catalogue():
     assert len(ops["top_k"]) == 2 and len(ops["lookup"]) == 5
 
 
+def test_labels_are_checked_where_they_come_from():
+    def forward(batch):
+        logit = ITEM(batch.user).row_sum()
+        age = batch.age.astype(gr.int64)
+        gr.loss.bce_with_logits(logit, batch.age, weight=logit)
+        gr.loss.bce_with_logits(logit, batch.age.valid)
+        gr.loss.softmax_cross_entropy(ITEM(batch.user), age)
+        gr.loss.softmax_cross_entropy(gr.scores(ITEM(batch.user), ITEM, items, max_items=9), age)
+        gr.loss.mse(logit, batch.age)
+        return batch.age, age, logit
+
+    items = catalogue()
+    _, ops, (column, label, logit) = record(forward, item=ITEM)
+    first, second, third = ops["require_range"]  # a bool is 0 or 1 by itself, any number has a squared error
+    # The column, not what it was converted to; nulls and rows without weight are left out.
+    assert first.operands == [column._result, logit._result, column.valid._result]
+    assert first.segments == (1, 1, 1, 0)
+    assert first.attributes == {"what": "the label of the loss 'loss'", "min": 0.0, "max": 1.0}
+    assert second.operands[0] is label._result and second.segments == (1, 0, 1, 0)
+    assert [op.attributes["max"] for op in (second, third)] == [2.0, 8.0]
+    assert third.segments == (1, 0, 1, 1) and third.operands[2].type.domain == "items"
+
+
+def test_several_targets_are_ranked_per_list():
+    def forward(batch):
+        found = gr.top_k(ITEM(batch.user), ITEM, catalogue(), k=3)
+        gr.metric.ranking(found, target=batch.history.item, at=(1,), weight=batch.user.astype(gr.float32))
+        gr.metric.list_ranking(batch.history.price, batch.history.item == 3, at=(2,), name="shown")
+        return found
+
+    _, ops, found = record(forward, item=ITEM)
+    ranked, shown = ops["metric"]
+    assert ranked.attributes["per_list"] and shown.attributes["per_list"]
+    assert ranked.segments == (1, 0, 0, 0, 1) and shown.segments == (1, 0, 0, 0, 0)
+    assert ops["rank"][0].results[0].type.domain == "history"
+    assert ops["rank_in_list"][0].operands[1] is ops["cast"][-1].results[0]
+    assert found.ids.elements_valid is found.scores.elements_valid
+
+
+def test_outputs_keep_nulls_and_domains():
+    def forward(batch):
+        gr.output(age=batch.age, price=batch.history.price)
+
+    _, ops, _ = record(forward)
+    age, price, _ = ops["output"]
+    assert len(age.operands) == 2 and age.operands[1].type.element == "bool"
+    assert len(price.operands) == 1 and price.operands[0].type.domain == "history"
+
+
 def test_full_softmax_needs_the_number_of_items():
     items = catalogue()
 

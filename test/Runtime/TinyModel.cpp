@@ -173,9 +173,10 @@ void evaluateCompute(genrec_step *step) {
       rank += item != wanted && scoreOf(step, u, item) >= least;
     at<int64_t>(step, ranks)[u] = rank;
   }
-  genrec_rt_report_metric(step, 0, &users, at<int64_t>(step, ranks), nullptr, nullptr, nullptr);
-  genrec_rt_report_metric(step, 1, &users, at<float>(step, logits), column<float>(step, label),
-                          nullptr, nullptr);
+  genrec_rt_report_metric(step, 0, 0, &users, at<int64_t>(step, ranks), nullptr, nullptr, nullptr,
+                          nullptr);
+  genrec_rt_report_metric(step, 0, 1, &users, at<float>(step, logits), column<float>(step, label),
+                          nullptr, nullptr, nullptr);
 }
 
 void predictCompute(genrec_step *step) {
@@ -197,8 +198,8 @@ void predictCompute(genrec_step *step) {
     for (int i = 0; i < 2; ++i)
       chosen[i] = column<int64_t>(step, catalogueMovie)[chosen[i]];
   }
-  genrec_rt_report_output(step, 0, &users, at<float>(step, logits));
-  genrec_rt_report_output(step, 1, &users, at<int64_t>(step, best));
+  genrec_rt_report_output(step, 0, &users, at<float>(step, logits), nullptr);
+  genrec_rt_report_output(step, 1, &users, at<int64_t>(step, best), nullptr);
 }
 
 void itemsCompute(genrec_step *step) {
@@ -207,7 +208,7 @@ void itemsCompute(genrec_step *step) {
   for (int64_t item = 0; item < movies.count; ++item)
     for (int64_t d = 0; d < kDim; ++d)
       at<float>(step, vectors)[item * kDim + d] = 2 * at<float *>(step, itemHandles)[item][d];
-  genrec_rt_report_output(step, 2, &movies, at<float>(step, vectors));
+  genrec_rt_report_output(step, 2, &movies, at<float>(step, vectors), nullptr);
 }
 
 int64_t touchedCapacity(const int64_t *capacities, const int64_t *) {

@@ -5,7 +5,9 @@
 #include "../../runtime/kernels/cpu/rank_impl.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
+#include <tuple>
 
 namespace {
 
@@ -110,8 +112,8 @@ void checkRanks(const Case &c, genrec_rt_pool *pool) {
   EXPECT_TRUE(scratch.guardIsWhole());
   std::vector<int64_t> sorted, own(ranks.size());
   Scratch ownScratch(k::kRankScan.bytesPerWorker(c.dim, 0) * genrec_rt_pool_threads(pool));
-  ASSERT_TRUE(k::kRankScan.rankOf(pool, sortedArgs(c, sorted), c.targets.data(), own.data(),
-                                  ownScratch.data()));
+  ASSERT_TRUE(k::kRankScan.rankOf(pool, sortedArgs(c, sorted), nullptr, c.queries, c.targets.data(),
+                                 own.data(), ownScratch.data()));
   EXPECT_EQ(ranks, own);
   EXPECT_TRUE(ownScratch.guardIsWhole());
   for (int64_t query = 0; query < c.queries; ++query) {
@@ -123,6 +125,73 @@ void checkRanks(const Case &c, genrec_rt_pool *pool) {
                   c.score(query, item) >= c.score(query, target);
     ASSERT_EQ(ranks[static_cast<size_t>(query)], expected) << query;
   }
+}
+
+/// Lists of targets, none to many per query, repeated ones and -1 among them, against one order of
+/// all items per query.
+void checkLists(const Case &c, Random &random, genrec_rt_pool *pool) {
+  std::vector<int64_t> offsets{0}, queryOf, targets;
+  for (int64_t query = 0; query < c.queries; ++query) {
+    for (int64_t n = random.below(8); n > 0; --n) {
+      targets.push_back(random.below(6) ? random.below(c.items) : -1);
+      queryOf.push_back(query);
+    }
+    offsets.push_back(static_cast<int64_t>(targets.size()));
+  }
+  int64_t count = offsets.back();
+  std::vector<int64_t> ranks(targets.size(), -7), expected(targets.size());
+  Scratch scratch(k::rankListsScratchBytes(c.dim, static_cast<int64_t>(c.excluded.size()), count,
+                                           genrec_rt_pool_threads(pool)));
+  ASSERT_TRUE(k::rankLists(pool, c.args, {offsets.data(), queryOf.data(), targets.data(), count},
+                           ranks.data(), scratch.data()));
+  EXPECT_TRUE(scratch.guardIsWhole());
+  for (int64_t query = 0; query < c.queries; ++query) {
+    std::set<int64_t> excluded = c.excludedOf(query), seen;
+    std::vector<std::tuple<float, int64_t, int64_t>> order; // score, place among targets, row
+    for (int64_t row = offsets[static_cast<size_t>(query)];
+         row < offsets[static_cast<size_t>(query) + 1]; ++row)
+      if (int64_t target = targets[static_cast<size_t>(row)]; target >= 0 && seen.insert(target).second)
+        order.emplace_back(-c.score(query, target), row, row);
+    for (int64_t item = 0; item < c.items; ++item)
+      if (!seen.count(item) && !excluded.count(item))
+        order.emplace_back(-c.score(query, item), -1, -1);
+    std::sort(order.begin(), order.end());
+    for (size_t place = 0; place < order.size(); ++place)
+      if (int64_t row = std::get<2>(order[place]); row >= 0)
+        expected[static_cast<size_t>(row)] = static_cast<int64_t>(place) + 1;
+  }
+  EXPECT_EQ(ranks, expected);
+}
+
+KERNEL_TEST(KernelsRank, SeveralTargetsAgainstOneOrder) {
+  Pool pool(3);
+  Random random(5);
+  for (int64_t queries : {1, 16, 70, 200})
+    for (int64_t items : {1, 2, 13, 145, 700}) {
+      Case c(random, queries, items, 1 + random.below(20), random.below(2) * 3);
+      checkLists(c, random, pool);
+      c.args.excludedOffsets = nullptr;
+      checkLists(c, random, nullptr);
+    }
+}
+
+KERNEL_TEST(KernelsRank, RowsOfListsByScore) {
+  // Ties: the rows of label 0 first, then the list's order; a row that is not valid is not there.
+  std::vector<float> score = {1, 3, 3, 3, 2, 9, 5, 0}, label = {1, 1, 0, 1, 0, 1, 1, 0};
+  std::vector<uint8_t> valid = {1, 1, 1, 1, 1, 0, 1, 1};
+  std::vector<int64_t> offsets = {0, 5, 5, 7, 8}, ranks(8, -7), order(8);
+  int64_t bad = 0;
+  k::ScoredLists lists{4, offsets.data(), score.data(), label.data(), valid.data()};
+  EXPECT_EQ(k::rankScored(nullptr, lists, ranks.data(), order.data(), &bad), k::UnrankedRow::none);
+  EXPECT_EQ(ranks, (std::vector<int64_t>{5, 2, 0, 3, 0, 0, 1, 0}));
+  score[5] = NAN; // not valid: not looked at
+  EXPECT_EQ(k::rankScored(nullptr, lists, ranks.data(), order.data(), &bad), k::UnrankedRow::none);
+  score[6] = NAN;
+  EXPECT_EQ(k::rankScored(nullptr, lists, ranks.data(), order.data(), &bad), k::UnrankedRow::nanScore);
+  EXPECT_EQ(bad, 6);
+  label[3] = 2;
+  EXPECT_EQ(k::rankScored(nullptr, lists, ranks.data(), order.data(), &bad), k::UnrankedRow::label);
+  EXPECT_EQ(bad, 3);
 }
 
 KERNEL_TEST(KernelsRank, AgainstSorting) {

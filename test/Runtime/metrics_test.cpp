@@ -1,4 +1,4 @@
-//===- metrics_test.cpp - Ranking quality and AUC -------------------------===//
+//===- metrics_test.cpp - Ranking quality, areas under curves, errors -----===//
 
 #include "genrec_rt/metrics.h"
 
@@ -69,17 +69,17 @@ TEST(Metrics, GroupedAucAveragesByRows) {
   float scores[] = {3, 0.5f, 2, 7, 9, 1, 4};
   float labels[] = {0, 0, 1, 1, 1, 0, 1};
   int64_t keys[] = {5, 9, 5, 1, 9, 5, 2};
-  metrics.add(0, 7, scores, labels, nullptr, keys);
+  metrics.add(0, {.count = 7, .x = scores, .label = labels, .key = keys});
   auto values = valuesOf(metrics);
   EXPECT_DOUBLE_EQ(values["by_user"], (0.5 * 3 + 1.0 * 2) / 5);
   EXPECT_EQ(values["by_user.skipped"], 2);
   // Rows may come in several batches; one group of one class alone is undefined.
   metrics.reset();
-  metrics.add(0, 3, scores, labels, nullptr, keys);
-  metrics.add(0, 4, scores + 3, labels + 3, nullptr, keys + 3);
+  metrics.add(0, {.count = 3, .x = scores, .label = labels, .key = keys});
+  metrics.add(0, {.count = 4, .x = scores + 3, .label = labels + 3, .key = keys + 3});
   EXPECT_DOUBLE_EQ(valuesOf(metrics)["by_user"], (0.5 * 3 + 1.0 * 2) / 5);
   metrics.reset();
-  metrics.add(0, 1, scores + 3, labels + 3, nullptr, keys + 3);
+  metrics.add(0, {.count = 1, .x = scores + 3, .label = labels + 3, .key = keys + 3});
   EXPECT_TRUE(std::isnan(valuesOf(metrics)["by_user"]));
 }
 
@@ -92,13 +92,13 @@ TEST(Metrics, NormalizedEntropyIsOneForTheRateItself) {
   float rate = std::log(0.25f / 0.75f);
   float constant[] = {rate, rate, rate, rate}, sure[] = {-40, 40, -40, -40};
   float labels[] = {0, 1, 0, 0};
-  metrics.add(0, 4, constant, labels, nullptr);
+  metrics.add(0, {.count = 4, .x = constant, .label = labels});
   EXPECT_NEAR(valuesOf(metrics)["ne"], 1.0, 1e-6);
   metrics.reset();
-  metrics.add(0, 4, sure, labels, nullptr);
+  metrics.add(0, {.count = 4, .x = sure, .label = labels});
   EXPECT_NEAR(valuesOf(metrics)["ne"], 0.0, 1e-12);
   metrics.reset();
-  metrics.add(0, 1, sure, labels, nullptr);
+  metrics.add(0, {.count = 1, .x = sure, .label = labels});
   EXPECT_TRUE(std::isnan(valuesOf(metrics)["ne"]));
 }
 
@@ -106,7 +106,7 @@ TEST(Metrics, RankingByHand) {
   Metrics metrics(tinyModel()); // at 1 and 5
   int64_t ranks[] = {1, 2, 6, 0, 3};
   uint8_t valid[] = {1, 1, 1, 1, 0};
-  metrics.add(0, 5, ranks, nullptr, valid);
+  metrics.add(0, {.count = 5, .x = ranks, .valid = valid});
   EXPECT_EQ(metrics.rows(0), 3); // rank 0 has no target
   auto values = valuesOf(metrics);
   EXPECT_DOUBLE_EQ(values["hr@1"], 1.0 / 3);
@@ -126,7 +126,7 @@ TEST(Metrics, ANamedRankingHasItsNameInFront) {
   model.metric_count = 1;
   Metrics metrics(model);
   int64_t rank = 1;
-  metrics.add(0, 1, &rank, nullptr, nullptr);
+  metrics.add(0, {.count = 1, .x = &rank});
   EXPECT_EQ(metrics.values()[0].first, "whole_history.hr@1");
   EXPECT_EQ(metrics.values().back().first, "whole_history.mrr");
 }
@@ -135,10 +135,115 @@ TEST(Metrics, NanScoresAndNegativeRanksFail) {
   Metrics metrics(tinyModel());
   float scores[] = {1, NAN}, labels[] = {0, 1};
   int64_t rank = -1;
-  EXPECT_THROW(metrics.add(1, 2, scores, labels, nullptr), Error);
-  EXPECT_THROW(metrics.add(0, 1, &rank, nullptr, nullptr), Error);
+  EXPECT_THROW(metrics.add(1, {.count = 2, .x = scores, .label = labels}), BadRow);
+  EXPECT_THROW(metrics.add(0, {.count = 1, .x = &rank}), BadRow);
   uint8_t valid[] = {1, 0};
-  EXPECT_NO_THROW(metrics.add(1, 2, scores, labels, valid));
+  EXPECT_NO_THROW(metrics.add(1, {.count = 2, .x = scores, .label = labels, .valid = valid}));
+}
+
+/// What a metric of `kind` says of some rows.
+double valueOf(int32_t kind, const MetricRows &rows) {
+  genrec_metric_desc metric{"m", kind, nullptr, 0, nullptr, 0};
+  genrec_model_desc model = modelWith(metric);
+  Metrics metrics(model);
+  metrics.add(0, rows);
+  return valuesOf(metrics)["m"];
+}
+
+std::string problemOf(int32_t kind, const MetricRows &rows) {
+  try {
+    valueOf(kind, rows);
+  } catch (const BadRow &bad) {
+    return std::to_string(bad.row) + ": " + bad.problem;
+  }
+  return "none";
+}
+
+TEST(Metrics, AWeightIsThatManyRows) {
+  std::mt19937 random(3);
+  for (int32_t kind :
+       {GENREC_METRIC_AUC, GENREC_METRIC_NE, GENREC_METRIC_RMSE, GENREC_METRIC_MAE}) {
+    std::vector<float> scores, labels, weights, manyScores, manyLabels;
+    for (int i = 0; i < 60; ++i) {
+      scores.push_back(static_cast<float>(random() % 7) / 2);
+      labels.push_back(static_cast<float>(random() % 2));
+      weights.push_back(static_cast<float>(random() % 4));
+      for (int copy = 0; copy < static_cast<int>(weights.back()); ++copy) {
+        manyScores.push_back(scores.back());
+        manyLabels.push_back(labels.back());
+      }
+    }
+    MetricRows weighted{.count = 60, .x = scores.data(), .label = labels.data(), .weight = weights.data()};
+    MetricRows many{.count = static_cast<int64_t>(manyScores.size()), .x = manyScores.data(), .label = manyLabels.data()};
+    EXPECT_NEAR(valueOf(kind, weighted), valueOf(kind, many), 1e-12) << kind;
+    MetricRows unweighted = weighted;
+    unweighted.weight = nullptr;
+    EXPECT_GT(std::abs(valueOf(kind, weighted) - valueOf(kind, unweighted)), 1e-6) << kind;
+  }
+}
+
+TEST(Metrics, GroupsAreAveragedByWeight) {
+  // Key 1: in order, weight 4; key 2: out of order, weight 6.
+  float scores[] = {2, 1, 1, 2}, labels[] = {1, 0, 1, 0}, weights[] = {1, 3, 2, 4};
+  int64_t keys[] = {1, 1, 2, 2};
+  MetricRows rows{.count = 4, .x = scores, .label = labels, .key = keys, .weight = weights};
+  EXPECT_DOUBLE_EQ(valueOf(GENREC_METRIC_GAUC, rows), 0.4);
+}
+
+TEST(Metrics, ErrorsByHand) {
+  float values[] = {1, 2, 7}, labels[] = {2, 2, 3}, weights[] = {1, 1, 0};
+  MetricRows rows{.count = 3, .x = values, .label = labels};
+  EXPECT_DOUBLE_EQ(valueOf(GENREC_METRIC_RMSE, rows), std::sqrt(17.0 / 3));
+  EXPECT_DOUBLE_EQ(valueOf(GENREC_METRIC_MAE, rows), 5.0 / 3);
+  rows.weight = weights;
+  EXPECT_DOUBLE_EQ(valueOf(GENREC_METRIC_RMSE, rows), std::sqrt(0.5));
+}
+
+TEST(Metrics, RankingOfListsByHand) {
+  int64_t at[] = {1, 3};
+  genrec_metric_desc metric{"ranking", GENREC_METRIC_RANKING, at, 2, nullptr, 1};
+  genrec_model_desc model = modelWith(metric);
+  Metrics metrics(model);
+  // Two targets at 1 and 4; none; one at 2, not valid beside it; one at 3 of weight 0.
+  int64_t ranks[] = {4, 0, 1, 0, 1, 2, 3}, offsets[] = {0, 3, 4, 6, 7};
+  uint8_t valid[] = {1, 1, 1, 1, 0, 1, 1};
+  float weights[] = {1, 5, 3, 0};
+  metrics.add(0, {.count = 7, .x = ranks, .valid = valid, .weight = weights, .offsets = offsets, .lists = 4});
+  EXPECT_EQ(metrics.rows(0), 2);
+  auto values = valuesOf(metrics);
+  EXPECT_DOUBLE_EQ(values["hr@1"], 1.0 / 4);
+  EXPECT_DOUBLE_EQ(values["recall@1"], 0.5 / 4);
+  EXPECT_DOUBLE_EQ(values["ndcg@1"], 1.0 / 4);
+  double second = 1 / std::log2(3.0);
+  EXPECT_DOUBLE_EQ(values["hr@3"], 1.0);
+  EXPECT_DOUBLE_EQ(values["recall@3"], (0.5 + 3 * 1.0) / 4);
+  EXPECT_DOUBLE_EQ(values["ndcg@3"], (1 / (1 + second) + 3 * second) / 4);
+  EXPECT_DOUBLE_EQ(values["mrr"], (1 + 3 * 0.5) / 4);
+}
+
+TEST(Metrics, WhatCannotBeMeasuredIsNamedWithItsRow) {
+  float scores[] = {1, 2}, labels[] = {0, 2}, nan[] = {0, NAN}, negative[] = {1, -1}, none[] = {1, 0};
+  MetricRows rows{.count = 2, .x = scores, .label = labels};
+  for (int32_t kind : {GENREC_METRIC_AUC, GENREC_METRIC_NE})
+    EXPECT_EQ(problemOf(kind, rows), "1: the label is 2, but must be 0 or 1");
+  EXPECT_EQ(problemOf(GENREC_METRIC_RMSE, rows), "none");
+  rows.label = nan;
+  EXPECT_EQ(problemOf(GENREC_METRIC_AUC, rows), "1: the label is nan, but must be 0 or 1");
+  EXPECT_EQ(problemOf(GENREC_METRIC_MAE, rows), "1: the label is nan, which is not finite");
+  rows.weight = none;
+  EXPECT_EQ(problemOf(GENREC_METRIC_MAE, rows), "none"); // a row without weight is not looked at
+  rows.weight = negative;
+  EXPECT_EQ(problemOf(GENREC_METRIC_MAE, rows), "1: the weight is -1");
+}
+
+TEST(Metrics, WhatNoRowCountedForIsNamed) {
+  Metrics metrics(tinyModel());
+  std::vector<std::string> all = {"hr@1", "hr@5", "ndcg@1", "ndcg@5", "mrr", "auc"};
+  EXPECT_EQ(metrics.namesWithoutRows(), all);
+  float scores[] = {1}, labels[] = {1};
+  metrics.add(1, {.count = 1, .x = scores, .label = labels});
+  all.pop_back(); // of one class: undefined, but not without rows
+  EXPECT_EQ(metrics.namesWithoutRows(), all);
 }
 
 } // namespace

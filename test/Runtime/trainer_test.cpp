@@ -174,7 +174,7 @@ TEST_F(TrainerTest, EveryStepsLossIsKeptOnRequest) {
   for (size_t step = 0; step < 7; ++step) {
     batch.reset();
     ASSERT_TRUE(source->next(batch));
-    EXPECT_EQ(losses[step]["loss"], session.train(batch).loss);
+    EXPECT_EQ(losses[step]["loss"], *session.train(batch).loss);
   }
 }
 

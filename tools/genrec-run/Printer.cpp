@@ -41,22 +41,30 @@ static json::Value elementToJson(const Tensor &x, size_t i) {
   return x.handles()[i].isZero() ? "zeros" : "row";
 }
 
-/// `isVector`: rows are lists even when they have one element.
-static json::Value tensorToJson(const Tensor &x, bool isVector) {
+/// `isVector`: rows are lists even when they have one element. `isNull`: per element; may be
+/// empty.
+static json::Value tensorToJson(const Tensor &x, bool isVector, ArrayRef<uint8_t> isNull = {}) {
   json::Array rows;
   for (int64_t row = 0; row < x.rows; ++row) {
     json::Array columns;
     for (int64_t column = 0; column < x.width; ++column)
-      columns.push_back(elementToJson(x, x.at(row, column)));
+      columns.push_back(!isNull.empty() && isNull[x.at(row, column)]
+                            ? json::Value(nullptr)
+                            : elementToJson(x, x.at(row, column)));
     rows.push_back(isVector ? json::Value(std::move(columns)) : std::move(columns.front()));
   }
   return x.shared ? std::move(rows.front()) : json::Value(std::move(rows));
 }
 
+/// null where no row counts.
+static json::Value meanToJson(std::optional<double> mean) {
+  return mean ? numberToJson(*mean) : json::Value(nullptr);
+}
+
 static json::Object lossesToJson(const Results &results) {
   json::Object losses;
   for (const LossResult &loss : results.losses)
-    losses[loss.name] = json::Object{{"mean", numberToJson(loss.mean())},
+    losses[loss.name] = json::Object{{"mean", meanToJson(loss.mean())},
                                      {"sum", numberToJson(loss.sum)},
                                      {"weight", numberToJson(loss.weight)}};
   return losses;
@@ -110,12 +118,12 @@ json::Object run::toJson(ProgramOp program, const Results &results, const State 
   auto wants = [&](Section section) { return llvm::is_contained(sections, section); };
   if (wants(Section::losses) && !results.losses.empty()) {
     top["losses"] = lossesToJson(results);
-    top["loss"] = numberToJson(results.loss());
+    top["loss"] = meanToJson(results.loss());
   }
   if (wants(Section::outputs) && !results.outputs.empty()) {
     json::Object outputs;
-    for (const auto &[name, tensor] : results.outputs)
-      outputs[name] = tensorToJson(tensor, tensor.width > 1);
+    for (const OutputResult &output : results.outputs)
+      outputs[output.name] = tensorToJson(output.value, output.value.width > 1, output.isNull);
     top["outputs"] = std::move(outputs);
   }
   if (wants(Section::metrics) && !results.metrics.empty()) {
@@ -155,6 +163,8 @@ static void printInline(const json::Value &value, raw_ostream &os) {
     os << llvm::format("%.9g", *number);
   } else if (auto text = value.getAsString()) {
     os << *text;
+  } else { // a mean of no rows, a null of an output
+    os << "null";
   }
 }
 

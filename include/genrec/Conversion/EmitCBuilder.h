@@ -33,6 +33,8 @@ mlir::FileLineColLoc getUserLocation(mlir::Location loc);
 std::string describeLocation(mlir::Location loc);
 /// `name` made into a C identifier, never empty.
 std::string makeIdentifier(llvm::StringRef name);
+/// Text as a C string literal, quotes included.
+std::string quoteText(llvm::StringRef text);
 
 /// Builds EmitC ops at `loc`. Values are C values; an lvalue is a place.
 class EmitCBuilder {
@@ -60,6 +62,10 @@ public:
   mlir::Value floating(double value, mlir::Type type = {}) const;
   /// A name or expression that C++ knows, "nullptr" or an enumerator.
   mlir::Value literal(llvm::StringRef text, mlir::Type type) const;
+  /// A constant text, `const char *`.
+  mlir::Value text(llvm::StringRef value) const {
+    return literal(quoteText(value), pointer(opaque("const char")));
+  }
 
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value sub(mlir::Value lhs, mlir::Value rhs) const;

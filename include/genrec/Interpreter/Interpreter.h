@@ -41,21 +41,30 @@ struct RunOptions {
   bool keepValues = false;
 };
 
-/// Sum of weight * value and sum of weight over the rows of the batch.
+/// Sum of weight * value and sum of weight over the rows of the batch. No weight, no mean.
 struct LossResult {
   std::string name;
   double sum = 0.0;
   double weight = 0.0;
   double scale = 1.0;
 
-  double mean() const { return weight == 0.0 ? 0.0 : sum / weight; }
+  std::optional<double> mean() const {
+    return weight == 0.0 ? std::nullopt : std::optional(sum / weight);
+  }
+};
+
+/// A column that predict writes.
+struct OutputResult {
+  std::string name;
+  Tensor value;
+  std::vector<uint8_t> isNull; ///< per element; empty where none can be null
 };
 
 struct Results {
   std::vector<LossResult> losses;
-  std::vector<std::pair<std::string, Tensor>> outputs;
+  std::vector<OutputResult> outputs;
   /// As the runtime names them: "hr@10", "mrr", "<name>.hr@10", the name of an
-  /// auc. NaN without rows, or with one class only.
+  /// auc. NaN without rows ("no rows"), or with one class only.
   std::vector<std::pair<std::string, double>> metrics;
   /// What update_parameter and update_table received, by parameter name, and by
   /// table name and id (summed; ids that got exactly 0 are absent).
@@ -63,8 +72,8 @@ struct Results {
   std::map<std::string, std::map<int64_t, std::vector<double>>> tableGradients;
   llvm::DenseMap<mlir::Value, Tensor> values;
 
-  /// The model's loss: scale * mean, summed over tasks.
-  double loss() const;
+  /// The model's loss: scale * mean, summed over the tasks that have rows; none where none has.
+  std::optional<double> loss() const;
 };
 
 /// An op that cannot be evaluated on this data: an id out of range, an item that

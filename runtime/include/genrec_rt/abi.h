@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 5
+#define GENREC_ABI_VERSION 6
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -169,6 +169,8 @@ typedef enum genrec_metric_kind { /* as MetricKind of the dialect */
   GENREC_METRIC_AUC = 1,
   GENREC_METRIC_GAUC = 2,
   GENREC_METRIC_NE = 3,
+  GENREC_METRIC_RMSE = 4,
+  GENREC_METRIC_MAE = 5,
   GENREC_METRIC_KINDS /* how many there are */
 } genrec_metric_kind;
 
@@ -178,6 +180,7 @@ typedef struct genrec_metric_desc {
   const int64_t *at;
   int32_t at_count;
   const char *note;
+  int32_t per_list; /* ranking: of lists, whose parents have the weights */
 } genrec_metric_desc;
 
 typedef struct genrec_output_desc {
@@ -185,6 +188,7 @@ typedef struct genrec_output_desc {
   int32_t domain;
   int32_t type;
   int64_t width;         /* values per row; 0: a scalar per row */
+  int32_t nulls;         /* 0: none, 1: of whole rows, 2: of single values of a row */
 } genrec_output_desc;
 
 struct genrec_step;      /* see below */
@@ -299,8 +303,8 @@ typedef struct genrec_step {
 
 /* The library calls that need the runtime's state. Each fills buffers given by
  * the caller. Errors (an id out of range, an item missing from a catalogue, a
- * NaN score) are recorded in the runtime, name feature, file and row, and end the
- * run after the stage; the call then leaves zeros. */
+ * label that is none, a NaN score) are recorded in the runtime, name feature, file
+ * and row, and end the run after the stage; the call then leaves zeros. */
 
 /* Finds the rows of `ids` (training: inserts unseen ones) in table `table`;
  * rows[r] points at [value dim][state dim]…; entries with valid[r] == 0 point at a
@@ -371,16 +375,29 @@ float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argumen
 double genrec_rt_clip_norm(const genrec_step *step);
 double genrec_rt_clip_value(const genrec_step *step);
 
-/* Sinks. `valid`, `label` and `key` (of gauc's groups) may be null. */
+/* Sinks. `valid`, `label`, `key` (of gauc's groups) and `weight` (of per_list metrics: a
+ * weight per parent row) may be null. `op` is for errors, which name a row. */
 void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight);
-void genrec_rt_report_metric(genrec_step *step, int32_t metric, const genrec_domain *domain,
-                             const void *x, const float *label, const uint8_t *valid,
-                             const int64_t *key);
-void genrec_rt_report_output(genrec_step *step, int32_t output,
-                             const genrec_domain *domain, const void *x);
+void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
+                             const genrec_domain *domain, const void *x, const float *label,
+                             const uint8_t *valid, const int64_t *key, const float *weight);
+/* `valid` has a byte per row or per value, as the output's `nulls` says; else null. */
+void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
+                             const void *x, const uint8_t *valid);
+
+/* An error unless every row of `values`, of genrec_type `type`, lies in [low, high] and below the
+ * rows of `items` (may be null), but those where `valid` or `weight` (may be null) are 0.
+ * `what` and `feature` (-1: none) name the values in the error. */
+void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
+                             const genrec_domain *domain, int32_t type, const void *values,
+                             const float *weight, const uint8_t *valid,
+                             const genrec_domain *items, double low, double high);
 
 /* Records a failure of a kernel (a NaN score, a broken invariant of the data). */
 void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
+/* The same of one row of the data. */
+void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
+                        const char *message);
 
 /* With --check-finite: looks for NaN and infinity in what op `op` wrote, `rows`
  * rows of `row_size` values, `stride` values from row to row. */

@@ -1,4 +1,8 @@
-//===- metrics.h - Ranking quality, AUC, GAUC, NE ----------------*- C++ -*-===//
+//===- metrics.h - Ranking quality, AUC, GAUC, NE, RMSE, MAE -----*- C++ -*-===//
+//
+// The definitions are those of `genrec.metric` (docs/reference/ops.md).
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_METRICS_H
 #define GENREC_RT_METRICS_H
@@ -12,10 +16,38 @@
 
 namespace genrec::rt {
 
+/// A row of a weighted AUC.
+struct WeightedScore {
+  float score;
+  bool isPositive;
+  float weight;
+};
+
 /// Area under the ROC curve, exact: the probability that a positive scores
-/// above a negative, ties counting one half. Sorts `scores` and `labels`
-/// together. NaN when there is only one class. Labels above 0.5 are positive.
+/// above a negative, ties counting one half. Sorts `scored`. NaN when there is only one class.
 double areaUnderCurve(std::vector<std::pair<float, bool>> &scored);
+/// The same where a pair of rows counts by the product of their weights.
+double areaUnderCurve(std::vector<WeightedScore> &scored);
+
+/// The rows that a step adds to a metric; what is null was not given.
+struct MetricRows {
+  int64_t count = 0;
+  const void *x = nullptr;         ///< ranks (int64, 1 is best, 0 is no target), or floats
+  const float *label = nullptr;    ///< 0 or 1; of rmse and mae any finite number
+  const uint8_t *valid = nullptr;  ///< rows where it is 0 are skipped
+  const int64_t *key = nullptr;    ///< gauc: the groups
+  const float *weight = nullptr;   ///< per row; of a metric per list, per list
+  const int64_t *offsets = nullptr; ///< per list: its rows, `lists` + 1 entries
+  int64_t lists = 0;
+};
+
+/// A row that no metric can take.
+struct BadRow {
+  int64_t row;
+  std::string problem; ///< "the label is 2, but must be 0 or 1"
+  std::string help;
+  bool isList = false; ///< `row` is one of the lists'
+};
 
 /// Accumulates the metrics of one evaluation.
 class Metrics {
@@ -23,34 +55,41 @@ public:
   explicit Metrics(const genrec_model_desc &model);
 
   void reset();
-  /// Adds `count` rows to metric `index`: ranks (int64, 1 is best, 0 is no
-  /// target) or scores (float) with labels, and for gauc the keys of their groups. Rows with
-  /// valid[r] == 0 are skipped; `valid` may be null. Throws Error at a NaN score or a negative
-  /// rank.
-  void add(int32_t index, int64_t count, const void *x, const float *label, const uint8_t *valid,
-           const int64_t *key = nullptr);
+  /// Adds rows to metric `index`. Throws BadRow at a NaN score, a negative rank, a label that
+  /// is none, or a weight that is negative or not finite.
+  void add(int32_t index, const MetricRows &rows);
 
   /// Values by name, in the model's order. A ranking metric called "ranking"
   /// (the default) gives "hr@10", "ndcg@10", …, "mrr"; one with another name
-  /// N gives "N.hr@10" and so on; an auc or ne metric gives its name, a gauc metric its
-  /// name and "<name>.skipped", the number of groups with one class. Without rows (or
-  /// with one class only) a value is NaN.
+  /// N gives "N.hr@10" and so on, and one per list recalls beside; an auc, ne, rmse or mae
+  /// metric gives its name, a gauc metric its name and "<name>.skipped", the number of groups
+  /// with one class. Without rows (or with one class only) a value is NaN.
   std::vector<std::pair<std::string, double>> values() const;
+  /// Names of the values that are NaN since no row has been counted, or none of any weight.
+  std::vector<std::string> namesWithoutRows() const;
 
-  /// Rows counted by metric `index` since the last reset.
+  /// Rows counted by metric `index` since the last reset; lists, of a metric per list.
   int64_t rows(int32_t index) const;
 
 private:
   struct State {
     int64_t rows = 0;
-    std::vector<int64_t> hits; ///< per cut-off
-    std::vector<double> gains; ///< per cut-off: sum of 1 / log2(rank + 1)
+    double weight = 0;
+    std::vector<double> hits;    ///< per cut-off
+    std::vector<double> recalls; ///< per cut-off, per list
+    std::vector<double> gains;   ///< per cut-off: sum of 1 / log2(rank + 1)
     double reciprocalRanks = 0;
     std::vector<std::pair<float, bool>> scored;
-    std::vector<int64_t> keys; ///< gauc: of `scored`
-    int64_t positives = 0;     ///< ne
-    double crossEntropy = 0;   ///< ne: summed over rows
+    std::vector<float> weights; ///< of `scored`, where rows have weights
+    std::vector<int64_t> keys;  ///< gauc: of `scored`
+    double positives = 0;       ///< ne: their weight
+    double sum = 0;             ///< ne: of cross entropies; rmse: of squares; mae: of differences
   };
+
+  void addRanks(int32_t index, const MetricRows &rows);
+  void addLists(int32_t index, const MetricRows &rows);
+  void addScored(int32_t index, const MetricRows &rows);
+  void addValues(int32_t index, std::vector<std::pair<std::string, double>> &to) const;
 
   const genrec_model_desc &model;
   std::vector<State> states;

@@ -32,6 +32,7 @@
 namespace genrec::rt {
 
 class Profile;
+class StepSlot;
 
 /// `items` gives out item vectors: outputs of catalogue domains, from a batch
 /// without rows.
@@ -66,13 +67,14 @@ struct SessionOptions {
   bool profile = false; ///< note when each op of each step runs
 };
 
-/// A loss over some rows: its weighted sum and the weight. The mean of no
-/// weight is 0.
+/// A loss over some rows: its weighted sum and the weight. Without weight there is no mean.
 struct LossValue {
   double sum = 0;
   double weight = 0;
 
-  double mean() const { return weight == 0 ? 0 : sum / weight; }
+  std::optional<double> mean() const {
+    return weight == 0 ? std::nullopt : std::optional(sum / weight);
+  }
   void add(const LossValue &other) {
     sum += other.sum;
     weight += other.weight;
@@ -84,22 +86,39 @@ struct StepReport {
   uint64_t step = 0; ///< the optimizer step; the current one otherwise
   const Batch *batch = nullptr;
   std::span<const LossValue> losses; ///< by loss index
-  double loss = 0;                   ///< sum of scale * mean
+  std::optional<double> loss;        ///< see totalLoss
   double learningRate = 0;           ///< the largest of this step; 0 outside of training
+  const StepSlot *slot = nullptr;
+
+  /// "column 'price' is nan in row 3 of 'event' (train.parquet, …)": what a loss that is not
+  /// finite may come from. Empty where all columns of the batch are finite.
+  std::string describeNonFiniteInput() const;
 };
+
+/// The sum of scale * mean over the losses that have rows; none where no loss has any.
+std::optional<double> totalLoss(const genrec_model_desc &model, std::span<const LossValue> losses);
+
+/// What may be null in an output: nothing, whole rows, or single values of a row.
+enum class Nulls : int32_t { none, rows, elements };
 
 /// One output of the last step, copied out of the step's memory.
 struct OutputRows {
   int64_t count = 0;
   int64_t width = 0; ///< values per row; 0: a scalar per row
   int32_t type = GENREC_F32;
+  Nulls nulls = Nulls::none;
   bool given = false; ///< whether the last step reported it
   GrowBuffer<char> values;
+  GrowBuffer<uint8_t> valid;    ///< as `nulls` says: a byte per row or per value
   GrowBuffer<int64_t> rootRows; ///< per row, the root row of the batch
 
   template <class T> std::span<const T> as() const {
     return {reinterpret_cast<const T *>(values.data()),
             static_cast<size_t>(count * (width ? width : 1))};
+  }
+  bool isNull(int64_t row) const { return nulls == Nulls::rows && !valid.data()[row]; }
+  bool isNull(int64_t row, int64_t element) const {
+    return nulls == Nulls::elements && !valid.data()[row * (width ? width : 1) + element];
   }
 };
 

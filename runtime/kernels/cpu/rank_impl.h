@@ -59,19 +59,20 @@ struct QueryTile {
   const int64_t *excluded[kQueries], *excludedEnd[kQueries];
   VecI notNumbers[kVectors] = {};
 
+  /// Lane i holds query begin + i, or, with `queryOf`, the query of row begin + i.
   QueryTile(const RankArgs &args, const RankBuffers &buffers, int64_t begin,
-            int64_t end)
+            int64_t end, const int64_t *queryOf = nullptr)
       : args(args), buffers(buffers), first(begin),
         count(static_cast<int>(end - begin)) {
     for (int lane = 0; lane < kQueries; ++lane) {
-      const float *query = args.queries + (first + lane) * args.ldQueries;
+      int64_t number = lane >= count ? 0 : queryOf ? queryOf[first + lane] : first + lane;
+      const float *query = args.queries + number * args.ldQueries;
       for (int64_t c = 0; c < args.dim; ++c)
         buffers.queries[c * kQueries + lane] = lane < count ? query[c] : 0.0f;
       excluded[lane] = excludedEnd[lane] = nullptr;
       if (lane < count && args.excludedOffsets) {
-        excluded[lane] = args.excluded + args.excludedOffsets[first + lane];
-        excludedEnd[lane] =
-            args.excluded + args.excludedOffsets[first + lane + 1];
+        excluded[lane] = args.excluded + args.excludedOffsets[number];
+        excludedEnd[lane] = args.excluded + args.excludedOffsets[number + 1];
       }
     }
   }
@@ -260,15 +261,14 @@ void scoreTargets(const QueryTile &tile, const int64_t *targets,
   }
 }
 
-bool scanRanks(genrec_rt_pool *pool, const RankArgs &args,
-               const int64_t *targets, int64_t *ranks, void *scratch) {
+bool scanRanks(genrec_rt_pool *pool, const RankArgs &args, const int64_t *queryOf,
+               int64_t count, const int64_t *targets, int64_t *ranks, void *scratch) {
   const int64_t perWorker = bytesPerWorker(args.dim, 0);
   int32_t failed = 0;
-  parallelFor(pool, args.queryCount, kQueries, [&](int64_t begin, int64_t end,
-                                                   int64_t) {
+  parallelFor(pool, count, kQueries, [&](int64_t begin, int64_t end, int64_t) {
     char *memory = static_cast<char *>(scratch);
     RankBuffers buffers(memory + genrec_rt_worker_index() * perWorker, args.dim, 0);
-    QueryTile tile(args, buffers, begin, end);
+    QueryTile tile(args, buffers, begin, end, queryOf);
     VecF target[kVectors];
     scoreTargets(tile, targets, target);
     for (int lane = 0; lane < tile.count; ++lane)

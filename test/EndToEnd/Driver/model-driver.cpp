@@ -48,6 +48,7 @@ namespace json = llvm::json;
 extern const void *const kKept[];
 const void *const kKept[] = {
     reinterpret_cast<const void *>(&genrec_rt_table_rows),
+    reinterpret_cast<const void *>(&genrec_rt_report_loss),
     reinterpret_cast<const void *>(&genrec_rt_parallel_for),
     reinterpret_cast<const void *>(&kernels::matmulDynamic),
     reinterpret_cast<const void *>(&kernels::topK),
@@ -62,6 +63,11 @@ static json::Value toJson(double value) {
   return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
 }
 
+/// null where no row counts.
+static json::Value meanToJson(std::optional<double> mean) {
+  return mean ? toJson(*mean) : json::Value(nullptr);
+}
+
 static json::Array toJson(const float *values, int64_t count) {
   json::Array list;
   for (int64_t i = 0; i < count; ++i)
@@ -70,6 +76,9 @@ static json::Array toJson(const float *values, int64_t count) {
 }
 
 static json::Value readElement(const OutputRows &rows, int64_t i) {
+  int64_t width = rows.width ? rows.width : 1;
+  if (rows.isNull(i / width) || rows.isNull(i / width, i % width))
+    return nullptr;
   switch (rows.type) {
   case GENREC_F32:
     return toJson(rows.as<float>()[i]);
@@ -117,7 +126,7 @@ static json::Object stateToJson(Session &session, const StepReport &report) {
   const genrec_model_desc &model = session.model();
   json::Object top, losses, parameters, states, tables, outputs, metrics;
   for (int32_t i = 0; i < model.loss_count; ++i)
-    losses[model.losses[i].name] = json::Object{{"mean", toJson(report.losses[i].mean())},
+    losses[model.losses[i].name] = json::Object{{"mean", meanToJson(report.losses[i].mean())},
                                                 {"sum", toJson(report.losses[i].sum)},
                                                 {"weight", toJson(report.losses[i].weight)}};
   for (int32_t i = 0; i < model.parameter_count; ++i) {
@@ -135,7 +144,7 @@ static json::Object stateToJson(Session &session, const StepReport &report) {
   for (auto &[name, value] : session.metrics().values())
     metrics[name] = toJson(value);
   top["losses"] = std::move(losses);
-  top["loss"] = toJson(report.loss);
+  top["loss"] = meanToJson(report.loss);
   top["parameters"] = std::move(parameters);
   top["states"] = std::move(states);
   top["tables"] = std::move(tables);

@@ -29,7 +29,7 @@
 // CHECK-NEXT:   kernels::launch(step, user, 4096, row_score, amount, score);
 // CHECK-NEXT:   kernels::checkFinite(step, 0, score, user->count, 1, 1);
 // CHECK-NEXT:   kernels::enter(step, 1);
-// CHECK-NEXT:   genrec_rt_report_output(step, 0, user, score);
+// CHECK-NEXT:   genrec_rt_report_output(step, 0, user, score, {{.*}}nullptr);
 // CHECK-NEXT: }
 
 // CHECK: {.name = "row_score", .location = {.file = "model.py", .line = 7, .name = "scaled"}, .what = "mul, exp; of scaled, score (model.py:7, model.py:8)", .stage = 2, .costs = op_0_costs, .cost_count = 1}

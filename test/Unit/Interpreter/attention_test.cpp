@@ -188,7 +188,7 @@ TEST(Attention, HstuBlockIsWhatItIsDecomposedInto) {
     llvm::Expected<Results> parts =
         runProgram(parsed.program(ProgramMode::train), batch, same, Mode::train, forward);
     ASSERT_TRUE(bool(parts)) << llvm::toString(parts.takeError());
-    EXPECT_NEAR(whole->loss(), parts->loss(), 1e-6 * (1 + std::abs(whole->loss())))
+    EXPECT_NEAR(*whole->loss(), *parts->loss(), 1e-6 * (1 + std::abs(*whole->loss())))
         << blockModel(c);
   }
 }

@@ -190,18 +190,54 @@ LogicalResult TopKOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 LogicalResult RankOp::verify() {
-  Named query{"query", getQuery().getType()}, target{"target", getTarget().getType()};
-  if (failed(verifyQueryAndItems(*this, query.type, getItems().getType())) ||
-      failed(expectSameDomain(*this, {query, target})) ||
-      failed(expect(*this, target, Form::alike(query.type).scalar().element(i64),
+  Type target = getTarget().getType();
+  if (failed(verifyQueryAndItems(*this, getQuery().getType(), getItems().getType())) ||
+      failed(expect(*this, {"target", target}, Form::rows().scalar().element(i64),
                     "a catalogue row each")) ||
       failed(verifyExclude(*this)))
     return failure();
-  return expectType(*this, {"result", getType()}, target.type, "a rank per row");
+  return expectType(*this, {"result", getType()}, target, "a rank per target");
 }
 
 LogicalResult RankOp::verifySymbolUses(SymbolTableCollection &) {
-  return verifyExcludeDomain(*this);
+  if (failed(verifyExcludeDomain(*this)))
+    return failure();
+  FlatSymbolRefAttr query = getRowDomain(getQuery().getType());
+  FlatSymbolRefAttr target = getRowDomain(getTarget().getType());
+  if (target == query || !isInProgram(*this) || parentOf(*this, target) == query)
+    return success();
+  return emitOpError() << "'target' must have rows of " << query
+                       << ", the domain of 'query', or of a child of it, but has rows of "
+                       << target;
+}
+
+/// `rows` are of a domain with a parent, whose lists `what` is about.
+static LogicalResult expectLists(Operation *op, StringRef name, Value rows) {
+  FlatSymbolRefAttr domain = getRowDomain(rows.getType());
+  if (!isInProgram(op) || parentOf(op, domain))
+    return success();
+  return op->emitOpError() << "'" << name << "' must have rows of lists, but " << domain
+                           << " has no parent";
+}
+
+LogicalResult RankInListOp::verify() {
+  Named score{"score", getScore().getType()}, label{"label", getLabel().getType()};
+  if (failed(expect(*this, score, Form::rows().scalar().element(f32), "a score per row")) ||
+      failed(expectSameDomain(*this, {score, label})) ||
+      failed(expectType(*this, label, score.type, "the type of 'score'")))
+    return failure();
+  if (getValid()) {
+    Named valid{"valid", getValid().getType()};
+    if (failed(expectSameDomain(*this, {score, valid})) ||
+        failed(expect(*this, valid, Form::alike(score.type).scalar().element(i1))))
+      return failure();
+  }
+  return expect(*this, {"result", getType()}, Form::alike(score.type).scalar().element(i64),
+                "a rank per row");
+}
+
+LogicalResult RankInListOp::verifySymbolUses(SymbolTableCollection &) {
+  return expectLists(*this, "score", getScore());
 }
 
 //===----------------------------------------------------------------------===//
@@ -238,6 +274,26 @@ LogicalResult ReportLossOp::verify() {
   return expectFinite(*this, "scale", getScale().convertToDouble());
 }
 
+LogicalResult RequireRangeOp::verify() {
+  Named x{"x", getX().getType()};
+  if (failed(expectNotEmpty(*this, "what", getWhat())) ||
+      failed(expect(*this, x, Form::rows().scalar().element(i32 | i64 | f32 | f64),
+                    "a number per row")) ||
+      failed(expectBeside(*this, x, "weight", getWeight(), f32)) ||
+      failed(expectBeside(*this, x, "valid", getValid(), i1)) ||
+      failed(expectFinite(*this, "min", getMin().convertToDouble())) ||
+      failed(expectFinite(*this, "max", getMax().convertToDouble())))
+    return failure();
+  if (getMin().convertToDouble() > getMax().convertToDouble())
+    return emitOpError() << "'min' must not be above 'max', but they are "
+                         << getMin().convertToDouble() << " and " << getMax().convertToDouble();
+  return success();
+}
+
+LogicalResult RequireRangeOp::verifySymbolUses(SymbolTableCollection &) {
+  return getItems() ? expectCatalogue(*this, "items", getItems()) : success();
+}
+
 /// Cut-offs are positive and ascend, so that a table of them reads well.
 static LogicalResult verifyCutoffs(MetricOp op, ArrayRef<int64_t> at) {
   int64_t last = 0;
@@ -250,34 +306,79 @@ static LogicalResult verifyCutoffs(MetricOp op, ArrayRef<int64_t> at) {
   return success();
 }
 
+/// What is in a metric's `x`.
+static StringRef describeMeasured(MetricKind kind) {
+  switch (kind) {
+  case MetricKind::ranking:
+    return "a rank per row";
+  case MetricKind::rmse:
+  case MetricKind::mae:
+    return "a prediction per row";
+  default:
+    return "a score per row";
+  }
+}
+
 LogicalResult MetricOp::verify() {
   Named x{"x", getX().getType()};
   bool isRanking = getKind() == MetricKind::ranking;
+  StringRef kind = stringifyMetricKind(getKind());
   if (failed(expectNotEmpty(*this, "name", getName())) ||
       failed(expect(*this, x, Form::rows().scalar().element(isRanking ? i64 : f32),
-                    isRanking ? "a rank per row" : "a score per row")))
+                    describeMeasured(getKind()))))
     return failure();
   if (isRanking == static_cast<bool>(getLabel()))
-    return emitOpError() << "of kind " << stringifyMetricKind(getKind())
+    return emitOpError() << "of kind " << kind
                          << (isRanking ? " takes no 'label'" : " needs 'label'");
   if (!isRanking && getAtAttr())
-    return emitOpError() << "of kind " << stringifyMetricKind(getKind())
-                         << " has no cut-offs, but has 'at'";
+    return emitOpError() << "of kind " << kind << " has no cut-offs, but has 'at'";
+  if (!isRanking && getPerList())
+    return emitOpError() << "of kind " << kind << " measures rows, but has 'per_list'";
   bool isGrouped = getKind() == MetricKind::gauc;
   if (isGrouped != static_cast<bool>(getKey()))
-    return emitOpError() << "of kind " << stringifyMetricKind(getKind())
+    return emitOpError() << "of kind " << kind
                          << (isGrouped ? " needs 'key', whose rows form a group"
                                        : " takes no 'key', which is for gauc");
   if (getAt() && failed(verifyCutoffs(*this, *getAt())))
     return failure();
   if (failed(expectBeside(*this, x, "label", getLabel(), f32)) ||
-      failed(expectBeside(*this, x, "key", getKey(), i64)))
+      failed(expectBeside(*this, x, "key", getKey(), i64)) ||
+      failed(expectBeside(*this, x, "valid", getValid(), i1)))
     return failure();
-  return expectBeside(*this, x, "valid", getValid(), i1);
+  if (!getPerList())
+    return expectBeside(*this, x, "weight", getWeight(), f32);
+  return getWeight() ? expect(*this, {"weight", getWeight().getType()},
+                              Form::rows().scalar().element(f32), "a weight per list")
+                     : success();
+}
+
+LogicalResult MetricOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!getPerList())
+    return success();
+  if (failed(expectLists(*this, "x", getX())))
+    return failure();
+  if (!getWeight() || !isInProgram(*this))
+    return success();
+  FlatSymbolRefAttr parent = parentOf(*this, getRowDomain(getX().getType()));
+  FlatSymbolRefAttr weight = getRowDomain(getWeight().getType());
+  if (parent == weight)
+    return success();
+  return emitOpError() << "'weight' must have rows of " << parent
+                       << ", whose lists are measured, but has rows of " << weight;
 }
 
 LogicalResult OutputOp::verify() {
-  if (failed(expectNotEmpty(*this, "name", getName())))
+  Named x{"x", getX().getType()};
+  if (failed(expectNotEmpty(*this, "name", getName())) || failed(expect(*this, x, Form::rows())))
     return failure();
-  return expect(*this, {"x", getX().getType()}, Form::rows());
+  if (!getValid())
+    return success();
+  Named valid{"valid", getValid().getType()};
+  if (failed(expectSameDomain(*this, {x, valid})))
+    return failure();
+  bool isPerRow = getRowShape(valid.type).empty();
+  ArrayRef<int64_t> none;
+  return expect(*this, valid,
+                Form::alike(x.type).shape(isPerRow ? none : getRowShape(x.type)).element(i1),
+                "a flag per row or per element of 'x'");
 }

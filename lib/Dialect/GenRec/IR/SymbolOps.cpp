@@ -163,9 +163,6 @@ LogicalResult TableOp::verify() {
     if (auto value = (*this)->getAttrOfType<IntegerAttr>(rule))
       if (failed(expectRange(*this, rule, value.getInt(), 1)))
         return failure();
-  if (getOptimizer().getOption("frozen") != 0.0 && hasRowRules())
-    return emitOpError() << "is frozen, so that rows neither come nor leave, but has rules about rows "
-                            "('bounded', 'ttl' or 'admit_after')";
   if (getEvict() && !getBounded())
     return emitOpError() << "has 'evict', which says what leaves a bounded table, but no 'bounded'";
   return success();
@@ -290,7 +287,6 @@ private:
   ProgramOp program;
   llvm::DenseMap<Attribute, Operation *> makers;
   llvm::StringMap<Operation *> names;
-  OutputOp firstOutput;
 };
 } // namespace
 
@@ -364,22 +360,9 @@ LogicalResult ProgramVerifier::verifyNames(Operation &op) {
     return verifyUnique(op, "reported loss", loss.getName());
   if (auto metric = dyn_cast<MetricOp>(op))
     return verifyUnique(op, "metric", metric.getName());
-  auto output = dyn_cast<OutputOp>(op);
-  if (!output)
-    return success();
-  if (!firstOutput)
-    firstOutput = output;
-  FlatSymbolRefAttr domain = getRowDomain(output.getX().getType());
-  FlatSymbolRefAttr firstDomain = getRowDomain(firstOutput.getX().getType());
-  if (domain != firstDomain && program.getMode() != ProgramMode::items) {
-    InFlightDiagnostic diagnostic =
-        op.emitOpError() << "\"" << output.getName() << "\" has rows of " << domain << ", but \""
-                         << firstOutput.getName() << "\" has rows of " << firstDomain
-                         << "; all outputs of a program belong to one domain";
-    diagnostic.attachNote(firstOutput.getLoc()) << "the first output is here";
-    return diagnostic;
-  }
-  return verifyUnique(op, "output", output.getName());
+  if (auto output = dyn_cast<OutputOp>(op))
+    return verifyUnique(op, "output", output.getName());
+  return success();
 }
 
 LogicalResult ProgramOp::verifyRegions() { return ProgramVerifier(*this).run(); }

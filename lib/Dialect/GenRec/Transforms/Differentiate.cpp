@@ -10,7 +10,6 @@
 #include "Batch.h"
 #include "LowerLosses.h"
 #include "OwnershipContract.h"
-#include "Trained.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -98,7 +97,7 @@ private:
 /// Gradients flow through floats only, and not through `detach`.
 void ReverseMode::findActive() {
   for (Operation &op : program.getBody().front()) {
-    bool isActive = readsTrained(&op) ||
+    bool isActive = isa<ParamOp, LookupOp, GroupedLookupOp>(op) ||
                     (!isa<DetachOp>(op) &&
                      llvm::any_of(op.getOperands(), [&](Value operand) {
                        return active.contains(operand);

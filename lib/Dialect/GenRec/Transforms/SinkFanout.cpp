@@ -378,7 +378,7 @@ std::string Sinker::describeStop(Operation *copy) {
       continue; // rows without copies, said row by row
     if (drawsPerRow(user))
       return name + ", which draws for each row of @" + domain.str();
-    if (isa<LossOp, ReportLossOp, MetricOp, OutputOp>(user))
+    if (isa<LossOp, ReportLossOp, RequireRangeOp, MetricOp, OutputOp>(user))
       return name + ", which is about rows of @" + domain.str();
     if (!isRowLocal(user))
       return name + ", which works on whole lists of @" + domain.str();

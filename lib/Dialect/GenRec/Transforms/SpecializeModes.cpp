@@ -27,9 +27,9 @@ static bool isOfCatalogue(Operation *scope, Value rows) {
 static bool isSinkOf(ProgramMode mode, Operation *op) {
   switch (mode) {
   case ProgramMode::train:
-    return isa<LossOp>(op);
+    return isa<LossOp, RequireRangeOp>(op);
   case ProgramMode::evaluate:
-    return isa<LossOp, MetricOp>(op);
+    return isa<LossOp, RequireRangeOp, MetricOp>(op);
   case ProgramMode::predict:
   case ProgramMode::items: {
     auto output = dyn_cast<OutputOp>(op);
@@ -42,7 +42,7 @@ static bool isSinkOf(ProgramMode mode, Operation *op) {
 }
 
 static bool isSink(Operation *op) {
-  return isa<LossOp, MetricOp, OutputOp>(op);
+  return isa<LossOp, RequireRangeOp, MetricOp, OutputOp>(op);
 }
 
 /// The vectors of a catalogue's rows that `op` compares queries with; null for other ops.
@@ -84,7 +84,8 @@ static unsigned addItemVectors(ProgramOp program) {
   for (Value vectors : items) {
     if (given.contains(getRowDomain(vectors.getType())))
       continue;
-    OutputOp::create(rewriter, vectors.getLoc(), pickOutputName(program), vectors);
+    OutputOp::create(rewriter, vectors.getLoc(), pickOutputName(program), vectors,
+                     /*valid=*/Value());
     ++added;
   }
   return added;

@@ -29,6 +29,14 @@ struct RankArgs {
   const int64_t *excluded = nullptr;
 };
 
+/// Several targets per query: those of query i are offsets[i] to offsets[i + 1].
+struct TargetLists {
+  const int64_t *offsets = nullptr;
+  const int64_t *queryOf = nullptr; ///< [count]: the query that a target belongs to
+  const int64_t *targets = nullptr;
+  int64_t count = 0;
+};
+
 /// Bytes of scratch of either function: `excludedCount` is the number of
 /// entries of `excluded`, k that of topK (0 for rankOf), `workers` the pool's
 /// number of threads.
@@ -48,6 +56,35 @@ bool topK(genrec_rt_pool *pool, const RankArgs &args, int64_t k,
 /// gets rank 0. Returns false if any score is NaN.
 bool rankOf(genrec_rt_pool *pool, const RankArgs &args, const int64_t *targets,
             int64_t *ranks, void *scratch);
+
+/// Bytes of scratch of rankLists: those of rankOf and of `targetCount` targets.
+int64_t rankListsScratchBytes(int64_t dim, int64_t excludedCount, int64_t targetCount,
+                              int32_t workers);
+
+/// The ranks of the targets of each query: their places in one order of all items that are
+/// targets of the query or not excluded: by score, of equal ones the targets last, of equal
+/// targets the first of the list first. A target outside [0, itemCount), or that its list has
+/// had before, gets rank 0. Returns false if any score is NaN.
+bool rankLists(genrec_rt_pool *pool, const RankArgs &args, const TargetLists &lists,
+               int64_t *ranks, void *scratch);
+
+/// Lists of rows to be ranked by their scores.
+struct ScoredLists {
+  int64_t lists = 0;
+  const int64_t *offsets = nullptr; ///< [lists + 1]
+  const float *score = nullptr;
+  const float *label = nullptr;   ///< 0 or 1
+  const uint8_t *valid = nullptr; ///< null: all
+};
+
+/// What rankScored found in a row that it cannot rank.
+enum class UnrankedRow { none, nanScore, label };
+
+/// The ranks of the rows of lists by score, as genrec.rank_in_list says. `order` is scratch of
+/// an entry per row. `*bad` is the first row with a NaN score or a label other than 0 and 1,
+/// where there is one; ranks are then unspecified.
+UnrankedRow rankScored(genrec_rt_pool *pool, const ScoredLists &scored, int64_t *ranks,
+                       int64_t *order, int64_t *bad);
 
 } // namespace genrec::rt::kernels
 

@@ -76,6 +76,36 @@ inline void rankRows(genrec_step *step, int32_t op, int64_t dim,
     genrec_rt_fail(step, op, "a score is NaN");
 }
 
+/// The ranks of the targets of each query, which are listed: rows of `listed`, a child of the
+/// queries' domain.
+inline void rankListedRows(genrec_step *step, int32_t op, int64_t dim,
+                           const genrec_domain *queries, const float *query, int64_t ldQuery,
+                           const genrec_domain *items, const float *item, int64_t ldItem,
+                           const genrec_domain *excluding, const int64_t *excluded,
+                           const genrec_domain *listed, const int64_t *targets, int64_t *ranks) {
+  RankArgs args = detail::makeRankArgs(dim, queries, query, ldQuery, items, item, ldItem,
+                                       excluding, excluded);
+  TargetLists lists{listed->offsets, listed->parent, targets, listed->count};
+  int64_t bytes = rankListsScratchBytes(dim, excluding ? excluding->count : 0, listed->count,
+                                        genrec_rt_pool_threads(step->pool));
+  if (!rankLists(step->pool, args, lists, ranks, genrec_rt_thread_scratch(step, bytes)))
+    genrec_rt_fail(step, op, "a score is NaN");
+}
+
+/// The ranks of the rows of each list of `domain` by their scores.
+inline void rankInLists(genrec_step *step, int32_t op, const genrec_domain *domain,
+                        const float *score, const float *label, const uint8_t *valid,
+                        int64_t *ranks) {
+  int64_t lists = domain->parent_domain ? domain->parent_domain->count : 0, bad = 0;
+  auto *order = static_cast<int64_t *>(genrec_rt_thread_scratch(step, (domain->count + 1) * 8));
+  UnrankedRow found = rankScored(step->pool, {lists, domain->offsets, score, label, valid}, ranks,
+                                 order, &bad);
+  if (found != UnrankedRow::none)
+    genrec_rt_fail_row(step, op, domain, bad,
+                       found == UnrankedRow::label ? "the label is neither 0 nor 1"
+                                                   : "the score is NaN");
+}
+
 namespace detail {
 
 /// How many of the `width` items from row `first` on there are.

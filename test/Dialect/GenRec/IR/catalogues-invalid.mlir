@@ -317,14 +317,29 @@ func.func @test(%q: !vec, %t: !id, %i: !cid) {
 
 // -----
 
-// rank takes one domain.
-!vec = tensor<?x8xf32, #genrec.rows<@request>>
-!eid = tensor<?xi64, #genrec.rows<@event>>
+// The targets of rank are rows of the query's domain or of a list of it.
+!request = !genrec.domain<@request>
+!event = !genrec.domain<@event>
+!items = !genrec.domain<@items>
+!id = tensor<?xi64, #genrec.rows<@request>>
+!evec = tensor<?x8xf32, #genrec.rows<@event>>
 !cvec = tensor<?x8xf32, #genrec.rows<@items>>
-func.func @test(%q: !vec, %t: !eid, %i: !cvec) {
-  // expected-error@+1 {{'genrec.rank' op mixes rows of @request and @event: 'query' has rows of @request, [8] x f32 and 'target' has rows of @event, [] x i64; bring both into one domain with genrec.fanout, genrec.pool or genrec.derive}}
-  %0 = genrec.rank %q, %t, %i : (!vec, !eid, !cvec) -> !eid
-  return
+genrec.model @m {
+  genrec.domain @request
+  genrec.domain @event parent @request {column = "events"}
+  genrec.domain @items kind catalogue
+  genrec.table @item dim 8 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %r, %e = genrec.batch : !request, !event
+    %t = genrec.feature %r "t" : (!request) -> !id
+    %i = genrec.feature %e "i" : (!event) -> tensor<?xi64, #genrec.rows<@event>>
+    %q = genrec.lookup %i in @item : (tensor<?xi64, #genrec.rows<@event>>) -> !evec
+    %c = genrec.catalogue : !items
+    %d = genrec.feature %c "id" : (!items) -> tensor<?xi64, #genrec.rows<@items>>
+    %m = genrec.lookup %d in @item : (tensor<?xi64, #genrec.rows<@items>>) -> !cvec
+    // expected-error@+1 {{'genrec.rank' op 'target' must have rows of @event, the domain of 'query', or of a child of it, but has rows of @request}}
+    %0 = genrec.rank %q, %t, %m : (!evec, !id, !cvec) -> !id
+  }
 }
 
 // -----
@@ -334,7 +349,7 @@ func.func @test(%q: !vec, %t: !eid, %i: !cvec) {
 !num = tensor<?xf32, #genrec.rows<@request>>
 !cvec = tensor<?x8xf32, #genrec.rows<@items>>
 func.func @test(%q: !vec, %t: !num, %i: !cvec) {
-  // expected-error@+1 {{'genrec.rank' op 'target' must be rows of @request, [] x i64 (a catalogue row each), but is rows of @request, [] x f32}}
+  // expected-error@+1 {{'genrec.rank' op 'target' must be rows of a domain, [] x i64 (a catalogue row each), but is rows of @request, [] x f32}}
   %0 = genrec.rank %q, %t, %i : (!vec, !num, !cvec) -> !num
   return
 }
@@ -360,7 +375,7 @@ func.func @test(%q: !vec, %t: !id, %i: !cvec, %x: !enum) {
 !cvec = tensor<?x8xf32, #genrec.rows<@items>>
 !num = tensor<?xf32, #genrec.rows<@request>>
 func.func @test(%q: !vec, %t: !id, %i: !cvec) {
-  // expected-error@+1 {{'genrec.rank' op 'result' must be rows of @request, [] x i64 (a rank per row), but is rows of @request, [] x f32}}
+  // expected-error@+1 {{'genrec.rank' op 'result' must be rows of @request, [] x i64 (a rank per target), but is rows of @request, [] x f32}}
   %0 = genrec.rank %q, %t, %i : (!vec, !id, !cvec) -> !num
   return
 }

@@ -38,11 +38,13 @@ func.func @catalogues(%id: !id, %flag: !flag, %vec: !vec, %items: !items, %item_
   %3 = genrec.rank %vec, %id, %items : (!vec, !id, !items) -> !id
   // CHECK: genrec.rank %{{.*}}, %{{.*}}, %{{.*}} exclude %{{.*}} :
   %4 = genrec.rank %vec, %id, %items exclude %seen : (!vec, !id, !items, !seen) -> !id
+  // CHECK: genrec.rank %{{.*}}, %{{.*}}, %{{.*}} : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@event>>
+  %5 = genrec.rank %vec, %seen, %items : (!vec, !seen, !items) -> !seen
   return
 }
 
 // CHECK-LABEL: func @outputs
-func.func @outputs(%id: !id, %num: !num, %flag: !flag, %vec: !vec, %scalar: tensor<f32>,
+func.func @outputs(%id: !id, %num: !num, %flag: !flag, %vec: !vec, %seen: !seen, %scalar: tensor<f32>,
                    %name: tensor<?x!genrec.string, #genrec.rows<@request>>) {
   // CHECK: genrec.loss "a" %{{.*}} : tensor<?xf32
   genrec.loss "a" %num {scale = 1.0 : f64} : !num
@@ -56,8 +58,16 @@ func.func @outputs(%id: !id, %num: !num, %flag: !flag, %vec: !vec, %scalar: tens
   genrec.metric ranking "m" %id valid %flag {at = array<i64: 1, 10>} : !id, !flag
   // CHECK: genrec.metric auc "n" %{{.*}} label %{{.*}} valid %{{.*}} {note = "test"} :
   genrec.metric auc "n" %num label %num valid %flag {note = "test"} : !num, !num, !flag
+  // CHECK: genrec.metric mae "o" %{{.*}} label %{{.*}} weight %{{.*}} :
+  genrec.metric mae "o" %num label %num weight %num : !num, !num, !num
+  // CHECK: genrec.metric ranking "p" %{{.*}} weight %{{.*}} {at = array<i64: 1>, per_list} :
+  genrec.metric ranking "p" %seen weight %num {at = array<i64: 1>, per_list} : !seen, !num
+  // CHECK: genrec.require_range "the label" %{{.*}} weight %{{.*}} valid %{{.*}} {max = 1.000000e+00 : f64, min = 0.000000e+00 : f64} :
+  genrec.require_range "the label" %num weight %num valid %flag {min = 0.0 : f64, max = 1.0 : f64} : !num, !num, !flag
   // CHECK: genrec.output "x" %{{.*}} : tensor<?x8xf32
   genrec.output "x" %vec : !vec
+  // CHECK: genrec.output "y" %{{.*}} valid %{{.*}} : tensor<?xf32
+  genrec.output "y" %num valid %flag : !num, !flag
   // CHECK: genrec.output "name" %{{.*}} : tensor<?x!genrec.string
   genrec.output "name" %name : tensor<?x!genrec.string, #genrec.rows<@request>>
   return

@@ -279,3 +279,163 @@ func.func @test(%x: !num) {
   genrec.metric gauc "a" %x label %x key %x : !num, !num, !num
   return
 }
+
+// -----
+
+// Errors have predictions.
+!id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !id, %y: !num) {
+  // expected-error@+1 {{'genrec.metric' op 'x' must be rows of a domain, [] x f32 (a prediction per row), but is rows of @request, [] x i64}}
+  genrec.metric rmse "a" %x label %y : !id, !num
+  return
+}
+
+// -----
+
+// Errors need labels.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.metric' op of kind mae needs 'label'}}
+  genrec.metric mae "a" %x : !num
+  return
+}
+
+// -----
+
+// Lists are ranked.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.metric' op of kind auc measures rows, but has 'per_list'}}
+  genrec.metric auc "a" %x label %x {per_list} : !num, !num
+  return
+}
+
+// -----
+
+// Weights are f32.
+!num = tensor<?xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !num, %w: !id) {
+  // expected-error@+1 {{'genrec.metric' op 'weight' must be rows of @request, [] x f32, but is rows of @request, [] x i64}}
+  genrec.metric auc "a" %x label %x weight %w : !num, !num, !id
+  return
+}
+
+// -----
+
+// Rows of a root are no lists.
+!request = !genrec.domain<@request>
+!id = tensor<?xi64, #genrec.rows<@request>>
+genrec.model @m {
+  genrec.domain @request
+  genrec.program @main {
+    %r = genrec.batch : !request
+    %x = genrec.feature %r "x" : (!request) -> !id
+    // expected-error@+1 {{'genrec.metric' op 'x' must have rows of lists, but @request has no parent}}
+    genrec.metric ranking "a" %x {per_list} : !id
+  }
+}
+
+// -----
+
+// Weights of lists belong to their parents.
+!request = !genrec.domain<@request>
+!event = !genrec.domain<@event>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+!enum = tensor<?xf32, #genrec.rows<@event>>
+genrec.model @m {
+  genrec.domain @request
+  genrec.domain @event parent @request {column = "events"}
+  genrec.program @main {
+    %r, %e = genrec.batch : !request, !event
+    %x = genrec.feature %e "x" : (!event) -> !eid
+    %w = genrec.feature %e "w" : (!event) -> !enum
+    // expected-error@+1 {{'genrec.metric' op 'weight' must have rows of @request, whose lists are measured, but has rows of @event}}
+    genrec.metric ranking "a" %x weight %w {per_list} : !eid, !enum
+  }
+}
+
+// -----
+
+// Nulls are told per row or per element.
+!vec = tensor<?x8xi64, #genrec.rows<@request>>
+!flags = tensor<?x4xi1, #genrec.rows<@request>>
+func.func @test(%x: !vec, %v: !flags) {
+  // expected-error@+1 {{'genrec.output' op 'valid' must be rows of @request, [8] x i1 (a flag per row or per element of 'x'), but is rows of @request, [4] x i1}}
+  genrec.output "a" %x valid %v : !vec, !flags
+  return
+}
+
+// -----
+
+// A range says what it is about.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.require_range' op 'what' must not be empty}}
+  genrec.require_range "" %x {min = 0.0 : f64, max = 1.0 : f64} : !num
+  return
+}
+
+// -----
+
+// Flags lie in no range.
+!flag = tensor<?xi1, #genrec.rows<@request>>
+func.func @test(%x: !flag) {
+  // expected-error@+1 {{'genrec.require_range' op 'x' must be rows of a domain, [] x i32, i64, f32 or f64 (a number per row), but is rows of @request, [] x i1}}
+  genrec.require_range "the label" %x {min = 0.0 : f64, max = 1.0 : f64} : !flag
+  return
+}
+
+// -----
+
+// A range is not empty.
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%x: !num) {
+  // expected-error@+1 {{'genrec.require_range' op 'min' must not be above 'max', but they are 1.000000e+00 and 0.000000e+00}}
+  genrec.require_range "the label" %x {min = 1.0 : f64, max = 0.0 : f64} : !num
+  return
+}
+
+// -----
+
+// Items are those of a catalogue.
+!request = !genrec.domain<@request>
+!id = tensor<?xi64, #genrec.rows<@request>>
+genrec.model @m {
+  // expected-note@+1 {{domain declared here}}
+  genrec.domain @request
+  genrec.program @main {
+    %r = genrec.batch : !request
+    %x = genrec.feature %r "x" : (!request) -> !id
+    // expected-error@+1 {{'genrec.require_range' op 'items' must be of a domain of kind catalogue, but @request is of kind data}}
+    genrec.require_range "the label" %x items %x {min = 0.0 : f64, max = 1.0 : f64} : !id, !id
+  }
+}
+
+// -----
+
+// Scores are ranked in lists.
+!request = !genrec.domain<@request>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+genrec.model @m {
+  genrec.domain @request
+  genrec.program @main {
+    %r = genrec.batch : !request
+    %x = genrec.feature %r "x" : (!request) -> !num
+    // expected-error@+1 {{'genrec.rank_in_list' op 'score' must have rows of lists, but @request has no parent}}
+    %0 = genrec.rank_in_list %x, %x : (!num, !num) -> !id
+  }
+}
+
+// -----
+
+// Labels are as scores are.
+!enum = tensor<?xf32, #genrec.rows<@event>>
+!eid = tensor<?xi64, #genrec.rows<@event>>
+func.func @test(%x: !enum, %y: !eid) {
+  // expected-error@+1 {{'genrec.rank_in_list' op 'label' must be rows of @event, [] x f32 (the type of 'score'), but is rows of @event, [] x i64}}
+  %0 = genrec.rank_in_list %x, %y : (!enum, !eid) -> !eid
+  return
+}

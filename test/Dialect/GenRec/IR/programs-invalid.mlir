@@ -238,24 +238,3 @@ genrec.model @m {
     genrec.output "a" %x : !id
   }
 }
-
-// -----
-
-// Outputs belong to one domain.
-!request = !genrec.domain<@request>
-!event = !genrec.domain<@event>
-!id = tensor<?xi64, #genrec.rows<@request>>
-!eid = tensor<?xi64, #genrec.rows<@event>>
-genrec.model @m {
-  genrec.domain @request
-  genrec.domain @event parent @request {column = "events"}
-  genrec.program @main {
-    %r, %e = genrec.batch : !request, !event
-    %x = genrec.feature %r "x" : (!request) -> !id
-    %y = genrec.feature %e "y" : (!event) -> !eid
-    // expected-note@+1 {{the first output is here}}
-    genrec.output "x" %x : !id
-    // expected-error@+1 {{'genrec.output' op "y" has rows of @event, but "x" has rows of @request; all outputs of a program belong to one domain}}
-    genrec.output "y" %y : !eid
-  }
-}

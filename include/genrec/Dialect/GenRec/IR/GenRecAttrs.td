@@ -143,7 +143,8 @@ def GenRec_ScoreKindAttr : GenRec_EnumAttr<GenRec_ScoreKind, "score">;
 
 def GenRec_MetricKind : GenRec_Enum<"MetricKind", "evaluation metrics", [
   I32EnumAttrCase<"ranking", 0>, I32EnumAttrCase<"auc", 1>,
-  I32EnumAttrCase<"gauc", 2>, I32EnumAttrCase<"ne", 3>]>;
+  I32EnumAttrCase<"gauc", 2>, I32EnumAttrCase<"ne", 3>,
+  I32EnumAttrCase<"rmse", 4>, I32EnumAttrCase<"mae", 5>]>;
 def GenRec_MetricKindAttr : GenRec_EnumAttr<GenRec_MetricKind, "metric_kind">;
 
 def GenRec_Stage : GenRec_Enum<"Stage", "stage of a step", [

@@ -25,7 +25,8 @@ def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [Pure,
   let summary = "binary cross entropy of a logit, per row";
   let description = [{
     softplus(logit) - label * logit; logit and label: float rows [] of one domain and
-    type; label in [0, 1]. The label gets no gradient.
+    type; label in [0, 1], which `genrec.require_range` sees to. The label gets no
+    gradient.
 
     ```mlir
     %loss = genrec.bce_with_logits %logit, %label
@@ -44,8 +45,8 @@ def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
   let summary = "cross entropy of logits against a class, per row";
   let description = [{
     log Σ_c exp(logits_c) - logits_label; logits: float rows [C], label: i64 rows []
-    in [0, C). A row whose label is outside has loss 0 and gradient 0 (mask it: it is
-    a null).
+    in [0, C). A row whose label is outside has loss 0 and gradient 0: that is for
+    nulls, which the loss leaves out; `genrec.require_range` sees to all others.
 
     ```mlir
     %loss = genrec.softmax_cross_entropy %logits, %shown
@@ -220,8 +221,9 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
     `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain; `exclude`:
     i64 rows [] (catalogue rows, -1 ignored) of a child of query's domain: these are
     left out. Results: `index` i64 rows [k] (best first; ties: the lower row first;
-    -1 past the end) and `score` f32 rows [k]. The scores of all items are never in
-    memory at once. No gradient.
+    -1 past the last item that is left) and `score` f32 rows [k] (-1e30 there; an
+    output of them has `valid`). The scores of all items are never in memory at once.
+    No gradient.
 
     ```mlir
     %index, %score = genrec.top_k %user_vector, %item_vectors exclude %seen
@@ -237,17 +239,25 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
 }
 
 def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
-  let summary = "the rank of a target among all catalogue rows";
+  let summary = "the rank of a target, or of several, among all catalogue rows";
   let description = [{
     1 + the number of rows, other than the target and not excluded, whose score is at
     least the target's: ties count against the model. i64 rows []; 0 where `target`
     (a catalogue row) is -1. A NaN score fails the run. `exclude` as in
     `genrec.top_k`; the target itself is never excluded.
 
+    `target` may be rows of a child of query's domain: several targets per query. Their
+    ranks are their places in one order of all items that are targets of the query or
+    not excluded: by score, of equal ones the targets last, and of equal targets the
+    first of the list first. A target that the list has had before has rank 0.
+
     ```mlir
     %place = genrec.rank %user_vector, %target, %item_vectors exclude %seen
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>,
            tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xi64, #genrec.rows<@request>>
+    %places = genrec.rank %user_vector, %seen, %item_vectors
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@items>>)
+        -> tensor<?xi64, #genrec.rows<@history>>
     ```
   }];
   let arguments = (ins GenRec_Rows:$query, GenRec_Rows:$target, GenRec_Rows:$items,
@@ -257,14 +267,36 @@ def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
+def GenRec_RankInListOp : GenRec_Op<"rank_in_list", [GenRec_SymbolUser, Pure]> {
+  let summary = "the ranks of the relevant rows of each list by score";
+  let description = [{
+    `score`, `label`: f32 rows [] of a domain with a parent; label 0 or 1, anything
+    else fails the run, as a NaN score does. The rows of each list are ordered by
+    score, the highest first; of equal ones those of label 0 first (ties count against
+    the model), then in the list's order. The result, i64 rows [], is a row's place in
+    that order, from 1 on, where its label is 1; else 0. Rows where `valid` (i1 rows
+    []) is false are not in the order and have rank 0.
+
+    ```mlir
+    %places = genrec.rank_in_list %logit, %label
+        : (tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>) -> tensor<?xi64, #genrec.rows<@impression>>
+    ```
+  }];
+  let arguments = (ins GenRec_Rows:$score, GenRec_Rows:$label, Optional<GenRec_Rows>:$valid);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$score `,` $label (`valid` $valid^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 //===-- what leaves a program -----------------------------------------------===//
 
 def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
   let summary = "declares a loss: a weighted mean of a value per row";
   let description = [{
-    x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows of the batch, 0 where
-    Σ w = 0; w = `weight` (f32 rows [], default 1), 0 where `valid` (i1 rows []) is
-    false. The model's loss adds `scale` times each task's.
+    x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows of the batch; where
+    Σ w = 0 there is none ("no rows"), and no gradient. w = `weight` (f32 rows [],
+    default 1), 0 where `valid` (i1 rows []) is false. The model's loss adds `scale`
+    times each task's.
     Each loss of a program has a name of its own. `differentiate` turns it into
     gradients and a `genrec.report_loss`.
 
@@ -296,47 +328,85 @@ def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
   let hasVerifier = 1;
 }
 
-def GenRec_MetricOp : GenRec_Op<"metric", [AttrSizedOperandSegments]> {
+def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_SymbolUser, AttrSizedOperandSegments]> {
+  let summary = "ends the run where data lies outside of what a loss takes";
+  let description = [{
+    x: rows [] of numbers. Every row must lie in [`min`, `max`] (NaN lies nowhere) but
+    those where `valid` (i1 rows []) is false or `weight` (f32 rows []) is 0, which no
+    loss counts. With `items`, rows of a catalogue, x must be below their number too:
+    classes are its rows. The first row that does not is an error of the run, which
+    names `what`, the value, the data's file and row, the column where x is one, and
+    the op's line. Programs that train and evaluate keep the op, others drop it.
+
+    ```mlir
+    genrec.require_range "the label of the loss 'click'" %label {min = 0.0 : f64, max = 1.0 : f64}
+        : tensor<?xf32, #genrec.rows<@impression>>
+    genrec.require_range "the class" %movie valid %movie_valid items %item_ids {min = 0.0 : f64, max = 2999.0 : f64}
+        : tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>, tensor<?xi64, #genrec.rows<@items>>
+    ```
+  }];
+  let arguments = (ins StrAttr:$what, GenRec_Rows:$x, Optional<GenRec_Rows>:$weight,
+                       Optional<GenRec_Rows>:$valid, Optional<GenRec_Rows>:$items,
+                       F64Attr:$min, F64Attr:$max);
+  let assemblyFormat = "$what $x (`weight` $weight^)? (`valid` $valid^)? (`items` $items^)? attr-dict `:` type(operands)";
+  let hasVerifier = 1;
+}
+
+def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_SymbolUser, AttrSizedOperandSegments]> {
   let summary = "adds rows to an evaluation metric";
   let description = [{
-    Kind ranking: `x` holds ranks (i64 rows [], 0 = no target, skipped); gives HR@n
-    and NDCG@n for each n of `at` (positive, ascending), and MRR. Kind auc: `x` holds
-    scores (f32 rows []), `label` f32 rows []; exact, ties count half. Kind gauc: the
-    AUC within each group of rows of one `key` (i64 rows []), averaged by the groups'
-    rows; groups of one class are skipped and counted in the value <name>.skipped. Kind
-    ne: `x` holds logits; the mean cross entropy divided by the entropy of the mean
-    label of all evaluated rows (He et al. 2014, eq. 1); labels above 0.5 are positive.
-    `valid` (i1 rows []) drops rows. `note` is printed beside the metric (which items are
-    excluded, say). Each metric of a program has a name of its own.
+    With w = `weight` (f32 rows [], finite and not negative; 1 unless given), 0 where
+    `valid` (i1 rows []) is false. Rows of weight 0 count nowhere and are not looked
+    at. A metric whose rows have no weight is undefined: it says "no rows".
+
+    | kind | x | value |
+    | --- | --- | --- |
+    | ranking | ranks (i64 rows [], 0 = no target, skipped) | HR@n = Σ w [rank ≤ n] / Σ w and NDCG@n = Σ w [rank ≤ n] / log2(rank + 1) / Σ w for each n of `at` (positive, ascending), and MRR = Σ w / rank / Σ w |
+    | ranking `per_list` | ranks of the rows of lists, of `genrec.rank` or `genrec.rank_in_list` | per list that has a rank, with P ranks and `weight` of the parent's rows: HR@n = [a rank ≤ n], recall@n = ranks ≤ n / P, NDCG@n = Σ over ranks ≤ n of 1 / log2(rank + 1), divided by the same of the ranks 1 to min(P, n), MRR = 1 / the lowest rank; averaged over lists by w |
+    | auc | scores (f32 rows []) | Σ w⁺w⁻ over pairs of a positive and a negative row that are in order, half where their scores are equal, divided by that over all pairs |
+    | gauc | scores | the AUC within the rows of each `key` (i64 rows []), averaged by the groups' weight; groups of one class are skipped and counted in the value <name>.skipped |
+    | ne | logits | Σ w · cross entropy / Σ w, divided by the entropy of Σ w · label / Σ w (He et al. 2014, eq. 1) |
+    | rmse, mae | predictions | sqrt(Σ w (x - label)² / Σ w); Σ w ∣x - label∣ / Σ w |
+
+    All but ranking need `label` (f32 rows []): 0 or 1, of rmse and mae any finite
+    number. Another label, a NaN score or a weight that is none is an error of the run
+    that names the row. `note` is printed beside the metric (which items are excluded,
+    say). Each metric of a program has a name of its own.
 
     ```mlir
     genrec.metric ranking "next" %target {at = array<i64: 10, 50>, note = "history excluded"} : tensor<?xi64, #genrec.rows<@request>>
+    genrec.metric ranking "found" %seen weight %age {at = array<i64: 10>, per_list} : tensor<?xi64, #genrec.rows<@history>>, tensor<?xf32, #genrec.rows<@request>>
     genrec.metric auc "click" %logit label %label : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
     genrec.metric gauc "click_by_item" %logit label %label key %shown
         : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>
     genrec.metric ne "click_ne" %logit label %label : tensor<?xf32, #genrec.rows<@impression>>, tensor<?xf32, #genrec.rows<@impression>>
+    genrec.metric rmse "age_rmse" %age label %age weight %age
+        : tensor<?xf32, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>, tensor<?xf32, #genrec.rows<@request>>
     ```
   }];
   let arguments = (ins GenRec_MetricKindAttr:$kind, StrAttr:$name, GenRec_Rows:$x,
                        Optional<GenRec_Rows>:$label, Optional<GenRec_Rows>:$valid,
-                       Optional<GenRec_Rows>:$key,
-                       OptionalAttr<DenseI64ArrayAttr>:$at, OptionalAttr<StrAttr>:$note);
-  let assemblyFormat = "$kind $name $x (`label` $label^)? (`valid` $valid^)? (`key` $key^)? attr-dict `:` type(operands)";
+                       Optional<GenRec_Rows>:$key, Optional<GenRec_Rows>:$weight,
+                       OptionalAttr<DenseI64ArrayAttr>:$at, UnitAttr:$per_list,
+                       OptionalAttr<StrAttr>:$note);
+  let assemblyFormat = "$kind $name $x (`label` $label^)? (`valid` $valid^)? (`key` $key^)? (`weight` $weight^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 
 def GenRec_OutputOp : GenRec_Op<"output"> {
   let summary = "a column of what `predict` writes";
   let description = [{
-    One column per op, of the given name; all outputs of one program belong to one
-    domain (top-k lists are rows [k]).
+    One column per op, of the given name (top-k lists are rows [k]). Outputs of each
+    domain are a table of their own. Where `valid` is false the column is null: i1
+    rows [], or, to tell the elements of rows [k] apart, i1 rows [k].
 
     ```mlir
     genrec.output "best" %best : tensor<?x4xi64, #genrec.rows<@request>>
+    genrec.output "seen" %movie valid %movie_valid : tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>
     ```
   }];
-  let arguments = (ins StrAttr:$name, GenRec_Rows:$x);
-  let assemblyFormat = "$name $x attr-dict `:` type($x)";
+  let arguments = (ins StrAttr:$name, GenRec_Rows:$x, Optional<GenRec_Rows>:$valid);
+  let assemblyFormat = "$name $x (`valid` $valid^)? attr-dict `:` type(operands)";
   let hasVerifier = 1;
 }
 

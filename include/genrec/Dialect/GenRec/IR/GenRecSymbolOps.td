@@ -184,9 +184,8 @@ def GenRec_ProgramOp : GenRec_DeclarationOp<"program", [
     tensor in the program has such a value. The domain's kind fits the op that makes
     it: data from `genrec.batch`, catalogue from `genrec.catalogue`, derived from
     `genrec.truncate`, `genrec.pad`, `genrec.pair_domains` and `genrec.concat_domains`,
-    step from the others. Losses,
-    metrics and outputs have names of their own; all outputs belong to one domain,
-    except in mode `items`, where each belongs to some catalogue.
+    step from the others. Losses, metrics and outputs have names of their own; outputs
+    in mode `items` belong to catalogues.
 
     ```mlir
     genrec.program @predict mode predict {

@@ -1,0 +1,49 @@
+//===- recording.h - How calls of generated code fail ------------*- C++ -*-===//
+//
+// Nothing that generated code calls throws: what goes wrong is recorded in the step
+// and thrown by the runtime once the stage has returned.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_CORE_RECORDING_H
+#define GENREC_RT_CORE_RECORDING_H
+
+#include "genrec_rt/error.h"
+#include "step_slot.h"
+
+#include <atomic>
+
+namespace genrec::rt {
+
+/// Runs `body` and records what it throws.
+template <class Body> void guarded(StepSlot &slot, const Body &body) {
+  try {
+    body();
+  } catch (const Error &error) {
+    slot.failure.record(error.what(), error.help());
+  } catch (const std::exception &error) {
+    slot.failure.record(error.what());
+  }
+}
+
+/// Rows that chunks of a parallel loop look through: the first bad one among them.
+class FirstBad {
+public:
+  explicit FirstBad(int64_t count) : count(count), least(count) {}
+
+  void note(int64_t row) {
+    int64_t seen = least.load(std::memory_order_relaxed);
+    while (row < seen && !least.compare_exchange_weak(seen, row, std::memory_order_relaxed))
+      ;
+  }
+  bool any() const { return row() < count; }
+  int64_t row() const { return least.load(std::memory_order_relaxed); }
+
+private:
+  int64_t count;
+  std::atomic<int64_t> least;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_CORE_RECORDING_H

@@ -1,0 +1,175 @@
+//===- sinks.cpp - What leaves a step: losses, metrics, outputs, errors ---===//
+//
+// Nothing here throws; see recording.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec_rt/abi.h"
+
+#include "recording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+using namespace genrec::rt;
+
+namespace {
+
+constexpr int64_t kCheckGrain = 4096;
+
+void copyRootRows(const genrec_domain *domain, OutputRows &to) {
+  int64_t *roots = to.rootRows.ensure(std::max<int64_t>(domain->count, 1));
+  for (int64_t row = 0; row < domain->count; ++row)
+    roots[row] = StepSlot::rootRow(domain, row);
+}
+
+/// A number as people write it: 2, 0.5, nan.
+std::string written(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+/// The first row, among those that count, that lies outside of [low, high].
+template <class T>
+void findBeyond(genrec_rt_pool *pool, const T *values, int64_t count, const float *weight,
+                const uint8_t *valid, double low, double high, FirstBad &bad) {
+  parallelFor(pool, count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t row = begin; row < end; ++row) {
+      auto value = static_cast<double>(values[row]);
+      bool isWithin = value >= low && value <= high; // false for NaN
+      if (!isWithin && !(valid && !valid[row]) && !(weight && weight[row] == 0))
+        return bad.note(row);
+    }
+  });
+}
+
+/// Calls `body` with `values` as a pointer to what `type` says.
+template <class Body> void withValues(int32_t type, const void *values, const Body &body) {
+  switch (type) {
+  case GENREC_I32:
+    return body(static_cast<const int32_t *>(values));
+  case GENREC_I64:
+    return body(static_cast<const int64_t *>(values));
+  case GENREC_F64:
+    return body(static_cast<const double *>(values));
+  default:
+    return body(static_cast<const float *>(values));
+  }
+}
+
+} // namespace
+
+extern "C" {
+
+void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight) {
+  StepSlot::of(step).losses[loss].add({sum, weight});
+}
+
+void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
+                             const genrec_domain *domain, const void *x, const float *label,
+                             const uint8_t *valid, const int64_t *key, const float *weight) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    MetricRows rows{domain->count, x, label, valid, key, weight, domain->offsets,
+                    domain->parent_domain ? domain->parent_domain->count : 0};
+    try {
+      slot.state().metrics.add(metric, rows);
+    } catch (const BadRow &bad) {
+      throw Error(slot.describeRow(bad.isList ? domain->parent_domain : domain, bad.row) + ": " +
+                      bad.problem + ", in the metric '" +
+                      slot.state().model.metrics[metric].name + "'" + slot.describePlace(op),
+                  bad.help);
+    }
+  });
+}
+
+void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
+                             const void *x, const uint8_t *valid) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    OutputRows &to = slot.state().outputs[output];
+    to.count = domain->count;
+    to.given = true;
+    int64_t width = std::max<int64_t>(to.width, 1);
+    int64_t bytes = domain->count * width * elementBytes(to.type);
+    if (bytes > 0)
+      std::memcpy(to.values.ensure(bytes), x, static_cast<size_t>(bytes));
+    int64_t flags = domain->count * (to.nulls == Nulls::elements ? width : 1);
+    if (to.nulls != Nulls::none && flags > 0)
+      std::memcpy(to.valid.ensure(flags), valid, static_cast<size_t>(flags));
+    copyRootRows(domain, to);
+  });
+}
+
+void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
+                             const genrec_domain *domain, int32_t type, const void *values,
+                             const float *weight, const uint8_t *valid,
+                             const genrec_domain *items, double low, double high) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    bool isLastItem = items && static_cast<double>(items->count) - 1 < high;
+    double most = isLastItem ? static_cast<double>(items->count) - 1 : high;
+    withValues(type, values, [&](const auto *typed) {
+      FirstBad bad(domain->count);
+      findBeyond(step->pool, typed, domain->count, weight, valid, low, most, bad);
+      if (!bad.any())
+        return;
+      const genrec_model_desc &model = slot.state().model;
+      bool named = feature >= 0 && feature < model.feature_count;
+      std::string column =
+          named ? std::string("column '") + model.features[feature].column + "', " : "";
+      std::string rule = isLastItem ? ", but the catalogue has " + std::to_string(items->count) + " rows"
+                                    : ", beyond " + written(low) + " to " + written(high);
+      auto value = typed[bad.row()];
+      std::string shown = std::is_integral_v<decltype(value)>
+                              ? std::to_string(static_cast<int64_t>(value))
+                              : written(static_cast<double>(value));
+      throw Error(slot.describeRow(domain, bad.row()) + ": " + column + what +
+                      slot.describePlace(op) + " is " + shown + rule,
+                  "mend or drop the row; one that is not to count is null in a nullable column, or "
+                  "has weight 0");
+    });
+  });
+}
+
+void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    throw Error(slot.describeOp(op) + ": " + message + ", in " + slot.describeBatch());
+  });
+}
+
+void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
+                        const char *message) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    throw Error(slot.describeRow(domain, row) + ": " + message + ", in " + slot.describeOp(op));
+  });
+}
+
+void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
+                            int64_t row_size, int64_t stride) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    for (int64_t i = 0; i < rows * row_size; ++i) {
+      int64_t row = i / row_size, element = i % row_size;
+      float value = values[row * stride + element];
+      if (std::isfinite(value))
+        continue;
+      std::string input = slot.describeNonFiniteInput();
+      throw Error(slot.describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") +
+                      " in row " + std::to_string(row) + ", element " + std::to_string(element) +
+                      ", in " + slot.describeBatch() + (input.empty() ? "" : "; " + input),
+                  input.empty()
+                      ? "look at the op's operands there; a smaller learning rate or gradient "
+                        "clipping (clip_norm of the model) often helps"
+                      : "mend or drop the row of the data");
+    }
+  });
+}
+
+} // extern "C"
