@@ -7,6 +7,7 @@
 
 #include "KernelOutliner.h"
 #include "StageBuilder.h"
+#include "genrec_rt/frozen.h"
 
 #include "llvm/Support/Format.h"
 
@@ -120,13 +121,14 @@ std::string Describer::optimizer(OptimizerAttr attribute, bool onTable) {
     return value ? value.getValueAsDouble() : attribute.getOption(name, onTable);
   };
   Fields fields;
-  fields.integer("kind", static_cast<int64_t>(attribute.getKind()));
+  bool isFrozen = option("frozen") != 0.0;
+  fields.integer("kind", isFrozen ? rt::kFrozen : static_cast<int64_t>(attribute.getKind()));
   fields.integer("states", attribute.getStateCount());
-  fields.number("learning_rate", option("lr"));
+  fields.number("learning_rate", isFrozen ? 0.0 : option("lr"));
   bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad ||
                    attribute.getKind() == OptimizerKind::rowwise_adagrad;
   fields.number("initial_accumulator", isAdagrad ? option("initial_accumulator") : 0);
-  if (attribute.hasRowStates())
+  if (attribute.hasRowStates() && !isFrozen)
     fields.integer("row_states", 1);
   return fields.str();
 }

@@ -181,6 +181,8 @@ int64_t genrec::getElementBytes(Type element) {
 
 std::string genrec::describeRowRules(TableOp table) {
   SmallVector<std::string, 3> rules;
+  if (table.getOptimizer().getOption("frozen") != 0.0)
+    rules.push_back("frozen");
   if (auto bounded = table.getBounded())
     rules.push_back(("at most " + Twine(*bounded) + " rows (" +
                      stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)) + ")")

@@ -124,7 +124,13 @@ llvm::Expected<GradientCheck> Checker::run() {
     return results.takeError();
   if (llvm::Error error = holdDetached())
     return error;
+  // What is frozen has no gradient.
+  auto isFrozen = [&](auto declaration) {
+    return declaration.getOptimizer().getOption("frozen") != 0.0;
+  };
   for (auto &[name, parameter] : state.parameters) {
+    if (isFrozen(lookupParameter(program, FlatSymbolRefAttr::get(program.getContext(), name))))
+      continue;
     result.summaries.push_back({name, 0, 0});
     auto gradient = results->parameterGradients.find(name);
     ArrayRef<double> gradients;
@@ -135,6 +141,8 @@ llvm::Expected<GradientCheck> Checker::run() {
       return error;
   }
   for (auto &[name, table] : state.tables) {
+    if (isFrozen(lookupTable(program, FlatSymbolRefAttr::get(program.getContext(), name))))
+      continue;
     result.summaries.push_back({name, 0, 0});
     const auto &gradients = results->tableGradients[name];
     double largest = 0;

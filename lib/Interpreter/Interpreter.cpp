@@ -318,9 +318,16 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
   if (id < 0 || (id >> table.idBits) != 0)
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
-  if (isTraining() && !options.forwardOnly && state.admits(table, id, step))
-    return RowHandle{state.insertRow(table, id).data(), table.dim};
   auto place = table.rows.find(id);
+  // Into a frozen table no row comes. Whether it is frozen is asked for new rows only.
+  auto isFrozen = [&] {
+    auto name = FlatSymbolRefAttr::get(op->getContext(), table.name);
+    return lookupTable(op, name).getOptimizer().getOption("frozen") != 0.0;
+  };
+  bool mayCome = isTraining() && !options.forwardOnly;
+  if (mayCome && (place != table.rows.end() ? table.rules.any() : !isFrozen()) &&
+      state.admits(table, id, step))
+    return RowHandle{state.insertRow(table, id).data(), table.dim};
   if (place != table.rows.end())
     return RowHandle{place->second.data(), table.dim};
   // One per id: an id that waits to be admitted is one row of its step.

@@ -8,8 +8,8 @@ from typing import Any
 from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import DataError, ModelError
-from genrec.ops import as_ids
 from genrec.files import files_of
+from genrec.ops import as_ids
 from genrec.recording import DomainDeclaration, ValueType, current
 from genrec.schema import Schema
 from genrec.source import Place, find_place

@@ -64,8 +64,8 @@ class CompiledModel:
 
     @property
     def checkpoint(self) -> Path:
-        """What `evaluate`, `predict` and `export` read unless they are told otherwise: the folder that `train` last saved
-        to by this handle, before that `<binary>.checkpoint`.
+        """What `evaluate`, `predict` and `export` read unless they are told otherwise: the folder that `train` of this
+        handle last saved to, before that `<binary>.checkpoint`.
 
         Example:
             >>> model.checkpoint.name
@@ -106,11 +106,11 @@ class CompiledModel:
         (`Run.profile`). More flags: `eval_every`, `eval_epochs`, `shuffle`,
         `schedule`, `warmup`, `clip_norm`, `resume`, `max_steps`, `metrics_json` and so on.
 
-        `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read it
-        from then on unless they are given another.
+        `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read
+        it from then on unless they are given another.
 
-        `init` starts from given weights, optimizer states anew: a path (the folder of an export or of a checkpoint, or a
-        safetensors file) gives everything in it that has a name of the model; a mapping gives tables and parameters by
+        `init` starts from given weights, optimizer states anew: a path (the folder of an export or of a checkpoint, or
+        a safetensors file) gives everything in it that has a name of the model; a mapping gives tables and parameters by
         name, each from a path (also a `.npy` array, or a Parquet table of ids and vectors), from
         `(path, its name there)`, from an array, or from `(ids, vectors)`; a list gives several of these, names first.
         A table takes rows [n, dim] (of an array alone, for ids 0 to n - 1), a parameter its own shape. `Run.init` says
@@ -121,7 +121,8 @@ class CompiledModel:
             epoch 1  loss ...
             >>> run.metrics["auc"] > 0.5
             True
-            >>> again = model.train("train.parquet", init={"item": ([7], [[0.5] * 16])}, checkpoint=False, progress=False)
+            >>> vectors = ([7, 9], [[0.5] * 16, [0.25] * 16])
+            >>> again = model.train("train.parquet", init={"item": vectors}, checkpoint=False, progress=False)
             >>> again.init["filled"][0]["name"], again.init["not_filled"]
             ('item', ['score.weight', 'score.bias'])
         """

@@ -46,8 +46,8 @@ def compile(
     """Records `model` for data of `schema` and compiles it to one binary.
 
     `output`: the binary, or the folder for one of the model's name; the current folder unless given. The model file
-    lies beside it, with `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted C++. `flags`: more
-    flags of genrec-compile.
+    lies beside it, with `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted
+    C++. `flags`: more flags of genrec-compile.
 
     Raises `ModelError` for a mistake in the model, `CompileError` where the compiler refuses it or cannot run.
 

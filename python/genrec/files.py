@@ -7,12 +7,12 @@ from os import PathLike, fspath
 
 from genrec.errors import DataError
 
-ENDINGS = (".parquet", ".parq")
+ENDINGS = (".parquet", ".parq", ".pq")
 
 
 def files_of(path: str | PathLike[str]) -> list[str]:
-    """The files of a path: a file itself; of a folder every Parquet file below it, sorted; of a pattern what it matches;
-    of several of these separated by commas all of theirs. What is there as it stands is not taken apart.
+    """The files of a path: a file itself; of a folder every Parquet file below it, sorted; of a pattern what it
+    matches; of several of these separated by commas all of theirs. What is there as it stands is not taken apart.
 
     Raises `DataError` where nothing is there.
     """
@@ -34,17 +34,22 @@ def _is_there(text: str) -> bool:
 
 
 def _in_folder(folder: str) -> list[str]:
-    files = sorted(_walk(folder))
+    files = sorted(_walk(folder, set()))
     if not files:
         raise DataError(f"folder {folder!r} holds no Parquet file (*.parquet)")
     return files
 
 
-def _walk(folder: str) -> Iterator[str]:
+def _walk(folder: str, entered: set[tuple[int, int]]) -> Iterator[str]:
+    """The Parquet files below `folder`, through links, each folder once: a link may lead to one above."""
+    status = os.stat(folder)
+    if (status.st_dev, status.st_ino) in entered:
+        return
+    entered.add((status.st_dev, status.st_ino))
     for entry in os.scandir(folder):
         if entry.name.startswith((".", "_")):
             continue
         if entry.is_dir():
-            yield from _walk(entry.path)
+            yield from _walk(entry.path, entered)
         elif entry.is_file() and os.path.splitext(entry.name)[1].lower() in ENDINGS:
             yield entry.path

@@ -30,6 +30,10 @@ def _make(kind: str, lr: float, **options: float | None) -> Optimizer:
     return Optimizer(kind, tuple((name, float(value)) for name, value in values.items()))
 
 
+FROZEN = Optimizer("sgd", (("lr", 0.0), ("frozen", 1.0)))
+"""The rule of what is never updated; made by `gr.Table(frozen=True)` and `nn.Parameter(frozen=True)`."""
+
+
 def SGD(lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0) -> Optimizer:  # noqa: N802
     """Stochastic gradient descent: w -= lr * g, with momentum where given.
 

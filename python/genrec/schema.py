@@ -103,8 +103,8 @@ class Schema:
         padding: Mapping[str, int] | None = None,
         parallel: Mapping[str, Iterable[str]] | None = None,
     ) -> "Schema":
-        """The schema of Parquet files, whose footers alone are read: every column that one of `paths` has. A column that
-        a file lacks must not be needed for what the file is used for (labels when predicting, say).
+        """The schema of Parquet files, whose footers alone are read: every column that one of `paths` has. A column
+        that a file lacks must not be needed for what the file is used for (labels when predicting, say).
 
         A path is a file, a folder or a pattern, as `--data` takes them; the files of one folder or pattern are one data
         set, and must have the same columns.

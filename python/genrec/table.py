@@ -6,7 +6,7 @@ from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.init import Initializer, truncated_normal
 from genrec.ops import as_ids
-from genrec.optim import Optimizer
+from genrec.optim import FROZEN, Optimizer
 from genrec.recording import Recording, RowRules, Symbol, TableDeclaration, current
 from genrec.source import find_place
 from genrec.types import float32
@@ -32,6 +32,10 @@ class Table:
     - `admit_after`: an id gets a row once this many steps have seen it; until then it reads its initial value and
       does not train.
 
+    `frozen`: no step updates the table. It has the rows that `train(init=...)` gives it and no optimizer state; an id
+    without a row reads its initial value and gets none. Gradients stop there. It takes no optimizer and none of the
+    rules above.
+
     Example:
         >>> item = gr.Table("item", dim=16, optimizer=gr.optim.RowWiseAdagrad(0.01), bounded=1_000_000)
         >>> item(batch.history.item)
@@ -49,6 +53,7 @@ class Table:
         evict: str = "lru",
         ttl: int | None = None,
         admit_after: int | None = None,
+        frozen: bool = False,
     ) -> None:
         for what, number in (("dim", dim), ("id_bits", id_bits)):
             if isinstance(number, bool) or not isinstance(number, int):
@@ -65,10 +70,15 @@ class Table:
             raise ValueError("a table needs a name")
         self.rules = RowRules(bounded, evict, ttl, admit_after)
         self.rules.check(name)
+        if frozen and (optimizer is not None or self.rules != RowRules()):
+            raise ValueError(
+                f"table '{name}' is frozen: it takes no optimizer, and no rule by which rows come or leave (bounded, "
+                "ttl, admit_after)"
+            )
         self.name = name
         self.dim = dim
         self.init = init if init is not None else truncated_normal(0.02)
-        self.optimizer = optimizer
+        self.optimizer = FROZEN if frozen else optimizer
         self.id_bits = id_bits
         self._place = find_place()
 

@@ -175,7 +175,7 @@ void Filler::chooseOne(const Entry &entry) {
 /// Takes what entries by name did not take before.
 void Filler::chooseAll(const Entry &entry) {
   requireThere(entry);
-  if (entry.path.ends_with(".npy") || entry.path.ends_with(".parquet"))
+  if (entry.path.ends_with(".npy") || isParquetPath(entry.path))
     throw Error("--init " + entry.text + ": does not say which table or parameter it is for",
                 "--init <name>=" + entry.path + ", of " + listNames(names()));
   NamedWarmValues all = readAllValues(entry.path);

@@ -86,6 +86,10 @@ std::vector<std::string> namesOf(const NamedWarmValues &all) {
 
 } // namespace
 
+bool isParquetPath(const std::string &path) {
+  return endsWith(path, ".parquet") || endsWith(path, ".parq") || endsWith(path, ".pq");
+}
+
 std::vector<std::string> tensorFiles(const std::string &path) {
   if (!fs::is_directory(path))
     return {path};
@@ -112,7 +116,7 @@ NamedWarmValues readAllValues(const std::string &path) {
 WarmValues readValues(const std::string &path, const std::string &name, const std::string &source) {
   if (endsWith(path, ".npy"))
     return readNumpy(path, source);
-  if (endsWith(path, ".parquet"))
+  if (isParquetPath(path))
     return readParquetVectors(path, source);
   NamedWarmValues all = readAllValues(path);
   std::string wanted = source.empty() ? name : source;

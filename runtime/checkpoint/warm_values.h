@@ -40,6 +40,9 @@ WarmValues readValues(const std::string &path, const std::string &name, const st
 WarmValues readNumpy(const std::string &path, const std::string &ids);
 WarmValues readParquetVectors(const std::string &path, const std::string &columns);
 
+/// Whether a path is that of a Parquet file, by its ending.
+bool isParquetPath(const std::string &path);
+
 /// The files of tensors behind a path as above.
 std::vector<std::string> tensorFiles(const std::string &path);
 

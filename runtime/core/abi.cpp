@@ -9,6 +9,7 @@
 
 #include "../embedding/distinct.h"
 #include "../embedding/segments.h"
+#include "genrec_rt/frozen.h"
 #include "recording.h"
 
 #include <algorithm>
@@ -68,6 +69,11 @@ void findTemporary(StepSlot &slot, int32_t table, const int64_t *ids, const uint
   slot.temporaryTable(table).findOrInsert(slot.pool, ids, mask, count, rows);
 }
 
+/// Whether ids that have no row get one: in training, unless the table is frozen.
+bool insertsRows(const StepSlot &slot, const genrec_table_desc &table) {
+  return slot.mode == static_cast<int32_t>(Mode::train) && table.optimizer.kind != kFrozen;
+}
+
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
                const uint8_t *valid, float **rows) {
   genrec_runtime &shared = slot.state();
@@ -95,12 +101,12 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
                         "hash it to the bits of its table, or declare the table with more id_bits");
     return;
   }
-  bool isTraining = slot.mode == static_cast<int32_t>(Mode::train);
+  bool inserts = insertsRows(slot, desc);
   int64_t missing = 0;
-  if (isTraining && hasRules)
+  if (inserts && hasRules)
     missing =
         store.findOrAdmit(slot.pool, ids, valid, count, static_cast<int64_t>(slot.step), rows);
-  else if (isTraining)
+  else if (inserts)
     store.findOrInsert(slot.pool, ids, valid, count, rows);
   else
     missing = store.find(slot.pool, ids, valid, count, rows);
@@ -126,7 +132,7 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   });
   EmbeddingStore &store = *shared.tables[table];
   int64_t missing = 0;
-  if (slot.mode != static_cast<int32_t>(Mode::train))
+  if (!insertsRows(slot, shared.model.tables[table]))
     missing = store.find(slot.pool, keys, valid, count, rows);
   else if (store.configuration().rules.any())
     missing = store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows);

@@ -19,6 +19,7 @@
 #include <parquet/metadata.h>
 
 #include <algorithm>
+#include <new>
 
 namespace genrec::rt {
 
@@ -33,6 +34,8 @@ template <class Body> auto reading(const std::string &what, const Body &body) {
     return body();
   } catch (const Error &) {
     throw;
+  } catch (const std::bad_alloc &) {
+    throw; // says nothing about the file
   } catch (const std::exception &error) {
     throw Error(what + ": cannot be read: " + error.what(), kUnreadableHelp);
   }

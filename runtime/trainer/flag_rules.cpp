@@ -4,7 +4,8 @@
 
 #include <CLI/Error.hpp>
 
-#include <algorithm>
+#include <set>
+#include <string>
 
 namespace genrec::rt {
 
@@ -13,7 +14,12 @@ namespace {
 class Rules {
 public:
   Rules(const CLI::App &command, const Flags &flags, const genrec_model_desc &model)
-      : command(command), flags(flags), model(model) {}
+      : flags(flags), model(model) {
+    for (const CLI::Option *option : command.get_options())
+      if (option->count() > 0)
+        for (const std::string &name : option->get_lnames())
+          given.insert("--" + name);
+  }
 
   void check() const {
     clipping();
@@ -25,14 +31,9 @@ public:
   }
 
 private:
-  bool given(const std::string &flag) const {
-    const CLI::Option *option = command.get_option_no_throw(flag);
-    return option && option->count() > 0;
-  }
-
   /// `flag`, where it was given, acts only if `canAct`.
   void require(const std::string &flag, bool canAct, const std::string &why) const {
-    if (given(flag) && !canAct)
+    if (given.contains(flag) && !canAct)
       throw CLI::ValidationError(flag, why);
   }
 
@@ -92,9 +93,9 @@ private:
               "needs --data, the data to count");
   }
 
-  const CLI::App &command;
   const Flags &flags;
   const genrec_model_desc &model;
+  std::set<std::string> given; ///< the flags that were
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "../core/text.h"
 #include "../data/leaf_values.h"
 #include "commands.h"
+#include "genrec_rt/frozen.h"
 
 #include <cstdio>
 #include <iterator>
@@ -13,7 +14,9 @@ namespace genrec::rt {
 namespace {
 
 // Names by the numbers of the dialect's enumerations, as abi.h has them.
-constexpr const char *kOptimizers[] = {"sgd", "adagrad", "adam", "adamw", "rowwise_adagrad"};
+constexpr const char *kOptimizers[] = {"sgd", "adagrad", "adam", "adamw", "rowwise_adagrad",
+                                       "frozen"};
+static_assert(std::size(kOptimizers) == kFrozen + 1);
 constexpr const char *kInits[] = {"zeros",   "constant",       "normal",       "truncated_normal",
                                   "uniform", "xavier_uniform", "xavier_normal"};
 constexpr const char *kMetrics[] = {"ranking", "auc", "gauc", "ne", "rmse", "mae"};

@@ -65,7 +65,7 @@ double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-int trainerMain(const genrec_model_desc &model, int argc, const char *const *argv) {
+static int runCommand(const genrec_model_desc &model, int argc, const char *const *argv) {
   Clock::time_point start = Clock::now();
   Flags flags;
   try {
@@ -84,6 +84,15 @@ int trainerMain(const genrec_model_desc &model, int argc, const char *const *arg
                        "use a smaller --batch or --data-memory, or a larger machine");
   } catch (const std::exception &error) {
     return reportError(model, flags, error.what(), "");
+  }
+}
+
+int trainerMain(const genrec_model_desc &model, int argc, const char *const *argv) {
+  try {
+    return runCommand(model, argc, argv);
+  } catch (...) { // not even the memory that telling takes
+    std::fprintf(stderr, "%s: error: out of memory\n", model.name);
+    return 1;
   }
 }
 

@@ -1,5 +1,5 @@
-"""What the files are that a binary is given: nothing that is read is overwritten, paths with commas, catalogues that are
-elsewhere."""
+"""What the files are that a binary is given: nothing that is read is overwritten; paths with commas; catalogues that
+are elsewhere."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from pathlib import Path
 
 import genrec as gr
@@ -45,7 +46,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("warm")
     rng = np.random.default_rng(1)
     rows = {"user": rng.integers(0, 12, ROWS), "item": rng.integers(0, 15, ROWS)}
-    pq.write_table(pa.table({**rows, "label": pa.array(rng.integers(0, 2, ROWS), pa.float32())}), folder / "train.parquet")
+    pq.write_table(
+        pa.table({**rows, "label": pa.array(rng.integers(0, 2, ROWS), pa.float32())}), folder / "train.parquet"
+    )
     return folder
 
 
@@ -74,8 +77,9 @@ def weights(model: gr.CompiledModel, folder: Path, checkpoint: Path) -> dict[str
 
 def untrained(model: gr.CompiledModel, tmp_path: Path, data: Path, **options: object) -> tuple[gr.Run, dict]:
     """A run that changes nothing (its learning rate is 0), and the weights that it started from."""
-    run = model.train(data, checkpoint=tmp_path / "c", lr=0.0, batch=ROWS, progress=False, seed=7, **options)
-    return run, weights(model, tmp_path / "e", tmp_path / "c")
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    run = model.train(data, checkpoint=folder / "c", lr=0.0, batch=ROWS, progress=False, seed=7, **options)
+    return run, weights(model, folder / "e", folder / "c")
 
 
 def by_id(all: dict[str, np.ndarray], table: str) -> dict[int, np.ndarray]:
@@ -83,9 +87,7 @@ def by_id(all: dict[str, np.ndarray], table: str) -> dict[int, np.ndarray]:
 
 
 @pytest.mark.parametrize("source", ["export", "ck", "export/parameters.safetensors"])
-def test_everything_by_name(
-    model: gr.CompiledModel, trained: Path, folder: Path, tmp_path: Path, source: str
-) -> None:
+def test_everything_by_name(model: gr.CompiledModel, trained: Path, folder: Path, tmp_path: Path, source: str) -> None:
     run, started = untrained(model, tmp_path, folder / "train.parquet", init=folder / source)
     expected = weights(model, tmp_path / "x", folder / "ck")
     assert run.init is not None
@@ -160,7 +162,9 @@ def test_optimizer_states_start_anew(model: gr.CompiledModel, trained: Path, fol
     """From a checkpoint and from its export, which has no states, a run goes the same way."""
     ends = []
     for source in ("ck", "export"):
-        model.train(folder / "train.parquet", init=folder / source, checkpoint=tmp_path / source, progress=False, seed=3)
+        model.train(
+            folder / "train.parquet", init=folder / source, checkpoint=tmp_path / source, progress=False, seed=3
+        )
         ends.append(weights(model, tmp_path / f"e-{source}", tmp_path / source))
     assert all(np.array_equal(ends[0][name], ends[1][name]) for name in ends[0])
 
@@ -173,7 +177,10 @@ MISTAKES = {
     "type": ({"scale": np.arange(4)}, r"is I64 \[4\], parameter 'scale' is F32 \[4\]"),
     "range": ({"item": ([1 << 20], np.ones((1, 4)))}, "row 0: id 1048576 is outside of table 'item', whose ids are 0 "),
     "negative": ({"item": ([-1], np.ones((1, 4)))}, "id -1 is outside of table 'item'"),
-    "place": ({"place.weight": ([8], np.ones((1, 4)))}, "id 8 is outside of parameter 'place.weight', whose ids are 0 t"),
+    "place": (
+        {"place.weight": ([8], np.ones((1, 4)))},
+        "id 8 is outside of parameter 'place.weight', whose ids are 0 t",
+    ),
     "twice": ({"item": ([3, 3], np.ones((2, 4)))}, "an id is there twice"),
     "count": ({"item": ([3], np.ones((2, 4)))}, r"is F64 \[2, 4\] by ids I64 \[1\], table 'item'"),
     "nan": ({"scale": np.array([1, 2, np.nan, 4])}, "value 2 is NaN"),

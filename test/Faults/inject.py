@@ -87,6 +87,7 @@ class Harness:
     """A model, its data, and what its commands do without faults."""
 
     def __init__(self, build: Path, folder: Path) -> None:
+        build = build.resolve()
         self.target, self.shim = build / "bin" / "genrec-fault-target", build / "lib" / "libgenrec-fault-shim.so"
         self.folder = folder
         write_data(folder)
@@ -170,7 +171,7 @@ class Harness:
         quota = dict.fromkeys(pairs, 0)
         left = count
         while left > 0:  # a share for each pair, as far as it has calls
-            open_pairs = [pair for pair in pairs if quota[pair] < 2 * self.counts[pair[0]][pair[1]]]
+            open_pairs = [pair for pair in pairs if quota[pair] < self.counts[pair[0]][pair[1]] * 4 // 3]
             for pair in open_pairs[:left]:
                 quota[pair] += 1
             left -= min(left, len(open_pairs))
@@ -180,10 +181,12 @@ class Harness:
 
     def _spread(self, command: str, kind: str, count: int) -> Iterator[Fault]:
         calls = self.counts[command][kind]
-        single = min(count - count // 4, calls)  # the rest: all calls from one on
-        for several, share in ((False, single), (True, count - single)):
+        # One fault in four is all calls from one on. (Without any memory nothing can be told.)
+        several = 0 if kind == "allocation" else count // 4
+        single = min(count - several, calls)
+        for all_after, share in ((False, single), (True, several)):
             for i in range(share):
-                yield Fault(command, kind, 1 + i * calls // share, several)
+                yield Fault(command, kind, 1 + i * calls // share, all_after)
 
     def inject(self, fault: Fault) -> tuple[str, str]:
         """Runs a command with a fault: how it ended, and what is wrong, if anything."""

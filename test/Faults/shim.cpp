@@ -7,8 +7,8 @@
 //                              from the n-th on do
 //   GENREC_FAULT_COUNTS=<file> how many calls of each kind there were, written at the end
 //
-// Kinds: open, write, fsync, rename, mmap, thread, allocation, and large_allocation for those
-// of 4 KiB and more. What goes to the standard streams is left alone.
+// Kinds: open, write, fsync, rename, mmap, thread, allocation (but that of some libraries), and large_allocation
+// for those of 4 KiB and more, whoever asks. What goes to the standard streams is left alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -36,7 +37,7 @@ constexpr size_t kLargeBytes = 4096;
 std::atomic<bool> armed{false};
 std::atomic<long> counts[kKinds];
 int chosen = -1;
-long failing = 0;
+std::atomic<long> failing{0};
 bool allAfter = false;
 
 bool fails(Kind kind, int reason) {
@@ -49,11 +50,43 @@ bool fails(Kind kind, int reason) {
   return true;
 }
 
+/// Whether a library asks for memory that it takes where exceptions end the process, so that no
+/// program which uses it survives a few bytes that it does not get: Arrow copies its status
+/// objects there, the JSON library destroys with a stack of its own, directory_iterator opens.
+bool isLibraryAsking() {
+  static thread_local bool isLooking = false; // looking allocates, too
+  if (isLooking)
+    return true;
+  isLooking = true;
+  void *frames[64];
+  bool isLibrary = false;
+  int count = backtrace(frames, 64);
+  for (int i = 0; i < count && !isLibrary; ++i) {
+    Dl_info info{};
+    if (!dladdr(frames[i], &info))
+      continue;
+    const char *file = info.dli_fname ? info.dli_fname : "";
+    isLibrary = std::strstr(file, "libarrow") || std::strstr(file, "libparquet") ||
+                (info.dli_sname && (std::strstr(info.dli_sname, "nlohmann") ||
+                                    std::strstr(info.dli_sname, "directory_iterator")));
+  }
+  isLooking = false;
+  return isLibrary;
+}
+
+/// Small allocations of such libraries are left out; the next one of somebody else fails instead.
 bool failsToAllocate(size_t bytes) {
-  bool fail = fails(kAllocation, ENOMEM);
-  if (bytes >= kLargeBytes)
-    fail |= fails(kLargeAllocation, ENOMEM);
-  return fail;
+  if (bytes >= kLargeBytes && fails(kLargeAllocation, ENOMEM))
+    return true;
+  if (!fails(kAllocation, ENOMEM))
+    return false;
+  if (!isLibraryAsking()) {
+    errno = ENOMEM;
+    return true;
+  }
+  if (!allAfter)
+    failing.fetch_add(1);
+  return false;
 }
 
 bool isStandard(int descriptor) { return descriptor <= 2; }

@@ -33,6 +33,29 @@ def test_message(case, tmp_path, monkeypatch):
     assert str(raised.value).splitlines() == expected.strip("\n").splitlines()
 
 
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ("t.parquet", "got the path 't.parquet'; read it from the file: gr.Schema.from_parquet('t.parquet')"),
+        (Path("t.parquet"), "gr.Schema.from_parquet('t.parquet')"),
+        ({"user": gr.int64}, "got a mapping; make one of it: gr.Schema({...})"),
+        (None, "got NoneType"),
+    ],
+)
+def test_what_is_no_schema(schema, message, tmp_path):
+    module = write_ranker(tmp_path, "gr.output(u=batch.user)")
+    for call in (gr.record, gr.compile):
+        with pytest.raises(TypeError) as raised:
+            call(module.Ranker(), schema)
+        assert "a model is recorded for a gr.Schema, got " in str(raised.value) and message in str(raised.value)
+
+
+def test_a_class_is_no_model(tmp_path):
+    module = write_ranker(tmp_path, "gr.output(u=batch.user)")
+    with pytest.raises(TypeError, match=r"a model is an object: Ranker\(...\), not the class Ranker itself"):
+        gr.record(module.Ranker, module.schema)
+
+
 def test_unknown_feature_is_an_attribute_error_too(tmp_path):
     module = write_ranker(tmp_path, "assert not hasattr(batch, 'age') and 'age' not in batch\ngr.output(u=batch.user)")
     gr.record(module.Ranker(), module.schema)

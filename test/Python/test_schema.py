@@ -49,10 +49,17 @@ def test_nested_lists_become_domains(tmp_path):
 def test_folders_and_patterns(tmp_path):
     """As --data takes them."""
     small = pa.schema([("user", pa.int64()), ("history", pa.list_(pa.struct([("item", pa.int64())])))])
-    for name in ("day=1/a.parquet", "day=1/b.parquet", "day=2/deep/c.PARQUET", "day=2/_hidden/d.parquet", "x,y.parquet"):
+    for name in (
+        "day=1/a.parquet",
+        "day=1/b.parquet",
+        "day=2/deep/c.PARQUET",
+        "day=2/_hidden/d.parquet",
+        "x,y.parquet",
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         write(tmp_path / name, small if "hidden" not in name else TABLE)
     (tmp_path / "day=2" / "notes.txt").write_text("no Parquet")
+    (tmp_path / "day=2" / "around").symlink_to(tmp_path / "day=2")
     expected = ["user", "history.item"]
     for path in ("", "day=*", "day=1/?.parquet", "x,y.parquet", "day=1/a.parquet,{0}/day=2"):
         assert gr.Schema.from_parquet(f"{tmp_path}/{path.format(tmp_path)}").columns == expected

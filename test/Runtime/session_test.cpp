@@ -7,6 +7,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 
 namespace genrec::rt::test {
 namespace {
@@ -97,6 +98,22 @@ TEST(Session, CopyStageOfTheNextBatchRunsDuringCompute) {
   TinySource source(5, 10, kMovies);
   EXPECT_EQ(session.run(Mode::train, source, nullptr), 5);
   tinyHooks = {};
+}
+
+TEST(Session, WhatAKernelThrowsOnAnyThreadEndsTheStep) {
+  Session session(tinyModel(), seeded(5));
+  Batch batch = tinyBatch(1, 10, kMovies);
+  tinyHooks.compute = [](genrec_step *step) {
+    parallelFor(step->pool, 100, 1, [](int64_t begin, int64_t, int64_t) {
+      if (begin == 40)
+        throw std::bad_alloc(); // as scratch that cannot be had
+    });
+  };
+  EXPECT_THROW(session.train(batch), std::bad_alloc);
+  TinySource source(3, 10, kMovies);
+  EXPECT_THROW(session.run(Mode::train, source, nullptr), std::bad_alloc);
+  tinyHooks = {};
+  EXPECT_EQ(session.train(batch).step, 1u); // none of those counted
 }
 
 TEST(Session, ErrorsOfTheReadingThreadReachTheCallerInOrder) {

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from genrec.errors import ModelError
 from genrec.init import Initializer
-from genrec.optim import Optimizer
+from genrec.optim import FROZEN, Optimizer
 from genrec.recording import ParameterDeclaration, Symbol, ValueType, current
 from genrec.source import find_place
 
@@ -17,7 +17,8 @@ class Parameter:
     """A dense trained tensor of float32, of up to two sizes.
 
     It is named by where it hangs in the model: `self.blocks[0].weight` is "blocks.0.weight". In arithmetic it stands
-    for its current value, shared by all rows. Without an optimizer of its own it has the model's.
+    for its current value, shared by all rows. Without an optimizer of its own it has the model's. `frozen`: no step
+    updates it, and it has no optimizer state; `train(init=...)` gives it values.
 
     Example:
         >>> scale = nn.Parameter((16,), gr.init.ones())
@@ -25,14 +26,18 @@ class Parameter:
         <[16] float32, one per 'history'>
     """
 
-    def __init__(self, shape: tuple[int, ...], init: Initializer, optimizer: Optimizer | None = None) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], init: Initializer, optimizer: Optimizer | None = None, frozen: bool = False
+    ) -> None:
+        if frozen and optimizer is not None:
+            raise ValueError("a parameter that is frozen takes no optimizer")
         if len(shape) > 2 or any(size < 1 for size in shape):
             raise ValueError(f"a parameter has up to two sizes of at least 1, got {shape}")
         if init.kind.startswith("xavier") and len(shape) != 2:
             raise ValueError(f"gr.init.{init.kind} needs two sizes (fan in and fan out), got {shape}")
         self.shape = shape
         self.init = init
-        self.optimizer = optimizer
+        self.optimizer = FROZEN if frozen else optimizer
         self._place = find_place()
 
     def __repr__(self) -> str:

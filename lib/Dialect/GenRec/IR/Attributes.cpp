@@ -73,6 +73,7 @@ static const OptimizerOption kOptimizerOptions[] = {
     {"beta1", "in [0, 1)", isRate, false, false, true},
     {"beta2", "in [0, 1)", isRate, false, false, true},
     {"per_row_step", "0 or 1", isFlag, false, false, true},
+    {"frozen", "0 or 1", isFlag, true, true, true},
 };
 
 static bool hasOption(const OptimizerOption &option, OptimizerKind kind) {

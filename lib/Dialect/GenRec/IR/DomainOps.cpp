@@ -2,6 +2,8 @@
 
 #include "VerifierRules.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
@@ -18,8 +20,13 @@ LogicalResult BatchOp::verify() {
   return success();
 }
 
-/// The rule of ops that derive a domain from a list: `result` is another domain.
+/// The rule of ops that derive a domain from a list: `result` is another domain, and `count` rows
+/// of every list of a batch are a number that 64 bits hold.
 template <typename OpT> static LogicalResult verifyResize(OpT op) {
+  constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
+  if (static_cast<uint64_t>(op.getCount()) > kMostRows)
+    return op.emitOpError() << "'count' must be at most " << kMostRows << ", but is "
+                            << op.getCount();
   if (domainOf(op.getSource()) == domainOf(op.getResult()))
     return op.emitOpError() << "must derive a domain of its own, but 'source' and 'result' are "
                                "both "

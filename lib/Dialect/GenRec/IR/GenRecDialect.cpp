@@ -115,6 +115,8 @@ double OptimizerAttr::getOption(StringRef name, bool onTable) const {
 }
 
 int64_t OptimizerAttr::getStateCount() const {
+  if (getOption("frozen") != 0.0) // Nothing is updated, so nothing is kept.
+    return 0;
   switch (getKind()) {
   case OptimizerKind::sgd:
     return getOption("momentum") != 0.0 ? 1 : 0;

@@ -163,6 +163,9 @@ LogicalResult TableOp::verify() {
     if (auto value = (*this)->getAttrOfType<IntegerAttr>(rule))
       if (failed(expectRange(*this, rule, value.getInt(), 1)))
         return failure();
+  if (getOptimizer().getOption("frozen") != 0.0 && hasRowRules())
+    return emitOpError() << "is frozen, so that rows neither come nor leave, but has rules about rows "
+                            "('bounded', 'ttl' or 'admit_after')";
   if (getEvict() && !getBounded())
     return emitOpError() << "has 'evict', which says what leaves a bounded table, but no 'bounded'";
   return success();

@@ -10,6 +10,7 @@
 #include "Batch.h"
 #include "LowerLosses.h"
 #include "OwnershipContract.h"
+#include "Trained.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -97,7 +98,7 @@ private:
 /// Gradients flow through floats only, and not through `detach`.
 void ReverseMode::findActive() {
   for (Operation &op : program.getBody().front()) {
-    bool isActive = isa<ParamOp, LookupOp, GroupedLookupOp>(op) ||
+    bool isActive = readsTrained(&op) ||
                     (!isa<DetachOp>(op) &&
                      llvm::any_of(op.getOperands(), [&](Value operand) {
                        return active.contains(operand);

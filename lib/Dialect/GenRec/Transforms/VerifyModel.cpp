@@ -1,5 +1,6 @@
 //===- VerifyModel.cpp - rejects what later passes could not compile ------===//
 
+#include "Trained.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
@@ -40,7 +41,7 @@ static LogicalResult verifyPurpose(ProgramOp program) {
 static DenseSet<Value> collectTrained(ProgramOp program) {
   DenseSet<Value> trained;
   for (Operation &op : program.getBody().front()) {
-    bool isTrained = isa<ParamOp, LookupOp, GroupedLookupOp>(op) ||
+    bool isTrained = readsTrained(&op) ||
                      llvm::any_of(op.getOperands(), [&](Value operand) {
                        return trained.contains(operand);
                      });
@@ -56,7 +57,7 @@ static LogicalResult verifyLosses(ProgramOp program) {
     if (!trained.contains(loss.getX()))
       return loss.emitOpError()
              << "'" << loss.getName()
-             << "' depends on no parameter and no table: there is nothing to "
+             << "' depends on no parameter and no table that is trained: there is nothing to "
                 "train; use a metric to measure data";
   return success();
 }

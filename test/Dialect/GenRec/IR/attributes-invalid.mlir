@@ -57,7 +57,7 @@ func.func private @f(tensor<?x2x!genrec.string, #genrec.rows<@a>>)
 // -----
 
 // Options are those of the kind.
-// expected-error@+1 {{optimizer sgd has no option 'beta1'; it has lr, momentum, weight_decay}}
+// expected-error@+1 {{optimizer sgd has no option 'beta1'; it has lr, momentum, weight_decay, frozen}}
 "test"() {a = #genrec.optimizer<sgd, {beta1 = 0.9}>} : () -> ()
 
 // -----

@@ -33,6 +33,17 @@ func.func @test(%d: !event) {
 
 // -----
 
+// truncate keeps as many rows as a batch may have.
+!event = !genrec.domain<@event>
+!recent = !genrec.domain<@recent>
+func.func @test(%d: !event) {
+  // expected-error@+1 {{'genrec.truncate' op 'count' must be at most 2147483647, but is 2147483648}}
+  %0 = genrec.truncate %d {count = 2147483648 : i64} : (!event) -> !recent
+  return
+}
+
+// -----
+
 // truncate cuts lists.
 !request = !genrec.domain<@request>
 !recent = !genrec.domain<@recent>

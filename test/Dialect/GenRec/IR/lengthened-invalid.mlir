@@ -12,6 +12,17 @@ func.func @test(%d: !event) {
 
 // -----
 
+// pad adds as many rows as a batch may have.
+!event = !genrec.domain<@event>
+!padded = !genrec.domain<@padded>
+func.func @test(%d: !event) {
+  // expected-error@+1 {{'genrec.pad' op 'count' must be at most 2147483647, but is 4611686018427387904}}
+  %0 = genrec.pad %d {count = 4611686018427387904 : i64} : (!event) -> !padded
+  return
+}
+
+// -----
+
 // pad lengthens lists.
 !request = !genrec.domain<@request>
 !padded = !genrec.domain<@padded>

@@ -278,6 +278,14 @@ genrec.model @m {
 
 // -----
 
+// Rows of a frozen table neither come nor leave.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op is frozen, so that rows neither come nor leave, but has rules about rows ('bounded', 'ttl' or 'admit_after')}}
+  genrec.table @t dim 8 {ttl = 3 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {frozen = 1.0}>}
+}
+
+// -----
+
 // A bounded table has at least one row.
 genrec.model @m {
   // expected-error@+1 {{'genrec.table' op 'bounded' must be at least 1, but is 0}}

@@ -50,8 +50,23 @@ genrec.model @untrained {
   genrec.program @main {
     %user = genrec.batch : !genrec.domain<@user>
     %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> tensor<?xf32, #genrec.rows<@user>>
-    // expected-error @+1 {{'genrec.loss' op 'l' depends on no parameter and no table: there is nothing to train; use a metric to measure data}}
+    // expected-error @+1 {{'genrec.loss' op 'l' depends on no parameter and no table that is trained: there is nothing to train; use a metric to measure data}}
     genrec.loss "l" %x : tensor<?xf32, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+genrec.model @frozen {
+  genrec.domain @user
+  genrec.table @t dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {frozen = 1.0}>}
+  genrec.program @main {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "x" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %x = genrec.lookup %ids in @t : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x4xf32, #genrec.rows<@user>>
+    %s = genrec.row_reduce sum %x : (tensor<?x4xf32, #genrec.rows<@user>>) -> tensor<?xf32, #genrec.rows<@user>>
+    // expected-error @+1 {{'genrec.loss' op 'l' depends on no parameter and no table that is trained: there is nothing to train; use a metric to measure data}}
+    genrec.loss "l" %s : tensor<?xf32, #genrec.rows<@user>>
   }
 }
 
