@@ -27,6 +27,10 @@ int64_t elementBytes(int32_t type) {
   }
 }
 
+int64_t rowBytes(const genrec_feature_desc &feature) {
+  return elementBytes(feature.type) * std::max<int64_t>(feature.width, 1);
+}
+
 int32_t rootDomain(const genrec_model_desc &model, int32_t domain) {
   while (model.domains[domain].parent >= 0)
     domain = model.domains[domain].parent;
@@ -92,7 +96,7 @@ ColumnBatch &BatchBuilder::newColumn(int32_t feature, int64_t count,
   batch.columns[feature].given = true;
   ColumnBatch &column = batch.columns[feature];
   int64_t room = capacityBucket(std::max<int64_t>(count, 1));
-  int64_t bytes = room * elementBytes(model.features[feature].type);
+  int64_t bytes = room * rowBytes(model.features[feature]);
   std::memset(column.values.ensure(bytes), 0, static_cast<size_t>(bytes));
   column.hasNulls = !valid.empty();
   if (column.hasNulls) {
@@ -105,12 +109,17 @@ ColumnBatch &BatchBuilder::newColumn(int32_t feature, int64_t count,
 BatchBuilder &BatchBuilder::columnBytes(const std::string &path, const void *values,
                                         size_t elementSize, int64_t count,
                                         const std::vector<uint8_t> &valid) {
-  int32_t feature = featureIndex(path);
-  if (static_cast<int64_t>(elementSize) != elementBytes(model.features[feature].type))
+  int32_t index = featureIndex(path);
+  const genrec_feature_desc &feature = model.features[index];
+  if (static_cast<int64_t>(elementSize) != elementBytes(feature.type))
     throw Error("feature '" + path + "' holds values of " +
-                std::to_string(elementBytes(model.features[feature].type)) + " bytes, got " +
+                std::to_string(elementBytes(feature.type)) + " bytes, got " +
                 std::to_string(elementSize));
-  ColumnBatch &column = newColumn(feature, count, valid);
+  int64_t width = std::max<int64_t>(feature.width, 1);
+  if (count % width != 0)
+    throw Error("feature '" + path + "' holds " + std::to_string(width) + " values per row, got " +
+                std::to_string(count) + " in all");
+  ColumnBatch &column = newColumn(index, count / width, valid);
   if (count > 0)
     std::memcpy(column.values.data(), values, static_cast<size_t>(count) * elementSize);
   return *this;

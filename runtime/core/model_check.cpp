@@ -51,6 +51,10 @@ void checkFeatures(const genrec_model_desc &model) {
       throw Error(name + " has a padding id, but its domain '" +
                       model.domains[feature.domain].name + "' is a root",
                   "padding is dropped from lists: give padding_id to a feature of a list");
+    require(feature.width == 0 || (feature.width > 0 && (feature.type == GENREC_F32 ||
+                                                         feature.type == GENREC_F64)),
+            name + " has rows of " + std::to_string(feature.width) + " values of type " +
+                std::to_string(feature.type));
     require(!feature.has_padding_id || feature.type == GENREC_I32 || feature.type == GENREC_I64,
             name + " has a padding id and is no integer");
   }

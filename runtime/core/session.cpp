@@ -161,7 +161,8 @@ StepReport Session::stepWithoutRows(Mode mode) {
   for (int32_t i = 0; i < desc.feature_count; ++i) {
     batch.columns[i].given = true;
     batch.columns[i].hasNulls = false;
-    std::memset(batch.columns[i].values.ensure(64), 0, 64);
+    int64_t bytes = std::max<int64_t>(64, rowBytes(desc.features[i]));
+    std::memset(batch.columns[i].values.ensure(bytes), 0, static_cast<size_t>(bytes));
   }
   return step(mode, batch);
 }

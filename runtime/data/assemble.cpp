@@ -115,7 +115,7 @@ void Assembler::gatherColumn(int32_t feature, Batch &batch) {
   }
   if (hasBytes(desc.type))
     return gatherStrings(feature, to);
-  int64_t size = elementBytes(desc.type);
+  int64_t size = rowBytes(desc);
   char *values = to.values.ensure(room * size);
   auto copyRuns = [&]<class T>(T *to) {
     for (int64_t i = 0; i < runs; ++i)
@@ -131,11 +131,23 @@ void Assembler::gatherColumn(int32_t feature, Batch &batch) {
   case 4:
     copyRuns(reinterpret_cast<uint32_t *>(values));
     break;
-  default:
+  case 8:
     copyRuns(reinterpret_cast<uint64_t *>(values));
+    break;
+  default: // rows of several values
+    copyRowsOf(feature, size, values);
   }
   // What lies between count and capacity is zero, so that kernels may read it.
   std::memset(values + total * size, 0, static_cast<size_t>((room - total) * size));
+}
+
+void Assembler::copyRowsOf(int32_t feature, int64_t size, char *to) {
+  const Ranges &rows = ranges[model.features[feature].domain];
+  for (int64_t i = 0; i < runs; ++i) {
+    int64_t bytes = (rows.end[i] - rows.begin[i]) * size;
+    copyBytes(to, chunks[i]->columns[feature].values.data() + rows.begin[i] * size, bytes);
+    to += bytes;
+  }
 }
 
 void Assembler::gatherStrings(int32_t feature, ColumnBatch &to) {

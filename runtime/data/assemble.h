@@ -33,6 +33,8 @@ private:
   void findRuns(const RowRef *refs, int64_t count);
   void gatherDomain(int32_t domain, Batch &batch);
   void gatherColumn(int32_t feature, Batch &batch);
+  /// Rows of `size` bytes.
+  void copyRowsOf(int32_t feature, int64_t size, char *to);
   void gatherStrings(int32_t feature, ColumnBatch &to);
 
   const genrec_model_desc &model;

@@ -8,6 +8,7 @@
 #include "genrec_rt/error.h"
 #include "leaf_values.h"
 #include "padding.h"
+#include "vector_values.h"
 
 #include <arrow/array.h>
 #include <arrow/array/concatenate.h>
@@ -78,10 +79,11 @@ void enterField(Walk &walk, const std::string &name) {
   walk.array = structs.field(index);
 }
 
-Walk followPath(const arrow::Table &table, const ColumnPath &path) {
+/// Enters `depth` lists; those further in are others' rows, or a row of values.
+Walk followPath(const arrow::Table &table, const ColumnPath &path, int32_t depth) {
   Walk walk{oneArray(*table.GetColumnByName(path.names[0])), {}, {}};
   auto enterLists = [&] {
-    while (isList(*walk.array->type()))
+    while (walk.levels.size() < static_cast<size_t>(depth) && isList(*walk.array->type()))
       enterList(walk);
   };
   for (size_t i = 1; i < path.names.size(); ++i) {
@@ -125,9 +127,10 @@ private:
                  error.help());
   }
 
-  Walk follow(const ColumnPath &path, const char *column) const {
+  /// Down to the values of `column`, rows of `domain`.
+  Walk follow(const ColumnPath &path, const char *column, int32_t domain) const {
     try {
-      return followPath(table, path);
+      return followPath(table, path, domainDepth(model, domain));
     } catch (const Error &error) {
       throw inColumn(column, error);
     }
@@ -169,9 +172,7 @@ private:
 
   void readDomain(int32_t domain) {
     const char *path = model.domains[domain].column;
-    auto levels = follow(plan.domainPaths[domain], path).levels;
-    levels.resize(static_cast<size_t>(domainDepth(model, domain))); // lists further in are others'
-    keepOffsets(domain, std::move(levels), path);
+    keepOffsets(domain, follow(plan.domainPaths[domain], path, domain).levels, path);
   }
 
   /// The root row above a row of `domain`, before or after padding is dropped.
@@ -185,11 +186,15 @@ private:
 
   void readFeature(int32_t index) {
     const genrec_feature_desc &feature = model.features[index];
-    Walk walk = follow(plan.featurePaths[index], feature.column);
+    Walk walk = follow(plan.featurePaths[index], feature.column, feature.domain);
     keepOffsets(feature.domain, std::move(walk.levels), feature.column);
     ChunkColumn &column = chunk.columns[index];
+    const std::vector<uint8_t> *parentValid = walk.valid.empty() ? nullptr : &walk.valid;
+    if (feature.width > 0)
+      return convertVectors(*walk.array, parentValid, feature.type, feature.width,
+                            [&](int64_t row) { return at(index, row); }, column);
     try {
-      convertLeaf(*walk.array, walk.valid.empty() ? nullptr : &walk.valid, feature.type, column);
+      convertLeaf(*walk.array, parentValid, feature.type, column);
     } catch (const Error &error) {
       throw inColumn(feature.column, error);
     }

@@ -165,19 +165,6 @@ void keepBytes(const arrow::Array &array, ChunkColumn &out) {
     std::memcpy(out.bytes.data(), from, out.bytes.size());
 }
 
-void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentValid,
-               ChunkColumn &out) {
-  bool any = array.null_count() > 0;
-  if (parentValid)
-    for (uint8_t valid : *parentValid)
-      any |= !valid;
-  if (!any)
-    return;
-  out.valid.resize(array.length());
-  for (int64_t i = 0; i < array.length(); ++i)
-    out.valid[i] = array.IsValid(i) && (!parentValid || (*parentValid)[i]);
-}
-
 /// Converts the dictionary once and takes each value's entry.
 void convertDictionary(const arrow::DictionaryArray &array, int32_t type, ChunkColumn &out) {
   ChunkColumn entries;
@@ -250,6 +237,19 @@ int64_t bytesOfValue(const arrow::DataType &type) {
   if (type.id() == Type::DICTIONARY || type.id() == Type::BOOL || !arrow::is_fixed_width(type.id()))
     return 0;
   return static_cast<const arrow::FixedWidthType &>(type).bit_width() / 8;
+}
+
+void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentValid,
+               ChunkColumn &out) {
+  bool any = array.null_count() > 0;
+  if (parentValid)
+    for (uint8_t valid : *parentValid)
+      any |= !valid;
+  if (!any)
+    return;
+  out.valid.resize(array.length());
+  for (int64_t i = 0; i < array.length(); ++i)
+    out.valid[i] = array.IsValid(i) && (!parentValid || (*parentValid)[i]);
 }
 
 const char *typeName(int32_t type) {

@@ -19,6 +19,11 @@ namespace genrec::rt {
 /// one worth telling.
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why);
 
+/// Sets the valid bytes of `out` where a value of `array` or a struct around it (`parentValid`,
+/// may be null) is null.
+void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentValid,
+               ChunkColumn &out);
+
 /// Converts all values of `array`. `parentValid` (may be null) has one byte per
 /// value: 0 where an enclosing struct is null. Where a value is null, `valid`
 /// says so and the value is 0 or empty. Throws Error at a uint64 beyond int64.

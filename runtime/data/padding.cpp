@@ -69,8 +69,9 @@ void compactStrings(ChunkColumn &column, const Mask &mask) {
   column.bytes = std::move(bytes);
 }
 
-void compact(ChunkColumn &column, int32_t type, const Mask &mask) {
-  auto size = static_cast<size_t>(elementBytes(type));
+void compact(ChunkColumn &column, const genrec_feature_desc &feature, const Mask &mask) {
+  auto size = static_cast<size_t>(rowBytes(feature));
+  int32_t type = feature.type;
   size_t to = 0;
   for (size_t row = 0; row < mask.size(); ++row) {
     if (!mask[row])
@@ -114,7 +115,7 @@ void dropPadding(const genrec_model_desc &model, const std::vector<char> &read, 
       markBelow(chunk.domains[i], masks[model.domains[i].parent], masks[i]);
   for (int32_t i = 0; i < model.feature_count; ++i)
     if (read[i] && !masks[model.features[i].domain].empty())
-      compact(chunk.columns[i], model.features[i].type, masks[model.features[i].domain]);
+      compact(chunk.columns[i], model.features[i], masks[model.features[i].domain]);
   for (int32_t i = 0; i < model.domain_count; ++i) {
     ChunkDomain &domain = chunk.domains[i];
     if (!domain.given || model.domains[i].parent < 0)

@@ -126,22 +126,44 @@ void ParquetFile::requireSameKeys(const ParquetFile &first) const {
 }
 
 ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,
-                               const std::string &path, int32_t domain, bool isDomain) const {
-  std::string what = isDomain ? std::string("domain '") + model.domains[domain].name + "'"
-                              : "feature '" + path + "'";
+                               const std::string &path, const std::string &what) const {
   ColumnPath found;
   if (!findPath(manifest, path, found))
     throwMissing(name, manifest, path, what + " reads");
-  int32_t depth = domainDepth(model, domain);
-  // A domain's path may end at a list of lists, whose inner ones open another.
-  bool fits = isDomain ? found.depth >= depth : found.depth == depth;
-  if (!fits)
-    throw Error(
-        name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
-            (isDomain ? "" : std::string(" of domain '") + model.domains[domain].name + "'") +
-            " lies in " + listsIn(depth),
-        "a feature of a row has no list around it, one of a list has one, and so on");
   return found;
+}
+
+ColumnPath ParquetFile::pathOfDomain(const parquet::arrow::SchemaManifest &manifest,
+                                     int32_t domain) const {
+  std::string path = model.domains[domain].column;
+  std::string what = std::string("domain '") + model.domains[domain].name + "'";
+  ColumnPath found = pathOf(manifest, path, what);
+  // It may end at a list of lists, whose inner ones open another domain.
+  if (int32_t depth = domainDepth(model, domain); found.depth < depth)
+    throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
+                    " lies in " + listsIn(depth),
+                "a feature of a row has no list around it, one of a list has one, and so on");
+  return found;
+}
+
+ColumnPath ParquetFile::pathOfFeature(const parquet::arrow::SchemaManifest &manifest,
+                                      int32_t index) const {
+  const genrec_feature_desc &feature = model.features[index];
+  std::string path = feature.column, what = "feature '" + path + "'";
+  ColumnPath found = pathOf(manifest, path, what);
+  int32_t depth = domainDepth(model, feature.domain) + (feature.width > 0 ? 1 : 0);
+  // Nulls of a row of values are those of its list.
+  bool fits = feature.type == GENREC_VALID ? found.depth >= depth : found.depth == depth;
+  if (fits)
+    return found;
+  std::string wanted = std::string(" of domain '") + model.domains[feature.domain].name +
+                       "' lies in " + listsIn(depth);
+  if (feature.width > 0)
+    wanted = ", " + std::to_string(feature.width) + " values per row" + wanted;
+  throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
+                  wanted,
+              "a feature of a row has no list around it, one of a list has one, and so on; several "
+              "values per row are a list too");
 }
 
 void ParquetFile::checkType(int32_t index, const ColumnPath &path) const {
@@ -165,15 +187,14 @@ void ParquetFile::planColumns(const ReadRequest &request,
   for (int32_t i = 0; i < model.feature_count; ++i) {
     if (!plan.readFeature[i])
       continue;
-    const genrec_feature_desc &feature = model.features[i];
-    plan.featurePaths[i] = pathOf(manifest, feature.column, feature.domain, /*isDomain=*/false);
+    plan.featurePaths[i] = pathOfFeature(manifest, i);
     checkType(i, plan.featurePaths[i]);
     plan.leaves.push_back(plan.featurePaths[i].leaf);
   }
   for (int32_t i = 0; i < model.domain_count; ++i) {
     if (!plan.readDomain[i] || i == request.root)
       continue;
-    plan.domainPaths[i] = pathOf(manifest, model.domains[i].column, i, /*isDomain=*/true);
+    plan.domainPaths[i] = pathOfDomain(manifest, i);
     plan.leaves.push_back(plan.domainPaths[i].leaf);
   }
   std::sort(plan.leaves.begin(), plan.leaves.end());

@@ -44,8 +44,11 @@ public:
 
 private:
   void planColumns(const ReadRequest &request, const parquet::arrow::SchemaManifest &manifest);
+  /// Error where the file lacks what `what` reads.
   ColumnPath pathOf(const parquet::arrow::SchemaManifest &manifest, const std::string &path,
-                    int32_t domain, bool isDomain) const;
+                    const std::string &what) const;
+  ColumnPath pathOfDomain(const parquet::arrow::SchemaManifest &manifest, int32_t domain) const;
+  ColumnPath pathOfFeature(const parquet::arrow::SchemaManifest &manifest, int32_t feature) const;
   void checkType(int32_t feature, const ColumnPath &path) const;
 
   const genrec_model_desc &model;

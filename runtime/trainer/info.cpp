@@ -63,6 +63,8 @@ Json columnsJson(const genrec_model_desc &model) {
                   {"domain", model.domains[feature.domain].name},
                   {"type", typeName(feature.type)},
                   {"nullable", feature.nullable != 0}};
+    if (feature.width > 0)
+      entry["width"] = feature.width;
     if (feature.has_padding_id)
       entry["padding_id"] = feature.padding_id;
     if (feature.id_bits > 0)

@@ -27,6 +27,14 @@ void check(const arrow::Status &status) {
     throw std::runtime_error(status.ToString());
 }
 
+void append(arrow::ArrayBuilder &builder, const Json &value);
+
+template <class Builder> void appendList(Builder &list, const Json &value) {
+  check(list.Append());
+  for (const Json &entry : value)
+    append(*list.value_builder(), entry);
+}
+
 /// Appends one JSON value to a builder of any of the types that tests use.
 void append(arrow::ArrayBuilder &builder, const Json &value) {
   using arrow::Type;
@@ -54,13 +62,12 @@ void append(arrow::ArrayBuilder &builder, const Json &value) {
   case Type::DICTIONARY:
     return check(
         static_cast<arrow::StringDictionaryBuilder &>(builder).Append(value.get<std::string>()));
-  case Type::LIST: {
-    auto &list = static_cast<arrow::ListBuilder &>(builder);
-    check(list.Append());
-    for (const Json &entry : value)
-      append(*list.value_builder(), entry);
-    return;
-  }
+  case Type::LIST:
+    return appendList(static_cast<arrow::ListBuilder &>(builder), value);
+  case Type::LARGE_LIST:
+    return appendList(static_cast<arrow::LargeListBuilder &>(builder), value);
+  case Type::FIXED_SIZE_LIST:
+    return appendList(static_cast<arrow::FixedSizeListBuilder &>(builder), value);
   case Type::STRUCT: {
     auto &structs = static_cast<arrow::StructBuilder &>(builder);
     check(structs.Append());

@@ -104,6 +104,7 @@ typedef struct genrec_feature_desc {
   int64_t id_bits;       /* > 0: values must lie in [0, 2^id_bits) */
   const char *table;     /* the table the ids feed, for errors; may be null */
   genrec_location location;
+  int64_t width;         /* values per row, of a column of lists that all have so many; 0: a scalar */
 } genrec_feature_desc;
 
 typedef struct genrec_init_desc {

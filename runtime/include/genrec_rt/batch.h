@@ -110,6 +110,8 @@ public:
 
 /// Bytes of one value of a genrec_type in a column.
 int64_t elementBytes(int32_t type);
+/// Bytes of one row of a feature.
+int64_t rowBytes(const genrec_feature_desc &feature);
 
 /// Whether values of a genrec_type are genrec_strings, whose bytes lie elsewhere.
 inline bool hasBytes(int32_t type) { return type == GENREC_STRING || type == GENREC_KEY; }

@@ -86,7 +86,7 @@ void Reader::readColumn(int32_t number, const std::vector<const json::Value *> &
   ColumnBatch &column = batch.columns[number];
   std::string field = getField(model, feature);
   column.given = true;
-  column.values.ensure(static_cast<int64_t>(rows.size()) * elementBytes(feature.type));
+  column.values.ensure(static_cast<int64_t>(rows.size()) * rowBytes(feature));
   column.valid.ensure(static_cast<int64_t>(rows.size()));
   for (size_t row = 0; row < rows.size(); ++row) {
     const json::Value *value = getMember(*rows[row], field);
@@ -100,7 +100,12 @@ void Reader::readColumn(int32_t number, const std::vector<const json::Value *> &
       put<genrec_string>(column, row, {kept->data(), static_cast<int64_t>(kept->size())});
       continue;
     }
-    putValue(column, feature.type, row, isValid ? *value : json::Value(0));
+    auto width = static_cast<size_t>(feature.width);
+    for (size_t i = 0; i < width; ++i)
+      putValue(column, feature.type, row * width + i,
+               isValid ? (*value->getAsArray())[i] : json::Value(0));
+    if (width == 0)
+      putValue(column, feature.type, row, isValid ? *value : json::Value(0));
   }
 }
 
