@@ -4,6 +4,7 @@
 #include "kernels_testing.h"
 
 #include "genrec_rt/kernels/math.h"
+#include "genrec_rt/kernels/trigonometry.h"
 
 #include <algorithm>
 
@@ -83,6 +84,50 @@ KERNEL_TEST(KernelsMath, Tanh) {
   checkUlps([](float x) { return k::tanh(x); },
             [](double x) { return std::tanh(x); }, 2.1);
 }
+// With or without FMA: no slack. Arguments of every size, up to the greatest float.
+KERNEL_TEST(KernelsMath, SineAndCosine) {
+  for (uint64_t bits = 0; bits < (uint64_t(1) << 32); bits += 2039) {
+    float x = floatOf(bits);
+    long double at = x;
+    ASSERT_LE(ulps(k::sin(x), static_cast<double>(std::sin(at))), 0.501) << "sin " << x;
+    ASSERT_LE(ulps(k::cos(x), static_cast<double>(std::cos(at))), 0.501) << "cos " << x;
+  }
+  // Those nearest to a multiple of pi/2, of their size and of all.
+  for (float x : {0x1.921fb6p0f, 0x1.921fb4p0f, 0x1.921fb6p1f, 0x1.2d97c8p2f, 0x1.fe2e9p27f, 0x1.6ac5b2p34f,
+                  0x1.f8bbcep-1f, 0x1.0p-149f, 0x1.fffffep-2f, 0x1.0p-1f, 0x1.fffffep127f}) {
+    long double at = x;
+    EXPECT_LE(ulps(k::sin(x), static_cast<double>(std::sin(at))), 0.501) << "sin " << x;
+    EXPECT_LE(ulps(k::cos(x), static_cast<double>(std::cos(at))), 0.501) << "cos " << x;
+  }
+  EXPECT_TRUE(std::signbit(k::sin(-0.0f)));
+  EXPECT_EQ(k::cos(-0.0f), 1.0f);
+  for (float x : {INFINITY, -INFINITY, NAN}) {
+    EXPECT_TRUE(std::isnan(k::sin(x))) << x;
+    EXPECT_TRUE(std::isnan(k::cos(x))) << x;
+  }
+}
+
+// A loop over them is vectorised, for another number of lanes in each build of this file.
+KERNEL_TEST(KernelsMath, SineAndCosineHaveTheSameBitsOnEveryInstructionSet) {
+  std::vector<float> x, sines, cosines;
+  for (uint64_t bits = 0; bits < 0x7F800000u; bits += 4099)
+    x.push_back(floatOf(bits));
+  sines.resize(x.size());
+  cosines.resize(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    sines[i] = k::sin(x[i]);
+  for (size_t i = 0; i < x.size(); ++i)
+    cosines[i] = k::cos(x[i]);
+  uint64_t hash = 14695981039346656037ull; // FNV-1a of their words
+  for (size_t i = 0; i < x.size(); ++i)
+    for (float y : {sines[i], cosines[i]}) {
+      uint32_t word;
+      __builtin_memcpy(&word, &y, 4);
+      hash = (hash ^ word) * 1099511628211ull;
+    }
+  EXPECT_EQ(hash, 0xDBDB26E847AC4DB7ull);
+}
+
 KERNEL_TEST(KernelsMath, Erf) {
   checkUlps([](float x) { return k::erf(x); },
             [](double x) { return std::erf(x); }, 1.2);

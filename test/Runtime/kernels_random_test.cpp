@@ -86,6 +86,16 @@ KERNEL_TEST(KernelsRandom, FilledBitsOfAKnownCountAreTheWords) {
   expectFilledFromTheStart<200>();
 }
 
+KERNEL_TEST(KernelsRandom, UniformNumbersAreTheHighBitsOfTheWords) {
+  RandomStream stream{5, 6, 7};
+  float drawn[70];
+  k::fillUniform<70>(stream, 99, drawn);
+  for (uint64_t i = 0; i < 70; ++i) {
+    EXPECT_EQ(drawn[i], static_cast<float>(k::philoxWord(stream, 99, i) >> 8) / 16777216.0f) << i;
+    EXPECT_TRUE(drawn[i] >= 0 && drawn[i] < 1) << i;
+  }
+}
+
 KERNEL_TEST(KernelsRandom, EveryPartOfTheIdentityMatters) {
   std::set<uint32_t> words;
   RandomStream base{1, 2, 3};

@@ -202,6 +202,15 @@ inline void fillBits(const RandomStream &stream, uint64_t row, uint32_t *out) {
     fillBits64<N % 64>(key, stream.op, row, N / 64, out + N / 64 * 64);
 }
 
+/// Uniform numbers in [0, 1) of the elements [0, N) of a row, from their words.
+template <int64_t N>
+inline void fillUniform(const RandomStream &stream, uint64_t row, float *out) {
+  uint32_t words[N];
+  fillBits<N>(stream, row, words);
+  for (int64_t i = 0; i < N; ++i)
+    out[i] = uniformFromBits(words[i]);
+}
+
 #endif // !GENREC_WARP_ROWS
 
 } // namespace GENREC_RT_ISA

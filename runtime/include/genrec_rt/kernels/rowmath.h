@@ -1,6 +1,6 @@
 //===- rowmath.h - Functions of one value in row kernels --------*- C++ -*-===//
 //
-// math.h for float; the C library's for double, of which models have little.
+// math.h and trigonometry.h for float; the C library's for double, of which models have little.
 //
 //===----------------------------------------------------------------------===//
 
@@ -8,6 +8,7 @@
 #define GENREC_RT_KERNELS_ROWMATH_H
 
 #include "genrec_rt/kernels/math.h"
+#include "genrec_rt/kernels/trigonometry.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -16,6 +17,8 @@ GENREC_HOST_DEVICE double exp(double x) { return __builtin_exp(x); }
 GENREC_HOST_DEVICE double expm1(double x) { return __builtin_expm1(x); }
 GENREC_HOST_DEVICE double log(double x) { return __builtin_log(x); }
 GENREC_HOST_DEVICE double log1p(double x) { return __builtin_log1p(x); }
+GENREC_HOST_DEVICE double sin(double x) { return __builtin_sin(x); }
+GENREC_HOST_DEVICE double cos(double x) { return __builtin_cos(x); }
 GENREC_HOST_DEVICE double tanh(double x) { return __builtin_tanh(x); }
 GENREC_HOST_DEVICE double erf(double x) { return __builtin_erf(x); }
 GENREC_HOST_DEVICE double sqrt(double x) { return __builtin_sqrt(x); }

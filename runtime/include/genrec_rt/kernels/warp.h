@@ -170,6 +170,14 @@ __device__ inline void fillBits(const RandomStream &stream, uint64_t row, uint32
   __syncwarp();
 }
 
+/// Uniform numbers in [0, 1) of the elements [0, N) of a row, from their words.
+template <int64_t N>
+__device__ inline void fillUniform(const RandomStream &stream, uint64_t row, float *out) {
+  for (int64_t i = lane(); i < N; i += kWarpLanes)
+    out[i] = uniformFromBits(philoxWord(stream, row, static_cast<uint64_t>(i)));
+  __syncwarp();
+}
+
 /// `count` row numbers in [0, rows), by the elements 0, 1, … of a row's stream.
 __device__ inline void drawRows(const RandomStream &stream, uint64_t row, int64_t rows,
                                 int64_t count, int64_t *out) {
