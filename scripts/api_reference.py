@@ -56,7 +56,7 @@ PAGES = {
     "modules": ("Modules and functions of `nn`", ["nn.layers", "nn.attention", "nn.ranking", "nn.functional"]),
     "losses": ("Losses", ["loss"]),
     "metrics": ("Metrics and rankings", ["metric", "ranking"]),
-    "transforms": ("Transforms and operations", ["transforms", "ops", "moves", "lists"]),
+    "transforms": ("Transforms and operations", ["transforms", "ops", "moves", "lists", "random"]),
     "optimizers": ("Optimizers and initial values", ["optim", "init"]),
     "data": ("Data", ["schema", "types", "data.reading", "data.ids", "data.histories", "data.writing"]),
     "runs": ("Compiling and running", ["compiler", "compiled", "run", "errors"]),

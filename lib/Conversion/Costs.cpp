@@ -192,7 +192,7 @@ void BodyCost::visit(Operation *op) {
     return addAccumulate(accumulate);
   if (auto draw = dyn_cast<RandomIndexOp>(op))
     draws |= !draw.getShared();
-  draws |= isa<KeepMaskOp>(op);
+  draws |= isa<KeepMaskOp, RowUniformOp>(op);
   if (op->getNumResults() != 1 || !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
     return;
   if (auto reduction = dyn_cast<vector::ReductionOp>(op))

@@ -272,6 +272,8 @@ Describer::Rows Describer::features() {
     if (feature.table)
       fields.text("table", feature.table.getValue());
     fields.raw("location", location(feature.loc, getUserName(feature.loc)));
+    if (feature.width)
+      fields.integer("width", feature.width);
     rows.push_back(fields.str());
   }
   return rows;

@@ -38,7 +38,6 @@ private:
   void addScratch();
   void addReader();
 
-  bool isInCatalogue(FlatSymbolRefAttr domain) const;
   /// Features that the program reads, each once.
   SmallVector<const FeatureEntry *> getFeatures();
   SmallVector<FlatSymbolRefAttr> getReadDomains(bool ofCatalogues);
@@ -63,17 +62,13 @@ private:
 };
 
 int64_t countBytes(const FeatureEntry &feature) {
-  return feature.element ? getElementBytes(feature.element) : 1;
+  return feature.element ? getElementBytes(feature.element) * std::max<int64_t>(feature.width, 1) : 1;
 }
 
 } // namespace
 
 void MemoryTable::line(StringRef part, int64_t bytes, const Twine &note) {
   parts.push_back({part.str(), bytes, note.str()});
-}
-
-bool MemoryTable::isInCatalogue(FlatSymbolRefAttr domain) const {
-  return getDomainPath(program, domain).back().getKind() == DomainKind::catalogue;
 }
 
 SmallVector<const FeatureEntry *> MemoryTable::getFeatures() {
@@ -99,7 +94,7 @@ SmallVector<FlatSymbolRefAttr> MemoryTable::getReadDomains(bool ofCatalogues) {
     if (isa<BatchOp, CatalogueOp>(op))
       for (Value result : op.getResults()) {
         FlatSymbolRefAttr domain = cast<DomainType>(result.getType()).getDomain();
-        if (isInCatalogue(domain) == ofCatalogues)
+        if (isOfCatalogue(program, domain) == ofCatalogues)
           domains.push_back(domain);
       }
   return domains;
@@ -134,7 +129,7 @@ int64_t MemoryTable::getTableRows(TableOp table, std::string &note) {
   int64_t rows = 0;
   for (const FeatureEntry &feature : index.features)
     if (feature.table && feature.table.getAttr() == table.getSymNameAttr() &&
-        isInCatalogue(feature.domain))
+        isOfCatalogue(program, feature.domain))
       rows = std::max(rows, sizes.getRows(feature.domain));
   note = rows ? ", as many as the catalogue has"
               : " (told by --ids " + table.getSymName().str() + "=n)";
@@ -222,7 +217,7 @@ void MemoryTable::addBatches() {
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false))
     bytes += getDescriptorBytes(domain);
   for (const FeatureEntry *feature : getFeatures()) {
-    if (isInCatalogue(feature->domain))
+    if (isOfCatalogue(program, feature->domain))
       continue;
     bytes +=
         rt::columnBytes(sizes.getRows(feature->domain), countBytes(*feature), feature->nullable);

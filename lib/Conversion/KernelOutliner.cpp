@@ -160,7 +160,7 @@ void KernelOutliner::preparePlaces() {
   bool draws = false;
   for (Operation &op : kernel.getBody().front()) {
     auto draw = dyn_cast<RandomIndexOp>(op);
-    draws |= isa<KeepMaskOp>(op) || (draw && !draw.getShared());
+    draws |= isa<KeepMaskOp, RowUniformOp>(op) || (draw && !draw.getShared());
   }
   for (unsigned input = 0; input < kernel.getInputs().size() && !tableRowCount; ++input)
     if (hasTableRows(input)) {

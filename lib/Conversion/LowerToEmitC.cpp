@@ -260,6 +260,8 @@ static void addMathPatterns(RewritePatternSet &patterns) {
   patterns.add<AsCall<math::ExpM1Op>>(context, "kernels::expm1");
   patterns.add<AsCall<math::LogOp>>(context, "kernels::log");
   patterns.add<AsCall<math::Log1pOp>>(context, "kernels::log1p");
+  patterns.add<AsCall<math::SinOp>>(context, "kernels::sin");
+  patterns.add<AsCall<math::CosOp>>(context, "kernels::cos");
   patterns.add<AsCall<math::TanhOp>>(context, "kernels::tanh");
   patterns.add<AsCall<math::ErfOp>>(context, "kernels::erf");
   patterns.add<AsCall<math::SqrtOp>>(context, "kernels::sqrt");

@@ -106,7 +106,7 @@ void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) 
   FlatSymbolRefAttr symbol = cast<DomainType>(domain.getType()).getDomain();
   auto [number, isNew] = featureNumbers.try_emplace({symbol, column}, features.size());
   if (isNew)
-    features.push_back({symbol, column, {}, false, {}, 0, {}, op->getLoc()});
+    features.push_back({symbol, column, {}, 0, false, {}, 0, {}, op->getLoc()});
   FeatureEntry *entry = &features[number->second];
   auto feature = dyn_cast<FeatureOp>(op);
   if (!feature) {
@@ -114,6 +114,7 @@ void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) 
     return;
   }
   entry->element = cast<RankedTensorType>(feature.getType()).getElementType();
+  entry->width = getRowShape(feature.getType()).empty() ? 0 : getRowSize(feature.getType());
   entry->nullable |= feature.getNullable();
   if (std::optional<uint64_t> padding = feature.getPaddingId())
     entry->paddingId = static_cast<int64_t>(*padding);

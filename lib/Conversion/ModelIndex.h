@@ -17,6 +17,7 @@ struct FeatureEntry {
   mlir::FlatSymbolRefAttr domain;
   mlir::StringAttr column;
   mlir::Type element; ///< null where only feature_valid reads it
+  int64_t width = 0;  ///< values of a row [n]; 0 for a scalar
   bool nullable = false;
   std::optional<int64_t> paddingId;
   int64_t idBits = 0;

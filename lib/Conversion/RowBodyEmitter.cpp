@@ -58,6 +58,13 @@ void RowBodyEmitter::emitDraw(Operation *op) {
                {b.templateInteger(getExtent(result))});
     return;
   }
+  if (auto uniform = dyn_cast<RowUniformOp>(op)) {
+    makeArray(result);
+    b.callVoid("kernels::fillUniform",
+               {getStream(b, uniform.getStream()), bindings.identity, getPointer(result)},
+               {b.templateInteger(getExtent(result))});
+    return;
+  }
   auto draw = cast<RandomIndexOp>(op);
   makeArray(result);
   Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
@@ -69,7 +76,7 @@ void RowBodyEmitter::emitDraw(Operation *op) {
 void RowBodyEmitter::emitAddress(Operation *op) {
   EmitCBuilder b = at(op);
   Value result = op->getResult(0), pointer;
-  if (isa<KeepMaskOp, RandomIndexOp>(op)) {
+  if (isa<KeepMaskOp, RowUniformOp, RandomIndexOp>(op)) {
     emitDraw(op);
     return;
   }
@@ -299,10 +306,17 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
     return success();
   }
   Value result = op->getResult(0);
+  auto drawWord = [&](int64_t stream) {
+    return b.call("kernels::philoxWord", b.u32(),
+                  {getStream(b, stream), bindings.identity, b.integer(0, b.u64())});
+  };
   if (auto mask = dyn_cast<KeepMaskOp>(op)) {
-    Value word = b.call("kernels::philoxWord", b.u32(),
-                        {getStream(b, mask.getStream()), bindings.identity, b.integer(0, b.u64())});
-    bindings.scalars[result] = emitKeeps(b, mask, word);
+    bindings.scalars[result] = emitKeeps(b, mask, drawWord(mask.getStream()));
+    return success();
+  }
+  if (auto uniform = dyn_cast<RowUniformOp>(op)) {
+    bindings.scalars[result] =
+        b.call("kernels::uniformFromBits", b.f32(), {drawWord(uniform.getStream())});
     return success();
   }
   if (auto extract = dyn_cast<vector::ExtractOp>(op)) {

@@ -61,7 +61,7 @@ FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
   }
   bool isVectorOp = op->getNumResults() == 1 && isVector(op->getResult(0));
   // Draws depend on nothing: they come before the loops that use them.
-  if (isa<KeepMaskOp, RandomIndexOp>(op))
+  if (isa<KeepMaskOp, RowUniformOp, RandomIndexOp>(op))
     return isVectorOp ? BodyKind::address : BodyKind::scalar;
   if (isa<arith::ConstantOp>(op))
     return !isVectorOp ? BodyKind::scalar : isSplat(op) ? BodyKind::element : BodyKind::address;

@@ -181,7 +181,8 @@ Value StageBuilder::makePointer(Value tensor) {
         getColumnMember(index.getFeature(domain, feature.getColumnAttr()), "values", element);
     values =
         getBlockRows(b, values, domain,
-                     getElementBytes(cast<RankedTensorType>(tensor.getType()).getElementType()));
+                     getElementBytes(cast<RankedTensorType>(tensor.getType()).getElementType()) *
+                         getRowSize(tensor.getType()));
     values.getDefiningOp()->setLoc(b.loc);
     return EmitCBuilder::kept(values);
   }

@@ -8,11 +8,10 @@ using namespace genrec::fuzz;
 using interpreter::Batch;
 using interpreter::RandomBatchOptions;
 
-/// The catalogue is loaded once: every batch has the first one's.
+/// A catalogue is loaded once, with its lists: every batch has the first one's.
 static void shareCatalogues(ModelOp model, const Batch &first, Batch &batch) {
   for (auto &[name, rows] : first.domains)
-    if (DomainOp domain = lookupDomain(model, FlatSymbolRefAttr::get(model.getContext(), name));
-        domain && domain.getKind() == DomainKind::catalogue)
+    if (isOfCatalogue(model, FlatSymbolRefAttr::get(model.getContext(), name)))
       batch.domains[name] = rows;
 }
 

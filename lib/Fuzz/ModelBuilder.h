@@ -133,6 +133,9 @@ llvm::ArrayRef<Theme> getSequenceThemes();
 llvm::ArrayRef<Theme> getLossThemes();
 void declareSinks(ModelBuilder &m);
 bool makeFanout(ModelBuilder &m);
+/// A catalogue with lists and columns that other rows read, and losses over them. After the sinks:
+/// what a seed makes besides is what it made without it.
+void makeItemColumns(ModelBuilder &m);
 
 } // namespace genrec::fuzz
 

@@ -23,6 +23,9 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.deep = true;
     options.ops = 24;
     break;
+  case 9: // a catalogue with lists, columns by id
+    options.itemColumns = true;
+    break;
   case 11: // long chains of transforms
     options.features = 2;
     options.transforms = 6;
@@ -56,5 +59,7 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
   for (int attempt = 0; attempt < 8 && static_cast<int64_t>(m.losses.size()) < wanted; ++attempt)
     m.pick(getLossThemes())(m);
   declareSinks(m);
+  if (options.itemColumns)
+    makeItemColumns(m);
   return std::move(m.module);
 }

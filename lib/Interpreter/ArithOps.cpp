@@ -414,6 +414,8 @@ static void addFloatOps(HandlerMap &map) {
   map.addGeneric<math::Log1pOp>(floatUnary<+[](double x) { return std::log1p(x); }>);
   map.addGeneric<math::SqrtOp>(floatUnary<+[](double x) { return std::sqrt(x); }>);
   map.addGeneric<math::RsqrtOp>(floatUnary<+[](double x) { return 1.0 / std::sqrt(x); }>);
+  map.addGeneric<math::SinOp>(floatUnary<+[](double x) { return std::sin(x); }>);
+  map.addGeneric<math::CosOp>(floatUnary<+[](double x) { return std::cos(x); }>);
   map.addGeneric<math::TanhOp>(floatUnary<+[](double x) { return std::tanh(x); }>);
   map.addGeneric<math::ErfOp>(floatUnary<+[](double x) { return std::erf(x); }>);
   map.addGeneric<math::PowFOp>(floatBinary<+[](double x, double y) { return std::pow(x, y); }>);

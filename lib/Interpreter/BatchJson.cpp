@@ -76,6 +76,21 @@ template <class T> bool append(std::vector<T> &values, const json::Value *value)
   return false;
 }
 
+/// Appends a row's values, of a row [n] from a list of n.
+bool appendRow(Column &column, const json::Value *value) {
+  const json::Array *list = column.isVector && value ? value->getAsArray() : nullptr;
+  if (column.isVector && value && (!list || static_cast<int64_t>(list->size()) != column.width))
+    return false;
+  for (int64_t i = 0; i < column.width; ++i) {
+    const json::Value *entry = list ? &(*list)[i] : column.isVector ? nullptr : value;
+    if (list && entry->kind() == json::Value::Null)
+      return false;
+    if (!std::visit([&](auto &values) { return append(values, entry); }, column.values))
+      return false;
+  }
+  return true;
+}
+
 } // namespace
 
 llvm::Expected<Batch> JsonReader::read(const json::Value &value) {
@@ -168,6 +183,8 @@ llvm::Expected<const json::Value *> JsonReader::findValue(size_t domain, ColumnP
 
 llvm::Error JsonReader::readColumn(size_t domain, const ColumnSchema &schemaColumn) {
   Column column;
+  column.width = schemaColumn.width;
+  column.isVector = schemaColumn.isVector;
   Type element = schemaColumn.element;
   if (element && isa<FloatType>(element))
     column.values = std::vector<double>();
@@ -191,7 +208,7 @@ llvm::Error JsonReader::readColumn(size_t domain, const ColumnSchema &schemaColu
     bool isNull = !value || value->kind() == json::Value::Null;
     // A column that nobody reads but for its nulls may be of any type.
     const json::Value *read = isNull || !element ? nullptr : value;
-    if (!std::visit([&](auto &values) { return append(values, read); }, column.values))
+    if (!appendRow(column, read))
       return malformed(where() + ": the value is not of the feature's type");
     column.valid.push_back(!isNull);
     hasNulls |= isNull;
@@ -220,9 +237,7 @@ static void setPath(json::Object &object, StringRef path, json::Value value) {
   setPath(*below.getAsObject(), rest, std::move(value));
 }
 
-static json::Value valueAt(const Column &column, int64_t row) {
-  if (!column.valid.empty() && !column.valid[row])
-    return nullptr;
+static json::Value scalarAt(const Column &column, int64_t row) {
   if (auto *floats = std::get_if<std::vector<double>>(&column.values)) {
     double value = (*floats)[row];
     if (std::isfinite(value))
@@ -232,6 +247,17 @@ static json::Value valueAt(const Column &column, int64_t row) {
   if (auto *integers = std::get_if<std::vector<int64_t>>(&column.values))
     return (*integers)[row];
   return std::get<std::vector<std::string>>(column.values)[row];
+}
+
+static json::Value valueAt(const Column &column, int64_t row) {
+  if (!column.valid.empty() && !column.valid[row])
+    return nullptr;
+  if (!column.isVector)
+    return scalarAt(column, row);
+  json::Array list;
+  for (int64_t i = 0; i < column.width; ++i)
+    list.push_back(scalarAt(column, row * column.width + i));
+  return list;
 }
 
 /// One row of a domain with all that is below it.

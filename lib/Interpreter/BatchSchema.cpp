@@ -7,7 +7,7 @@ using namespace genrec;
 using namespace genrec::interpreter;
 
 size_t Column::size() const {
-  return std::visit([](const auto &list) { return list.size(); }, values);
+  return std::visit([](const auto &list) { return list.size(); }, values) / width;
 }
 
 std::string DomainSchema::name() const {
@@ -15,7 +15,7 @@ std::string DomainSchema::name() const {
 }
 
 bool DomainSchema::isCatalogue() const {
-  return DomainOp(declaration).getKind() == DomainKind::catalogue;
+  return isOfCatalogue(declaration, FlatSymbolRefAttr::get(DomainOp(declaration).getSymNameAttr()));
 }
 
 StringRef DomainSchema::path() const { return DomainOp(declaration).getColumn().value_or(""); }
@@ -45,7 +45,7 @@ static ColumnSchema &getColumn(std::vector<DomainSchema> &schema, Value domain, 
   for (ColumnSchema &column : place->columns)
     if (column.path == path)
       return column;
-  return place->columns.emplace_back(ColumnSchema{path.str(), Type(), false, {}});
+  return place->columns.emplace_back(ColumnSchema{path.str(), Type(), 1, false, false, {}});
 }
 
 std::vector<DomainSchema> interpreter::getBatchSchema(ProgramOp program) {
@@ -57,6 +57,8 @@ std::vector<DomainSchema> interpreter::getBatchSchema(ProgramOp program) {
     if (auto feature = dyn_cast<FeatureOp>(op)) {
       ColumnSchema &column = getColumn(schema, feature.getDomain(), feature.getColumn());
       column.element = getElementTypeOrSelf(feature.getType());
+      column.width = getRowSize(feature.getType());
+      column.isVector = !getRowShape(feature.getType()).empty();
       column.nullable |= feature.getNullable();
       column.features.push_back(feature);
     } else if (auto valid = dyn_cast<FeatureValidOp>(op)) {

@@ -11,6 +11,8 @@ namespace genrec::interpreter {
 struct ColumnSchema {
   std::string path;
   mlir::Type element; ///< null: only its nulls are read
+  int64_t width = 1;  ///< values per row
+  bool isVector = false; ///< a row is a list of them
   bool nullable = false;
   std::vector<FeatureOp> features;
 };
@@ -23,6 +25,7 @@ struct DomainSchema {
   std::vector<ColumnSchema> columns;
 
   std::string name() const;
+  /// Whether it is a catalogue, or a list in one.
   bool isCatalogue() const;
   /// The dotted path of the list, empty for a root.
   llvm::StringRef path() const;

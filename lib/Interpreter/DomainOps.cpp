@@ -116,7 +116,7 @@ static Error evaluateFeature(Evaluator &e, FeatureOp op) {
   auto *integers = std::get_if<std::vector<int64_t>>(&column.values);
   auto *floats = std::get_if<std::vector<double>>(&column.values);
   auto *strings = std::get_if<std::vector<std::string>>(&column.values);
-  if ((result.isInteger() && !integers) || (result.isFloat() && !floats) ||
+  if (column.width != result.width || (result.isInteger() && !integers) || (result.isFloat() && !floats) ||
       (result.isString() && !strings))
     return wrongType(op);
   for (int64_t row = 0; row < rows.count; ++row) {
@@ -132,8 +132,10 @@ static Error evaluateFeature(Evaluator &e, FeatureOp op) {
         return error;
       result.integers()[row] = (*integers)[from];
     } else if (floats) {
-      double value = (*floats)[from];
-      result.floats()[row] = isFloat32 ? static_cast<float>(value) : value;
+      for (int64_t i = 0; i < result.width; ++i) {
+        double value = (*floats)[from * result.width + i];
+        result.row(row)[i] = isFloat32 ? static_cast<float>(value) : value;
+      }
     } else {
       result.as<std::string>()[row] = (*strings)[from];
     }
@@ -356,13 +358,19 @@ static Error evaluateLength(Evaluator &e, LengthOp op) {
 
 static Error evaluateGatherRows(Evaluator &e, GatherRowsOp op) {
   const Tensor &source = e.get(op.getSource()), &index = e.get(op.getIndex());
+  // Of a source of scalars, each element of an index is a row of the result's values.
   Tensor result = makeTensor(op.getType(), index.rows);
+  int64_t width = source.width;
   for (int64_t i = 0; i < index.size(); ++i) {
     int64_t row = index.integers()[i];
     if (row < -1 || row >= source.rows)
       return fail(op,
                   "has index " + Twine(row) + ", but 'source' has " + Twine(source.rows) + " rows");
-    result.integers()[i] = row < 0 ? 0 : source.integers()[row];
+    for (int64_t column = 0; row >= 0 && column < width; ++column)
+      if (source.isFloat())
+        result.floats()[i * width + column] = source.floats()[row * width + column];
+      else
+        result.integers()[i * width + column] = source.integers()[row * width + column];
   }
   e.set(op.getResult(), std::move(result));
   return Error::success();

@@ -41,6 +41,8 @@ static double reciprocalRoot(double x) { return 1.0 / std::sqrt(x); }
 static double exponential(double x) { return std::exp(x); }
 static double logarithm(double x) { return std::log(x); }
 static double logarithmOfSuccessor(double x) { return std::log1p(x); }
+static double sine(double x) { return std::sin(x); }
+static double cosine(double x) { return std::cos(x); }
 static double hyperbolicTangent(double x) { return std::tanh(x); }
 static double errorFunction(double x) { return std::erf(x); }
 static double relu(double x) { return x > 0 || x != x ? x : 0.0; }
@@ -244,7 +246,7 @@ static Error evaluateCast(Evaluator &e, CastOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Dropout
+// Random numbers
 //===----------------------------------------------------------------------===//
 
 static Error evaluateDropout(Evaluator &e, DropoutOp op) {
@@ -257,6 +259,16 @@ static Error evaluateDropout(Evaluator &e, DropoutOp op) {
       bool kept = e.keeps(rate, op.getStream(), rows.identity[row], column);
       value = kept ? value / (1.0 - rate) : 0.0;
     });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
+static Error evaluateRandomUniform(Evaluator &e, RandomUniformOp op) {
+  const DomainRows &rows = e.rowsOf(op.getType());
+  Tensor result = makeTensor(op.getType(), rows.count);
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    result.row(row)[column] = e.uniform(op.getStream(), rows.identity[row], column);
+  });
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
@@ -283,6 +295,8 @@ void interpreter::addElementwiseOps(HandlerMap &map) {
   addUnary<ExpOp, exponential>(map);
   addUnary<LogOp, logarithm>(map);
   addUnary<Log1pOp, logarithmOfSuccessor>(map);
+  addUnary<SinOp, sine>(map);
+  addUnary<CosOp, cosine>(map);
   addUnary<TanhOp, hyperbolicTangent>(map);
   addUnary<ErfOp, errorFunction>(map);
   addUnary<SigmoidOp, sigmoid>(map);
@@ -307,4 +321,5 @@ void interpreter::addElementwiseOps(HandlerMap &map) {
   map.add<RowBucketizeOp, evaluateBucketize<RowBucketizeOp>>();
   map.add<CastOp, evaluateCast>();
   map.add<DropoutOp, evaluateDropout>();
+  map.add<RandomUniformOp, evaluateRandomUniform>();
 }

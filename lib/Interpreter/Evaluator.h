@@ -56,6 +56,8 @@ public:
   bool isTraining() const { return mode == Mode::train; }
   /// The words of `stream` in this step.
   uint32_t word(int64_t stream, uint64_t row, uint64_t element) const;
+  /// The uniform number in [0, 1) of an element: the 24 high bits of its word.
+  double uniform(int64_t stream, uint64_t row, uint64_t element) const;
   /// Whether dropout keeps an element.
   bool keeps(double rate, int64_t stream, uint64_t row, uint64_t element) const;
 

@@ -287,6 +287,10 @@ uint32_t Evaluator::word(int64_t stream, uint64_t row, uint64_t element) const {
   return randomWord(state.seed, step, static_cast<uint32_t>(stream), row, element);
 }
 
+double Evaluator::uniform(int64_t stream, uint64_t row, uint64_t element) const {
+  return static_cast<double>(word(stream, row, element) >> 8) / 16777216.0;
+}
+
 bool Evaluator::keeps(double rate, int64_t stream, uint64_t row, uint64_t element) const {
   return static_cast<double>(word(stream, row, element)) >= rate * 4294967296.0;
 }

@@ -304,6 +304,16 @@ static Error evaluateKeepMask(Evaluator &e, KeepMaskOp op) {
   return Error::success();
 }
 
+static Error evaluateRowUniform(Evaluator &e, RowUniformOp op) {
+  Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
+  size_t next = 0;
+  forEachElement(result, [&](int64_t row, int64_t column) {
+    result.floats()[next++] = e.uniform(op.getStream(), e.kernelRows->identity[row], column);
+  });
+  e.set(op.getResult(), std::move(result));
+  return Error::success();
+}
+
 static Error evaluateRandomIndex(Evaluator &e, RandomIndexOp op) {
   IndexedRows rows(op.getSource().getType(), e.get(op.getSource()).size());
   Tensor result = makeTensor(op.getResult().getType(), e.kernelRows->count);
@@ -359,6 +369,7 @@ void interpreter::addKernelOps(HandlerMap &map) {
   map.add<GatherSumOp, evaluateGatherSum>();
   map.add<AccumulateOp, evaluateAccumulate>();
   map.add<KeepMaskOp, evaluateKeepMask>();
+  map.add<RowUniformOp, evaluateRowUniform>();
   map.add<RandomIndexOp, evaluateRandomIndex>();
   map.add<TransformColumnsOp, evaluateTransformColumns>();
   map.add<RowSearchOp, evaluateRowSearch>();

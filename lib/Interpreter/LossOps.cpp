@@ -36,12 +36,25 @@ static ArrayRef<double> rowOf(const Tensor &x, int64_t row) {
   return {x.row(row), static_cast<size_t>(x.width)};
 }
 
+/// The probability that a smoothed label gives to class `column` of `classes`.
+static double targetOf(int64_t column, int64_t chosen, int64_t classes, double smoothing) {
+  return (column == chosen ? 1.0 - smoothing : 0.0) + smoothing / static_cast<double>(classes);
+}
+
 static Error evaluateSoftmaxCrossEntropy(Evaluator &e, SoftmaxCrossEntropyOp op) {
   const Tensor &logits = e.get(op.getLogits()), &label = e.get(op.getLabel());
+  double smoothing = op.getLabelSmoothing().convertToDouble();
   Tensor result = makeTensor(op.getType(), logits.rows);
-  for (int64_t row = 0; row < logits.rows; ++row)
-    if (int64_t chosen = label.integers()[row]; chosen >= 0 && chosen < logits.width)
-      result.floats()[row] = logSumExp(rowOf(logits, row)) - logits.row(row)[chosen];
+  for (int64_t row = 0; row < logits.rows; ++row) {
+    int64_t chosen = label.integers()[row];
+    if (chosen < 0 || chosen >= logits.width)
+      continue;
+    double loss = 0, total = logSumExp(rowOf(logits, row));
+    for (int64_t column = 0; column < logits.width; ++column)
+      if (double target = targetOf(column, chosen, logits.width, smoothing); target > 0)
+        loss += target * (total - logits.row(row)[column]);
+    result.floats()[row] = loss;
+  }
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
@@ -50,6 +63,7 @@ static Error evaluateSoftmaxCrossEntropyGrad(Evaluator &e, SoftmaxCrossEntropyGr
   const Tensor &logits = e.get(op.getLogits()), &label = e.get(op.getLabel());
   const Tensor &gradient = e.get(op.getGradient());
   const Tensor *totals = op.getLogSumExp() ? &e.get(op.getLogSumExp()) : nullptr;
+  double smoothing = op.getLabelSmoothing().convertToDouble();
   Tensor result = makeTensor(op.getType(), logits.rows);
   for (int64_t row = 0; row < logits.rows; ++row) {
     int64_t chosen = label.integers()[row] - static_cast<int64_t>(op.getFirst());
@@ -58,7 +72,8 @@ static Error evaluateSoftmaxCrossEntropyGrad(Evaluator &e, SoftmaxCrossEntropyGr
     double total = totals ? totals->floats()[row] : logSumExp(rowOf(logits, row));
     for (int64_t column = 0; column < logits.width; ++column) {
       double softmax = std::exp(logits.row(row)[column] - total);
-      result.row(row)[column] = (softmax - (column == chosen)) * gradient.floats()[row];
+      double target = targetOf(column, chosen, logits.width, smoothing);
+      result.row(row)[column] = (softmax - target) * gradient.floats()[row];
     }
   }
   e.set(op.getResult(), std::move(result));

@@ -41,7 +41,8 @@ static bool isExact(Operation *op) {
            reduce.getSourceVectorType().getNumElements() == 1;
   return isa<ConstantOp, DeriveOp, DeriveGradOp, ConcatRowsOp, SplitRowsOp, FanoutOp, LeadOp, LagOp,
              GatherRowsOp, EmbeddingOp, BroadcastRowsOp, DetachOp, AfterOp, PickColumnOp,
-             SharedRowsOp, RowsAsSharedOp, ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp,
+             SharedRowsOp, RowsAsSharedOp, RandomUniformOp, RowUniformOp,
+             ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp,
              MaximumOp, MinimumOp, ReluOp, NegOp, AbsOp, CastOp>(op) ||
          isa<RowKernelOp, RowLoadOp, RowGatherOp, RowConcatOp, RowSliceOp>(op) ||
          isa<arith::ConstantOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,

@@ -208,7 +208,9 @@ void BatchGenerator::drawColumn(const DomainSchema &domain, const ColumnSchema &
   Type element = schemaColumn.element;
   if (element && isa<FloatType>(element)) {
     std::vector<double> &values = column.values.emplace<std::vector<double>>();
-    for (int64_t row = 0; row < rows.count; ++row)
+    column.width = schemaColumn.width;
+    column.isVector = schemaColumn.isVector;
+    for (int64_t i = 0; i < rows.count * column.width; ++i)
       values.push_back(drawFloat(role));
   } else if (element && isa<StringType>(element)) {
     std::vector<std::string> &values = column.values.emplace<std::vector<std::string>>();

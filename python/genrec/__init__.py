@@ -27,7 +27,7 @@ try:
 except PackageNotFoundError:  # used from the source folder without being installed
     __version__ = "0.0.0"
 
-from genrec import init, loss, metric, nn, optim, tracebacks
+from genrec import init, loss, metric, nn, optim, random, tracebacks
 from genrec.catalogues import Catalogue, catalogue
 from genrec.compiled import CompiledModel
 from genrec.compiler import compile
@@ -36,9 +36,9 @@ from genrec.errors import CompileError, DataError, FeatureError, GenRecError, Mo
 from genrec.lists import pairs
 from genrec.model import Model, Schedule, record
 from genrec.model_file import model_bytes, write_model
-from genrec.moves import concat_rows
+from genrec.moves import concat_rows, stack
 from genrec.nn.module import Module, Parameter
-from genrec.ops import concat, maximum, minimum, where
+from genrec.ops import concat, detach, maximum, minimum, where
 from genrec.outputs import output
 from genrec.ranking import Found, Ranks, rank, scores, top_k
 from genrec.row_functions import row_function
@@ -75,8 +75,8 @@ __all__ = [
     "Batch", "Catalogue", "CompileError", "CompiledModel", "DataError", "Domain", "ElementType", "FeatureError",
     "Found", "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "Run", "RunError", "Schedule",
     "Schema", "Table", "Value", "__version__", "bool_", "bucketize", "catalogue", "clip", "compile", "concat",
-    "concat_rows", "cross", "fill_missing", "float32", "float64", "hash", "init", "int32", "int64", "log1p", "loss",
-    "maximum", "metric", "minimum", "mod", "model_bytes", "multi_hash", "nn", "optim", "output", "pairs",
-    "parallel", "rank", "record", "row_function", "scale", "scores", "sequence_length", "string", "time_delta",
-    "timestamp", "top_k", "where", "write_model",
+    "concat_rows", "cross", "detach", "fill_missing", "float32", "float64", "hash", "init", "int32", "int64",
+    "log1p", "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "multi_hash", "nn", "optim", "output",
+    "pairs", "parallel", "random", "rank", "record", "row_function", "scale", "scores", "sequence_length", "stack",
+    "string", "time_delta", "timestamp", "top_k", "where", "write_model",
 ]  # fmt: skip

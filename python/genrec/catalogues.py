@@ -9,7 +9,7 @@ from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import DataError, ModelError
 from genrec.files import files_of
-from genrec.ops import as_ids
+from genrec.ops import as_ids, is_trained
 from genrec.recording import DomainDeclaration, ValueType, current
 from genrec.schema import Schema
 from genrec.source import Place, find_place
@@ -26,12 +26,15 @@ class Catalogue:
 
     `id` names the column of item ids (distinct int64); without it the file's only integer column is taken. `name` is
     what `--catalogue name=file` of a compiled binary calls it; the file's stem unless given. Columns are features of
-    the items: `catalogue.genre`. `schema` gives the columns by hand, for a file that does not exist yet.
+    the items: `items.price`; lists are domains below them: `items.tags.value.mean()`. `items.price[batch.history.item]`
+    is a column by the ids of other rows. `schema` gives the columns by hand, for a file that does not exist yet.
 
     Example:
         >>> items = gr.Catalogue("items.parquet", id="item")
         >>> items.price
         <float64, one per 'items'>
+        >>> items.price[batch.history.item]
+        <float64, one per 'history'>
     """
 
     def __init__(
@@ -70,12 +73,12 @@ class Catalogue:
         return domain_of(self)._member(name)
 
     def __getitem__(self, name: str) -> Any:
-        """The feature called `name`, of rows of the catalogue."""
+        """The feature or list called `name`, of rows of the catalogue."""
         return domain_of(self)._member(name)
 
     def __iter__(self) -> Iterator[str]:
-        """The names of the features."""
-        return iter(self._schema.root.features)
+        """The names of the features and lists."""
+        return iter([*self._schema.root.features, *self._schema.root.children])
 
 
 def catalogue(
@@ -137,9 +140,9 @@ def domain_of(source: Catalogue) -> Domain:
         place = find_place().named(source._name)
         op = recording.emit("catalogue", [], [ValueType(source._name, is_domain=True)], {}, place)
         expression = place.name or "catalogue"
-        recording.cache[key] = Domain(
-            recording, source._name, source._schema.root, None, expression, result=op.results[0]
-        )
+        domain = Domain(recording, source._name, source._schema.root, None, expression, result=op.results[0], reader=op)
+        domain._catalogue = source
+        recording.cache[key] = domain
     return recording.cache[key]
 
 
@@ -184,4 +187,41 @@ def resolve(ids: ValueLike, source: Catalogue, what: str, place: Place, allow_mi
         attributes: dict[str, Any] = {"allow_missing": True} if allow_missing else {}
         cache[key] = emit("resolve", operands, value.domain, (), int64, place.named(""), **attributes)
         cache[key].valid = value.valid
+    return cache[key]
+
+
+def read_by_id(x: Value, ids: ValueLike) -> Value:
+    """`x[ids]`: the row of `x`, which is of a catalogue, of each item id; see `Value.__getitem__`."""
+    place = find_place()
+    source = x.domain._catalogue if x.domain is not None else None
+    if source is None:
+        inside = x.domain is not None and x.domain._root._catalogue is not None
+        raise ModelError(
+            "x[ids] reads what a catalogue says about items, but this value is not per item of one",
+            place.part("self"),
+            x._label(),
+            "reduce the lists to their items first: .sum(), .mean(), .first() …" if inside
+            else "to take rows use .first(), .last(), .truncate(n), .lead(n) or .lag(n)",
+        )  # fmt: skip
+    if x.dtype.name == "string":
+        raise ModelError(
+            "strings cannot be read by id", place.part("self"), x._label(),
+            f"hash them for all items first: gr.hash({place.part('self').text or 'x'}, bits=52)[ids]",
+        )  # fmt: skip
+    if is_trained(x):
+        raise ModelError(
+            "x[ids] reads features of items, but this value is trained, and no gradient would reach it",
+            place.part("self"),
+            x._label(),
+            "look the ids up in the table itself, table(ids); or read it as it is: gr.detach(x)[ids]",
+        )
+    rows = resolve(ids, source, "the index of a catalogue's column", place.part("index"))
+    key = ("read by id", x._result, rows._result)
+    cache = x._recording.cache
+    if key not in cache:
+        # Row -1, of a null id, reads 0 and, of what is valid, false.
+        valid = rows.valid
+        if x.valid is not None:
+            valid = emit("gather_rows", [x.valid, rows], rows.domain, (), x.valid.dtype, place.named("valid"))
+        cache[key] = emit("gather_rows", [x, rows], rows.domain, x.shape, x.dtype, place, valid)
     return cache[key]

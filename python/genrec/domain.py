@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from genrec import recording as rec
 from genrec.errors import FeatureError, ModelError, quoted
-from genrec.recording import DomainDeclaration, Enum, Recording, Result, ValueType
+from genrec.recording import DomainDeclaration, Enum, Op, Recording, Result, ValueType
 from genrec.schema import ELEMENT, MOST_DOMAIN_DEPTH, Feature, ListSchema
 from genrec.source import find_place
 
 if TYPE_CHECKING:
+    from genrec.catalogues import Catalogue
     from genrec.value import Value
 
 
@@ -78,6 +79,7 @@ class Domain:
         expression: str,
         origin: Origin | None = None,
         result: Result | None = None,
+        reader: Op | None = None,
     ) -> None:
         self._recording = recording
         self._name = name
@@ -88,6 +90,10 @@ class Domain:
         self._known_result = result
         # How many lists lie above.
         self._depth: int = parent._depth + 1 if parent is not None else 0
+        # The op that reads the rows of a root and of the lists below it.
+        self._reader = reader
+        # The catalogue whose rows these are; None for all other rows.
+        self._catalogue: Catalogue | None = None
 
     def __repr__(self) -> str:
         return f"<rows of '{self._name}'>"
@@ -197,7 +203,7 @@ class Domain:
                 "",
                 f"reduce them first, then {verb}: {source._expression}.{schema.name}.<feature>.sum().{then}(...)",
             )
-        key = ("domain", schema.column)
+        key = ("domain", self._root, schema.column)
         if key not in self._recording.cache:
             expression = f"{self._expression}.{schema.name}"
             self._recording.cache[key] = Domain(self._recording, schema.name, schema, self, expression)
@@ -290,6 +296,14 @@ class Domain:
         return self._parent is None
 
     @property
+    def _root(self) -> "Domain":
+        """The rows of the file that these lie below."""
+        root = self
+        while root._parent is not None:
+            root = root._parent
+        return root
+
+    @property
     def _symbol(self) -> str:
         return self._result.type.domain
 
@@ -303,7 +317,9 @@ class Domain:
             name = recording.unique_name(self._name, "rows")
             recording.declare_domain(DomainDeclaration(name, "data", parent, schema.column))
             self._known_result = Result(ValueType(name, is_domain=True))
-            recording.batch.results.append(self._known_result)
+            reader = self._root._reader
+            assert reader is not None
+            reader.results.append(self._known_result)
             # A padding id says which rows there are, whether or not the model looks at the ids.
             for feature in schema.features.values():
                 if feature.type.padding_id is not None:
@@ -363,6 +379,6 @@ Example:
 
 def make_batch(recording: Recording, schema: ListSchema) -> Domain:
     """The root domain of a batch."""
-    batch = Domain(recording, schema.name, schema, None, "batch")
+    batch = Domain(recording, schema.name, schema, None, "batch", reader=recording.batch)
     _ = batch._symbol  # A program holds its root, whether or not it reads a column of it.
     return batch

@@ -63,6 +63,7 @@ def bce_with_logits(
     name: str = "loss",
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
+    label_smoothing: float = 0.0,
 ) -> Value:
     """Binary cross entropy of a logit: softplus(logit) - label * logit.
 
@@ -71,6 +72,7 @@ def bce_with_logits(
         label: 0 or 1 per row, or a probability, of any number type or bool; a row with a null label does not count, a
             label outside of [0, 1] is an error of the run.
         weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+        label_smoothing: ε in [0, 1) moves the label towards 1/2: label * (1 - ε) + ε / 2.
 
     Shape:
         [] or [1] per row.
@@ -92,11 +94,14 @@ def bce_with_logits(
     _together("bce_with_logits", prediction, truth, place)
     if truth.shape:
         raise ModelError("the label of 'bce_with_logits' must be one number per row", place.part(1), truth._label())
+    valid, unsmoothed = truth.valid, truth
+    if smoothing := _check_smoothing(label_smoothing, place):
+        truth = truth * (1.0 - smoothing) + smoothing / 2.0
     x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
     # The column itself, not what it was converted to, is named in errors; a bool is 0 or 1 by itself.
-    checked = given if not given.shape and given.dtype.is_number else truth
+    checked = given if not given.shape and given.dtype.is_number else unsmoothed
     required = None if given.dtype.name == "bool" else Required(checked, 0.0, 1.0)
-    return _declare(x, truth.valid, weight, name, scale, place, log_variance, required)
+    return _declare(x, valid, weight, name, scale, place, log_variance, required)
 
 
 def softmax_cross_entropy(
@@ -106,6 +111,7 @@ def softmax_cross_entropy(
     name: str = "loss",
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
+    label_smoothing: float = 0.0,
 ) -> Value:
     """Cross entropy of a softmax over classes: log Σ exp(logits) - logits[label].
 
@@ -114,6 +120,8 @@ def softmax_cross_entropy(
         label: the class, an integer in [0, classes); a row with a null label does not count, another label is an error
             of the run.
         weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+        label_smoothing: with ε in [0, 1) the target is 1 - ε at the label plus ε / classes everywhere, as in PyTorch
+            (Szegedy et al. 2016).
 
     Shape:
         logits [classes], label [].
@@ -129,7 +137,14 @@ def softmax_cross_entropy(
     place = find_place()
     prediction = rows_of_floats(logits, "'softmax_cross_entropy'", 0)
     truth = as_ids(label, "the label of 'softmax_cross_entropy'", place.part(1))
-    return _cross_entropy(prediction, truth, weight, name, scale, place, log_variance)
+    smoothing = _check_smoothing(label_smoothing, place)
+    return _cross_entropy(prediction, truth, weight, name, scale, place, log_variance, smoothing)
+
+
+def _check_smoothing(smoothing: float, place: Place) -> float:
+    if not 0 <= smoothing < 1:
+        raise ModelError(f"label_smoothing must be in [0, 1), got {smoothing}", place.part("label_smoothing"))
+    return float(smoothing)
 
 
 def _cross_entropy(
@@ -140,9 +155,11 @@ def _cross_entropy(
     scale: float,
     place: Place,
     log_variance: ValueLike | None = None,
+    smoothing: float = 0.0,
 ) -> Value:
     _together("softmax_cross_entropy", logits, label, place)
-    x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place)
+    options = {"label_smoothing": smoothing} if smoothing else {}
+    x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
     items = items_scored(logits)
     required = Required(label, 0.0, float(logits.shape[0] - 1), items)
     return _declare(x, label.valid, weight, name, scale, place, log_variance, required)

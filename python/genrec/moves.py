@@ -9,11 +9,11 @@ from typing import Any
 
 from genrec.domain import Domain, Joining, Padding, Truncation
 from genrec.emit import emit
-from genrec.errors import ModelError, quoted
+from genrec.errors import ModelError
 from genrec.recording import Enum, ValueType
-from genrec.rules import listed, same_dtype, sizes, whole
+from genrec.rules import common_domain, listed, same_dtype, sizes, whole
 from genrec.schema import Feature
-from genrec.source import Place, find_place
+from genrec.source import Part, Place, find_place
 from genrec.types import element_type, int64
 from genrec.value import Value, ValueLike, as_value
 
@@ -26,7 +26,8 @@ def feature(domain: Domain, column: Feature, place: Place) -> Value:
         attributes["nullable"] = True
     if kind.padding_id is not None:
         attributes["padding_id"] = kind.padding_id
-    value = emit("feature", [domain], domain, (), kind.plain, place, **attributes)
+    shape = (kind.size,) if kind.size is not None else ()
+    value = emit("feature", [domain], domain, shape, kind.plain, place, **attributes)
     if kind.is_nullable:
         name = place.named(f"{column.name}_valid")
         value.valid = emit("feature_valid", [domain], domain, (), element_type("bool"), name, column=column.column)
@@ -218,7 +219,8 @@ def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
     """Lists joined per parent row: the rows of the first part, then those of the second, and so on, as a value of one
     derived domain. `split_rows` of the result, or of anything computed from it, takes the parts apart again.
 
-    A part may also be of the parent itself, which then gives one row per list.
+    A part may also be of the parent itself, which then gives one row per list; parts that are all of the root give a
+    list of one row each. Several values of one row as a list of it: `gr.stack`.
 
     Shape:
         [d] in every part, [d] out.
@@ -233,26 +235,60 @@ def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
         <[16] float32, one per 'impression'>
     """
     place = find_place()
+    values, paths = _alike("concat_rows", parts, place)
+    domains = [value.domain for value in values if value.domain is not None]
+    return _join_rows(values, _parent_of_joined(domains, paths, values, place), place)
+
+
+def stack(*parts: ValueLike | Sequence[ValueLike]) -> Value:
+    """The values of a row as a list of it: n values per row of one domain become a list of n rows, in their order, below
+    each row. `split_rows` of the result, or of anything computed from it, takes them apart again.
+
+    So fields of equal size go through what works on lists: attention among the fields of a request, a pool over several
+    towers. Written `gr.stack(a, b, c)` or `gr.stack([a, b, c])`.
+
+    Shape:
+        [d] in every part, [d] out, one row per part.
+
+    Example:
+        >>> user, item = gr.Table("user", dim=16), gr.Table("item", dim=16)
+        >>> fields = gr.stack(user(batch.user), item(batch.history.item).mean())
+        >>> fields
+        <[16] float32, one per 'fields_rows'>
+        >>> fields.max()
+        <[16] float32, one per 'request'>
+    """
+    place = find_place()
+    values, paths = _alike("stack", parts, place)
+    domain = common_domain("stack", values, place, paths)
+    assert domain is not None
+    return _join_rows(values, domain, place)
+
+
+def _alike(name: str, parts: Sequence[Any], place: Place) -> tuple[list[Value], list[tuple[Part, ...]]]:
+    """`parts` as values of one row size and element type, none of them shared, and where each is written."""
     given, paths = listed(parts)
     values = [
-        as_value(part, place.part(*path), what=f"part {i} of gr.concat_rows")
+        as_value(part, place.part(*path), what=f"part {i} of gr.{name}")
         for i, (part, path) in enumerate(zip(given, paths, strict=True))
     ]
     if not values:
-        raise ModelError("gr.concat_rows takes at least one part", place)
+        raise ModelError(f"gr.{name} takes at least one part", place)
     for i, value in enumerate(values):
-        same_dtype("concat_rows", values[0], value, place, (paths[0], paths[i]))
+        same_dtype(name, values[0], value, place, (paths[0], paths[i]))
         if value.shape != values[0].shape:
             raise ModelError(
-                f"gr.concat_rows needs rows of one size, got [{sizes(values[0])}] and [{sizes(value)}]",
+                f"gr.{name} needs rows of one size, got [{sizes(values[0])}] and [{sizes(value)}]",
                 place.part(*paths[i]), value._label(),
             )  # fmt: skip
         if value.domain is None:
-            raise ModelError(
-                "gr.concat_rows joins rows, but this part is shared", place.part(*paths[i]), value._label()
-            )
-    domains = tuple(value.domain for value in values if value.domain is not None)
-    domain = _joined_domain(domains, values, place)
+            raise ModelError(f"gr.{name} joins rows, but this part is shared", place.part(*paths[i]), value._label())
+    return values, paths
+
+
+def _join_rows(values: Sequence[Value], parent: Domain, place: Place) -> Value:
+    """`values`, each of `parent` or of a list of it, as one value of the domain that joins them below `parent`."""
+    domain = _joined_domain(tuple(value.domain for value in values if value.domain is not None), parent, place)
     result = emit("concat_rows", [*values, domain], domain, values[0].shape, values[0].dtype, place)
     if any(value.valid is not None for value in values):
         known = [value.valid if value.valid is not None else all_valid(value, place) for value in values]
@@ -271,26 +307,43 @@ def all_valid(value: Value, place: Place) -> Value:
     )  # fmt: skip
 
 
-def _joined_domain(domains: tuple[Domain, ...], values: Sequence[Value], place: Place) -> Domain:
-    key = ("join", tuple(domain._symbol for domain in domains))
-    cache = domains[0]._recording.cache
-    if key in cache:
-        return cache[key]
-    # The parent: what has a part below it. If all parts are of one domain, it is that domain's parent.
+def _parent_of_joined(
+    domains: Sequence[Domain], paths: Sequence[tuple[Part, ...]], values: Sequence[Value], place: Place
+) -> Domain:
+    """Below whose rows the parts of gr.concat_rows are joined: what has a part below it; if all parts are of one list,
+    that list's parent; if all are of the root, the root.
+    """
+    first = domains[0]
+    if all(domain is first for domain in domains):
+        return first._parent if first._parent is not None else first
     parents = {domain._parent for domain in domains if not any(other._is_below(domain) for other in domains)}
     parent = next(iter(parents)) if len(parents) == 1 else None
-    fits = parent is not None and all(domain is parent or domain._parent is parent for domain in domains)
-    if not fits or parent is None:
-        names = quoted(dict.fromkeys(domain._name for domain in domains))
-        raise ModelError(
-            f"'concat_rows' joins lists of one parent (and the parent itself), but {names} have no common parent",
-            place,
-            "; ".join(value._label() for value in values),
-            "reduce or fan out the parts until they are lists of one parent",
-        )
-    names = "_and_".join(domain._name for domain in domains)
-    name = f"{place.name}_rows" if place.name.isidentifier() else names
-    cache[key] = domains[0]._derive(name, parent, Joining(domains), f"<rows of {names}>")
+    for domain, path, value in zip(domains, paths, values, strict=True):
+        if parent is None or (domain is not parent and domain._parent is not parent):
+            raise ModelError(
+                "gr.concat_rows joins lists of one parent, and the parent itself, but "
+                + " and ".join(_whose(one) for one in dict.fromkeys(domains)),
+                place.part(*path),
+                value._label(),
+                "bring the parts to lists of one parent first, with .fanout(...), .sum(), .mean() or .last()",
+            )
+    assert parent is not None
+    return parent
+
+
+def _whose(domain: Domain) -> str:
+    if domain._parent is None:
+        return f"'{domain._name}' is a root"
+    return f"'{domain._name}' is a list of '{domain._parent._name}'"
+
+
+def _joined_domain(domains: tuple[Domain, ...], parent: Domain, place: Place) -> Domain:
+    key = ("join", parent._symbol, tuple(domain._symbol for domain in domains))
+    cache = parent._recording.cache
+    if key not in cache:
+        names = "_and_".join(dict.fromkeys(domain._name for domain in domains))
+        name = f"{place.name}_rows" if place.name.isidentifier() else names
+        cache[key] = domains[0]._derive(name, parent, Joining(domains), f"<rows of {names}>")
     return cache[key]
 
 

@@ -119,6 +119,34 @@ def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
     return emit("compare", [a, b], domain, shape, result, place, both_valid(a, b), kind=Enum("compare_kind", kind))
 
 
+_TIGHT = "put comparisons into parentheses, '{0}' binds tighter than they do: (a > 0) {0} (b > 0)"
+
+
+def logical(sign: str, lhs: ValueLike, rhs: ValueLike) -> Value:
+    """`lhs & rhs` and `lhs | rhs` of bools."""
+    place = find_place()
+    a, b = (as_value(one, place.part(*part)) for one, part in zip((lhs, rhs), BINARY_PARTS, strict=True))
+    for value, part in zip((a, b), BINARY_PARTS, strict=True):
+        if value.dtype.name != "bool":
+            raise ModelError(
+                f"'{sign}' takes bools, got {value.dtype.name}", place.part(*part), value._label(), _TIGHT.format(sign)
+            )
+    domain = common_domain(sign, [a, b], place, BINARY_PARTS)
+    shape = broadcast(sign, [a, b], place, BINARY_PARTS)
+    chosen = [a, b, a] if sign == "&" else [a, a, b]
+    return emit("select", chosen, domain, shape, a.dtype, place, both_valid(a, b))
+
+
+def negation(x: Value) -> Value:
+    """`~x` of a bool."""
+    place = find_place()
+    if x.dtype.name != "bool":
+        help = "put the comparison into parentheses: ~(a > 0)" if x.dtype.is_number else ""
+        raise ModelError(f"'~' takes a bool, got {x.dtype.name}", place.part("self"), x._label(), help)
+    no, yes = (as_value(one, place.named("")) for one in (False, True))
+    return emit("select", [x, no, yes], x.domain, x.shape, x.dtype, place, x.valid)
+
+
 def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     """`on_true` where the condition holds, else `on_false`, elementwise.
 
@@ -153,6 +181,41 @@ def unary(name: str, x: ValueLike) -> Value:
     value = as_value(x, place.part(0))
     expect_float(value, f"'{name}'", place, "self" if name in ("neg",) else 0)
     return emit(name, [value], value.domain, value.shape, value.dtype, place, value.valid)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def detach(x: ValueLike) -> Value:
+    """`x`, through which no gradient flows: what it was computed from is not trained by what is computed of it.
+
+    Shape:
+        any, kept.
+
+    Example:
+        >>> user = gr.Table("user", dim=16)(batch.user)
+        >>> gr.detach(user) * 0.5
+        <[16] float32, one per 'request'>
+    """
+    place = find_place()
+    value = as_value(x, place.part(0))
+    return emit("detach", [value], value.domain, value.shape, value.dtype, place, value.valid)
+
+
+def is_trained(x: Value) -> bool:
+    """Whether a gradient could flow through `x` to a parameter or a table."""
+    makers = {result: op for op in x._recording.ops for result in op.results}
+    pending, seen = [x._result], {x._result}
+    while pending:
+        op = makers[pending.pop()]
+        if op.name in ("lookup", "param"):
+            return True
+        if op.name == "detach":
+            continue
+        floats = [one for one in op.operands if one.type.element.startswith("float") and one not in seen]
+        pending += floats
+        seen.update(floats)
+    return False
 
 
 # -- conversions -------------------------------------------------------------------------------------------------------

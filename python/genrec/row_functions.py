@@ -12,11 +12,11 @@ from genrec.value import Value
 Parameters = ParamSpec("Parameters")
 
 ROWWISE = frozenset({
-    "abs", "add", "bce_with_logits", "bucketize", "cast", "compare", "concat_columns", "constant", "cross", "div",
-    "dropout", "erf", "exp", "feature", "feature_valid", "gelu", "hash", "l2_normalize", "layer_norm", "log",
-    "log1p", "maximum", "minimum", "mixture", "mod", "mul", "multi_hash", "neg", "param", "relu", "rms_norm",
-    "row_reduce", "rsqrt", "select", "sigmoid", "silu", "slice_columns", "softmax", "softmax_cross_entropy",
-    "softplus", "sqrt", "square", "sub", "tanh",
+    "abs", "add", "bce_with_logits", "bucketize", "cast", "compare", "concat_columns", "constant", "cos", "cross",
+    "detach", "div", "dropout", "erf", "exp", "feature", "feature_valid", "gelu", "hash", "l2_normalize",
+    "layer_norm", "log", "log1p", "maximum", "minimum", "mixture", "mod", "mul", "multi_hash", "neg", "param",
+    "random_uniform", "relu", "rms_norm", "row_reduce", "rsqrt", "select", "sigmoid", "silu", "sin", "slice_columns",
+    "softmax", "softmax_cross_entropy", "softplus", "sqrt", "square", "sub", "tanh",
 })  # fmt: skip
 """Ops whose every result row depends on the same row of what they read, and on what all rows share."""
 

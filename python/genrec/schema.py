@@ -75,6 +75,7 @@ class Schema:
             "user": gr.int64,
             "history": [{"movie": gr.int64, "time": gr.timestamp("s")}],
             "interest": [gr.int64],
+            "image": gr.float32.vector(64),
         }, root="user_row")
 
     `root` names the rows of the file themselves in messages ("one row per request").
@@ -319,6 +320,10 @@ _ARROW_TYPES = (
 )  # fmt: skip
 
 
+def _is_plain_float(kind: ElementType) -> bool:
+    return kind.is_float and kind.size is None
+
+
 def _field(kind: "pa.DataType", path: str, source: str, depth: int = 0) -> Any:
     """A column's type as an entry of `Fields`; `depth` lists lie above it."""
     import pyarrow as pa
@@ -329,6 +334,8 @@ def _field(kind: "pa.DataType", path: str, source: str, depth: int = 0) -> Any:
         if pa.types.is_struct(entry):
             return [{f.name: _field(f.type, f"{path}.{f.name}", source, depth + 1) for f in entry}]
         inner = _field(entry, path, source, depth + 1)
+        if pa.types.is_fixed_size_list(kind) and isinstance(inner, ElementType) and _is_plain_float(inner):
+            return inner.vector(kind.list_size)
         if isinstance(inner, list):
             raise DataError(f"{source}: column '{path}' is a list of lists; put the inner list into a struct")
         return [inner]

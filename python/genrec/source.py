@@ -17,8 +17,8 @@ from types import CodeType, FrameType, TracebackType
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 Part = str | int
-"""Which operand of an expression: "left", "right", "self" (what a method is called on), the number of an argument,
-or the name of a keyword argument."""
+"""Which operand of an expression: "left", "right", "self" (what a method is called on), "index" (what is in brackets),
+the number of an argument, or the name of a keyword argument."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +227,8 @@ def _child(node: ast.AST | None, step: Part) -> ast.AST | None:
         return node.operand
     if isinstance(node, ast.Attribute | ast.Subscript) and step == "self":
         return node.value
+    if isinstance(node, ast.Subscript) and step == "index":
+        return node.slice
     if isinstance(node, ast.List | ast.Tuple) and isinstance(step, int) and step < len(node.elts):
         return node.elts[step]
     if not isinstance(node, ast.Call):

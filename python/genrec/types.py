@@ -12,8 +12,8 @@ class ElementType:
     """What one element of a value is: "bool", "int32", "int64", "float32", "float64" or "string".
 
     As the type of a feature it also says whether nulls are allowed, which list entries are padding, and that an int64
-    is a time. `gr.int64`, `gr.float32` and so on are instances; `gr.int64.nullable()` and `gr.int64.padded(0)` are
-    variants.
+    is a time, or that a row holds `size` values. `gr.int64`, `gr.float32` and so on are instances;
+    `gr.int64.nullable()`, `gr.int64.padded(0)` and `gr.float32.vector(16)` are variants.
 
     Example:
         >>> schema = gr.Schema({"age": gr.float32.nullable(), "interest": [gr.int64.padded(0)]})
@@ -28,6 +28,7 @@ class ElementType:
     is_nullable: bool = False
     padding_id: int | None = None
     is_time: bool = False
+    size: int | None = None
 
     def nullable(self) -> "ElementType":
         """This type with nulls allowed; a null is an error in any other feature, whatever the file says.
@@ -48,6 +49,24 @@ class ElementType:
         if not self.is_integer:
             raise ValueError(f"padding is for ids (int32 or int64), not for {self.name}")
         return replace(self, padding_id=with_id)
+
+    def vector(self, size: int) -> "ElementType":
+        """This type for a column of lists that all have `size` entries: a value [size] per row.
+
+        The file may have fixed-size lists, or lists of that length. A null among the entries is an error; `nullable()`
+        allows null rows.
+
+        Example:
+            >>> schema = gr.Schema({"image": gr.float32.vector(64).nullable()})
+            >>> print(schema)
+            request
+              image: float32[64], nullable
+        """
+        if not self.is_float:
+            raise ValueError(f"rows of several values are floats, not {self.name}; [gr.{self.name}] is a list")
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"the size of a vector must be a whole number of at least 1, got {size!r}")
+        return replace(self, size=size)
 
     @property
     def is_float(self) -> bool:
@@ -91,6 +110,7 @@ class ElementType:
 
     def __str__(self) -> str:
         text = "time" if self.is_time else self.name
+        text += f"[{self.size}]" if self.size is not None else ""
         return f"{text}, nullable" if self.is_nullable else text
 
 

@@ -24,7 +24,7 @@ ValueLike = Union["Value", "Domain", "Parameter", Number, Sequence[Number]]
 _NUMPY_ARITHMETIC = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
-    "greater": operator.gt, "greater_equal": operator.ge,
+    "greater": operator.gt, "greater_equal": operator.ge, "bitwise_and": operator.and_, "bitwise_or": operator.or_,
 }  # fmt: skip
 
 # What arrays of other libraries have, and what to write here.
@@ -209,13 +209,37 @@ class Value:
     def __ge__(self, other: ValueLike) -> "Value":
         return _ops().compare("ge", self, other)
 
+    # -- logic ---------------------------------------------------------------------------------------------------------
+
+    def __and__(self, other: ValueLike) -> "Value":
+        """True where both bools are. Comparisons beside it need parentheses: `(a > 0) & (b > 0)`."""
+        return _ops().logical("&", self, other)
+
+    def __rand__(self, other: ValueLike) -> "Value":
+        return _ops().logical("&", other, self)
+
+    def __or__(self, other: ValueLike) -> "Value":
+        """True where one of the bools is. Comparisons beside it need parentheses: `(a > 0) | (b > 0)`."""
+        return _ops().logical("|", self, other)
+
+    def __ror__(self, other: ValueLike) -> "Value":
+        return _ops().logical("|", other, self)
+
+    def __invert__(self) -> "Value":
+        """True where the bool is false."""
+        return _ops().negation(self)
+
     # -- within a row --------------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: object) -> "Value":
         """`x[:, a:b]`: columns [a, b) of every row; `x[:, i]`: column i as a number per row.
 
+        `x[ids]`, where `x` is per item of a catalogue: the item's row for each item id of other rows, such as
+        `items.price[batch.history.item]`. A null id gives null; an id that the catalogue lacks is an error of the run.
+        No gradient: `x` must not be trained.
+
         Shape:
-            [d] in, [b - a] or [] out.
+            [d] in, [b - a] or [] out; `x[ids]`: any, kept.
 
         Example:
             >>> x = gr.Table("item", dim=16)(batch.history.item)
@@ -224,6 +248,10 @@ class Value:
             >>> x[:, 0]
             <float32, one per 'history'>
         """
+        if isinstance(index, Value | Domain):
+            from genrec.catalogues import read_by_id
+
+            return read_by_id(self, index)
         return _ops().columns(self, index)
 
     def astype(self, dtype: ElementType | str) -> "Value":

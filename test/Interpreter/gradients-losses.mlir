@@ -68,6 +68,9 @@ genrec.model @gradients_losses {
     %cross = genrec.softmax_cross_entropy %class_logits, %class : (!u3, !ui) -> !u
     genrec.loss "classes" %cross weight %weight : !u, !u
 
+    %smooth = genrec.softmax_cross_entropy %class_logits, %class {label_smoothing = 0.2 : f64} : (!u3, !ui) -> !u
+    genrec.loss "smooth" %smooth weight %weight : !u, !u
+
     // A loss that nothing has weight in is 0.
     %never = genrec.compare lt %label, %nothing : (!u, !s) -> !ub
     genrec.loss "none" %cross valid %never : !u, !ub

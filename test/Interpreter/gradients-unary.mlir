@@ -16,6 +16,8 @@ genrec.model @gradients_unary {
   genrec.parameter @abs : !s3 {init = #init, optimizer = #sgd}
   genrec.parameter @square : !s3 {init = #init, optimizer = #sgd}
   genrec.parameter @exp : !s3 {init = #init, optimizer = #sgd}
+  genrec.parameter @sin : !s3 {init = #init, optimizer = #sgd}
+  genrec.parameter @cos : !s3 {init = #init, optimizer = #sgd}
   genrec.parameter @tanh : !s3 {init = #init, optimizer = #sgd}
   genrec.parameter @erf : !s3 {init = #init, optimizer = #sgd}
   genrec.parameter @sigmoid : !s3 {init = #init, optimizer = #sgd}
@@ -45,6 +47,20 @@ genrec.model @gradients_unary {
     %z_abs = genrec.mul %y_abs, %g : (!u3, !u) -> !u3
     %l_abs = genrec.row_reduce sum %z_abs : (!u3) -> !u
     genrec.loss "abs" %l_abs : !u
+
+    %p_sin = genrec.param @sin : !s3
+    %x_sin = genrec.add %f, %p_sin : (!u, !s3) -> !u3
+    %y_sin = genrec.sin %x_sin : !u3
+    %z_sin = genrec.mul %y_sin, %g : (!u3, !u) -> !u3
+    %l_sin = genrec.row_reduce sum %z_sin : (!u3) -> !u
+    genrec.loss "sin" %l_sin : !u
+
+    %p_cos = genrec.param @cos : !s3
+    %x_cos = genrec.add %f, %p_cos : (!u, !s3) -> !u3
+    %y_cos = genrec.cos %x_cos : !u3
+    %z_cos = genrec.mul %y_cos, %g : (!u3, !u) -> !u3
+    %l_cos = genrec.row_reduce sum %z_cos : (!u3) -> !u
+    genrec.loss "cos" %l_cos : !u
 
     %p_square = genrec.param @square : !s3
     %x_square = genrec.add %f, %p_square : (!u, !s3) -> !u3

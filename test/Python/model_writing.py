@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADER = """\
 import genrec as gr
 from genrec import nn
-
+columns = {"item": gr.int64, "price": gr.float32.nullable(), "image": gr.float32.vector(2), "tags": [gr.int64]}
 schema = gr.Schema({
     "user": gr.int64, "name": gr.string, "held_out": gr.int64.nullable(),
     "history": [{"item": gr.int64, "time": gr.timestamp("s")}],
@@ -33,7 +33,7 @@ class Ranker(gr.Model):
         self.wide, self.attend = gr.Table("wide", dim=6), nn.CrossAttention(2, heads=2)
         self.dense, self.score, self.cross = nn.Linear(2, 4), nn.Linear(2, 1), nn.CrossNetwork(2, 2, rank=1)
         self.block, self.masked = nn.HSTUBlock(2, bias=nn.RelativePosition(4)), nn.HSTUBlock(2, contextual=1)
-        self.items = gr.catalogue("items.parquet", schema=gr.Schema({"item": gr.int64}, root="items"))
+        self.items = gr.catalogue("items.parquet", schema=gr.Schema(columns, root="items"))
 
     def forward(self, batch):
 """

@@ -48,6 +48,15 @@ gr.metric.gauc(logit, shown.label, key=shown.item)
 gr.metric.ne(logit, shown.label)
 weight = self.item(shown.item).fanout(both) * self.item(batch.history.item).beside(both)
 gr.loss.mean(nn.mixture(gr.concat(one, tags), one, top_k=1).row_sum() + masked.sum().row_sum(), name="mixed")
+towers = self.item(self.items.item) + self.item(self.items.tags.value).mean() + self.items.image
+gr.loss.sampled_softmax(one, batch.user, towers, self.items, negatives=2, name="towers")
+cheap = gr.fill_missing(self.items.price[shown.item], 0.0) < 1.0
+drawn = gr.random.normal(shown, std=0.1) + gr.random.uniform(batch, -1.0, 1.0).fanout(shown)
+chosen = (cheap & gr.random.bernoulli(shown, 0.5)) | ~(shown.label > 0.0)
+fields = gr.stack(nn.sin(one), nn.cos(tags), gr.detach(one), self.items.image[batch.user])
+y = gr.concat(y, fields.mean(), gr.concat_rows(one, tags).sum(), gr.where(chosen, drawn, 0.0).sum())
+gr.loss.softmax_cross_entropy(wide, gr.mod(shown.item, 8), label_smoothing=0.1, name="smooth")
+gr.loss.bce_with_logits(logit, shown.label, label_smoothing=0.1, name="smooth_click")
 gr.loss.mean(y.row_sum() + weight.sum().sum().row_sum(), name="rest", log_variance=0.5)"""
 
 

@@ -118,6 +118,48 @@ def test_parallel_lists_are_one_domain(tmp_path):
     assert by_hand.root.children["history"] == history
 
 
+def test_fixed_size_lists_of_floats_are_rows_of_values(tmp_path):
+    arrow = pa.schema(
+        [
+            ("image", pa.list_(pa.float32(), 4)),
+            ("half", pa.list_(pa.float16(), 3)),
+            ("wide", pa.list_(pa.float64(), 2)),
+            ("ids", pa.list_(pa.int64(), 2)),
+            ("clip", pa.list_(pa.list_(pa.float32(), 4))),
+            ("loose", pa.list_(pa.float32())),
+        ]
+    )
+    schema = gr.Schema.from_parquet(write(tmp_path / "t.parquet", arrow), nullable=["image"])
+    assert str(schema) == (
+        "request\n"
+        "  image: float32[4], nullable\n"
+        "  half: float32[3]\n"
+        "  wide: float64[2]\n"
+        "  ids\n"
+        "    value: int64\n"
+        "  clip\n"
+        "    value: float32[4]\n"
+        "  loose\n"
+        "    value: float32"
+    )
+    by_hand = gr.Schema({"image": gr.float32.vector(4).nullable(), "clip": [gr.float32.vector(4)]})
+    assert by_hand.root.features["image"] == schema.root.features["image"]
+    assert by_hand.root.children["clip"] == schema.root.children["clip"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gr.int64.vector(4), r"rows of several values are floats, not int64; \[gr.int64\] is a list"),
+        (lambda: gr.float32.vector(0), "the size of a vector must be a whole number of at least 1, got 0"),
+        (lambda: gr.float32.vector(True), "the size of a vector must be a whole number of at least 1, got True"),
+    ],
+)
+def test_mistakes_about_rows_of_values(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
 def test_padding_by_the_name_of_the_domain():
     schema = gr.Schema.from_arrow(TABLE, padding={"interest": 0, "history.tags": -1})
     assert schema.root.children["interest"].features["value"].type.padding_id == 0

@@ -24,9 +24,11 @@ struct RandomModelOptions {
   int64_t transforms = 1; ///< longest chain of hash and mod between a column and its table
   int64_t fanouts = 0;    ///< fan-outs tried between features and random ops
   int64_t joinedLookups = 0; ///< layers over several lookups that nothing else reads
+  bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows read by id
 
   /// Most seeds give small models of the above; some give one that is wide in one way: many tables,
-  /// a deep tree, long chains of transforms, fan-outs everywhere, layers over lookups.
+  /// a deep tree, long chains of transforms, fan-outs everywhere, layers over lookups, catalogues with
+  /// lists.
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 

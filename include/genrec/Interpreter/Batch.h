@@ -15,11 +15,14 @@
 
 namespace genrec::interpreter {
 
-/// The values of one feature, one per row of its domain; booleans are 0 and 1.
+/// The values of one feature, `width` per row of its domain; booleans are 0 and 1.
 struct Column {
+  int64_t width = 1;
+  bool isVector = false; ///< a row is a list of `width` values, which may be 1
   std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>> values;
   std::vector<uint8_t> valid; ///< one per row; empty: no nulls
 
+  /// How many rows there are.
   size_t size() const;
 };
 

@@ -3,6 +3,7 @@
 from genrec.nn.attention import HSTUBlock, RelativePosition, RelativeTime, SelfAttention, attention
 from genrec.nn.functional import (
     abs,
+    cos,
     dropout,
     exp,
     gelu,
@@ -17,6 +18,7 @@ from genrec.nn.functional import (
     rsqrt,
     sigmoid,
     silu,
+    sin,
     softmax,
     softplus,
     sqrt,
@@ -30,7 +32,7 @@ from genrec.nn.ranking import DIN, CrossAttention, CrossNetwork, MMoE, cross_att
 __all__ = [
     "CrossAttention", "CrossNetwork", "DIN", "Dropout", "Embedding", "HSTUBlock", "LayerNorm", "Linear", "MLP",
     "MMoE", "Module", "Parameter", "PositionEmbedding", "RMSNorm", "RelativePosition", "RelativeTime",
-    "SelfAttention", "abs", "attention", "cross_attention", "dot_interaction", "dropout", "exp", "gelu",
-    "l2_normalize", "layer_norm", "linear", "log", "log1p", "mixture", "neg", "relu", "rms_norm", "rsqrt", "sigmoid",
-    "silu", "softmax", "softplus", "sqrt", "square", "tanh",
+    "SelfAttention", "abs", "attention", "cos", "cross_attention", "dot_interaction", "dropout", "exp", "gelu",
+    "l2_normalize", "layer_norm", "linear", "log", "log1p", "mixture", "neg", "relu", "rms_norm", "rsqrt",
+    "sigmoid", "silu", "sin", "softmax", "softplus", "sqrt", "square", "tanh",
 ]  # fmt: skip

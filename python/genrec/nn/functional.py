@@ -111,6 +111,33 @@ def log1p(x: ValueLike) -> Value:
     return unary("log1p", x)
 
 
+def sin(x: ValueLike) -> Value:
+    """The sine of x, in radians.
+
+    Shape:
+        any, kept.
+
+    Example:
+        >>> hours = (gr.mod(batch.history.time, 86400)).astype(gr.float32) / 3600.0
+        >>> nn.sin(hours * (6.2831853 / 24))
+        <float32, one per 'history'>
+    """
+    return unary("sin", x)
+
+
+def cos(x: ValueLike) -> Value:
+    """The cosine of x, in radians.
+
+    Shape:
+        any, kept.
+
+    Example:
+        >>> nn.cos(batch.history.price)
+        <float32, one per 'history'>
+    """
+    return unary("cos", x)
+
+
 def tanh(x: ValueLike) -> Value:
     """The hyperbolic tangent of x.
 

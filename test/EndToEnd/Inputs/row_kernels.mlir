@@ -58,7 +58,7 @@ genrec.model @kernels {
       genrec.row_yield %scaled, %both, %one : vector<2xf32>, f32, f32
     }
 
-    // A looked-up row; two reductions, one after the other; dropout; a pooled row.
+    // A looked-up row; two reductions, one after the other; dropout and random numbers; a pooled row.
     %rows = genrec.table_rows %id in @item : (!hi) -> !hr
     %normed, %mean = genrec.row_kernel %history(%rows)
         attributes {name = "norm", operand_roles = [#aligned],
@@ -80,7 +80,11 @@ genrec.model @kernels {
       %keep = genrec.keep_mask {rate = 0.25 : f64, stream = 512 : i64} : vector<50xi1>
       %zeros = arith.constant dense<0.0> : vector<50xf32>
       %dropped = arith.select %keep, %normal, %zeros : vector<50xi1>, vector<50xf32>
-      %curved = math.exp %dropped : vector<50xf32>
+      %drawn = genrec.row_uniform {stream = 768 : i64} : vector<50xf32>
+      %angle = arith.addf %dropped, %drawn : vector<50xf32>
+      %wave = math.sin %angle : vector<50xf32>
+      %turned = math.cos %wave : vector<50xf32>
+      %curved = math.exp %turned : vector<50xf32>
       genrec.row_yield %dropped, %curved : vector<50xf32>, vector<50xf32>
     }
 

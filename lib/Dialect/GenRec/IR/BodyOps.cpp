@@ -174,6 +174,12 @@ LogicalResult KeepMaskOp::verify() {
   return expectStream(*this, getStream());
 }
 
+LogicalResult RowUniformOp::verify() {
+  if (!getElementTypeOrSelf(getType()).isF32() || !isScalarOrVector(getType()))
+    return complain(*this, "result", getType(), "f32 or a vector of f32");
+  return expectStream(*this, getStream());
+}
+
 LogicalResult RandomIndexOp::verify() {
   if (cast<RankedTensorType>(getSource().getType()).getRank() == 0)
     return complain(*this, "source", getSource().getType(), "of rank 1 or 2");

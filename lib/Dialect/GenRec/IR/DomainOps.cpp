@@ -12,11 +12,41 @@ using namespace genrec::rules;
 // Domain instances
 //===----------------------------------------------------------------------===//
 
-LogicalResult BatchOp::verify() {
+/// Each of the domains that `op` gives is given once.
+static LogicalResult expectDistinct(Operation *op, ValueRange domains) {
   llvm::SmallDenseSet<Attribute> seen;
-  for (Value domain : getDomains())
+  for (Value domain : domains)
     if (!seen.insert(domainOf(domain)).second)
-      return emitOpError() << "gives " << domainOf(domain) << " twice";
+      return op->emitOpError() << "gives " << domainOf(domain) << " twice";
+  return success();
+}
+
+LogicalResult BatchOp::verify() { return expectDistinct(*this, getDomains()); }
+
+LogicalResult BatchOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
+  for (Value domain : getDomains())
+    if (isOfCatalogue(*this, domainOf(domain)))
+      return emitOpError() << "gives rows of the dataset, but " << domainOf(domain)
+                           << " is of a catalogue; it is a result of genrec.catalogue";
+  return success();
+}
+
+LogicalResult CatalogueOp::verify() {
+  if (getDomains().empty())
+    return emitOpError("gives the rows of a catalogue, but has no result");
+  return expectDistinct(*this, getDomains());
+}
+
+LogicalResult CatalogueOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
+  FlatSymbolRefAttr root = domainOf(getDomains().front());
+  for (Value list : getDomains().drop_front())
+    if (!isAncestor(*this, root, domainOf(list)))
+      return emitOpError() << "gives the lists of " << root << " after it, but " << domainOf(list)
+                           << " does not lie below";
   return success();
 }
 
@@ -132,8 +162,14 @@ static LogicalResult verifyReadDomain(Operation *op, Value domain) {
 
 LogicalResult FeatureOp::verify() {
   Named result{"result", getType()};
+  Form form = Form::rows(domainOf(getDomain()));
+  // A column of lists of one length.
+  if (getRowShape(getType()).empty())
+    form.scalar();
+  else
+    form.vector().element(floats);
   if (failed(expectNotEmpty(*this, "column", getColumn())) ||
-      failed(expect(*this, result, Form::rows(domainOf(getDomain())).scalar())))
+      failed(expect(*this, result, form)))
     return failure();
   bool isInteger = Form::any().element(integers).matches(getType());
   if (getPaddingIdAttr() && !isInteger)
@@ -479,10 +515,17 @@ LogicalResult LengthOp::verifySymbolUses(SymbolTableCollection &) {
 
 LogicalResult GatherRowsOp::verify() {
   Type source = getSource().getType(), index = getIndex().getType();
-  if (failed(expect(*this, {"source", source}, Form::rows().scalar().element(integers))) ||
+  if (failed(expect(*this, {"source", source}, Form::rows().element(values))) ||
       failed(expect(*this, {"index", index}, Form::rows().element(i64))))
     return failure();
+  bool gathersVectors = !getRowShape(source).empty();
+  if (gathersVectors && failed(expect(*this, {"index", index}, Form::rows().scalar().element(i64),
+                                      "'source' has a row of several elements")))
+    return failure();
   return expect(*this, {"result", getType()},
-                Form::rows(getRowDomain(index)).shape(getRowShape(index)).elementOf(source),
-                "an element of 'source' per element of 'index'");
+                Form::rows(getRowDomain(index))
+                    .shape(getRowShape(gathersVectors ? source : index))
+                    .elementOf(source),
+                gathersVectors ? "a row of 'source' per row of 'index'"
+                               : "an element of 'source' per element of 'index'");
 }

@@ -45,6 +45,16 @@ Value genrec::lookupDomainValue(ProgramOp program, FlatSymbolRefAttr domain) {
   return {};
 }
 
+bool genrec::isOfCatalogue(Operation *scope, FlatSymbolRefAttr domain) {
+  DomainOp current = lookupDomain(scope, domain);
+  for (int depth = 0; current && depth <= kMostDomainDepth; ++depth) {
+    if (current.getKind() == DomainKind::catalogue)
+      return true;
+    current = lookupDomain(scope, current.getParentAttr());
+  }
+  return false;
+}
+
 bool genrec::isAncestor(Operation *scope, FlatSymbolRefAttr ancestor,
                         FlatSymbolRefAttr domain) {
   DomainOp current = lookupDomain(scope, domain);

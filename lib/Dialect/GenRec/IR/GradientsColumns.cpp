@@ -190,7 +190,9 @@ LogicalResult SoftmaxCrossEntropyOp::buildGradient(
     SmallVectorImpl<Value> &operandGradients) {
   operandGradients.push_back(
       SoftmaxCrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), getLogits(),
-                                        getLabel(), resultGradients[0], /*log_sum_exp=*/Value()));
+                                        getLabel(), resultGradients[0], /*log_sum_exp=*/Value(),
+                                        /*first=*/builder.getI64IntegerAttr(0),
+                                        getLabelSmoothingAttr()));
   operandGradients.push_back(Value());
   return success();
 }

@@ -28,6 +28,8 @@ GENREC_UNARY_GRADIENT(RsqrtOp, b.mul(g, b.mul(b.mul(y, -0.5), b.mul(y, y))))
 GENREC_UNARY_GRADIENT(ExpOp, b.mul(g, y))
 GENREC_UNARY_GRADIENT(LogOp, b.div(g, x))
 GENREC_UNARY_GRADIENT(Log1pOp, b.div(g, b.add(x, b.constant(1.0, x.getType()))))
+GENREC_UNARY_GRADIENT(SinOp, b.mul(g, b.unary<CosOp>(x)))
+GENREC_UNARY_GRADIENT(CosOp, b.unary<NegOp>(b.mul(g, b.unary<SinOp>(x))))
 GENREC_UNARY_GRADIENT(TanhOp,
                       b.mul(g, b.sub(b.constant(1.0, x.getType()), b.mul(y, y))))
 GENREC_UNARY_GRADIENT(

@@ -195,7 +195,7 @@ static bool isBodyOp(Operation &op) {
   if (isa<arith::ArithDialect, math::MathDialect, vector::VectorDialect>(op.getDialect()))
     return true;
   return isa<RowYieldOp, RowLoadOp, RowStoreOp, RowGatherOp, GatherDotOp, GatherSumOp, AccumulateOp,
-             KeepMaskOp, RandomIndexOp, RowHashOp, RowBucketizeOp, RowSearchOp, RowIotaOp,
+             KeepMaskOp, RowUniformOp, RandomIndexOp, RowHashOp, RowBucketizeOp, RowSearchOp, RowIotaOp,
              RowConcatOp, RowSliceOp>(op);
 }
 

@@ -29,7 +29,8 @@ static LogicalResult verifyClasses(Operation *op, Named logits, Named label) {
 
 LogicalResult SoftmaxCrossEntropyOp::verify() {
   Named logits{"logits", getLogits().getType()}, label{"label", getLabel().getType()};
-  if (failed(verifyClasses(*this, logits, label)))
+  if (failed(verifyClasses(*this, logits, label)) ||
+      failed(expectRate(*this, "label_smoothing", getLabelSmoothing().convertToDouble())))
     return failure();
   return expect(*this, {"result", getType()},
                 Form::alike(logits.type).scalar().elementOf(logits.type), "a loss per row");
@@ -39,12 +40,16 @@ LogicalResult SoftmaxCrossEntropyGradOp::verify() {
   Named logits{"logits", getLogits().getType()}, label{"label", getLabel().getType()};
   Named gradient{"gradient", getGradient().getType()};
   if (failed(verifyClasses(*this, logits, label)) ||
+      failed(expectRate(*this, "label_smoothing", getLabelSmoothing().convertToDouble())) ||
       failed(expectSameDomain(*this, {logits, gradient})) ||
       failed(expect(*this, gradient, Form::alike(logits.type).scalar().elementOf(logits.type))))
     return failure();
   if (getLogSumExp() && failed(expectType(*this, {"log_sum_exp", getLogSumExp().getType()},
                                           gradient.type, "the type of 'gradient'")))
     return failure();
+  if (getLogSumExp() && !getLabelSmoothing().isZero())
+    return emitOpError("has a block of the classes ('log_sum_exp'), whose number of all classes "
+                       "'label_smoothing' needs to know");
   if (!getLogSumExp() && getFirst() != 0)
     return emitOpError() << "has classes from 'first' = " << getFirst()
                          << " on, a block of all, and needs 'log_sum_exp'";

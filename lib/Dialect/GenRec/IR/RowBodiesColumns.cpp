@@ -85,6 +85,13 @@ LogicalResult DropoutOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   return success();
 }
 
+LogicalResult RandomUniformOp::buildRowBody(OpBuilder &builder, ValueRange,
+                                            SmallVectorImpl<Value> &results) {
+  results.push_back(
+      RowUniformOp::create(builder, getLoc(), getBodyType(getResult().getType()), getStreamAttr()));
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Gathers
 //===----------------------------------------------------------------------===//

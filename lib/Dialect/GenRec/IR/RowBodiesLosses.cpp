@@ -60,6 +60,13 @@ SoftmaxCrossEntropyOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   ClassSoftmax s = buildClassSoftmax(b, logits, operands[1]);
   Value zeros = b.constant(logits.getType(), 0.0);
   Value picked = b.reduceAdd(b.select(s.isLabel, logits, zeros));
+  double smoothing = getLabelSmoothing().convertToDouble();
+  if (smoothing > 0.0) {
+    Type type = picked.getType();
+    double each = smoothing / static_cast<double>(bodyShape(logits.getType())[0]);
+    picked = b.add(b.mul(picked, b.constant(type, 1.0 - smoothing)),
+                   b.mul(b.reduceAdd(logits), b.constant(type, each)));
+  }
   Value loss = b.sub(s.logSumExp, picked);
   results.push_back(
       b.select(s.isValid, loss, b.constant(loss.getType(), 0.0)));
@@ -82,11 +89,13 @@ SoftmaxCrossEntropyGradOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   }
   ClassSoftmax s = buildClassSoftmax(b, logits, operands[1]);
   Value softmax = b.make<arith::DivFOp>(s.exps, b.fit(s.sum, shape));
-  Value oneHot = b.select(s.isLabel, b.constant(type, 1.0),
-                          b.constant(type, 0.0));
+  double smoothing = getLabelSmoothing().convertToDouble();
+  double each = smoothing / static_cast<double>(shape[0]);
+  Value target = b.select(s.isLabel, b.constant(type, 1.0 - smoothing + each),
+                          b.constant(type, each));
   Value seed = b.select(s.isValid, gradient,
                         b.constant(gradient.getType(), 0.0));
-  results.push_back(b.mul(b.sub(softmax, oneHot), b.fit(seed, shape)));
+  results.push_back(b.mul(b.sub(softmax, target), b.fit(seed, shape)));
   return success();
 }
 

@@ -97,6 +97,8 @@ LogicalResult RsqrtOp::verify() { return verifyUnary(*this); }
 LogicalResult ExpOp::verify() { return verifyUnary(*this); }
 LogicalResult LogOp::verify() { return verifyUnary(*this); }
 LogicalResult Log1pOp::verify() { return verifyUnary(*this); }
+LogicalResult SinOp::verify() { return verifyUnary(*this); }
+LogicalResult CosOp::verify() { return verifyUnary(*this); }
 LogicalResult TanhOp::verify() { return verifyUnary(*this); }
 LogicalResult ErfOp::verify() { return verifyUnary(*this); }
 LogicalResult SigmoidOp::verify() { return verifyUnary(*this); }
@@ -241,6 +243,12 @@ LogicalResult DropoutOp::verify() {
   if (failed(expect(*this, {"x", x}, Form::rows().element(floats))) ||
       failed(expectType(*this, {"result", getType()}, x, "the type of 'x'")) ||
       failed(expectRate(*this, "rate", getRate().convertToDouble())))
+    return failure();
+  return expectStream(*this, getStream());
+}
+
+LogicalResult RandomUniformOp::verify() {
+  if (failed(expect(*this, {"result", getType()}, Form::rows(domainOf(getDomain())).element(f32))))
     return failure();
   return expectStream(*this, getStream());
 }

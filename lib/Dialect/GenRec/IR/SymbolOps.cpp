@@ -139,6 +139,7 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
   if (!declaration)
     return emitOpError() << "names parent " << parent << ", which the model does not declare";
   bool fitting = declaration.getKind() == DomainKind::data ||
+                 declaration.getKind() == DomainKind::catalogue ||
                  (declaration.getKind() == DomainKind::derived && getKind() == DomainKind::derived);
   if (!fitting)
     return emitOpError() << "of kind " << stringifyDomainKind(getKind())
@@ -238,12 +239,12 @@ LogicalResult ParameterOp::verify() {
 // ProgramOp
 //===----------------------------------------------------------------------===//
 
-/// The kind of the domains that `op` makes.
-static DomainKind kindMadeBy(Operation &op) {
+/// The kind of the domain that result `index` of `op` is.
+static DomainKind kindMadeBy(Operation &op, unsigned index) {
   if (isa<BatchOp>(op))
     return DomainKind::data;
   if (isa<CatalogueOp>(op))
-    return DomainKind::catalogue;
+    return index == 0 ? DomainKind::catalogue : DomainKind::data;
   if (isa<TruncateOp, PadOp, PairDomainsOp, ConcatDomainsOp>(op))
     return DomainKind::derived;
   return DomainKind::step;
@@ -302,7 +303,7 @@ LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
 }
 
 LogicalResult ProgramVerifier::collectDomains(Operation &op) {
-  for (Value result : op.getResults()) {
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
     auto type = dyn_cast<DomainType>(result.getType());
     if (!type)
       continue;
@@ -310,7 +311,7 @@ LogicalResult ProgramVerifier::collectDomains(Operation &op) {
     if (!declaration)
       return op.emitOpError() << "makes rows of " << type.getDomain()
                               << ", which the model does not declare";
-    if (DomainKind kind = kindMadeBy(op); declaration.getKind() != kind) {
+    if (DomainKind kind = kindMadeBy(op, index); declaration.getKind() != kind) {
       InFlightDiagnostic diagnostic = op.emitOpError()
                                       << "makes domains of kind " << stringifyDomainKind(kind)
                                       << ", but " << type.getDomain() << " is of kind "

@@ -16,7 +16,7 @@ using namespace genrec;
 static bool belongsToStep(Operation *op) {
   return op->getNumResults() == 0 || (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op)) ||
          isa<ParamOp, LookupOp, TableRowsOp, ParameterRowsOp, UniqueRowsOp, DistinctRowsOp,
-             SegmentSumOp, StepValueOp, DropoutOp, SampledSoftmaxOp>(op);
+             SegmentSumOp, StepValueOp, DropoutOp, RandomUniformOp, SampledSoftmaxOp>(op);
 }
 
 /// Floats stay where their consumers are.

@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// Inserts `domain` after all data domains above it.
+/// Inserts `domain` after all domains of the dataset above it.
 static void insertWithAncestors(ModelOp model, FlatSymbolRefAttr domain,
                                 llvm::SetVector<Attribute> &wanted) {
   DomainOp declaration = lookupDomain(model, domain);
@@ -16,7 +16,7 @@ static void insertWithAncestors(ModelOp model, FlatSymbolRefAttr domain,
     return;
   if (FlatSymbolRefAttr parent = declaration.getParentAttr())
     insertWithAncestors(model, parent, wanted);
-  if (declaration.getKind() == DomainKind::data)
+  if (declaration.getKind() == DomainKind::data && !isOfCatalogue(model, domain))
     wanted.insert(domain);
 }
 

@@ -202,6 +202,10 @@ std::unique_ptr<ClassLogits> ClassLogits::find(SoftmaxCrossEntropyOp loss,
                                                SoftmaxCrossEntropyGradOp gradient,
                                                std::string &reason) {
   Operation *product = loss.getLogits().getDefiningOp();
+  if (!loss.getLabelSmoothing().isZero()) {
+    reason = "label smoothing reads all of them";
+    return nullptr;
+  }
   for (Operation *user : loss.getLogits().getUsers())
     if (user != loss && user != gradient) {
       reason = nameForUser(user) + " reads them too";

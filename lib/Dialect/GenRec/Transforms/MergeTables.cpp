@@ -91,11 +91,7 @@ private:
 /// The runtime keeps the handles of a catalogue's column between steps, which a
 /// key buffer made in each step would lose.
 bool Merger::isLookedUpWhole(LookupOp lookup) {
-  for (DomainOp domain = lookupDomain(model, getRowDomain(lookup.getIds().getType())); domain;
-       domain = lookupDomain(model, domain.getParentAttr()))
-    if (domain.getKind() == DomainKind::catalogue)
-      return true;
-  return false;
+  return isOfCatalogue(model, getRowDomain(lookup.getIds().getType()));
 }
 
 void Merger::collectUses() {

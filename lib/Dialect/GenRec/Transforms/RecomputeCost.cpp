@@ -27,10 +27,10 @@ static double getOperations(Operation *op) {
       .Case<FanoutOp, SliceColumnsOp, ConcatColumnsOp, PadColumnsOp, DetachOp, BroadcastRowsOp,
             PoolOp, EmbeddingOp, GatherRowsOp, RowKernelOp>([](Operation *) { return 0.0; })
       .Case<DivOp, SqrtOp, RsqrtOp, ModOp>([](Operation *) { return 4.0; })
-      .Case<ExpOp, LogOp, TanhOp, SigmoidOp, SiluOp, GeluOp, ErfOp, SoftplusOp, HashOp>(
+      .Case<ExpOp, LogOp, SinOp, CosOp, TanhOp, SigmoidOp, SiluOp, GeluOp, ErfOp, SoftplusOp, HashOp>(
           [](Operation *) { return 12.0; })
       // Ten rounds of Philox give four words.
-      .Case<DropoutOp>([](Operation *) { return 16.0; })
+      .Case<DropoutOp, RandomUniformOp>([](Operation *) { return 16.0; })
       .Case<BucketizeOp, SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp, LogSumExpOp>(
           [](Operation *) { return 20.0; })
       .Default([](Operation *) { return 1.0; });

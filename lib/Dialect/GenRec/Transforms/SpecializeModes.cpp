@@ -15,14 +15,6 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// True for rows of a catalogue, or of a list in one.
-static bool isOfCatalogue(Operation *scope, Value rows) {
-  DomainOp domain = lookupDomain(scope, getRowDomain(rows.getType()));
-  while (domain && domain.getParentAttr())
-    domain = lookupDomain(scope, domain.getParentAttr());
-  return domain && domain.getKind() == DomainKind::catalogue;
-}
-
 /// True when a program of `mode` needs `op`, an op without results.
 static bool isSinkOf(ProgramMode mode, Operation *op) {
   switch (mode) {
@@ -33,7 +25,8 @@ static bool isSinkOf(ProgramMode mode, Operation *op) {
   case ProgramMode::predict:
   case ProgramMode::items: {
     auto output = dyn_cast<OutputOp>(op);
-    return output && isOfCatalogue(op, output.getX()) == (mode == ProgramMode::items);
+    return output && isOfCatalogue(op, getRowDomain(output.getX().getType())) ==
+                         (mode == ProgramMode::items);
   }
   case ProgramMode::all:
     return true;

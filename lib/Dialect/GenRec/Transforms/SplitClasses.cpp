@@ -99,7 +99,8 @@ static void buildBackward(ClassLoss parts, ClassLogits &logits, ArrayRef<ClassBl
       block = logits.buildBlock(b, input, own);
     }
     Value gradient = SoftmaxCrossEntropyGradOp::create(builder, b.loc, block.getType(), block,
-                                                       label, seed, forward.logSumExp, own.first);
+                                                       label, seed, forward.logSumExp, own.first,
+                                                       /*label_smoothing=*/llvm::APFloat(0.0));
     done = logits.addGradients(b, gradient, own);
   }
   logits.finishGradients(b);

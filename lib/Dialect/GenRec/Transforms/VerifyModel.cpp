@@ -42,9 +42,10 @@ static DenseSet<Value> collectTrained(ProgramOp program) {
   DenseSet<Value> trained;
   for (Operation &op : program.getBody().front()) {
     bool isTrained = readsTrained(&op) ||
-                     llvm::any_of(op.getOperands(), [&](Value operand) {
-                       return trained.contains(operand);
-                     });
+                     (!isa<DetachOp>(op) &&
+                      llvm::any_of(op.getOperands(), [&](Value operand) {
+                        return trained.contains(operand);
+                      }));
     if (isTrained)
       trained.insert(op.result_begin(), op.result_end());
   }

@@ -223,3 +223,21 @@ func.func @test(%x: !v8) {
   %0 = genrec.row_slice %x from -1 : (!v8) -> !v4
   return
 }
+
+// -----
+
+// Random numbers are floats.
+func.func @test() {
+  // expected-error@+1 {{'genrec.row_uniform' op 'result' must be f32 or a vector of f32, but is i64}}
+  %0 = genrec.row_uniform {stream = 0 : i64} : i64
+  return
+}
+
+// -----
+
+// Streams are numbered from 0.
+func.func @test() {
+  // expected-error@+1 {{'genrec.row_uniform' op 'stream' must be at least 0, but is -1}}
+  %0 = genrec.row_uniform {stream = -1 : i64} : f32
+  return
+}

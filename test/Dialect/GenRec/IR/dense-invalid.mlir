@@ -149,3 +149,25 @@ func.func @test(%x: !vec) {
   %0 = genrec.reduce_rows %x : (!vec) -> !vec
   return
 }
+
+// -----
+
+// Random numbers are drawn for the rows of the domain.
+!request = !genrec.domain<@request>
+!enum = tensor<?xf32, #genrec.rows<@event>>
+func.func @test(%d: !request) {
+  // expected-error@+1 {{'genrec.random_uniform' op 'result' must be rows of @request, of element type f32, but is rows of @event, [] x f32}}
+  %0 = genrec.random_uniform %d {stream = 0 : i64} : (!request) -> !enum
+  return
+}
+
+// -----
+
+// Random numbers have a stream.
+!request = !genrec.domain<@request>
+!num = tensor<?xf32, #genrec.rows<@request>>
+func.func @test(%d: !request) {
+  // expected-error@+1 {{'genrec.random_uniform' op 'stream' must be at least 0, but is -3}}
+  %0 = genrec.random_uniform %d {stream = -3 : i64} : (!request) -> !num
+  return
+}

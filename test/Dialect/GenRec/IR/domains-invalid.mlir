@@ -128,3 +128,72 @@ genrec.model @m {
     %0 = genrec.concat_domains %t : (!items) -> !seq
   }
 }
+
+// -----
+
+// A catalogue gives rows.
+func.func @test() {
+  // expected-error@+1 {{'genrec.catalogue' op gives the rows of a catalogue, but has no result}}
+  "genrec.catalogue"() : () -> ()
+  return
+}
+
+// -----
+
+// A catalogue gives a list once.
+!items = !genrec.domain<@items>
+!tag = !genrec.domain<@tag>
+func.func @test() {
+  // expected-error@+1 {{'genrec.catalogue' op gives @tag twice}}
+  %0, %1, %2 = genrec.catalogue : !items, !tag, !tag
+  return
+}
+
+// -----
+
+// The lists of a catalogue lie below it.
+!request = !genrec.domain<@request>
+!event = !genrec.domain<@event>
+!items = !genrec.domain<@items>
+genrec.model @m {
+  genrec.domain @request
+  genrec.domain @event parent @request {column = "events"}
+  genrec.domain @items kind catalogue
+  genrec.program @main {
+    %r = genrec.batch : !request
+    // expected-error@+1 {{'genrec.catalogue' op gives the lists of @items after it, but @event does not lie below}}
+    %i, %e = genrec.catalogue : !items, !event
+  }
+}
+
+// -----
+
+// The rows of a catalogue come first.
+!items = !genrec.domain<@items>
+!tag = !genrec.domain<@tag>
+genrec.model @m {
+  // expected-note@+1 {{domain declared here}}
+  genrec.domain @items kind catalogue
+  genrec.domain @tag parent @items {column = "tags"}
+  genrec.program @main {
+    // expected-error@+1 {{'genrec.catalogue' op makes domains of kind data, but @items is of kind catalogue}}
+    %t, %i = genrec.catalogue : !tag, !items
+  }
+}
+
+// -----
+
+// A batch holds no list of a catalogue.
+!request = !genrec.domain<@request>
+!items = !genrec.domain<@items>
+!tag = !genrec.domain<@tag>
+genrec.model @m {
+  genrec.domain @request
+  genrec.domain @items kind catalogue
+  genrec.domain @tag parent @items {column = "tags"}
+  genrec.program @main {
+    // expected-error@+1 {{'genrec.batch' op gives rows of the dataset, but @tag is of a catalogue; it is a result of genrec.catalogue}}
+    %r, %t = genrec.batch : !request, !tag
+    %i = genrec.catalogue : !items
+  }
+}

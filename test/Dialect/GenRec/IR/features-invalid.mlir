@@ -24,12 +24,12 @@ func.func @test(%d: !request) {
 
 // -----
 
-// A feature is a scalar per row.
+// Several values per row are floats.
 !request = !genrec.domain<@request>
-!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!ids = tensor<?x8xi64, #genrec.rows<@request>>
 func.func @test(%d: !request) {
-  // expected-error@+1 {{'genrec.feature' op 'result' must be rows of @request, [] x i1, i32, i64, f32, f64 or !genrec.string, but is rows of @request, [8] x f32}}
-  %0 = genrec.feature %d "x" : (!request) -> !vec
+  // expected-error@+1 {{'genrec.feature' op 'result' must be rows of @request, [d] x f32 or f64, but is rows of @request, [8] x i64}}
+  %0 = genrec.feature %d "x" : (!request) -> !ids
   return
 }
 

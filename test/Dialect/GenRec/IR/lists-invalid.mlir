@@ -113,12 +113,37 @@ genrec.model @m {
 
 // -----
 
-// gather_rows takes integers.
+// gather_rows takes no strings.
+!ctext = tensor<?x!genrec.string, #genrec.rows<@items>>
+!text = tensor<?x!genrec.string, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !ctext, %i: !id) {
+  // expected-error@+1 {{'genrec.gather_rows' op 'source' must be rows of a domain, of element type i1, i32, i64, f32 or f64, but is rows of @items, [] x !genrec.string}}
+  %0 = genrec.gather_rows %x at %i : (!ctext, !id) -> !text
+  return
+}
+
+// -----
+
+// gather_rows of vectors takes one index per row.
+!cvec = tensor<?x8xf32, #genrec.rows<@items>>
+!ids = tensor<?x4xi64, #genrec.rows<@request>>
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+func.func @test(%x: !cvec, %i: !ids) {
+  // expected-error@+1 {{'genrec.gather_rows' op 'index' must be rows of a domain, [] x i64 ('source' has a row of several elements), but is rows of @request, [4] x i64}}
+  %0 = genrec.gather_rows %x at %i : (!cvec, !ids) -> !vec
+  return
+}
+
+// -----
+
+// gather_rows of vectors gives a row per index.
 !cvec = tensor<?x8xf32, #genrec.rows<@items>>
 !id = tensor<?xi64, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
 func.func @test(%x: !cvec, %i: !id) {
-  // expected-error@+1 {{'genrec.gather_rows' op 'source' must be rows of a domain, [] x i32 or i64, but is rows of @items, [8] x f32}}
-  %0 = genrec.gather_rows %x at %i : (!cvec, !id) -> !id
+  // expected-error@+1 {{'genrec.gather_rows' op 'result' must be rows of @request, [8] x f32 (a row of 'source' per row of 'index'), but is rows of @request, [] x f32}}
+  %0 = genrec.gather_rows %x at %i : (!cvec, !id) -> !num
   return
 }
 

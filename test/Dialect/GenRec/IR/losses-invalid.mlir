@@ -156,3 +156,27 @@ func.func @test(%l: !vec, %c: !id, %g: !num) {
   %0 = genrec.softmax_cross_entropy_grad %l, %c, %g log_sum_exp %l : (!vec, !id, !num, !vec) -> !vec
   return
 }
+
+// -----
+
+// Smoothing leaves the label something.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !vec, %y: !id) {
+  // expected-error@+1 {{'genrec.softmax_cross_entropy' op 'label_smoothing' must be in [0, 1), but is 1}}
+  %0 = genrec.softmax_cross_entropy %x, %y {label_smoothing = 1.0 : f64} : (!vec, !id) -> !num
+  return
+}
+
+// -----
+
+// A block of classes is not smoothed.
+!vec = tensor<?x8xf32, #genrec.rows<@request>>
+!num = tensor<?xf32, #genrec.rows<@request>>
+!id = tensor<?xi64, #genrec.rows<@request>>
+func.func @test(%x: !vec, %y: !id, %g: !num) {
+  // expected-error@+1 {{'genrec.softmax_cross_entropy_grad' op has a block of the classes ('log_sum_exp'), whose number of all classes 'label_smoothing' needs to know}}
+  %0 = genrec.softmax_cross_entropy_grad %x, %y, %g log_sum_exp %g {label_smoothing = 0.1 : f64} : (!vec, !id, !num, !num) -> !vec
+  return
+}

@@ -169,12 +169,11 @@ genrec.model @m {
 
 // -----
 
-// A catalogue has no children.
+// Rows of a step lie below nothing, and nothing below them.
 genrec.model @m {
-  genrec.domain @request
-  genrec.domain @items kind catalogue
-  // expected-error@+1 {{'genrec.domain' op of kind data cannot have the parent @items of kind catalogue}}
-  genrec.domain @tag parent @items {column = "e"}
+  genrec.domain @touched kind step
+  // expected-error@+1 {{'genrec.domain' op of kind data cannot have the parent @touched of kind step}}
+  genrec.domain @tag parent @touched {column = "e"}
 }
 
 // -----

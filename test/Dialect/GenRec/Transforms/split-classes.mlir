@@ -104,6 +104,7 @@ genrec.model @layer {
 // CHECK-LABEL: genrec.model @others
 // CHECK-SAME:  "split-classes: @train: 9 classes of 'shared' (softmax_cross_entropy) are in memory at once: row_reduce reads them too"
 // CHECK-SAME:  "split-classes: @train: 9 classes of softmax_cross_entropy are in memory at once: they are made by mul, not by linear or scores"
+// CHECK-SAME:  "split-classes: @train: 9 classes of 'smoothed' (softmax_cross_entropy) are in memory at once: label smoothing reads all of them"
 // CHECK:       genrec.program @train
 // CHECK:       genrec.softmax_cross_entropy %{{.*}} : (tensor<?x7xf32
 // CHECK:       %[[X:.*]] = genrec.after %[[IN:.*]] on
@@ -145,5 +146,9 @@ genrec.model @others {
     %l3 = genrec.linear %d, %w : (!x, tensor<4x9xf32>) -> !many
     %c3 = genrec.softmax_cross_entropy %l3, %label : (!many, !id) -> !one
     genrec.loss "fixed" %c3 : !one
+    %n = genrec.neg %x : !x
+    %l4 = genrec.linear %n, %w : (!x, tensor<4x9xf32>) -> !many
+    %c4 = genrec.softmax_cross_entropy %l4, %label {label_smoothing = 0.1 : f64} : (!many, !id) -> !one loc("smoothed")
+    genrec.loss "smoothed" %c4 : !one
   }
 }

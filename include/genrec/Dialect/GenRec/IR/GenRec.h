@@ -77,6 +77,8 @@ TableOp lookupTable(mlir::Operation *op, mlir::FlatSymbolRefAttr table);
 ParameterOp lookupParameter(mlir::Operation *op, mlir::FlatSymbolRefAttr name);
 /// The value of `domain`'s type in `program`; null when it has none.
 mlir::Value lookupDomainValue(ProgramOp program, mlir::FlatSymbolRefAttr domain);
+/// Whether `domain` is a catalogue, or lies below one.
+bool isOfCatalogue(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
 /// True when `ancestor` lies above `domain` in the domain tree (not itself).
 bool isAncestor(mlir::Operation *scope, mlir::FlatSymbolRefAttr ancestor,
                 mlir::FlatSymbolRefAttr domain);

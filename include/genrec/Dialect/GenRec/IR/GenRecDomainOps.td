@@ -21,12 +21,12 @@ let opDocGroup = GenRec_DomainOpsDocs in {
 
 //===-- domain instances ----------------------------------------------------===//
 
-def GenRec_BatchOp : GenRec_Op<"batch", [Pure]> {
+def GenRec_BatchOp : GenRec_Op<"batch", [GenRec_SymbolUser, Pure]> {
   let summary = "the domains of one batch of data";
   let description = [{
-    One value per `data` domain that the program uses, in any order; each domain
-    once. `infer-domains` drops those that nothing uses and adds those that are
-    missing.
+    One value per `data` domain of the dataset that the program uses, in any order;
+    each domain once. `infer-domains` drops those that nothing uses and adds those that
+    are missing. Lists of a catalogue are results of `genrec.catalogue`.
 
     ```mlir
     %clicks = genrec.batch : !genrec.domain<@click>
@@ -37,18 +37,21 @@ def GenRec_BatchOp : GenRec_Op<"batch", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_CatalogueOp : GenRec_Op<"catalogue", [Pure]> {
-  let summary = "the rows of a catalogue, loaded once";
+def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_SymbolUser, Pure]> {
+  let summary = "the rows of a catalogue, loaded once, and of the lists in it";
   let description = [{
     A second root domain: the items that exist. The universe of negatives, of top-k
-    and of evaluation; never "the items that happen to be in the batch".
+    and of evaluation; never "the items that happen to be in the batch". After it come
+    the `data` domains below it that the program uses (the tags of every item), each
+    once.
 
     ```mlir
-    %movies = genrec.catalogue : !genrec.domain<@movies>
+    %movies, %credits = genrec.catalogue : !genrec.domain<@movies>, !genrec.domain<@credit>
     ```
   }];
-  let results = (outs GenRec_DomainType:$domain);
-  let assemblyFormat = "attr-dict `:` type(results)";
+  let results = (outs Variadic<GenRec_DomainType>:$domains);
+  let assemblyFormat = "attr-dict `:` type($domains)";
+  let hasVerifier = 1;
 }
 
 def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
@@ -148,11 +151,13 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser,
   let summary = "a column of the data";
   let description = [{
     A value per row of a `data` or `catalogue` domain: i1, i32, i64, f32, f64 or
-    `!genrec.string`. `column` is the dotted path in the file's schema.
+    `!genrec.string`; or a row [d] of f32 or f64, of a column of lists that all have d
+    entries. `column` is the dotted path in the file's schema.
 
     - `nullable` permits nulls: a null reads as 0 (or the empty string), and
       `genrec.feature_valid` tells them apart. Without it a null is an error that
-      names file, column and row, whatever the file's schema says.
+      names file, column and row, whatever the file's schema says. A null among the
+      entries of a row [d] always is one.
     - `padding_id` drops the list entries with that id when read (integers, not in a
       root domain): all columns of the list lose that row. Such a feature says which
       rows its domain has, so it stays, used or not, while anything needs the domain
@@ -522,14 +527,17 @@ def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "reads rows of another domain by index";
   let description = [{
-    `source` holds i32 or i64 rows [] of any domain, `index` i64 rows [] or [d]: row
-    numbers of that domain. The result has index's rows and shape and source's
-    element type. An index of -1 reads 0; others must exist. Integers only, so it
-    has no gradient: it turns catalogue positions back into ids.
+    `source` holds rows [] of any domain and element type but strings, `index` i64 rows
+    [] or [d]: row numbers of that domain. The result has index's rows and shape and
+    source's element type. A source of rows [n] takes an index of rows [], and gives
+    rows [n]. An index of -1 reads 0 (false); others must exist. It has no gradient: it
+    reads what a catalogue says about an item, and turns its positions back into ids.
 
     ```mlir
     %best_ids = genrec.gather_rows %item_ids at %best
         : (tensor<?xi64, #genrec.rows<@items>>, tensor<?x4xi64, #genrec.rows<@request>>) -> tensor<?x4xi64, #genrec.rows<@request>>
+    %item_of_event = genrec.gather_rows %item_vectors at %movie
+        : (tensor<?x8xf32, #genrec.rows<@items>>, tensor<?xi64, #genrec.rows<@history>>) -> tensor<?x8xf32, #genrec.rows<@history>>
     ```
   }];
   let arguments = (ins GenRec_Rows:$source, GenRec_Rows:$index);

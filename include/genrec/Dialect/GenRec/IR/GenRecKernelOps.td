@@ -212,6 +212,20 @@ def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
+def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [Pure]> {
+  let summary = "uniform random numbers in [0, 1) for this row";
+  let description = [{
+    f32 or vector<dxf32>: the top 24 bits of the Philox word (seed, step, stream, this
+    row's identity, element), times 2^-24.
+
+    ```mlir
+    %u = genrec.row_uniform {stream = 512 : i64} : vector<4xf32>
+    ```
+  }];
+  let arguments = (ins I64Attr:$stream);
+  let results = (outs GenRec_BodyValue:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
   let summary = "uniform row numbers of a source";
   let description = [{

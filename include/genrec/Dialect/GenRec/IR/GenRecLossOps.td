@@ -44,16 +44,19 @@ def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "cross entropy of logits against a class, per row";
   let description = [{
-    log Σ_c exp(logits_c) - logits_label; logits: float rows [C], label: i64 rows []
-    in [0, C). A row whose label is outside has loss 0 and gradient 0: that is for
-    nulls, which the loss leaves out; `genrec.require_range` sees to all others.
+    log Σ_c exp(logits_c) - Σ_c target_c * logits_c; logits: float rows [C], label: i64
+    rows [] in [0, C). With ε = `label_smoothing` in [0, 1), target is 1 - ε at the label,
+    plus ε / C everywhere (Szegedy et al. 2016, section 7). A row whose label is outside
+    has loss 0 and gradient 0: that is for nulls, which the loss leaves out;
+    `genrec.require_range` sees to all others.
 
     ```mlir
     %loss = genrec.softmax_cross_entropy %logits, %shown
         : (tensor<?x4xf32, #genrec.rows<@impression>>, tensor<?xi64, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label);
+  let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label,
+                       DefaultValuedAttr<F64Attr, "0.0">:$label_smoothing);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$logits `,` $label attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -63,12 +66,13 @@ def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
   let summary = "gradient of softmax_cross_entropy with respect to the logits";
   let description = [{
-    (softmax(logits) - onehot(label)) * gradient; gradient: rows [] of the loss. 0
-    where the label is outside [0, C).
+    (softmax(logits) - target) * gradient; target and `label_smoothing` as there,
+    gradient: rows [] of the loss. 0 where the label is outside [0, C).
 
     With `log_sum_exp` (rows []: log Σ exp of the logits of all classes) the logits
     are those of C classes from `first` on, a block of all: softmax is
-    exp(logits - log_sum_exp), and a label outside the block is that of another one.
+    exp(logits - log_sum_exp), and a label outside the block is that of another one;
+    there is no smoothing then.
 
     ```mlir
     %dlogits = genrec.softmax_cross_entropy_grad %logits, %shown, %row_loss
@@ -81,7 +85,8 @@ def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [
   }];
   let arguments = (ins GenRec_Rows:$logits, GenRec_Rows:$label, GenRec_Rows:$gradient,
                        Optional<GenRec_Rows>:$log_sum_exp,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first);
+                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntNonNegative]>, "0">:$first,
+                       DefaultValuedAttr<F64Attr, "0.0">:$label_smoothing);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$logits `,` $label `,` $gradient (`log_sum_exp` $log_sum_exp^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -153,6 +153,8 @@ def GenRec_RsqrtOp    : GenRec_Unary<"rsqrt", "1 / sqrt(x)">;
 def GenRec_ExpOp      : GenRec_Unary<"exp", "e to the x">;
 def GenRec_LogOp      : GenRec_Unary<"log", "natural logarithm of x">;
 def GenRec_Log1pOp    : GenRec_Unary<"log1p", "log(1 + x), exact near 0">;
+def GenRec_SinOp      : GenRec_Unary<"sin", "sine of x, in radians">;
+def GenRec_CosOp      : GenRec_Unary<"cos", "cosine of x, in radians">;
 def GenRec_TanhOp     : GenRec_Unary<"tanh", "hyperbolic tangent of x">;
 def GenRec_ErfOp      : GenRec_Unary<"erf", "error function of x">;
 def GenRec_SigmoidOp  : GenRec_Unary<"sigmoid", "1 / (1 + exp(-x))">;
@@ -351,6 +353,26 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
   let arguments = (ins GenRec_Rows:$x, F64Attr:$rate, I64Attr:$stream);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [Pure, Rowwise]> {
+  let summary = "uniform random numbers in [0, 1), per row";
+  let description = [{
+    f32 rows [] or [d] of `domain`. Element e of a row with identity r is the top 24 bits
+    of the Philox word (seed, step, `stream`, r, e), times 2^-24. Drawn in every mode:
+    outside training, step is the number of steps that the model was trained for. No two
+    ops of a program share a `stream`. Never moved across a fanout: the draw belongs to
+    the row of `domain`.
+
+    ```mlir
+    %noise = genrec.random_uniform %request {stream = 512 : i64}
+        : (!genrec.domain<@request>) -> tensor<?x4xf32, #genrec.rows<@request>>
+    ```
+  }];
+  let arguments = (ins GenRec_DomainType:$domain, I64Attr:$stream);
+  let results = (outs GenRec_Rows:$result);
+  let assemblyFormat = "$domain attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -69,11 +69,12 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
     of a history. Domains form a tree; `parent` is absent for a root, and at most 64
     domains lie above any (`kMostDomainDepth`). The kinds:
 
-    - `data` (the default): read from the dataset. A root's rows are the rows of the
-      file; another domain names the list `column` (dotted path) that opens it.
+    - `data` (the default): read from a file. The root's rows are the rows of the
+      dataset; another domain names the list `column` (dotted path) that opens it, in
+      the dataset or in a catalogue.
     - `derived`: made by exactly one op (`genrec.truncate`, `genrec.pad`,
-      `genrec.pair_domains`, `genrec.concat_domains`), as a child of a data or derived
-      domain.
+      `genrec.pair_domains`, `genrec.concat_domains`), as a child of a data, catalogue
+      or derived domain.
     - `catalogue`: a root of its own, loaded once from the file that a flag names
       (`--catalogue <name>=<file>`); `source` is its default path.
     - `step`: rows that exist within a step only (touched table rows); no parent.
@@ -82,6 +83,7 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
     genrec.domain @basket parent @request {column = "basket"}
     genrec.domain @last_ten parent @request kind derived
     genrec.domain @catalogue kind catalogue {source = "items.parquet"}
+    genrec.domain @catalogue_tag parent @catalogue {column = "tags"}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,

@@ -20,6 +20,7 @@ genrec.model @example {
   genrec.domain @padded parent @request kind derived
   genrec.domain @seen_together parent @impression kind derived
   genrec.domain @movies kind catalogue {source = "movies.parquet"}
+  genrec.domain @credit parent @movies {column = "credits"}
   genrec.domain @step_rows kind step
 
   genrec.table @item dim 8 {
