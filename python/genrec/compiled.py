@@ -163,7 +163,7 @@ class CompiledModel:
             ['auc', 'loss']
         """
         arguments = self._arguments(
-            {"data": data, "checkpoint": checkpoint or self.checkpoint, "batch": batch, "threads": threads, **flags},
+            {"data": data, "checkpoint": self._read(checkpoint), "batch": batch, "threads": threads, **flags},
             catalogues,
         )
         events = drive([str(self.binary), "evaluate", *arguments], progress)
@@ -196,7 +196,7 @@ class CompiledModel:
             ['user', 'probability']
         """
         arguments = self._arguments(
-            {"data": data, "out": out, "keys": list(keys) or None, "checkpoint": checkpoint or self.checkpoint,
+            {"data": data, "out": out, "keys": list(keys) or None, "checkpoint": self._read(checkpoint),
              "batch": batch, "threads": threads, **flags},
             catalogues,
         )  # fmt: skip
@@ -221,7 +221,7 @@ class CompiledModel:
             >>> sorted(path.name for path in model.export("exported"))
             ['parameters.safetensors', 'tables.safetensors']
         """
-        arguments = self._arguments({"out": out, "checkpoint": checkpoint or self.checkpoint, **flags}, catalogues)
+        arguments = self._arguments({"out": out, "checkpoint": self._read(checkpoint), **flags}, catalogues)
         done = drive([str(self.binary), "export", *arguments], False)[-1]
         return [Path(entry["file"]) for entry in done.get("files", [])]
 
@@ -239,6 +239,14 @@ class CompiledModel:
         if result.returncode != 0:
             raise RunError(result.stderr.strip() or f"{self.binary}: info failed", result.returncode)
         return json.loads(result.stdout)
+
+    def _read(self, checkpoint: str | PathLike[str] | None) -> str | PathLike[str] | None:
+        """The checkpoint that a command reads; None where there is nothing to read, of a model of transforms alone."""
+        if checkpoint is None and not self.checkpoint.exists():
+            info = self.info()
+            if not info["tables"] and not info["parameters"]:
+                return None
+        return checkpoint or self.checkpoint
 
     def _checkpoint_flag(self, checkpoint: str | PathLike[str] | bool) -> Path | None:
         if isinstance(checkpoint, bool):

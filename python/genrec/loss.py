@@ -100,7 +100,7 @@ def bce_with_logits(
     x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
     # The column itself, not what it was converted to, is named in errors; a bool is 0 or 1 by itself.
     checked = given if not given.shape and given.dtype.is_number else unsmoothed
-    required = None if given.dtype.name == "bool" else Required(checked, 0.0, 1.0)
+    required = None if given.dtype.name == "bool" else _Required(checked, 0.0, 1.0)
     return _declare(x, valid, weight, name, scale, place, log_variance, required)
 
 
@@ -161,7 +161,7 @@ def _cross_entropy(
     options = {"label_smoothing": smoothing} if smoothing else {}
     x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
     items = items_scored(logits)
-    required = Required(label, 0.0, float(logits.shape[0] - 1), items)
+    required = _Required(label, 0.0, float(logits.shape[0] - 1), items)
     return _declare(x, label.valid, weight, name, scale, place, log_variance, required)
 
 
@@ -173,8 +173,24 @@ def mse(
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
 ) -> Value:
-    """Squared error: (prediction - label)² per row. prediction: a float per row; label: a number per row. Returns the
-    value per row.
+    """Squared error: (prediction - label)² per row, for ratings, prices and times.
+
+    Args:
+        prediction: a float per row.
+        label: a number per row; a row with a null label does not count.
+        weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+
+    Shape:
+        [] or [1], and [].
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> score = nn.Linear(16, 1)
+        >>> seconds = score(gr.Table("item", dim=16)(batch.impression.item))
+        >>> gr.loss.mse(seconds, batch.impression.seconds)
+        <float32, one per 'impression'>
     """
     place = find_place()
     difference, valid = _difference("mse", prediction, label, place)
@@ -189,8 +205,25 @@ def mae(
     scale: float = 1.0,
     log_variance: ValueLike | None = None,
 ) -> Value:
-    """Absolute error: |prediction - label| per row, with gradient 0 where they are equal. prediction: a float per row;
-    label: a number per row. Returns the value per row.
+    """Absolute error: |prediction - label| per row, with gradient 0 where they are equal. Outliers count less than with
+    `mse`.
+
+    Args:
+        prediction: a float per row.
+        label: a number per row; a row with a null label does not count.
+        weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+
+    Shape:
+        [] or [1], and [].
+
+    Returns:
+        the value per row.
+
+    Example:
+        >>> score = nn.Linear(16, 1)
+        >>> seconds = score(gr.Table("item", dim=16)(batch.impression.item))
+        >>> gr.loss.mae(seconds, batch.impression.seconds)
+        <float32, one per 'impression'>
     """
     place = find_place()
     difference, valid = _difference("mae", prediction, label, place)
@@ -341,7 +374,7 @@ def _together(name: str, x: Value, label: Value, place: Place) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Required:
+class _Required:
     """Labels that must lie in [low, high], and below the number of `items`, where these are given."""
 
     label: Value
@@ -350,7 +383,7 @@ class Required:
     items: Value | None = None
 
 
-def _require(required: Required, weight: Value | None, valid: Value | None, loss: str, place: Place) -> None:
+def _require(required: _Required, weight: Value | None, valid: Value | None, loss: str, place: Place) -> None:
     """Records the check of a loss's labels, but those of no weight."""
     optional = [weight, valid, required.items]
     emit_effect(
@@ -368,7 +401,7 @@ def _declare(
     scale: float,
     place: Place,
     log_variance: ValueLike | None = None,
-    required: Required | None = None,
+    required: _Required | None = None,
 ) -> Value:
     value = cast(_scalar(x, "a loss", place, 0), float32, place.named(""))
     weighed = value if log_variance is None else weigh_by_variance(value, log_variance, place)

@@ -76,7 +76,13 @@ class Ranks:
 
     @property
     def are_listed(self) -> bool:
-        """Whether a query has a list of targets."""
+        """Whether a query has a list of targets.
+
+        Example:
+            >>> item = gr.Table("item", dim=16)
+            >>> gr.rank(item(batch.history.item).mean(), batch.held_out, item, items).are_listed
+            False
+        """
         return self.rank.domain is not self.query.rows.domain
 
 

@@ -129,3 +129,76 @@ def test_example(name, folder, monkeypatch, request):
         with recording(target):
             batch = make_batch(target, eval(api.EXAMPLE_SCHEMA).root)
             run(parsed, thing.path, {**names, "batch": batch, "items": gr.catalogue("items.parquet", id="item")})
+
+
+def lacks(name: str) -> list[str]:
+    """What the docstrings of a public name, and of the methods of a class, do not say."""
+    _, entry = ENTRIES[name]
+    found = []
+    shown = "".join(docstring(part) for part in parts(entry))
+    for thing in parts(entry) if not entry.thing.is_class else [entry.thing, *public_methods(entry.thing)]:
+        place = f"{thing.relative_filepath}:{thing.lineno}: {thing.path.removeprefix('genrec.')}"
+        if not docstring(thing):
+            found.append(f"{place} has no docstring")
+            continue
+        if takes_values(thing) and "\nShape:\n" not in docstring(thing):
+            found.append(f"{place} takes or gives values, but has no section 'Shape:'")
+        is_method = thing is not entry.thing
+        if not (examples(thing) or (is_method and (thing.name == "forward" or is_called(thing, shown)))):
+            found.append(f"{place} is shown by no example")
+    return found
+
+
+def public_methods(cls) -> list:
+    """Methods and properties that a class defines under names of its own."""
+    members = [one for one in cls.members.values() if not one.is_alias and not one.name.startswith("_")]
+    return [one for one in members if one.is_function or "property" in one.labels]
+
+
+def is_called(method, shown: str) -> bool:
+    return re.search(rf">>> .*\.{method.name}\b|\.\.\. .*\.{method.name}\b", shown) is not None
+
+
+HELP = """
+Docstrings of public names are the reference (docs/api) and begin with a sentence that stands alone:
+
+    \"\"\"What it does, for somebody who knows recommender systems but not genrec.
+
+    Args:
+        x: what the argument is, with its unit.
+
+    Shape:
+        [d] in, [] out.
+
+    Example:
+        >>> gr.new_function(batch.history.price)
+        <float32, one per 'history'>
+    \"\"\"
+
+Shape is for functions of values alone, of one row. Examples run here: batch is of the schema in
+scripts/api_reference.py, items a catalogue of items; on the page of runs, model and run are what EXAMPLE_MODEL there
+makes. Then run scripts/docs."""
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_is_documented(name):
+    assert not lacks(name), "\n".join([f"{name} lacks documentation:", *lacks(name), HELP])
+
+
+def test_signatures_can_be_read():
+    for page in (ROOT / "docs" / "api").glob("*.md"):
+        for word in ("Union[", "ForwardRef", "typing.", "Optional["):
+            assert word not in page.read_text(), f"{page.name} has a signature with {word}"
+
+
+def test_a_lack_is_told(monkeypatch):
+    """What is checked above, of a name that has nothing."""
+    thing = ENTRIES["gr.clip"][1].thing
+    monkeypatch.setattr(thing.docstring, "value", "The nearest number.")
+    told = lacks("gr.clip")
+    assert len(told) == 2
+    assert "python/genrec/transforms.py" in told[0]
+    assert "transforms.clip takes or gives values, but has no section 'Shape:'" in told[0]
+    assert "transforms.clip is shown by no example" in told[1]
+    monkeypatch.setattr(thing.docstring, "value", "")
+    assert lacks("gr.clip")[0].endswith("transforms.clip has no docstring")
