@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 ELEMENT = "value"
 """The name of the one feature of a list that is no list of structs: `batch.interest.value`."""
 
-MOST_DOMAIN_DEPTH = 64
-"""How many lists may lie above a row: lists in lists of a schema, and what a model derives of them (`gr.pairs`)."""
+MOST_DOMAIN_DEPTH = 32
+"""How many lists may lie above a row: lists in lists of a schema, and what a model derives of them (`gr.pairs`). Arrow
+reads Parquet schemas of up to 100 levels, and a list has three.
+"""
 
 Fields = Mapping[str, Any]
 """Feature names to element types, lists (`[{...}]` or `[gr.int64]`) or `parallel(...)`."""

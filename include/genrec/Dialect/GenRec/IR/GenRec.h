@@ -64,9 +64,10 @@ int64_t getRowSize(mlir::Type type);
 namespace genrec {
 
 /// How many domains may lie above a domain: what walks or recurses from a row to its
-/// root takes at most so many steps. The Python package refuses a deeper schema
+/// root takes at most so many steps, and deeper lists cannot be read: Arrow takes Parquet
+/// schemas of up to 100 levels, and a list has three. The Python package refuses a deeper schema
 /// (MOST_DOMAIN_DEPTH), the model's verifier a deeper model.
-inline constexpr int kMostDomainDepth = 64;
+inline constexpr int kMostDomainDepth = 32;
 
 /// The model that encloses `op`.
 ModelOp getModel(mlir::Operation *op);

@@ -66,7 +66,7 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
   let summary = "declares a row domain";
   let description = [{
     A domain is a set of rows that belong together: one per request, one per event
-    of a history. Domains form a tree; `parent` is absent for a root, and at most 64
+    of a history. Domains form a tree; `parent` is absent for a root, and at most 32
     domains lie above any (`kMostDomainDepth`). The kinds:
 
     - `data` (the default): read from a file. The root's rows are the rows of the

@@ -537,7 +537,9 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
     one domain and stage that no library op and no other kernel separates is one
     kernel: chains, fanned out operands, pools, sums and scatters, and siblings
     that read the same rows. Arithmetic on shared scalars is done inside each
-    kernel that needs it. Equal computations in a body are merged.
+    kernel that needs it. Equal computations in a body are merged. After 256 ops in
+    a row a value goes to memory, whatever it costs: bodies are walked along such
+    chains, and a C++ compiler takes long for longer ones.
 
     What an earlier kernel computes and a later one of the same domain and stage
     needs is kept in a buffer (`opt=1`) or, with `opt=2`, computed again if that
