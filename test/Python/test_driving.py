@@ -49,6 +49,9 @@ def model(tmp_path):
         write_program(
             tmp_path / "model",
             f"""
+            if sys.argv[1] == "info":
+                print(json.dumps(dict(tables=[dict(name="item")], parameters=[])))
+                sys.exit()
             json.dump(sys.argv[1:], open({str(tmp_path / "flags.json")!r}, "w"))
             for event in json.loads({json.dumps(EVENTS)!r}):
                 print(json.dumps(event), flush=True)
