@@ -179,7 +179,7 @@ def test_other_commands(model, tmp_path):
     assert model.predict("v.parquet", tmp_path / "out.parquet", keys=["user", "day"]) == tmp_path / "out.parquet"
     assert flags_of(model)[5:9] == ["--out", str(tmp_path / "out.parquet"), "--keys", "user,day"]
     write_program(model.binary, """print('{"event": "done", "files": [{"file": "o/a.safetensors"}]}')""")
-    assert [str(path) for path in model.export("o")] == ["o/a.safetensors"]
+    assert [str(path) for path in model.export("o", checkpoint="c")] == ["o/a.safetensors"]
     write_program(model.binary, """print('{"tables": [1], "parameters": [{"shape": [2, 3]}, {"shape": []}]}')""")
     assert model.info()["tables"] == [1]
     assert model.summary() == "1 table, 2 parameters (7 weights)"
