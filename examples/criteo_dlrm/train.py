@@ -68,6 +68,7 @@ def main() -> None:
             seed=seed,
             threads=args.threads,
             checkpoint=out / f"checkpoint{seed}",
+            overwrite=True,
             metrics_json=out / f"seed{seed}.json",
         )
         results[seed] = {"auc": run.metrics["auc"], "ne": run.metrics["ne"]}

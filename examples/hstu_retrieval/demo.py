@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -129,8 +128,6 @@ def main() -> None:
     )
     say("compile", f"{model.summary()}, {time.perf_counter() - begin:.1f} s   ({out / 'model.cpp'})")
 
-    # A checkpoint of an earlier run would be continued, not repeated.
-    shutil.rmtree(out / "checkpoint", ignore_errors=True)
     run = model.train(
         data / "train.parquet",
         validation=data / "valid.parquet",
@@ -140,6 +137,7 @@ def main() -> None:
         threads=args.threads,
         eval_every=max(1, epochs // 10),
         checkpoint=out / "checkpoint",
+        overwrite=True,  # the demo is run again and again
         metrics_json=out / "metrics.json",
     )
     run.plot(out / "curve.png", references={name: row.get("hr@10") for name, row in references.items()})

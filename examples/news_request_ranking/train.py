@@ -60,7 +60,8 @@ def main() -> None:
     print(model.summary())
     run = model.train(
         files["train"], validation=files["test"], epochs=args.epochs, batch=args.batch, seed=args.seed,
-        threads=args.threads, checkpoint=args.out / "checkpoint", metrics_json=args.out / "metrics.json",
+        threads=args.threads, checkpoint=args.out / "checkpoint", overwrite=True,
+        metrics_json=args.out / "metrics.json",
     )  # fmt: skip
     predicted = model.predict(files["test"], args.out / "clicks.parquet", checkpoint=args.out / "checkpoint")
     test = impressions(files["test"])

@@ -61,6 +61,7 @@ def main() -> None:
         seed=args.seed,
         threads=args.threads,
         checkpoint=args.out / "checkpoint",
+        overwrite=True,
         metrics_json=args.out / "metrics.json",
     )
     print(f"\n{'':<22}{'AUC':>10}")

@@ -60,6 +60,7 @@ def main() -> None:
         seed=args.seed,
         threads=args.threads,
         checkpoint=args.out / "checkpoint",
+        overwrite=True,
         metrics_json=args.out / "metrics.json",
     )
     model.predict(

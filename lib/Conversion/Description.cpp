@@ -9,6 +9,8 @@
 #include "StageBuilder.h"
 #include "genrec_rt/frozen.h"
 
+#include "genrec/Conversion/Identity.h"
+
 #include "llvm/Support/Format.h"
 
 using namespace mlir;
@@ -328,6 +330,7 @@ Describer::Rows Describer::losses() {
     rows.push_back(Fields()
                        .text("name", name.getValue())
                        .number("scale", cast<ReportLossOp>(op).getScale().convertToDouble())
+                       .raw("location", location(op->getLoc(), getUserName(op->getLoc())))
                        .str());
   return rows;
 }
@@ -476,6 +479,8 @@ void Describer::describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<S
   for (const StepOp &step : ops)
     names.push_back(stepOp(step, static_cast<int64_t>(names.size())));
   table(model, "genrec_op_desc", "ops", "op_count", names);
+  if (auto identity = op->getAttrOfType<StringAttr>(kIdentityAttrName))
+    model.text("identity", identity.getValue());
 
   Type type = b.opaque("genrec_model_desc");
   auto value = emitc::OpaqueAttr::get(b.getContext(), model.str());

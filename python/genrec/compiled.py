@@ -94,6 +94,9 @@ class CompiledModel:
         tensorboard: str | PathLike[str] | None = None,
         profile: str | PathLike[str] | None = None,
         init: Init = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        keep: int | None = None,
         **flags: Any,
     ) -> Run:
         """Trains on Parquet files, evaluates on `validation` on the way, and returns what came of it.
@@ -103,8 +106,13 @@ class CompiledModel:
         catalogues to files, for others than the model names. `patience` stops after so many evaluations that did not
         improve `monitor` ("loss" unless given, or a metric's name); `Run.best_checkpoint` has the best one's state.
         `tensorboard` is a folder for curves, `profile` one for a table and a trace of where the time went
-        (`Run.profile`). More flags: `eval_every`, `eval_epochs`, `shuffle`,
-        `schedule`, `warmup`, `clip_norm`, `resume`, `max_steps`, `metrics_json` and so on.
+        (`Run.profile`).
+
+        A folder that holds a checkpoint is left alone with a `RunError`, unless `resume` goes on with its run or
+        `overwrite` begins anew. The newest `keep` saved states are kept (2 unless given). A loss that is a NaN or
+        infinite ends the run with a `RunError` that names the step and your line, unless `allow_nonfinite=True`. More
+        flags: `eval_every`, `eval_epochs`, `shuffle`, `schedule`, `warmup`, `clip_norm`, `max_steps`,
+        `metrics_json` and so on.
 
         `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read
         it from then on unless they are given another.
@@ -131,7 +139,8 @@ class CompiledModel:
             arguments = self._arguments(
                 {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
                  "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
-                 "tensorboard": tensorboard, "profile": profile, "init": entries or None, **flags},
+                 "tensorboard": tensorboard, "profile": profile, "init": entries or None, "resume": resume,
+                 "overwrite": overwrite, "keep": keep, **flags},
                 catalogues,
             )  # fmt: skip
             try:

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace genrec::rt {
@@ -72,20 +73,16 @@ void AsideFile::flush() {
 
 void AsideFile::commit() {
   flush();
-  if (fsync(descriptor) != 0)
-    fail("write");
+  syncFile(descriptor, partial);
   int closing = descriptor;
   descriptor = -1;
-  if (close(closing) != 0) {
-    unlink(partial.c_str());
-    fail("write");
-  }
-  if (rename(partial.c_str(), path.c_str()) != 0) {
+  if (close(closing) != 0 || rename(partial.c_str(), path.c_str()) != 0) {
     int reason = errno;
     unlink(partial.c_str());
     errno = reason;
     throwFileError("rename to", path);
   }
+  syncFolder(folderOf(path));
 }
 
 void writeFile(const std::string &path, const std::string &text) {
@@ -101,30 +98,57 @@ static void requireAccess(const std::string &flag, const std::string &path,
                 "name another place, or make it writable");
 }
 
+void makeFolders(const std::string &folder) {
+  if (folder.empty() || std::filesystem::is_directory(folder))
+    return;
+  std::string above = folderOf(folder);
+  if (above != folder)
+    makeFolders(above);
+  if (mkdir(folder.c_str(), 0777) == 0)
+    return syncFolder(above);
+  int reason = errno;
+  if (std::filesystem::is_directory(folder)) // "a/", or made by another process meanwhile
+    return;
+  errno = reason == EEXIST ? ENOTDIR : reason;
+  throwFileError("make folder", folder);
+}
+
 void requireFolder(const std::string &flag, const std::string &folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error)
-    throw Error(flag + " " + folder + ": the folder cannot be made: " + error.message(),
-                "name another place");
+  try {
+    makeFolders(folder);
+  } catch (const Error &error) {
+    throw Error(flag + " " + folder + ": " + error.what(), "name another place");
+  }
   requireAccess(flag, folder, folder);
 }
 
 void requireWritable(const std::string &flag, const std::string &file) {
-  std::string folder = std::filesystem::path(file).parent_path();
   if (std::filesystem::is_directory(file))
     throw Error(flag + " " + file + ": is a folder", "name a file");
-  requireAccess(flag, file, folder.empty() ? "." : folder);
+  requireAccess(flag, file, folderOf(file));
+}
+
+std::string folderOf(const std::string &path) {
+  std::string folder = std::filesystem::path(path).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+void syncFile(int descriptor, const std::string &path) {
+  if (fsync(descriptor) != 0)
+    throwFileError("flush to disk", path);
 }
 
 void syncFolder(const std::string &folder) {
   int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     throwFileError("open folder", folder);
-  // Some file systems cannot flush folders; their renames are then as durable as
-  // they get.
-  fsync(descriptor);
+  int reason = fsync(descriptor) == 0 ? 0 : errno;
   close(descriptor);
+  bool cannotBeAsked = reason == EINVAL || reason == ENOTSUP;
+  if (reason != 0 && !cannotBeAsked) {
+    errno = reason;
+    throwFileError("flush folder", folder);
+  }
 }
 
 } // namespace genrec::rt

@@ -19,7 +19,8 @@ public:
   AsideFile &operator=(const AsideFile &) = delete;
 
   void write(const void *data, int64_t bytes);
-  /// Flushes to disk and renames.
+  /// Flushes to disk, renames, and flushes the folder. Where that last step fails, the new
+  /// file is there, but a power cut may bring the old one back.
   void commit();
 
 private:
@@ -40,8 +41,17 @@ void writeFile(const std::string &path, const std::string &text);
 void requireFolder(const std::string &flag, const std::string &folder);
 void requireWritable(const std::string &flag, const std::string &file);
 
-/// Makes a folder's entries (new names, renames) survive a power cut.
+/// Makes a folder and those above it, so that they survive a power cut. Throws Error.
+void makeFolders(const std::string &folder);
+
+/// Makes a folder's entries (new names, renames) survive a power cut. Error where it cannot;
+/// file systems that have no such call are as durable as they get.
 void syncFolder(const std::string &folder);
+/// The folder that a path lies in.
+std::string folderOf(const std::string &path);
+
+/// Flushes an open file to disk. Throws Error.
+void syncFile(int descriptor, const std::string &path);
 
 /// "cannot write x: No space left on device" from errno, as an Error.
 [[noreturn]] void throwFileError(const std::string &doing, const std::string &path);

@@ -137,7 +137,8 @@ struct Expected {
   bool required;
 };
 
-std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, bool states) {
+std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, States use) {
+  bool states = use == States::required;
   std::map<std::string, Expected> expected;
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &parameter = model.parameters[i];
@@ -181,8 +182,23 @@ std::string describeWanted(const std::vector<int64_t> &shape) {
   return text;
 }
 
+/// Whether a tensor is an optimizer's state of a parameter or table of the model: "<name>.state0".
+bool isState(const std::string &tensor, const genrec_model_desc &model) {
+  size_t at = tensor.rfind(".state");
+  if (at == std::string::npos)
+    return false;
+  std::string owner = tensor.substr(0, at);
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    if (owner == model.parameters[i].name)
+      return true;
+  for (int32_t i = 0; i < model.table_count; ++i)
+    if (owner == model.tables[i].name)
+      return true;
+  return false;
+}
+
 /// All differences at once, so that one run tells everything.
-void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model, bool states) {
+void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model, States states) {
   std::map<std::string, Expected> expected = expectedTensors(model, states);
   std::vector<std::string> missing, unknown, differing;
   for (const auto &[name, wanted] : expected) {
@@ -192,12 +208,14 @@ void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model,
       continue;
     }
     const auto &tensor = file.tensor(name);
+    if (states == States::ignored && isState(name, model))
+      continue;
     if (!shapeFits(tensor.shape, wanted.shape))
       differing.push_back(name + " (" + describeShape(tensor.shape) + " in the file, " +
                           describeWanted(wanted.shape) + " in the model)");
   }
   for (const auto &[name, tensor] : file.tensors())
-    if (!expected.count(name))
+    if (!expected.count(name) && !(states == States::ignored && isState(name, model)))
       unknown.push_back(name + " " + describeShape(tensor.shape));
   if (missing.empty() && unknown.empty() && differing.empty())
     return;
@@ -212,10 +230,10 @@ void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model,
 }
 
 void readParameter(const SafetensorsReader &file, const genrec_parameter_desc &desc,
-                   ParameterView view) {
+                   ParameterView view, States states) {
   auto size = static_cast<int64_t>(view.value.size());
   file.readFloats(desc.name, 0, size, view.value.data());
-  for (int32_t s = 0; s < desc.optimizer.states; ++s)
+  for (int32_t s = 0; states != States::ignored && s < desc.optimizer.states; ++s)
     if (file.has(stateName(desc.name, s)))
       file.readFloats(stateName(desc.name, s), 0, size, view.state.data() + s * size);
 }
@@ -247,8 +265,12 @@ void readSightings(const SafetensorsReader &file, const std::string &name, Table
     for (int64_t first = 0; first < rows.size(); first += kBlockRows) {
       int64_t count = std::min(kBlockRows, rows.size() - first);
       file.readIntegers(name + tensor.name, first, count, block.data());
-      for (int64_t i = 0; i < count; ++i)
+      for (int64_t i = 0; i < count; ++i) {
+        if (block[i] < 0)
+          throw Error(file.path() + ": tensor '" + name + tensor.name + "' holds " +
+                      std::to_string(block[i]) + " in row " + std::to_string(first + i));
         rows.sighting(first + i).*tensor.field = block[i];
+      }
     }
   }
 }
@@ -272,11 +294,12 @@ void readRules(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
   readSightings(file, waits, waiting);
 }
 
-void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table) {
+void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
+               States states) {
   std::string name = desc.name;
   int64_t count = file.tensor(name + ".ids").shape[0];
   std::vector<std::string> tensors{name + ".values"};
-  for (int32_t s = 0; s < desc.optimizer.states; ++s)
+  for (int32_t s = 0; states != States::ignored && s < desc.optimizer.states; ++s)
     tensors.push_back(stateName(name, s));
   checkRowCounts(file, name + ".ids", tensors);
   checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
@@ -322,7 +345,7 @@ void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
     addTable(writer, model.tables[i].name, session.table(i), states);
 }
 
-void readModelTensors(const SafetensorsReader &file, Session &session, bool states) {
+void readModelTensors(const SafetensorsReader &file, Session &session, States states) {
   const genrec_model_desc &model = session.model();
   checkTensors(file, model, states);
   for (int32_t i = 0; i < model.table_count; ++i)
@@ -330,9 +353,9 @@ void readModelTensors(const SafetensorsReader &file, Session &session, bool stat
       throw Error("tables are set from a file in a fresh session only; '" +
                   std::string(model.tables[i].name) + "' has rows already");
   for (int32_t i = 0; i < model.parameter_count; ++i)
-    readParameter(file, model.parameters[i], session.parameter(i));
+    readParameter(file, model.parameters[i], session.parameter(i), states);
   for (int32_t i = 0; i < model.table_count; ++i)
-    readTable(file, model.tables[i], session.table(i));
+    readTable(file, model.tables[i], session.table(i), states);
 }
 
 } // namespace genrec::rt

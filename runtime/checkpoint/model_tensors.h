@@ -8,9 +8,12 @@
 
 namespace genrec::rt {
 
-/// Sets all parameters and tables of a fresh session; with `states` the file must
-/// hold the optimizer states too, else it may. Error where names or shapes differ.
-void readModelTensors(const SafetensorsReader &file, Session &session, bool states);
+/// Optimizer states of a file: it must have them, or they are left alone, whatever optimizer they
+/// are of.
+enum class States { required, ignored };
+
+/// Sets all parameters and tables of a fresh session. Error where names or shapes differ.
+void readModelTensors(const SafetensorsReader &file, Session &session, States states);
 
 } // namespace genrec::rt
 

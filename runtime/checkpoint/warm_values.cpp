@@ -39,7 +39,7 @@ bool isState(const SafetensorsReader &file, const std::string &tensor) {
   return end == "ids" && endsWith(base, ".waiting") && !file.has(base + std::string(kRows));
 }
 
-WarmValues valuesOf(const std::shared_ptr<SafetensorsReader> &file, const std::string &name,
+WarmValues valuesOf(const std::shared_ptr<const SafetensorsReader> &file, const std::string &name,
                     const std::string &tensor) {
   WarmValues values;
   values.source = file->path() + ": '" + name + "'";
@@ -51,8 +51,7 @@ WarmValues valuesOf(const std::shared_ptr<SafetensorsReader> &file, const std::s
   return values;
 }
 
-void addTensors(const std::string &path, NamedWarmValues &all) {
-  auto file = std::make_shared<SafetensorsReader>(path);
+void addTensors(const std::shared_ptr<const SafetensorsReader> &file, NamedWarmValues &all) {
   for (const auto &[tensor, description] : file->tensors()) {
     if (isState(*file, tensor))
       continue;
@@ -77,6 +76,18 @@ void addTensors(const std::string &path, NamedWarmValues &all) {
   }
 }
 
+std::vector<std::string> exportedFiles(const std::string &folder) {
+  std::vector<std::string> files;
+  for (const char *file : {"parameters.safetensors", "tables.safetensors"})
+    if (fs::exists(fs::path(folder) / file))
+      files.push_back(folder + "/" + file);
+  return files;
+}
+
+bool isCheckpoint(const std::string &path) {
+  return fs::is_directory(path) && exportedFiles(path).empty() && hasCheckpoint(path);
+}
+
 std::vector<std::string> namesOf(const NamedWarmValues &all) {
   std::vector<std::string> names;
   for (const auto &[name, values] : all)
@@ -93,12 +104,9 @@ bool isParquetPath(const std::string &path) {
 std::vector<std::string> tensorFiles(const std::string &path) {
   if (!fs::is_directory(path))
     return {path};
-  std::vector<std::string> files;
-  for (const char *file : {"parameters.safetensors", "tables.safetensors"})
-    if (fs::exists(fs::path(path) / file))
-      files.push_back(path + "/" + file);
-  if (files.empty() && hasCheckpoint(path))
-    files = checkpointTensorFiles(path);
+  if (isCheckpoint(path))
+    return {CheckpointReader(path).tensors().path()};
+  std::vector<std::string> files = exportedFiles(path);
   if (files.empty())
     throw Error("'" + path + "' is the folder of no export and of no checkpoint: it has neither "
                              "parameters.safetensors, tables.safetensors nor manifest.json",
@@ -108,8 +116,15 @@ std::vector<std::string> tensorFiles(const std::string &path) {
 
 NamedWarmValues readAllValues(const std::string &path) {
   NamedWarmValues all;
+  if (isCheckpoint(path)) {
+    // Held to its checksums, and kept while a run saves into the folder.
+    auto checkpoint = std::make_shared<CheckpointReader>(path);
+    checkpoint->verify();
+    addTensors({checkpoint, &checkpoint->tensors()}, all);
+    return all;
+  }
   for (const std::string &file : tensorFiles(path))
-    addTensors(file, all);
+    addTensors(std::make_shared<SafetensorsReader>(file), all);
   return all;
 }
 

@@ -10,7 +10,10 @@
 #include "genrec_rt/session.h"
 
 #include <chrono>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace genrec::rt {
 
@@ -35,12 +38,17 @@ std::string catalogueFile(const genrec_model_desc &model, const Flags &flags, in
 std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &flags,
                                  int32_t domain);
 
-/// Reads the catalogues that the programs of `modes` need, from the flags' files or
-/// those that the model names.
+/// By name, the files of the catalogues that the programs of `modes` need: the flags' or those
+/// that the model names.
+std::map<std::string, std::string> catalogueFiles(const Session &session, const Flags &flags,
+                                                  const std::vector<Mode> &modes);
+/// Reads them.
 void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes);
 
-/// A session that holds the checkpoint of the flags, with its seed.
-std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags);
+/// A session that holds the checkpoint of the flags, with its seed; says where its model has
+/// another name.
+std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,
+                                         Progress &progress);
 
 /// Runs the evaluation program over all rows. The record has rows, loss, losses,
 /// metrics, seconds; what no row was counted for is null, and its name in no_rows. Empty when a

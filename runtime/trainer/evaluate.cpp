@@ -9,7 +9,7 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
   if (!flags.metricsJson.empty())
     requireWritable("--metrics-json", flags.metricsJson);
   Progress progress(flags.progress, flags.logEvery, "eval");
-  auto session = restoredSession(model, flags);
+  auto session = restoredSession(model, flags, progress);
   Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,
                datasetOptions(flags, session->threads()));
   if (data.rows() == 0)

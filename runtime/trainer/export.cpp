@@ -1,11 +1,11 @@
 //===- export.cpp - The export command ------------------------------------===//
 
+#include "../checkpoint/aside_file.h"
 #include "commands.h"
 #include "overwriting.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
 
-#include <filesystem>
 
 namespace genrec::rt {
 
@@ -27,11 +27,11 @@ int32_t idFeature(const genrec_model_desc &model, int32_t domain) {
 
 class Exporter {
 public:
-  Exporter(const genrec_model_desc &model, const Flags &flags)
-      : model(model), flags(flags), session(restoredSession(model, flags)) {}
+  Exporter(const genrec_model_desc &model, const Flags &flags, Progress &progress)
+      : model(model), flags(flags), session(restoredSession(model, flags, progress)) {}
 
   Json run() {
-    std::filesystem::create_directories(flags.out);
+    makeFolders(flags.out);
     writeTensors(kParameterFile, true);
     writeTensors(kTableFile, false);
     if (hasItemOutputs())
@@ -149,7 +149,7 @@ private:
 
 int runExport(const genrec_model_desc &model, const Flags &flags) {
   Progress progress(flags.progress, flags.logEvery, "export");
-  Json written = Exporter(model, flags).run();
+  Json written = Exporter(model, flags, progress).run();
   for (const Json &file : written)
     progress.message("wrote " + file["file"].get<std::string>());
   progress.done({{"files", written}});

@@ -6,6 +6,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 namespace genrec::rt {
 
@@ -74,10 +75,12 @@ private:
   }
 
   void checkpoints() const {
-    for (const char *flag : {"--resume", "--checkpoint-every"})
+    for (const auto &[flag, purpose] : {std::pair("--resume", "go on from"),
+                                        {"--overwrite", "replace"},
+                                        {"--checkpoint-every", "save to"},
+                                        {"--keep", "keep them in"}})
       require(flag, !flags.checkpoint.empty(),
-              std::string("needs --checkpoint, the folder to ") +
-                  (std::string(flag) == "--resume" ? "go on from" : "save to"));
+              std::string("needs --checkpoint, the folder to ") + purpose);
   }
 
   void reports() const {

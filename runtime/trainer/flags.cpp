@@ -72,6 +72,12 @@ void addOptimization(CLI::App &app, Flags &flags) {
       ->check(zeroOrMore());
 }
 
+CLI::Option *addGeneration(CLI::App &app, Flags &flags) {
+  return app.add_option("--generation", flags.generation,
+                        "one of the states that the checkpoint keeps, as step-1200 (default: the "
+                        "newest)");
+}
+
 void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
   addData(*train, flags, catalogues);
@@ -98,8 +104,21 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
                     "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
   train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
       ->check(aboveZero());
-  train->add_flag("--resume", flags.resume,
-                  "go on from the checkpoint, to the same bits as without the interruption");
+  CLI::Option *resume = train->add_flag(
+      "--resume", flags.resume,
+      "go on from the checkpoint, to the same bits as without the interruption; where there is "
+      "none, begin");
+  train
+      ->add_flag("--overwrite", flags.overwrite,
+                 "begin anew where there is a checkpoint: the first save replaces it")
+      ->excludes(resume);
+  train
+      ->add_option("--keep", flags.keep, "how many of the newest saved states to keep")
+      ->check(aboveZero())
+      ->capture_default_str();
+  addGeneration(*train, flags)->needs(resume);
+  train->add_flag("--allow-nonfinite", flags.allowNonFinite,
+                  "go on where a loss or a weight is a NaN or an infinity, and save it");
   train->add_option("--eval-every", flags.evalEvery, "evaluate every so many epochs; 0: at the end")
       ->check(zeroOrMore())
       ->capture_default_str();
@@ -140,6 +159,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   addData(*evaluate, flags, catalogues);
   evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
+  addGeneration(*evaluate, flags);
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addSteps(*evaluate, flags);
 
@@ -147,6 +167,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   addData(*predict, flags, catalogues);
   predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
+  addGeneration(*predict, flags);
   predict->add_option("--out", flags.out, "Parquet file to write; a folder, with a file for "
                       "each, where outputs are rows of several domains")->required();
   predict
@@ -161,6 +182,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
   exporting->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
+  addGeneration(*exporting, flags);
   exporting->add_option("--out", flags.out, "folder to write to")->required();
   exporting->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();

@@ -44,7 +44,10 @@ struct Flags {
   // Checkpoints.
   std::string checkpoint;
   int64_t checkpointEvery = 0; ///< steps; 0: at the end of each epoch
-  bool resume = false;
+  bool resume = false, overwrite = false;
+  int64_t keep = 2;          ///< generations
+  std::string generation;    ///< "": the newest
+  bool allowNonFinite = false;
 
   // Output.
   std::string out;

@@ -2,6 +2,7 @@
 
 #include "output_file.h"
 
+#include "../checkpoint/aside_file.h"
 #include "../data/leaf_values.h"
 #include "genrec_rt/error.h"
 
@@ -247,10 +248,12 @@ void OutputFile::append(Session &session, const Batch &batch) {
 int64_t OutputFile::close() {
   impl->flush();
   check(impl->writer->Close(), impl->path);
+  syncFile(impl->file->file_descriptor(), impl->partial);
   check(impl->file->Close(), impl->path);
-  impl->file.reset();
   if (std::rename(impl->partial.c_str(), impl->path.c_str()) != 0)
-    throw Error(impl->path + ": cannot be written: " + std::strerror(errno));
+    throwFileError("rename to", impl->path);
+  impl->file.reset(); // from here on there is nothing to take back
+  syncFolder(folderOf(impl->path));
   return impl->written;
 }
 

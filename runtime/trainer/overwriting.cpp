@@ -56,12 +56,14 @@ public:
     }
   }
 
-  /// The manifest of a checkpoint, and its tensors in whatever folders.
+  /// The manifest of a checkpoint, and its tensors in whatever folders: those that are there, while
+  /// a run that saves may remove some.
   void addCheckpoint(const std::string &flag, const std::string &folder) {
-    std::error_code ignored;
-    for (const auto &entry : fs::recursive_directory_iterator(
-             folder, fs::directory_options::skip_permission_denied, ignored)) {
-      fs::path path = entry.path();
+    std::error_code error;
+    fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
+                                        error);
+    for (; !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+      fs::path path = it->path();
       if (path.filename() == "manifest.json" || path.extension() == ".safetensors")
         add(flag, path);
     }

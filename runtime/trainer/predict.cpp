@@ -36,7 +36,7 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
                 "give the model an output (gr.output) and compile it again");
   if (tables.size() > 1)
     makeFolder(model, tables, flags.out);
-  auto session = restoredSession(model, flags);
+  auto session = restoredSession(model, flags, progress);
   const genrec_program_desc &program = session->program(Mode::predict);
   std::vector<int32_t> domains;
   for (const OutputTable &table : tables)

@@ -50,7 +50,8 @@ std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &fl
   return file;
 }
 
-void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes) {
+std::map<std::string, std::string> catalogueFiles(const Session &session, const Flags &flags,
+                                                  const std::vector<Mode> &modes) {
   const genrec_model_desc &model = session.model();
   std::vector<char> needed(model.domain_count);
   for (Mode mode : modes) {
@@ -62,21 +63,36 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
     for (int32_t i = 0; i < program.feature_count; ++i)
       needed[rootDomain(model, model.features[program.features[i]].domain)] = 1;
   }
+  std::map<std::string, std::string> files;
   for (int32_t i = 0; i < model.domain_count; ++i) {
     const genrec_domain_desc &domain = model.domains[i];
     if (!needed[i] || domain.kind != GENREC_DOMAIN_CATALOGUE)
       continue;
-    session.setCatalogue(i, readCatalogue(model, i, requireCatalogueFile(model, flags, i)));
+    files[domain.name] = requireCatalogueFile(model, flags, i);
   }
+  return files;
 }
 
-std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags) {
+void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes) {
+  const genrec_model_desc &model = session.model();
+  std::map<std::string, std::string> files = catalogueFiles(session, flags, modes);
+  for (int32_t i = 0; i < model.domain_count; ++i)
+    if (auto file = files.find(model.domains[i].name);
+        file != files.end() && model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
+      session.setCatalogue(i, readCatalogue(model, i, file->second));
+}
+
+std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,
+                                         Progress &progress) {
   SessionOptions options = sessionOptions(flags, model);
   if (flags.checkpoint.empty()) // of a model without parameters and tables
     return std::make_unique<Session>(model, options);
-  options.seed = readTrainingState(flags.checkpoint).seed;
+  CheckpointReader reader(flags.checkpoint, flags.generation);
+  options.seed = reader.state().seed;
   auto session = std::make_unique<Session>(model, options);
-  loadCheckpoint(flags.checkpoint, *session);
+  reader.restore(*session, RestoreFor::inference);
+  if (std::string note = reader.note(model); !note.empty())
+    progress.message(note);
   return session;
 }
 

@@ -1,7 +1,9 @@
 //===- train.cpp - The train command --------------------------------------===//
 
 #include "../checkpoint/aside_file.h"
+#include "../checkpoint/identity.h"
 #include "../core/calibrate.h"
+#include "../core/model_check.h"
 #include "../core/text.h"
 #include "commands.h"
 #include "event_file.h"
@@ -34,11 +36,12 @@ public:
 
 private:
   void checkOutputs() const;
+  void openCheckpoint();
   void open();
   void begin();
+  void describeTrainingData();
   void resume();
   void reportWarmStart(const WarmStart &result);
-  void checkResumed() const;
   bool trainEpoch();
   bool onStep(const StepReport &report);
   bool isEvaluated(int64_t epoch) const;
@@ -46,11 +49,13 @@ private:
   bool reachedMaxSteps() const {
     return flags.maxSteps > 0 && session->stepsDone() >= static_cast<uint64_t>(flags.maxSteps);
   }
+  void requireFinite(const StepReport &report) const;
   void save();
   void checkMonitor() const;
   void warnOfUndefined(const Json &evaluation);
   bool isOutOfPatience() const;
   void keepBest();
+  std::string bestFolder() const { return flags.checkpoint + "/best"; }
   void drawStep(const StepReport &report);
   void drawEvaluation(const Json &evaluation);
   void reportProfile();
@@ -66,6 +71,8 @@ private:
   std::unique_ptr<Session> session;
   std::unique_ptr<Dataset> data, validation;
 
+  std::unique_ptr<CheckpointWriter> checkpoint, best; ///< with --checkpoint
+  std::unique_ptr<CheckpointReader> resumed;          ///< until the session holds it
   std::unique_ptr<EventFile> events; ///< with --tensorboard
 
   TrainingState state;
@@ -94,11 +101,32 @@ void Training::checkOutputs() const {
     requireWritable("--metrics-json", flags.metricsJson);
 }
 
+/// No other run may train into the folder, and what it holds is replaced only on demand.
+void Training::openCheckpoint() {
+  if (flags.checkpoint.empty())
+    return;
+  checkpoint = std::make_unique<CheckpointWriter>(
+      flags.checkpoint, CheckpointOptions{flags.keep, flags.allowNonFinite});
+  if (flags.resume && (hasCheckpoint(flags.checkpoint) || !flags.generation.empty())) {
+    resumed = std::make_unique<CheckpointReader>(flags.checkpoint, flags.generation);
+    checkpoint->continueFrom(*resumed);
+    return;
+  }
+  if (flags.resume)
+    progress.message("there is no checkpoint in " + flags.checkpoint + " yet: the run begins");
+  if (flags.overwrite)
+    return;
+  requireNoCheckpoint(flags.checkpoint, model);
+  if (flags.patience > 0)
+    requireNoCheckpoint(bestFolder(), model);
+}
+
 void Training::open() {
   checkOutputs();
+  openCheckpoint();
   SessionOptions options = sessionOptions(flags, model);
-  if (flags.resume && hasCheckpoint(flags.checkpoint) && !flags.seed)
-    options.seed = readTrainingState(flags.checkpoint).seed;
+  if (resumed && !flags.seed)
+    options.seed = resumed->state().seed;
   state.seed = options.seed;
   session = std::make_unique<Session>(model, options);
   std::vector<Mode> modes = {Mode::train};
@@ -133,7 +161,9 @@ void Training::begin() {
   state.dataRows = data->rows();
   state.windowRows = flags.shuffle ? data->windowRows() : 0;
   state.epochLosses.assign(model.loss_count, {});
-  if (flags.resume && hasCheckpoint(flags.checkpoint)) {
+  if (checkpoint)
+    describeTrainingData();
+  if (resumed) {
     resume();
     if (!flags.init.empty())
       progress.message("--init is not read: the run goes on from its checkpoint");
@@ -182,20 +212,37 @@ void Training::reportWarmStart(const WarmStart &result) {
     progress.message("not used: " + listNames(result.unused));
 }
 
+/// What the weights follow from: the data, and the catalogues that training reads.
+void Training::describeTrainingData() {
+  state.data = describeData("data", data->files());
+  for (const auto &[name, spec] : catalogueFiles(*session, flags, {Mode::train}))
+    for (DataFile &file : describeData("catalogue '" + name + "'", listFiles(spec)))
+      state.data.push_back(std::move(file));
+}
+
 void Training::resume() {
-  TrainingState saved = loadCheckpoint(flags.checkpoint, *session);
+  resumed->restore(*session, RestoreFor::training);
+  TrainingState saved = resumed->state();
+  if (std::string note = resumed->note(model); !note.empty())
+    progress.message(note);
   auto mustBe = [](const std::string &what, const std::string &was, const std::string &is) {
     if (was != is)
       throw Error("the checkpoint was trained with " + what + " " + was + ", now it is " + is,
-                  "resume with what it was trained with, or start anew without --resume");
+                  "resume with what it was trained with, or start anew with --overwrite");
   };
+  if (std::string differs = dataDifference(saved.data, state.data); !differs.empty())
+    throw Error("the checkpoint was trained on other data: " + differs,
+                "resume with the data it was trained on, or start anew with --overwrite");
   mustBe("--seed", std::to_string(saved.seed), std::to_string(state.seed));
   mustBe("--batch", std::to_string(saved.batch), std::to_string(state.batch));
   mustBe("shuffling", saved.shuffle ? "on" : "off", state.shuffle ? "on" : "off");
   mustBe("data of rows:", std::to_string(saved.dataRows), std::to_string(state.dataRows));
   mustBe("shuffle windows of rows:", std::to_string(saved.windowRows),
          std::to_string(state.windowRows));
+  std::vector<DataFile> files = std::move(state.data);
   state = saved;
+  state.data = std::move(files); // at the paths of today
+  resumed.reset();
   history = Json::parse(saved.history);
   for (const Json &record : history)
     if (record.contains("evaluation"))
@@ -205,7 +252,26 @@ void Training::resume() {
                    withThousands(state.rowsInEpoch));
 }
 
+/// Weights that a NaN went into are lost, and would replace those that were saved before.
+void Training::requireFinite(const StepReport &report) const {
+  if (std::isfinite(report.loss) || flags.allowNonFinite)
+    return;
+  int32_t index = 0;
+  while (index + 1 < model.loss_count && std::isfinite(report.losses[index].mean()))
+    ++index;
+  std::string line = describe(model.losses[index].location);
+  std::string kept = flags.checkpoint.empty() ? "" : "; what was saved before is as it was";
+  throw Error("loss '" + std::string(model.losses[index].name) + "'" +
+                  (line.empty() ? "" : " (" + line + ")") + " is " +
+                  (std::isnan(report.losses[index].mean()) ? "a NaN" : "infinite") + " in step " +
+                  withThousands(static_cast<int64_t>(report.step)) + ", epoch " +
+                  std::to_string(state.epoch) + kept,
+              "--check-finite names the op; a smaller --lr often helps; "
+              "--allow-nonfinite goes on");
+}
+
 bool Training::onStep(const StepReport &report) {
+  requireFinite(report);
   if (stepsHere++ == 0)
     firstStepSeconds = secondsSince(start);
   rowsHere += report.batch->rows;
@@ -314,7 +380,7 @@ void Training::save() {
   if (flags.checkpoint.empty())
     return;
   state.history = toText(history);
-  saveCheckpoint(flags.checkpoint, *session, state);
+  checkpoint->save(*session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", flags.checkpoint}});
 }
 
@@ -339,10 +405,12 @@ void Training::keepBest() {
   if (flags.patience == 0 || flags.checkpoint.empty() || history.empty() ||
       !history.back().contains("evaluation") || !patienceOf(history, flags.monitor).isBest())
     return;
-  std::string folder = flags.checkpoint + "/best";
+  if (!best)
+    best = std::make_unique<CheckpointWriter>(bestFolder(),
+                                              CheckpointOptions{1, flags.allowNonFinite});
   state.history = toText(history);
-  saveCheckpoint(folder, *session, state);
-  progress.event("checkpoint", {{"step", state.step}, {"folder", folder}});
+  best->save(*session, state);
+  progress.event("checkpoint", {{"step", state.step}, {"folder", bestFolder()}});
 }
 
 void Training::drawStep(const StepReport &report) {

@@ -77,6 +77,7 @@ class Runner:
             "checkpoints": sum(event["event"] == "checkpoint" for event in events),
             "evaluations": [event["metrics"] for event in events if event["event"] == "evaluation"],
             "config": report.get("config"),
+            "generations": len(list(folder.glob("ck/step-*"))),
             "files": sorted({path.relative_to(folder).parts[0] for path in folder.rglob("*")}),
         }
 
@@ -97,6 +98,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
 
 
 VALIDATED = ("--validation", "DATA/valid.parquet")
+DIVERGING = ("--lr", "1e30", "--clip-norm", "0", "--clip-value", "0")
 STILL = (*VALIDATED, "--lr", "0", "--epochs", "5")
 
 
@@ -135,6 +137,10 @@ CASES: dict[str, Case] = {
     "--init": Case(("--init", "none.safetensors"), seen("status"), refused="none.safetensors"),
     "--checkpoint": Case(("--checkpoint", "ck"), seen("files")),
     "--checkpoint-every": Case(("--checkpoint-every", "5"), seen("checkpoints"), beside=("--checkpoint", "ck")),
+    "--keep": Case(("--keep", "1"), seen("generations"), beside=("--checkpoint", "ck", "--checkpoint-every", "5")),
+    "--overwrite": Case(("--overwrite",), seen("status"), refused="--overwrite: needs --checkpoint"),
+    "--generation": Case(("--generation", "step-5"), seen("status"), refused="--generation"),
+    "--allow-nonfinite": Case(("--allow-nonfinite",), seen("status"), beside=DIVERGING),
     "--resume": Case(("--resume",), seen("status"), refused="--resume: needs --checkpoint"),
     "--eval-every": Case(("--eval-every", "2"), seen("evaluations"), beside=VALIDATED),
     "--eval-epochs": Case(("--eval-epochs", "1"), seen("evaluations"), beside=VALIDATED),
@@ -147,7 +153,7 @@ CASES: dict[str, Case] = {
     "--threads": Case(("--threads", "2"), seen("config")),
     "--progress": Case(("--progress", "lines"), seen("plain")),
     "--log-every": Case(("--log-every", "5"), seen("steps")),
-    "--check-finite": Case(("--check-finite",), seen("error"), beside=("--lr", "1e30", "--clip-norm", "0", "--clip-value", "0"),
+    "--check-finite": Case(("--check-finite",), seen("error"), beside=DIVERGING,
                            refused=" made "),
 }  # fmt: skip
 

@@ -82,7 +82,8 @@ void reportLoss(genrec_step *step) {
   for (int64_t u = 0; u < users; ++u)
     sum += lossOf(at<float>(step, logits)[u], column<float>(step, label)[u]);
   genrec_rt_report_loss(step, 0, sum, static_cast<float>(users));
-  genrec_rt_check_finite(step, 0, at<float>(step, logits), users, 1, 1);
+  if (step->check_finite)
+    genrec_rt_check_finite(step, 0, at<float>(step, logits), users, 1, 1);
 }
 
 void updateRows(genrec_step *step) {
@@ -231,7 +232,7 @@ const genrec_feature_desc features[] = {
 const genrec_table_desc tables[] = {{"movie", kDim, 20, {2, 0.5}, {1, 1, 0.1, 0.1}, {}}};
 const genrec_parameter_desc parameters[] = {{"weight", 1, {kDim, 0}, {4, 1.0}, {0, 0, 0.1, 0}, {}},
                                             {"bias", 0, {0, 0}, {0, 0}, {0, 0, 0.1, 0}, {}}};
-const genrec_loss_desc losses[] = {{"bce", 1.0}};
+const genrec_loss_desc losses[] = {{"bce", 1.0, {"tiny.py", 14, "loss"}}};
 const int64_t cutOffs[] = {1, 5};
 const genrec_metric_desc metrics[] = {{"ranking", 0, cutOffs, 2, "nothing excluded"},
                                       {"auc", 1, nullptr, 0, nullptr}};
@@ -299,7 +300,8 @@ const genrec_model_desc model = {GENREC_ABI_VERSION,
                                  programs,
                                  4,
                                  ops,
-                                 2};
+                                 2,
+                                 nullptr};
 
 } // namespace
 

@@ -180,42 +180,6 @@ TEST_F(TrainerTest, EveryStepsLossIsKeptOnRequest) {
 
 //===-- checkpoints -------------------------------------------------------===//
 
-TEST_F(TrainerTest, AResumedRunEndsWithTheSameBits) {
-  std::vector<std::string> epochs = {"--epochs", "3"};
-  ASSERT_EQ(run(training("whole", epochs)).status, 0);
-  // Cut in the middle of the second epoch, then at the end of it.
-  ASSERT_EQ(run(training("cut", epochs + std::vector<std::string>{"--max-steps", "30"})).status, 0);
-  EXPECT_NE(stateIn("whole"), stateIn("cut"));
-  Ran resumed =
-      run(training("cut", epochs + std::vector<std::string>{"--max-steps", "46", "--resume"}));
-  ASSERT_EQ(resumed.status, 0) << resumed.err;
-  EXPECT_NE(resumed.out.find("resuming at step 30, epoch 2, row 70"), std::string::npos)
-      << resumed.out;
-  ASSERT_EQ(run(training("cut", epochs + std::vector<std::string>{"--resume"})).status, 0);
-  EXPECT_EQ(stateIn("whole"), stateIn("cut"));
-}
-
-TEST_F(TrainerTest, ResumeRefusesOtherSettings) {
-  ASSERT_EQ(run(training("c", {"--max-steps", "5"})).status, 0);
-  auto errorOf = [&](const std::vector<std::string> &more) {
-    return run(training("c", more + std::vector<std::string>{"--resume"})).err;
-  };
-  EXPECT_NE(
-      errorOf({"--batch", "20"}).find("the checkpoint was trained with --batch 10, now it is 20"),
-      std::string::npos);
-  EXPECT_NE(errorOf({"--seed", "5"}).find("trained with --seed 4, now it is 5"), std::string::npos);
-  EXPECT_NE(errorOf({"--no-shuffle"}).find("trained with shuffling on, now it is off"),
-            std::string::npos);
-  EXPECT_NE(errorOf({"--data", folder / "valid.parquet"}).find("data of rows: 230, now it is 70"),
-            std::string::npos);
-}
-
-TEST_F(TrainerTest, ResumeWithoutACheckpointStartsAnew) {
-  ASSERT_EQ(run(training("a", {"--max-steps", "5"})).status, 0);
-  ASSERT_EQ(run(training("b", {"--max-steps", "5", "--resume"})).status, 0);
-  EXPECT_EQ(stateIn("a"), stateIn("b"));
-}
-
 /// Runs a command in a process of its own, which `during` may send signals; returns
 /// its exit status, or minus the signal that ended it.
 int runApart(const std::vector<std::string> &arguments, const std::function<void(pid_t)> &during,
@@ -246,6 +210,127 @@ void waitForStep(const std::string &checkpoint, uint64_t step) {
     usleep(1000);
   }
   FAIL() << "no checkpoint of step " << step << " in " << checkpoint;
+}
+
+TEST_F(TrainerTest, AResumedRunEndsWithTheSameBits) {
+  std::vector<std::string> epochs = {"--epochs", "3"};
+  ASSERT_EQ(run(training("whole", epochs)).status, 0);
+  // Cut in the middle of the second epoch, then at the end of it.
+  ASSERT_EQ(run(training("cut", epochs + std::vector<std::string>{"--max-steps", "30"})).status, 0);
+  EXPECT_NE(stateIn("whole"), stateIn("cut"));
+  Ran resumed =
+      run(training("cut", epochs + std::vector<std::string>{"--max-steps", "46", "--resume"}));
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_NE(resumed.out.find("resuming at step 30, epoch 2, row 70"), std::string::npos)
+      << resumed.out;
+  ASSERT_EQ(run(training("cut", epochs + std::vector<std::string>{"--resume"})).status, 0);
+  EXPECT_EQ(stateIn("whole"), stateIn("cut"));
+}
+
+TEST_F(TrainerTest, ResumeRefusesOtherSettings) {
+  ASSERT_EQ(run(training("c", {"--max-steps", "5"})).status, 0);
+  auto errorOf = [&](const std::vector<std::string> &more) {
+    return run(training("c", more + std::vector<std::string>{"--resume"})).err;
+  };
+  EXPECT_NE(
+      errorOf({"--batch", "20"}).find("the checkpoint was trained with --batch 10, now it is 20"),
+      std::string::npos);
+  EXPECT_NE(errorOf({"--seed", "5"}).find("trained with --seed 4, now it is 5"), std::string::npos);
+  EXPECT_NE(errorOf({"--no-shuffle"}).find("trained with shuffling on, now it is off"),
+            std::string::npos);
+  EXPECT_NE(errorOf({"--data", folder / "valid.parquet"})
+                .find("trained on other data: file 1 of the data, " + folder / "valid.parquet"),
+            std::string::npos);
+  // As long, and of as many rows.
+  writeTinyData(folder / "train.parquet", 3, kUsers, kMovies, 50);
+  EXPECT_NE(errorOf({}).find("trained on other data: file 1 of the data, "), std::string::npos);
+  // The same elsewhere.
+  writeTinyData(folder / "moved.parquet", 1, kUsers, kMovies, 50);
+  EXPECT_EQ(errorOf({"--data", folder / "moved.parquet"}), "");
+}
+
+/// In the words of what to do next.
+TEST_F(TrainerTest, NoRunBeginsOverACheckpoint) {
+  ASSERT_EQ(run(training("c", {"--max-steps", "5"})).status, 0);
+  std::vector<float> saved = stateIn("c");
+  Ran again = run(training("c", {"--max-steps", "3"}));
+  EXPECT_EQ(again.status, 1);
+  EXPECT_EQ(again.err, "tiny: error: " + folder / "c" +
+                           "/ holds a checkpoint of this model at step 5; --resume goes on with "
+                           "its run, --overwrite starts anew\n");
+  genrec_model_desc other = tinyModel();
+  other.name = "large";
+  EXPECT_EQ(run(training("c", {"--max-steps", "3"}), other).err,
+            "large: error: " + folder / "c" +
+                "/ holds a checkpoint of another model at step 5: it is model 'tiny', this binary "
+                "is model 'large'\n  help: use another folder to keep it, or --overwrite to start "
+                "anew\n");
+  EXPECT_EQ(stateIn("c"), saved);
+  EXPECT_EQ(run(training("c", {"--resume", "--overwrite"})).status, 2);
+  ASSERT_EQ(run(training("c", {"--max-steps", "3", "--overwrite"})).status, 0);
+  EXPECT_EQ(readTrainingState(folder / "c").step, 3u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "c/step-5"));
+  // Damage is no reason to begin anew either.
+  std::ofstream(folder / "c/manifest.json") << "x";
+  Ran damaged = run(training("c", {"--max-steps", "3"}));
+  EXPECT_EQ(damaged.err, "tiny: error: " + folder / "c" +
+                             "/ holds a checkpoint that cannot be used: " +
+                             (folder / "c/manifest.json") +
+                             ": is damaged: no JSON object\n  help: generation step-3 is whole: "
+                             "--generation step-3 uses it; --overwrite starts anew\n");
+  Ran resumed =
+      run(training("c", {"--max-steps", "6", "--resume", "--generation", "step-3"}));
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_EQ(readTrainingState(folder / "c").step, 6u);
+}
+
+TEST_F(TrainerTest, ASecondRunInOneFolderIsRefused) {
+  int status = runApart(training("c", {"--epochs", "100000", "--progress", "none"}),
+                        [&](pid_t child) {
+                          waitForStep(folder / "c", 1);
+                          for (const char *flag : {"--resume", "--overwrite"}) {
+                            Ran second = run(training("c", {flag}));
+                            EXPECT_EQ(second.status, 1);
+                            EXPECT_NE(second.err.find("/c is being trained into by process " +
+                                                      std::to_string(child) + " on "),
+                                      std::string::npos)
+                                << second.err;
+                          }
+                          kill(child, SIGTERM);
+                        });
+  EXPECT_EQ(status, 128 + SIGTERM);
+}
+
+TEST_F(TrainerTest, ALossThatIsNotFiniteEndsTheRun) {
+  ASSERT_EQ(run(training("c", {"--max-steps", "5"})).status, 0);
+  std::vector<std::string> diverging = {"--lr", "1e30", "--resume", "--epochs", "3"};
+  Ran ran = run(training("c", diverging));
+  EXPECT_EQ(ran.status, 1);
+  EXPECT_EQ(ran.err.find("tiny: error: loss 'bce' (tiny.py:14) is "), 0u) << ran.err;
+  EXPECT_NE(ran.err.find(" in step 7, epoch 1; what was saved before is as it was\n"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_EQ(readTrainingState(folder / "c").step, 5u);
+  ASSERT_EQ(run({"evaluate", "--checkpoint", folder / "c", "--data", folder / "valid.parquet",
+                 "--catalogue", "movies=" + folder / "movies.parquet"})
+                .status,
+            0);
+  diverging.push_back("--allow-nonfinite");
+  ASSERT_EQ(run(training("c", diverging)).status, 0);
+  EXPECT_EQ(readTrainingState(folder / "c").step, 69u);
+  // It may be resumed and exported.
+  diverging[4] = "4"; // epochs
+  EXPECT_EQ(run(training("c", diverging)).status, 0);
+  EXPECT_EQ(run({"export", "--checkpoint", folder / "c", "--out", folder / "out", "--catalogue",
+                 "movies=" + folder / "movies.parquet"})
+                .status,
+            0);
+}
+
+TEST_F(TrainerTest, ResumeWithoutACheckpointStartsAnew) {
+  ASSERT_EQ(run(training("a", {"--max-steps", "5"})).status, 0);
+  ASSERT_EQ(run(training("b", {"--max-steps", "5", "--resume"})).status, 0);
+  EXPECT_EQ(stateIn("a"), stateIn("b"));
 }
 
 TEST_F(TrainerTest, SigtermSavesACheckpointAndResumesToTheSameBits) {
@@ -485,7 +570,7 @@ TEST_F(TrainerTest, WhatCannotBeWrittenIsToldAtTheStart) {
     EXPECT_EQ(wrong.status, 1);
     EXPECT_EQ(wrong.out, "");
     EXPECT_EQ(wrong.err, std::string("tiny: error: ") + flag + " " + (folder / "file") +
-                             ": the folder cannot be made: Not a directory\n"
+                             ": cannot make folder " + (folder / "file") + ": Not a directory\n"
                              "  help: name another place\n");
   }
   Ran missing = run(training("", {"--metrics-json", folder / "none/m.json"}));

@@ -5,6 +5,7 @@
 #include "../../runtime/trainer/patience.h"
 #include "TinyData.h"
 #include "TinyModel.h"
+#include "genrec_rt/checkpoint.h"
 #include "genrec_rt/trainer.h"
 
 #include <gtest/gtest.h>
@@ -114,8 +115,8 @@ TEST_F(TrainerWatchingTest, StopsWhenNothingImprovesAndKeepsTheBest) {
   EXPECT_EQ(metrics["history"].size(), 3u);
   EXPECT_EQ(metrics["final"]["stopped_early"], true);
   EXPECT_EQ(metrics["final"]["best"]["epoch"], 1);
-  EXPECT_EQ(Json::parse(readText(folder / "c/best/manifest.json"))["step"], 23);
-  EXPECT_EQ(Json::parse(readText(folder / "c/manifest.json"))["step"], 69);
+  EXPECT_EQ(readTrainingState(folder / "c/best").step, 23u);
+  EXPECT_EQ(readTrainingState(folder / "c").step, 69u);
   // Resumed, it has nothing left to do.
   std::vector<std::string> resumed = still;
   resumed.push_back("--resume");

@@ -84,6 +84,7 @@ TEST(WarmStart, ACheckpointGivesItsWeightsAndNoStates) {
   }
   TrainingState state;
   state.step = trained.stepsDone();
+  state.batch = 30;
   state.epochLosses.resize(static_cast<size_t>(tinyModel().loss_count));
   saveCheckpoint(folder.path, trained, state);
   WarmStart result = warmStart({folder.path}, started);

@@ -91,13 +91,13 @@ class Compiled:
             self.binary, "train", "--data", self.dataset.folder / "train.parquet", "--catalogue",
             f"items={self.dataset.folder / 'items.parquet'}", "--init", init, "--batch", BATCH, "--max-steps", steps,
             "--lr", rate, "--no-shuffle", "--progress", "none", "--checkpoint", checkpoint,
-            "--metrics-json", report,
+            "--overwrite", "--metrics-json", report,
         ]  # fmt: skip
         result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
         assert result.returncode == 0, result.stderr
         losses = [entry["loss"] for entry in json.loads(report.read_text())["step_losses"]]
-        manifest = json.loads((checkpoint / "manifest.json").read_text())
-        return losses, load_file(checkpoint / manifest["tensors"])
+        newest = json.loads((checkpoint / "manifest.json").read_text())["generations"][-1]["name"]
+        return losses, load_file(checkpoint / newest / "model.safetensors")
 
 
 def compile_model(dataset: Dataset, optimizer: gr.optim.Optimizer, folder: Path) -> Compiled:

@@ -4,6 +4,7 @@
 #include "CompileCache.h"
 #include "DumpAfterEach.h"
 
+#include "genrec/Conversion/Identity.h"
 #include "genrec/Conversion/Passes.h"
 #include "genrec/Model/Model.h"
 #include "genrec/Pipelines/Pipelines.h"
@@ -116,6 +117,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
   StepTimer timer(options, "passes");
   PassManager pm(module.getContext());
   if (!isLowered(module)) {
+    recordIdentity(module);
     PipelineOptions graph;
     graph.opt = options.level;
     graph.pruneColumns = options.prunesColumns;

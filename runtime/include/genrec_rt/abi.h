@@ -163,6 +163,7 @@ typedef struct genrec_buffer_desc {
 typedef struct genrec_loss_desc {
   const char *name;
   double scale;
+  genrec_location location;
 } genrec_loss_desc;
 
 typedef enum genrec_metric_kind { /* as MetricKind of the dialect */
@@ -270,6 +271,8 @@ typedef struct genrec_model_desc {
   int32_t program_count;
   const genrec_op_desc *ops;
   int32_t op_count;
+  const char *identity; /* JSON: what the losses are computed by, whatever passes made of it
+                           (checkpoint/identity.h); null where the model does not say */
 } genrec_model_desc;
 
 /* The one symbol that a compiled model exports. */

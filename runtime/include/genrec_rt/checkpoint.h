@@ -1,9 +1,15 @@
 //===- checkpoint.h - Saving and restoring training --------------*- C++ -*-===//
 //
-// A checkpoint folder holds `manifest.json` and the folder of tensors that it
-// names. A save writes a new folder of tensors aside, flushes it to disk, renames
-// it, and then replaces the manifest by a rename: that is the moment at which the
-// new checkpoint counts. Whatever fails before, the old one is whole.
+// A checkpoint folder holds the newest states of one run, its generations:
+//
+//   manifest.json                 names them, the oldest first; replaced by a rename, which is the
+//                                 moment at which a save counts
+//   step-1200/manifest.json       how far training came, of which model, on which data, and the
+//                                 checksums of
+//   step-1200/model.safetensors   parameters, tables, optimizer states
+//   checkpoint.lock               held by the process that trains; says which
+//
+// docs/checkpoints.md has the format and what each failure leaves behind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,10 +18,29 @@
 
 #include "genrec_rt/session.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace genrec::rt {
+
+class SafetensorsReader;
+class SafetensorsWriter;
+
+/// A file as it was when training read it. Its place may change, its content may not.
+struct DataFile {
+  std::string role; ///< "data", or "catalogue <name>"
+  std::string path;
+  int64_t bytes = 0;
+  uint64_t checksum = 0; ///< of the Parquet footer and of some of the bytes before it
+
+  bool isSame(const DataFile &other) const {
+    return role == other.role && bytes == other.bytes && checksum == other.checksum;
+  }
+};
+
+/// Sizes and checksums of files. Error, naming the file, where one cannot be read.
+std::vector<DataFile> describeData(const std::string &role, const std::vector<std::string> &files);
 
 /// How far training came, beside the tensors.
 struct TrainingState {
@@ -30,28 +55,86 @@ struct TrainingState {
   int64_t batch = 0;
   bool shuffle = false;
   int64_t dataRows = 0;
-  int64_t windowRows = 0; ///< of the shuffle
+  int64_t windowRows = 0;     ///< of the shuffle
+  std::vector<DataFile> data; ///< none: not known
 };
 
-/// Whether `folder` holds a checkpoint.
+/// What a checkpoint is read for.
+enum class RestoreFor {
+  inference, ///< parameters and tables only: of a model with the same structure
+  training   ///< with optimizer states: of a model with the same optimizers too
+};
+
+/// One generation of a checkpoint folder, opened for reading. What was opened stays readable and
+/// whole while a run goes on saving into the folder.
+class CheckpointReader {
+public:
+  /// The newest generation, or the one called `generation` ("step-1200"). Error, naming the file
+  /// and what can still be used, where there is none or it is damaged.
+  explicit CheckpointReader(const std::string &folder, const std::string &generation = {});
+  ~CheckpointReader();
+
+  const TrainingState &state() const;
+  const std::string &generation() const;
+  /// Words on what is unlike this model, but no reason to refuse: its name.
+  std::string note(const genrec_model_desc &model) const;
+  /// What of the checkpoint's model is unlike this one, by the strictness of `purpose`; "" where
+  /// it can be restored.
+  std::string difference(const genrec_model_desc &model, RestoreFor purpose) const;
+  /// The tensors, held to their checksums as they are read. For warm starts.
+  const SafetensorsReader &tensors() const;
+  /// Restores a fresh session. Error where the checkpoint is of another model (what differs is
+  /// listed) or a checksum is not met.
+  void restore(Session &session, RestoreFor purpose);
+  /// Reads all of it and holds it to its checksums. Error at the first that is not met.
+  void verify() const;
+
+private:
+  friend class CheckpointWriter;
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+struct CheckpointOptions {
+  int64_t keep = 2;          ///< generations
+  bool allowNonFinite = false; ///< save NaNs and infinities, too
+};
+
+/// A checkpoint folder that this process trains into: nobody else does while this lives.
+class CheckpointWriter {
+public:
+  /// Makes the folder where it is missing. Error, saying who has it, where another process trains
+  /// into it.
+  CheckpointWriter(const std::string &folder, const CheckpointOptions &options);
+  ~CheckpointWriter();
+
+  /// Goes on from a generation of this folder: it is kept, those after it are replaced.
+  void continueFrom(const CheckpointReader &reader);
+  /// The same with the newest, where there is one.
+  void continueFromNewest();
+  /// Saves parameters, tables, optimizer states and `state`. Error, naming the file and the reason
+  /// and saying what became of the previous one, which is never touched before the new one is
+  /// whole on disk. Unless this goes on from a generation, the first save replaces what was there.
+  void save(Session &session, const TrainingState &state);
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// Whether `folder` holds a checkpoint, whole or damaged.
 bool hasCheckpoint(const std::string &folder);
+/// Error, with the user's next step, where `folder` holds a checkpoint: training would replace it.
+void requireNoCheckpoint(const std::string &folder, const genrec_model_desc &model);
 
-/// Saves parameters, tables, optimizer states and `state`. Error, naming the file
-/// and the reason and saying what became of the previous checkpoint.
+//===-- in one call ---------------------------------------------------------===//
+
+/// Adds a generation to a folder; those that are there and readable are kept up to two.
 void saveCheckpoint(const std::string &folder, Session &session, const TrainingState &state);
-
-/// What a checkpoint says of itself, without its tensors. Its seed is that of the
-/// initial values of ids that it has not seen. Error as loadCheckpoint.
+/// Error as CheckpointReader.
 TrainingState readTrainingState(const std::string &folder);
-
-/// Restores a fresh session. Error where there is no checkpoint, where it is of
-/// another model (names and shapes of both are listed) or damaged.
+/// Restores a fresh session for training.
 TrainingState loadCheckpoint(const std::string &folder, Session &session);
-
-/// The safetensors files of a checkpoint. Error as loadCheckpoint.
-std::vector<std::string> checkpointTensorFiles(const std::string &folder);
-
-class SafetensorsWriter;
 
 /// Adds all parameters and tables, with `states` their optimizer states too.
 void addModelTensors(SafetensorsWriter &writer, Session &session, bool states);

@@ -2,7 +2,7 @@
 //
 // The safetensors format (github.com/huggingface/safetensors): 8 bytes with the
 // length of a JSON header, the header {name: {dtype, shape, data_offsets}}, then
-// raw little-endian row-major tensors.
+// raw little-endian row-major tensors, one behind the other without gaps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,10 +12,22 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace genrec::rt {
+
+/// Checksums (XXH3, 64 bits) of a file of tensors, by which damage is found when it is read.
+struct TensorDigest {
+  /// Bytes of a tensor that one checksum is about; the last block of a tensor may be shorter.
+  static constexpr int64_t kBlockBytes = 1 << 20;
+
+  int64_t bytes = 0;   ///< of the file
+  uint64_t header = 0; ///< of all bytes before the tensors
+  std::map<std::string, std::vector<uint64_t>> blocks; ///< by tensor
+  std::string notFinite; ///< of the first NaN or infinity: "tensor 'x', row 3"; "" for none
+};
 
 /// Collects tensors, then writes them to a file in one go.
 class SafetensorsWriter {
@@ -38,7 +50,10 @@ public:
 
   /// Writes beside `path`, then renames, so that the file is whole or not there.
   /// Error, naming the file and the reason, where that fails. Returns the size.
-  int64_t write(const std::string &path) const;
+  int64_t write(const std::string &path) const { return writeWithDigest(path).bytes; }
+  /// The same, with the checksums of what was written. With `finiteOnly` the first NaN or
+  /// infinity among the floats ends it with an Error, and no file is left.
+  TensorDigest writeWithDigest(const std::string &path, bool finiteOnly = false) const;
 
 private:
   struct Tensor {
@@ -53,7 +68,8 @@ private:
   std::map<std::string, std::string> notes;
 };
 
-/// A file's tensors. The header is checked against the file's size when opened.
+/// A file's tensors. The header is checked against the file's size when opened: types are known,
+/// shapes agree with bytes, and the tensors fill the file without gaps or overlaps.
 class SafetensorsReader {
 public:
   struct Tensor {
@@ -63,8 +79,17 @@ public:
     int64_t count() const;      ///< elements
   };
 
+  /// What to hold a file to beyond its own header.
+  struct Checks {
+    const TensorDigest *digest = nullptr; ///< must outlive the reader
+    bool finiteOnly = false;              ///< a NaN or an infinity among floats is an Error
+  };
+
   /// Error where the file cannot be read, is truncated or has a broken header.
   explicit SafetensorsReader(const std::string &path);
+  SafetensorsReader(const std::string &path, const Checks &checks);
+  /// The same with a descriptor, which the reader closes; `path` is for messages.
+  SafetensorsReader(int descriptor, const std::string &path, const Checks &checks);
   ~SafetensorsReader();
   SafetensorsReader(const SafetensorsReader &) = delete;
   SafetensorsReader &operator=(const SafetensorsReader &) = delete;
@@ -79,15 +104,29 @@ public:
   void readFloats(const std::string &tensor, int64_t first, int64_t count, float *to) const;
   /// The same as integers (from I64, I32, U8, …).
   void readIntegers(const std::string &tensor, int64_t first, int64_t count, int64_t *to) const;
+  /// Error where a block of any tensor has another checksum than the digest says. What was read
+  /// before was held to it already and is not read again.
+  void verifyRest() const;
 
 private:
+  struct Progress;
+
+  void readHeader();
   void parse(const std::string &header, int64_t dataBegin, int64_t size);
-  std::vector<char> readBytes(const Tensor &tensor, int64_t first, int64_t count,
-                              int64_t elementBytes) const;
+  void requireTiling(int64_t dataBegin, int64_t size) const;
+  void readAt(int64_t offset, int64_t bytes, char *to) const;
+  void readBytes(const std::string &name, const Tensor &tensor, int64_t begin, int64_t end,
+                 char *to) const;
+  const std::vector<char> &verifiedBlock(const std::string &name, const Tensor &tensor,
+                                         int64_t block) const;
+  std::vector<char> readElements(const std::string &name, const Tensor &tensor, int64_t first,
+                                 int64_t count) const;
 
   std::string name;
   int descriptor = -1;
+  Checks checks;
   std::map<std::string, Tensor> found;
+  mutable std::map<std::string, std::unique_ptr<Progress>> verified;
 };
 
 /// "F32 [3, 4]".

@@ -1,0 +1,293 @@
+//===- checkpoint_reader.cpp - Restoring training -------------------------===//
+
+#include "../core/text.h"
+#include "aside_file.h"
+#include "checkpoint_reader.h"
+#include "checksum.h"
+#include "generations.h"
+#include "identity.h"
+#include "model_tensors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace genrec::rt {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Between reading the folder's manifest and opening what it names, a run may have saved often
+/// enough to remove that. Then there is a newer one.
+constexpr int kMostAttempts = 1000;
+constexpr std::chrono::milliseconds kPause(1);
+
+/// What was named was removed meanwhile.
+struct Vanished {};
+
+/// Opens a generation's tensors so that they are not removed while the descriptor is open.
+int openShared(const std::string &path) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR))
+    throw Vanished();
+  if (descriptor < 0)
+    throwFileError("open", path);
+  struct stat status{};
+  if (!lockShared(descriptor) || fstat(descriptor, &status) != 0 || status.st_nlink == 0) {
+    close(descriptor);
+    throw Vanished();
+  }
+  return descriptor;
+}
+
+Error noCheckpoint(const std::string &folder, const std::string &help) {
+  return Error("there is no checkpoint in '" + folder + "' (no manifest.json)",
+               help.empty() ? "train with --checkpoint " + folder + " first" : help);
+}
+
+/// "--generation" takes the folder's name, or its step alone.
+std::string generationName(const std::string &wanted) {
+  std::string name = wanted;
+  bool isStep = !name.empty() && name.find_first_not_of("0123456789.") == std::string::npos;
+  if (isStep)
+    name = "step-" + name;
+  if (!isGenerationName(name))
+    throw Error("'" + wanted + "' is no generation of a checkpoint",
+                "name one of its folders, like step-1200");
+  return name;
+}
+
+/// Which of these generations can be used instead, as help; "" where none can.
+std::string wholeOneOf(const std::string &folder, const std::vector<std::string> &names) {
+  for (const std::string &name : names) {
+    try {
+      CheckpointReader(folder, name).verify();
+      return "generation " + name + " is whole: --generation " + name + " uses it";
+    } catch (const Error &) {
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+//===-- finding a generation ------------------------------------------------===//
+
+void CheckpointReader::Impl::open(const std::string &manifestText, const std::string &name) {
+  std::string path = folder + "/" + name + "/" + kManifestFile;
+  checkManifest(manifestText, path);
+  manifest = parseGenerationManifest(manifestText, path);
+  generation = name;
+  checksum = checksumOf(manifestText);
+  openTensors(folder + "/" + name + "/" + manifest.tensors);
+}
+
+void CheckpointReader::Impl::openTensors(const std::string &path) {
+  int descriptor = openShared(path);
+  struct stat status{};
+  if (!manifest.digest && fstat(descriptor, &status) == 0 &&
+      status.st_size != manifest.tensorBytes) {
+    close(descriptor);
+    throw Error(path + ": is damaged: it has " + std::to_string(status.st_size) +
+                " bytes, the manifest says " + std::to_string(manifest.tensorBytes));
+  }
+  const TensorDigest *digest = manifest.digest ? &*manifest.digest : nullptr;
+  tensors = std::make_unique<SafetensorsReader>(
+      descriptor, path, SafetensorsReader::Checks{digest, manifest.isFinite});
+}
+
+void CheckpointReader::Impl::openVersion1(const std::string &text) {
+  manifest = parseVersion1(text, folder + "/" + kManifestFile);
+  generation = manifest.tensors.substr(0, manifest.tensors.find('/'));
+  openTensors(folder + "/" + manifest.tensors);
+}
+
+/// The newest generation of the folder's manifest `text`.
+void CheckpointReader::Impl::openNewest(const std::string &text) {
+  std::string path = folder + "/" + kManifestFile;
+  if (checkManifest(text, path) == 1)
+    return openVersion1(text);
+  FolderManifest root = parseFolderManifest(text, path);
+  if (root.generations.empty())
+    throw Error(path + ": is damaged: it names no generation");
+  for (size_t i = root.generations.size() - 1; i-- > 0;)
+    others.push_back(root.generations[i].name);
+  const GenerationEntry &newest = root.generations.back();
+  std::string newestPath = folder + "/" + newest.name + "/" + kManifestFile;
+  std::optional<std::string> manifestText = readTextFile(newestPath);
+  if (!manifestText)
+    throw Vanished();
+  if (checksumOf(*manifestText) != newest.checksum)
+    throw Error(newestPath + ": is damaged: it has another checksum than " + path + " says");
+  open(*manifestText, newest.name);
+  if (manifest.state.step != newest.step)
+    throw Error(newestPath + ": is damaged: it is of step " + std::to_string(manifest.state.step) +
+                ", " + path + " says " + std::to_string(newest.step));
+}
+
+void CheckpointReader::Impl::findNewest() {
+  std::string path = folder + "/" + kManifestFile, before;
+  for (int attempt = 0;; ++attempt) {
+    std::optional<std::string> text = readTextFile(path);
+    if (!text)
+      throw noCheckpoint(folder, wholeOneOf(folder, listGenerations(folder)));
+    bool isStable = attempt > 0 && *text == before;
+    before = *text;
+    others.clear();
+    std::string trouble, help;
+    try {
+      return openNewest(*text);
+    } catch (const Vanished &) {
+      trouble = path + ": names files that are not there";
+    } catch (const Error &error) {
+      trouble = error.what();
+      help = error.help();
+    }
+    // A run that goes on saving replaces the manifest before it removes what that named.
+    if (isStable || attempt >= kMostAttempts) {
+      if (others.empty())
+        others = listGenerations(folder);
+      std::string other = wholeOneOf(folder, others);
+      throw Error(trouble, help.empty() ? other : help);
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void CheckpointReader::Impl::find(const std::string &wanted) {
+  std::string name = generationName(wanted), path = folder + "/" + name + "/" + kManifestFile;
+  try {
+    if (std::optional<std::string> text = readTextFile(path))
+      return open(*text, name);
+    std::optional<std::string> root = readTextFile(folder + "/" + kManifestFile);
+    if (root && checkManifest(*root, folder + "/" + kManifestFile) == 1) {
+      openVersion1(*root);
+      if (generation == name)
+        return;
+    }
+  } catch (const Vanished &) {
+    throw Error(folder + "/" + name + ": has no tensors");
+  }
+  std::vector<std::string> names = listGenerations(folder);
+  throw Error("there is no generation " + name + " in '" + folder + "'",
+              names.empty() ? "" : "there are " + listNames(names));
+}
+
+//===-- what it is ------------------------------------------------------------===//
+
+CheckpointReader::CheckpointReader(const std::string &folder, const std::string &generation)
+    : impl(std::make_unique<Impl>()) {
+  impl->folder = folder;
+  if (generation.empty())
+    impl->findNewest();
+  else
+    impl->find(generation);
+}
+
+CheckpointReader::~CheckpointReader() = default;
+
+const TrainingState &CheckpointReader::state() const { return impl->manifest.state; }
+const std::string &CheckpointReader::generation() const { return impl->generation; }
+const SafetensorsReader &CheckpointReader::tensors() const { return *impl->tensors; }
+
+std::string CheckpointReader::note(const genrec_model_desc &model) const {
+  if (impl->manifest.model == model.name)
+    return {};
+  return "the checkpoint is of model '" + impl->manifest.model + "', which is '" + model.name +
+         "' under another name: its structure is the same";
+}
+
+std::string CheckpointReader::difference(const genrec_model_desc &model, RestoreFor purpose) const {
+  bool isKnown = model.identity && *model.identity && !impl->manifest.identity.empty();
+  if (isKnown)
+    return identityDifference(impl->manifest.identity, model.identity, purpose);
+  if (impl->manifest.model == model.name)
+    return {};
+  return "it is model '" + impl->manifest.model + "', this binary is model '" + model.name + "'";
+}
+
+//===-- restoring -------------------------------------------------------------===//
+
+Error CheckpointReader::Impl::unlike(const CheckpointReader &reader, const genrec_model_desc &model,
+                                     const std::string &difference, RestoreFor purpose) const {
+  std::string message = "'" + folder + "' is a checkpoint of another model: " + difference;
+  if (purpose == RestoreFor::training &&
+      reader.difference(model, RestoreFor::inference).empty())
+    return Error("'" + folder + "' was trained by another optimizer: " + difference,
+                 "evaluate, predict and export work with it; to train, compile the model with the "
+                 "optimizers it had, or start anew with --init " +
+                     folder + " and another --checkpoint");
+  if (manifest.identity.empty() || !model.identity)
+    return Error(message, "if the class was only renamed, call it '" + manifest.model +
+                              "' again, or start from its weights with --init " + folder);
+  return Error(message, "use the binary that trained it, or train this model into another folder; "
+                        "--init " + folder + " starts from what fits");
+}
+
+void CheckpointReader::restore(Session &session, RestoreFor purpose) {
+  const genrec_model_desc &model = session.model();
+  std::string differs = difference(model, purpose);
+  if (!differs.empty())
+    throw impl->unlike(*this, model, differs, purpose);
+  bool isTraining = purpose == RestoreFor::training;
+  if (isTraining && state().epochLosses.size() != static_cast<size_t>(model.loss_count))
+    throw Error("'" + impl->folder + "' was trained for " +
+                std::to_string(state().epochLosses.size()) + " losses, the model has " +
+                std::to_string(model.loss_count));
+  try {
+    readModelTensors(*impl->tensors, session, isTraining ? States::required : States::ignored);
+    impl->tensors->verifyRest();
+  } catch (const Error &error) {
+    std::string other = wholeOneOf(impl->folder, impl->others);
+    throw Error(error.what(), other.empty() ? error.help() : other);
+  }
+  session.setStepsDone(state().step);
+}
+
+void CheckpointReader::verify() const { impl->tensors->verifyRest(); }
+
+//===-- in one call -----------------------------------------------------------===//
+
+bool hasCheckpoint(const std::string &folder) {
+  return fs::exists(fs::symlink_status(folder + "/" + kManifestFile));
+}
+
+void requireNoCheckpoint(const std::string &folder, const genrec_model_desc &model) {
+  if (!hasCheckpoint(folder))
+    return;
+  std::string holds = folder + (folder.back() == '/' ? "" : "/") + " holds a checkpoint ";
+  std::unique_ptr<CheckpointReader> reader;
+  try {
+    reader = std::make_unique<CheckpointReader>(folder);
+  } catch (const Error &error) {
+    throw Error(holds + "that cannot be used: " + error.what(),
+                (error.help().empty() ? "" : error.help() + "; ") +
+                    std::string("--overwrite starts anew"));
+  }
+  std::string step = " at step " + withThousands(static_cast<int64_t>(reader->state().step));
+  std::string differs = reader->difference(model, RestoreFor::training);
+  if (differs.empty())
+    throw Error(holds + "of this model" + step +
+                "; --resume goes on with its run, --overwrite starts anew");
+  throw Error(holds + "of another model" + step + ": " + differs,
+              "use another folder to keep it, or --overwrite to start anew");
+}
+
+TrainingState readTrainingState(const std::string &folder) {
+  return CheckpointReader(folder).state();
+}
+
+TrainingState loadCheckpoint(const std::string &folder, Session &session) {
+  CheckpointReader reader(folder);
+  reader.restore(session, RestoreFor::training);
+  return reader.state();
+}
+
+} // namespace genrec::rt
