@@ -111,6 +111,9 @@ GenerationEntry CheckpointWriter::Impl::writeGeneration(const std::string &name,
 FolderManifest CheckpointWriter::Impl::withGeneration(const GenerationEntry &entry) const {
   FolderManifest next;
   next.generations = kept;
+  // A step that is saved again, at the end of its epoch for example, is no generation more.
+  std::erase_if(next.generations,
+                [&](const GenerationEntry &old) { return old.step == entry.step; });
   next.generations.push_back(entry);
   auto count = static_cast<int64_t>(next.generations.size());
   if (count > options.keep)

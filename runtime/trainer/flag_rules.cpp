@@ -76,9 +76,9 @@ private:
 
   void checkpoints() const {
     for (const auto &[flag, purpose] : {std::pair("--resume", "go on from"),
-                                        {"--overwrite", "replace"},
-                                        {"--checkpoint-every", "save to"},
-                                        {"--keep", "keep them in"}})
+                                        std::pair("--overwrite", "replace"),
+                                        std::pair("--checkpoint-every", "save to"),
+                                        std::pair("--keep", "keep them in")})
       require(flag, !flags.checkpoint.empty(),
               std::string("needs --checkpoint, the folder to ") + purpose);
   }

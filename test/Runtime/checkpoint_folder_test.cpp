@@ -51,16 +51,20 @@ TEST(CheckpointFolder, KeepsTheNewestGenerations) {
   }
 }
 
-TEST(CheckpointFolder, AStepThatIsSavedAgainGetsANameOfItsOwn) {
+/// At the end of an epoch that ends with such a step, for example: it takes no other's place.
+TEST(CheckpointFolder, AStepThatIsSavedAgainReplacesItself) {
   TestFolder folder;
   Session session(tinyModel(), seeded());
   trainSome(session, 2);
-  for (int i = 0; i < 3; ++i)
-    saveCheckpoint(folder.path, session, stateOf(session));
+  saveCheckpoint(folder.path, session, stateOf(session));
+  trainSome(session, 2);
+  saveCheckpoint(folder.path, session, stateOf(session));
+  saveCheckpoint(folder.path, session, stateOf(session));
   EXPECT_EQ(filesIn(folder.path),
-            (Files{"checkpoint.lock", "manifest.json", "step-2.2/manifest.json", "step-2.2/model.safetensors",
-                   "step-2.3/manifest.json", "step-2.3/model.safetensors"}));
-  EXPECT_EQ(restoredStep(folder.path), 2u);
+            (Files{"checkpoint.lock", "manifest.json", kOfStep2[0], kOfStep2[1],
+                   "step-4.2/manifest.json", "step-4.2/model.safetensors"}));
+  EXPECT_EQ(restoredStep(folder.path), 4u);
+  EXPECT_EQ(restoredStep(folder.path, "step-2"), 2u);
 }
 
 TEST(CheckpointFolder, FilesOfTheUserStay) {
