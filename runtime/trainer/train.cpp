@@ -254,16 +254,17 @@ void Training::resume() {
 
 /// Weights that a NaN went into are lost, and would replace those that were saved before.
 void Training::requireFinite(const StepReport &report) const {
-  if (std::isfinite(report.loss) || flags.allowNonFinite)
+  auto isFinite = [](std::optional<double> loss) { return !loss || std::isfinite(*loss); };
+  if (isFinite(report.loss) || flags.allowNonFinite)
     return;
   int32_t index = 0;
-  while (index + 1 < model.loss_count && std::isfinite(report.losses[index].mean()))
+  while (index + 1 < model.loss_count && isFinite(report.losses[index].mean()))
     ++index;
   std::string line = describe(model.losses[index].location);
   std::string kept = flags.checkpoint.empty() ? "" : "; what was saved before is as it was";
   throw Error("loss '" + std::string(model.losses[index].name) + "'" +
                   (line.empty() ? "" : " (" + line + ")") + " is " +
-                  (std::isnan(report.losses[index].mean()) ? "a NaN" : "infinite") + " in step " +
+                  (std::isnan(report.losses[index].mean().value_or(0)) ? "a NaN" : "infinite") + " in step " +
                   withThousands(static_cast<int64_t>(report.step)) + ", epoch " +
                   std::to_string(state.epoch) + kept,
               "--check-finite names the op; a smaller --lr often helps; "
