@@ -262,13 +262,15 @@ void Training::requireFinite(const StepReport &report) const {
     ++index;
   std::string line = describe(model.losses[index].location);
   std::string kept = flags.checkpoint.empty() ? "" : "; what was saved before is as it was";
+  std::string input = report.describeNonFiniteInput();
   throw Error("loss '" + std::string(model.losses[index].name) + "'" +
                   (line.empty() ? "" : " (" + line + ")") + " is " +
                   (std::isnan(report.losses[index].mean().value_or(0)) ? "a NaN" : "infinite") + " in step " +
                   withThousands(static_cast<int64_t>(report.step)) + ", epoch " +
-                  std::to_string(state.epoch) + kept,
-              "--check-finite names the op; a smaller --lr often helps; "
-              "--allow-nonfinite goes on");
+                  std::to_string(state.epoch) + (input.empty() ? "" : ": " + input) + kept,
+              input.empty() ? "--check-finite names the op; a smaller --lr often helps; "
+                              "--allow-nonfinite goes on"
+                            : "mend or drop the row of the data; --allow-nonfinite goes on");
 }
 
 bool Training::onStep(const StepReport &report) {
