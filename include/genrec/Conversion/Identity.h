@@ -12,6 +12,8 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 namespace genrec {
 
 /// On a `genrec.model`: what `getIdentity` said of it before any pass.
