@@ -100,6 +100,7 @@ public:
 private:
   bool isWanted(mlir::Operation &op);
   void perturb(mlir::Operation *op, std::vector<double> &values) const;
+  static void makeFaulty(mlir::Type element, Tensor &tensor);
   void markNeeded();
   void release(mlir::Operation &op);
   llvm::Expected<DomainRows> buildDataRows(mlir::Operation *user, DomainOp declaration);

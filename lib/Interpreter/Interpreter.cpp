@@ -230,6 +230,8 @@ void Evaluator::set(Value value, Tensor tensor) {
     roundFloats(element, tensor.floats());
   else if (tensor.isFloat() && element.isF32() && options.precision == Precision::perturbed)
     perturb(value.getDefiningOp(), tensor.floats());
+  if (options.faulty && value.getDefiningOp() == options.faulty)
+    makeFaulty(element, tensor);
   values[value] = std::make_unique<Tensor>(std::move(tensor));
 }
 

@@ -1,4 +1,4 @@
-//===- Perturbation.cpp - rounding errors by chance -----------------------===//
+//===- Perturbation.cpp - rounding errors by chance, faults on purpose ----===//
 //
 // Monte Carlo arithmetic (Parker, 1997): what f32 ops compute is moved by a random
 // fraction of 2^-24, so that a few runs show how far rounding errors reach. The
@@ -13,8 +13,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -72,4 +74,18 @@ double Evaluator::perturbed(double value) const {
 double Evaluator::label(double value) const {
   constexpr double kUnits = 0x1.0p20; // far above perturbations, far below what tells labels apart
   return options.precision == Precision::perturbed ? std::round(value * kUnits) / kUnits : value;
+}
+
+void Evaluator::makeFaulty(Type element, Tensor &tensor) {
+  if (tensor.isFloat()) {
+    for (auto [index, value] : llvm::enumerate(tensor.floats()))
+      value *= splitMix(index) % 2 ? 1.5 : 0.5;
+  } else if (tensor.isInteger() && element.isInteger(1)) {
+    for (int64_t &flag : tensor.integers())
+      flag = !flag;
+  } else if (tensor.rows > 1) {
+    // What another row has is as good an id, class, place or time as any. Not turned round: a sum would be the same.
+    std::visit([&](auto &values) { std::copy(values.begin() + tensor.width, values.end(), values.begin()); },
+               tensor.data);
+  }
 }

@@ -31,6 +31,7 @@ private:
 struct Role {
   int64_t idLimit = std::numeric_limits<int64_t>::max(); ///< ids of tables lie below it
   bool isId = false;
+  int64_t divisor = 1;       ///< the greatest that remainders are taken of
   int64_t classes = 0;      ///< > 0: a class of so many
   FeatureOp catalogue;      ///< ids that are resolved: the catalogue's column
   bool allowMissing = true; ///< every resolve allows ids that the catalogue lacks
@@ -73,6 +74,8 @@ static void addUse(Role &role, Operation *user, Value value) {
       }
   } else if (auto loss = dyn_cast<SoftmaxCrossEntropyOp>(user); loss && loss.getLabel() == value) {
     role.classes = getRowSize(loss.getLogits().getType());
+  } else if (auto mod = dyn_cast<ModOp>(user)) {
+    role.divisor = std::max<int64_t>(role.divisor, mod.getDivisor());
   } else if (auto resolve = dyn_cast<ResolveOp>(user)) {
     if (resolve.getCatalogue() == value)
       role.isCatalogueId = true;
@@ -142,6 +145,7 @@ private:
   std::vector<int64_t> drawCatalogueIds(const Role &role, int64_t count);
   std::vector<int64_t> drawTimes(const BatchRows &rows);
   int64_t drawInteger(const Role &role, Type element);
+  int64_t getVocabulary(const Role &role) const;
   double drawFloat(const Role &role);
   std::string drawString();
 
@@ -278,6 +282,14 @@ std::vector<int64_t> BatchGenerator::drawTimes(const BatchRows &rows) {
   return times;
 }
 
+/// Of what is divided, ids on both sides of the divisor: some meet in their remainders, and some do not.
+int64_t BatchGenerator::getVocabulary(const Role &role) const {
+  constexpr int64_t kLargestDivisor = 64;
+  if (options.vocabulary == 1 || role.divisor > kLargestDivisor)
+    return options.vocabulary;
+  return std::max(options.vocabulary, 2 * role.divisor + 3);
+}
+
 int64_t BatchGenerator::drawInteger(const Role &role, Type element) {
   unsigned width = element ? element.getIntOrFloatBitWidth() : 1;
   if (width == 1)
@@ -293,7 +305,9 @@ int64_t BatchGenerator::drawInteger(const Role &role, Type element) {
       return random.below(limit);
     if (role.classes > 0 && !role.isId && !role.isRequired && random.chance(0.1))
       return -1;
-    return random.skewed(role.classes > 0 ? limit : std::min(limit, options.vocabulary));
+    if (role.classes > 0)
+      return random.skewed(limit);
+    return random.skewed(std::min(limit, getVocabulary(role)));
   }
   return random.chance(0.9) ? random.below(101) - 50
                             : static_cast<int32_t>(static_cast<uint32_t>(random.bits()));
@@ -317,7 +331,7 @@ std::string BatchGenerator::drawString() {
                                           "electronics",
                                           "0123456789abcdef",
                                           "a string of more than thirty-two bytes in all"};
-  return words[random.skewed(std::size(words))];
+  return words[random.skewed(std::min<int64_t>(std::size(words), options.vocabulary))];
 }
 
 Batch interpreter::randomBatch(ProgramOp program, uint64_t seed,

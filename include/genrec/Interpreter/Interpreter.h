@@ -33,6 +33,9 @@ struct RunOptions {
   Precision precision = Precision::exact;
   /// Which of many errors `perturbed` makes: a run of the same number makes the same.
   uint64_t perturbation = 0;
+  /// An op whose results come out wrong: floats by half of each, up or down; flags as their opposites; of other
+  /// integers and of strings each row has those of the row behind it. Null: none.
+  mlir::Operation *faulty = nullptr;
   /// What results of `detach` are held at, where they are in it.
   const llvm::DenseMap<mlir::Value, Tensor> *held = nullptr;
   /// Losses only: no update, no gradient, no row inserted.
