@@ -20,7 +20,7 @@ BatchSeries fuzz::makeBatches(ModelOp model, uint64_t seed, int64_t count, bool 
   BatchSeries series{"random batches", {}};
   for (int64_t i = 0; i < count; ++i) {
     RandomBatchOptions options;
-    options.rows = 1 + static_cast<int64_t>((seed + i) % 5);
+    options.rows = 2 + static_cast<int64_t>((seed + 3 * i) % 7);
     options.firstPosition = 100 * i;
     options.positive = positive;
     series.batches.push_back(randomBatch(program, seed * 1000 + i, options));
@@ -32,20 +32,28 @@ BatchSeries fuzz::makeBatches(ModelOp model, uint64_t seed, int64_t count, bool 
 std::vector<BatchSeries> fuzz::makeAdversarialBatches(ModelOp model, uint64_t seed, bool positive) {
   ProgramOp program = *model.getOps<ProgramOp>().begin();
   std::vector<BatchSeries> all{makeBatches(model, seed, 2, positive)};
-  auto add = [&](StringRef name, function_ref<void(RandomBatchOptions &)> change) {
-    RandomBatchOptions options;
-    options.firstPosition = 1000 * static_cast<int64_t>(all.size());
-    options.positive = positive;
-    change(options);
-    BatchSeries series{("a batch of " + name).str(),
-                       {randomBatch(program, seed * 1000 + all.size(), options)}};
+  auto add = [&](StringRef name, int64_t count, function_ref<void(RandomBatchOptions &)> change) {
+    BatchSeries series{(count == 1 ? "a batch of " : "batches of ") + name.str(), {}};
+    for (int64_t i = 0; i < count; ++i) {
+      RandomBatchOptions options;
+      options.firstPosition = 1000 * static_cast<int64_t>(all.size()) + 100 * i;
+      options.positive = positive;
+      change(options);
+      series.batches.push_back(randomBatch(program, seed * 1000 + 10 * all.size() + i, options));
+      shareCatalogues(model, series.batches.front(), series.batches.back());
+    }
     all.push_back(std::move(series));
   };
-  add("no rows", [](RandomBatchOptions &o) { o.rows = 0; });
-  add("empty lists", [](RandomBatchOptions &o) { o.emptyRate = 1; });
-  add("one row", [](RandomBatchOptions &o) { o.rows = o.longestList = 1, o.emptyRate = 0; });
-  add("equal ids", [](RandomBatchOptions &o) { o.vocabulary = 1, o.rareRate = 0; });
-  add("distinct ids", [](RandomBatchOptions &o) { o.distinctIds = true; });
-  add("nulls", [](RandomBatchOptions &o) { o.nullRate = 1; });
+  add("many rows", 2,
+      [](RandomBatchOptions &o) { o.rows = 12, o.longestList = 7, o.emptyRate = 0.1; });
+  add("no rows", 1, [](RandomBatchOptions &o) { o.rows = 0; });
+  add("empty lists", 1, [](RandomBatchOptions &o) { o.emptyRate = 1; });
+  // Some domains without a row, beside others with one.
+  add("mostly empty lists", 12, [](RandomBatchOptions &o) { o.rows = 2, o.emptyRate = 0.6; });
+  // What is different where exactly one row counts shows when that row is one that counts.
+  add("one row", 4, [](RandomBatchOptions &o) { o.rows = o.longestList = 1, o.emptyRate = 0; });
+  add("equal ids", 2, [](RandomBatchOptions &o) { o.vocabulary = 1, o.rareRate = 0; });
+  add("distinct ids", 1, [](RandomBatchOptions &o) { o.distinctIds = true; });
+  add("nulls", 2, [](RandomBatchOptions &o) { o.nullRate = 1, o.rows = 8; });
   return all;
 }

@@ -26,6 +26,13 @@ using namespace genrec::fuzz;
 using interpreter::Batch;
 namespace json = llvm::json;
 
+/// What a binary does with a batch.
+struct CompiledChecker::Run {
+  StringRef mode;
+  std::string name; ///< of what it shows, as `observe` has it
+  const Batch *batch;
+};
+
 /// One level's binary on its way from model to results.
 struct CompiledChecker::Binary {
   unsigned level;
@@ -158,18 +165,34 @@ static void noteState(Values &values, const json::Object &step) {
       note(values, *tables, table, "table " + table.str() + " id ");
 }
 
+using Run = CompiledChecker::Run;
+
+/// What `observe` does, in its order.
+static SmallVector<Run> listRuns(ArrayRef<Batch> batches) {
+  SmallVector<Run> runs;
+  auto add = [&](StringRef mode, StringRef name, const Batch &batch) {
+    runs.push_back({mode, name.str(), &batch});
+  };
+  for (auto [index, batch] : llvm::enumerate(batches)) {
+    add("evaluate", ("evaluate " + Twine(index)).str(), batch);
+    add("predict", ("predict " + Twine(index)).str(), batch);
+  }
+  for (auto [index, batch] : llvm::enumerate(batches))
+    add("train", ("step " + Twine(index)).str(), batch);
+  add("evaluate", "evaluate trained 0", batches.front());
+  add("predict", "predict trained 0", batches.front());
+  return runs;
+}
+
 /// What the driver printed, under the names of `observe`.
-static std::string readResults(StringRef text, Values &values) {
+static std::string readResults(StringRef text, ArrayRef<Run> runs, Values &values) {
   SmallVector<StringRef> lines;
   text.split(lines, '\n', -1, /*KeepEmpty=*/false);
   for (auto [index, line] : llvm::enumerate(lines)) {
     llvm::Expected<json::Value> step = json::parse(line);
     if (!step)
       return "model-driver printed what is not JSON: " + llvm::toString(step.takeError());
-    noteStep(values, *step->getAsObject(),
-             index == 0   ? "evaluate"
-             : index == 1 ? "predict"
-                          : "step " + std::to_string(index - 2));
+    noteStep(values, *step->getAsObject(), index < runs.size() ? runs[index].name : "");
     if (index + 1 == lines.size())
       noteState(values, *step->getAsObject());
   }
@@ -182,10 +205,12 @@ static std::string readFile(StringRef path) {
 }
 
 /// Runs a binary on the batches of a file; says what is wrong.
-static std::string runBinary(const std::string &path, StringRef batches, StringRef modes,
+static std::string runBinary(const std::string &path, StringRef batches, ArrayRef<Run> runs,
                              uint64_t seed, const CompiledOptions &options, Values &values) {
   std::string out = path + ".out", log = path + ".log";
   Remover remover{{out, log}};
+  std::string modes =
+      llvm::join(llvm::map_range(runs, [](const Run &run) { return run.mode; }), ",");
   std::string seedText = std::to_string(seed), threads = std::to_string(options.threads), problem;
   StringRef arguments[] = {options.driver, path, batches, modes, seedText, threads};
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
@@ -194,20 +219,17 @@ static std::string runBinary(const std::string &path, StringRef batches, StringR
   if (code != 0)
     return "model-driver ended with status " + std::to_string(code) + " " + problem + "\n" +
            readFile(log);
-  return readResults(readFile(out), values);
+  return readResults(readFile(out), runs, values);
 }
 
 //===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
 
-static std::string writeBatches(ProgramOp program, ArrayRef<Batch> batches, StringRef path) {
+static std::string writeBatches(ProgramOp program, ArrayRef<Run> runs, StringRef path) {
   json::Array list;
-  // Evaluation and prediction of the first batch, then a training step per batch.
-  for (int i = 0; i < 2; ++i)
-    list.push_back(batchToJson(program, batches.front()));
-  for (const Batch &batch : batches)
-    list.push_back(batchToJson(program, batch));
+  for (const Run &run : runs)
+    list.push_back(batchToJson(program, *run.batch));
   std::error_code error;
   llvm::raw_fd_ostream os(path, error);
   if (error)
@@ -226,11 +248,11 @@ static std::string lowerForInterpreter(ModuleOp module) {
 }
 
 std::string CompiledChecker::judge(const Binary &binary, const RoundedObservations &expected,
-                                   StringRef batches, StringRef modes, uint64_t seed) {
+                                   StringRef batches, ArrayRef<Run> runs, uint64_t seed) {
   Values actual;
   std::string problem = binary.problem;
   if (problem.empty())
-    problem = runBinary(binary.path, batches, modes, seed, options, actual);
+    problem = runBinary(binary.path, batches, runs, seed, options, actual);
   if (problem.empty())
     if (auto difference = compareRounded(expected.forward, actual, kCompiledAllowance, &margin))
       problem = difference->name + " " + difference->text;
@@ -261,7 +283,8 @@ CompiledChecker::create(const CompiledOptions &options) {
   return std::move(checker);
 }
 
-std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed) {
+std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed,
+                                                  BoundWidths *widths) {
   ModelOp model = *module.getOps<ModelOp>().begin();
   std::vector<Batch> batches = makeBatches(model, seed, options.batches).batches;
   OwningOpRef<ModuleOp> lowered = module.clone();
@@ -280,17 +303,19 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
     remover.paths.push_back(binaries.back().path);
     remover.paths.push_back(binaries.back().path + ".cpp");
   }
-  if (std::string problem = writeBatches(*model.getOps<ProgramOp>().begin(), batches, batchFile);
+  SmallVector<Run> runs = listRuns(batches);
+  if (std::string problem = writeBatches(*model.getOps<ProgramOp>().begin(), runs, batchFile);
       !problem.empty())
     return problem;
   compileAll(module, binaries, seed % 2 ? quick : full);
-  std::string modes = "evaluate,predict";
-  for (size_t i = 0; i < batches.size(); ++i)
-    modes += ",train";
   for (const Binary &binary : binaries) {
-    std::string problem = judge(binary, *expected, batchFile, modes, seed);
+    std::string problem = judge(binary, *expected, batchFile, runs, seed);
     if (!problem.empty())
       return problem;
+  }
+  if (widths) {
+    widths->add(expected->forward, kCompiledAllowance);
+    widths->add(expected->trained, kCompiledAllowance);
   }
   return std::nullopt;
 }

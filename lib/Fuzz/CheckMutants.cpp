@@ -29,9 +29,7 @@ struct Site {
 
 class MutantChecker {
 public:
-  MutantChecker(ModelOp model, uint64_t seed, const MutantOptions &options)
-      : seed(seed), options(options), judge(model, makeAdversarialBatches(model, seed), seed),
-        more(makeAdversarialBatches(model, seed + 1)) {}
+  MutantChecker(ModelOp model, uint64_t seed, const MutantOptions &options);
 
   /// Judges the level after `step`, then every mutant of it.
   LogicalResult look(ModelOp model, StringRef step);
@@ -42,19 +40,38 @@ public:
 private:
   SmallVector<Site> findSites(ModelOp model);
   void check(ModelOp model, StringRef step, const Site &site);
-  Fate judgeMutant(ModelOp mutant, ModelOp original);
-  Fate judgeAside(ModelOp mutant, ModelOp original);
-  bool showsTheSame(ModelOp mutant, ModelOp original, ArrayRef<interpreter::Batch> batches);
+  void observeOriginal(ModelOp model);
+  Fate judgeMutant(ModelOp mutant, std::string &difference);
+  Fate judgeAside(ModelOp mutant, std::string &difference);
+  std::string tellApart(ModelOp mutant, const BatchSeries &series, const Observations &expected);
 
   uint64_t seed;
   const MutantOptions &options;
+  std::vector<BatchSeries> more; ///< that survivors are tried on
   PassJudge judge;
-  std::vector<BatchSeries> more;
+  /// What the level shows that mutants are made of, on the judge's series and on more.
+  std::vector<Observations> originals;
   /// How many ops of each kind, attributes and types there were before a step: by address, an op
   /// made where one was freed would pass for old, in some runs and not in others.
   DenseMap<uint64_t, int64_t> old;
 };
 } // namespace
+
+/// The first `count` kinds of batches of `all`, which keeps the others.
+static std::vector<BatchSeries> takeKinds(std::vector<BatchSeries> &all, int64_t count) {
+  auto end = all.begin() + std::min(count, static_cast<int64_t>(all.size()));
+  std::vector<BatchSeries> taken(std::make_move_iterator(all.begin()),
+                                 std::make_move_iterator(end));
+  all.erase(all.begin(), end);
+  return taken;
+}
+
+MutantChecker::MutantChecker(ModelOp model, uint64_t seed, const MutantOptions &options)
+    : seed(seed), options(options), more(makeAdversarialBatches(model, seed)),
+      judge(model, takeKinds(more, options.batchKinds), seed) {
+  for (int64_t i = 1; i <= options.moreBatches; ++i)
+    llvm::append_range(more, makeAdversarialBatches(model, seed + i));
+}
 
 /// What an op is, apart from what it reads.
 static uint64_t describeOp(Operation *op) {
@@ -95,50 +112,96 @@ SmallVector<Site> MutantChecker::findSites(ModelOp model) {
   return chosen;
 }
 
-/// Whether every value is the same as a float.
-bool MutantChecker::showsTheSame(ModelOp mutant, ModelOp original,
-                                 ArrayRef<interpreter::Batch> batches) {
-  llvm::Expected<Observations> expected = observe(original, batches, seed),
-                               actual = observe(mutant, batches, seed);
-  bool isEvaluated = bool(expected) && bool(actual);
-  llvm::consumeError(expected.takeError());
-  llvm::consumeError(actual.takeError());
-  if (!isEvaluated)
-    return false;
-  auto agree = [](const Values &a, const Values &b) {
-    return a.size() == b.size() && llvm::all_of(a, [&](const auto &entry) {
-             auto other = b.find(entry.first);
-             return other != b.end() && other->second.size() == entry.second.size() &&
-                    llvm::all_of(llvm::zip_equal(entry.second, other->second), [](auto pair) {
-                      auto [x, y] = pair;
-                      return x == y || (std::isnan(x) && std::isnan(y)) ||
-                             std::fabs(x - y) <= 0x1.0p-24 * std::fabs(x);
-                    });
-           });
-  };
-  return agree(expected->forward, actual->forward) && agree(expected->trained, actual->trained);
+/// The first value of `shown` that is not the same as a float.
+static std::string findDifference(const Values &expected, const Values &shown) {
+  for (const auto &[name, list] : shown) {
+    auto wanted = expected.find(name);
+    if (wanted == expected.end())
+      return name + " is not there";
+    if (wanted->second.size() != list.size())
+      return name + " has another size";
+    for (auto [index, pair] : llvm::enumerate(llvm::zip_equal(wanted->second, list))) {
+      auto [x, y] = pair;
+      bool isSame = x == y || (std::isnan(x) && std::isnan(y)) ||
+                    std::fabs(x - y) <= 0x1.0p-24 * std::fabs(x);
+      if (!isSame)
+        return llvm::formatv("{0} [{1}] is {2:e12}, expected {3:e12}", name, index, y, x);
+    }
+  }
+  return "";
 }
 
-Fate MutantChecker::judgeMutant(ModelOp mutant, ModelOp original) {
+void MutantChecker::observeOriginal(ModelOp model) {
+  originals.clear();
+  for (ArrayRef<BatchSeries> all : {judge.getSeries(), ArrayRef<BatchSeries>(more)})
+    for (const BatchSeries &series : all) {
+      llvm::Expected<Observations> seen = observe(model, series.batches, seed);
+      // Data that the model cannot take tell nothing apart.
+      originals.push_back(seen ? std::move(*seen) : Observations());
+      llvm::consumeError(seen.takeError());
+    }
+}
+
+/// What `series` shows to differ between a mutant and what it was made of; empty for nothing.
+std::string MutantChecker::tellApart(ModelOp mutant, const BatchSeries &series,
+                                     const Observations &expected) {
+  std::string difference;
+  auto watch = [&](const Observations &shown) {
+    difference = findDifference(expected.forward, shown.forward);
+    if (difference.empty())
+      difference = findDifference(expected.trained, shown.trained);
+    return !difference.empty();
+  };
+  llvm::Expected<Observations> seen = observe(mutant, series.batches, seed, {}, watch);
+  if (!seen)
+    return llvm::toString(seen.takeError());
+  bool isMore = seen->forward.size() < expected.forward.size() ||
+                seen->trained.size() < expected.trained.size();
+  return difference.empty() && isMore ? "values are missing" : difference;
+}
+
+Fate MutantChecker::judgeMutant(ModelOp mutant, std::string &difference) {
   if (failed(verify(mutant)) || judge.look(mutant))
     return Fate::caught;
-  auto showsNothing = [&](const BatchSeries &series) {
-    return showsTheSame(mutant, original, series.batches);
+  size_t number = 0;
+  auto isTold = [&](ArrayRef<BatchSeries> all, StringRef where) {
+    for (const BatchSeries &series : all) {
+      const Observations &expected = originals[number++];
+      if (expected.forward.empty())
+        continue;
+      difference = tellApart(mutant, series, expected);
+      if (difference.empty())
+        continue;
+      difference = (where + series.name + ": " + difference).str();
+      return true;
+    }
+    return false;
   };
-  bool isEquivalent =
-      llvm::all_of(judge.getSeries(), showsNothing) && llvm::all_of(more, showsNothing);
-  return isEquivalent ? Fate::equivalent : Fate::missed;
+  return isTold(judge.getSeries(), "less than allowed, on ") || isTold(more, "on other ")
+             ? Fate::missed
+             : Fate::equivalent;
 }
 
 /// In a process of its own: damage may take the interpreter where it may not be. A crash is a
 /// catch.
-Fate MutantChecker::judgeAside(ModelOp mutant, ModelOp original) {
+Fate MutantChecker::judgeAside(ModelOp mutant, std::string &difference) {
   llvm::outs().flush(); // or a child that crashes prints it again
+  int ends[2];
+  if (pipe(ends) != 0)
+    return Fate::caught;
   pid_t child = fork();
   if (child == 0) {
     close(STDERR_FILENO); // reports of the crash
-    _exit(static_cast<int>(judgeMutant(mutant, original)));
+    close(ends[0]);
+    int fate = static_cast<int>(judgeMutant(mutant, difference));
+    llvm::raw_fd_ostream(ends[1], /*shouldClose=*/true) << difference;
+    _exit(fate);
   }
+  close(ends[1]);
+  char buffer[4096];
+  for (ssize_t size; (size = read(ends[0], buffer, sizeof buffer)) > 0;)
+    difference.append(buffer, size);
+  close(ends[0]);
   int status = 0;
   bool hasExited = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
   return hasExited ? static_cast<Fate>(WEXITSTATUS(status)) : Fate::caught;
@@ -157,7 +220,9 @@ void MutantChecker::check(ModelOp model, StringRef step, const Site &site) {
   if (done.empty())
     return;
   ScopedDiagnosticHandler quiet(model.getContext(), [](Diagnostic &) { return success(); });
-  mutants.push_back({name + done, judgeAside(*mutant, model)});
+  Mutant result{name + done, Fate::caught, ""};
+  result.fate = judgeAside(*mutant, result.difference);
+  mutants.push_back(std::move(result));
 }
 
 LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
@@ -166,7 +231,10 @@ LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
     return failure();
   }
   // The first level is what the user wrote: no pass has made anything yet.
-  for (const Site &site : old.empty() ? SmallVector<Site>() : findSites(model))
+  SmallVector<Site> sites = old.empty() ? SmallVector<Site>() : findSites(model);
+  if (!sites.empty())
+    observeOriginal(model);
+  for (const Site &site : sites)
     check(model, step, site);
   old.clear();
   model.walk([&](Operation *op) { ++old[describeOp(op)]; });

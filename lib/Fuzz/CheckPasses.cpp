@@ -8,6 +8,9 @@
 #include "genrec/Pipelines/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/xxhash.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace genrec;
@@ -30,16 +33,28 @@ public:
         judge(model, chooseBatches(model, seed, options), seed) {}
 
   LogicalResult look(ModelOp model, StringRef step) {
-    if (std::optional<Difference> difference = judge.look(model))
-      return fail(step, difference->name + " " + difference->text);
+    if (isNew(model))
+      if (std::optional<Difference> difference = judge.look(model))
+        return fail(step, difference->name + " " + difference->text);
     if (step == "differentiate" && options.gradients)
       return checkDerivatives(model);
     return success();
   }
 
+  const PassJudge &getJudge() const { return judge; }
+
   std::string problem;
 
 private:
+  /// Whether no pass has made the same level before: most change few models, and -O0 and -O2 begin
+  /// alike.
+  bool isNew(ModelOp model) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    model.print(os);
+    return looked.insert(llvm::xxh3_64bits(text)).second;
+  }
+
   LogicalResult fail(StringRef step, StringRef what) {
     problem = ("after " + step + ": " + what).str();
     return failure();
@@ -76,6 +91,7 @@ private:
   uint64_t seed;
   const CheckOptions &options;
   PassJudge judge;
+  std::set<uint64_t> looked; ///< hashes of levels
 };
 } // namespace
 
@@ -105,5 +121,7 @@ std::optional<std::string> fuzz::checkPasses(ModuleOp module, uint64_t seed,
       return "-O" + std::to_string(level) + ": " +
              (check.problem.empty() ? "a pass failed: " + diagnostics : check.problem);
   }
+  if (options.widths)
+    check.getJudge().addWidths(*options.widths);
   return std::nullopt;
 }

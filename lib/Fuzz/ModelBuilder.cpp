@@ -2,6 +2,8 @@
 
 #include "ModelBuilder.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
@@ -59,8 +61,12 @@ Attribute ModelBuilder::randomOptimizer(bool onTable) {
     options.push_back(f64("weight_decay", real(0.001, 0.1)));
   if (kind == OptimizerKind::sgd && chance(50))
     options.push_back(f64("momentum", 0.9));
-  if (kind == OptimizerKind::adagrad && chance(50))
-    options.push_back(f64("initial_accumulator", 0.1));
+  if (kind == OptimizerKind::adagrad) {
+    if (chance(50))
+      options.push_back(f64("initial_accumulator", 0.1));
+    // The usual 1e-10 shows beside no root that is not 0 itself.
+    options.push_back(f64("eps", real(1e-3, 1e-2)));
+  }
   if (kind == OptimizerKind::adam || kind == OptimizerKind::adamw) {
     // Adam divides by the root of its second moment: with a tiny eps a rounding
     // error of a gradient near 0 becomes a whole step.
@@ -68,6 +74,9 @@ Attribute ModelBuilder::randomOptimizer(bool onTable) {
     if (onTable && chance(30))
       options.push_back(f64("per_row_step", 1.0));
   }
+  // Parameters are trained: a loss that reaches nothing trained is an error.
+  if (onTable && chance(5))
+    options.push_back(f64("frozen", 1.0));
   return OptimizerAttr::get(builder.getContext(), kind, builder.getDictionaryAttr(options));
 }
 
@@ -78,7 +87,7 @@ void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
   if (optimizer.getKind() == OptimizerKind::adagrad && chance(40))
     attributes.back().setValue(OptimizerAttr::get(
         builder.getContext(), OptimizerKind::rowwise_adagrad, optimizer.getOptions()));
-  if (!chance(20))
+  if (optimizer.getOption("frozen") != 0.0 || !chance(20))
     return;
   if (!lastRules.empty() && chance(50)) { // those of a table before: the two may be merged
     llvm::append_range(attributes, lastRules);
@@ -103,9 +112,11 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   std::string name = "table" + std::to_string(nextName++);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(program);
+  // Before training nothing tells constant rows from each other: few.
+  bool isConstant = !distinctRows && chance(1);
+  auto kind = isConstant ? InitKind::constant : static_cast<InitKind>(integer(2, 6));
   Attribute init =
-      InitAttr::get(builder.getContext(), static_cast<InitKind>(integer(distinctRows ? 2 : 1, 6)),
-                    builder.getF64FloatAttr(real(0.1, 0.7)));
+      InitAttr::get(builder.getContext(), kind, builder.getF64FloatAttr(real(0.4, 1.0)));
   SmallVector<NamedAttribute> attributes{text("sym_name", name), i64("dim", dim),
                                          i64("id_bits", idBits), named("init", init),
                                          named("optimizer", randomOptimizer(/*onTable=*/true))};
@@ -120,8 +131,13 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
 Value ModelBuilder::parameter(ArrayRef<int64_t> shape) {
   std::string name = "weight" + std::to_string(nextName++);
   auto type = RankedTensorType::get(shape, f32());
-  auto kind = static_cast<InitKind>(integer(2, shape.size() == 2 ? 6 : 4));
-  double scale = kind >= InitKind::xavier_uniform ? real(0.5, 1.0) : real(0.1, 0.5);
+  auto kind = static_cast<InitKind>(integer(shape.size() == 2 ? 2 : 1, shape.size() == 2 ? 6 : 4));
+  // A layer's rows are about as long as those it is given.
+  double scale = shape.size() == 2 ? real(0.8, 1.5) : real(0.4, 1.0);
+  if (shape.size() == 2 && kind < InitKind::xavier_uniform)
+    scale *= std::sqrt(2.0 / static_cast<double>(shape[0] + shape[1]));
+  if (kind == InitKind::uniform)
+    scale *= std::sqrt(3.0);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(program);
@@ -165,6 +181,60 @@ Value ModelBuilder::resize(Value x, int64_t size) {
     return value("row_reduce", rows(domain, {}, f32()), x,
                  named("kind", ReduceKindAttr::get(builder.getContext(), ReduceKind::mean)));
   return value("linear", rows(domain, {size}, f32()), {x, parameter({shape[0], size})});
+}
+
+/// The value of `x` on a batch; nothing where the interpreter stops.
+std::optional<interpreter::Tensor> ModelBuilder::evaluate(Value x) {
+  Operation *sink = make("output", {}, x, text("name", "looked at"));
+  --nextOp;
+  interpreter::RandomBatchOptions batch;
+  batch.rows = 8;
+  interpreter::State state(model, /*seed=*/1);
+  llvm::Expected<interpreter::Results> results =
+      interpreter::runProgram(program, interpreter::randomBatch(program, /*seed=*/1, batch), state,
+                              interpreter::Mode::predict);
+  sink->erase();
+  if (results)
+    return std::move(results->outputs.front().value);
+  llvm::consumeError(results.takeError());
+  return std::nullopt;
+}
+
+/// Whether no row differs from the first by as much as a thousandth of the greatest number.
+template <class T> static bool hasEqualRows(const interpreter::Tensor &tensor) {
+  const std::vector<T> &values = tensor.as<T>();
+  double greatest = 0.0, apart = 0.0;
+  for (auto [index, value] : llvm::enumerate(values)) {
+    greatest = std::fmax(greatest, std::fabs(static_cast<double>(value)));
+    apart = std::fmax(apart, std::fabs(static_cast<double>(value - values[index % tensor.width])));
+  }
+  return apart <= 1e-3 * greatest;
+}
+
+bool ModelBuilder::offer(Value x, bool mayBeEqual) {
+  std::optional<interpreter::Tensor> tensor = evaluate(x);
+  if (!tensor || !(tensor->isFloat() || tensor->isInteger()))
+    return false;
+  if (!mayBeEqual &&
+      (tensor->isFloat() ? hasEqualRows<double>(*tensor) : hasEqualRows<int64_t>(*tensor)))
+    return false;
+  double squares = 0.0;
+  if (tensor->isFloat())
+    for (double value : tensor->floats())
+      squares += value * value;
+  double size = std::sqrt(squares / static_cast<double>(std::max<int64_t>(1, tensor->size())));
+  if (!std::isfinite(size))
+    return false;
+  if (size > 0.0 && (size < 0.25 || size > 4.0)) {
+    // A power of 2 rounds nothing.
+    auto scalar = RankedTensorType::get({}, f32());
+    auto factor = static_cast<float>(std::exp2(-std::round(std::log2(size))));
+    Value scale =
+        value("constant", scalar, {}, named("value", DenseElementsAttr::get(scalar, factor)));
+    x = value("mul", x.getType(), {x, scale});
+  }
+  values.push_back(x);
+  return true;
 }
 
 Value ModelBuilder::find(Type element, FlatSymbolRefAttr domain, int rank) {

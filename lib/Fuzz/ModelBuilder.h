@@ -5,8 +5,10 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 #include "genrec/Fuzz/RandomModel.h"
+#include "genrec/Interpreter/Interpreter.h"
 
 #include <iterator>
+#include <optional>
 #include <random>
 
 namespace genrec::fuzz {
@@ -95,8 +97,11 @@ public:
   mlir::Value bounded(mlir::Value x) { return value("tanh", x.getType(), x); }
 
   //===-- values made so far -----------------------------------------------===//
-  /// Remembers a value as an operand for later ops.
-  void offer(mlir::Value x) { values.push_back(x); }
+  /// Remembers a value as an operand for later ops, brought to a size near 1: beside one of 10^6
+  /// another of 1 is lost to rounding, with all that it was made of. False, and nothing is
+  /// remembered, where all rows are equal: what it was made of cannot be told from it. Constant
+  /// rows of tables are what a user may ask for: `mayBeEqual`.
+  bool offer(mlir::Value x, bool mayBeEqual = false);
   /// Values with that element type, of `domain` (null: any), of row rank 0, 1, or
   /// any (-1); null when there is none.
   mlir::Value find(mlir::Type element, mlir::FlatSymbolRefAttr domain, int rank);
@@ -105,9 +110,9 @@ public:
   DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
 
   std::mt19937_64 random;
-  std::mt19937_64 rowRandom; ///< of what `changeRows` draws
+  std::mt19937_64 rowRandom;                         ///< of what `changeRows` draws
   llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< that `changeRows` gave to a table
-  mlir::OpBuilder builder; ///< at the end of the program
+  mlir::OpBuilder builder;                           ///< at the end of the program
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ModelOp model;
   ProgramOp program;
@@ -118,6 +123,9 @@ public:
   int64_t nextStream = 1;
   int64_t nextName = 0;
   int64_t nextOp = 0;
+
+private:
+  std::optional<interpreter::Tensor> evaluate(mlir::Value x);
 };
 
 // The themes. Each function tries to add something of its theme and returns false
@@ -131,6 +139,8 @@ void makeJoinedLookups(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
 llvm::ArrayRef<Theme> getLossThemes();
+/// Losses over all that nothing reads.
+void readRest(ModelBuilder &m);
 void declareSinks(ModelBuilder &m);
 bool makeFanout(ModelBuilder &m);
 /// A catalogue with lists and columns that other rows read, and losses over them. After the sinks:

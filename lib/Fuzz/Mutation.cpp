@@ -49,8 +49,13 @@ static Attribute change(Attribute attribute) {
 
 static std::string changeConstant(Operation *op, unsigned index) {
   NamedAttribute attribute = op->getAttrDictionary().getValue()[index];
-  op->setAttr(attribute.getName(), change(attribute.getValue()));
-  return (attribute.getName().getValue() + " changed").str();
+  Attribute changed = change(attribute.getValue());
+  op->setAttr(attribute.getName(), changed);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << attribute.getName().getValue() << " changed to ";
+  changed.print(os, /*elideType=*/true);
+  return text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -130,6 +135,8 @@ static std::string loseDuplicates(UpdateTableOp op, unsigned index) {
   Value ids = op.getIds()[index], gradient = op.getGradients()[index];
   auto type = cast<RankedTensorType>(ids.getType());
   FlatSymbolRefAttr domain = getRowDomain(type);
+  if (!lookupDomain(op, domain).getParentAttr())
+    return ""; // rows of a root have no row before them
   OpBuilder b(op);
   Type flags = getRowsType(domain, {}, b.getI1Type());
   auto before = LagOp::create(b, op.getLoc(), TypeRange{type, flags}, ids, /*distance=*/1);

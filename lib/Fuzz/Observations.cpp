@@ -81,51 +81,122 @@ Values getInitialState(ModelOp model, uint64_t seed, const State &trained) {
 }
 } // namespace
 
-llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batches, uint64_t seed,
-                                           const interpreter::RunOptions &options) {
+/// Whether a program updates what it trains: before differentiation, only the first step is
+/// comparable.
+static bool isDifferentiated(ProgramOp program) {
+  return program
+      .walk([](Operation *op) {
+        return isa<UpdateParameterOp, UpdateTableOp, RowKernelOp, ParameterRowsOp, UniqueRowsOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+namespace {
+/// The runs of one model on batches that one state sees one after another.
+class Observer {
+public:
+  Observer(ModelOp model, uint64_t seed, const interpreter::RunOptions &options, Watch watch)
+      : model(model), seed(seed), options(options), watch(watch), state(model, seed) {}
+
+  llvm::Error observe(ArrayRef<Batch> batches);
   Observations observations;
-  State state(model, seed);
-  auto run = [&](ProgramMode programMode, Mode mode, const Batch &batch, const std::string &prefix,
-                 Values &values) -> llvm::Error {
-    ProgramOp program = findProgram(model, programMode);
-    if (!program)
-      return llvm::Error::success();
-    llvm::Expected<Results> results = runProgram(program, batch, state, mode, options);
-    if (!results)
-      return results.takeError();
-    note(values, prefix, *results);
-    for (const auto &[name, gradient] : results->parameterGradients)
-      observations.trained[prefix + " gradient " + name] = gradient;
+
+private:
+  using Kind = Values Observations::*;
+  llvm::Error run(Mode mode, const Batch &batch, const std::string &prefix, Kind kind);
+  llvm::Error look(ArrayRef<Batch> batches, const std::string &when, Kind kind);
+  llvm::Error train(ArrayRef<Batch> batches);
+  void add(Observations shown);
+
+  ModelOp model;
+  uint64_t seed;
+  const interpreter::RunOptions &options;
+  Watch watch;
+  State state;
+  bool isEnough = false;
+};
+} // namespace
+
+void Observer::add(Observations shown) {
+  isEnough = watch && watch(shown);
+  observations.forward.merge(shown.forward);
+  observations.trained.merge(shown.trained);
+}
+
+static ProgramMode getProgramMode(Mode mode) {
+  return mode == Mode::train      ? ProgramMode::train
+         : mode == Mode::evaluate ? ProgramMode::evaluate
+                                  : ProgramMode::predict;
+}
+
+llvm::Error Observer::run(Mode mode, const Batch &batch, const std::string &prefix, Kind kind) {
+  ProgramOp program = findProgram(model, getProgramMode(mode));
+  if (!program || isEnough)
     return llvm::Error::success();
-  };
-  if (llvm::Error error = run(ProgramMode::evaluate, Mode::evaluate, batches.front(), "evaluate",
-                              observations.forward))
-    return std::move(error);
-  if (llvm::Error error = run(ProgramMode::predict, Mode::predict, batches.front(), "predict",
-                              observations.forward))
-    return std::move(error);
-  ProgramOp train = findProgram(model, ProgramMode::train);
-  if (!train)
-    return observations;
-  // Only a differentiated program trains; before that, only the first step is comparable.
-  bool trains = false;
-  train.walk([&](Operation *op) {
-    trains |= isa<UpdateParameterOp, UpdateTableOp, RowKernelOp, ParameterRowsOp, UniqueRowsOp>(op);
-  });
-  for (auto [step, batch] : llvm::enumerate(trains ? batches : batches.take_front(1))) {
-    if (llvm::Error error =
-            run(ProgramMode::train, Mode::train, batch, "step " + std::to_string(step),
-                step == 0 ? observations.forward : observations.trained))
-      return std::move(error);
+  llvm::Expected<Results> results = runProgram(program, batch, state, mode, options);
+  if (!results)
+    return results.takeError();
+  Observations shown;
+  note(shown.*kind, prefix, *results);
+  for (const auto &[name, gradient] : results->parameterGradients)
+    shown.trained[prefix + " gradient " + name] = gradient;
+  add(std::move(shown));
+  return llvm::Error::success();
+}
+
+llvm::Error Observer::look(ArrayRef<Batch> batches, const std::string &when, Kind kind) {
+  for (auto [index, batch] : llvm::enumerate(batches)) {
+    std::string suffix = when + " " + std::to_string(index);
+    if (llvm::Error error = run(Mode::evaluate, batch, "evaluate" + suffix, kind))
+      return error;
+    if (llvm::Error error = run(Mode::predict, batch, "predict" + suffix, kind))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Observer::train(ArrayRef<Batch> batches) {
+  for (auto [step, batch] : llvm::enumerate(batches)) {
+    if (llvm::Error error = run(Mode::train, batch, "step " + std::to_string(step),
+                                step == 0 ? &Observations::forward : &Observations::trained))
+      return error;
     Values after;
     noteState(after, state);
     growSizes(observations.sizes, after);
   }
-  if (!trains)
-    return observations;
+  return llvm::Error::success();
+}
+
+llvm::Error Observer::observe(ArrayRef<Batch> batches) {
+  if (llvm::Error error = look(batches, "", &Observations::forward))
+    return error;
+  ProgramOp program = findProgram(model, ProgramMode::train);
+  if (!program || isEnough)
+    return llvm::Error::success();
+  if (!isDifferentiated(program))
+    return train(batches.take_front(1));
+  if (llvm::Error error = train(batches))
+    return error;
+  // What was trained is what is evaluated, with rows that were not there before.
+  if (llvm::Error error = look(batches.take_front(1), " trained", &Observations::trained))
+    return error;
+  if (isEnough)
+    return llvm::Error::success();
   growSizes(observations.sizes, getInitialState(model, seed, state));
-  noteState(observations.trained, state);
-  return observations;
+  Observations left;
+  noteState(left.trained, state);
+  add(std::move(left));
+  return llvm::Error::success();
+}
+
+llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batches, uint64_t seed,
+                                           const interpreter::RunOptions &options, Watch watch) {
+  Observer observer(model, seed, options, watch);
+  if (llvm::Error error = observer.observe(batches))
+    return std::move(error);
+  return std::move(observer.observations);
 }
 
 Operation *fuzz::findObserved(ModelOp model, StringRef name) {

@@ -46,7 +46,13 @@ std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool may
   ArrayRef<interpreter::Batch> batches = series[number].batches;
   std::optional<RoundedObservations> &meaning = expected[number];
   auto fail = [](llvm::Error error) { return Difference{"", llvm::toString(std::move(error))}; };
-  llvm::Expected<Observations> seen = observe(model, batches, seed);
+  // A level that differs is run no further than where it does.
+  auto watch = [&](const Observations &shown) {
+    return meaning &&
+           (compareShown(meaning->forward, shown.forward, allowance) ||
+            (mayTrain && compareShown(meaning->trained, shown.trained, kConstantsAllowance)));
+  };
+  llvm::Expected<Observations> seen = observe(model, batches, seed, {}, watch);
   if (!seen)
     return fail(seen.takeError());
   if (!mayTrain)
@@ -61,10 +67,40 @@ std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool may
     if (trainsFirst)
       meaning->trained = std::move(rounded->trained);
   }
-  if (std::optional<Difference> difference =
-          compareRounded(meaning->forward, seen->forward, allowance))
-    return difference;
-  return seen->trained.empty()
-             ? std::nullopt
-             : compareRounded(meaning->trained, seen->trained, kConstantsAllowance);
+  // What differs before what is missing, as it is behind a difference.
+  std::optional<Difference> difference = compareShown(meaning->forward, seen->forward, allowance);
+  if (!difference)
+    difference = compareShown(meaning->trained, seen->trained, kConstantsAllowance);
+  if (!difference)
+    difference = compareRounded(meaning->forward, seen->forward, allowance);
+  if (!difference && !seen->trained.empty())
+    difference = compareRounded(meaning->trained, seen->trained, kConstantsAllowance);
+  return difference;
+}
+
+bool PassJudge::showsFault(ModelOp model, Operation *op) const {
+  interpreter::RunOptions options;
+  options.faulty = op;
+  for (auto [batches, meaning] : llvm::zip_equal(series, expected)) {
+    bool isShown = false;
+    auto watch = [&](const Observations &shown) {
+      return isShown =
+                 compareShown(meaning->forward, shown.forward, kCompiledAllowance).has_value();
+    };
+    llvm::Expected<Observations> seen = observe(model, batches.batches, seed, options, watch);
+    isShown |= !seen; // the interpreter stops
+    llvm::consumeError(seen.takeError());
+    if (isShown)
+      return true;
+  }
+  return false;
+}
+
+void PassJudge::addWidths(BoundWidths &widths) const {
+  for (const std::optional<RoundedObservations> &meaning : expected) {
+    if (!meaning)
+      continue;
+    widths.add(meaning->forward, kCompiledAllowance);
+    widths.add(meaning->trained, kCompiledAllowance);
+  }
 }

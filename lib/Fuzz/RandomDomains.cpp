@@ -39,8 +39,8 @@ static void makeLookup(ModelBuilder &m, const DomainEntry &domain, Value ids, Va
   SmallVector<Value> operands{ids};
   if (valid)
     operands.push_back(valid);
-  m.offer(
-      m.value("lookup", m.rows(domain.name, {dim}, m.f32()), operands, m.named("table", table)));
+  m.offer(m.value("lookup", m.rows(domain.name, {dim}, m.f32()), operands, m.named("table", table)),
+          /*mayBeEqual=*/true);
 }
 
 /// An id as it is, or hashed and cut to fewer bits, or from a string.
@@ -62,9 +62,10 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, 
   m.offer(id);
   // Each step sees what the step before made; a chain of several is for models of long chains.
   for (int64_t step = m.integer(1, m.options.transforms); step > 1; --step)
-    id = m.chance(20) ? m.value("hash", ids, id,
-                                {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", m.integer(0, 9))})
-                      : m.value("mod", ids, id, m.i64("divisor", m.integer(step + 1, 9 * step)));
+    id = m.chance(20)
+             ? m.value("hash", ids, id,
+                       {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", m.integer(0, 9))})
+             : m.value("mod", ids, id, m.i64("divisor", m.integer(step + 1, 9 * step)));
   if (m.chance(20))
     return m.value("hash", ids, id, {kind, m.i64("bits", m.integer(3, 50)), m.i64("seed", 7)});
   if (m.chance(20))

@@ -51,7 +51,8 @@ static void makeTwinTables(ModelBuilder &m) {
       operands.push_back(m.value("feature_valid", m.rows(domain->name, {}, m.boolean()),
                                  domain->value, m.text("column", column)));
     m.offer(m.value("lookup", m.rows(domain->name, {dim}, m.f32()), operands,
-                    m.named("table", declareTwin(m, table))));
+                    m.named("table", declareTwin(m, table))),
+            /*mayBeEqual=*/true);
   }
 }
 
@@ -124,7 +125,7 @@ void fuzz::makeJoinedLookups(ModelBuilder &m) {
     std::string column =
         prefix + "joined" + std::to_string(name) + "_" + std::to_string(parts.size());
     Value id = m.feature(*domain, column, m.integerType(), {});
-    id = m.value("mod", ids, id, m.i64("divisor", m.integer(1, 5)));
+    id = m.value("mod", ids, id, m.i64("divisor", m.integer(2, 5)));
     auto symbol =
         m.chance(30) ? declareTwin(m, table) : FlatSymbolRefAttr::get(table.getSymNameAttr());
     parts.push_back(

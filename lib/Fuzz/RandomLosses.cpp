@@ -88,7 +88,8 @@ static Catalogue makeCatalogue(ModelBuilder &m, int64_t dim) {
   FlatSymbolRefAttr table = m.declareTable(dim, 52, /*distinctRows=*/true);
   Value items = m.value("lookup", m.rows(name, {dim}, m.f32()), ids, m.named("table", table));
   if (dim > 1 && m.chance(50))
-    items = m.value("l2_normalize", items.getType(), items, m.f64("eps", 0.05));
+    items =
+        m.value("l2_normalize", items.getType(), items, m.f64("eps", m.chance(50) ? 0.05 : 1.0));
   return {ids, items};
 }
 
@@ -219,6 +220,9 @@ void fuzz::declareSinks(ModelBuilder &m) {
     m.make("output", {}, written, m.text("name", "value"));
     if (Value other = m.chance(30) ? findOnData(m) : Value()) // of another domain, perhaps
       m.make("output", {}, other, m.text("name", "other"));
+    for (int64_t i = m.integer(0, 2); i > 0; --i)
+      m.make("output", {}, m.find(m.f32(), getRowDomain(x.getType()), -1),
+             m.text("name", "value" + std::to_string(i)));
     // Scores read from the data: computed ones may be equal on paper, and rounding
     // would then choose their order.
     FlatSymbolRefAttr domain = getRowDomain(x.getType());

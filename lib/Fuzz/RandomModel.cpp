@@ -3,6 +3,7 @@
 #include "genrec/Fuzz/RandomModel.h"
 
 #include "ModelBuilder.h"
+#include "genrec/Fuzz/Shrink.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -43,8 +44,9 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
 }
 
 OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
-                                            const RandomModelOptions &options) {
-  ModelBuilder m(context, seed * 0x9E3779B97F4A7C15ull + 1, options);
+                                            const RandomModelOptions &options, uint64_t attempt) {
+  ModelBuilder m(context, seed * 0x9E3779B97F4A7C15ull + 0xD1B54A32D192ED03ull * attempt + 1,
+                 options);
   makeDomainsAndFeatures(m);
   for (int64_t i = 0; i < options.fanouts; ++i)
     makeFanout(m);
@@ -58,8 +60,10 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
   int64_t wanted = m.integer(1, 2);
   for (int attempt = 0; attempt < 8 && static_cast<int64_t>(m.losses.size()) < wanted; ++attempt)
     m.pick(getLossThemes())(m);
+  readRest(m);
   declareSinks(m);
   if (options.itemColumns)
     makeItemColumns(m);
+  removeUnused(*m.module); // what was not offered
   return std::move(m.module);
 }

@@ -2,6 +2,8 @@
 
 #include "ModelBuilder.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
@@ -11,8 +13,8 @@ static bool makeUnary(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, -1);
   if (!x)
     return false;
-  static constexpr StringLiteral anywhere[] = {"neg",  "abs",  "square", "tanh",    "sigmoid", "silu",
-                                               "relu", "gelu", "erf",    "softplus"};
+  static constexpr StringLiteral anywhere[] = {"neg",  "abs",  "square", "tanh", "sigmoid",
+                                               "silu", "relu", "gelu",   "erf",  "softplus"};
   static constexpr StringLiteral positive[] = {"sqrt", "rsqrt", "log", "log1p"};
   Type type = x.getType();
   if (m.chance(25)) {
@@ -76,7 +78,8 @@ static bool makeSelect(ModelBuilder &m) {
     if (!left)
       return false;
     condition = m.value("compare", m.rows(domain, {}, m.boolean()), {left, right}, kind);
-    m.offer(condition);
+    if (!m.offer(condition))
+      return false;
   }
   Value other = makeSecond(m, x);
   m.offer(m.value("select", m.rows(domain, shape, m.f32()), {condition, x, other}));
@@ -138,7 +141,8 @@ static bool makeNorm(ModelBuilder &m) {
   Type type = x.getType();
   int64_t size = getRowSize(type);
   // A large eps keeps rows that are nearly constant comparable.
-  auto eps = m.f64("eps", 0.05);
+  static constexpr double choices[] = {0.05, 0.3, 1.5};
+  auto eps = m.f64("eps", m.pick(choices));
   bool scale = m.chance(50), bias = m.chance(50);
   SmallVector<Value> operands{x};
   switch (m.integer(0, 2)) {
@@ -195,7 +199,8 @@ static bool makeLinear(ModelBuilder &m) {
     y = m.value(m.pick(activations), type, y);
   if (m.chance(30)) {
     Value other = m.find(m.f32(), domain, 1);
-    y = m.value("add", type, {getRowSize(other.getType()) == out ? other : m.resize(other, out), y});
+    y = m.value("add", type,
+                {getRowSize(other.getType()) == out ? other : m.resize(other, out), y});
   }
   m.offer(y);
   return true;
@@ -255,7 +260,8 @@ static bool makeMixture(ModelBuilder &m) {
   if (m.chance(50)) {
     SmallVector<float> steps;
     for (int64_t i = 0; i < count; ++i)
-      steps.push_back(static_cast<float>(3 * ((i * 3 + 1) % (count + 1))));
+      steps.push_back(static_cast<float>(3 * i));
+    std::shuffle(steps.begin(), steps.end(), m.random);
     auto type = RankedTensorType::get({count}, m.f32());
     Value apart =
         m.value("constant", type, {}, m.named("value", DenseElementsAttr::get<float>(type, steps)));

@@ -177,7 +177,7 @@ static bool makeHstuBlock(ModelBuilder &m) {
                               m.parameter({heads * dv, size}), m.parameter({size})};
   AttentionParts parts = makeAttentionParts(m, domain, heads, /*silu=*/true);
   llvm::append_range(operands, parts.biases);
-  parts.attributes.append({m.i64("qk", qk), m.i64("dv", dv), m.f64("eps", 0.05)});
+  parts.attributes.append({m.i64("qk", qk), m.i64("dv", dv), m.f64("eps", 0.01)});
   if (m.chance(50))
     parts.attributes.push_back(m.f64("linear_dropout", 0.3));
   m.nextStream += 1; // the block draws from two streams

@@ -14,6 +14,9 @@ static constexpr double kSmallestDifference = 1e-37;
 
 /// Grows the spread of each value to its deviation in one more run.
 static void widen(RoundedValues &values, const Values &perturbed) {
+  for (const auto &[name, list] : perturbed)
+    if (!values.exact.count(name))
+      values.byChance.insert(name);
   for (const auto &[name, list] : values.exact) {
     std::vector<double> &spread = values.spread[name];
     spread.resize(list.size());
@@ -50,6 +53,46 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model, ArrayRe
 
 static bool isGradient(StringRef name) { return name.contains(" gradient "); }
 
+/// Whether a value that is not expected is a row that training made and should not have.
+static bool isWrongRow(const RoundedValues &expected, const std::string &name) {
+  return StringRef(name).starts_with("table ") && !expected.exact.count(name) &&
+         !expected.byChance.count(name);
+}
+
+/// What element `index` of a value may differ by.
+static double getAllowed(const RoundedValues &expected, StringRef name, size_t index,
+                         Allowance allowance) {
+  auto sizes = expected.sizes.find(name.str());
+  double size = sizes == expected.sizes.end()
+                    ? std::fabs(expected.exact.find(name.str())->second[index])
+                    : sizes->second[index];
+  return allowance.spreads * expected.spread.find(name.str())->second[index] +
+         allowance.units * size + kSmallestDifference;
+}
+
+static std::optional<Difference> compareLists(const RoundedValues &expected,
+                                              const std::string &name, ArrayRef<double> wanted,
+                                              ArrayRef<double> got, Allowance allowance,
+                                              Margin *margin) {
+  if (got.size() != wanted.size())
+    return Difference{name,
+                      llvm::formatv("has {0} values, expected {1}", got.size(), wanted.size())};
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    double a = wanted[i], b = got[i];
+    if ((std::isnan(a) && std::isnan(b)) || a == b)
+      continue;
+    double allowed = getAllowed(expected, name, i, allowance);
+    double used = std::fabs(a - b) / allowed;
+    if (margin && used > margin->used)
+      *margin = {used, llvm::formatv("{0} [{1}]", name, i)};
+    if (!(used <= 1.0))
+      return Difference{
+          name, llvm::formatv("[{0}] is {1:e12}, expected {2:e12} (allowed {3:e2}, spread {4:e2})",
+                              i, b, a, allowed, expected.spread.find(name)->second[i])};
+  }
+  return std::nullopt;
+}
+
 std::optional<Difference> fuzz::compareRounded(const RoundedValues &expected, const Values &actual,
                                                Allowance allowance, Margin *margin) {
   for (const auto &[name, wanted] : expected.exact) {
@@ -58,26 +101,35 @@ std::optional<Difference> fuzz::compareRounded(const RoundedValues &expected, co
       continue;
     if (found == actual.end())
       return Difference{name, "is missing"};
-    const std::vector<double> &got = found->second, &spread = expected.spread.find(name)->second;
-    if (got.size() != wanted.size())
-      return Difference{name,
-                        llvm::formatv("has {0} values, expected {1}", got.size(), wanted.size())};
-    auto sizes = expected.sizes.find(name);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      double a = wanted[i], b = got[i];
-      if ((std::isnan(a) && std::isnan(b)) || a == b)
-        continue;
-      double size = sizes == expected.sizes.end() ? std::fabs(a) : sizes->second[i];
-      double allowed = allowance.spreads * spread[i] + allowance.units * size + kSmallestDifference;
-      double used = std::fabs(a - b) / allowed;
-      if (margin && used > margin->used)
-        *margin = {used, llvm::formatv("{0} [{1}]", name, i)};
-      if (!(used <= 1.0))
-        return Difference{
-            name,
-            llvm::formatv("[{0}] is {1:e12}, expected {2:e12} (allowed {3:e2}, spread {4:e2})", i,
-                          b, a, allowed, spread[i])};
-    }
+    if (auto difference = compareLists(expected, name, wanted, found->second, allowance, margin))
+      return difference;
   }
+  // Forward, where nothing is trained, no rows are compared.
+  bool hasRows = llvm::any_of(expected.exact, [](const auto &entry) {
+    return StringRef(entry.first).starts_with("table ");
+  });
+  for (const auto &[name, list] : actual)
+    if (hasRows && isWrongRow(expected, name))
+      return Difference{name, "should not be there"};
   return std::nullopt;
+}
+
+std::optional<Difference> fuzz::compareShown(const RoundedValues &expected, const Values &actual,
+                                             Allowance allowance) {
+  for (const auto &[name, got] : actual)
+    if (auto wanted = expected.exact.find(name); wanted != expected.exact.end())
+      if (auto difference =
+              compareLists(expected, name, wanted->second, got, allowance, /*margin=*/nullptr))
+        return difference;
+  return std::nullopt;
+}
+
+void BoundWidths::add(const RoundedValues &expected, Allowance allowance) {
+  for (const auto &[name, list] : expected.exact)
+    for (auto [index, value] : llvm::enumerate(list)) {
+      if (value == 0.0 || !std::isfinite(value))
+        continue;
+      ++values;
+      wide += !(getAllowed(expected, name, index, allowance) < std::fabs(value));
+    }
 }

@@ -21,8 +21,7 @@ static SmallVector<Operation *> getProgramOps(ModuleOp module) {
   return ops;
 }
 
-/// Drops what nobody uses: values first, then tables and parameters.
-static void removeUnused(ModuleOp module) {
+void fuzz::removeUnused(ModuleOp module) {
   SmallVector<Operation *> ops = getProgramOps(module);
   for (Operation *op : llvm::reverse(ops))
     if (op->use_empty() && isPure(op))
@@ -31,7 +30,8 @@ static void removeUnused(ModuleOp module) {
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front())) {
       auto symbol = dyn_cast<SymbolOpInterface>(op);
       // Domains are named by types, which symbol uses do not see.
-      if (symbol && isa<TableOp, ParameterOp>(op) && SymbolTable::symbolKnownUseEmpty(symbol, model))
+      if (symbol && isa<TableOp, ParameterOp>(op) &&
+          SymbolTable::symbolKnownUseEmpty(symbol, model))
         op.erase();
     }
   });

@@ -17,7 +17,7 @@ using namespace genrec::fuzz;
 namespace {
 
 /// One value 1 with a spread of 1e-6, one value 0 with a spread of 1e-9.
-RoundedValues expect() { return {{{"p", {1.0, 0.0}}}, {{"p", {1e-6, 1e-9}}}, {}}; }
+RoundedValues expect() { return {{{"p", {1.0, 0.0}}}, {{"p", {1e-6, 1e-9}}}, {}, {}}; }
 
 TEST(RoundingBound, AllowsSpreadsAndUnitsOfTheValueItself) {
   Margin margin;
@@ -40,13 +40,13 @@ TEST(RoundingBound, NamesWhatIsMissingOrOfAnotherSize) {
   EXPECT_EQ(compareRounded(expect(), {}, kCompiledAllowance)->text, "is missing");
   EXPECT_EQ(compareRounded(expect(), {{"p", {1}}}, kCompiledAllowance)->text,
             "has 1 values, expected 2");
-  RoundedValues gradient{{{"step 0 gradient w", {1}}}, {{"step 0 gradient w", {0}}}, {}};
+  RoundedValues gradient{{{"step 0 gradient w", {1}}}, {{"step 0 gradient w", {0}}}, {}, {}};
   EXPECT_FALSE(compareRounded(gradient, {}, kCompiledAllowance))
       << "levels need not name gradients";
 }
 
 TEST(RoundingBound, NotANumberIsItselfAlone) {
-  RoundedValues nan{{{"auc", {NAN}}}, {{"auc", {0}}}, {}};
+  RoundedValues nan{{{"auc", {NAN}}}, {{"auc", {0}}}, {}, {}};
   EXPECT_FALSE(compareRounded(nan, {{"auc", {NAN}}}, kCompiledAllowance));
   EXPECT_TRUE(compareRounded(nan, {{"auc", {0.5}}}, kCompiledAllowance));
 }
@@ -101,8 +101,8 @@ TEST(RoundingBound, TheSumOfOneElementIsThatElement) {
     const std::vector<double> &spread = seen->forward.spread[name];
     return spread.empty() ? -1.0 : *std::max_element(spread.begin(), spread.end());
   };
-  EXPECT_EQ(largest("predict output zero"), 0.0);
-  EXPECT_GT(largest("predict output moved"), 0.0);
+  EXPECT_EQ(largest("predict 0 output zero"), 0.0);
+  EXPECT_GT(largest("predict 0 output moved"), 0.0);
 }
 
 } // namespace

@@ -36,18 +36,21 @@ public:
   /// Compiles a copy of `module` at every level, runs evaluation, prediction and `batches` training
   /// steps on random batches, and compares losses, metrics, outputs, parameters and table rows with
   /// the interpreter in double. Returns what is wrong, with the level at which it is; nothing when
-  /// all agree.
-  std::optional<std::string> check(mlir::ModuleOp module, uint64_t seed);
+  /// all agree, and then `widths` counts their bounds.
+  std::optional<std::string> check(mlir::ModuleOp module, uint64_t seed,
+                                   BoundWidths *widths = nullptr);
 
   /// How close binaries have come to what they are allowed.
   const Margin &getMargin() const { return margin; }
+
+  struct Run;
 
 private:
   struct Binary;
   std::string precompile(Toolchain &flags, llvm::StringRef stem);
   void compileAll(mlir::ModuleOp module, std::vector<Binary> &binaries, const Toolchain &flags);
   std::string judge(const Binary &binary, const RoundedObservations &expected,
-                    llvm::StringRef batches, llvm::StringRef modes, uint64_t seed);
+                    llvm::StringRef batches, llvm::ArrayRef<Run> runs, uint64_t seed);
 
   CompiledOptions options;
   Toolchain quick, full;

@@ -13,21 +13,25 @@ namespace genrec::fuzz {
 
 /// What became of a damaged level.
 enum class Fate {
-  caught, ///< rejected by the verifier or the interpreter, or its values differ by more than
-          ///< rounding
-  missed, ///< its values differ, on the batches of the check or on others, but not by enough, or
-          ///< not there
-  equivalent, ///< its values are the same on every batch tried
+  caught,     ///< rejected by the verifier or the interpreter, or its values differ by more than
+              ///< rounding
+  missed,     ///< told apart by batches that the check does not have, or by a closer look
+  equivalent, ///< its values are the same floats on all batches tried
 };
 
 struct Mutant {
   std::string name; ///< "after cse, op 14 genrec.mul: operand 0 replaced by genrec.param"
   Fate fate = Fate::caught;
+  std::string difference; ///< what tells a missed one apart, with the batches that do
 };
 
 struct MutantOptions {
   int64_t mostPerStep = 60; ///< of the mutants that a step offers, evenly spread
   unsigned level = 2;       ///< of form-row-kernels
+  /// Kinds of batches that levels are judged on, the first so many of `makeAdversarialBatches`.
+  int64_t batchKinds = 100;
+  /// Mutants that survive are tried on so many times the batches of the check, drawn anew.
+  int64_t moreBatches = 2;
 };
 
 /// Runs the pipeline on a copy of `module`; after every step damages each op that the step made, in

@@ -4,6 +4,7 @@
 #define GENREC_FUZZ_CHECKPASSES_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Fuzz/RoundingBound.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -19,6 +20,8 @@ struct CheckOptions {
   int64_t batches = 2;
   /// Compare the gradients that `differentiate` built with central differences.
   bool gradients = false;
+  /// Counts the bounds of a model that agrees.
+  BoundWidths *widths = nullptr;
   /// Levels of `form-row-kernels` to try.
   llvm::ArrayRef<unsigned> levels = defaultLevels;
   static constexpr unsigned defaultLevels[] = {0, 2};

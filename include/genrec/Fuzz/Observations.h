@@ -28,10 +28,16 @@ struct Observations {
   Values sizes;
 };
 
-/// Runs `model`, at any level the interpreter evaluates, on `batches`: one training step per batch,
-/// with the evaluation and prediction of the first batch before them.
+/// Sees values as they come: what one run shows, or what is there after the last. True: it has seen
+/// enough.
+using Watch = llvm::function_ref<bool(const Observations &shown)>;
+
+/// Runs `model`, at any level the interpreter evaluates, on `batches`: evaluation and prediction of
+/// each, then one training step per batch, then evaluation and prediction of the first again.
+/// Stops, with what there is by then, where `watch` has seen enough.
 llvm::Expected<Observations> observe(ModelOp model, llvm::ArrayRef<interpreter::Batch> batches,
-                                     uint64_t seed, const interpreter::RunOptions &options = {});
+                                     uint64_t seed, const interpreter::RunOptions &options = {},
+                                     Watch watch = nullptr);
 
 /// The op that a value of `observe` is of: a loss, metric or output, a parameter or a table; the
 /// model where there is none of that name.

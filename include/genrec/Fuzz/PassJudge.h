@@ -20,6 +20,13 @@ public:
 
   llvm::ArrayRef<BatchSeries> getSeries() const { return series; }
 
+  /// Whether a fault of `op`, of the level looked at first, moves anything that is shown of `model`
+  /// by more than compiled code may differ by.
+  bool showsFault(ModelOp model, mlir::Operation *op) const;
+
+  /// Counts the bounds of all that is compared.
+  void addWidths(BoundWidths &widths) const;
+
 private:
   std::optional<Difference> look(ModelOp model, size_t number, bool mayTrain, Allowance allowance);
 

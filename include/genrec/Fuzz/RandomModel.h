@@ -16,13 +16,13 @@
 namespace genrec::fuzz {
 
 struct RandomModelOptions {
-  int64_t ops = 14;       ///< random ops tried between features and losses
-  int64_t longestRow = 9; ///< widest row made by chance; attention adds its own
-  int64_t lists = 4;      ///< most domains below the root
-  int64_t features = 1;   ///< sets of columns per domain, each with tables of its own
-  bool deep = false;      ///< lists hang below the last one rather than anywhere
-  int64_t transforms = 1; ///< longest chain of hash and mod between a column and its table
-  int64_t fanouts = 0;    ///< fan-outs tried between features and random ops
+  int64_t ops = 14;          ///< random ops tried between features and losses
+  int64_t longestRow = 9;    ///< widest row made by chance; attention adds its own
+  int64_t lists = 4;         ///< most domains below the root
+  int64_t features = 1;      ///< sets of columns per domain, each with tables of its own
+  bool deep = false;         ///< lists hang below the last one rather than anywhere
+  int64_t transforms = 1;    ///< longest chain of hash and mod between a column and its table
+  int64_t fanouts = 0;       ///< fan-outs tried between features and random ops
   int64_t joinedLookups = 0; ///< layers over several lookups that nothing else reads
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows read by id
 
@@ -32,9 +32,10 @@ struct RandomModelOptions {
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 
-/// The model of `seed`: the same seed gives the same model.
+/// Model `attempt` of `seed`: the same numbers give the same model.
 mlir::OwningOpRef<mlir::ModuleOp> makeRandomModel(mlir::MLIRContext *context, uint64_t seed,
-                                                  const RandomModelOptions &options);
+                                                  const RandomModelOptions &options,
+                                                  uint64_t attempt = 0);
 inline mlir::OwningOpRef<mlir::ModuleOp> makeRandomModel(mlir::MLIRContext *context,
                                                          uint64_t seed) {
   return makeRandomModel(context, seed, RandomModelOptions::ofSeed(seed));

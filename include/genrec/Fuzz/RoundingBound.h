@@ -14,6 +14,8 @@
 
 #include "genrec/Fuzz/Observations.h"
 
+#include <set>
+
 namespace genrec::fuzz {
 
 /// What a value may differ by: `spreads` of its spreads and `units` of its size, the largest that
@@ -41,6 +43,8 @@ inline constexpr Allowance kDoubleAllowance{64.0 * 0x1.0p-29, 8 * 0x1.0p-53};
 struct RoundedValues {
   Values exact, spread;
   Values sizes; ///< of some; the size of others is that of the exact value
+  /// That only runs with errors have: rows whose gradient is 0 but for rounding.
+  std::set<std::string> byChance;
 };
 
 struct RoundedObservations {
@@ -69,11 +73,23 @@ struct Difference {
   std::string text; ///< what it is and what was expected
 };
 
-/// The first value of `actual` that differs by more than is allowed, or is missing. Values that
-/// `expected` lacks are not compared; gradients may be missing, as some levels do not name them.
+/// The first value of `actual` that differs by more than is allowed, or is missing, or is a row of
+/// a table that should not be there. Gradients may be missing, as some levels do not name them.
 /// `margin` grows to what was used.
 std::optional<Difference> compareRounded(const RoundedValues &expected, const Values &actual,
                                          Allowance allowance, Margin *margin = nullptr);
+
+/// The same for what `actual` has so far: values may be missing.
+std::optional<Difference> compareShown(const RoundedValues &expected, const Values &actual,
+                                       Allowance allowance);
+
+/// How many numbers other than 0 are compared, and how many of them have a bound that is wider than
+/// they are: those could be anything, 0 included.
+struct BoundWidths {
+  uint64_t values = 0, wide = 0;
+
+  void add(const RoundedValues &expected, Allowance allowance);
+};
 
 } // namespace genrec::fuzz
 

@@ -1,0 +1,47 @@
+//===- BlindSpots.cpp - ops whose faults show nowhere ----------------------===//
+
+#include "genrec/Fuzz/BlindSpots.h"
+
+#include "genrec/Fuzz/PassJudge.h"
+#include "genrec/Fuzz/RandomModel.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::fuzz;
+
+static bool makesValue(Operation &op) {
+  return llvm::any_of(op.getResultTypes(), [](Type type) { return isa<RankedTensorType>(type); });
+}
+
+BlindSpots fuzz::findBlindSpots(ModelOp model, uint64_t seed) {
+  BlindSpots spots;
+  // The batches that levels and binaries are compared on in any case.
+  PassJudge judge(model, {makeBatches(model, seed, /*count=*/2)}, seed);
+  if (judge.look(model))
+    return spots; // the model cannot be run, which the comparison will say
+  for (ProgramOp program : model.getOps<ProgramOp>())
+    for (Operation &op : program.getBody().front()) {
+      if (!makesValue(op))
+        continue;
+      ++spots.ops;
+      if (!judge.showsFault(model, &op))
+        spots.blind.push_back(&op);
+    }
+  return spots;
+}
+
+ObservableModel fuzz::makeObservableModel(MLIRContext *context, uint64_t seed) {
+  constexpr uint64_t kMostAttempts = 4;
+  ObservableModel best;
+  for (uint64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
+    ObservableModel model;
+    model.module = makeRandomModel(context, seed, RandomModelOptions::ofSeed(seed), attempt);
+    model.spots = findBlindSpots(*model.module->getOps<ModelOp>().begin(), seed);
+    bool isBetter = !best.module || model.spots.blind.size() < best.spots.blind.size();
+    if (isBetter)
+      best = std::move(model);
+    if (best.spots.blind.empty())
+      break;
+  }
+  return best;
+}
