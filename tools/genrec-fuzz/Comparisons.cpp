@@ -1,5 +1,6 @@
 //===- Comparisons.cpp - levels and binaries of random models -------------===//
 
+#include "BlindTally.h"
 #include "Modes.h"
 
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -8,7 +9,6 @@
 #include "genrec/Fuzz/CheckpointPass.h"
 #include "genrec/Fuzz/Coverage.h"
 #include "genrec/Fuzz/Damage.h"
-#include "genrec/Fuzz/RandomModel.h"
 #include "genrec/Fuzz/Shrink.h"
 #include "genrec/InitAllDialects.h"
 #include "genrec/Pipelines/Pipelines.h"
@@ -32,19 +32,19 @@ static llvm::StringRef getKind(llvm::StringRef problem) {
 
 /// Checks one model; prints it, shrunk, when a level disagrees.
 static bool check(mlir::ModuleOp module, uint64_t seed, const Comparison &comparison,
-                  const Check &find) {
-  std::optional<std::string> problem = find(module, seed);
+                  const Check &find, BoundWidths &widths) {
+  std::optional<std::string> problem = find(module, seed, &widths);
   if (!problem)
     return true;
   llvm::errs() << "genrec-fuzz: seed " << seed << ": " << *problem << "\n";
   auto fails = [&](mlir::ModuleOp candidate) {
-    std::optional<std::string> found = find(candidate, seed);
+    std::optional<std::string> found = find(candidate, seed, nullptr);
     return found && getKind(*found) == getKind(*problem);
   };
   mlir::OwningOpRef<mlir::ModuleOp> smallest = module.clone();
   if (comparison.shrink)
     smallest = shrink(module, fails, comparison.shrinkAttempts);
-  llvm::errs() << "genrec-fuzz: " << find(*smallest, seed).value_or("") << "\n";
+  llvm::errs() << "genrec-fuzz: " << find(*smallest, seed, nullptr).value_or("") << "\n";
   smallest->print(llvm::errs());
   llvm::errs() << "\n";
   return false;
@@ -57,15 +57,18 @@ int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
   context.loadAllAvailableDialects();
   RewriteCounter counter;
   Coverage coverage;
+  BlindTally blind;
   uint64_t failures = 0;
   for (uint64_t seed = comparison.first; seed <= comparison.last; ++seed) {
-    mlir::OwningOpRef<mlir::ModuleOp> module = makeRandomModel(&context, seed);
+    ObservableModel made = makeObservableModel(&context, seed);
+    mlir::OwningOpRef<mlir::ModuleOp> module = std::move(made.module);
     if (comparison.print) {
       module->print(llvm::outs());
       continue;
     }
     coverage.addModel(*module);
-    failures += !check(*module, seed, comparison, find);
+    blind.add(made.spots);
+    failures += !check(*module, seed, comparison, find, blind.widths);
     mlir::PassManager pm(&context);
     PipelineOptions pipeline;
     pipeline.splitClasses = kClassBlock;
@@ -85,11 +88,14 @@ int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
   std::vector<std::string> missing;
   if (comparison.requireCoverage)
     missing = coverage.getMissing(&context);
+  if (comparison.requireCoverage && blind.isMany())
+    missing.push_back("a percent of the ops or more, which are blind spots");
   for (const std::string &name : missing)
     llvm::errs() << "genrec-fuzz: never exercised: " << name << "\n";
   if (!comparison.print)
     llvm::outs() << comparison.last - comparison.first + 1 - failures << " seeds agree, "
-                 << failures << " disagree\n";
+                 << failures << " disagree\n"
+                 << blind.describeOps() << ", " << blind.describeWidths() << "\n";
   return failures || !missing.empty() ? 1 : 0;
 }
 
@@ -122,9 +128,10 @@ int fuzz::compareBinaries(Comparison comparison, llvm::StringRef toolchain, llvm
   comparison.shrinkAttempts = 60;
   int status = 2;
   if (auto checker = CompiledChecker::create(options)) {
-    status = compareLevels(comparison, [&](mlir::ModuleOp module, uint64_t seed) {
-      return (*checker)->check(module, seed);
-    });
+    status =
+        compareLevels(comparison, [&](mlir::ModuleOp module, uint64_t seed, BoundWidths *widths) {
+          return (*checker)->check(module, seed, widths);
+        });
     const Margin &margin = (*checker)->getMargin();
     llvm::outs() << llvm::formatv("at most {0:P} of an allowed difference used, by {1}\n",
                                   margin.used, margin.name);

@@ -3,6 +3,8 @@
 #ifndef GENREC_TOOLS_GENREC_FUZZ_MODES_H
 #define GENREC_TOOLS_GENREC_FUZZ_MODES_H
 
+#include "genrec/Fuzz/RoundingBound.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 #include <cstdint>
@@ -12,8 +14,9 @@
 
 namespace genrec::fuzz {
 
-/// Says what is wrong with a model; nothing where all agree.
-using Check = std::function<std::optional<std::string>(mlir::ModuleOp, uint64_t seed)>;
+/// Says what is wrong with a model; nothing where all agree, and then counts the bounds.
+using Check =
+    std::function<std::optional<std::string>(mlir::ModuleOp, uint64_t seed, BoundWidths *)>;
 
 /// Models whose levels, or binaries, are compared.
 struct Comparison {
@@ -22,6 +25,10 @@ struct Comparison {
   int64_t shrinkAttempts = 2000;
 };
 
+/// Counts the ops of random models whose faults show nowhere, and prints them. The exit status: 1
+/// where they are 1 % of all or more.
+int countBlindSpots(uint64_t first, uint64_t last);
+
 /// Tries every seed; prints models that disagree and what was never exercised. The exit status.
 int compareLevels(const Comparison &comparison, const Check &find);
 
@@ -29,10 +36,19 @@ int compareLevels(const Comparison &comparison, const Check &find);
 int compareBinaries(Comparison comparison, llvm::StringRef toolchain, llvm::StringRef driver,
                     double scale);
 
-/// Damages the levels of every seed and counts what the comparison catches. `survivors` names a
-/// file that lists the mutants that may survive with an explanation each; with it, others that
-/// survive, and lines that nothing matches, are errors. The exit status.
-int countMutants(uint64_t first, uint64_t last, int64_t mostPerStep, llvm::StringRef survivors);
+/// Models whose levels are damaged.
+struct MutantRun {
+  uint64_t first, last; ///< seeds
+  int64_t mostPerStep, batchKinds, moreBatches;
+  /// A file that lists mutants that may survive, with an explanation each.
+  std::string survivors;
+  /// The file must list all survivors, equivalent ones too, and no other mutant.
+  bool explainAll = false;
+};
+
+/// Damages the levels of every seed and counts what the comparison catches; prints what it misses.
+/// The exit status: 1 where a survivor that needs an explanation has none.
+int countMutants(const MutantRun &run);
 
 } // namespace genrec::fuzz
 

@@ -2,8 +2,8 @@
 
 #include "Modes.h"
 
+#include "genrec/Fuzz/BlindSpots.h"
 #include "genrec/Fuzz/CheckMutants.h"
-#include "genrec/Fuzz/RandomModel.h"
 #include "genrec/InitAllDialects.h"
 
 #include "llvm/Support/Error.h"
@@ -37,29 +37,60 @@ static llvm::Expected<std::set<std::string>> readSurvivors(llvm::StringRef path)
 }
 
 namespace {
-struct Tally {
-  int64_t caught = 0, missed = 0, equivalent = 0, unexplained = 0;
+/// What became of all mutants, and of those that survived but are in the list.
+class Tally {
+public:
+  Tally(const MutantRun &run, std::set<std::string> known) : run(run), known(std::move(known)) {}
+
+  void count(const Mutant &mutant, uint64_t seed);
+  /// Prints the sum. The exit status.
+  int finish();
+
+private:
+  const MutantRun &run;
+  std::set<std::string> known; ///< that have not been seen to survive
+  int64_t caught = 0, missed = 0, explained = 0, equivalent = 0, unexplained = 0;
 };
 } // namespace
 
-static void count(const Mutant &mutant, uint64_t seed, bool isJudged, std::set<std::string> &known,
-                  Tally &tally) {
+void Tally::count(const Mutant &mutant, uint64_t seed) {
   if (mutant.fate == Fate::caught) {
-    ++tally.caught;
+    ++caught;
     return;
   }
   bool isMissed = mutant.fate == Fate::missed;
-  ++(isMissed ? tally.missed : tally.equivalent);
   std::string name = "seed " + std::to_string(seed) + " " + mutant.name;
   bool isKnown = known.erase(name);
-  tally.unexplained += isJudged && (!isKnown || isMissed);
-  if (!isKnown || isMissed)
-    llvm::outs() << name << (isMissed ? " | MISSED" : " | equivalent") << "\n";
+  ++(isMissed ? missed : equivalent);
+  explained += isMissed && isKnown;
+  unexplained += !isKnown && (isMissed || run.explainAll);
+  if (!isKnown)
+    llvm::outs() << name << (isMissed ? " | MISSED, " + mutant.difference : " | equivalent")
+                 << "\n";
 }
 
-int fuzz::countMutants(uint64_t first, uint64_t last, int64_t mostPerStep,
-                       llvm::StringRef survivors) {
-  llvm::Expected<std::set<std::string>> known = readSurvivors(survivors);
+int Tally::finish() {
+  int64_t different = caught + missed;
+  llvm::outs() << caught << " mutants caught, " << missed << " missed (" << explained
+               << " explained), " << equivalent << " equivalent\n"
+               << llvm::formatv(
+                      "{0:P3} caught of those that {1} times as many batches tell apart\n",
+                      different ? static_cast<double>(caught) / different : 1.0,
+                      1 + run.moreBatches);
+  if (!run.explainAll)
+    known.clear();
+  for (const std::string &name : known)
+    llvm::errs() << "genrec-fuzz: error: '" << run.survivors
+                 << "' lists what did not survive: " << name << "\n";
+  if (unexplained)
+    llvm::errs() << "genrec-fuzz: error: " << unexplained << " survivors without explanation"
+                 << (run.survivors.empty() ? "" : " in '" + run.survivors + "'")
+                 << "; each is above with the batches that tell it apart\n";
+  return unexplained || !known.empty() ? 1 : 0;
+}
+
+int fuzz::countMutants(const MutantRun &run) {
+  llvm::Expected<std::set<std::string>> known = readSurvivors(run.survivors);
   if (!known) {
     llvm::errs() << "genrec-fuzz: error: " << llvm::toString(known.takeError()) << "\n";
     return 2;
@@ -69,27 +100,19 @@ int fuzz::countMutants(uint64_t first, uint64_t last, int64_t mostPerStep,
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   MutantOptions options;
-  options.mostPerStep = mostPerStep;
-  Tally tally;
-  for (uint64_t seed = first; seed <= last; ++seed) {
+  options.mostPerStep = run.mostPerStep;
+  options.batchKinds = run.batchKinds;
+  options.moreBatches = run.moreBatches;
+  Tally tally(run, std::move(*known));
+  for (uint64_t seed = run.first; seed <= run.last; ++seed) {
     std::string problem;
-    mlir::OwningOpRef<mlir::ModuleOp> module = makeRandomModel(&context, seed);
-    for (const Mutant &mutant : checkMutants(*module, seed, options, problem))
-      count(mutant, seed, !survivors.empty(), *known, tally);
+    ObservableModel model = makeObservableModel(&context, seed);
+    for (const Mutant &mutant : checkMutants(*model.module, seed, options, problem))
+      tally.count(mutant, seed);
     if (!problem.empty()) {
       llvm::errs() << "genrec-fuzz: seed " << seed << ": " << problem << "\n";
       return 1;
     }
   }
-  llvm::outs() << tally.caught << " mutants caught, " << tally.missed << " missed, "
-               << tally.equivalent << " equivalent\n";
-  if (survivors.empty())
-    return 0;
-  for (const std::string &name : *known)
-    llvm::errs() << "genrec-fuzz: error: '" << survivors << "' lists what did not survive: " << name
-                 << "\n";
-  if (tally.unexplained)
-    llvm::errs() << "genrec-fuzz: error: " << tally.unexplained
-                 << " survivors are missed or not in '" << survivors << "'\n";
-  return tally.unexplained || !known->empty() ? 1 : 0;
+  return tally.finish();
 }

@@ -41,21 +41,39 @@ static cl::opt<double> scaleGradient(
     "scale-gradient", cl::init(1.0), cl::value_desc("factor"),
     cl::desc("Scale one gradient of every model that --compiled compiles: it must then disagree"));
 
+static cl::opt<bool>
+    blindSpots("blind-spots",
+               cl::desc("Print the ops that can be wrong without anything showing it, and count "
+                        "them; nothing is compared"));
 static cl::opt<bool> mutate("mutate",
                             cl::desc("Damage the levels and count what the comparison catches"));
 static cl::opt<int64_t> mostPerStep("mutants-per-step", cl::init(60), cl::value_desc("n"),
                                     cl::desc("Mutants tried after each step of the pipeline"));
 static cl::opt<std::string> survivors(
     "survivors", cl::value_desc("file"),
-    cl::desc("Mutants that may survive --mutate, with an explanation each; fail on others"));
+    cl::desc("Mutants that --mutate may miss, with an explanation each; without it, none"));
+static cl::opt<bool> explainAll(
+    "explain-all",
+    cl::desc(
+        "With --survivors: fail unless the file lists equivalent mutants as well, and no other"));
+static cl::opt<int64_t> batchKinds(
+    "batch-kinds", cl::init(100), cl::value_desc("n"),
+    cl::desc("Judge mutants on the first n kinds of batches alone, to see what the others "
+             "are for"));
+static cl::opt<int64_t> moreBatches(
+    "more-batches", cl::init(2), cl::value_desc("n"),
+    cl::desc(
+        "Try mutants that survive on n times as many other batches, which may tell them apart"));
 
 static bool parseSeeds(uint64_t &first, uint64_t &last) {
   auto [from, to] = llvm::StringRef(seeds).split("..");
   return !from.getAsInteger(10, first) && !to.getAsInteger(10, last) && first <= last;
 }
 
-static std::optional<std::string> checkPasses(mlir::ModuleOp module, uint64_t seed) {
+static std::optional<std::string> checkPasses(mlir::ModuleOp module, uint64_t seed,
+                                              fuzz::BoundWidths *widths) {
   fuzz::CheckOptions options;
+  options.widths = widths;
   options.gradients = gradients;
   return fuzz::checkPasses(module, seed, options);
 }
@@ -84,8 +102,11 @@ int main(int argc, char **argv) {
   comparison.shrink = !noShrink;
   comparison.requireCoverage = requireCoverage;
   comparison.printCoverage = printCoverage;
+  if (blindSpots)
+    return fuzz::countBlindSpots(comparison.first, comparison.last);
   if (mutate)
-    return fuzz::countMutants(comparison.first, comparison.last, mostPerStep, survivors);
+    return fuzz::countMutants({comparison.first, comparison.last, mostPerStep, batchKinds,
+                               moreBatches, survivors, explainAll});
   if (!compiled)
     return fuzz::compareLevels(comparison, checkPasses);
   std::string self =
