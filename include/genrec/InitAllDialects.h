@@ -7,6 +7,7 @@
 #define GENREC_INITALLDIALECTS_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
@@ -30,6 +31,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
                   mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::tensor::TensorDialect,
                   mlir::ub::UBDialect, mlir::vector::VectorDialect>();
   mlir::func::registerAllExtensions(registry);
+  registerStepOpModels(registry);
 }
 
 } // namespace genrec

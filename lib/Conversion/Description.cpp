@@ -60,9 +60,6 @@ private:
   std::string init(InitAttr attribute);
 
   void capacity(DomainOp domain);
-  Value greaterOf(Value x, Value y);
-  Value longestOf(FlatSymbolRefAttr domain, Value maxLengths);
-  Value capacityOf(Operation *maker, Value capacities, Value maxLengths);
   Rows domains();
   Rows features();
   Rows tables();
@@ -146,72 +143,45 @@ std::string Describer::init(InitAttr attribute) {
 // Domains
 //===----------------------------------------------------------------------===//
 
-/// The greater of two numbers.
-Value Describer::greaterOf(Value x, Value y) {
-  Value isLess = b.compare(emitc::CmpPredicate::lt, x, y);
-  return emitc::ConditionalOp::create(builder, b.loc, b.i64(), isLess, y, x);
-}
+namespace {
+/// Emits formulas of sizes: code of a function over arrays of capacities and of longest lists.
+class SizeEmitter : public SizeBuilder {
+public:
+  SizeEmitter(const EmitCBuilder &b, const ModelIndex &index, Value capacities, Value maxLengths)
+      : b(b), index(index), capacities(capacities), maxLengths(maxLengths) {}
 
-/// The bound on the rows of a list of `domain`.
-Value Describer::longestOf(FlatSymbolRefAttr domain, Value maxLengths) {
-  Operation *maker = index.getMaker(domain);
-  if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
-    return b.integer(truncate.getCount());
-  if (auto pad = dyn_cast_or_null<PadOp>(maker))
-    return greaterOf(longestOf(pad.getSource().getType().getDomain(), maxLengths),
-                     b.integer(pad.getCount()));
-  if (auto pairs = dyn_cast_or_null<PairDomainsOp>(maker))
-    return longestOf(pairs.getSecond().getType().getDomain(), maxLengths);
-  return b.named("longest").load(b.element(maxLengths, b.integer(index.getDomain(domain))));
-}
+  SizeTerm constant(int64_t number) override { return {number, b.integer(number)}; }
+  SizeTerm rowsOf(FlatSymbolRefAttr domain) override {
+    EmitCBuilder named = b.named("all");
+    return {0, named.load(b.element(capacities, b.integer(index.getDomain(domain))))};
+  }
+  SizeTerm longestOf(FlatSymbolRefAttr domain) override {
+    if (auto maker = dyn_cast_or_null<StepOpInterface>(index.getMaker(domain)))
+      if (std::optional<SizeTerm> made = maker.getLongestList(*this))
+        return *made;
+    EmitCBuilder named = b.named("longest");
+    return {0, named.load(b.element(maxLengths, b.integer(index.getDomain(domain))))};
+  }
+  SizeTerm add(SizeTerm lhs, SizeTerm rhs) override { return {0, b.add(lhs.value, rhs.value)}; }
+  SizeTerm mul(SizeTerm lhs, SizeTerm rhs) override {
+    return {0, b.named("most").mul(lhs.value, rhs.value)};
+  }
+  SizeTerm min(SizeTerm lhs, SizeTerm rhs) override { return select(lhs, rhs, lhs, rhs); }
+  SizeTerm max(SizeTerm lhs, SizeTerm rhs) override { return select(lhs, rhs, rhs, lhs); }
 
-/// The bound on the rows that `maker` makes, from those of the domains before it.
-Value Describer::capacityOf(Operation *maker, Value capacities, Value maxLengths) {
-  auto of = [&](FlatSymbolRefAttr domain) {
-    return b.loadElement(capacities, b.integer(index.getDomain(domain)));
-  };
-  auto sum = [&](TypeRange types) {
-    Value total;
-    for (Type type : types) {
-      auto domainType = dyn_cast<DomainType>(type);
-      Value part = of(domainType ? domainType.getDomain() : getRowDomain(type));
-      total = total ? b.add(total, part) : part;
-    }
-    return total;
-  };
-  if (auto truncate = dyn_cast_or_null<TruncateOp>(maker)) {
-    FlatSymbolRefAttr source = truncate.getSource().getType().getDomain();
-    Value all = b.named("all").load(b.element(capacities, b.integer(index.getDomain(source))));
-    Value parents = of(lookupDomain(maker, source).getParentAttr());
-    Value most = b.named("most").mul(parents, b.integer(truncate.getCount()));
-    Value isLess = b.compare(emitc::CmpPredicate::lt, all, most);
-    return emitc::ConditionalOp::create(builder, b.loc, b.i64(), isLess, all, most);
+private:
+  /// lhs < rhs ? ifLess : otherwise
+  SizeTerm select(SizeTerm lhs, SizeTerm rhs, SizeTerm ifLess, SizeTerm otherwise) {
+    Value isLess = b.compare(emitc::CmpPredicate::lt, lhs.value, rhs.value);
+    return {0, emitc::ConditionalOp::create(b.builder, b.loc, b.i64(), isLess, ifLess.value,
+                                            otherwise.value)};
   }
-  if (auto pad = dyn_cast_or_null<PadOp>(maker)) {
-    FlatSymbolRefAttr source = pad.getSource().getType().getDomain();
-    Value parents = of(lookupDomain(maker, source).getParentAttr());
-    return b.add(of(source), b.mul(parents, b.integer(pad.getCount())));
-  }
-  if (auto pairs = dyn_cast_or_null<PairDomainsOp>(maker))
-    return b.mul(of(pairs.getFirst().getType().getDomain()),
-                 longestOf(pairs.getSecond().getType().getDomain(), maxLengths));
-  if (auto concat = dyn_cast_or_null<ConcatDomainsOp>(maker))
-    return sum(concat.getSources().getTypes());
-  if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker))
-    return sum(unique.getRows().getTypes());
-  if (auto distinct = dyn_cast_or_null<DistinctRowsOp>(maker))
-    return sum(distinct.getRows().getTypes());
-  if (auto stack = dyn_cast_or_null<StackDomainsOp>(maker))
-    return sum(stack.getParts().getTypes());
-  if (auto fixed = dyn_cast_or_null<FixedRowsOp>(maker))
-    return b.integer(fixed.getCount());
-  if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker)) {
-    auto type = cast<RankedTensorType>(lookupParameter(rows, rows.getParameterAttr()).getType());
-    return b.integer(type.getRank() == 2 ? type.getDimSize(0) : 1);
-  }
-  // No program makes it.
-  return b.integer(1);
-}
+
+  const EmitCBuilder &b;
+  const ModelIndex &index;
+  Value capacities, maxLengths;
+};
+} // namespace
 
 void Describer::capacity(DomainOp domain) {
   auto symbol = FlatSymbolRefAttr::get(domain.getSymNameAttr());
@@ -226,8 +196,11 @@ void Describer::capacity(DomainOp domain) {
     function.setArgAttr(number, kConstAttrName, builder.getUnitAttr());
   }
   builder.setInsertionPointToStart(entry);
-  Value result = capacityOf(index.getMaker(symbol), entry->getArgument(0), entry->getArgument(1));
-  emitc::ReturnOp::create(builder, b.loc, result);
+  SizeEmitter sizes(b, index, entry->getArgument(0), entry->getArgument(1));
+  auto maker = dyn_cast_or_null<StepOpInterface>(index.getMaker(symbol));
+  std::optional<SizeTerm> rows = maker ? maker.getDomainRows(sizes) : std::nullopt;
+  // Where no program makes the domain, nobody asks.
+  emitc::ReturnOp::create(builder, b.loc, rows ? rows->value : b.integer(1));
   builder.setInsertionPointAfter(function);
 }
 

@@ -2,13 +2,33 @@
 
 #include "DomainSizes.h"
 
-#include "ModelIndex.h"
+#include "genrec/Analysis/ModelIndex.h"
 #include "genrec_rt/footprint.h"
 
 using namespace mlir;
 using namespace genrec;
 
-DomainSizes::Size DomainSizes::get(FlatSymbolRefAttr domain) {
+namespace {
+/// Evaluates formulas of sizes, of rows or of capacities.
+class SizeEvaluator : public SizeBuilder {
+public:
+  using Lookup = llvm::function_ref<int64_t(FlatSymbolRefAttr)>;
+  SizeEvaluator(Lookup rows, Lookup longest) : rows(rows), longest(longest) {}
+
+  SizeTerm constant(int64_t number) override { return {number, {}}; }
+  SizeTerm rowsOf(FlatSymbolRefAttr domain) override { return {rows(domain), {}}; }
+  SizeTerm longestOf(FlatSymbolRefAttr domain) override { return {longest(domain), {}}; }
+  SizeTerm add(SizeTerm a, SizeTerm b) override { return {a.number + b.number, {}}; }
+  SizeTerm mul(SizeTerm a, SizeTerm b) override { return {a.number * b.number, {}}; }
+  SizeTerm min(SizeTerm a, SizeTerm b) override { return {std::min(a.number, b.number), {}}; }
+  SizeTerm max(SizeTerm a, SizeTerm b) override { return {std::max(a.number, b.number), {}}; }
+
+private:
+  Lookup rows, longest;
+};
+} // namespace
+
+DomainSizes::Size DomainSizes::get(FlatSymbolRefAttr domain) const {
   if (auto entry = known.find(domain); entry != known.end())
     return entry->second;
   Size size = compute(domain);
@@ -23,7 +43,7 @@ DomainSizes::Size DomainSizes::get(FlatSymbolRefAttr domain) {
   return size;
 }
 
-DomainSizes::Size DomainSizes::computeRead(DomainOp domain) {
+DomainSizes::Size DomainSizes::computeRead(DomainOp domain) const {
   Size size;
   FlatSymbolRefAttr parent = domain.getParentAttr();
   if (parent) {
@@ -37,83 +57,28 @@ DomainSizes::Size DomainSizes::computeRead(DomainOp domain) {
   return size;
 }
 
-// As the emitted capacity function, and the runtime, which counts the rows of cut lists.
-DomainSizes::Size DomainSizes::computeTruncated(TruncateOp truncate) {
-  FlatSymbolRefAttr source = truncate.getSource().getType().getDomain();
-  FlatSymbolRefAttr parent = lookupDomain(program, source).getParentAttr();
-  auto count = static_cast<int64_t>(truncate.getCount());
+DomainSizes::Size DomainSizes::computeMade(StepOpInterface maker) const {
+  auto rowsOf = [&](FlatSymbolRefAttr domain) { return getRows(domain); };
+  auto capacityOf = [&](FlatSymbolRefAttr domain) { return getCapacity(domain); };
+  auto longestOf = [&](FlatSymbolRefAttr domain) { return getLongest(domain); };
+  SizeEvaluator rows(rowsOf, longestOf), capacities(capacityOf, longestOf);
   Size size;
-  size.longest = std::min(getLongest(source), count);
-  size.rows = std::min(getRows(source), getRows(parent) * size.longest);
-  size.capacity =
-      std::min({getCapacity(source), getCapacity(parent) * count, rt::capacityBucket(size.rows)});
+  size.rows = maker.getDomainRows(rows).value_or(SizeTerm()).number;
+  size.capacity = maker.getDomainRows(capacities).value_or(SizeTerm()).number;
+  size.longest = maker.getLongestList(rows).value_or(SizeTerm{1, {}}).number;
+  // The runtime counts the rows of cut lists.
+  if (isa<TruncateOp>(maker))
+    size.capacity = std::min(size.capacity, rt::capacityBucket(size.rows));
   return size;
 }
 
-DomainSizes::Size DomainSizes::computePadded(PadOp pad) {
-  FlatSymbolRefAttr source = pad.getSource().getType().getDomain();
-  FlatSymbolRefAttr parent = lookupDomain(program, source).getParentAttr();
-  auto count = static_cast<int64_t>(pad.getCount());
-  return {std::max(getRows(source), getRows(parent) * count),
-          std::max(getCapacity(source), getCapacity(parent) * count),
-          std::max(getLongest(source), count)};
-}
-
-DomainSizes::Size DomainSizes::addUp(ArrayRef<FlatSymbolRefAttr> sources) {
-  Size sum;
-  sum.longest = 0;
-  for (FlatSymbolRefAttr source : sources) {
-    Size part = get(source);
-    sum.rows += part.rows;
-    sum.capacity += part.capacity;
-    sum.longest += part.longest;
-  }
-  return sum;
-}
-
-DomainSizes::Size DomainSizes::compute(FlatSymbolRefAttr name) {
+DomainSizes::Size DomainSizes::compute(FlatSymbolRefAttr name) const {
   Value value = lookupDomainValue(program, name);
-  Operation *maker = value ? value.getDefiningOp() : nullptr;
-  SmallVector<FlatSymbolRefAttr> sources;
-  if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
-    return computeTruncated(truncate);
-  if (auto pad = dyn_cast_or_null<PadOp>(maker))
-    return computePadded(pad);
-  if (isa_and_nonnull<PairDomainsOp>(maker)) {
-    int64_t rows = getRows(lookupDomain(program, name).getParentAttr()) * options.longest;
-    return {rows, rt::capacityBucket(rows), options.longest};
-  }
-  if (auto fixed = dyn_cast_or_null<FixedRowsOp>(maker)) {
-    auto count = static_cast<int64_t>(fixed.getCount());
-    return {count, count, 1};
-  }
-  if (auto rows = dyn_cast_or_null<ParameterRowsOp>(maker)) {
-    auto type = cast<RankedTensorType>(lookupParameter(program, rows.getParameterAttr()).getType());
-    int64_t count = type.getRank() == 2 ? type.getDimSize(0) : 1;
-    return {count, count, 1};
-  }
-  if (auto unique = dyn_cast_or_null<UniqueRowsOp>(maker)) {
-    for (Value rows : unique.getRows())
-      sources.push_back(getRowDomain(rows.getType()));
-    return addUp(sources);
-  }
-  if (auto distinct = dyn_cast_or_null<DistinctRowsOp>(maker)) {
-    for (Value rows : distinct.getRows())
-      sources.push_back(getRowDomain(rows.getType()));
-    return addUp(sources);
-  }
-  if (auto stack = dyn_cast_or_null<StackDomainsOp>(maker)) {
-    for (Value part : stack.getParts())
-      sources.push_back(cast<DomainType>(part.getType()).getDomain());
-    return addUp(sources);
-  }
-  if (auto concat = dyn_cast_or_null<ConcatDomainsOp>(maker)) {
-    for (Value source : concat.getSources())
-      sources.push_back(cast<DomainType>(source.getType()).getDomain());
-    return addUp(sources);
-  }
+  auto maker = value ? dyn_cast<StepOpInterface>(value.getDefiningOp()) : StepOpInterface();
   DomainOp domain = lookupDomain(program, name);
   bool isRead =
       domain && (domain.getKind() == DomainKind::data || domain.getKind() == DomainKind::catalogue);
-  return isRead ? computeRead(domain) : Size();
+  if (isRead)
+    return computeRead(domain);
+  return maker ? computeMade(maker) : Size();
 }

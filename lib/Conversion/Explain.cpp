@@ -4,8 +4,8 @@
 
 #include "DomainSizes.h"
 #include "ExplainMemory.h"
-#include "ModelIndex.h"
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Conversion/Plan.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -15,33 +15,10 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Floating-point operations of a matrix product per row of its domain; 0 for other ops.
-int64_t getFlopsPerRow(Operation *op) {
-  if (auto linear = dyn_cast<LinearOp>(op))
-    return 2 * getRowSize(linear.getX().getType()) * getRowSize(linear.getResult().getType());
-  if (auto linear = dyn_cast<FusedLinearOp>(op))
-    return 2 * getRowSize(linear.getX().getType()) * getRowSize(linear.getResult().getType());
-  if (auto interaction = dyn_cast<DotInteractionOp>(op))
-    return 2 * getRowSize(interaction.getX().getType()) / interaction.getCount() *
-           getRowSize(interaction.getResult().getType());
-  if (auto gradient = dyn_cast<DotInteractionGradOp>(op))
-    return 4 * getRowSize(gradient.getX().getType()) / gradient.getCount() *
-           getRowSize(gradient.getGradient().getType());
-  if (auto gradient = dyn_cast<WeightGradientOp>(op))
-    return 2 * getRowSize(gradient.getX().getType()) * getRowSize(gradient.getY().getType());
-  if (auto scores = dyn_cast<ScoresOp>(op))
-    return 2 * getRowSize(scores.getQuery().getType()) * getRowSize(scores.getType());
-  if (auto gradient = dyn_cast<ScoresGradOp>(op))
-    return 4 * getRowSize(gradient.getQuery().getType()) *
-           getRowSize(gradient.getGradient().getType());
-  return 0;
-}
-
-/// Called library ops: not kernels, declarations of values, or views.
-bool isLibraryCall(Operation *op) {
-  return !isView(op) && !isa<RowKernelOp, StackDomainsOp, BatchOp, CatalogueOp, FeatureOp,
-                             FeatureValidOp, ParamOp, ConstantOp, FixedRowsOp, ParameterRowsOp,
-                             StepValueOp, LossOp, ReportLossOp, RequireRangeOp, MetricOp, OutputOp>(op);
+/// Floating-point operations of matrix products per row of the domain that `op` goes over.
+double getProductFlopsPerRow(Operation *op) {
+  SmallVector<OpCost> costs = getCosts(op);
+  return costs.empty() ? 0 : costs.front().productFlops;
 }
 
 void printTables(ModelOp model, raw_ostream &os) {
@@ -91,7 +68,8 @@ void printDecisions(ModelOp model, raw_ostream &os) {
 
 void printKernels(ProgramOp program, raw_ostream &os) {
   llvm::MapVector<StringRef, int64_t> calls;
-  int64_t kernels = 0, flops = 0;
+  int64_t kernels = 0;
+  double flops = 0;
   for (Operation &op : program.getBody().front()) {
     if (auto kernel = dyn_cast<RowKernelOp>(op)) {
       auto domain = cast<DomainType>(kernel.getDomain().getType()).getDomain();
@@ -99,14 +77,14 @@ void printKernels(ProgramOp program, raw_ostream &os) {
          << stringifyStage(getStage(kernel));
       os << ": " << describeOrigin(kernel) << "\n";
       ++kernels;
-    } else if (isLibraryCall(&op)) {
+    } else if (getStepKind(&op) == StepKind::call) {
       ++calls[op.getName().stripDialect()];
-      flops += getFlopsPerRow(&op);
+      flops += getProductFlopsPerRow(&op);
     }
   }
   os << llvm::formatv("    {0} row kernels; library calls: ", kernels);
   llvm::interleaveComma(calls, os, [&](auto &entry) { os << entry.first << " " << entry.second; });
-  os << llvm::formatv("; matrix products {0} FLOPs per row\n", flops);
+  os << llvm::formatv("; matrix products {0:f0} FLOPs per row\n", flops);
 }
 
 void printKept(ProgramOp program, raw_ostream &os) {

@@ -8,8 +8,8 @@
 #include "ExplainMemory.h"
 
 #include "DomainSizes.h"
-#include "ModelIndex.h"
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec_rt/footprint.h"
 
 #include <map>
@@ -44,7 +44,6 @@ private:
   int64_t getDescriptorBytes(FlatSymbolRefAttr domain);
   /// Rows of a table when a run ends, and how they are known.
   int64_t getTableRows(TableOp table, std::string &note);
-  int64_t getScratch(Operation *op);
   rt::RowBlockSizes getBlockSizes(FlatSymbolRefAttr domain) {
     return rt::sizeRowBlocks(sizes.getRows(domain), sizes.getLongest(domain));
   }
@@ -228,105 +227,14 @@ void MemoryTable::addBatches() {
            Twine(rt::kBatchesInFlight) + " times");
 }
 
-/// Sums that chunks of a row kernel keep apart.
-static int64_t getSumFloats(RowKernelOp kernel, DomainSizes &sizes) {
-  int64_t floats = 0;
-  for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
-    if (role.getValue() != ResultRole::reduced && role.getValue() != ResultRole::scattered)
-      continue;
-    Type type = kernel.getResult(index).getType();
-    FlatSymbolRefAttr domain = getRowDomain(type);
-    floats += getRowSize(type) * (domain ? sizes.getRows(domain) : 1);
-  }
-  return floats;
-}
-
-template <typename OpT>
-static int64_t getAttentionScratch(OpT op, DomainSizes &sizes, int64_t threads, bool backward) {
-  int64_t heads = op.getHeads();
-  auto buckets = [](Value bias) { return bias ? getRowSize(bias.getType()) : 0; };
-  rt::AttentionSizes attention = {getRowSize(op.getQ().getType()) / heads,
-                                  getRowSize(op.getV().getType()) / heads,
-                                  sizes.getLongest(getRowDomain(op.getQ().getType())),
-                                  buckets(op.getPositionBias()), buckets(op.getTimeBias())};
-  return rt::attentionScratchBound(attention, threads, backward);
-}
-
-/// Scores of one query per thread and their gradients, in whole vectors of the widest machine.
-template <typename OpT>
-static int64_t getCrossScratch(OpT op, DomainSizes &sizes, int64_t threads) {
-  int64_t longest = sizes.getLongest(getRowDomain(op.getK().getType()));
-  return threads * 2 * 4 * static_cast<int64_t>(llvm::alignTo(longest, 16));
-}
-
-int64_t MemoryTable::getScratch(Operation *op) {
-  int64_t threads = options.threads;
-  auto itemRows = [&](Value items) { return sizes.getRows(getRowDomain(items.getType())); };
-  return llvm::TypeSwitch<Operation *, int64_t>(op)
-      .Case([&](RowKernelOp kernel) -> int64_t {
-        int64_t floats = getSumFloats(kernel, sizes);
-        int64_t rows = sizes.getRows(kernel.getDomain().getType().getDomain());
-        return floats ? rt::sumScratchBytes(rt::cutForSums(rows, 1, floats), floats) : 0;
-      })
-      .Case([&](LinearOp linear) {
-        return rt::matmulScratchBound(getRowSize(linear.getX().getType()),
-                                      getRowSize(linear.getResult().getType()));
-      })
-      .Case([&](WeightGradientOp gradient) {
-        return rt::matmulRowsScratchBound(getRowSize(gradient.getX().getType()),
-                                          getRowSize(gradient.getY().getType()));
-      })
-      .Case([&](DistinctLinearOp linear) {
-        int64_t rows = sizes.getRows(getRowDomain(linear.getType()));
-        return rt::distinctLinearScratchBound(rows, getRowSize(linear.getValues().getType()),
-                                              getRowSize(linear.getType()), threads);
-      })
-      .Case([&](DistinctLinearGradOp linear) {
-        Type gradient = linear.getGradient().getType();
-        return rt::distinctLinearGradScratchBound(sizes.getRows(getRowDomain(gradient)),
-                                                  getRowSize(linear.getValues().getType()),
-                                                  getRowSize(gradient), threads);
-      })
-      .Case([&](AttentionOp attention) {
-        return getAttentionScratch(attention, sizes, threads, /*backward=*/false);
-      })
-      .Case([&](AttentionGradOp attention) {
-        return getAttentionScratch(attention, sizes, threads, /*backward=*/true);
-      })
-      .Case([&](CrossAttentionOp attention) { return getCrossScratch(attention, sizes, threads); })
-      .Case([&](CrossAttentionGradOp attention) {
-        return getCrossScratch(attention, sizes, threads);
-      })
-      .Case([&](ScoresOp scores) {
-        return rt::matmulScratchBound(getRowSize(scores.getQuery().getType()),
-                                      itemRows(scores.getItems()));
-      })
-      .Case([&](ScoresGradOp scores) {
-        return rt::matmulRowsScratchBound(std::max<int64_t>(1, itemRows(scores.getItems())),
-                                          getRowSize(scores.getQuery().getType()));
-      })
-      .Default(int64_t(0));
-}
-
 /// Adds what `op` needs, one of calls that run block by block.
 void MemoryTable::addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs) {
-  auto addAttention = [&](auto attention, bool backward) {
-    needs.kept += getAttentionScratch(attention, sizes, 0, backward);
-    needs.scratch = std::max(needs.scratch, getAttentionScratch(attention, sizes, 1, backward));
-  };
   ++needs.ops;
-  llvm::TypeSwitch<Operation *>(op)
-      .Case([&](RowKernelOp kernel) { needs.perChunk += 4 * getSumFloats(kernel, sizes); })
-      .Case<LinearOp, FusedLinearOp>([&](auto linear) {
-        needs.kept += rt::matmulScratchBound(getRowSize(linear.getX().getType()),
-                                             getRowSize(linear.getResult().getType()));
-      })
-      .Case([&](WeightGradientOp gradient) {
-        needs.perChunk += 4 * getRowSize(gradient.getX().getType()) *
-                          rt::wholeVectors(getRowSize(gradient.getY().getType()));
-      })
-      .Case([&](AttentionOp attention) { addAttention(attention, /*backward=*/false); })
-      .Case([&](AttentionGradOp attention) { addAttention(attention, /*backward=*/true); });
+  auto step = dyn_cast<StepOpInterface>(op);
+  BlockScratch scratch = step ? step.getBlockScratch(sizes) : BlockScratch();
+  needs.kept += scratch.kept;
+  needs.perChunk += scratch.perChunk;
+  needs.scratch = std::max(needs.scratch, scratch.scratch);
 }
 
 void MemoryTable::addBlocks() {
@@ -366,7 +274,8 @@ void MemoryTable::addScratch() {
   for (Operation &op : program.getBody().front()) {
     RowBlockRun run = getRowBlock(&op);
     bool isInBlocks = run.number >= 0 && getUncutRows(run.domain) == 0;
-    int64_t bytes = isInBlocks ? 0 : getScratch(&op);
+    auto step = dyn_cast<StepOpInterface>(op);
+    int64_t bytes = isInBlocks || !step ? 0 : step.getScratchBytes(sizes);
     if (bytes <= most)
       continue;
     most = bytes;

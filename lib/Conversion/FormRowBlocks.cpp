@@ -1,9 +1,9 @@
 //===- FormRowBlocks.cpp - which calls run for a block of lists at a time --===//
 
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Conversion/Passes.h"
 
-#include "ModelIndex.h"
+#include "genrec/Analysis/ModelIndex.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -26,49 +26,20 @@ static bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
   return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
 }
 
-static bool storesRows(Operation *op) {
-  auto kernel = dyn_cast<RowKernelOp>(op);
-  return kernel && llvm::any_of(kernel.getBody().front(),
-                                [](Operation &inner) { return isa<RowStoreOp>(inner); });
-}
-
-/// Rows of the kernel's domain are read where they are, and only there.
-static bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
-  for (auto [role, input] :
-       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
-    bool isOwn = isRowsOf(input, domain);
-    if (role.getValue() == OperandRole::ancestor ||
-        isOwn != (role.getValue() == OperandRole::aligned))
-      return false;
-  }
-  for (auto [role, result] :
-       llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults()))
-    if (role.getValue() == ResultRole::pooled ||
-        isRowsOf(result, domain) != (role.getValue() == ResultRole::aligned))
-      return false;
-  return !storesRows(kernel);
-}
-
-/// The domain over whose rows `op` runs, if no row needs one of another list; else null.
+/// The domain over whose lists `op` may run block by block; null for none.
 static FlatSymbolRefAttr getBlockDomain(Operation *op) {
-  FlatSymbolRefAttr domain;
-  if (auto kernel = dyn_cast<RowKernelOp>(op)) {
-    domain = kernel.getDomain().getType().getDomain();
-    if (!readsOwnRows(kernel, domain))
-      return {};
-  } else if (isa<LinearOp, FusedLinearOp, WeightGradientOp>(op)) {
-    domain = getRowDomain(op->getOperand(0).getType());
-  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-    domain = attention.getTarget() ? FlatSymbolRefAttr() : getRowDomain(attention.getType());
-  } else if (auto gradient = dyn_cast<AttentionGradOp>(op)) {
-    domain = gradient.getTarget() ? FlatSymbolRefAttr() : getRowDomain(gradient.getQ().getType());
-  }
+  auto step = dyn_cast<StepOpInterface>(op);
+  FlatSymbolRefAttr domain = step ? step.getBlockDomain() : FlatSymbolRefAttr();
   if (!domain || getStage(op) != Stage::compute || !lookupDomain(op, domain).getParentAttr())
     return {};
-  // Where a part of a stack begins is known when the step runs.
-  bool readsPart = llvm::any_of(op->getOperands(), [](Value operand) {
+  // A view whose place is known only when the step runs cannot be cut into blocks.
+  auto isUnknownPlace = [](Value root) {
+    Operation *maker = root.getDefiningOp();
+    return maker && isView(maker);
+  };
+  bool readsPart = llvm::any_of(op->getOperands(), [&](Value operand) {
     return isa<RankedTensorType>(operand.getType()) &&
-           isa_and_nonnull<UnstackRowsOp>(getRowPlace(operand).root.getDefiningOp());
+           isUnknownPlace(getRowPlace(operand).root);
   });
   return readsPart ? FlatSymbolRefAttr() : domain;
 }

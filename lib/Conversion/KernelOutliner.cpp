@@ -2,7 +2,7 @@
 
 #include "KernelOutliner.h"
 
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -3,9 +3,9 @@
 #ifndef GENREC_LIB_CONVERSION_KERNELOUTLINER_H
 #define GENREC_LIB_CONVERSION_KERNELOUTLINER_H
 
-#include "ModelIndex.h"
+#include "genrec/Analysis/ModelIndex.h"
 #include "RowBodyEmitter.h"
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
 namespace genrec {
 

@@ -131,7 +131,7 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
     return success();
   }
   // Values that stages reach where they use them.
-  if (isView(op) || isa<BatchOp, CatalogueOp, FeatureOp, ParamOp, ConstantOp>(op))
+  if (isView(op) || isDeclaration(op))
     return success();
   bool matched = false;
   for (auto *lower : {lowerDomainOp, lowerDenseOp, lowerTableOp, lowerSinkOp}) {

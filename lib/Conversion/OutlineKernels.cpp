@@ -2,8 +2,8 @@
 
 #include "KernelOutliner.h"
 
-#include "genrec/Conversion/Costs.h"
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Costs.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Conversion/Passes.h"
 
 #include "mlir/IR/IRMapping.h"

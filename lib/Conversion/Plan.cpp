@@ -2,10 +2,10 @@
 
 #include "genrec/Conversion/Plan.h"
 
-#include "ModelIndex.h"
+#include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Conversion/EmitCBuilder.h"
 #include "genrec/Conversion/Explain.h"
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
@@ -109,15 +109,18 @@ std::optional<rt::Roofline> genrec::loadRoofline() {
 // Graphs
 //===----------------------------------------------------------------------===//
 
-static bool isDeclaration(Operation *op) {
-  return isa<BatchOp, CatalogueOp, ParamOp, ConstantOp, FixedRowsOp, StepValueOp>(op) ||
-         op->hasTrait<OpTrait::IsTerminator>();
+/// Columns, and what is computed of them, are drawn; other declarations and descriptors are not.
+static bool isDrawn(Operation *op) {
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  StepKind kind = getStepKind(op);
+  bool isSetup = kind == StepKind::setup && op->getNumResults() > 0;
+  return isa<FeatureOp>(op) || !(kind == StepKind::declaration || isSetup);
 }
 
 static FlatSymbolRefAttr getDomain(Operation *op) {
-  if (auto kernel = dyn_cast<RowKernelOp>(op))
-    return kernel.getDomain().getType().getDomain();
-  return getFirstDomain(op);
+  auto step = dyn_cast<StepOpInterface>(op);
+  return step ? step.getStepDomain() : getFirstDomain(op);
 }
 
 static std::string getLabel(Operation *op) {
@@ -135,7 +138,7 @@ json::Object genrec::describeGraph(ProgramOp program) {
   llvm::DenseMap<Operation *, int64_t> numbers;
   json::Array nodes, edges;
   for (Operation &op : program.getBody().front()) {
-    if (isDeclaration(&op))
+    if (!isDrawn(&op))
       continue;
     numbers[&op] = static_cast<int64_t>(nodes.size());
     json::Object node{{"op", op.getName().stripDialect()},

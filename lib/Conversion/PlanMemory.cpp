@@ -1,9 +1,9 @@
 //===- PlanMemory.cpp - gives every value of a program a buffer -----------===//
 
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Conversion/Passes.h"
 
-#include "ModelIndex.h"
+#include "genrec/Analysis/ModelIndex.h"
 
 #include <map>
 
@@ -30,9 +30,9 @@ public:
 private:
   void orderByStage();
   void plan(Operation *op);
-  /// Extends the life of whatever memory `value` shows to op number `last`.
+  /// Extends the live range of the memory that `value` is in, or aliases, to op number `last`.
   void extend(Value value, int64_t last);
-  void extendPartner(Operation *op, int64_t last);
+  void extendKept(Operation *op, int64_t last);
   void planBlocks();
   void placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain);
 
@@ -50,8 +50,7 @@ void Planner::orderByStage() {
   Block &body = program.getBody().front();
   SmallVector<Operation *> leaves, stages[3];
   for (Operation &op : body) {
-    bool isLeaf = isa<BatchOp, CatalogueOp, FeatureOp, ConstantOp, ParamOp>(op);
-    (isLeaf ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
+    (isDeclaration(&op) ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
   }
   firstComputeOp = leaves.size() + stages[0].size();
   for (ArrayRef<Operation *> ops :
@@ -86,30 +85,21 @@ void Planner::extend(Value value, int64_t last) {
   if (!result)
     return;
   Operation *op = result.getOwner();
-  if (isa<SegmentSumOp>(op) && isView(op)) {
-    extendPartner(op, last);
-    for (Value operand : op->getOperands())
+  if (isView(op)) {
+    extendKept(op, last);
+    for (Value operand : cast<StepOpInterface>(op).getAliasedOperands())
       extend(operand, last);
     return;
   }
-  if (isView(op))
-    return extend(op->getOperand(0), last);
   if (int64_t id = getResultBuffer(result); id >= 0)
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
-/// What an op keeps for `op`, its partner, lives as long as the partner needs it.
-void Planner::extendPartner(Operation *op, int64_t last) {
-  Operation *maker = nullptr;
-  unsigned slot = kSegmentsSlot;
-  if (isa<SegmentSumOp, DistinctLinearOp, DistinctLinearGradOp>(op)) {
-    static_assert(int(kSegmentsSlot) == int(kPlacesSlot));
-    maker = op->getOperand(0).getDefiningOp();
-  } else if (auto grad = dyn_cast<AttentionGradOp>(op)) {
-    maker = grad.getOut().getDefiningOp();
-    slot = kLogSumExpSlot;
-  }
-  if (int64_t id = maker ? getOwnBuffer(maker, slot) : -1; id >= 0)
+/// What another op keeps for `op` lives until `op` is done.
+void Planner::extendKept(Operation *op, int64_t last) {
+  auto step = dyn_cast<StepOpInterface>(op);
+  KeptBuffer kept = step ? step.getKeptBuffer() : KeptBuffer();
+  if (int64_t id = kept.maker ? getOwnBuffer(kept.maker, kept.slot) : -1; id >= 0)
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
@@ -164,7 +154,7 @@ void Planner::run() {
   for (Operation &op : program.getBody().front()) {
     for (Value operand : op.getOperands())
       extend(operand, numbers[&op]);
-    extendPartner(&op, numbers[&op]);
+    extendKept(&op, numbers[&op]);
   }
   planBlocks();
   SmallVector<Attribute> attributes;

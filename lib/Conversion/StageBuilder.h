@@ -8,10 +8,10 @@
 #ifndef GENREC_LIB_CONVERSION_STAGEBUILDER_H
 #define GENREC_LIB_CONVERSION_STAGEBUILDER_H
 
-#include "ModelIndex.h"
-#include "genrec/Conversion/Costs.h"
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/Costs.h"
 #include "genrec/Conversion/EmitCBuilder.h"
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
 namespace genrec {
 

@@ -71,7 +71,9 @@ KERNEL_TEST(KernelsDistinct, RowsAreThoseOfEachLookupInTheOrderOfFirstAppearance
 KERNEL_TEST(KernelsDistinct, PlacesAreBoundedByALine) {
   for (int64_t parts : {1, 3, 500})
     for (int64_t capacity : {0, 1, 1000})
-      EXPECT_LE(genrec_rt_distinct_bytes(parts, capacity), 4 * parts * capacity + 8 * parts + 64);
+      EXPECT_LE(genrec_rt_distinct_bytes(parts, capacity),
+                GENREC_DISTINCT_BYTES_PER_ROW * parts * capacity +
+                    GENREC_DISTINCT_BYTES_PER_PART * parts + GENREC_DISTINCT_BYTES);
 }
 
 struct Results {

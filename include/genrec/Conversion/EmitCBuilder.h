@@ -9,6 +9,8 @@
 #ifndef GENREC_CONVERSION_EMITCBUILDER_H
 #define GENREC_CONVERSION_EMITCBUILDER_H
 
+#include "genrec/Analysis/Names.h"
+
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Twine.h"
@@ -23,18 +25,6 @@ inline constexpr llvm::StringLiteral kRestrictAttrName = "emit.restrict";
 inline constexpr llvm::StringLiteral kDeviceAttrName = "emit.device";
 /// Unit attribute of an op whose result is to be a variable, however few its uses.
 inline constexpr llvm::StringLiteral kVariableAttrName = "emit.variable";
-
-/// The user's name in `loc`: of the first name location found from the outside
-/// in. Empty when there is none.
-llvm::StringRef getUserName(mlir::Location loc);
-/// Where in a file `loc` points to; null when nowhere.
-mlir::FileLineColLoc getUserLocation(mlir::Location loc);
-/// "model.py:31", or "" where the location is unknown.
-std::string describeLocation(mlir::Location loc);
-/// `name` made into a C identifier, never empty.
-std::string makeIdentifier(llvm::StringRef name);
-/// Text as a C string literal, quotes included.
-std::string quoteText(llvm::StringRef text);
 
 /// Builds EmitC ops at `loc`. Values are C values; an lvalue is a place.
 class EmitCBuilder {

@@ -9,7 +9,7 @@
 #ifndef GENREC_CONVERSION_PLAN_H
 #define GENREC_CONVERSION_PLAN_H
 
-#include "genrec/Conversion/Costs.h"
+#include "genrec/Dialect/GenRec/Step/Costs.h"
 #include "genrec_rt/roofline.h"
 
 #include "llvm/Support/JSON.h"

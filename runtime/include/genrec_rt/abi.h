@@ -358,6 +358,11 @@ void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, cons
  * that of `domain`) and `places`, opaque scratch of genrec_rt_distinct_bytes(parts, capacity of
  * `domain`) bytes for kernels of step_distinct.h. */
 int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity);
+/* genrec_rt_distinct_bytes(p, c) <= GENREC_DISTINCT_BYTES_PER_ROW * p * c +
+ * GENREC_DISTINCT_BYTES_PER_PART * p + GENREC_DISTINCT_BYTES. */
+#define GENREC_DISTINCT_BYTES_PER_ROW 4
+#define GENREC_DISTINCT_BYTES_PER_PART 8
+#define GENREC_DISTINCT_BYTES 64
 void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
                              float *const *const *handles, genrec_domain *distinct, float **rows,
                              void *places);

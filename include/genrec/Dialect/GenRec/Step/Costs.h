@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_CONVERSION_COSTS_H
-#define GENREC_CONVERSION_COSTS_H
+#ifndef GENREC_DIALECT_GENREC_STEP_COSTS_H
+#define GENREC_DIALECT_GENREC_STEP_COSTS_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -33,15 +33,39 @@ struct OpCost {
   static OpCost fromAttribute(mlir::DictionaryAttr attribute);
 };
 
+/// Bytes of an index, an offset, an identity or a handle.
+inline constexpr double kIndexBytes = 8;
+/// Operations that a function as exp counts for: a polynomial and what reduces its argument.
+inline constexpr double kFunctionFlops = 16;
+
+/// Costs of one op by domain; the first domain asked for stays the first.
+class StepCosts {
+public:
+  explicit StepCosts(mlir::FlatSymbolRefAttr over) : own(over) { get(over); }
+
+  OpCost &get(mlir::FlatSymbolRefAttr domain);
+  /// Of the domain that the op goes over.
+  OpCost &getOwn() { return get(own); }
+
+  /// All of a tensor, read or written once; other types count nothing.
+  void addTensor(mlir::Type type);
+  /// A tensor that rows are picked from.
+  void addSource(mlir::Type type);
+  /// Every operand read once, every result written once.
+  void addOperandsAndResults(mlir::Operation *op);
+
+  llvm::SmallVector<OpCost> take();
+
+private:
+  mlir::FlatSymbolRefAttr own;
+  llvm::SmallVector<OpCost> costs;
+};
+
 /// The costs of a row kernel, a launch or a library call, the domain that it goes over first.
 llvm::SmallVector<OpCost> getCosts(mlir::Operation *op);
 
 /// The domain of the first result that has one, else of the first operand; null where none has.
 mlir::FlatSymbolRefAttr getFirstDomain(mlir::Operation *op);
-
-/// Whether a step spends time in `op`: a row kernel, a launch, or a call of the library; not
-/// views, declarations of values, and what only fills a descriptor.
-bool isStepOp(mlir::Operation *op);
 
 /// What the C++ and profiles call `op`: a kernel's function, or the op's own name. Kernels of one
 /// name get numbers behind theirs when they are outlined.
@@ -52,4 +76,4 @@ std::string describeOrigin(mlir::Operation *op);
 
 } // namespace genrec
 
-#endif // GENREC_CONVERSION_COSTS_H
+#endif // GENREC_DIALECT_GENREC_STEP_COSTS_H

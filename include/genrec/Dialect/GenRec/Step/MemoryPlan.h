@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_CONVERSION_MEMORYPLAN_H
-#define GENREC_CONVERSION_MEMORYPLAN_H
+#ifndef GENREC_DIALECT_GENREC_STEP_MEMORYPLAN_H
+#define GENREC_DIALECT_GENREC_STEP_MEMORYPLAN_H
 
-#include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
 
 namespace genrec {
 
@@ -50,38 +50,20 @@ RowBlockRun getRowBlock(mlir::Operation *op);
 /// Bytes per row that the buffers of run `block` alone take together.
 int64_t getBlockBytes(llvm::ArrayRef<PlannedBuffer> buffers, int64_t block);
 
-/// Memory that an op needs. Slot i of the first `getNumResults()` slots belongs
-/// to result i and is empty (no buffer) for a view; further slots are the op's own.
-struct BufferSlot {
-  mlir::FlatSymbolRefAttr domain;
-  int64_t bytesPerRow = 0;
-  int64_t bytes = 0;
-  std::string name;
-  bool needed = true;
-  /// Lives to the end of the program: arrays of a domain.
-  bool untilEnd = false;
-  int64_t stride = 0; ///< as in PlannedBuffer
-};
-
 /// Slots after those of the results of ops that make a domain from others.
 enum DomainSlot { kOffsetsSlot = 0, kParentSlot = 1, kIdentitySlot = 2 };
 /// stack_domains: where each part begins, and where the last ends.
 enum StackDomainsSlot { kPartOffsetsSlot = 0 };
 /// unique_rows: scratch that says which gradients belong to which row.
 enum UniqueRowsSlot { kSegmentsSlot = 0 };
-/// A linear bound on genrec_rt_segment_bytes; test/Runtime/domains_test.cpp holds it.
-inline constexpr int64_t kSegmentBytesPerRow = 40;
-inline constexpr int64_t kSegmentBytes = 256;
 /// distinct_rows: scratch that says where the rows of each lookup are among the distinct ones.
 enum DistinctRowsSlot { kPlacesSlot = 0 };
-/// genrec_rt_distinct_bytes: per row, per lookup and once; test/Runtime/kernels_distinct_test.cpp
-/// holds them.
-inline constexpr int64_t kPlaceBytesPerRow = 4;
-inline constexpr int64_t kPlaceBytesPerLookup = 8;
-inline constexpr int64_t kPlaceBytes = 64;
 /// attention with softmax scores: log of the sum of exponentials per row and head.
 enum AttentionSlot { kLogSumExpSlot = 0 };
 
+/// The memory that an op needs. Slot i of the first `getNumResults()` slots belongs to
+/// result i and is empty (not needed) where the result has no memory of its own; further slots
+/// are those of `StepOpInterface::addOwnSlots`.
 llvm::SmallVector<BufferSlot> getBufferSlots(mlir::Operation *op);
 
 /// The number of the buffer in `slot` after the results' slots; -1 for none.
@@ -89,9 +71,8 @@ int64_t getOwnBuffer(mlir::Operation *op, unsigned slot);
 /// The number of the buffer that holds result `result`; -1 for none.
 int64_t getResultBuffer(mlir::OpResult result);
 
-/// True for an op whose result shows memory of its first operand, or of all of them: a
-/// segment_sum that its reader adds up.
-bool isView(mlir::Operation *op);
+/// Whether `op` is a row kernel that stores into rows of tables or parameters.
+bool storesRows(mlir::Operation *op);
 /// Whether `value` is a segment_sum that one kernel reads: on the CPU that adds up the gradients
 /// of a row when it gets there, out of `kSegmentSumsType`.
 bool isAddedByReader(mlir::Value value);
@@ -112,4 +93,4 @@ RowPlace getRowPlace(mlir::Value value);
 
 } // namespace genrec
 
-#endif // GENREC_CONVERSION_MEMORYPLAN_H
+#endif // GENREC_DIALECT_GENREC_STEP_MEMORYPLAN_H

@@ -1,6 +1,6 @@
 //===- ModelIndex.cpp - numbers of what a model declares ------------------===//
 
-#include "ModelIndex.h"
+#include "genrec/Analysis/ModelIndex.h"
 
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
 

@@ -1,9 +1,9 @@
 //===- MemoryPlan.cpp - what plan-memory leaves on a program --------------===//
 
-#include "genrec/Conversion/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
-#include "ModelIndex.h"
-#include "genrec/Conversion/EmitCBuilder.h"
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Analysis/Names.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -86,18 +86,6 @@ int64_t genrec::getResultBuffer(OpResult result) {
   return getBuffer(result.getOwner(), result.getResultNumber());
 }
 
-bool genrec::isAddedByReader(Value value) {
-  return value.getDefiningOp<SegmentSumOp>() && value.hasOneUse() &&
-         isa<RowKernelOp, LaunchOp>(*value.user_begin());
-}
-
-bool genrec::isView(Operation *op) {
-  if (isa<SegmentSumOp>(op))
-    return isAddedByReader(op->getResult(0));
-  return isa<SharedRowsOp, RowsAsSharedOp, SliceColumnsOp, SplitSharedOp, UnstackRowsOp, AfterOp>(
-      op);
-}
-
 /// Elements from one row to the next where rows lie densely. A shared tensor of
 /// rank 2 is gathered from by rows; of another rank, it is one row.
 static int64_t getDenseStride(Type type) {
@@ -120,25 +108,18 @@ static int64_t getPlannedStride(Value value) {
 }
 
 RowPlace genrec::getRowPlace(Value value) {
-  Operation *op = value.getDefiningOp();
-  // Where a part of a stack begins is known when the step runs; sums are not in memory.
-  if (!op || !isView(op) || isa<UnstackRowsOp, SegmentSumOp>(op)) {
+  auto result = dyn_cast<OpResult>(value);
+  auto step = result ? dyn_cast<StepOpInterface>(result.getOwner()) : StepOpInterface();
+  std::optional<AliasedRows> alias;
+  if (step && step.getStepKind() == StepKind::view)
+    alias = step.getAliasedRows(result.getResultNumber());
+  if (!alias) {
     int64_t planned = getPlannedStride(value);
     return {value, 0, planned ? planned : getDenseStride(value.getType())};
   }
-  RowPlace place = getRowPlace(op->getOperand(0));
-  // A slice keeps the distance of the rows it is taken from; a view of a shared
-  // tensor as rows, or back, counts its rows anew.
-  if (auto slice = dyn_cast<SliceColumnsOp>(op)) {
-    place.offset += slice.getOffset();
-    return place;
-  }
-  if (isa<AfterOp>(op))
-    return place;
-  if (auto split = dyn_cast<SplitSharedOp>(op))
-    for (Value part : split.getParts().take_front(cast<OpResult>(value).getResultNumber()))
-      place.offset += cast<RankedTensorType>(part.getType()).getNumElements();
-  else
+  RowPlace place = getRowPlace(step.getAliasedOperands().front());
+  place.offset += alias->offset;
+  if (!alias->keepsStride)
     place.stride = getDenseStride(value.getType());
   return place;
 }
@@ -200,15 +181,6 @@ std::string genrec::getValueName(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Slots
-//===----------------------------------------------------------------------===//
-
-/// Results that live elsewhere: in the batch, in the model, in other buffers.
-static bool holdsOwnMemory(Operation *op) {
-  return !isView(op) && !isa<FeatureOp, ParamOp, ConstantOp, ParameterRowsOp>(op);
-}
-
-//===----------------------------------------------------------------------===//
 // Padded rows
 //===----------------------------------------------------------------------===//
 
@@ -230,14 +202,9 @@ static bool isPicked(OpResult value) {
 }
 
 /// True when the op that reads `use` is told how far apart rows lie.
-static bool takesStride(OpOperand &use) {
-  Operation *user = use.getOwner();
-  unsigned number = use.getOperandNumber();
-  if (isa<LinearOp, FusedLinearOp>(user))
-    return number == 0;
-  if (isa<ScoresOp, TopKOp, RankOp>(user))
-    return number < 2;
-  return isa<RowKernelOp, WeightGradientOp>(user);
+static bool takesPaddedRows(OpOperand &use) {
+  auto step = dyn_cast<StepOpInterface>(use.getOwner());
+  return step && step.takesPaddedRows(use.getOperandNumber());
 }
 
 // A row that is picked should touch as few cache lines as it can: rows of 50 floats
@@ -248,7 +215,7 @@ static int64_t getPaddedStride(OpResult result) {
   auto type = cast<RankedTensorType>(result.getType());
   if (!isa<RowKernelOp>(result.getOwner()) || !getRowDomain(type) || type.getRank() != 2 ||
       !type.getElementType().isF32() || !isPicked(result) ||
-      !llvm::all_of(result.getUses(), takesStride))
+      !llvm::all_of(result.getUses(), takesPaddedRows))
     return 0;
   int64_t size = getRowSize(type);
   int64_t padded = size < kLineFloats ? static_cast<int64_t>(llvm::PowerOf2Ceil(size))
@@ -256,10 +223,14 @@ static int64_t getPaddedStride(OpResult result) {
   return padded == size ? 0 : padded;
 }
 
-static BufferSlot getResultSlot(Operation *op, OpResult result) {
+//===----------------------------------------------------------------------===//
+// Slots
+//===----------------------------------------------------------------------===//
+
+static BufferSlot getResultSlot(StepOpInterface step, OpResult result) {
   auto tensor = dyn_cast<RankedTensorType>(result.getType());
   BufferSlot slot;
-  slot.needed = tensor && holdsOwnMemory(op);
+  slot.needed = tensor && (!step || step.ownsResult(result.getResultNumber()));
   if (!slot.needed)
     return slot;
   slot.name = getValueName(result);
@@ -271,40 +242,12 @@ static BufferSlot getResultSlot(Operation *op, OpResult result) {
   return slot;
 }
 
-/// Offsets (one per parent row and one more), parent rows and identities.
-static void addDomainSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) {
-  FlatSymbolRefAttr domain = cast<DomainType>(op->getResult(0).getType()).getDomain();
-  DomainOp declaration = lookupDomain(op, domain);
-  std::string name = domain.getValue().str();
-  slots.push_back({declaration.getParentAttr(), 8, 8, name + "_offsets", true, true});
-  slots.push_back({domain, 8, 0, name + "_parent", true, true});
-  slots.push_back({domain, 8, 0, name + "_identity", true, true});
-}
-
 SmallVector<BufferSlot> genrec::getBufferSlots(Operation *op) {
+  auto step = dyn_cast<StepOpInterface>(op);
   SmallVector<BufferSlot> slots;
   for (OpResult result : op->getResults())
-    slots.push_back(getResultSlot(op, result));
-  if (isa<TruncateOp, PadOp, PairDomainsOp, ConcatDomainsOp>(op)) {
-    addDomainSlots(op, slots);
-  } else if (auto unique = dyn_cast<UniqueRowsOp>(op)) {
-    FlatSymbolRefAttr domain = unique.getDomain().getType().getDomain();
-    slots.push_back({domain, kSegmentBytesPerRow, kSegmentBytes, domain.getValue().str() + "_segments",
-                     true, false});
-  } else if (auto distinct = dyn_cast<DistinctRowsOp>(op)) {
-    FlatSymbolRefAttr domain = distinct.getDomain().getType().getDomain();
-    int64_t lookups = distinct.getRows().size();
-    slots.push_back({domain, kPlaceBytesPerRow, kPlaceBytesPerLookup * lookups + kPlaceBytes,
-                     domain.getValue().str() + "_places", true, false});
-  } else if (auto stack = dyn_cast<StackDomainsOp>(op)) {
-    std::string name = stack.getResult().getType().getDomain().getValue().str();
-    slots.push_back({{}, 0, 8 * (static_cast<int64_t>(stack.getParts().size()) + 1), name + "_offsets",
-                     true, true});
-  } else if (auto attention = dyn_cast<AttentionOp>(op)) {
-    if (attention.getScore() == ScoreKind::softmax)
-      slots.push_back({getRowDomain(attention.getResult().getType()),
-                       4 * static_cast<int64_t>(attention.getHeads()), 0,
-                       getValueName(op->getResult(0)) + "_log_sum_exp", true, false});
-  }
+    slots.push_back(getResultSlot(step, result));
+  if (step)
+    step.addOwnSlots(slots);
   return slots;
 }

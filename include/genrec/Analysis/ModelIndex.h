@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_LIB_CONVERSION_MODELINDEX_H
-#define GENREC_LIB_CONVERSION_MODELINDEX_H
+#ifndef GENREC_ANALYSIS_MODELINDEX_H
+#define GENREC_ANALYSIS_MODELINDEX_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -103,4 +103,4 @@ std::string describeRowRules(TableOp table);
 
 } // namespace genrec
 
-#endif // GENREC_LIB_CONVERSION_MODELINDEX_H
+#endif // GENREC_ANALYSIS_MODELINDEX_H

@@ -1,0 +1,184 @@
+//===- RowKernelCosts.cpp - what a row kernel has to do at least ----------===//
+
+#include "RowKernelCosts.h"
+
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+double getWidth(Type type) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements();
+  return 1;
+}
+
+/// Bytes of the part of `source` that one index picks.
+double getPickedBytes(Type source) {
+  auto tensor = cast<RankedTensorType>(source);
+  int64_t elements = getRowDomain(tensor)    ? getRowSize(tensor)
+                     : tensor.getRank() == 2 ? tensor.getDimSize(1)
+                                             : 1;
+  return elements * getElementBytes(tensor.getElementType());
+}
+
+/// What the body does for one row of the kernel's domain.
+class BodyCost {
+public:
+  BodyCost(RowKernelOp kernel, OpCost &row) : kernel(kernel), row(row) {
+    for (Operation &op : kernel.getBody().front())
+      visit(&op);
+    row.gatheredBytes += tableBytes;
+  }
+  bool draws = false;
+
+private:
+  void visit(Operation *op);
+  void addAccess(Value handle, int64_t slot, Type type, bool isStore);
+  void addAccumulate(AccumulateOp op);
+
+  RowKernelOp kernel;
+  OpCost &row;
+  double tableBytes = 0;
+  SmallVector<std::tuple<Value, int64_t, bool>> accesses;
+};
+
+// The rows of a parameter lie one after another, those of a table anywhere.
+void BodyCost::addAccess(Value handle, int64_t slot, Type type, bool isStore) {
+  if (llvm::is_contained(accesses, std::tuple(handle, slot, isStore)))
+    return;
+  accesses.emplace_back(handle, slot, isStore);
+  auto argument = dyn_cast<BlockArgument>(handle);
+  bool isParameter =
+      argument && argument.getArgNumber() < kernel.getInputs().size() &&
+      isa_and_nonnull<ParameterRowsOp>(kernel.getInputs()[argument.getArgNumber()].getDefiningOp());
+  (isParameter ? row.bytes : tableBytes) += 4 * getWidth(type);
+}
+
+void BodyCost::addAccumulate(AccumulateOp op) {
+  double added = getWidth(op.getValue().getType());
+  double times = op.getIndex() ? getWidth(op.getIndex().getType()) : 1;
+  row.flops += added * times * (op.getCoefficient() ? 2 : 1);
+  if (op.getIndex())
+    row.gatheredBytes += 2 * 4 * added * times;
+}
+
+void BodyCost::visit(Operation *op) {
+  if (auto load = dyn_cast<RowLoadOp>(op))
+    return addAccess(load.getRow(), load.getSlot(), load.getResult().getType(), false);
+  if (auto store = dyn_cast<RowStoreOp>(op))
+    return addAccess(store.getRow(), store.getSlot(), store.getValue().getType(), true);
+  if (auto gather = dyn_cast<RowGatherOp>(op)) {
+    row.gatheredBytes +=
+        getPickedBytes(gather.getSource().getType()) * getWidth(gather.getIndex().getType());
+    return;
+  }
+  if (auto dot = dyn_cast<GatherDotOp>(op)) {
+    double count = getWidth(dot.getIndex().getType());
+    row.gatheredBytes += getPickedBytes(dot.getSource().getType()) * count;
+    row.flops += 2 * count * getWidth(dot.getRow().getType());
+    return;
+  }
+  if (auto sum = dyn_cast<GatherSumOp>(op)) {
+    double count = getWidth(sum.getIndex().getType());
+    row.gatheredBytes += getPickedBytes(sum.getSource().getType()) * count;
+    row.flops += 2 * count * getWidth(sum.getResult().getType());
+    return;
+  }
+  if (auto accumulate = dyn_cast<AccumulateOp>(op))
+    return addAccumulate(accumulate);
+  if (auto draw = dyn_cast<RandomIndexOp>(op))
+    draws |= !draw.getShared();
+  draws |= isa<KeepMaskOp, RowUniformOp>(op);
+  if (op->getNumResults() != 1 || !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+    return;
+  if (auto reduction = dyn_cast<vector::ReductionOp>(op))
+    row.flops += getWidth(reduction.getVector().getType());
+  else if (isa<math::AbsFOp>(op))
+    row.flops += getWidth(op->getResult(0).getType());
+  else if (isa<math::MathDialect>(op->getDialect()))
+    row.flops += kFunctionFlops * getWidth(op->getResult(0).getType());
+  else if (isa<arith::ArithDialect>(op->getDialect()) && !isa<arith::ConstantOp>(op))
+    row.flops += getWidth(op->getResult(0).getType());
+}
+
+/// Offsets of the lists that a kernel pools, parents of the rows that it fans out, identities.
+void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
+  FlatSymbolRefAttr own = kernel.getDomain().getType().getDomain();
+  SmallVector<DomainOp> path = getDomainPath(kernel, own);
+  auto getHeight = [&](FlatSymbolRefAttr domain) -> size_t {
+    return llvm::find_if(path, [&](DomainOp op) { return op.getSymName() == domain.getValue(); }) -
+           path.begin();
+  };
+  auto getSymbol = [&](size_t height) {
+    return FlatSymbolRefAttr::get(path[height].getSymNameAttr());
+  };
+  size_t top = 0;
+  for (auto [role, result] :
+       llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults()))
+    if (role.getValue() == ResultRole::pooled)
+      top = std::max(top, getHeight(getRowDomain(result.getType())));
+  // One loop per domain from the uppermost down: the offsets of each list, by the row above it.
+  for (size_t height = 0; height < top; ++height)
+    costs.get(getSymbol(height + 1)).bytes += kIndexBytes;
+  llvm::SmallDenseSet<size_t> fetched;
+  for (auto [role, input] :
+       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
+    if (role.getValue() != OperandRole::ancestor)
+      continue;
+    size_t ancestor = getHeight(getRowDomain(input.getType()));
+    // Within the nest of loops the row above is at hand.
+    for (size_t height = top; height < ancestor; ++height)
+      if (ancestor > top && fetched.insert(height).second)
+        costs.get(getSymbol(height)).bytes += kIndexBytes;
+  }
+  if (draws)
+    costs.get(own).bytes += kIndexBytes;
+}
+
+/// The gradients that a kernel adds up: picked by the numbers of a row's members.
+void addSegments(SegmentSumOp sum, StepCosts &costs) {
+  costs.get(sum.getDomain().getType().getDomain()).bytes += 2 * kIndexBytes;
+  auto unique = sum.getDomain().getDefiningOp<UniqueRowsOp>();
+  for (Value rows : unique.getRows()) {
+    OpCost &cost = costs.get(getRowDomain(rows.getType()));
+    cost.gatheredBytes += kIndexBytes + 4 * getRowSize(sum.getType());
+    cost.flops += getRowSize(sum.getType());
+  }
+}
+
+} // namespace
+
+void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  for (auto [role, input, argument] :
+       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs(),
+                 kernel.getBody().getArguments())) {
+    // Sources count by what is gathered of them; parameter rows have no handles.
+    bool isSource = role.getValue() == OperandRole::source;
+    if (isAddedByReader(input)) {
+      addSegments(input.getDefiningOp<SegmentSumOp>(), costs);
+      continue;
+    }
+    if (isSource && seen.insert(input).second)
+      costs.addSource(input.getType());
+    if (!isSource && !argument.use_empty() && seen.insert(input).second &&
+        !isa_and_nonnull<ParameterRowsOp>(input.getDefiningOp()))
+      costs.addTensor(input.getType());
+  }
+  OpCost row;
+  for (auto [role, result] :
+       llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults())) {
+    costs.addTensor(result.getType());
+    if (role.getValue() == ResultRole::pooled)
+      row.flops += getRowSize(result.getType());
+  }
+  bool draws = BodyCost(kernel, row).draws;
+  OpCost &total = costs.getOwn();
+  total.bytes += row.bytes;
+  total.gatheredBytes += row.gatheredBytes;
+  total.flops += row.flops;
+  addDomainArrays(kernel, draws, costs);
+}

@@ -1,0 +1,45 @@
+//===- StepOpModels.h - descriptions of the genrec dialect's ops -*- C++ -*-===//
+//
+// One file per family of ops, each with a function that attaches its descriptions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_DIALECT_GENREC_STEP_STEPOPMODELS_H
+#define GENREC_LIB_DIALECT_GENREC_STEP_STEPOPMODELS_H
+
+#include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
+
+namespace genrec {
+
+/// The description of `OpT` by class `ModelT`.
+template <typename ModelT, typename OpT>
+using StepModel = StepOpInterface::ExternalModel<ModelT, OpT>;
+
+/// A call about which the defaults say everything.
+template <typename OpT> struct PlainCall : StepModel<PlainCall<OpT>, OpT> {};
+
+/// A value without code of its own.
+template <typename OpT> struct Declaration : StepModel<Declaration<OpT>, OpT> {
+  StepKind getStepKind(mlir::Operation *) const { return StepKind::declaration; }
+};
+
+/// Code that takes no time.
+template <typename OpT> struct Setup : StepModel<Setup<OpT>, OpT> {
+  StepKind getStepKind(mlir::Operation *) const { return StepKind::setup; }
+};
+
+/// Attaches `ModelT<OpT>` to each of the ops.
+template <template <typename> typename ModelT, typename... OpT>
+void attachModels(mlir::MLIRContext *context) {
+  (OpT::template attachInterface<ModelT<OpT>>(*context), ...);
+}
+
+void attachDomainModels(mlir::MLIRContext *context);
+void attachTableModels(mlir::MLIRContext *context);
+void attachDenseModels(mlir::MLIRContext *context);
+void attachKernelModels(mlir::MLIRContext *context);
+void attachSinkModels(mlir::MLIRContext *context);
+
+} // namespace genrec
+
+#endif // GENREC_LIB_DIALECT_GENREC_STEP_STEPOPMODELS_H

@@ -1,0 +1,225 @@
+//===- StepOpModelsDense.cpp - matrix products and attention --------------===//
+
+#include "StepOpModels.h"
+
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/kernels/scratch_sizes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+double getWidth(Value value) { return static_cast<double>(getRowSize(value.getType())); }
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+template <typename OpT> struct LinearStep : StepModel<LinearStep<OpT>, OpT> {
+  bool takesPaddedRows(Operation *, unsigned number) const { return number == 0; }
+  FlatSymbolRefAttr getBlockDomain(Operation *op) const {
+    return getRowDomain(cast<OpT>(op).getX().getType());
+  }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    costs.addOperandsAndResults(op);
+    costs.getOwn().productFlops += 2 * getWidth(cast<OpT>(op).getX()) * getWidth(op->getResult(0));
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &) const {
+    return rt::matmulScratchBound(getRowSize(cast<OpT>(op).getX().getType()),
+                                  getRowSize(op->getResult(0).getType()));
+  }
+  BlockScratch getBlockScratch(Operation *op, const StepSizes &sizes) const {
+    return {getScratchBytes(op, sizes), 0, 0};
+  }
+};
+
+struct WeightGradientStep : StepModel<WeightGradientStep, WeightGradientOp> {
+  bool takesPaddedRows(Operation *, unsigned) const { return true; }
+  FlatSymbolRefAttr getBlockDomain(Operation *op) const {
+    return getRowDomain(cast<WeightGradientOp>(op).getX().getType());
+  }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto gradient = cast<WeightGradientOp>(op);
+    costs.addOperandsAndResults(op);
+    costs.getOwn().productFlops += 2 * getWidth(gradient.getX()) * getWidth(gradient.getY());
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &) const {
+    auto gradient = cast<WeightGradientOp>(op);
+    return rt::matmulRowsScratchBound(getRowSize(gradient.getX().getType()),
+                                      getRowSize(gradient.getY().getType()));
+  }
+  BlockScratch getBlockScratch(Operation *op, const StepSizes &) const {
+    auto gradient = cast<WeightGradientOp>(op);
+    return {0, 4 * getRowSize(gradient.getX().getType()) *
+                   rt::wholeVectors(getRowSize(gradient.getY().getType())), 0};
+  }
+};
+
+/// Where the rows of each lookup are among the distinct ones.
+KeptBuffer getPlaces(Operation *op) { return {op->getOperand(0).getDefiningOp(), kPlacesSlot}; }
+
+/// `products` matrix products per distinct row of `values`, and per row of the batch a sum, as
+/// wide as `sums`, of the rows that its `lookups` found.
+void addFactorCosts(Value values, Value sums, size_t lookups, double products, StepCosts &costs) {
+  costs.get(getRowDomain(values.getType())).productFlops +=
+      2 * products * getWidth(values) * getWidth(sums);
+  OpCost &row = costs.get(getRowDomain(sums.getType()));
+  auto count = static_cast<double>(lookups);
+  row.bytes += 4 * count;
+  row.gatheredBytes += 4 * count * getWidth(sums);
+  row.flops += count * getWidth(sums);
+}
+
+struct DistinctLinearStep : StepModel<DistinctLinearStep, DistinctLinearOp> {
+  KeptBuffer getKeptBuffer(Operation *op) const { return getPlaces(op); }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto linear = cast<DistinctLinearOp>(op);
+    costs.addOperandsAndResults(op);
+    addFactorCosts(linear.getValues(), linear.getResult(), linear.getColumns().size(), 1, costs);
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    auto linear = cast<DistinctLinearOp>(op);
+    return rt::distinctLinearScratchBound(sizes.getRows(getRowDomain(linear.getType())),
+                                          getRowSize(linear.getValues().getType()),
+                                          getRowSize(linear.getType()), sizes.getThreads());
+  }
+};
+
+struct DistinctLinearGradStep : StepModel<DistinctLinearGradStep, DistinctLinearGradOp> {
+  KeptBuffer getKeptBuffer(Operation *op) const { return getPlaces(op); }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto linear = cast<DistinctLinearGradOp>(op);
+    costs.addOperandsAndResults(op);
+    addFactorCosts(linear.getValues(), linear.getGradient(), linear.getColumns().size(), 2, costs);
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    auto linear = cast<DistinctLinearGradOp>(op);
+    Type gradient = linear.getGradient().getType();
+    return rt::distinctLinearGradScratchBound(sizes.getRows(getRowDomain(gradient)),
+                                              getRowSize(linear.getValues().getType()),
+                                              getRowSize(gradient), sizes.getThreads());
+  }
+};
+
+/// A dot product per pair of the vectors of a row.
+struct DotInteractionStep : StepModel<DotInteractionStep, DotInteractionOp> {
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto interaction = cast<DotInteractionOp>(op);
+    costs.addOperandsAndResults(op);
+    costs.getOwn().productFlops += 2 * getWidth(interaction.getX()) /
+                                   static_cast<double>(interaction.getCount()) *
+                                   getWidth(interaction.getResult());
+  }
+};
+
+struct DotInteractionGradStep : StepModel<DotInteractionGradStep, DotInteractionGradOp> {
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto interaction = cast<DotInteractionGradOp>(op);
+    costs.addOperandsAndResults(op);
+    costs.getOwn().productFlops += 4 * getWidth(interaction.getX()) /
+                                   static_cast<double>(interaction.getCount()) *
+                                   getWidth(interaction.getGradient());
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+// Forward: scores and their product with v. Backward: scores again, and four products.
+template <typename OpT> double getFlopsPerPair(OpT attention, bool isGradient) {
+  double qk = getWidth(attention.getQ()), v = getWidth(attention.getV());
+  return isGradient ? 2 * (3 * qk + 2 * v) : 2 * (qk + v);
+}
+
+/// What attention and its gradient have in common.
+template <typename ModelT, typename OpT, bool isGradient>
+struct AttentionModel : StepModel<ModelT, OpT> {
+  FlatSymbolRefAttr getBlockDomain(Operation *op) const {
+    auto attention = cast<OpT>(op);
+    return attention.getTarget() ? FlatSymbolRefAttr() : getRowDomain(attention.getQ().getType());
+  }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto attention = cast<OpT>(op);
+    costs.addOperandsAndResults(op);
+    costs.getOwn().pairFlops +=
+        (attention.getCausal() ? 1 : 2) * getFlopsPerPair(attention, isGradient);
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    return getScratch(op, sizes, sizes.getThreads());
+  }
+  BlockScratch getBlockScratch(Operation *op, const StepSizes &sizes) const {
+    return {getScratch(op, sizes, 0), 0, getScratch(op, sizes, 1)};
+  }
+
+private:
+  static int64_t getScratch(Operation *op, const StepSizes &sizes, int64_t threads) {
+    auto attention = cast<OpT>(op);
+    int64_t heads = attention.getHeads();
+    auto buckets = [](Value bias) { return bias ? getRowSize(bias.getType()) : 0; };
+    rt::AttentionSizes shape = {getRowSize(attention.getQ().getType()) / heads,
+                                getRowSize(attention.getV().getType()) / heads,
+                                sizes.getLongest(getRowDomain(attention.getQ().getType())),
+                                buckets(attention.getPositionBias()),
+                                buckets(attention.getTimeBias())};
+    return rt::attentionScratchBound(shape, threads, isGradient);
+  }
+};
+
+struct AttentionStep : AttentionModel<AttentionStep, AttentionOp, /*isGradient=*/false> {
+  /// With softmax scores, log Σ exp of each row and head is kept for the gradient.
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    auto attention = cast<AttentionOp>(op);
+    if (attention.getScore() == ScoreKind::softmax)
+      slots.push_back({getRowDomain(attention.getResult().getType()),
+                       4 * static_cast<int64_t>(attention.getHeads()), 0,
+                       getValueName(op->getResult(0)) + "_log_sum_exp"});
+  }
+};
+
+struct AttentionGradStep : AttentionModel<AttentionGradStep, AttentionGradOp, /*isGradient=*/true> {
+  KeptBuffer getKeptBuffer(Operation *op) const {
+    return {cast<AttentionGradOp>(op).getOut().getDefiningOp(), kLogSumExpSlot};
+  }
+};
+
+/// Queries of one list with keys of another. Lists of one parent are counted as if they were as
+/// long as that of the keys: what is known of a domain are its own rows and lists.
+template <typename OpT, bool isGradient>
+struct CrossAttentionStep : StepModel<CrossAttentionStep<OpT, isGradient>, OpT> {
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto attention = cast<OpT>(op);
+    costs.addOperandsAndResults(op);
+    FlatSymbolRefAttr keys = getRowDomain(attention.getK().getType());
+    double flops = getFlopsPerPair(attention, isGradient);
+    bool isBelow =
+        lookupDomain(op, keys).getParentAttr() == getRowDomain(attention.getQ().getType());
+    if (isBelow)
+      costs.get(keys).productFlops += flops;
+    else
+      costs.get(keys).pairFlops += 2 * flops;
+  }
+  /// Scores of one query per thread and their gradients, in whole vectors of the widest machine.
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    int64_t longest = sizes.getLongest(getRowDomain(cast<OpT>(op).getK().getType()));
+    return sizes.getThreads() * 2 * 4 * static_cast<int64_t>(llvm::alignTo(longest, 16));
+  }
+};
+
+} // namespace
+
+void genrec::attachDenseModels(MLIRContext *context) {
+  attachModels<LinearStep, LinearOp, FusedLinearOp>(context);
+  WeightGradientOp::attachInterface<WeightGradientStep>(*context);
+  DistinctLinearOp::attachInterface<DistinctLinearStep>(*context);
+  DistinctLinearGradOp::attachInterface<DistinctLinearGradStep>(*context);
+  DotInteractionOp::attachInterface<DotInteractionStep>(*context);
+  DotInteractionGradOp::attachInterface<DotInteractionGradStep>(*context);
+  AttentionOp::attachInterface<AttentionStep>(*context);
+  AttentionGradOp::attachInterface<AttentionGradStep>(*context);
+  CrossAttentionOp::attachInterface<CrossAttentionStep<CrossAttentionOp, false>>(*context);
+  CrossAttentionGradOp::attachInterface<CrossAttentionStep<CrossAttentionGradOp, true>>(*context);
+}

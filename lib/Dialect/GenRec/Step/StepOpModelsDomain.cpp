@@ -1,0 +1,197 @@
+//===- StepOpModelsDomain.cpp - domains and moves between them ------------===//
+
+#include "StepOpModels.h"
+
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+FlatSymbolRefAttr getDomain(Value domain) { return cast<DomainType>(domain.getType()).getDomain(); }
+
+/// The domain of the lists that hold the rows of `domain`.
+FlatSymbolRefAttr getParent(Operation *op, FlatSymbolRefAttr domain) {
+  return lookupDomain(op, domain).getParentAttr();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that make a domain of lists from others
+//===----------------------------------------------------------------------===//
+
+/// Offsets (one per parent row and one more), parent rows and identities, in the order of
+/// DomainSlot.
+void addDomainSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) {
+  FlatSymbolRefAttr domain = getDomain(op->getResult(0));
+  std::string name = domain.getValue().str();
+  slots.push_back({getParent(op, domain), 8, 8, name + "_offsets", true, true});
+  slots.push_back({domain, 8, 0, name + "_parent", true, true});
+  slots.push_back({domain, 8, 0, name + "_identity", true, true});
+}
+
+struct TruncateStep : StepModel<TruncateStep, TruncateOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    addDomainSlots(op, slots);
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    FlatSymbolRefAttr source = getDomain(op->getOperand(0));
+    SizeTerm lists = sizes.rowsOf(getParent(op, source));
+    return sizes.min(sizes.rowsOf(source), sizes.mul(lists, getCount(op, sizes)));
+  }
+  std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
+    return sizes.min(sizes.longestOf(getDomain(op->getOperand(0))), getCount(op, sizes));
+  }
+
+private:
+  static SizeTerm getCount(Operation *op, SizeBuilder &sizes) {
+    return sizes.constant(cast<TruncateOp>(op).getCount());
+  }
+};
+
+/// Lists shorter than `count` become that long, others stay.
+struct PadStep : StepModel<PadStep, PadOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    addDomainSlots(op, slots);
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    FlatSymbolRefAttr source = getDomain(op->getOperand(0));
+    SizeTerm lists = sizes.rowsOf(getParent(op, source));
+    return sizes.add(sizes.rowsOf(source),
+                     sizes.mul(lists, sizes.constant(cast<PadOp>(op).getCount())));
+  }
+  std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
+    return sizes.max(sizes.longestOf(getDomain(op->getOperand(0))),
+                     sizes.constant(cast<PadOp>(op).getCount()));
+  }
+};
+
+/// Each row of `first` with each row of the list of `second` beside it.
+struct PairDomainsStep : StepModel<PairDomainsStep, PairDomainsOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    addDomainSlots(op, slots);
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    auto pairs = cast<PairDomainsOp>(op);
+    return sizes.mul(sizes.rowsOf(getDomain(pairs.getFirst())),
+                     sizes.longestOf(getDomain(pairs.getSecond())));
+  }
+  std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
+    return sizes.longestOf(getDomain(cast<PairDomainsOp>(op).getSecond()));
+  }
+};
+
+struct ConcatDomainsStep : StepModel<ConcatDomainsStep, ConcatDomainsOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    addDomainSlots(op, slots);
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    return sizes.addRowsOf(cast<ConcatDomainsOp>(op).getSources());
+  }
+  // A part that is no list gives each list one row.
+  std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
+    FlatSymbolRefAttr parent = getParent(op, getDomain(op->getResult(0)));
+    std::optional<SizeTerm> total;
+    for (Value source : cast<ConcatDomainsOp>(op).getSources()) {
+      FlatSymbolRefAttr domain = getDomain(source);
+      SizeTerm part = domain == parent ? sizes.constant(1) : sizes.longestOf(domain);
+      total = total ? sizes.add(*total, part) : part;
+    }
+    return total;
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Other domains
+//===----------------------------------------------------------------------===//
+
+struct StackDomainsStep : StepModel<StackDomainsStep, StackDomainsOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    auto stack = cast<StackDomainsOp>(op);
+    int64_t bytes = 8 * (static_cast<int64_t>(stack.getParts().size()) + 1);
+    slots.push_back(
+        {{}, 0, bytes, getDomain(stack.getResult()).getValue().str() + "_offsets", true, true});
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    return sizes.addRowsOf(cast<StackDomainsOp>(op).getParts());
+  }
+};
+
+struct FixedRowsStep : StepModel<FixedRowsStep, FixedRowsOp> {
+  StepKind getStepKind(Operation *) const { return StepKind::setup; }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    return sizes.constant(cast<FixedRowsOp>(op).getCount());
+  }
+};
+
+/// Rows of a parameter are where the parameter is.
+struct ParameterRowsStep : StepModel<ParameterRowsStep, ParameterRowsOp> {
+  StepKind getStepKind(Operation *) const { return StepKind::setup; }
+  bool ownsResult(Operation *, unsigned) const { return false; }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    ParameterOp parameter = lookupParameter(op, cast<ParameterRowsOp>(op).getParameterAttr());
+    auto type = cast<RankedTensorType>(parameter.getType());
+    return sizes.constant(type.getRank() == 2 ? type.getDimSize(0) : 1);
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+template <typename ModelT, typename OpT> struct ViewModel : StepModel<ModelT, OpT> {
+  StepKind getStepKind(Operation *) const { return StepKind::view; }
+};
+
+/// A shared tensor as rows, or rows as a shared tensor.
+template <typename OpT> struct RowsView : ViewModel<RowsView<OpT>, OpT> {
+  std::optional<AliasedRows> getAliasedRows(Operation *, unsigned) const {
+    return AliasedRows{0, /*keepsStride=*/false};
+  }
+};
+
+struct AfterStep : ViewModel<AfterStep, AfterOp> {
+  std::optional<AliasedRows> getAliasedRows(Operation *, unsigned) const { return AliasedRows(); }
+};
+
+struct SliceColumnsStep : ViewModel<SliceColumnsStep, SliceColumnsOp> {
+  std::optional<AliasedRows> getAliasedRows(Operation *op, unsigned) const {
+    return AliasedRows{static_cast<int64_t>(cast<SliceColumnsOp>(op).getOffset())};
+  }
+};
+
+/// The parts lie one behind another.
+struct SplitSharedStep : ViewModel<SplitSharedStep, SplitSharedOp> {
+  std::optional<AliasedRows> getAliasedRows(Operation *op, unsigned number) const {
+    AliasedRows place;
+    for (Value part : cast<SplitSharedOp>(op).getParts().take_front(number))
+      place.offset += cast<RankedTensorType>(part.getType()).getNumElements();
+    return place;
+  }
+};
+
+/// Where a part of a stack begins is known when the step runs.
+struct UnstackRowsStep : ViewModel<UnstackRowsStep, UnstackRowsOp> {};
+
+} // namespace
+
+void genrec::attachDomainModels(MLIRContext *context) {
+  attachModels<Declaration, BatchOp, CatalogueOp, FeatureOp, ParamOp, ConstantOp>(context);
+  attachModels<Setup, FeatureValidOp>(context);
+  attachModels<RowsView, SharedRowsOp, RowsAsSharedOp>(context);
+  attachModels<PlainCall, DeriveOp, DeriveGradOp, PairRowsOp, PairSumOp, TileOp, TileGradOp,
+               ConcatRowsOp, SplitRowsOp, LeadOp, LagOp, PositionOp, LengthOp, PoolGradOp,
+               ConcatSharedOp>(context);
+  TruncateOp::attachInterface<TruncateStep>(*context);
+  PadOp::attachInterface<PadStep>(*context);
+  PairDomainsOp::attachInterface<PairDomainsStep>(*context);
+  ConcatDomainsOp::attachInterface<ConcatDomainsStep>(*context);
+  StackDomainsOp::attachInterface<StackDomainsStep>(*context);
+  FixedRowsOp::attachInterface<FixedRowsStep>(*context);
+  ParameterRowsOp::attachInterface<ParameterRowsStep>(*context);
+  AfterOp::attachInterface<AfterStep>(*context);
+  SliceColumnsOp::attachInterface<SliceColumnsStep>(*context);
+  SplitSharedOp::attachInterface<SplitSharedStep>(*context);
+  UnstackRowsOp::attachInterface<UnstackRowsStep>(*context);
+}

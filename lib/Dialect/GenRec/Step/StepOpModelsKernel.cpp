@@ -1,0 +1,88 @@
+//===- StepOpModelsKernel.cpp - generated kernels -------------------------===//
+
+#include "RowKernelCosts.h"
+#include "StepOpModels.h"
+
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/kernels/scratch_sizes.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
+  return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
+}
+
+/// Rows of the kernel's domain are read where they are, and only there.
+bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
+  for (auto [role, input] :
+       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
+    bool isOwn = isRowsOf(input, domain);
+    if (role.getValue() == OperandRole::ancestor ||
+        isOwn != (role.getValue() == OperandRole::aligned))
+      return false;
+  }
+  for (auto [role, result] :
+       llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults()))
+    if (role.getValue() == ResultRole::pooled ||
+        isRowsOf(result, domain) != (role.getValue() == ResultRole::aligned))
+      return false;
+  return !storesRows(kernel);
+}
+
+/// Sums that chunks of a row kernel keep apart.
+int64_t getSumFloats(RowKernelOp kernel, const StepSizes &sizes) {
+  int64_t floats = 0;
+  for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
+    if (role.getValue() != ResultRole::reduced && role.getValue() != ResultRole::scattered)
+      continue;
+    Type type = kernel.getResult(index).getType();
+    FlatSymbolRefAttr domain = getRowDomain(type);
+    floats += getRowSize(type) * (domain ? sizes.getRows(domain) : 1);
+  }
+  return floats;
+}
+
+struct RowKernelStep : StepModel<RowKernelStep, RowKernelOp> {
+  StepKind getStepKind(Operation *) const { return StepKind::kernel; }
+  bool takesPaddedRows(Operation *, unsigned) const { return true; }
+  FlatSymbolRefAttr getStepDomain(Operation *op) const {
+    return cast<RowKernelOp>(op).getDomain().getType().getDomain();
+  }
+  FlatSymbolRefAttr getBlockDomain(Operation *op) const {
+    FlatSymbolRefAttr domain = getStepDomain(op);
+    return readsOwnRows(cast<RowKernelOp>(op), domain) ? domain : FlatSymbolRefAttr();
+  }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    addKernelCosts(cast<RowKernelOp>(op), costs);
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    int64_t floats = getSumFloats(cast<RowKernelOp>(op), sizes);
+    int64_t rows = sizes.getRows(getStepDomain(op));
+    return floats ? rt::sumScratchBytes(rt::cutForSums(rows, 1, floats), floats) : 0;
+  }
+  BlockScratch getBlockScratch(Operation *op, const StepSizes &sizes) const {
+    return {0, 4 * getSumFloats(cast<RowKernelOp>(op), sizes), 0};
+  }
+};
+
+/// A launch carries the costs of the row kernel that it was (`genrec.costs`).
+struct LaunchStep : StepModel<LaunchStep, LaunchOp> {
+  StepKind getStepKind(Operation *) const { return StepKind::kernel; }
+};
+
+} // namespace
+
+bool genrec::storesRows(Operation *op) {
+  auto kernel = dyn_cast<RowKernelOp>(op);
+  return kernel && llvm::any_of(kernel.getBody().front(),
+                                [](Operation &inner) { return isa<RowStoreOp>(inner); });
+}
+
+void genrec::attachKernelModels(MLIRContext *context) {
+  RowKernelOp::attachInterface<RowKernelStep>(*context);
+  LaunchOp::attachInterface<LaunchStep>(*context);
+  attachModels<PlainCall, TransformColumnsOp, LaunchColumnsOp>(context);
+}

@@ -1,0 +1,61 @@
+//===- StepOpModelsSink.cpp - scoring, losses, metrics, outputs -----------===//
+
+#include "StepOpModels.h"
+
+#include "genrec_rt/kernels/scratch_sizes.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+double getWidth(Value value) { return static_cast<double>(getRowSize(value.getType())); }
+
+int64_t getItemRows(Value items, const StepSizes &sizes) {
+  return sizes.getRows(getRowDomain(items.getType()));
+}
+
+/// Queries against all items of a catalogue; how far rows of both lie apart is told.
+template <typename ModelT, typename OpT> struct ScoringModel : StepModel<ModelT, OpT> {
+  bool takesPaddedRows(Operation *, unsigned number) const { return number < 2; }
+};
+
+template <typename OpT> struct RankingStep : ScoringModel<RankingStep<OpT>, OpT> {};
+
+struct ScoresStep : ScoringModel<ScoresStep, ScoresOp> {
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto scores = cast<ScoresOp>(op);
+    costs.addOperandsAndResults(op);
+    costs.getOwn().productFlops += 2 * getWidth(scores.getQuery()) * getWidth(scores.getResult());
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    auto scores = cast<ScoresOp>(op);
+    return rt::matmulScratchBound(getRowSize(scores.getQuery().getType()),
+                                  getItemRows(scores.getItems(), sizes));
+  }
+};
+
+struct ScoresGradStep : StepModel<ScoresGradStep, ScoresGradOp> {
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto scores = cast<ScoresGradOp>(op);
+    costs.addOperandsAndResults(op);
+    costs.getOwn().productFlops += 4 * getWidth(scores.getQuery()) * getWidth(scores.getGradient());
+  }
+  int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
+    auto scores = cast<ScoresGradOp>(op);
+    return rt::matmulRowsScratchBound(std::max<int64_t>(1, getItemRows(scores.getItems(), sizes)),
+                                      getRowSize(scores.getQuery().getType()));
+  }
+};
+
+} // namespace
+
+void genrec::attachSinkModels(MLIRContext *context) {
+  attachModels<RankingStep, TopKOp, RankOp>(context);
+  attachModels<PlainCall, MetricOp, OutputOp, RequireRangeOp, RankInListOp>(context);
+  attachModels<Setup, LossOp, ReportLossOp>(context);
+  ScoresOp::attachInterface<ScoresStep>(*context);
+  ScoresGradOp::attachInterface<ScoresGradStep>(*context);
+}

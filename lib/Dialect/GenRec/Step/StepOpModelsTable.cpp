@@ -1,0 +1,86 @@
+//===- StepOpModelsTable.cpp - embedding tables and their updates ---------===//
+
+#include "StepOpModels.h"
+
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/abi.h"
+
+using namespace mlir;
+using namespace genrec;
+
+bool genrec::isAddedByReader(Value value) {
+  return value.getDefiningOp<SegmentSumOp>() && value.hasOneUse() &&
+         isa<RowKernelOp, LaunchOp>(*value.user_begin());
+}
+
+namespace {
+
+/// A lookup reads a bucket of keys.
+constexpr double kProbeBytes = 64;
+
+/// A search per row.
+template <typename OpT> struct SearchStep : StepModel<SearchStep<OpT>, OpT> {
+  void addCosts(Operation *op, StepCosts &costs) const {
+    costs.addOperandsAndResults(op);
+    costs.getOwn().gatheredBytes += kProbeBytes;
+  }
+};
+
+/// The rows that a step touches, each once.
+struct UniqueRowsStep : StepModel<UniqueRowsStep, UniqueRowsOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    FlatSymbolRefAttr domain = cast<UniqueRowsOp>(op).getDomain().getType().getDomain();
+    slots.push_back({domain, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES,
+                     domain.getValue().str() + "_segments"});
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    return sizes.addRowsOf(cast<UniqueRowsOp>(op).getRows());
+  }
+  void addCosts(Operation *op, StepCosts &costs) const {
+    auto unique = cast<UniqueRowsOp>(op);
+    if (!unique.getAll())
+      return costs.addOperandsAndResults(op);
+    for (Value rows : unique.getRows()) // gradients are not looked at
+      costs.addTensor(rows.getType());
+    costs.addTensor(unique.getResult().getType());
+  }
+};
+
+/// A sum that one kernel reads is added up there, row by row: it is a view of what it adds.
+struct SegmentSumStep : StepModel<SegmentSumStep, SegmentSumOp> {
+  StepKind getStepKind(Operation *op) const {
+    return isAddedByReader(op->getResult(0)) ? StepKind::view : StepKind::call;
+  }
+  KeptBuffer getKeptBuffer(Operation *op) const {
+    return {cast<SegmentSumOp>(op).getDomain().getDefiningOp(), kSegmentsSlot};
+  }
+  ValueRange getAliasedOperands(Operation *op) const {
+    return cast<SegmentSumOp>(op).getGradients();
+  }
+};
+
+/// The rows that several lookups found, each once.
+struct DistinctRowsStep : StepModel<DistinctRowsStep, DistinctRowsOp> {
+  void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
+    auto distinct = cast<DistinctRowsOp>(op);
+    FlatSymbolRefAttr domain = distinct.getDomain().getType().getDomain();
+    auto lookups = static_cast<int64_t>(distinct.getRows().size());
+    slots.push_back({domain, GENREC_DISTINCT_BYTES_PER_ROW,
+                     GENREC_DISTINCT_BYTES_PER_PART * lookups + GENREC_DISTINCT_BYTES,
+                     domain.getValue().str() + "_places"});
+  }
+  std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
+    return sizes.addRowsOf(cast<DistinctRowsOp>(op).getRows());
+  }
+};
+
+} // namespace
+
+void genrec::attachTableModels(MLIRContext *context) {
+  attachModels<SearchStep, TableRowsOp, ResolveOp>(context);
+  attachModels<PlainCall, MergedKeysOp>(context);
+  attachModels<Setup, StepValueOp>(context);
+  UniqueRowsOp::attachInterface<UniqueRowsStep>(*context);
+  SegmentSumOp::attachInterface<SegmentSumStep>(*context);
+  DistinctRowsOp::attachInterface<DistinctRowsStep>(*context);
+}
