@@ -38,16 +38,22 @@ function(add_genrec_runtime name)
   target_link_libraries(${name} ${scope} genrec_runtime_flags Arrow::parquet Arrow::arrow ${GENREC_DNNL_LIBRARY})
 endfunction()
 
-# add_genrec_tests(<name> <folder> <libraries>): every .cpp below the folder of test/ becomes one GoogleTest program.
-# As in the runtime, *.avx512.cpp is built for AVX-512; its tests skip themselves where the CPU lacks it.
+# add_genrec_tests(<name> <folder> <libraries>): every .cpp below the folder of test/ becomes one GoogleTest program;
+# those for AVX-512 become <name>-avx512, which runs where the CPU has it. One program would not start elsewhere: its
+# static initializers, and whatever inline functions the linker takes from such a file, are for AVX-512 too.
 function(add_genrec_tests name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+  set(avx512 ${sources})
+  list(FILTER avx512 INCLUDE REGEX "\\.avx512\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "\\.avx512\\.cpp$")
+  _add_genrec_test_program(${name} "${sources}" "${GENREC_RUNTIME_BASELINE}" ${ARGN})
+  _add_genrec_test_program(${name}-avx512 "${avx512}" "${GENREC_RUNTIME_AVX512}" ${ARGN})
+endfunction()
+
+function(_add_genrec_test_program name sources flags)
   if(sources)
     add_executable(${name} ${sources})
-    target_compile_options(${name} PRIVATE ${GENREC_RUNTIME_BASELINE})
-    set(avx512 ${sources})
-    list(FILTER avx512 INCLUDE REGEX "\\.avx512\\.cpp$")
-    set_source_files_properties(${avx512} PROPERTIES COMPILE_OPTIONS "${GENREC_RUNTIME_AVX512}")
+    target_compile_options(${name} PRIVATE ${flags})
     target_link_libraries(${name} PRIVATE ${ARGN} GTest::gmock GTest::gtest GTest::gtest_main)
     target_compile_definitions(${name} PRIVATE GENREC_TEST_DIR="${CMAKE_CURRENT_SOURCE_DIR}")
     add_dependencies(${name} genrec-headers)

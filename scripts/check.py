@@ -74,6 +74,12 @@ def read_gtest(report: Path) -> Result:
     return result
 
 
+def has_avx512() -> bool:
+    """Whether this machine runs what is built for x86-64-v4."""
+    flags = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
+    return {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= set(flags.split())
+
+
 def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suite]]:
     """Every suite of `preset`, built in `folder`, by the name that --only takes."""
     python = sys.executable
@@ -87,6 +93,10 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
     )
     suites: dict[str, list[Suite]] = {"lit": [lit], "gtest": [], "python": [], "endtoend": []}
     programs = [("genrec-runtime-tests", "Runtime"), ("genrec-unit-tests", "Unit"), ("genrec-simt-tests", "Cuda")]
+    if has_avx512():
+        programs.insert(1, ("genrec-runtime-tests-avx512", "Runtime"))
+    else:
+        print("[check]   genrec-runtime-tests-avx512: not run, this machine lacks AVX-512", flush=True)
     if preset in ("asan", "tsan"):
         programs.pop()  # kernels on the host are checked by callbacks that a sanitizer needs itself
     for name, tests in programs:
