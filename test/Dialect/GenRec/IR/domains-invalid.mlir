@@ -172,11 +172,11 @@ genrec.model @m {
 !items = !genrec.domain<@items>
 !tag = !genrec.domain<@tag>
 genrec.model @m {
-  // expected-note@+1 {{domain declared here}}
   genrec.domain @items kind catalogue
+  // expected-note@+1 {{domain declared here}}
   genrec.domain @tag parent @items {column = "tags"}
   genrec.program @main {
-    // expected-error@+1 {{'genrec.catalogue' op makes domains of kind data, but @items is of kind catalogue}}
+    // expected-error@+1 {{'genrec.catalogue' op makes domains of kind catalogue, but @tag is of kind data}}
     %t, %i = genrec.catalogue : !tag, !items
   }
 }

@@ -7,7 +7,7 @@
 // COUNT: split-classes: 6
 // COUNT: genrec-split-classes blocks: 30
 // COUNT: genrec-split-classes losses: 6
-// COUNT: genrec-split-classes whole: 4
+// COUNT: genrec-split-classes whole: 6
 
 // OFF-NOT: genrec.after
 // NONE: error: option 'block' must be at least 1, but is 0
