@@ -66,7 +66,7 @@ static size_t getGrownGroups(StringRef mnemonic) {
   return llvm::StringSwitch<size_t>(mnemonic)
       .Case("attention", 7)
       .Case("hstu_block", 8)
-      .Case("metric", 4)
+      .Case("metric", 5)
       .Default(0);
 }
 

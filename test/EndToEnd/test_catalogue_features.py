@@ -143,7 +143,7 @@ def predict(model: gr.CompiledModel, users: Path, out: Path) -> None:
 
 
 def test_columns_by_id_are_those_of_the_items(data: Path, tmp_path: Path) -> None:
-    """Every value is that of the item with the event's id; 0 and false where the id is null."""
+    """Every value is that of the item with the event's id; null where the id is null."""
     model = gr.compile(Columns(items_of(data)), schema_of(data), output=tmp_path / "columns")
     predict(model, data / "users.parquet", tmp_path / "out.parquet")
     got = pq.read_table(tmp_path / "out.parquet").to_pylist()
@@ -155,7 +155,7 @@ def test_columns_by_id_are_those_of_the_items(data: Path, tmp_path: Path) -> Non
     ]
     assert len(got) == len(events) > 50
     for row, (user, item) in zip(got, events, strict=True):
-        of = listed.get(item) or {"price": None, "new": False, "year": 0, "image": [0.0] * DIM, "tags": []}
+        of = listed.get(item) or {"price": None, "new": None, "year": None, "image": None, "tags": []}
         cheap = of["price"] is not None and of["price"] < 3
         assert row["user"] == user
         assert row["price"] == (of["price"] if of["price"] is not None else -1)

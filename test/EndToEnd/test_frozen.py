@@ -33,7 +33,7 @@ class Towers(gr.Model):
     def forward(self, batch: gr.Batch) -> None:
         x = self.user(batch.user) * self.item(batch.item) * self.scale + self.place(gr.mod(batch.user, 8))
         score = self.head(x).squeeze()
-        gr.loss.bce_with_logits(score, batch.label)
+        gr.loss.mse(score, batch.label)
         gr.output(score=score)
 
 
@@ -118,7 +118,7 @@ def test_a_frozen_table_is_merged_with_frozen_ones_only(folder: Path) -> None:
 
         def forward(self, batch: gr.Batch) -> None:
             x = gr.concat([table(batch.user) for table in self.tables])
-            gr.loss.bce_with_logits(x.row_sum(), batch.label)
+            gr.loss.mse(x.row_sum(), batch.label)
 
     model = gr.compile(Three(), SCHEMA, output=folder / "three")
     plan = subprocess.run(

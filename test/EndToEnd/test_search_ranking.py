@@ -92,8 +92,8 @@ def losses(binary: Path, data: Path) -> list[float]:
     """The losses of six steps; all but the first depend on the updates before."""
     lines = call(
         binary, "train", "--data", data / "train.parquet", "--batch", "16", "--max-steps", "6", "--epochs", "2",
-        "--seed", "3", "--threads", "2", "--progress", "json", "--log-every", "1", "--checkpoint",
-        binary.with_suffix(".checkpoint"),
+        "--seed", "3", "--threads", "2", "--progress", "json", "--log-every", "1", "--overwrite",
+        "--checkpoint", binary.with_suffix(".checkpoint"),
     )  # fmt: skip
     events = [json.loads(line) for line in lines.splitlines()]
     return [event["loss"] for event in events if event["event"] == "step"]
