@@ -51,7 +51,19 @@ run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=6
 PAGES = {
     "models": (
         "Models",
-        ["model", "domain", "value", "table", "nn.module", "catalogues", "outputs", "row_functions", "model_file"],
+        [
+            "model",
+            "domain",
+            "value",
+            "operators",
+            "table",
+            "parameter",
+            "nn.module",
+            "catalogues",
+            "outputs",
+            "row_functions",
+            "model_file",
+        ],
     ),
     "modules": ("Modules and functions of `nn`", ["nn.layers", "nn.attention", "nn.ranking", "nn.functional"]),
     "losses": ("Losses", ["loss"]),
@@ -82,6 +94,10 @@ NOT_MADE = (
     "genrec.ranking.Ranks",
 )
 """Classes whose objects users get, and do not make."""
+
+
+PARTS = ("genrec.operators.Operators",)
+"""Bases without a public name of their own: their methods are shown as those of the class that has them."""
 
 
 @dataclass
@@ -245,8 +261,9 @@ DOCUMENTED = ("__call__", "__getitem__", "__contains__", "__iter__", "__len__", 
 
 
 def methods_of(cls: griffe.Class) -> Iterator[griffe.Object]:
-    """Public methods and properties that a class defines, in the order of its source."""
-    for name, member in cls.members.items():
+    """Public methods and properties of a class, in the order of its source; those of `PARTS` come first."""
+    bases = [base for base in cls.mro() if base.path in PARTS]
+    for name, member in [pair for one in (*bases, cls) for pair in one.members.items()]:
         if member.is_alias or not (member.is_function or "property" in member.labels):
             continue
         if (not name.startswith("_") or name in DOCUMENTED) and member.docstring is not None:

@@ -19,13 +19,7 @@ docs/guide.md is the guide; every name exported here has its own documentation.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType
-
-try:
-    __version__ = version("genrec")
-except PackageNotFoundError:  # used from the source folder without being installed
-    __version__ = "0.0.0"
 
 from genrec import init, loss, metric, nn, optim, random, tracebacks
 from genrec.catalogues import Catalogue, catalogue
@@ -37,9 +31,10 @@ from genrec.lists import pairs
 from genrec.model import Model, Schedule, record
 from genrec.model_file import model_bytes, write_model
 from genrec.moves import concat_rows, stack
-from genrec.nn.module import Module, Parameter
+from genrec.nn.module import Module
 from genrec.ops import concat, detach, maximum, minimum, where
 from genrec.outputs import output
+from genrec.parameter import Parameter
 from genrec.ranking import Found, Ranks, rank, scores, top_k
 from genrec.row_functions import row_function
 from genrec.run import Run
@@ -60,6 +55,7 @@ from genrec.transforms import (
 )
 from genrec.types import ElementType, bool_, float32, float64, int32, int64, string, timestamp
 from genrec.value import Value
+from genrec.version import __version__
 
 tracebacks.install()
 

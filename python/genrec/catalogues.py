@@ -5,6 +5,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from genrec import methods
 from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import DataError, ModelError
@@ -190,6 +191,7 @@ def resolve(ids: ValueLike, source: Catalogue, what: str, place: Place, allow_mi
     return cache[key]
 
 
+@methods.define
 def read_by_id(x: Value, ids: ValueLike) -> Value:
     """`x[ids]`: the row of `x`, which is of a catalogue, of each item id; see `Value.__getitem__`."""
     place = find_place()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from genrec import methods
 from genrec import recording as rec
 from genrec.errors import FeatureError, ModelError, quoted
 from genrec.recording import DomainDeclaration, Enum, Op, Recording, Result, ValueType
@@ -181,14 +182,12 @@ class Domain:
         )
 
     def _feature(self, feature: Feature) -> "Value":
-        from genrec import moves
-
         source = self._uncut()
         if source is not self:
-            return moves.derive(source._feature(feature), self, find_place().named(feature.name))
+            return methods.derive(source._feature(feature), self, find_place().named(feature.name))
         key = ("feature", self._symbol, feature.column)
         if key not in self._recording.cache:
-            self._recording.cache[key] = moves.feature(self, feature, find_place().named(feature.name))
+            self._recording.cache[key] = methods.feature(self, feature, find_place().named(feature.name))
         return self._recording.cache[key]
 
     def _child(self, schema: ListSchema) -> "Domain":
@@ -234,9 +233,7 @@ class Domain:
             >>> recent.item
             <int64, one per 'recent'>
         """
-        from genrec import moves
-
-        return moves.truncate_domain(self, count, keep, find_place())
+        return methods.truncate_domain(self, count, keep, find_place())
 
     def pad(self, count: int, side: str = "back") -> "Domain":
         """The domain of at least `count` rows per list. Its features are this domain's, null in the new rows; other
@@ -254,9 +251,7 @@ class Domain:
             >>> padded.item
             <int64, one per 'padded'>
         """
-        from genrec import lists
-
-        return lists.pad_domain(self, count, side, find_place())
+        return methods.pad_domain(self, count, side, find_place())
 
     def position(self, from_end: bool = False) -> "Value":
         """Each row's place in its list, from 0.
@@ -271,9 +266,7 @@ class Domain:
             >>> batch.impression.position()
             <int64, one per 'impression'>
         """
-        from genrec import moves
-
-        return moves.position(self, from_end, find_place())
+        return methods.position(self, from_end, find_place())
 
     def length(self) -> "Value":
         """How many rows each list has; `gr.sequence_length(rows)` is the same.
@@ -285,9 +278,7 @@ class Domain:
             >>> batch.history.length()
             <int64, one per 'request'>
         """
-        from genrec import moves
-
-        return moves.length(self, find_place())
+        return methods.length(self, find_place())
 
     # -- for this package ----------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Lists lengthened, paired with lists of the same parent, and put side by side in their parent's row."""
 
+from genrec import methods
 from genrec.domain import Domain, Padding, Pairing
 from genrec.emit import emit
 from genrec.errors import ModelError
@@ -10,6 +11,7 @@ from genrec.source import Place, find_place
 from genrec.value import Value
 
 
+@methods.define
 def pad_domain(domain: Domain, count: int, side: str, place: Place) -> Domain:
     """The one domain with at least `count` rows in each list of `domain`."""
     if domain._parent is None:
@@ -32,6 +34,7 @@ def pad_domain(domain: Domain, count: int, side: str, place: Place) -> Domain:
     return cache[key]
 
 
+@methods.define
 def pad(x: Value, count: int, side: str) -> Value:
     """`x` in the domain that padding its own makes: null (and 0) in the new rows."""
     place = find_place()
@@ -84,6 +87,7 @@ def pairs(first: Domain, second: Domain) -> Domain:
     return cache[key]
 
 
+@methods.define
 def beside(x: Value, domain: Domain, place: Place | None = None) -> Value:
     """The row of `x` that is each pair's second half."""
     place = place or find_place()
@@ -106,6 +110,7 @@ def beside(x: Value, domain: Domain, place: Place | None = None) -> Value:
     return cache[key]
 
 
+@methods.define
 def tile(x: Value, count: int, keep: str) -> Value:
     """The first (or last) `count` rows of each list end to end, as one row of the parent."""
     place = find_place()

@@ -15,12 +15,13 @@ from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
+from genrec.operands import as_value, expect_float
 from genrec.ops import as_ids, cast, squeeze
 from genrec.ranking import items_scored, scores
 from genrec.rules import common_domain
 from genrec.source import Part, Place, find_place
 from genrec.types import float32
-from genrec.value import Value, ValueLike, as_value, expect_float
+from genrec.value import Value, ValueLike
 
 
 def mean(

@@ -13,13 +13,14 @@ from genrec.catalogues import Catalogue, Items
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.loss import _scalar, _together
+from genrec.operands import as_value
 from genrec.ops import as_ids, both_valid, cast, squeeze
 from genrec.ranking import Found, Ranks, make_query, rank_against
 from genrec.recording import Enum
 from genrec.rules import common_domain
 from genrec.source import Place, find_place
 from genrec.types import float32, int64
-from genrec.value import Value, ValueLike, as_value
+from genrec.value import Value, ValueLike
 
 DEFAULT_CUTOFFS = (10, 50, 200)
 

@@ -1,7 +1,7 @@
 """Models, and their recording."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -9,8 +9,9 @@ from typing import Any
 
 from genrec.domain import Domain, make_batch
 from genrec.errors import ModelError
-from genrec.nn.module import Module, Parameter, owned
+from genrec.nn.module import Module
 from genrec.optim import Adam, Optimizer
+from genrec.parameter import Parameter
 from genrec.recording import Recording, recording
 from genrec.schema import Schema
 from genrec.source import Place, place_of_failure, refresh
@@ -112,7 +113,7 @@ def record(model: Model, schema: Schema) -> Recording:
         one = model.schedule
         result.schedule = (one.kind, one.warmup, one.steps, one.final)
     tables = []
-    for path, thing in owned(model):
+    for path, thing in _owned(model):
         if isinstance(thing, Parameter):
             result.parameter_names[id(thing)] = path
         elif isinstance(thing, Table):
@@ -130,6 +131,33 @@ def record(model: Model, schema: Schema) -> Recording:
             "end forward with gr.loss…, gr.metric… or gr.output(...)",
         )
     return result
+
+
+def _owned(root: Module) -> Iterator[tuple[str, object]]:
+    """All parameters and tables below `root` with their paths, each once, in the order of assignment."""
+    seen: set[int] = set()
+
+    def visit(thing: object, path: str) -> Iterator[tuple[str, object]]:
+        if id(thing) in seen:
+            return
+        if isinstance(thing, Parameter | Table):
+            seen.add(id(thing))
+            yield path, thing
+            return
+        children: Iterable[tuple[Any, object]]
+        if isinstance(thing, Module):
+            children = vars(thing).items()
+        elif isinstance(thing, dict):
+            children = thing.items()
+        elif isinstance(thing, list | tuple):
+            children = enumerate(thing)
+        else:
+            return
+        seen.add(id(thing))
+        for key, child in children:
+            yield from visit(child, f"{path}.{key}" if path else str(key))
+
+    return visit(root, "")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import numpy as np
 
 from genrec.recording import Attribute, Enum, Op, Recording, Result, Symbol, Tensor, ValueType
 from genrec.source import Place
+from genrec.version import __version__
 
 try:
     from genrec import _schema
@@ -65,8 +66,6 @@ class _Writer:
         self.types: dict[ValueType, int] = {}
 
     def bytes(self) -> bytes:
-        from genrec import __version__
-
         recording = self.recording
         ops = [self.op(op) for op in recording.ops]
         domains = [self.domain(one) for one in recording.domains.values()]

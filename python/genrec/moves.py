@@ -7,17 +7,20 @@ is written.
 from collections.abc import Sequence
 from typing import Any
 
+from genrec import methods
 from genrec.domain import Domain, Joining, Padding, Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError
+from genrec.operands import as_value
 from genrec.recording import Enum, ValueType
 from genrec.rules import common_domain, listed, same_dtype, sizes, whole
 from genrec.schema import Feature
 from genrec.source import Part, Place, find_place
 from genrec.types import element_type, int64
-from genrec.value import Value, ValueLike, as_value
+from genrec.value import Value, ValueLike
 
 
+@methods.define
 def feature(domain: Domain, column: Feature, place: Place) -> Value:
     """A column of the data."""
     kind = column.type
@@ -34,6 +37,7 @@ def feature(domain: Domain, column: Feature, place: Place) -> Value:
     return value
 
 
+@methods.define
 def fanout(x: ValueLike, domain: Domain, place: Place | None = None) -> Value:
     """Each row copied to its descendants in `domain`."""
     place = place or find_place()
@@ -59,6 +63,7 @@ def fanout(x: ValueLike, domain: Domain, place: Place | None = None) -> Value:
     return cache[key]
 
 
+@methods.define
 def pool(kind: str, x: Value, to: Domain | None) -> Value:
     """Children reduced to their parent, or, by sum, to any ancestor `to`."""
     place = find_place()
@@ -87,6 +92,7 @@ def pool(kind: str, x: Value, to: Domain | None) -> Value:
     return emit("pool", [x, target], target, x.shape, x.dtype, place, valid, kind=kind_attribute)
 
 
+@methods.define
 def shift(kind: str, x: Value, distance: int) -> Value:
     """`lead` and `lag`: the value some rows later or earlier in the same list."""
     place = find_place()
@@ -113,6 +119,7 @@ def shift(kind: str, x: Value, distance: int) -> Value:
     return moved
 
 
+@methods.define
 def truncate_domain(domain: Domain, count: int, keep: str, place: Place) -> Domain:
     """The one domain that keeps `count` rows of each list of `domain`."""
     parent = domain._parent
@@ -141,6 +148,7 @@ def truncate_domain(domain: Domain, count: int, keep: str, place: Place) -> Doma
     return cache[key]
 
 
+@methods.define
 def truncate(x: Value, count: int, keep: str) -> Value:
     """The rows of `x` that truncating its domain keeps."""
     place = find_place()
@@ -170,6 +178,7 @@ def _uncut(x: Value, domain: Domain, place: Place) -> Value:
     return cache[key]
 
 
+@methods.define
 def derive(x: Value, domain: Domain, place: Place) -> Value:
     """`x` in a domain that was cut from its own, or lengthened, in one or more steps. Rows that were added are null."""
     steps = []
@@ -194,6 +203,7 @@ def _derive_once(x: Value, domain: Domain, place: Place) -> Value:
     return cache[key]
 
 
+@methods.define
 def position(domain: Domain, from_end: bool, place: Place) -> Value:
     """Each row's place in its list."""
     key = ("position", domain._symbol, from_end)
@@ -204,6 +214,7 @@ def position(domain: Domain, from_end: bool, place: Place) -> Value:
     return cache[key]
 
 
+@methods.define
 def length(domain: Domain, place: Place) -> Value:
     """How many rows each list of `domain` has."""
     if domain._parent is None:
@@ -347,6 +358,7 @@ def _joined_domain(domains: tuple[Domain, ...], parent: Domain, place: Place) ->
     return cache[key]
 
 
+@methods.define
 def split_rows(x: Value) -> tuple[Value, ...]:
     """The parts of a value whose domain `concat_rows` made."""
     place = find_place()

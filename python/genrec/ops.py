@@ -6,14 +6,15 @@ state, so that a mistake is an error at that line and not in the compiler.
 
 from collections.abc import Sequence
 
-from genrec import moves
+from genrec import methods, moves
 from genrec.emit import emit
 from genrec.errors import ModelError
+from genrec.operands import as_value, expect_float
 from genrec.recording import Enum
 from genrec.rules import broadcast, common_domain, listed, mixing, same_dtype
 from genrec.source import Part, Place, find_place
 from genrec.types import ElementType, element_type, int64
-from genrec.value import Number, Value, ValueLike, as_value, expect_float
+from genrec.value import Number, Value, ValueLike
 
 # -- elementwise -------------------------------------------------------------------------------------------------------
 
@@ -41,6 +42,7 @@ def both_valid(*values: Value | None) -> Value | None:
 BINARY_PARTS = (("left",), ("right",))
 
 
+@methods.define
 def binary(name: str, lhs: ValueLike, rhs: ValueLike, parts: Sequence[Sequence[Part]] = BINARY_PARTS) -> Value:
     """Elementwise arithmetic."""
     place = find_place()
@@ -61,6 +63,7 @@ def binary(name: str, lhs: ValueLike, rhs: ValueLike, parts: Sequence[Sequence[P
 MOST_POWER = 64
 
 
+@methods.define
 def power(x: Value, exponent: Number) -> Value:
     """x ** exponent by squaring and multiplying: a whole exponent from 1 to 64, 0.5 or -0.5."""
     if exponent == 0.5 or exponent == -0.5:
@@ -108,6 +111,7 @@ def minimum(a: ValueLike, b: ValueLike) -> Value:
     return binary("minimum", a, b, ((0,), (1,)))
 
 
+@methods.define
 def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
     """Elementwise comparison ("eq", "ne", "lt", "le", "gt", "ge"), giving bools."""
     place = find_place()
@@ -122,6 +126,7 @@ def compare(kind: str, lhs: ValueLike, rhs: ValueLike) -> Value:
 _TIGHT = "put comparisons into parentheses, '{0}' binds tighter than they do: (a > 0) {0} (b > 0)"
 
 
+@methods.define
 def logical(sign: str, lhs: ValueLike, rhs: ValueLike) -> Value:
     """`lhs & rhs` and `lhs | rhs` of bools."""
     place = find_place()
@@ -137,6 +142,7 @@ def logical(sign: str, lhs: ValueLike, rhs: ValueLike) -> Value:
     return emit("select", chosen, domain, shape, a.dtype, place, both_valid(a, b))
 
 
+@methods.define
 def negation(x: Value) -> Value:
     """`~x` of a bool."""
     place = find_place()
@@ -175,6 +181,7 @@ def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     return emit("select", values, domain, shape, values[1].dtype, place, both_valid(*values[1:]))
 
 
+@methods.define
 def unary(name: str, x: ValueLike) -> Value:
     """An elementwise function of floats, by the name of its op."""
     place = find_place()
@@ -221,6 +228,7 @@ def is_trained(x: Value) -> bool:
 # -- conversions -------------------------------------------------------------------------------------------------------
 
 
+@methods.define
 def cast(x: ValueLike, dtype: ElementType | str, place: Place) -> Value:
     """`x` converted to `dtype`; `x` itself where it has it."""
     value = as_value(x, place)
@@ -248,6 +256,7 @@ def as_ids(x: ValueLike, what: str, place: Place) -> Value:
 # -- within a row ------------------------------------------------------------------------------------------------------
 
 
+@methods.define
 def row_reduce(kind: str, x: Value) -> Value:
     """Sum, mean or maximum along each row."""
     place = find_place()
@@ -258,6 +267,7 @@ def row_reduce(kind: str, x: Value) -> Value:
     return emit("row_reduce", [x], x.domain, (), x.dtype, place, kind=Enum("reduce_kind", kind))
 
 
+@methods.define
 def columns(x: Value, index: object) -> Value:
     """`x[:, a:b]` and `x[:, i]`."""
     place = find_place()
@@ -287,6 +297,7 @@ def _within(wanted: slice, size: int) -> bool:
     return all(bound is None or -size <= bound <= size for bound in (wanted.start, wanted.stop))
 
 
+@methods.define
 def squeezed(x: Value) -> Value:
     """Rows of shape [1] as scalars. Raises `ModelError` for longer rows."""
     place = find_place()

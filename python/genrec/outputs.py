@@ -2,9 +2,10 @@
 
 from genrec.emit import emit_effect
 from genrec.errors import ModelError
+from genrec.operands import as_value
 from genrec.ranking import Found
 from genrec.source import Place, find_place
-from genrec.value import Value, ValueLike, as_value
+from genrec.value import Value, ValueLike
 
 
 def output(**columns: ValueLike | Found) -> None:

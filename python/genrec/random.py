@@ -14,11 +14,12 @@ from genrec.domain import Domain
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.nn import functional
+from genrec.operands import as_value, expect_float
 from genrec.ops import compare
 from genrec.rules import whole
 from genrec.source import Place, find_place
 from genrec.types import float32
-from genrec.value import Value, ValueLike, as_value, expect_float
+from genrec.value import Value, ValueLike
 
 
 def uniform(rows: Domain | Value, low: float = 0.0, high: float = 1.0, size: int | None = None) -> Value:

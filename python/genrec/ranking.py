@@ -7,10 +7,11 @@ from genrec.domain import Truncation
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
+from genrec.operands import constant
 from genrec.recording import Enum, ValueType
 from genrec.source import Place, find_place
 from genrec.types import element_type, float32, int64
-from genrec.value import Value, ValueLike, constant
+from genrec.value import Value, ValueLike
 
 
 @dataclass(frozen=True, eq=False)

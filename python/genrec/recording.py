@@ -4,14 +4,12 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from genrec.errors import ModelError
+from genrec.init import Initializer
+from genrec.optim import Optimizer
 from genrec.source import Place, find_place
-
-if TYPE_CHECKING:
-    from genrec.init import Initializer
-    from genrec.optim import Optimizer
 
 STREAMS_PER_OP = 256
 """Random streams that one recorded op owns: its own and those that its decomposition derives from it."""
@@ -123,8 +121,8 @@ class TableDeclaration:
     name: str
     dim: int
     id_bits: int
-    init: "Initializer"
-    optimizer: "Optimizer"
+    init: Initializer
+    optimizer: Optimizer
     place: Place
     rules: RowRules = field(default_factory=RowRules)
 
@@ -135,8 +133,8 @@ class ParameterDeclaration:
 
     name: str
     shape: tuple[int, ...]
-    init: "Initializer"
-    optimizer: "Optimizer"
+    init: Initializer
+    optimizer: Optimizer
     place: Place
 
 
@@ -146,7 +144,7 @@ class Recording:
     RESERVED = ("main", "train", "evaluate", "predict")
     """Names of programs, which share a name space with domains, tables and parameters."""
 
-    def __init__(self, name: str, optimizer: "Optimizer") -> None:
+    def __init__(self, name: str, optimizer: Optimizer) -> None:
         self.name = name
         self.optimizer = optimizer
         self.clip_norm = 0.0

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.init import Initializer, truncated_normal
+from genrec.nn.functional import l2_normalize
 from genrec.ops import as_ids
 from genrec.optim import FROZEN, Optimizer
 from genrec.recording import Recording, RowRules, Symbol, TableDeclaration, current
@@ -132,8 +133,6 @@ class Normalized:
 
     def __call__(self, ids: ValueLike) -> Value:
         """The normalised rows of `ids`."""
-        from genrec.nn.functional import l2_normalize
-
         return l2_normalize(self.table(ids), self.eps)
 
 

@@ -10,12 +10,13 @@ from genrec.domain import Domain, Pairing
 from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.moves import fanout
+from genrec.operands import as_value, expect_float
 from genrec.ops import both_valid, cast, maximum, minimum, unary
 from genrec.recording import Enum
 from genrec.rules import listed, mixing, whole
 from genrec.source import Place, find_place
 from genrec.types import int64
-from genrec.value import Value, ValueLike, as_value, expect_float
+from genrec.value import Value, ValueLike
 
 MOST_EDGES = 4096
 HASHES = ("xxh3", "murmur3", "farmhash64")

@@ -1,5 +1,6 @@
 """Modules and functions that models are built of."""
 
+from genrec.hints import ELSEWHERE
 from genrec.nn.attention import HSTUBlock, RelativePosition, RelativeTime, SelfAttention, attention
 from genrec.nn.functional import (
     abs,
@@ -26,8 +27,9 @@ from genrec.nn.functional import (
     tanh,
 )
 from genrec.nn.layers import MLP, Dropout, Embedding, LayerNorm, Linear, PositionEmbedding, RMSNorm
-from genrec.nn.module import Module, Parameter
+from genrec.nn.module import Module
 from genrec.nn.ranking import DIN, CrossAttention, CrossNetwork, MMoE, cross_attention, dot_interaction, mixture
+from genrec.parameter import Parameter
 
 __all__ = [
     "CrossAttention", "CrossNetwork", "DIN", "Dropout", "Embedding", "HSTUBlock", "LayerNorm", "Linear", "MLP",
@@ -36,3 +38,7 @@ __all__ = [
     "l2_normalize", "layer_norm", "linear", "log", "log1p", "mixture", "neg", "relu", "rms_norm", "rsqrt",
     "sigmoid", "silu", "sin", "softmax", "softplus", "sqrt", "square", "tanh",
 ]  # fmt: skip
+
+for _name in __all__:
+    if _name.islower():
+        ELSEWHERE.setdefault(_name, f"nn.{_name}(x)")

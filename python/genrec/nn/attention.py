@@ -10,10 +10,12 @@ from genrec.errors import ModelError
 from genrec.init import Initializer
 from genrec.nn import functional
 from genrec.nn.layers import Linear
-from genrec.nn.module import Module, Parameter
+from genrec.nn.module import Module
+from genrec.operands import as_value
+from genrec.parameter import Parameter
 from genrec.recording import Enum
 from genrec.source import Place, find_place
-from genrec.value import Value, ValueLike, as_value
+from genrec.value import Value, ValueLike
 
 MOST_TIME_BUCKETS = 128
 

@@ -2,9 +2,10 @@
 
 from genrec.emit import emit
 from genrec.errors import ModelError
+from genrec.operands import as_value, expect_float
 from genrec.ops import unary
 from genrec.source import Place, find_place
-from genrec.value import Value, ValueLike, as_value, expect_float
+from genrec.value import Value, ValueLike
 
 
 def neg(x: ValueLike) -> Value:

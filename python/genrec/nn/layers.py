@@ -10,8 +10,9 @@ from genrec.errors import ModelError
 from genrec.init import Initializer
 from genrec.moves import position
 from genrec.nn import functional
-from genrec.nn.module import Module, Parameter
+from genrec.nn.module import Module
 from genrec.ops import as_ids
+from genrec.parameter import Parameter
 from genrec.source import find_place
 from genrec.types import float32
 from genrec.value import Value, ValueLike

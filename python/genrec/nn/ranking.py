@@ -11,12 +11,14 @@ from genrec.lists import beside, pairs
 from genrec.moves import fanout
 from genrec.nn import functional
 from genrec.nn.layers import MLP, Linear
-from genrec.nn.module import Module, Parameter
+from genrec.nn.module import Module
+from genrec.operands import as_value
 from genrec.ops import concat, squeeze
+from genrec.parameter import Parameter
 from genrec.rules import common_domain, listed
 from genrec.source import Place, find_place
 from genrec.types import float32
-from genrec.value import Value, ValueLike, as_value
+from genrec.value import Value, ValueLike
 
 
 def dot_interaction(*vectors: ValueLike | Sequence[ValueLike], self_interaction: bool = False) -> Value:

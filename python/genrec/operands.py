@@ -1,0 +1,85 @@
+"""What ops are given, as values: a number, a list of numbers or a parameter becomes a value shared by all rows."""
+
+import inspect
+from collections.abc import Sequence
+
+from genrec.domain import Domain
+from genrec.errors import ModelError
+from genrec.parameter import Parameter
+from genrec.recording import Tensor, ValueType, current
+from genrec.source import Part, Place
+from genrec.types import ElementType, bool_, element_type, float32, int64
+from genrec.value import Number, Value
+
+
+def as_value(given: object, place: Place, like: Value | None = None, what: str = "an operand") -> Value:
+    """`given` as a value. Numbers take the element type of `like`, else float32 (int64 for integers). Raises
+    `ModelError` at `place` for what no value can be made of.
+    """
+    if isinstance(given, Value):
+        return given
+    if isinstance(given, Parameter):
+        return given.value()
+    if isinstance(given, Domain):
+        element = given._element()
+        if element is not None:
+            return element
+        raise ModelError(
+            f"{what} must be a value, got the row domain '{given._name}'",
+            place,
+            "a domain says whose rows there are",
+            f"take one of its features: {given._expression}.<feature>" if len(list(given)) else "",
+        )
+    if inspect.ismethod(given) and isinstance(given.__self__, Domain):
+        owner, name = given.__self__, given.__name__
+        help = f"{owner._expression}['{name}'] is the feature" if name in owner else ""
+        help = help or f"call it: {owner._expression}.{name}(...)"
+        raise ModelError(f"{what} must be a value, got the method '{name}' of a row domain", place, "", help)
+    numbers = _numbers(given)
+    if numbers is not None:
+        return constant(numbers, like.dtype if like is not None else None, place)
+    raise ModelError(f"{what} must be a value, got {type(given).__name__}", place)
+
+
+def _numbers(given: object) -> Number | list[Number] | None:
+    """A number or a flat list of numbers (also of numpy); None for anything else."""
+    given = given.tolist() if hasattr(given, "tolist") else given
+    if isinstance(given, bool | int | float):
+        return given
+    if isinstance(given, Sequence) and given and all(isinstance(one, bool | int | float) for one in given):
+        return list(given)
+    return None
+
+
+def constant(numbers: Number | Sequence[Number], dtype: ElementType | str | None, place: Place) -> Value:
+    """A shared scalar or vector of constants."""
+    flat = list(numbers) if isinstance(numbers, Sequence) else [numbers]
+    if dtype is None:
+        dtype = bool_ if all(isinstance(n, bool) for n in flat) else int64
+        dtype = float32 if any(isinstance(n, float) for n in flat) else dtype
+    kind = element_type(dtype).plain
+    if kind.is_integer and any(n != int(n) for n in flat):
+        raise ModelError(
+            f"a constant of {kind} cannot hold {next(n for n in flat if n != int(n))}",
+            place,
+            "",
+            "convert the other operand first: .astype(gr.float32)",
+        )
+    shape = (len(flat),) if isinstance(numbers, Sequence) else ()
+    type_ = ValueType("", shape, kind.name)
+    recording = current("a constant")
+    convert = float if kind.is_float else int
+    tensor = Tensor(type_, tuple(convert(n) for n in flat))
+    op = recording.emit("constant", [], [type_], {"value": tensor}, place.named(""))
+    return Value(recording, op.results[0], None, place)
+
+
+def expect_float(x: Value, what: str, place: Place, *part: Part) -> None:
+    """Raises `ModelError` unless `x` is of floats."""
+    if not x.dtype.is_float:
+        raise ModelError(
+            f"{what} takes floats, got {x.dtype.name}",
+            place.part(*part),
+            x._label(),
+            "convert it: .astype(gr.float32), or look it up in a table",
+        )
