@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train")]
+sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train"), str(HERE.parents[1] / "examples")]
 
 import native  # noqa: E402
 from example import load_example  # noqa: E402

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "benchmarks" / "common"))
+sys.path.append(str(ROOT / "examples"))
 
 from example import load_example  # noqa: E402
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train")]
+sys.path += [str(HERE.parent / "common"), str(HERE.parent / "hstu_train"), str(HERE.parents[1] / "examples")]
 
 import report  # noqa: E402
 from example import load_example  # noqa: E402

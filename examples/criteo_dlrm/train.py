@@ -8,29 +8,20 @@ python examples/criteo_dlrm/train.py --row-wise --admit-after 2 --bounded 10000 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import genrec as gr
 import polars as pl
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from example import load_example  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT.parent / "shared" / "data" / "criteo-80k" / "criteo_80k.tsv.zst"
 MODELS = {"dlrm": ("criteo_dlrm", "DLRM"), "dcnv2": ("criteo_dcnv2", "DCNv2")}
-
-
-def load(example: str, name: str) -> ModuleType:
-    """A module of an example, which is no package."""
-    path = ROOT / "examples" / example / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{example}_{name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def main() -> None:
@@ -50,13 +41,13 @@ def main() -> None:
     if not args.data.exists():
         sys.exit(f"train.py: error: there is no click log at {args.data}; name one with --data")
     out = args.out / args.model
-    prepare = load("criteo_dlrm", "prepare")
+    prepare = load_example("criteo_dlrm", "prepare")
     rows = prepare.prepare(args.data, out / "data")
     example, name = MODELS[args.model]
     table = {"bounded": args.bounded, "admit_after": args.admit_after}
     if args.row_wise:
         table["optimizer"] = gr.optim.RowWiseAdagrad(0.01)
-    model = gr.compile(getattr(load(example, "model"), name)(table=table), prepare.SCHEMA, output=out / "model")
+    model = gr.compile(getattr(load_example(example, "model"), name)(table=table), prepare.SCHEMA, output=out / "model")
     print(model.summary())
     results = {}
     for seed in map(int, args.seeds.split(",")):

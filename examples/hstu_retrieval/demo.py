@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import genrec as gr
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1])]
 
+from example import generate  # noqa: E402
 from model import Retrieval  # noqa: E402
 from prepare import prepare  # noqa: E402
 
@@ -33,17 +32,6 @@ PUBLIC_CODE = {"hr@10": 0.2924, "ndcg@10": 0.1690, "hr@50": 0.5651, "mrr": 0.147
 def say(stage: str, text: str) -> None:
     """One line of progress."""
     print(f"{'[' + stage + ']':<10}{text}", flush=True)
-
-
-def generate(out: Path, users: int, seed: int) -> dict[str, dict[str, float]]:
-    """Generates the data set; returns the references."""
-    datagen = Path(os.environ.get("GENREC_BIN", ROOT / "build" / "bin")) / "genrec-datagen"
-    command = [str(datagen), "--out", str(out), "--users", str(users), "--seed", str(seed)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    if result.returncode:
-        sys.exit(result.stderr.strip() or f"demo: error: {datagen} failed")
-    say("data", result.stdout.strip())
-    return json.loads((out / "references.json").read_text())
 
 
 def convert(folder: Path, out: Path) -> tuple[dict[str, dict[str, float]], bool]:
@@ -115,7 +103,8 @@ def main() -> None:
     if args.data:
         references, _ = convert(args.data, data)
     else:
-        references = generate(data, args.users, args.seed)
+        say("data", generate(data, users=args.users, seed=args.seed))
+        references = json.loads((data / "references.json").read_text())
     epochs = args.epochs or (101 if args.data else 20)
 
     begin = time.perf_counter()

@@ -11,29 +11,20 @@ amounts of training end after the epochs 81, 86, …, 101 as counted here.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import genrec as gr
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from example import load_example  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {"hstu": ("hstu_retrieval", "Retrieval"), "sasrec": ("sasrec", "SASRec")}
 COLUMNS = ("hr@10", "ndcg@10", "hr@50", "ndcg@50", "hr@200", "ndcg@200", "mrr")
 WHOLE = "whole history excluded."
-
-
-def load(example: str, name: str) -> ModuleType:
-    """A module of an example, which is no package."""
-    path = ROOT / "examples" / example / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"{example}_{name}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -60,7 +51,7 @@ def compile_model(args: argparse.Namespace, data: Path, out: Path) -> gr.Compile
     """The example, for the data that `prepare` wrote."""
     example, name = EXAMPLES[args.model]
     options = {"time_bias": True} if args.time_bias else {}
-    model = getattr(load(example, "model"), name)(gr.catalogue(data / "items.parquet", id="item"), **options)
+    model = getattr(load_example(example, "model"), name)(gr.catalogue(data / "items.parquet", id="item"), **options)
     return gr.compile(
         model, gr.Schema.from_parquet(data / "train.parquet", data / "valid.parquet"), output=out / "model"
     )
@@ -101,7 +92,7 @@ def main() -> None:
     out: Path = args.out / (args.model + ("_time" if args.time_bias else ""))
     data = out / "data"
     try:
-        found = load("hstu_retrieval", "prepare").prepare(args.data, data)
+        found = load_example("hstu_retrieval", "prepare").prepare(args.data, data)
     except gr.data.DataError as error:
         sys.exit(f"quality.py: error: {error}")
     if args.time_bias and not found["times"]:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import genrec as gr
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1])]
 
+from example import generate  # noqa: E402
 from model import Ranker  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,22 +31,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "request_ranking", help="folder of the results")
     args = parser.parse_args()
     data = args.out / "data"
-    datagen = Path(os.environ.get("GENREC_BIN", ROOT / "build" / "bin")) / "genrec-datagen"
-    command = [
-        str(datagen),
-        "--kind",
-        "requests",
-        "--out",
-        str(data),
-        "--users",
-        str(args.users),
-        "--seed",
-        str(args.seed),
-    ]
-    try:
-        print(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
-    except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"train.py: error: {error}; run make build first")
+    print(generate(data, kind="requests", users=args.users, seed=args.seed))
     references = json.loads((data / "references.json").read_text())
 
     schema = gr.Schema.from_parquet(data / "train.parquet")

@@ -7,31 +7,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
 import genrec as gr
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).resolve().parents[1])]
 
 from columns import read_schema  # noqa: E402
+from example import generate  # noqa: E402
 from model import SearchRanker  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def generate(folder: Path, columns: int, users: int, seed: int) -> None:
-    """Writes train.parquet, valid.parquet and references.json into `folder`."""
-    datagen = Path(os.environ.get("GENREC_BIN", ROOT / "build" / "bin")) / "genrec-datagen"
-    options = {"kind": "search", "columns": columns, "users": users, "seed": seed, "out": folder}
-    command = [str(datagen), *(f"--{name}={value}" for name, value in options.items())]
-    try:
-        print(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
-    except (OSError, subprocess.CalledProcessError) as error:
-        sys.exit(f"train.py: error: {error}; run make build first")
 
 
 def main() -> None:
@@ -46,7 +34,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "search_ranking", help="folder of the results")
     args = parser.parse_args()
     data = args.out / "data"
-    generate(data, args.columns, args.users, args.seed)
+    print(generate(data, kind="search", columns=args.columns, users=args.users, seed=args.seed))
 
     schema = read_schema(data / "train.parquet")
     begin = time.perf_counter()

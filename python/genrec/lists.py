@@ -6,7 +6,7 @@ from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.moves import derive
 from genrec.recording import Enum
-from genrec.rules import whole
+from genrec.rules import counted
 from genrec.source import Place, find_place
 from genrec.value import Value
 
@@ -19,9 +19,7 @@ def pad_domain(domain: Domain, count: int, side: str, place: Place) -> Domain:
             f"'{domain._name}' is a root: its rows are in no list that could be lengthened", place.part("self"), "",
             "pad a list, such as batch.history",
         )  # fmt: skip
-    count = whole(count, "the count of pad", place.part(0))
-    if count < 1:
-        raise ModelError(f"pad lengthens lists to at least 1 row, got {count}", place.part(0))
+    count = counted(count, "the count of pad", place.part(0))
     if side not in ("front", "back"):
         raise ModelError(f"pad adds rows at the 'front' or the 'back', not at '{side}'", place.part("side"))
     key = ("pad", domain._symbol, count, side)
@@ -118,9 +116,7 @@ def tile(x: Value, count: int, keep: str) -> Value:
         raise ModelError("'tile' puts lists side by side, but these rows are in none", place.part("self"), x._label())
     if x.dtype.name == "string":
         raise ModelError("'tile' cannot move strings", place.part("self"), x._label(), "hash them first")
-    count = whole(count, "the count of tile", place.part(0))
-    if count < 1:
-        raise ModelError(f"'tile' keeps at least 1 row, got {count}", place.part(0))
+    count = counted(count, "the count of tile", place.part(0))
     if keep not in ("first", "last"):
         raise ModelError(f"'tile' keeps the 'first' or the 'last' rows, not '{keep}'", place.part("keep"))
     parent = x.domain._parent

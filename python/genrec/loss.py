@@ -7,19 +7,19 @@ Labels are checked while a model trains and is evaluated: a class outside of the
 `bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
+from genrec.labels import expect_one_domain, labelled, scalar
 from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
-from genrec.operands import as_value, expect_float
+from genrec.operands import as_value
 from genrec.ops import as_ids, cast, squeeze
 from genrec.ranking import items_scored, scores
-from genrec.rules import common_domain
-from genrec.source import Part, Place, find_place
+from genrec.rules import common_domain, counted
+from genrec.source import Place, find_place
 from genrec.types import float32
 from genrec.value import Value, ValueLike
 
@@ -88,11 +88,11 @@ def bce_with_logits(
         <float32, one per 'impression'>
     """
     place = find_place()
-    prediction = _scalar(logit, "the logit", place, 0)
+    prediction = scalar(logit, "the logit", place, 0)
     given = as_value(label, place.part(1), like=prediction)
     truth = cast(given, prediction.dtype, place.part(1).named(""))
     truth = squeeze(truth, place.named(""))
-    _together("bce_with_logits", prediction, truth, place)
+    expect_one_domain("bce_with_logits", prediction, truth, place)
     if truth.shape:
         raise ModelError("the label of 'bce_with_logits' must be one number per row", place.part(1), truth._label())
     valid, unsmoothed = truth.valid, truth
@@ -158,7 +158,7 @@ def _cross_entropy(
     log_variance: ValueLike | None = None,
     smoothing: float = 0.0,
 ) -> Value:
-    _together("softmax_cross_entropy", logits, label, place)
+    expect_one_domain("softmax_cross_entropy", logits, label, place)
     options = {"label_smoothing": smoothing} if smoothing else {}
     x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
     items = items_scored(logits)
@@ -194,8 +194,9 @@ def mse(
         <float32, one per 'impression'>
     """
     place = find_place()
-    difference, valid = _difference("mse", prediction, label, place)
-    return _declare(difference * difference, valid, weight, name, scale, place, log_variance)
+    value, truth = labelled("mse", "the prediction", prediction, label, place)
+    difference = value - truth
+    return _declare(difference * difference, truth.valid, weight, name, scale, place, log_variance)
 
 
 def mae(
@@ -207,12 +208,7 @@ def mae(
     log_variance: ValueLike | None = None,
 ) -> Value:
     """Absolute error: |prediction - label| per row, with gradient 0 where they are equal. Outliers count less than with
-    `mse`.
-
-    Args:
-        prediction: a float per row.
-        label: a number per row; a row with a null label does not count.
-        weight: as in `gr.loss.mean`, like `name`, `scale` and `log_variance`.
+    `gr.loss.mse`, whose arguments it takes.
 
     Shape:
         [] or [1], and [].
@@ -227,19 +223,8 @@ def mae(
         <float32, one per 'impression'>
     """
     place = find_place()
-    difference, valid = _difference("mae", prediction, label, place)
-    return _declare(abs(difference), valid, weight, name, scale, place, log_variance)
-
-
-def _difference(name: str, prediction: ValueLike, label: ValueLike, place: Place) -> tuple[Value, Value | None]:
-    """prediction - label, and which labels there are."""
-    value = cast(_scalar(prediction, "the prediction", place, 0), float32, place.named(""))
-    given = as_value(label, place.part(1), like=value)
-    truth = squeeze(cast(given, float32, place.part(1).named("")), place.named(""))
-    _together(name, value, truth, place)
-    if truth.shape:
-        raise ModelError(f"the label of '{name}' must be one number per row", place.part(1), truth._label())
-    return value - truth, truth.valid
+    value, truth = labelled("mae", "the prediction", prediction, label, place)
+    return _declare(abs(value - truth), truth.valid, weight, name, scale, place, log_variance)
 
 
 def full_softmax(
@@ -286,7 +271,7 @@ def full_softmax(
     if temperature != 1:  # of d values rather than of one per item
         query = rows_of_floats(query, "the query of 'full_softmax'", 0) * (1 / temperature)
     logits = scores(query, items, catalogue, max_items)
-    _together("full_softmax", logits, target, place)
+    expect_one_domain("full_softmax", logits, target, place)
     return _cross_entropy(logits, target, weight, name, scale, place)
 
 
@@ -334,11 +319,10 @@ def sampled_softmax(
     place = find_place()
     _check_temperature(temperature, place)
     catalogue = expect_catalogue(catalogue, "'sampled_softmax'", place, 3)
-    if negatives < 1:
-        raise ModelError(f"'sampled_softmax' draws at least 1 negative, not {negatives}", place.part("negatives"))
+    negatives = counted(negatives, "the negatives of 'sampled_softmax'", place.part("negatives"))
     rows = rows_of_floats(query, "'sampled_softmax'", 0)
     target = resolve(positive, catalogue, "the positive", place.part(1))
-    _together("sampled_softmax", rows, target, place)
+    expect_one_domain("sampled_softmax", rows, target, place)
     vectors = vectors_of(items, catalogue, place.part(2))
     if vectors.shape != rows.shape:
         raise ModelError(
@@ -355,23 +339,6 @@ def sampled_softmax(
 def _check_temperature(temperature: float, place: Place) -> None:
     if not 0 < temperature < float("inf"):
         raise ModelError(f"the temperature must be greater than 0, got {temperature}", place.part("temperature"))
-
-
-def _scalar(x: ValueLike, what: str, place: Place, *part: Part) -> Value:
-    """`x` as a float32 per row; [1] counts as a scalar."""
-    value = squeeze(as_value(x, place.part(*part), what=what), place.named(""))
-    expect_float(value, what, place, *part)
-    if value.domain is None or value.shape:
-        raise ModelError(f"{what} must be one number per row", place.part(*part), value._label())
-    return value
-
-
-def _together(name: str, x: Value, label: Value, place: Place) -> None:
-    """Raises `ModelError` unless prediction and label are of one domain."""
-    parts: Sequence[Sequence[Part]] = ((0,), (1,))
-    common_domain(name, [x, label], place, parts)
-    if label.domain is None:
-        raise ModelError(f"the label of '{name}' is shared by all rows", place.part(1), label._label())
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +371,7 @@ def _declare(
     log_variance: ValueLike | None = None,
     required: _Required | None = None,
 ) -> Value:
-    value = cast(_scalar(x, "a loss", place, 0), float32, place.named(""))
+    value = cast(scalar(x, "a loss", place, 0), float32, place.named(""))
     weighed = value if log_variance is None else weigh_by_variance(value, log_variance, place)
     operands: list[Value] = [weighed]
     factor = None

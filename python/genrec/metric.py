@@ -12,7 +12,7 @@ from typing import Any
 from genrec.catalogues import Catalogue, Items
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
-from genrec.loss import _scalar, _together
+from genrec.labels import labelled
 from genrec.operands import as_value
 from genrec.ops import as_ids, both_valid, cast, squeeze
 from genrec.ranking import Found, Ranks, make_query, rank_against
@@ -131,9 +131,7 @@ def list_ranking(
         >>> gr.metric.list_ranking(logit, batch.impression.clicked, at=(1, 5))
     """
     place = find_place()
-    scores = cast(_scalar(score, "the score of 'list_ranking'", place, 0), float32, place.named(""))
-    truth = _label(label, place)
-    _together("list_ranking", scores, truth, place)
+    scores, truth = labelled("list_ranking", "the score of 'list_ranking'", score, label, place)
     if scores.domain is None or scores.domain._parent is None:
         raise ModelError(
             "'list_ranking' ranks the rows of lists", place.part(0), scores._label(),
@@ -189,7 +187,7 @@ def auc(score: ValueLike, label: ValueLike, name: str = "auc", note: str = "", w
         >>> logit = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
         >>> gr.metric.auc(logit, batch.impression.clicked)
     """
-    _classify("auc", score, label, None, name, note, weight, find_place())
+    _measure("auc", score, label, None, name, note, weight, find_place())
 
 
 def gauc(
@@ -205,11 +203,8 @@ def gauc(
 
     Args:
         score: a float per row; logits will do.
-        label: 0 or 1 per row, or bool; rows with a null one do not count.
+        label: as in `gr.metric.auc`, like `name`, `note` and `weight`.
         key: an integer per row: the user, say.
-        name: of the metric.
-        note: printed beside it.
-        weight: of each row, finite and not negative; 1 unless given.
 
     Shape:
         [] or [1], [] and [], of one domain.
@@ -221,7 +216,7 @@ def gauc(
     """
     place = find_place()
     ids = as_ids(key, "the key of 'gauc'", place.part("key"))
-    _classify("gauc", score, label, ids, name, note, weight, place)
+    _measure("gauc", score, label, ids, name, note, weight, place)
 
 
 def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "", weight: ValueLike | None = None) -> None:
@@ -229,11 +224,8 @@ def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "", wei
     evaluated rows' own share of positives. Below 1 is better than that.
 
     Args:
-        logit: a float per row.
-        label: 0 or 1 per row, or bool; rows with a null one do not count.
-        name: of the metric.
-        note: printed beside it.
-        weight: of each row, finite and not negative; 1 unless given.
+        logit: a float per row; scores of another kind will not do.
+        label: as in `gr.metric.auc`, like `name`, `note` and `weight`.
 
     Shape:
         [] or [1], and [].
@@ -242,7 +234,7 @@ def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "", wei
         >>> logit = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
         >>> gr.metric.ne(logit, batch.impression.clicked)
     """
-    _classify("ne", logit, label, None, name, note, weight, find_place())
+    _measure("ne", logit, label, None, name, note, weight, find_place())
 
 
 def rmse(
@@ -264,20 +256,13 @@ def rmse(
         >>> seconds = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
         >>> gr.metric.rmse(seconds, batch.impression.seconds)
     """
-    _classify("rmse", prediction, label, None, name, note, weight, find_place())
+    _measure("rmse", prediction, label, None, name, note, weight, find_place())
 
 
 def mae(
     prediction: ValueLike, label: ValueLike, name: str = "mae", note: str = "", weight: ValueLike | None = None
 ) -> None:
-    """The mean absolute difference of a prediction and a label.
-
-    Args:
-        prediction: a float per row.
-        label: a number per row; rows with a null one do not count.
-        name: of the metric.
-        note: printed beside it.
-        weight: of each row, finite and not negative; 1 unless given.
+    """The mean absolute difference of a prediction and a label, the arguments of `gr.metric.rmse`.
 
     Shape:
         [] or [1], and [].
@@ -286,12 +271,7 @@ def mae(
         >>> seconds = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
         >>> gr.metric.mae(seconds, batch.impression.seconds)
     """
-    _classify("mae", prediction, label, None, name, note, weight, find_place())
-
-
-def _label(label: ValueLike, place: Place) -> Value:
-    """The second argument as a float32 per row."""
-    return squeeze(cast(as_value(label, place.part(1)), float32, place.part(1).named("")), place.named(""))
+    _measure("mae", prediction, label, None, name, note, weight, find_place())
 
 
 def _weight(weight: ValueLike | None, measured: Any, place: Place) -> Value | None:
@@ -307,7 +287,7 @@ def _weight(weight: ValueLike | None, measured: Any, place: Place) -> Value | No
     return factor
 
 
-def _classify(
+def _measure(
     kind: str,
     score: ValueLike,
     label: ValueLike,
@@ -317,10 +297,8 @@ def _classify(
     weight: ValueLike | None,
     place: Place,
 ) -> None:
-    """Declares a metric of scores and labels."""
-    prediction = cast(_scalar(score, f"the score of '{kind}'", place, 0), float32, place.named(""))
-    truth = _label(label, place)
-    _together(kind, prediction, truth, place)
+    """Declares a metric of a score, or another prediction, and a label per row."""
+    prediction, truth = labelled(kind, f"the score of '{kind}'", score, label, place)
     if key is not None:
         common_domain(kind, [prediction, key], place, ((0,), ("key",)))
     factor = _weight(weight, prediction.domain, place)

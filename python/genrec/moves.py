@@ -13,7 +13,7 @@ from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.operands import as_value
 from genrec.recording import Enum, ValueType
-from genrec.rules import common_domain, listed, same_dtype, sizes, whole
+from genrec.rules import common_domain, counted, listed, same_dtype, sizes
 from genrec.schema import Feature
 from genrec.source import Part, Place, find_place
 from genrec.types import element_type, int64
@@ -100,9 +100,7 @@ def shift(kind: str, x: Value, distance: int) -> Value:
         raise ModelError(f"'{kind}' moves within a list, but these rows are in none", place.part("self"), x._label())
     if x.dtype.name == "string":
         raise ModelError(f"'{kind}' cannot move strings", place.part("self"), x._label(), "hash them first")
-    distance = whole(distance, f"the distance of {kind}", place.part(0))
-    if distance < 1:
-        raise ModelError(f"'{kind}' takes a distance of at least 1, got {distance}", place.part(0))
+    distance = counted(distance, f"the distance of {kind}", place.part(0))
 
     def record(value: Value, at: Place) -> tuple[Value, Value]:
         rows = ValueType(value._result.type.domain, (), "bool")
@@ -128,9 +126,7 @@ def truncate_domain(domain: Domain, count: int, keep: str, place: Place) -> Doma
             f"'{domain._name}' is a root: its rows are in no list that could be cut", place.part("self"), "",
             "truncate a list, such as batch.history",
         )  # fmt: skip
-    count = whole(count, "the count of truncate", place.part(0))
-    if count < 1:
-        raise ModelError(f"truncate keeps at least 1 row, got {count}", place.part(0))
+    count = counted(count, "the count of truncate", place.part(0))
     if keep not in ("first", "last"):
         raise ModelError(f"truncate keeps the 'first' or the 'last' rows, not '{keep}'", place.part("keep"))
     if isinstance(domain._origin, Truncation) and domain._origin.keep == keep:

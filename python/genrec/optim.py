@@ -30,6 +30,14 @@ def _make(kind: str, lr: float, **options: float | None) -> Optimizer:
     return Optimizer(kind, tuple((name, float(value)) for name, value in values.items()))
 
 
+def _make_adam(
+    kind: str, lr: float, betas: tuple[float, float], eps: float, weight_decay: float | None, per_row_step: bool
+) -> Optimizer:
+    counts = 1.0 if per_row_step else None
+    beta1, beta2 = betas
+    return _make(kind, lr, beta1=beta1, beta2=beta2, eps=eps, weight_decay=weight_decay, per_row_step=counts)
+
+
 FROZEN = Optimizer("sgd", (("lr", 0.0), ("frozen", 1.0)))
 """The rule of what is never updated; made by `gr.Table(frozen=True)` and `nn.Parameter(frozen=True)`."""
 
@@ -75,11 +83,7 @@ def RowWiseAdagrad(  # noqa: N802
     With g a row's gradient: a += mean(g^2), w -= lr * g / (sqrt(a) + eps). It is Adagrad (Duchi et al. 2011) with the
     mean over the row in place of each squared gradient, as in FBGEMM's EXACT_ROWWISE_ADAGRAD.
 
-    Args:
-        lr: the learning rate.
-        eps: keeps the first steps finite.
-        initial_accumulator: what the sums begin with.
-        weight_decay: times w is added to the gradient.
+    The arguments are those of `gr.optim.Adagrad`.
 
     Example:
         >>> gr.Table("item", dim=128, optimizer=gr.optim.RowWiseAdagrad(0.01))
@@ -108,10 +112,7 @@ def Adam(  # noqa: N802
         >>> gr.optim.Adam(1e-3).kind
         'adam'
     """
-    return _make(
-        "adam", lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay,
-        per_row_step=1.0 if per_row_step else None,
-    )  # fmt: skip
+    return _make_adam("adam", lr, betas, eps, weight_decay, per_row_step)
 
 
 def AdamW(  # noqa: N802
@@ -124,17 +125,11 @@ def AdamW(  # noqa: N802
     """AdamW (Loshchilov and Hutter 2019): Adam whose weight decay is apart from the gradient.
 
     Args:
-        lr: the learning rate.
-        betas: of the two moments, in [0, 1).
-        eps: keeps the first steps finite.
+        lr: as in `gr.optim.Adam`, like `betas`, `eps` and `per_row_step`.
         weight_decay: 0.01 on dense parameters and 0 on table rows, unless given.
-        per_row_step: counts steps per row instead of per table (tables only).
 
     Example:
         >>> gr.optim.AdamW(1e-3, weight_decay=0.01).kind
         'adamw'
     """
-    return _make(
-        "adamw", lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay,
-        per_row_step=1.0 if per_row_step else None,
-    )  # fmt: skip
+    return _make_adam("adamw", lr, betas, eps, weight_decay, per_row_step)

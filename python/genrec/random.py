@@ -16,7 +16,7 @@ from genrec.errors import ModelError
 from genrec.nn import functional
 from genrec.operands import as_value, expect_float
 from genrec.ops import compare
-from genrec.rules import whole
+from genrec.rules import counted
 from genrec.source import Place, find_place
 from genrec.types import float32
 from genrec.value import Value, ValueLike
@@ -105,7 +105,5 @@ def _draw(what: str, rows: Domain | Value, size: int | None, place: Place) -> Va
             f"{what} draws per row: it takes a row domain, or a value for its rows, got {got}", place.part(0), "",
             "say whose rows: batch, batch.history, …",
         )  # fmt: skip
-    if size is not None and whole(size, f"the size of {what}", place.part("size")) < 1:
-        raise ModelError(f"the size of {what} must be at least 1, got {size}", place.part("size"))
-    shape = () if size is None else (size,)
+    shape = () if size is None else (counted(size, f"the size of {what}", place.part("size")),)
     return emit("random_uniform", [domain], domain, shape, float32, place, stream=0)

@@ -9,6 +9,7 @@ from genrec.errors import ModelError
 from genrec.nn.functional import rows_of_floats
 from genrec.operands import constant
 from genrec.recording import Enum, ValueType
+from genrec.rules import counted
 from genrec.source import Place, find_place
 from genrec.types import element_type, float32, int64
 from genrec.value import Value, ValueLike
@@ -109,8 +110,7 @@ def top_k(query: ValueLike, items: Items, catalogue: Catalogue, k: int, exclude:
     """
     place = find_place()
     against = make_query("gr.top_k", query, items, catalogue, exclude, place, 1)
-    if k < 1:
-        raise ModelError(f"gr.top_k finds at least 1 item, not {k}", place.part("k"))
+    k = counted(k, "the k of gr.top_k", place.part("k"))
     rows = against.rows
     assert rows.domain is not None
     symbol = rows.domain._symbol

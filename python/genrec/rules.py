@@ -99,3 +99,11 @@ def whole(number: object, what: str, place: Place) -> int:
     except TypeError:
         pass
     raise ModelError(f"{what} must be a whole number, got {number!r}", place)
+
+
+def counted(number: object, what: str, place: Place) -> int:
+    """`number` as an int of at least 1. Raises `ModelError` at `place` where it is none."""
+    count = whole(number, what, place)
+    if count < 1:
+        raise ModelError(f"{what} must be at least 1, got {count}", place)
+    return count

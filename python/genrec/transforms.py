@@ -13,7 +13,7 @@ from genrec.moves import fanout
 from genrec.operands import as_value, expect_float
 from genrec.ops import both_valid, cast, maximum, minimum, unary
 from genrec.recording import Enum
-from genrec.rules import listed, mixing, whole
+from genrec.rules import counted, listed, mixing, whole
 from genrec.source import Place, find_place
 from genrec.types import int64
 from genrec.value import Value, ValueLike
@@ -91,9 +91,7 @@ def mod(x: ValueLike, divisor: int) -> Value:
     value = as_value(x, place.part(0))
     if not value.dtype.is_integer:
         raise ModelError(f"gr.mod takes integers, got {value.dtype.name}", place.part(0), value._label())
-    divisor = whole(divisor, "the divisor of gr.mod", place.part(1))
-    if divisor < 1:
-        raise ModelError(f"the divisor of gr.mod must be at least 1, got {divisor}", place.part(1))
+    divisor = counted(divisor, "the divisor of gr.mod", place.part(1))
     value = cast(value, int64, place.named(""))
     return emit("mod", [value], value.domain, value.shape, int64, place, value.valid, divisor=divisor)
 
@@ -158,9 +156,7 @@ def multi_hash(x: ValueLike, bits: int, count: int, kind: str = "xxh3", seed: in
     place = find_place()
     value = _hashable("gr.multi_hash", x, place.part(0))
     _check_hash("gr.multi_hash", bits, kind, seed, place)
-    count = whole(count, "the count of gr.multi_hash", place.part("count"))
-    if count < 1:
-        raise ModelError(f"gr.multi_hash gives at least 1 hash, not {count}", place.part("count"))
+    count = counted(count, "the count of gr.multi_hash", place.part("count"))
     if value.shape or value.domain is None:
         raise ModelError("gr.multi_hash takes one value per row", place.part(0), value._label())
     return emit(

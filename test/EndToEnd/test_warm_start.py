@@ -13,43 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import read_tensors
-from genrec import nn
-
-SCHEMA = gr.Schema({"user": gr.int64, "item": gr.int64, "label": gr.float32})
-DIM = 4
-ROWS = 64
-
-
-class Towers(gr.Model):
-    """Users and items, a place, and a layer."""
-
-    def __init__(self) -> None:
-        super().__init__(optimizer=gr.optim.Adam(0.05))
-        self.user = gr.Table("user", dim=DIM)
-        self.item = gr.Table("item", dim=DIM, id_bits=20)
-        self.scale = gr.Parameter((DIM,), gr.init.ones())
-        self.place = nn.Embedding(8, DIM)
-        self.head = nn.Linear(DIM, 1)
-
-    def forward(self, batch: gr.Batch) -> None:
-        x = self.user(batch.user) * self.item(batch.item) * self.scale + self.place(gr.mod(batch.user, 8))
-        score = self.head(x).squeeze()
-        gr.loss.bce_with_logits(score, batch.label)
-        gr.output(score=score)
-
+from towers import DIM, ROWS, SCHEMA, Towers, weights, write_rows
 
 NAMES = ["head.bias", "head.weight", "item", "place.weight", "scale", "user"]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("warm")
-    rng = np.random.default_rng(1)
-    rows = {"user": rng.integers(0, 12, ROWS), "item": rng.integers(0, 15, ROWS)}
-    pq.write_table(
-        pa.table({**rows, "label": pa.array(rng.integers(0, 2, ROWS), pa.float32())}), folder / "train.parquet"
-    )
-    return folder
+    return write_rows(tmp_path_factory.mktemp("warm") / "train.parquet").parent
 
 
 @pytest.fixture(scope="module")
@@ -63,16 +34,6 @@ def trained(model: gr.CompiledModel, folder: Path) -> Path:
     model.train(folder / "train.parquet", epochs=2, batch=16, checkpoint=folder / "ck", progress=False)
     model.export(folder / "export")
     return folder / "export"
-
-
-def weights(model: gr.CompiledModel, folder: Path, checkpoint: Path) -> dict[str, np.ndarray]:
-    """Parameters by name, and tables as "<name>.ids", "<name>.values"."""
-    return {
-        name: tensor
-        for path in model.export(folder, checkpoint=checkpoint)
-        if path.name != "items.safetensors"
-        for name, tensor in read_tensors(path.read_bytes()).items()
-    }
 
 
 def untrained(model: gr.CompiledModel, tmp_path: Path, data: Path, **options: object) -> tuple[gr.Run, dict]:

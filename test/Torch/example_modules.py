@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(Path(__file__).resolve().parents[2] / "examples"))
 
-
-def load_example(example: str, name: str) -> ModuleType:
-    """Module `name` of examples/`example`, under a name of its own: examples have modules of the same names."""
-    spec = importlib.util.spec_from_file_location(f"{example}_{name}", ROOT / "examples" / example / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+from example import load_example  # noqa: E402, F401

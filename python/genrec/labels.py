@@ -1,0 +1,36 @@
+"""What losses and metrics have in common: a prediction per row, its label, and a weight."""
+
+from genrec.errors import ModelError
+from genrec.operands import as_value, expect_float
+from genrec.ops import cast, squeeze
+from genrec.rules import common_domain
+from genrec.source import Part, Place
+from genrec.types import float32
+from genrec.value import Value, ValueLike
+
+
+def scalar(x: ValueLike, what: str, place: Place, *part: Part) -> Value:
+    """`x` as a float per row; [1] counts as a scalar."""
+    value = squeeze(as_value(x, place.part(*part), what=what), place.named(""))
+    expect_float(value, what, place, *part)
+    if value.domain is None or value.shape:
+        raise ModelError(f"{what} must be one number per row", place.part(*part), value._label())
+    return value
+
+
+def labelled(name: str, what: str, prediction: ValueLike, label: ValueLike, place: Place) -> tuple[Value, Value]:
+    """The first two arguments of `name` as float32 per row, of one domain; `what` is the first one for messages."""
+    value = cast(scalar(prediction, what, place, 0), float32, place.named(""))
+    given = as_value(label, place.part(1), like=value)
+    truth = squeeze(cast(given, float32, place.part(1).named("")), place.named(""))
+    expect_one_domain(name, value, truth, place)
+    if truth.shape:
+        raise ModelError(f"the label of '{name}' must be one number per row", place.part(1), truth._label())
+    return value, truth
+
+
+def expect_one_domain(name: str, x: Value, label: Value, place: Place) -> None:
+    """Raises `ModelError` unless prediction and label are of one domain."""
+    common_domain(name, [x, label], place, ((0,), (1,)))
+    if label.domain is None:
+        raise ModelError(f"the label of '{name}' is shared by all rows", place.part(1), label._label())
