@@ -13,11 +13,12 @@ from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vecto
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
 from genrec.labels import expect_one_domain, labelled, scalar
+from genrec.nn import functional
 from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
 from genrec.operands import as_value
-from genrec.ops import as_ids, cast, squeeze
-from genrec.ranking import items_scored, scores
+from genrec.ops import as_ids, cast, detach, squeeze, where
+from genrec.ranking import NO_SCORE, items_scored, scores
 from genrec.rules import common_domain, counted
 from genrec.source import Place, find_place
 from genrec.types import float32
@@ -159,11 +160,24 @@ def _cross_entropy(
     smoothing: float = 0.0,
 ) -> Value:
     expect_one_domain("softmax_cross_entropy", logits, label, place)
-    options = {"label_smoothing": smoothing} if smoothing else {}
-    x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
     items = items_scored(logits)
+    options = {"label_smoothing": smoothing} if smoothing and items is None else {}
+    x = emit("softmax_cross_entropy", [logits, label], logits.domain, (), logits.dtype, place, **options)
+    if smoothing and items is not None:
+        x = _smooth_over_items(x, logits, smoothing)
     required = _Required(label, 0.0, float(logits.shape[0] - 1), items)
     return _declare(x, label.valid, weight, name, scale, place, log_variance, required)
+
+
+def _smooth_over_items(cross_entropy: Value, logits: Value, smoothing: float) -> Value:
+    """Label smoothing of the cross entropy of `gr.scores`: only items that exist have a part of ε. (The op's own
+    attribute counts every column.) The cross entropy of item j is log_sum - logits[j].
+    """
+    exists = logits > NO_SCORE / 2
+    largest = detach(logits.row_max())
+    log_sum = functional.log(functional.exp(logits - largest).row_sum()) + largest
+    mean = where(exists, logits, 0.0).row_sum() / exists.astype(float32).row_sum()
+    return cross_entropy * (1.0 - smoothing) + (log_sum - mean) * smoothing
 
 
 def mse(
@@ -237,6 +251,7 @@ def full_softmax(
     weight: ValueLike | None = None,
     name: str = "loss",
     scale: float = 1.0,
+    label_smoothing: float = 0.0,
 ) -> Value:
     """Softmax cross entropy of an item among all items of a catalogue, with logits query · item / temperature.
 
@@ -251,6 +266,8 @@ def full_softmax(
         temperature: greater than 0.
         max_items: the most items the catalogue may have; the number it has now, unless given.
         weight: as in `gr.loss.mean`, like `name` and `scale`.
+        label_smoothing: with ε in [0, 1) the target is 1 - ε at the positive plus ε / items for every item of the
+            catalogue. All scores are then in memory at once: rows * `max_items` floats.
 
     Shape:
         query [d], positive [], items [d].
@@ -266,13 +283,14 @@ def full_softmax(
     """
     place = find_place()
     _check_temperature(temperature, place)
+    smoothing = _check_smoothing(label_smoothing, place)
     catalogue = expect_catalogue(catalogue, "'full_softmax'", place, 3)
     target = resolve(positive, catalogue, "the positive", place.part(1))
     if temperature != 1:  # of d values rather than of one per item
         query = rows_of_floats(query, "the query of 'full_softmax'", 0) * (1 / temperature)
     logits = scores(query, items, catalogue, max_items)
     expect_one_domain("full_softmax", logits, target, place)
-    return _cross_entropy(logits, target, weight, name, scale, place)
+    return _cross_entropy(logits, target, weight, name, scale, place, smoothing=smoothing)
 
 
 def sampled_softmax(

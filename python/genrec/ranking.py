@@ -15,6 +15,10 @@ from genrec.types import element_type, float32, int64
 from genrec.value import Value, ValueLike
 
 
+NO_SCORE = -1e30
+"""What `gr.scores` gives past the last item of a catalogue, and `gr.top_k` where no item is left."""
+
+
 @dataclass(frozen=True, eq=False)
 class Query:
     """What a query is ranked against: the items of a catalogue, less the excluded ones."""
