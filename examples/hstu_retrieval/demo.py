@@ -1,7 +1,7 @@
-"""`make demo`: compiles and trains this example, and shows how much of what can be learned was learned.
+"""`make demo`: compiles and trains this example, and compares it with references.
 
-Without data it generates some with known truth (genrec-datagen), so that the table can say what a ranker reaches that
-knows each user's true taste. With ``--data <folder>`` it trains on MovieLens-1M, and the upper reference is what the
+Without `--data` it generates data with known truth (genrec-datagen), so that a reference is the ranker that knows each
+user's true taste. With ``--data <folder>`` it trains on MovieLens-1M, and the upper reference is what the
 public PyTorch code reached there.
 """
 
@@ -137,7 +137,8 @@ def main() -> None:
         print(f"{'':<22}('{names[1]}' knows each user's true taste)")
     print(f"Wrote {out}/{{metrics.json, curve.png, model, model.cpp, checkpoint/}}")
     print(
-        "Next: make demo DATA=<MovieLens-1M folder> · docs/guide.md · build/bin/genrec-compile --explain build/demo/model.genrec"
+        "Next: make demo DATA=<MovieLens-1M folder> · docs/guide.md · "
+        "build/bin/genrec-compile --explain build/demo/model.genrec"
     )
 
 

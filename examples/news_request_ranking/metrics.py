@@ -1,4 +1,6 @@
-"""How papers on news recommendation score a ranking: per request, averaged over requests (Wu et al. 2020, MIND)."""
+"""Ranking metrics as papers on news recommendation define them: per request, averaged over requests (Wu et al. 2020,
+MIND).
+"""
 
 from __future__ import annotations
 

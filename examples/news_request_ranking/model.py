@@ -19,7 +19,9 @@ RATE = 0.01
 
 
 class TargetAttention(nn.Module):
-    """What an impression finds in its history: softmax of query · key over its own list, then the sum of the values."""
+    """Target attention of an impression to its history: softmax of query · key over the list, then the weighted sum of
+    values.
+    """
 
     def __init__(self, dim: int) -> None:
         self.query, self.key, self.values = (nn.Linear(dim, dim) for _ in range(3))

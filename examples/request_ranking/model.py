@@ -1,4 +1,4 @@
-"""Click prediction on requests: users, requests, impressions and their tags, each work done once per row it belongs to.
+"""Click prediction on requests: users, requests, impressions and their tags, each computed once per row of its domain.
 
 request ─┬─ impression ── tag     (item, position, label; the item's tags, some lists empty)
          └─ interest              (topics the user named; some lists empty)

@@ -1,4 +1,4 @@
-"""The columns of a search log: what each holds, told by its name, and what is done to it before a table or a layer.
+"""The columns of a search log: the kind of each, from its name, and the transforms between it and a table or layer.
 
 A column is named `<content>_<number>`, `id_017` say. Ids, texts, levels, values and times become ids of a table of the
 column's own; amounts, ratios and counts become one number.
@@ -21,7 +21,7 @@ HOURS = (0.5, 1, 2, 4, 8, 16, 24, 48, 72, 120, 168)
 
 @dataclass(frozen=True)
 class Column:
-    """One numbered column; everything about it follows from its name."""
+    """One numbered column; its name determines its kind and transforms."""
 
     name: str
     content: str
@@ -39,7 +39,7 @@ class Column:
 
     @property
     def buckets(self) -> int:
-        """How many ids its hash is folded into."""
+        """Number of ids after hashing and mod."""
         return BUCKETS[self.number % len(BUCKETS)]
 
     @property
@@ -62,7 +62,7 @@ def numbered(features: dict[str, object]) -> list[Column]:
 
 
 def make_ids(column: Column, x: gr.Value, now: gr.Value, level: gr.Value | None) -> gr.Value:
-    """The ids that column `column` looks up; `now` is the time of its rows' request, `level` the request's own level to
+    """The table ids of column `column`; `now` is the time of its rows' request, `level` the request's own level to
     cross a level with.
     """
     if column.content in ("id", "text"):
@@ -75,7 +75,7 @@ def make_ids(column: Column, x: gr.Value, now: gr.Value, level: gr.Value | None)
 
 
 def make_number(column: Column, x: gr.Value) -> gr.Value:
-    """One number per row, of a size that a layer likes."""
+    """One float per row, scaled to a magnitude near 1."""
     if column.content == "amount":
         return gr.log1p(gr.clip(x, low=0.0))
     if column.content == "ratio":

@@ -50,7 +50,7 @@ class SearchRanker(gr.Model):
         self.click_head, self.order_head = nn.MLP([32, 16, 1]), nn.MLP([32, 16, 1])
 
     def table(self, name: str, dim: int) -> gr.Table:
-        """A table; all have one kind of start and one optimizer."""
+        """A table; all have the same initializer and optimizer."""
         return gr.Table(name, dim=dim, init=gr.init.uniform(0.05), optimizer=gr.optim.Adagrad(0.02))
 
     def embed(self, batch: gr.Batch, owner: str, rows: gr.Domain) -> list[gr.Value]:
@@ -84,7 +84,7 @@ class SearchRanker(gr.Model):
         for_click, for_order = self.experts(self.cross(nn.relu(self.bottom(every))))
         click, order = self.click_head(for_click).squeeze(), self.order_head(for_order).squeeze()
         gr.loss.bce_with_logits(click, shown.click, name="click")
-        gr.loss.bce_with_logits(order, shown.order, name="order")  # null, and so of no weight, without a click
+        gr.loss.bce_with_logits(order, shown.order, name="order")  # null without a click, so its weight is 0
         gr.metric.auc(click, shown.click, name="click auc")
         gr.metric.gauc(click, shown.click, key=batch.request_id.fanout(shown), name="click gauc")
         gr.metric.auc(order, shown.order, name="order auc")

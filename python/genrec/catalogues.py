@@ -23,12 +23,12 @@ Items = Table | Normalized | Callable[[Value], Value] | Value
 
 
 class Catalogue:
-    """A Parquet file with one row per item: the universe of negatives, of `gr.top_k` and of ranking metrics.
+    """A Parquet file with one row per item: the set of items for negatives, `gr.top_k` and ranking metrics.
 
     `id` names the column of item ids (distinct int64); without it the file's only integer column is taken. `name` is
-    what `--catalogue name=file` of a compiled binary calls it; the file's stem unless given. Columns are features of
-    the items: `items.price`; lists are domains below them: `items.tags.value.mean()`. `items.price[batch.history.item]`
-    is a column by the ids of other rows. `schema` gives the columns by hand, for a file that does not exist yet.
+    used by `--catalogue name=file` of a compiled binary; the file's stem unless given. Columns are features of the
+    items: `items.price`; lists are domains below them: `items.tags.value.mean()`. `items.price[batch.history.item]` is
+    a column by the ids of other rows. `schema` gives the columns by hand, for a file that does not exist yet.
 
     Example:
         >>> items = gr.Catalogue("items.parquet", id="item")
@@ -158,7 +158,7 @@ def ids_of(source: Catalogue) -> Value:
 
 
 def vectors_of(items: Items, source: Catalogue, place: Place) -> Value:
-    """The items' vectors: [d] float32 per row of the catalogue. What is made of the same `items` is made once."""
+    """The items' vectors: [d] float32 per row of the catalogue. They are recorded once for the same `items`."""
     domain = domain_of(source)
     if isinstance(items, Value):
         vectors = items

@@ -23,7 +23,7 @@ _PATHS = ("data", "validation", "init")
 class CompiledModel:
     """A binary made by `gr.compile`, or by genrec-compile: `CompiledModel("path/to/model")`.
 
-    Everything that the binary can do is also done from a shell, without Python; `<binary> train --help` lists the
+    All commands of the binary can also be run from a shell, without Python; `<binary> train --help` lists the
     flags. Methods take every flag as a keyword: `clip_norm=1.0` is `--clip-norm 1.0`, `check_finite=True` is
     `--check-finite`. They show progress unless `progress=False`, and raise `RunError` with the binary's own message
     where it fails.
@@ -64,8 +64,8 @@ class CompiledModel:
 
     @property
     def checkpoint(self) -> Path:
-        """What `evaluate`, `predict` and `export` read unless they are told otherwise: the folder that `train` of this
-        handle last saved to, before that `<binary>.checkpoint`.
+        """The checkpoint that `evaluate`, `predict` and `export` read by default: the folder that `train` of this
+        object last saved to; `<binary>.checkpoint` before any training.
 
         Example:
             >>> model.checkpoint.name
@@ -99,30 +99,29 @@ class CompiledModel:
         keep: int | None = None,
         **flags: Any,
     ) -> Run:
-        """Trains on Parquet files, evaluates on `validation` on the way, and returns what came of it.
+        """Trains on Parquet files, evaluates on `validation` after each epoch, and returns the results.
 
         `batch` counts rows of the root domain. `lr` replaces the model's largest learning rate; others keep their ratio
         to it. `checkpoint`: a folder, True for the default one, False to save nothing. `catalogues` maps names of
-        catalogues to files, for others than the model names. `patience` stops after so many evaluations that did not
+        catalogues to files that replace those of the model. `patience` stops after so many evaluations that did not
         improve `monitor` ("loss" unless given, or a metric's name); `Run.best_checkpoint` has the best one's state.
         `tensorboard` is a folder for curves, `profile` one for a table and a trace of where the time went
         (`Run.profile`).
 
-        A folder that holds a checkpoint is left alone with a `RunError`, unless `resume` goes on with its run or
-        `overwrite` begins anew. The newest `keep` saved states are kept (2 unless given). A loss that is a NaN or
-        infinite ends the run with a `RunError` that names the step and your line, unless `allow_nonfinite=True`. More
-        flags: `eval_every`, `eval_epochs`, `shuffle`, `schedule`, `warmup`, `clip_norm`, `max_steps`,
-        `metrics_json` and so on.
+        A folder that has a checkpoint is refused with a `RunError`, unless `resume` continues its run or `overwrite`
+        starts a new one. The newest `keep` generations are kept (2 unless given). A NaN or infinite loss ends the run
+        with a `RunError` that names the step and your line, unless `allow_nonfinite=True`. More flags: `eval_every`,
+        `eval_epochs`, `shuffle`, `schedule`, `warmup`, `clip_norm`, `max_steps`, `metrics_json` and so on.
 
-        `checkpoint` is `<binary>.checkpoint` where it is True; whatever the folder, this handle's other commands read
-        it from then on unless they are given another.
+        `checkpoint=True` is the folder `<binary>.checkpoint`. Later calls of `evaluate`, `predict` and `export` read
+        the folder of the last training unless they are given another.
 
-        `init` starts from given weights, optimizer states anew: a path (the folder of an export or of a checkpoint, or
-        a safetensors file) gives everything in it that has a name of the model; a mapping gives tables and parameters by
-        name, each from a path (also a `.npy` array, or a Parquet table of ids and vectors), from
-        `(path, its name there)`, from an array, or from `(ids, vectors)`; a list gives several of these, names first.
-        A table takes rows [n, dim] (of an array alone, for ids 0 to n - 1), a parameter its own shape. `Run.init` says
-        what was filled and what was not.
+        `init` starts from given weights, with fresh optimizer states. A path (the folder of an export or of a
+        checkpoint, or a safetensors file) fills all tables and parameters that have a name in it. A mapping fills
+        tables and parameters by name, each from a path (also a `.npy` array, or a Parquet table of ids and vectors),
+        from `(path, its name there)`, from an array, or from `(ids, vectors)`. A list combines several of these, names
+        first. A table takes rows [n, dim] (an array without ids: for the ids 0 to n - 1), a parameter its own shape.
+        `Run.init` lists what was filled and what was not.
 
         Example:
             >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)
@@ -164,8 +163,8 @@ class CompiledModel:
         progress: bool | None = None,
         **flags: Any,
     ) -> dict[str, float | None]:
-        """The metrics of a checkpoint on data; "loss" is among them where the model has one. What no row counted for is
-        None, and the progress says "no rows"; so is what is undefined, such as the AUC of one class.
+        """The metrics of a checkpoint on data; with "loss" if the model has one. A metric for which no row counts is
+        None (printed as "no rows"), and so is an undefined one, such as the AUC of a single class.
 
         Example:
             >>> sorted(model.evaluate("valid.parquet", progress=False))
@@ -193,11 +192,11 @@ class CompiledModel:
         **flags: Any,
     ) -> "Path | dict[str, Any]":
         """Writes the model's outputs for each row of `data` to the Parquet file `out`, and returns its path. `keys` are
-        columns of the data to pass through.
+        columns of the data to copy.
 
-        Where outputs are rows of several domains (a score per impression beside a value per request), `out` is a
-        folder: it gets a file `<domain>.parquet` of each, and what is returned are the pyarrow tables in them by the
-        domains' names. Keys of the root go to each, keys of a list to the file of its rows.
+        If outputs are of several domains (a score per impression and a value per request), `out` is a folder, which
+        gets a file `<domain>.parquet` of each. The result is then a dict of pyarrow tables by domain. Keys of the root
+        are copied to each file, keys of a list to the file of its rows.
 
         Example:
             >>> path = model.predict("valid.parquet", "scores.parquet", keys=["user"], progress=False)
@@ -235,7 +234,7 @@ class CompiledModel:
         return [Path(entry["file"]) for entry in done.get("files", [])]
 
     def info(self) -> dict[str, Any]:
-        """What the model is made of and what it reads: domains, columns, tables, parameters, losses, metrics.
+        """The contents of the binary: domains, columns, tables, parameters, losses, metrics.
 
         Example:
             >>> info = model.info()
@@ -250,7 +249,7 @@ class CompiledModel:
         return json.loads(result.stdout)
 
     def _read(self, checkpoint: str | PathLike[str] | None) -> str | PathLike[str] | None:
-        """The checkpoint that a command reads; None where there is nothing to read, of a model of transforms alone."""
+        """The checkpoint that a command reads; None for a model of transforms alone, which needs none."""
         if checkpoint is None and not self.checkpoint.exists():
             info = self.info()
             if not info["tables"] and not info["parameters"]:

@@ -20,7 +20,7 @@ _CHECKOUT = Path(__file__).resolve().parents[2]
 def find_tool(name: str) -> str:
     """The path of a tool of genrec: in the folder GENREC_BIN, in the checkout's build/bin, or on PATH.
 
-    Raises `CompileError` that says where it was sought.
+    Raises `CompileError` that lists where it looked.
     """
     folders = [os.environ.get("GENREC_BIN"), str(_CHECKOUT / "build" / "bin")]
     for folder in filter(None, folders):
@@ -49,7 +49,7 @@ def compile(
     lies beside it, with `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted
     C++. `flags`: more flags of genrec-compile.
 
-    Raises `ModelError` for a mistake in the model, `CompileError` where the compiler refuses it or cannot run.
+    Raises `ModelError` for a mistake in the model, `CompileError` if the compiler refuses it or cannot run.
 
     Example:
         >>> model = gr.compile(Ranker(), gr.Schema.from_parquet("train.parquet"), output="ranker")

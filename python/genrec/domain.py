@@ -1,4 +1,4 @@
-"""Row domains as a model's author sees them: a batch, its lists, what is cut or joined from them, catalogues."""
+"""Row domains: a batch, its lists, domains derived from them (truncated, padded, paired, joined), catalogues."""
 
 import difflib
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Truncation:
-    """How a derived domain was cut: at most `count` rows per list of `source`, its `keep` ("last" or "first") ones."""
+    """A truncated domain: of each list of `source` at most the `keep` ("last" or "first") `count` rows."""
 
     source: "Domain"
     count: int
@@ -28,7 +28,7 @@ class Truncation:
 
 @dataclass(frozen=True)
 class Padding:
-    """How a derived domain was lengthened: at least `count` rows per list of `source`, new ones at its `side`."""
+    """A padded domain: at least `count` rows per list of `source`, with new rows at its `side`."""
 
     source: "Domain"
     count: int
@@ -37,7 +37,7 @@ class Padding:
 
 @dataclass(frozen=True)
 class Pairing:
-    """How a derived domain was paired: per row of `first`, the rows of `second` with the same parent row."""
+    """A domain of pairs: per row of `first`, the rows of `second` with the same parent row."""
 
     first: "Domain"
     second: "Domain"
@@ -45,7 +45,7 @@ class Pairing:
 
 @dataclass(frozen=True)
 class Joining:
-    """How a derived domain was joined: per parent row, the rows of each source in turn."""
+    """A joined domain: per parent row, the rows of each source in turn."""
 
     sources: tuple["Domain", ...]
 
@@ -54,7 +54,7 @@ Origin = Truncation | Padding | Pairing | Joining
 
 
 class Domain:
-    """A row domain: every row of a batch (`batch` itself), of a list in it (`batch.history`), or of something derived.
+    """A row domain: the rows of a batch (`batch` itself), of a list in it (`batch.history`), or of a derived domain.
 
     Features are attributes (`batch.history.movie`) or items (`batch["history"]["movie"]`, for names that are also
     methods). A list is a domain of its own. One model holds each domain once: truncating the same list twice in the
@@ -131,7 +131,7 @@ class Domain:
         return self._uncut()._schema
 
     def _uncut(self) -> "Domain":
-        """The domain that this one was cut from, or lengthened, in however many steps; itself for any other."""
+        """The domain that this one was truncated or padded from, in any number of steps; else itself."""
         domain = self
         while isinstance(domain._origin, Truncation | Padding):
             domain = domain._origin.source

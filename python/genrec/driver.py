@@ -61,7 +61,7 @@ def _follow(line: str, events: list[dict[str, Any]], display: "_Display") -> Non
     except ValueError:
         event = None
     if not isinstance(event, dict) or "event" not in event:
-        # Not of the binary's making: a library's message, say.
+        # Not an event of the binary: a library's message, say.
         display.line(line.rstrip("\n"))
         return
     if event["event"] == "step" and events and events[-1]["event"] == "step":
@@ -72,7 +72,7 @@ def _follow(line: str, events: list[dict[str, Any]], display: "_Display") -> Non
 
 
 def _failure(text: str, events: list[dict[str, Any]], status: int, command: list[str]) -> str:
-    """What a failed run said: its error output, else its last message."""
+    """The message of a failed run: its error output, else its last message event."""
     if text:
         return text
     messages = [event["text"] for event in events if event["event"] == "message"]
@@ -121,7 +121,7 @@ class _Display:
     def _evaluation(self, event: dict[str, Any]) -> None:
         metrics = [f"{name} {shown_value(event, name, value)}" for name, value in event.get("metrics", {}).items()]
         loss = [f"loss {shown_value(event, 'loss', event['loss'])}"] if "loss" in event else []
-        # A loss of several without rows shows nowhere else.
+        # If one of several losses has no rows, nothing else shows it.
         losses = event.get("losses", {})
         loss += [f"({name}: no rows)" for name in event.get("no_rows", ()) if name in losses and len(losses) > 1]
         self.line("evaluation  " + "  ".join(loss + metrics))

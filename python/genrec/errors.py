@@ -1,4 +1,4 @@
-"""What goes wrong, in the words and at the place of whoever can mend it."""
+"""The errors of this package, which name the user's file and line, the rule that was broken, and a fix."""
 
 from genrec.source import Place
 from genrec.tracebacks import ShortTraceback
@@ -19,8 +19,8 @@ class GenRecError(ShortTraceback, Exception):
 class ModelError(GenRecError):
     """A mistake in a model, at the user's file and line.
 
-    `message` states the rule and the values it met; `place` is the expression at fault, of which `label` says what it
-    is; `help` says how to mend it. `str()` shows all of it with the source line:
+    `message` states the rule and the values that break it. `place` is the expression at fault, `label` describes its
+    value, `help` says how to fix it. `str()` shows all of this with the source line:
 
         ranker.py:41: error: 'add' mixes rows of 'request' and 'impression'
            41 |     score = user_vector + item_vector

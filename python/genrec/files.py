@@ -1,4 +1,4 @@
-"""Which Parquet files a path means, as `--data` of a compiled model understands it."""
+"""The Parquet files that a path stands for, by the rules of `--data` of a compiled model."""
 
 import glob
 import os
@@ -11,10 +11,10 @@ ENDINGS = (".parquet", ".parq", ".pq")
 
 
 def files_of(path: str | PathLike[str]) -> list[str]:
-    """The files of a path: a file itself; of a folder every Parquet file below it, sorted; of a pattern what it
-    matches; of several of these separated by commas all of theirs. What is there as it stands is not taken apart.
+    """The files of a path: the file itself, all Parquet files below a folder (sorted), or the matches of a pattern;
+    also several of these, separated by commas. An existing path is not split at its commas.
 
-    Raises `DataError` where nothing is there.
+    Raises `DataError` if there is no such file.
     """
     text = fspath(path)
     if "," in text and not _is_there(text):
@@ -41,7 +41,7 @@ def _in_folder(folder: str) -> list[str]:
 
 
 def _walk(folder: str, entered: set[tuple[int, int]]) -> Iterator[str]:
-    """The Parquet files below `folder`, through links, each folder once: a link may lead to one above."""
+    """The Parquet files below `folder`, following links. Each folder is visited once, since links may form cycles."""
     status = os.stat(folder)
     if (status.st_dev, status.st_ino) in entered:
         return

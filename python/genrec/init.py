@@ -1,7 +1,7 @@
 """Initial values of tables' rows and of dense parameters, reached as `gr.init`.
 
-The value of a table's row is a function of (seed, table name, id, column), of a parameter's element one of (seed,
-parameter name, element): neither depends on what else the model holds.
+The initial value of a table's row is a function of (seed, table name, id, column), that of a parameter's element one of
+(seed, parameter name, element). Neither depends on the rest of the model.
 """
 
 import math

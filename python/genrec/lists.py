@@ -1,4 +1,4 @@
-"""Lists lengthened, paired with lists of the same parent, and put side by side in their parent's row."""
+"""Ops on lists: padding, pairs of two lists of one parent, and tiling into a row of the parent."""
 
 from genrec import methods
 from genrec.domain import Domain, Padding, Pairing
@@ -87,7 +87,7 @@ def pairs(first: Domain, second: Domain) -> Domain:
 
 @methods.define
 def beside(x: Value, domain: Domain, place: Place | None = None) -> Value:
-    """The row of `x` that is each pair's second half."""
+    """`x` of the second list, per pair."""
     place = place or find_place()
     origin = domain._origin if isinstance(domain, Domain) else None
     if not isinstance(origin, Pairing):

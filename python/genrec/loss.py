@@ -1,7 +1,7 @@
 """Losses. A loss is declared, not returned: a model's loss is the sum of its declared losses, weighted by `scale`.
 
-A task's loss is the weighted mean of a value per row, over all rows of the batch: a row's weight is `weight` (1 unless
-given), and 0 where the label is null. Without any such row the loss has no value: a run says "no rows".
+Each loss is the weighted mean of a value per row, over all rows of the batch: a row's weight is `weight` (1 unless
+given), and 0 where the label is null. If no row has a weight, the loss has no value, which is shown as "no rows".
 
 Labels are checked while a model trains and is evaluated: a class outside of the classes, or a label of
 `bce_with_logits` outside of [0, 1], ends the run with the row of the data. Rows of weight 0 are not looked at.
@@ -39,8 +39,8 @@ def mean(
         weight: of each row, at least 0; 1 unless given.
         name: of the loss in logs and metrics.
         scale: the fixed weight of this loss among the model's.
-        log_variance: a trained number s, a parameter of shape (), that weighs the loss instead: exp(-s) * x + s / 2
-            (Kendall et al. 2018, equation 10).
+        log_variance: a parameter s of shape (), the trained logarithm of a task's variance: the loss is then
+            exp(-s) * x + s / 2 (Kendall et al. 2018, equation 10).
 
     Shape:
         [] per row.
@@ -100,7 +100,7 @@ def bce_with_logits(
     if smoothing := _check_smoothing(label_smoothing, place):
         truth = truth * (1.0 - smoothing) + smoothing / 2.0
     x = emit("bce_with_logits", [prediction, truth], prediction.domain, (), prediction.dtype, place)
-    # The column itself, not what it was converted to, is named in errors; a bool is 0 or 1 by itself.
+    # Errors name the original column, not the converted value. A bool needs no check.
     checked = given if not given.shape and given.dtype.is_number else unsmoothed
     required = None if given.dtype.name == "bool" else _Required(checked, 0.0, 1.0)
     return _declare(x, valid, weight, name, scale, place, log_variance, required)
@@ -361,7 +361,7 @@ def _check_temperature(temperature: float, place: Place) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Required:
-    """Labels that must lie in [low, high], and below the number of `items`, where these are given."""
+    """A run-time check of labels: in [low, high], and, with `items`, below their number."""
 
     label: Value
     low: float

@@ -1,9 +1,9 @@
 """Evaluation metrics, measured over all rows of the evaluated data.
 
 Each takes `weight`, a number per measured row that is finite and not negative (1 unless given): rows of weight 0, and
-rows with a null label, do not count. A metric whose rows have no weight is undefined; a run says "no rows". A label
-that is none, or a NaN score, ends the run with the row of the data. docs/reference/ops.md (genrec.metric) has the
-definitions.
+rows with a null label, do not count. A metric for which no row counts has no value, which is shown as "no rows". An
+invalid label or a NaN score ends the run with an error that names the row of the data. docs/reference/ops.md
+(genrec.metric) has the definitions.
 """
 
 from collections.abc import Sequence
@@ -39,13 +39,13 @@ def ranking(
     """HR@n and NDCG@n for each n of `at`, and MRR, of one target per query row among all items of a catalogue; recall@n
     too where queries have lists of targets.
 
-    With P distinct targets of a query, HR@n is 1 where one of them has a rank up to n, recall@n is the number of them
-    that have, divided by P, NDCG@n is the sum of 1 / log2(rank + 1) over these, divided by that of the ranks 1 to
-    min(P, n), and MRR is 1 / the best rank; queries without a target do not count.
+    With P distinct targets of a query, HR@n is 1 if at least one of them has a rank up to n. recall@n is the number of
+    these targets, divided by P. NDCG@n is the sum of 1 / log2(rank + 1) over them, divided by the same sum over the
+    ranks 1 to min(P, n). MRR is 1 / the best rank. Queries without a target do not count.
 
     Args:
-        ranked: a query, with `items`, `catalogue` and `exclude` as in `gr.rank`; or what `gr.top_k` found, with these
-            already; or what `gr.rank` gave, which has its target too.
+        ranked: a query, with `items`, `catalogue` and `exclude` as in `gr.rank`; or the result of `gr.top_k`, which has
+            these; or the result of `gr.rank`, which has the target, too.
         items: the items' vectors.
         catalogue: of the items.
         target: an item id per query row, or a list of ids of the query's rows; null targets do not count.
@@ -112,12 +112,12 @@ def list_ranking(
     """HR@n, recall@n and NDCG@n for each n of `at`, and MRR, of the rows of each list ranked by a score: the candidates
     of a request, say.
 
-    Of equal scores those of label 0 come first: ties count against the model. With P labels 1 in a list the values are
-    those of `ranking` for P targets; lists without any do not count.
+    Of equal scores those with label 0 come first: ties count against the model. For a list with P labels 1 the metrics
+    are those of `ranking` for P targets; lists without a label 1 do not count.
 
     Args:
         score: a float per row of a list.
-        label: 1 for what should be ranked high, else 0, or bool; rows with a null label are not in the ranking.
+        label: 1 for relevant rows, else 0, or bool; rows with a null label are not ranked.
         at: cut-offs that ascend.
         name: of the metric, as in `ranking`.
         note: printed beside it.
@@ -220,8 +220,8 @@ def gauc(
 
 
 def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "", weight: ValueLike | None = None) -> None:
-    """Normalised entropy (He et al. 2014, equation 1): the mean cross entropy divided by that of always predicting the
-    evaluated rows' own share of positives. Below 1 is better than that.
+    """Normalised entropy (He et al. 2014, equation 1): the mean cross entropy divided by the entropy of the share of
+    positives among the evaluated rows. Below 1 the model is better than predicting that share.
 
     Args:
         logit: a float per row; scores of another kind will not do.

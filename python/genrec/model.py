@@ -44,9 +44,9 @@ class Schedule:
 class Model(Module):
     """A recommendation model: a module whose `forward(batch)` declares losses, metrics and outputs.
 
-    May be set by `super().__init__(...)` or as attributes: `optimizer` (of every table and parameter without one of its
-    own; Adam unless set), `clip_norm` and `clip_value` (bounds of the gradients' norm and of their elements; 0: none),
-    `schedule` (of the learning rate), `name` (the class's name unless set).
+    Set by `super().__init__(...)` or as attributes: `optimizer` (of every table and parameter that has none; Adam
+    unless set), `clip_norm` and `clip_value` (bounds of the gradients' norm and of their elements; 0: none), `schedule`
+    (of the learning rate), `name` (the class's name unless set).
 
     Example:
         >>> class Ranker(gr.Model):
@@ -162,7 +162,9 @@ def _owned(root: Module) -> Iterator[tuple[str, object]]:
 
 @contextmanager
 def _told_at_its_line() -> Iterator[None]:
-    """A call that no check of this package foresaw (a number for a table, say) is a `ModelError` at the user's line."""
+    """Turns an exception that no check of this package expected (a number for a table, say) into a `ModelError` at the
+    user's line.
+    """
     try:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -202,8 +204,8 @@ def _check_schema(schema: object) -> None:
 
 
 def _check_model(model: Model) -> None:
-    """Raises `TypeError` for a model that is none, `ModelError` where its own attributes hold something else (a table,
-    say).
+    """Raises `TypeError` for an object that is not a model, `ModelError` if an attribute of `gr.Model` has another type
+    (a table, say).
     """
     if isinstance(model, type) and issubclass(model, Model):
         raise TypeError(f"a model is an object: {model.__name__}(...), not the class {model.__name__} itself")

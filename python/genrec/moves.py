@@ -1,7 +1,7 @@
 """The ops that read columns and move values between row domains.
 
-Moves of one value into one domain are recorded once: `batch.history.movie.truncate(200)` is the same value wherever it
-is written.
+Moving a value into a domain is recorded once: `batch.history.movie.truncate(200)` is the same value wherever it is
+written.
 """
 
 from collections.abc import Sequence
@@ -112,7 +112,7 @@ def shift(kind: str, x: Value, distance: int) -> Value:
         )
 
     moved, valid = record(x, place)
-    # A null among the rows stays null where it goes; a row past the end reads false, which is null too.
+    # A null row stays null after the shift; rows past the end read false, which also means null.
     moved.valid = valid if x.valid is None else record(x.valid, place.named("valid"))[0]
     return moved
 
@@ -155,8 +155,8 @@ def truncate(x: Value, count: int, keep: str) -> Value:
 
 
 def _uncut(x: Value, domain: Domain, place: Place) -> Value:
-    """`x` as `domain` is made from it. Cutting twice at one end is cutting once (`truncate_domain`), so that the rows
-    which both cuts keep come from the list itself: `x` is spread back to that, with 0 where the first cut dropped rows.
+    """`x` in the domain that `domain` is truncated from. Truncating twice at one end is truncating the source once
+    (`truncate_domain`), so `x` is scattered back to the source, with 0 in the rows that the first truncation dropped.
     """
     origin = x.domain._origin if x.domain is not None else None
     if x.domain is domain or not isinstance(origin, Truncation) or not isinstance(domain._origin, Truncation):
@@ -248,8 +248,8 @@ def concat_rows(*parts: ValueLike | Sequence[ValueLike]) -> Value:
 
 
 def stack(*parts: ValueLike | Sequence[ValueLike]) -> Value:
-    """The values of a row as a list of it: n values per row of one domain become a list of n rows, in their order, below
-    each row. `split_rows` of the result, or of anything computed from it, takes them apart again.
+    """The values of a row as a list of it: n values per row of one domain become a list of n rows, in their order,
+    below each row. `split_rows` of the result, or of anything computed from it, takes them apart again.
 
     So fields of equal size go through what works on lists: attention among the fields of a request, a pool over several
     towers. Written `gr.stack(a, b, c)` or `gr.stack([a, b, c])`.
@@ -273,7 +273,7 @@ def stack(*parts: ValueLike | Sequence[ValueLike]) -> Value:
 
 
 def _alike(name: str, parts: Sequence[Any], place: Place) -> tuple[list[Value], list[tuple[Part, ...]]]:
-    """`parts` as values of one row size and element type, none of them shared, and where each is written."""
+    """`parts` as values with domains, of one row size and element type, and the path of each for `Place.part`."""
     given, paths = listed(parts)
     values = [
         as_value(part, place.part(*path), what=f"part {i} of gr.{name}")
@@ -317,8 +317,8 @@ def all_valid(value: Value, place: Place) -> Value:
 def _parent_of_joined(
     domains: Sequence[Domain], paths: Sequence[tuple[Part, ...]], values: Sequence[Value], place: Place
 ) -> Domain:
-    """Below whose rows the parts of gr.concat_rows are joined: what has a part below it; if all parts are of one list,
-    that list's parent; if all are of the root, the root.
+    """The parent of the domain that gr.concat_rows makes: the parent of the lists among the parts; the root if all
+    parts are of the root.
     """
     first = domains[0]
     if all(domain is first for domain in domains):

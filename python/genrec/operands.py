@@ -14,7 +14,7 @@ from genrec.value import Number, Value
 
 def as_value(given: object, place: Place, like: Value | None = None, what: str = "an operand") -> Value:
     """`given` as a value. Numbers take the element type of `like`, else float32 (int64 for integers). Raises
-    `ModelError` at `place` for what no value can be made of.
+    `ModelError` at `place` if `given` is neither a value nor convertible to one.
     """
     if isinstance(given, Value):
         return given

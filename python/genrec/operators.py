@@ -41,7 +41,7 @@ class Operators:
         """`x ** exponent`: powers of a fixed exponent, a whole one from 1 to 64, 0.5 or -0.5.
 
         Shape:
-            any, and the same out.
+            any in, the same out.
 
         Example:
             >>> batch.history.price ** 2

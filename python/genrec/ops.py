@@ -1,7 +1,7 @@
-"""The ops that compute values row by row: arithmetic, conversions, what joins and splits columns.
+"""Row-wise ops: arithmetic, comparisons, logic, conversions, slicing and concatenating columns.
 
-Every function records one op (or a few) at the user's line, after checking the rules that the dialect's verifiers
-state, so that a mistake is an error at that line and not in the compiler.
+Every function records one op (or a few) at the user's line. It first checks the rules of the dialect's verifiers, so
+that a mistake is an error at that line and not in the compiler.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,15 @@ from genrec.value import Number, Value, ValueLike
 
 
 def _operands(given: Sequence[ValueLike], place: Place, parts: Sequence[Sequence[Part]]) -> list[Value]:
-    """Values of what an elementwise op was given; numbers become constants of the others' element type."""
+    """The operands of an elementwise op as values; numbers become constants with the element type of the other
+    operands.
+    """
     like = next((one for one in given if isinstance(one, Value)), None)
     return [as_value(one, place.part(*part), like) for one, part in zip(given, parts, strict=True)]
 
 
 def both_valid(*values: Value | None) -> Value | None:
-    """What is valid where all `values` are: the conjunction of their `valid`."""
+    """The conjunction of the `valid` of `values`."""
     result: Value | None = None
     for value in values:
         valid = value.valid if value is not None else None
@@ -89,7 +91,7 @@ def maximum(a: ValueLike, b: ValueLike) -> Value:
     """The larger of a and b, elementwise; a tie sends its gradient to a.
 
     Shape:
-        alike, or [] with [d].
+        equal shapes, or [] and [d].
 
     Example:
         >>> gr.maximum(batch.history.price, 1.0)
@@ -102,7 +104,7 @@ def minimum(a: ValueLike, b: ValueLike) -> Value:
     """The smaller of a and b, elementwise; a tie sends its gradient to a.
 
     Shape:
-        alike, or [] with [d].
+        equal shapes, or [] and [d].
 
     Example:
         >>> gr.minimum(batch.history.price, 100.0)
@@ -162,7 +164,7 @@ def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
         on_false: what is taken elsewhere.
 
     Shape:
-        alike, or [] with [d].
+        equal shapes, or [] and [d].
 
     Example:
         >>> price = batch.history.price
@@ -194,10 +196,10 @@ def unary(name: str, x: ValueLike) -> Value:
 
 
 def detach(x: ValueLike) -> Value:
-    """`x`, through which no gradient flows: what it was computed from is not trained by what is computed of it.
+    """`x` without its gradient: a loss computed from the result does not train what `x` was computed from.
 
     Shape:
-        any, kept.
+        any in, the same out.
 
     Example:
         >>> user = gr.Table("user", dim=16)(batch.user)

@@ -1,7 +1,7 @@
 """Update rules of tables and dense parameters, reached as `gr.optim`. Equations and defaults are PyTorch's.
 
-On tables only the rows that a step touched are updated: moments are lazy, and weight decay (0 unless given) does not
-catch up. The learning rate here is the base rate; a compiled binary's `--lr` replaces it.
+Of tables, only the rows that a step touched are updated: moments are lazy, and weight decay (0 unless given) does not
+catch up on skipped steps. The learning rate here is the base rate; a compiled binary's `--lr` replaces it.
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,9 @@ def _make_adam(
 
 
 FROZEN = Optimizer("sgd", (("lr", 0.0), ("frozen", 1.0)))
-"""The rule of what is never updated; made by `gr.Table(frozen=True)` and `nn.Parameter(frozen=True)`."""
+"""The optimizer of frozen tables and parameters, which never updates them; made by `gr.Table(frozen=True)` and
+`nn.Parameter(frozen=True)`.
+"""
 
 
 def SGD(lr: float = 1e-3, momentum: float = 0.0, weight_decay: float = 0.0) -> Optimizer:  # noqa: N802

@@ -9,8 +9,9 @@ from genrec.value import Value, ValueLike
 
 
 def output(**columns: ValueLike | Found) -> None:
-    """Columns of what `predict` writes: a row per row of their domain; columns of several domains make a table each.
-    What `gr.top_k` found becomes two: `name` with the items' ids, and `name_score`. Nulls are written as nulls.
+    """Columns of what `predict` writes: a row per row of their domain. Columns of several domains make a table each.
+    The result of `gr.top_k` becomes two columns: `name` with the items' ids, and `name_score`. Nulls are written as
+    nulls.
 
     Shape:
         any, of rows.

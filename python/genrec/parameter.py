@@ -11,8 +11,8 @@ from genrec.value import Value
 class Parameter:
     """A dense trained tensor of float32, of up to two sizes.
 
-    It is named by where it hangs in the model: `self.blocks[0].weight` is "blocks.0.weight". In arithmetic it stands
-    for its current value, shared by all rows. Without an optimizer of its own it has the model's. `frozen`: no step
+    Its name is its attribute path in the model: `self.blocks[0].weight` is "blocks.0.weight". In arithmetic it stands
+    for its current value, shared by all rows. Unless it has an optimizer, the model's updates it. `frozen`: no step
     updates it, and it has no optimizer state; `train(init=...)` gives it values.
 
     Example:

@@ -1,11 +1,11 @@
 """Random values per row, drawn anew in every step.
 
-What is drawn is a function of (seed, step, this op, the row's place in the dataset, the element): the same at any batch
-size, number of threads and machines, and of no other op's draws. A value per request that is fanned out to impressions
+A draw is a function of (seed, step, this op, the row's position in the dataset, the element). So it does not depend on
+batch size, number of threads or other ops. A value per request that is fanned out to impressions
 is one draw per request; a value per impression is one per impression.
 
-Values are drawn in every mode. Evaluation and prediction draw those of the last training step, so the same rows get the
-same values as long as the model is not trained further.
+Values are drawn in every mode. Evaluation and prediction use the number of the last training step, so the same rows get
+the same values until the model is trained further.
 """
 
 import math
@@ -26,9 +26,9 @@ def uniform(rows: Domain | Value, low: float = 0.0, high: float = 1.0, size: int
     """Uniform float32 in [low, high), in steps of (high - low) / 2**24.
 
     Args:
-        rows: whose rows, a domain, or a value for its rows.
-        low: the least that is drawn.
-        high: what is drawn lies below it.
+        rows: a domain, or a value of that domain, to draw for.
+        low: the lower bound, included.
+        high: the upper bound, excluded.
         size: how many values a row gets; a scalar unless given.
 
     Shape:
@@ -49,7 +49,7 @@ def bernoulli(rows: Domain | Value, p: ValueLike, size: int | None = None) -> Va
     """True with probability `p`.
 
     Args:
-        rows: whose rows, a domain, or a value for its rows.
+        rows: a domain, or a value of that domain, to draw for.
         p: a number in [0, 1], or a float per row; 0 never gives true, 1 always does.
         size: how many bools a row gets; a scalar unless given.
 
@@ -74,8 +74,8 @@ def normal(rows: Domain | Value, mean: float = 0.0, std: float = 1.0, size: int 
     """Normal float32 of this mean and standard deviation, by Box and Muller's transform (1958) of two uniform draws.
 
     Args:
-        rows: whose rows, a domain, or a value for its rows.
-        mean: of what is drawn.
+        rows: a domain, or a value of that domain, to draw for.
+        mean: of the distribution.
         std: the standard deviation; no draw lies more than 5.8 of them from the mean.
         size: how many values a row gets; a scalar unless given.
 

@@ -14,14 +14,13 @@ from genrec.source import Place, find_place
 from genrec.types import element_type, float32, int64
 from genrec.value import Value, ValueLike
 
-
 NO_SCORE = -1e30
 """What `gr.scores` gives past the last item of a catalogue, and `gr.top_k` where no item is left."""
 
 
 @dataclass(frozen=True, eq=False)
 class Query:
-    """What a query is ranked against: the items of a catalogue, less the excluded ones."""
+    """A query and the items that it is ranked against: those of a catalogue, less the excluded ones."""
 
     rows: Value
     vectors: Value
@@ -37,11 +36,11 @@ class Query:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What `gr.top_k` found: the k best items of each query row, best first.
+    """The result of `gr.top_k`: the k best items of each query row, best first.
 
     Attributes:
-        ids: the items' ids. Past the last item that is left (of the catalogue less the excluded ones) they are null:
-            outputs write nulls there, and computations read 0.
+        ids: the items' ids. If fewer than k items are left (of the catalogue less the excluded ones), the rest are
+            null: outputs write nulls, and computations read 0.
         scores: query · item, float32; null, and -1e30, there.
         index: rows of the catalogue; -1 there.
 
@@ -63,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """What `gr.rank` gave: the rank of a target per query row, or of each of a list of targets.
+    """The result of `gr.rank`: the rank of a target per query row, or of each of a list of targets.
 
     Attributes:
         rank: 1 for the best, 0 where there is no target. Of several targets per query, per row of their list.
@@ -141,8 +140,8 @@ def rank(
     """The rank of a target among all items of a catalogue: 1 plus the number of other items, not excluded, whose score
     query · item is at least the target's, so that ties count against the model. The target itself is never excluded.
 
-    Several targets of a query have their places in one order of all items that are targets of it or not excluded; of
-    equal scores the targets come last. Only the first of equal targets has a rank.
+    Several targets of a query are ranked in one order of its targets and all items that are not excluded; of equal
+    scores the targets come last. A target that occurs twice has a rank only once.
 
     Args:
         query: what items are compared with.
@@ -165,7 +164,7 @@ def rank(
 
 
 def rank_against(against: Query, target: ValueLike, place: Place, part: Place) -> Ranks:
-    """The ranks of `target` for a query made before."""
+    """The ranks of `target` for an existing query."""
     wanted = resolve(target, against.catalogue, "the target", part)
     rows = against.rows
     is_listed = wanted.domain is not None and wanted.domain._parent is rows.domain
@@ -191,7 +190,7 @@ def make_query(
     place: Place,
     items_at: int,
 ) -> Query:
-    """What `what` ranks a query against; `items_at` is the number of its argument `items`."""
+    """The `Query` of a call of `what`; `items_at` is the number of its argument `items`."""
     catalogue = expect_catalogue(catalogue, what, place, items_at + 1)
     rows = rows_of_floats(query, what, 0)
     vectors = vectors_of(items, catalogue, place.part(items_at))

@@ -1,4 +1,4 @@
-"""What a model's `forward` leaves behind: declarations and a straight list of ops, as they go into the model file."""
+"""The result of running a model's `forward`: declarations and a list of ops, as they go into the model file."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from genrec.optim import Optimizer
 from genrec.source import Place, find_place
 
 STREAMS_PER_OP = 256
-"""Random streams that one recorded op owns: its own and those that its decomposition derives from it."""
+"""Random streams reserved for one recorded op: its own and those of the ops it is decomposed into."""
 
 
 @dataclass(frozen=True)
@@ -154,11 +154,11 @@ class Recording:
         self.tables: dict[str, TableDeclaration] = {}
         self.parameters: dict[str, ParameterDeclaration] = {}
         self.ops: list[Op] = []
-        # What was recorded for the same thing before: a feature, a derived domain, a table's declaration.
+        # Recorded values, domains and declarations by what they stand for, so that each is recorded once.
         self.cache: dict[Hashable, Any] = {}
         # Names taken by more than one kind of thing; see `unique_name`.
         self._names: set[str] = set(self.RESERVED)
-        # How dense parameters are called, by the id() of their objects.
+        # Names of dense parameters, by the id() of their objects.
         self.parameter_names: dict[int, str] = {}
         # The domains of a batch appear as they are used, but all of them are results of the first op.
         self.batch = self.emit("batch", [], [], {}, Place())

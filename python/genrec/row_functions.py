@@ -18,7 +18,7 @@ ROWWISE = frozenset({
     "random_uniform", "relu", "rms_norm", "row_reduce", "rsqrt", "select", "sigmoid", "silu", "sin", "slice_columns",
     "softmax", "softmax_cross_entropy", "softplus", "sqrt", "square", "sub", "tanh",
 })  # fmt: skip
-"""Ops whose every result row depends on the same row of what they read, and on what all rows share."""
+"""Ops of which each result row depends only on the same row of the operands, and on shared values."""
 
 
 def row_function(function: Callable[Parameters, Value]) -> Callable[Parameters, Value]:
@@ -34,8 +34,8 @@ def row_function(function: Callable[Parameters, Value]) -> Callable[Parameters, 
         gr.loss.mean(focal(logit, label))
 
     Inside, values are rows: arithmetic, comparisons, `gr.where`, `nn.exp` and its kin, `x.row_sum()`, `x[:, a:b]`,
-    `gr.concat` and parameters may be used. What looks at other rows (pools, fanouts, attention, lookups) raises
-    `ModelError` at its line.
+    `gr.concat` and parameters may be used. Ops that read other rows (pools, fanouts, attention, lookups) raise
+    `ModelError` at their line.
 
     Example:
         >>> @gr.row_function

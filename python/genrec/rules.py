@@ -1,4 +1,4 @@
-"""The rules that ops of several operands share: one domain, one row size, one element type."""
+"""Checks shared by ops of several operands: one domain, one row size, one element type."""
 
 import operator
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def mixing(name: str, a: Value, b: Value, place_a: Place, place_b: Place) -> Mod
 
 
 def broadcast(name: str, values: Sequence[Value], place: Place, parts: Sequence[Sequence[Part]]) -> tuple[int, ...]:
-    """The row shape of an elementwise op: all alike, or []."""
+    """The row shape of an elementwise op: shapes must be equal, or []."""
     found: Value | None = None
     for value, part in zip(values, parts, strict=True):
         if not value.shape:
@@ -85,7 +85,9 @@ def same_dtype(name: str, a: Value, b: Value, place: Place, parts: Sequence[Sequ
 
 
 def listed(parts: Sequence[object]) -> tuple[list[Any], list[tuple[Part, ...]]]:
-    """What a function of several values was given, one by one or as one list, and where each is written."""
+    """The arguments of a function that takes several values, or one list of them, and the path of each for
+    `Place.part`.
+    """
     if len(parts) == 1 and isinstance(parts[0], list | tuple):
         return list(parts[0]), [(0, i) for i in range(len(parts[0]))]
     return list(parts), [(i,) for i in range(len(parts))]

@@ -1,4 +1,4 @@
-"""What came of a training run."""
+"""The results of a training run."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def shown_value(record: Mapping[str, Any], name: str, value: float | None) -> str:
-    """A number of an epoch's or evaluation's record for people: "no rows" where none was counted."""
+    """A value of an epoch's or evaluation's record as text: "no rows" if no row counted."""
     if value is not None:
         return f"{value:.4f}"
     return "no rows" if name in record.get("no_rows", ()) else "undefined"
@@ -18,8 +18,8 @@ class Run:
     """A finished training run.
 
     `history` holds a record per epoch ("epoch", "step", "loss", "losses", "rows_per_second", and "evaluation" where the
-    epoch was evaluated), `metrics` the last evaluation's metrics, `timings` what took how long, `checkpoint` the folder
-    that was saved to.
+    epoch was evaluated), `metrics` the last evaluation's metrics, `timings` durations, `checkpoint` the folder that was
+    saved to.
 
     Example:
         >>> [record["epoch"] for record in run.history]
@@ -66,7 +66,8 @@ class Run:
     @property
     def init(self) -> dict[str, Any] | None:
         """With `init`: "filled", a record per table and parameter ("name", "kind", "rows", "from"); "not_filled", the
-        names of those that started as usual; "unused", what the sources had and the model had not. None without `init`.
+        names of those with their usual initial values; "unused", tensors of the sources that the model does not have.
+        None without `init`.
 
         Example:
             >>> run.init is None
@@ -92,8 +93,8 @@ class Run:
 
     @property
     def profile(self) -> dict[str, Any] | None:
-        """With `profile`: milliseconds per step by phase, and per op what it took, did and must take at least; the
-        trace lies beside it in the folder, as trace.json.
+        """With `profile`: milliseconds per step by phase, and per op its time, work and lower bound; the folder also
+        has the trace, trace.json.
         """
         folder = next((event["folder"] for event in self.events if event["event"] == "profile"), None)
         return None if folder is None else json.loads((Path(folder) / "profile.json").read_text())

@@ -1,4 +1,4 @@
-"""The schema of a dataset: which rows it nests, and which features each of them has.
+"""The schema of a dataset: its row domains and their features.
 
 A dataset is a Parquet file with one row per request (or user). A list column opens a child domain, whose rows are the
 entries of the lists; its features are the fields of the list's struct, or the entries themselves.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ELEMENT = "value"
-"""The name of the one feature of a list that is no list of structs: `batch.interest.value`."""
+"""The name of the only feature of a list of plain values: `batch.interest.value`."""
 
 MOST_DOMAIN_DEPTH = 32
 """How many lists may lie above a row: lists in lists of a schema, and what a model derives of them (`gr.pairs`). Arrow
@@ -106,8 +106,8 @@ class Schema:
         padding: Mapping[str, int] | None = None,
         parallel: Mapping[str, Iterable[str]] | None = None,
     ) -> "Schema":
-        """The schema of Parquet files, whose footers alone are read: every column that one of `paths` has. A column
-        that a file lacks must not be needed for what the file is used for (labels when predicting, say).
+        """The schema of Parquet files, of which only the footers are read: the union of the columns of `paths`. A file
+        may lack a column that its use does not need (labels when predicting, say).
 
         A path is a file, a folder or a pattern, as `--data` takes them; the files of one folder or pattern are one data
         set, and must have the same columns.
@@ -312,8 +312,8 @@ def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":
         raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
 
 
-# Arrow's types as the runtime reads them, by the names of pyarrow's tests. A double stays a double: as float it would
-# lose digits without anyone having said so.
+# Element types by the names of pyarrow's type tests. A double stays a double: conversion to float would lose digits
+# unasked.
 _ARROW_TYPES = (
     ("boolean", bool_), ("int64", int64), ("uint64", int64), ("uint32", int64), ("int32", int32), ("uint16", int32),
     ("int16", int32), ("uint8", int32), ("int8", int32), ("float16", float32), ("float32", float32),

@@ -1,8 +1,8 @@
-"""Where in the user's program something was written: file, line, columns and the name it was given.
+"""Places in the user's program: the file, line and columns of an expression, and the variable it is assigned to.
 
 Every recorded op keeps a `Place`, so that errors of the front end, of the compiler and of the compiled binary point at
-the user's own line. Frames of this package are skipped: what a module of `genrec.nn` records belongs to the line that
-called it.
+the user's own line. Frames of this package are skipped: an op that a module of `genrec.nn` records has the place of the
+user's call.
 """
 
 import ast
@@ -51,8 +51,8 @@ class Place:
         return replace(self, name=name)
 
     def part(self, *path: Part) -> "Place":
-        """The operand `path` leads to, such as `part("left")` or `part(0, 1)` for the second element of the list that
-        is the first argument. Where the program is not written that way: this place.
+        """The operand at `path`, such as `part("left")` or `part(0, 1)`, the second element of the list that is the
+        first argument. This place itself if the expression has no such operand.
         """
         node: ast.AST | None = _node_at(self)
         for step in path:
@@ -100,14 +100,14 @@ def place_of_failure(traceback: TracebackType | None) -> Place | None:
 def _place_in_frame(frame: FrameType, instruction: int, line: int) -> Place:
     """What a frame is executing."""
     file = frame.f_code.co_filename
-    # Fills the cache for sources that are no files (notebook cells), whose loader only the frame knows.
+    # Fills the cache for sources without a file (notebook cells), whose loader only the frame has.
     linecache.lazycache(file, frame.f_globals)
     place = _place_in_code(file, frame.f_code, instruction)
     return place if place is not None else Place(file=file, line=line)
 
 
 def refresh() -> None:
-    """Forgets what was read of source files, which may have been edited since."""
+    """Drops cached source files, which may have been edited since."""
     linecache.checkcache()
     _place_in_code.cache_clear()
     _index.cache_clear()
@@ -169,8 +169,8 @@ class _Index:
                 self._name(node.target, node.value)
 
     def find(self, extent: tuple[int, int, int, int]) -> _Node | None:
-        """The expression of this extent. A method call that goes over several lines is known by its end alone, for
-        byte code says it begins at the method's name.
+        """The expression of this extent. A method call of several lines is found by its end alone: in byte code it
+        begins at the method's name.
         """
         return self.nodes.get(extent) or self.calls.get(extent[2:])
 

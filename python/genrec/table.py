@@ -20,12 +20,13 @@ MOST_ID_BITS = 63
 class Table:
     """A table of vectors of `dim` float32 by integer id, which grows as ids appear.
 
-    `name` is public: checkpoints and exports speak of it, and the initial value of a row is a function of (seed, name,
-    id). Ids lie in [0, 2^id_bits); others are errors, never wrapped. Without an optimizer of its own it has the
-    model's. Calling the table with ids looks them up; a null id gives the zero vector.
+    `name` is public: checkpoints and exports use it, and the initial value of a row is a function of (seed, name, id).
+    Ids must lie in [0, 2^id_bits); others are errors, never wrapped. Unless the table has an optimizer, the model's
+    updates it. Calling the table with ids looks them up; a null id gives the zero vector.
 
-    Without the following a table keeps every row. A training step sees an id once, however often its batch has it;
-    evaluation and prediction see nothing. A row that leaves takes its optimizer state along, and its id starts anew.
+    Without the following rules a table keeps every row. "Seen" means: by a training step, which counts once however
+    often its batch has the id; evaluation and prediction do not count. The optimizer state leaves with its row, and the
+    id starts anew.
 
     - `bounded`: when a step leaves more than this many rows, the lowest leave until `bounded - bounded // 16` remain.
       `evict` says which are lowest: "lru", those not seen for longest; "lfu", those seen in the fewest steps.

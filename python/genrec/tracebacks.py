@@ -1,7 +1,7 @@
-"""What a traceback shows of an error of this package: the user's frames, and none of ours.
+"""Hides the frames of this package in tracebacks of its errors.
 
-A mistake in a model is at the user's line; how this package came to notice it is of no use there. Frames of it are left
-out of what Python prints for an error that nobody catches, of IPython and notebooks, of pytest, and of the error's
+A mistake in a model is at the user's line, and the frames in which this package detects it do not help. They are
+hidden in what Python prints for an uncaught error, in IPython and notebooks, in pytest, and in the error's
 `__traceback__`. `GENREC_TRACEBACK=1` in the environment shows them.
 """
 
@@ -63,7 +63,7 @@ _whole: Any = BaseException.__dict__["__traceback__"]
 
 
 def _was_caused_here(error: BaseException) -> bool:
-    """Whether an error stands for another one that this package caught: its message has what that one said."""
+    """Whether this package raised an error in place of one that it caught, and whose message it repeats."""
     cause = error.__cause__ or error.__context__
     first = _whole.__get__(cause) if cause is not None else None
     return first is not None and is_own(first.tb_frame) and not are_own_frames_shown()
@@ -81,7 +81,7 @@ def install() -> None:
 
 
 class _Hook:
-    """`sys.excepthook` with short tracebacks; what was there before prints them."""
+    """`sys.excepthook` with short tracebacks, which the hook before it prints."""
 
     def __init__(self, before: Any) -> None:
         self.before = before

@@ -1,4 +1,4 @@
-"""Transforms of raw columns: ids of ids, of strings and of numbers; numbers brought into shape.
+"""Transforms of raw columns: ids of strings, wide ids and numbers; scaling and clipping of numbers; nulls.
 
 Every function records one op (or a few) at the user's line. Nulls stay null, unless `fill_missing` replaces them.
 """
@@ -45,7 +45,7 @@ def _check_hash(what: str, bits: int, kind: str, seed: int, place: Place) -> Non
 
 
 def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
-    """A published hash of ids or strings, its low `bits` bits: what makes table ids of strings, and of ids that are too
+    """The low `bits` bits of a published hash of ids or strings. It makes table ids of strings and of ids that are too
     wide.
 
     Nulls stay null. Two inputs may get one hash: with n distinct inputs about n² / 2^(bits + 1) pairs do.
@@ -58,7 +58,7 @@ def hash(x: ValueLike, bits: int, kind: str = "xxh3", seed: int = 0) -> Value:
         seed: another seed gives another hash.
 
     Shape:
-        any, and the same out, as int64.
+        any in, the same out, as int64.
 
     Example:
         >>> gr.hash(batch.country, bits=40)
@@ -81,7 +81,7 @@ def mod(x: ValueLike, divisor: int) -> Value:
         divisor: at least 1.
 
     Shape:
-        any, and the same out, as int64.
+        any in, the same out, as int64.
 
     Example:
         >>> gr.mod(batch.history.item, 1000)
@@ -107,7 +107,7 @@ def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
         edges: 1 to 4096 numbers that ascend.
 
     Shape:
-        any, and the same out, as int64.
+        any in, the same out, as int64.
 
     Example:
         >>> age = gr.bucketize(batch.age, [18, 30, 50])  # 0: below 18, 1: 18 to 29, 2: 30 to 49, 3: from 50 on
@@ -178,7 +178,7 @@ def cross(*columns: ValueLike | Sequence[ValueLike], bits: int, kind: str = "xxh
         seed: another seed gives another id.
 
     Shape:
-        any, all alike, and the same out, as int64.
+        any, all equal, and the same out, as int64.
 
     Example:
         >>> gr.cross(batch.country, batch.history.item, bits=40)
@@ -257,10 +257,10 @@ def _into(value: Value, domain: Domain, place: Place) -> Value:
 
 
 def log1p(x: ValueLike) -> Value:
-    """log(1 + x), exact near 0: what brings counts and prices into shape.
+    """log(1 + x), exact near 0, for counts and prices.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> gr.log1p(batch.history.price)
@@ -278,7 +278,7 @@ def scale(x: ValueLike, factor: float, offset: float = 0.0) -> Value:
         offset: what is added then.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> gr.scale(batch.history.price, 0.01)
@@ -300,7 +300,7 @@ def clip(x: ValueLike, low: float | None = None, high: float | None = None) -> V
         high: the greatest; None for no bound.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> gr.clip(batch.impression.seconds, 0.0, 60.0)
@@ -323,11 +323,11 @@ def fill_missing(x: ValueLike, value: float) -> Value:
     """`x` with its nulls replaced; the result has no nulls.
 
     Args:
-        x: a column that is nullable in the schema (`gr.float32.nullable()`), or what was made of one.
-        value: what stands for null.
+        x: a column that is nullable in the schema (`gr.float32.nullable()`), or a value computed from one.
+        value: the replacement.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Raises:
         ModelError: the column has no nulls to replace.

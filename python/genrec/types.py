@@ -11,8 +11,8 @@ _UNITS = ("s", "ms", "us", "ns")
 class ElementType:
     """What one element of a value is: "bool", "int32", "int64", "float32", "float64" or "string".
 
-    As the type of a feature it also says whether nulls are allowed, which list entries are padding, and that an int64
-    is a time, or that a row holds `size` values. `gr.int64`, `gr.float32` and so on are instances;
+    As the type of a feature it also has: whether nulls are allowed, the id of padding entries of a list, whether an
+    int64 is a time, and the `size` of a vector. `gr.int64`, `gr.float32` and so on are instances;
     `gr.int64.nullable()`, `gr.int64.padded(0)` and `gr.float32.vector(16)` are variants.
 
     Example:
@@ -100,7 +100,7 @@ class ElementType:
 
     @property
     def plain(self) -> "ElementType":
-        """The element type alone, without what only a feature has.
+        """The element type without nullability, padding, time and size, which only features have.
 
         Example:
             >>> gr.int64.nullable().plain == gr.int64
@@ -143,7 +143,7 @@ Example:
     ['price']
 """
 float64 = ElementType("float64")
-"""Columns of double precision; convert them for a model's arithmetic, `x.astype(gr.float32)`.
+"""Columns of double precision; convert them before arithmetic with float32, `x.astype(gr.float32)`.
 
 Example:
     >>> gr.Schema({"score": gr.float64}).columns

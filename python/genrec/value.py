@@ -31,13 +31,13 @@ _NUMPY_ARITHMETIC = {
 
 
 class Value(Operators):
-    """A table of rows: one scalar or vector of `shape` per row of `domain`; or, with `domain` None, one scalar, vector
-    or matrix shared by all rows (a parameter, a constant).
+    """A table of rows: one scalar or vector of `shape` per row of `domain`. With `domain` None: one scalar, vector or
+    matrix shared by all rows (a parameter, a constant).
 
     Arithmetic works elementwise on rows of one domain; shared values and numbers go with any. A row of shape [] is
-    repeated along a row of shape [d]. `valid` tells nulls apart: a bool per row, or None where no row is null. Nulls
-    read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss. `elements_valid` tells apart the
-    elements of rows [k] that `gr.top_k` found nothing for, which outputs write as nulls.
+    repeated along a row of shape [d]. `valid` marks nulls: a bool per row, false for null, or None if no row is null.
+    Nulls read as 0; a null id looks up the zero vector, a null label has weight 0 in a loss. `elements_valid` is the
+    same per element of rows [k]: false where `gr.top_k` found no item, which outputs write as null.
 
     Example:
         >>> x = gr.Table("item", dim=16)(batch.history.item)
@@ -119,7 +119,7 @@ class Value(Operators):
         return f"{size}{self.dtype.name}, one per '{self.domain._name}'"
 
     def _label(self) -> str:
-        """For the caret line: what this value is and where it was made."""
+        """The value's description and where it was made, for the caret line of an error."""
         return f"{self._describe()}{made_at(self._place)}"
 
     # -- within a row --------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Value(Operators):
         No gradient: `x` must not be trained.
 
         Shape:
-            [d] in, [b - a] or [] out; `x[ids]`: any, kept.
+            [d] in, [b - a] or [] out; `x[ids]`: any in, the same out.
 
         Example:
             >>> x = gr.Table("item", dim=16)(batch.history.item)
@@ -150,7 +150,7 @@ class Value(Operators):
         gradients pass between floats only.
 
         Shape:
-            any, and the same out.
+            any in, the same out.
 
         Example:
             >>> batch.impression.clicked.astype(gr.float32)
@@ -213,7 +213,7 @@ class Value(Operators):
         """Each row copied to its descendants in `domain` (a child, a child's child, …).
 
         Shape:
-            any, and the same out, per row of `domain`.
+            any in, the same out, per row of `domain`.
 
         Example:
             >>> batch.user.fanout(batch.history)
@@ -229,7 +229,7 @@ class Value(Operators):
             to: the parent, which it is unless given; "sum" reaches any ancestor.
 
         Shape:
-            any, and the same out, per row of `to`.
+            any in, the same out, per row of `to`.
 
         Example:
             >>> batch.history.price.pool("max")
@@ -241,7 +241,7 @@ class Value(Operators):
         """The sum over each list; see `pool`.
 
         Shape:
-            any, and the same out, per row of the parent, or of any ancestor.
+            any in, the same out, per row of the parent, or of any ancestor.
 
         Example:
             >>> gr.Table("tag", dim=8)(batch.history.tags).sum(to=batch)
@@ -253,7 +253,7 @@ class Value(Operators):
         """The mean over each list; see `pool`.
 
         Shape:
-            any, and the same out, per row of the parent.
+            any in, the same out, per row of the parent.
 
         Example:
             >>> gr.Table("item", dim=16)(batch.history.item).mean()
@@ -265,7 +265,7 @@ class Value(Operators):
         """The elementwise maximum over each list (ties: the first row); see `pool`.
 
         Shape:
-            any, and the same out, per row of the parent.
+            any in, the same out, per row of the parent.
 
         Example:
             >>> batch.history.price.max()
@@ -277,7 +277,7 @@ class Value(Operators):
         """The first row of each list; see `pool`.
 
         Shape:
-            any, and the same out, per row of the parent.
+            any in, the same out, per row of the parent.
 
         Example:
             >>> batch.history.item.first()
@@ -289,7 +289,7 @@ class Value(Operators):
         """The last row of each list; see `pool`.
 
         Shape:
-            any, and the same out, per row of the parent.
+            any in, the same out, per row of the parent.
 
         Example:
             >>> batch.history.item.last()
@@ -301,7 +301,7 @@ class Value(Operators):
         """The value `distance` rows later in the same list; null past its end.
 
         Shape:
-            any, and the same out.
+            any in, the same out.
 
         Example:
             >>> batch.history.item.lead()  # the next item of a history
@@ -313,7 +313,7 @@ class Value(Operators):
         """The value `distance` rows earlier in the same list; null before its start.
 
         Shape:
-            any, and the same out.
+            any in, the same out.
 
         Example:
             >>> batch.history.time - batch.history.time.lag()
@@ -325,7 +325,7 @@ class Value(Operators):
         """The rows that `domain.truncate(count, keep)` keeps, as a value of that (one) domain.
 
         Shape:
-            any, and the same out.
+            any in, the same out.
 
         Example:
             >>> tags = gr.Table("tag", dim=8)(batch.history.tags).mean()
@@ -343,7 +343,7 @@ class Value(Operators):
             side: where the new rows are, at the "back" of each list or at its "front".
 
         Shape:
-            any, and the same out.
+            any in, the same out.
 
         Example:
             >>> batch.history.price.pad(20, side="front")
@@ -368,7 +368,7 @@ class Value(Operators):
         """The row of this value that is the second half of each pair of `gr.pairs`.
 
         Shape:
-            any, and the same out, per pair.
+            any in, the same out, per pair.
 
         Example:
             >>> both = gr.pairs(batch.impression, batch.history)
@@ -381,7 +381,7 @@ class Value(Operators):
         """Undoes `gr.concat_rows`: the rows of each of its parts, in their own domains again.
 
         Shape:
-            any, and a tuple of the same out.
+            any in, a tuple of the same out.
 
         Example:
             >>> rows = gr.concat_rows(batch.history.item, batch.impression.item)

@@ -1,4 +1,4 @@
-"""What `train(init=...)` takes, as entries of a compiled model's `--init`."""
+"""Converts the argument of `train(init=...)` to entries of a compiled model's `--init`."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ list of these. See `CompiledModel.train`."""
 
 @contextmanager
 def init_entries(init: Init) -> Iterator[list[str]]:
-    """`init` as entries; arrays in memory are written to files that are gone afterwards.
+    """`init` as entries; arrays in memory are written to temporary files.
 
-    Raises `TypeError` for what is no source.
+    Raises `TypeError` for an unsupported source.
     """
     with tempfile.TemporaryDirectory(prefix="genrec-init-") as folder:
         yield list(_entries(init, Path(folder)))
@@ -43,7 +43,7 @@ def _entries(init: Init, folder: Path) -> Iterator[str]:
 
 
 def _source(name: str, source: Any, folder: Path) -> str:
-    """What stands behind "name=" in an entry."""
+    """The text after "name=" in an entry."""
     if isinstance(source, str | PathLike):
         return fspath(source)
     pair = isinstance(source, tuple) and len(source) == 2

@@ -1,4 +1,4 @@
-"""From what people have to what compiled models read.
+"""Converts data sets to the Parquet files that compiled models read.
 
 Files of events or impressions (CSV, TSV, ``::``; plain, zstd or gzip; UTF-8 or Latin-1; in any row order) become nested
 Parquet: one row per user or request, one ``list<struct>`` column per domain below it.

@@ -1,4 +1,4 @@
-"""Rows of events to one history per user, and splits of them."""
+"""Groups events into one history per user, and splits data sets."""
 
 from __future__ import annotations
 

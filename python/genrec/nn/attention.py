@@ -67,7 +67,7 @@ def _bias_init() -> Initializer:
 
 @dataclass(frozen=True)
 class _Options:
-    """What attention and blocks of it have in common; see `SelfAttention` for the meaning."""
+    """Attributes shared by attention and HSTU blocks; `SelfAttention` documents them."""
 
     heads: int
     score: str
@@ -174,7 +174,7 @@ def attention(
         q: queries.
         k: keys, of the same rows.
         v: values, of the same rows.
-        heads: how many parts each row has, worked on apart.
+        heads: number of heads; each takes an equal part of the row.
         score: as in `nn.SelfAttention`, like `causal`, `window`, `scale`, `fixed_length`, `dropout` and `contextual`.
         bias: added to the scores, by distance.
         time_bias: added to the scores, by the time between events, with `time`.
@@ -235,8 +235,7 @@ class SelfAttention(Module):
         bias: added to the scores, by distance.
         time_bias: added to the scores, by the time between events.
         linear_bias: whether the projections have biases.
-        contextual: c: the first c rows of each list are context, which sees all rows but targets and which all rows
-            see.
+        contextual: c: the first c rows of each list are context. They see all rows but targets, and all rows see them.
 
     Shape:
         [dim] in, [dim] out.
@@ -285,14 +284,14 @@ class SelfAttention(Module):
         time: ValueLike | None = None,
         target: ValueLike | None = None,
     ) -> Value:
-        """What each row makes of its list.
+        """Attention of each row to its list.
 
         Args:
             x: where queries come from.
             context: where keys and values come from, rows of the same domain; `x` unless given.
             time: int64 seconds per row, with `time_bias`.
-            target: how many rows at the end of each list (int64 per parent row) are targets, which see the others but
-                are seen by themselves alone: candidates, say.
+            target: how many rows at the end of each list (int64 per parent row) are targets, such as candidates: a
+                target sees itself and all rows but other targets, and only itself sees it.
 
         Shape:
             [dim] in, [dim] out.
@@ -374,7 +373,7 @@ class HSTUBlock(Module):
         )
 
     def forward(self, x: ValueLike, time: ValueLike | None = None, target: ValueLike | None = None) -> Value:
-        """What each row makes of its list.
+        """Attention of each row to its list.
 
         Args:
             x: rows of a list.

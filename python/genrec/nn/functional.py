@@ -12,7 +12,7 @@ def neg(x: ValueLike) -> Value:
     """-x.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.neg(batch.history.price)
@@ -25,7 +25,7 @@ def abs(x: ValueLike) -> Value:
     """|x|; gradient 0 at 0.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.abs(batch.history.price)
@@ -38,7 +38,7 @@ def square(x: ValueLike) -> Value:
     """x * x.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.square(batch.history.price)
@@ -51,7 +51,7 @@ def sqrt(x: ValueLike) -> Value:
     """The square root of x.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.sqrt(batch.history.price)
@@ -64,7 +64,7 @@ def rsqrt(x: ValueLike) -> Value:
     """1 / sqrt(x).
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.rsqrt(batch.history.price)
@@ -77,7 +77,7 @@ def exp(x: ValueLike) -> Value:
     """e to the x.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.exp(batch.history.price)
@@ -90,7 +90,7 @@ def log(x: ValueLike) -> Value:
     """The natural logarithm of x.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.log(batch.history.price)
@@ -103,7 +103,7 @@ def log1p(x: ValueLike) -> Value:
     """log(1 + x), exact near 0.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.log1p(batch.history.price)
@@ -116,7 +116,7 @@ def sin(x: ValueLike) -> Value:
     """The sine of x, in radians.
 
     Shape:
-        any, kept.
+        any in, the same out.
 
     Example:
         >>> hours = (gr.mod(batch.history.time, 86400)).astype(gr.float32) / 3600.0
@@ -130,7 +130,7 @@ def cos(x: ValueLike) -> Value:
     """The cosine of x, in radians.
 
     Shape:
-        any, kept.
+        any in, the same out.
 
     Example:
         >>> nn.cos(batch.history.price)
@@ -143,7 +143,7 @@ def tanh(x: ValueLike) -> Value:
     """The hyperbolic tangent of x.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.tanh(batch.history.price)
@@ -156,7 +156,7 @@ def sigmoid(x: ValueLike) -> Value:
     """1 / (1 + exp(-x)).
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.sigmoid(batch.history.price)
@@ -169,7 +169,7 @@ def silu(x: ValueLike) -> Value:
     """x * sigmoid(x).
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.silu(batch.history.price)
@@ -182,7 +182,7 @@ def relu(x: ValueLike) -> Value:
     """max(x, 0); gradient 0 at 0.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.relu(batch.history.price)
@@ -195,7 +195,7 @@ def gelu(x: ValueLike) -> Value:
     """x * (1 + erf(x / sqrt 2)) / 2.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.gelu(batch.history.price)
@@ -208,7 +208,7 @@ def softplus(x: ValueLike) -> Value:
     """log(1 + exp(x)), without overflow.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.softplus(batch.history.price)
@@ -243,7 +243,7 @@ def dropout(x: ValueLike, rate: float) -> Value:
         rate: in [0, 1).
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> nn.dropout(gr.Table("item", dim=16)(batch.history.item), 0.2)

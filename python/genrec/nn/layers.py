@@ -140,7 +140,7 @@ class Dropout(Module):
     """`nn.dropout` with a fixed rate.
 
     Shape:
-        any, and the same out.
+        any in, the same out.
 
     Example:
         >>> drop = nn.Dropout(0.2)
@@ -156,7 +156,7 @@ class Dropout(Module):
         """The rows with elements zeroed.
 
         Shape:
-            any, and the same out.
+            any in, the same out.
         """
         return functional.dropout(x, self.rate)
 

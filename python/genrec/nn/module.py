@@ -4,8 +4,8 @@ from typing import Any
 
 
 class Module:
-    """Base of everything with parameters. Subclasses assign parameters, tables and other modules to attributes (also
-    in lists, tuples and dicts) and define `forward`; calling a module calls its `forward`.
+    """Base of layers and models, which own parameters. Subclasses assign parameters, tables and other modules to
+    attributes (also in lists, tuples and dicts) and define `forward`; calling a module calls its `forward`.
 
     Example:
         >>> class Tower(nn.Module):

@@ -206,11 +206,11 @@ class DIN(Module):
         self.weigh = MLP([4 * dim, *sizes, 1], activation=activation)
 
     def forward(self, query: ValueLike, rows: ValueLike) -> Value:
-        """The list as each query sees it.
+        """The weighted sum of the list for each query.
 
         Args:
-            query: of the parent of `rows`, or of another list of that parent, whose every row then looks at the whole
-                list.
+            query: of the parent of `rows`, or of another list of that parent; each of its rows then gets a sum over the
+                whole list.
             rows: of the list.
 
         Shape:
@@ -229,7 +229,7 @@ class DIN(Module):
 
 
 def _together(what: str, query: Value, rows: Value, place: Place) -> tuple[Domain, Value, Value]:
-    """A domain in which every row of `query` meets every row of its list, and both values in it."""
+    """The domain of pairs of a query and a row of its list, and both values in it."""
     above, domain = query.domain, rows.domain
     assert above is not None and domain is not None
     if domain._parent is above:
@@ -257,7 +257,7 @@ def cross_attention(q: ValueLike, k: ValueLike, v: ValueLike, heads: int = 1, sc
         q: queries.
         k: keys, of the other list.
         v: values, of the rows of `k`.
-        heads: how many parts each row has, worked on apart.
+        heads: number of heads; each takes an equal part of the row.
         scale: 1 / sqrt(qk) unless given.
 
     Shape:
@@ -326,7 +326,7 @@ class CrossAttention(Module):
         self.values, self.out = Linear(dim, heads * v), Linear(heads * v, dim)
 
     def forward(self, x: ValueLike, context: ValueLike) -> Value:
-        """What each row of `x` makes of the rows of `context` with its parent, or below it.
+        """Attention of each row of `x` to the rows of `context` that have the same parent, or lie below it.
 
         Shape:
             [dim] and [dim] in, [dim] out.
