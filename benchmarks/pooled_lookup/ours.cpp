@@ -8,7 +8,7 @@
 
 #include "../common/machine.h"
 
-#include "../../runtime/core/profile.h"
+#include "../../runtime/session/profile.h"
 #include "genrec_rt/session.h"
 
 #include <cstdio>

@@ -1,7 +1,7 @@
 //===- checkpoint_reader.cpp - Restoring training -------------------------===//
 
+#include "../core/aside_file.h"
 #include "../core/text.h"
-#include "aside_file.h"
 #include "checkpoint_reader.h"
 #include "checksum.h"
 #include "generations.h"

@@ -1,6 +1,6 @@
 //===- checkpoint_writer.cpp - Saving training ----------------------------===//
 
-#include "aside_file.h"
+#include "../core/aside_file.h"
 #include "checkpoint_reader.h"
 #include "checksum.h"
 #include "generations.h"

@@ -1,6 +1,6 @@
 //===- data_files.cpp - Telling one data file from another ----------------===//
 
-#include "aside_file.h"
+#include "../core/aside_file.h"
 #include "checksum.h"
 #include "genrec_rt/checkpoint.h"
 

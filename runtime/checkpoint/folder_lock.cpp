@@ -2,8 +2,8 @@
 
 #include "folder_lock.h"
 
+#include "../core/aside_file.h"
 #include "../core/json.h"
-#include "aside_file.h"
 #include "genrec_rt/error.h"
 #include "manifest.h"
 

@@ -2,7 +2,7 @@
 
 #include "generations.h"
 
-#include "aside_file.h"
+#include "../core/aside_file.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,9 +1,9 @@
 //===- model_tensors.cpp - A session's state as named tensors -------------===//
 
-#include "model_tensors.h"
 #include "../core/text.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
+#include "model_tensors.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,7 +1,7 @@
 //===- safetensors_reader.cpp - Reading named tensors ---------------------===//
 
+#include "../core/aside_file.h"
 #include "../core/text.h"
-#include "aside_file.h"
 #include "checksum.h"
 #include "element_types.h"
 #include "genrec_rt/error.h"

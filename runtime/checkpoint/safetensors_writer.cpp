@@ -1,7 +1,7 @@
 //===- safetensors_writer.cpp - Writing named tensors ---------------------===//
 
+#include "../core/aside_file.h"
 #include "../core/json.h"
-#include "aside_file.h"
 #include "checksum.h"
 #include "element_types.h"
 #include "genrec_rt/error.h"

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "aside_file.h"
+#include "../core/aside_file.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/safetensors.h"
 #include "warm_values.h"

@@ -2,7 +2,7 @@
 
 #include "genrec_rt/dataset.h"
 
-#include "../core/model_check.h"
+#include "../core/model_queries.h"
 #include "../core/text.h"
 #include "epoch.h"
 #include "genrec_rt/error.h"

@@ -1,6 +1,6 @@
 //===- evaluate.cpp - The evaluate command --------------------------------===//
 
-#include "../checkpoint/aside_file.h"
+#include "../core/aside_file.h"
 #include "commands.h"
 
 namespace genrec::rt {

@@ -2,7 +2,7 @@
 
 #include "event_file.h"
 
-#include "../checkpoint/aside_file.h"
+#include "../core/aside_file.h"
 #include "genrec_rt/error.h"
 
 #include <array>

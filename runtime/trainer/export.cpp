@@ -1,10 +1,10 @@
 //===- export.cpp - The export command ------------------------------------===//
 
-#include "../checkpoint/aside_file.h"
+#include "../core/aside_file.h"
 #include "commands.h"
-#include "overwriting.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
+#include "overwriting.h"
 
 
 namespace genrec::rt {

@@ -1,8 +1,8 @@
 //===- info.cpp - The info command ----------------------------------------===//
 
-#include "../core/model_check.h"
 #include "../core/text.h"
 #include "../data/leaf_values.h"
+#include "../session/model_check.h"
 #include "commands.h"
 #include "genrec_rt/frozen.h"
 

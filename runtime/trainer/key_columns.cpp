@@ -2,7 +2,7 @@
 
 #include "key_columns.h"
 
-#include "../core/model_check.h"
+#include "../core/model_queries.h"
 #include "../data/leaf_values.h"
 #include "../data/parquet_file.h"
 #include "genrec_rt/batch.h"

@@ -2,7 +2,7 @@
 
 #include "output_file.h"
 
-#include "../checkpoint/aside_file.h"
+#include "../core/aside_file.h"
 #include "../data/leaf_values.h"
 #include "genrec_rt/error.h"
 

@@ -3,8 +3,8 @@
 #include "overwriting.h"
 
 #include "genrec_rt/error.h"
-#include "output_tables.h"
 #include "genrec_rt/warm_start.h"
+#include "output_tables.h"
 
 #include <filesystem>
 #include <system_error>

@@ -1,6 +1,6 @@
 //===- predict.cpp - The predict command ----------------------------------===//
 
-#include "../checkpoint/aside_file.h"
+#include "../core/aside_file.h"
 #include "../core/text.h"
 #include "commands.h"
 #include "output_file.h"

@@ -3,7 +3,7 @@
 #ifndef GENREC_RT_TRAINER_PROFILE_REPORT_H
 #define GENREC_RT_TRAINER_PROFILE_REPORT_H
 
-#include "../core/profile.h"
+#include "../session/profile.h"
 #include "genrec_rt/session.h"
 #include "progress.h"
 

@@ -1,8 +1,8 @@
 //===- shared.cpp - What several commands do ------------------------------===//
 
-#include "../core/calibrate.h"
-#include "../core/model_check.h"
+#include "../core/model_queries.h"
 #include "../core/threads.h"
+#include "../session/calibrate.h"
 #include "commands.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/size.h"

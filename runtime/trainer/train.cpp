@@ -1,10 +1,10 @@
 //===- train.cpp - The train command --------------------------------------===//
 
-#include "../checkpoint/aside_file.h"
 #include "../checkpoint/identity.h"
-#include "../core/calibrate.h"
-#include "../core/model_check.h"
+#include "../core/aside_file.h"
+#include "../core/model_queries.h"
 #include "../core/text.h"
+#include "../session/calibrate.h"
 #include "commands.h"
 #include "event_file.h"
 #include "genrec_rt/checkpoint.h"

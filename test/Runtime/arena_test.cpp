@@ -1,6 +1,6 @@
 //===- arena_test.cpp - Packing of planned buffers ------------------------===//
 
-#include "../../runtime/core/arena.h"
+#include "../../runtime/session/arena.h"
 
 #include "TinyData.h"
 #include "TinyModel.h"

@@ -1,6 +1,6 @@
 //===- checkpoint_folder_test.cpp - What a checkpoint folder keeps --------===//
 
-#include "../../runtime/checkpoint/aside_file.h"
+#include "../../runtime/core/aside_file.h"
 #include "CheckpointTesting.h"
 
 #include <atomic>

@@ -2,7 +2,7 @@
 
 #include "genrec_rt/safetensors.h"
 
-#include "../../runtime/checkpoint/aside_file.h"
+#include "../../runtime/core/aside_file.h"
 #include "TinyData.h"
 #include "genrec_rt/error.h"
 

@@ -2,7 +2,7 @@
 
 #include "genrec_rt/size.h"
 
-#include "../../runtime/core/arena.h"
+#include "../../runtime/session/arena.h"
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/error.h"
 

@@ -1,6 +1,6 @@
 //===- trainer_watching_test.cpp - Early stops, curves and profiles -------===//
 
-#include "../../runtime/core/calibrate.h"
+#include "../../runtime/session/calibrate.h"
 #include "../../runtime/trainer/event_file.h"
 #include "../../runtime/trainer/patience.h"
 #include "TinyData.h"

@@ -1,7 +1,7 @@
 //===- genrec-calibrate.cpp - Measures this machine's limits --------------===//
 
-#include "../../runtime/core/calibrate.h"
 #include "../../runtime/core/command_line.h"
+#include "../../runtime/session/calibrate.h"
 #include "genrec/Version.h"
 
 #include <cstdio>

@@ -10,7 +10,7 @@
 #ifndef GENREC_RT_FOOTPRINT_H
 #define GENREC_RT_FOOTPRINT_H
 
-#include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/scratch_sizes.h"
 #include "genrec_rt/size.h"
 
 #include <algorithm>

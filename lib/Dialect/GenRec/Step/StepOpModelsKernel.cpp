@@ -4,7 +4,7 @@
 #include "StepOpModels.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
-#include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/scratch_sizes.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -2,7 +2,7 @@
 
 #include "StepOpModels.h"
 
-#include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/scratch_sizes.h"
 
 #include <algorithm>
 

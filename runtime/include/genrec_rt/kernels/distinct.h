@@ -14,7 +14,7 @@
 #define GENREC_RT_KERNELS_DISTINCT_H
 
 #include "genrec_rt/kernels/gemm.h"
-#include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/scratch_sizes.h"
 
 namespace genrec::rt::kernels {
 

@@ -10,7 +10,7 @@
 #define GENREC_RT_KERNELS_GEMM_ROWS_H
 
 #include "genrec_rt/kernels/pack.h"
-#include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/scratch_sizes.h"
 #include "genrec_rt/parallel.h"
 
 namespace genrec::rt::kernels {

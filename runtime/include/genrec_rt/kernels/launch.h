@@ -15,7 +15,7 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/random.h"
 #include "genrec_rt/kernels/rowbody.h"
-#include "genrec_rt/kernels/scratch_sizes.h"
+#include "genrec_rt/scratch_sizes.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 //===- aside_file.h - Files that appear whole or not at all ------*- C++ -*-===//
 
-#ifndef GENREC_RT_CHECKPOINT_ASIDE_FILE_H
-#define GENREC_RT_CHECKPOINT_ASIDE_FILE_H
+#ifndef GENREC_RT_CORE_ASIDE_FILE_H
+#define GENREC_RT_CORE_ASIDE_FILE_H
 
 #include <cstdint>
 #include <string>
@@ -58,4 +58,4 @@ void syncFile(int descriptor, const std::string &path);
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CHECKPOINT_ASIDE_FILE_H
+#endif // GENREC_RT_CORE_ASIDE_FILE_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_RT_CORE_ARENA_H
-#define GENREC_RT_CORE_ARENA_H
+#ifndef GENREC_RT_SESSION_ARENA_H
+#define GENREC_RT_SESSION_ARENA_H
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/footprint.h"
@@ -44,4 +44,4 @@ private:
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_ARENA_H
+#endif // GENREC_RT_SESSION_ARENA_H

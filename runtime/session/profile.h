@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_RT_CORE_PROFILE_H
-#define GENREC_RT_CORE_PROFILE_H
+#ifndef GENREC_RT_SESSION_PROFILE_H
+#define GENREC_RT_SESSION_PROFILE_H
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/roofline.h"
@@ -113,4 +113,4 @@ double pairsOf(const genrec_domain &domain);
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_PROFILE_H
+#endif // GENREC_RT_SESSION_PROFILE_H

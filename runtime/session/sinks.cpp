@@ -74,14 +74,20 @@ void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
                              const uint8_t *valid, const int64_t *key, const float *weight) {
   StepSlot &slot = StepSlot::of(step);
   guarded(slot, [&] {
-    MetricRows rows{domain->count, x, label, valid, key, weight, domain->offsets,
+    MetricRows rows{domain->count,
+                    x,
+                    label,
+                    valid,
+                    key,
+                    weight,
+                    domain->offsets,
                     domain->parent_domain ? domain->parent_domain->count : 0};
     try {
       slot.state().metrics.add(metric, rows);
     } catch (const BadRow &bad) {
       throw Error(slot.describeRow(bad.isList ? domain->parent_domain : domain, bad.row) + ": " +
-                      bad.problem + ", in the metric '" +
-                      slot.state().model.metrics[metric].name + "'" + slot.describePlace(op),
+                      bad.problem + ", in the metric '" + slot.state().model.metrics[metric].name +
+                      "'" + slot.describePlace(op),
                   bad.help);
     }
   });
@@ -107,8 +113,8 @@ void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_dom
 
 void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
                              const genrec_domain *domain, int32_t type, const void *values,
-                             const float *weight, const uint8_t *valid,
-                             const genrec_domain *items, double low, double high) {
+                             const float *weight, const uint8_t *valid, const genrec_domain *items,
+                             double low, double high) {
   StepSlot &slot = StepSlot::of(step);
   guarded(slot, [&] {
     bool isLastItem = items && static_cast<double>(items->count) - 1 < high;
@@ -122,8 +128,9 @@ void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, in
       bool named = feature >= 0 && feature < model.feature_count;
       std::string column =
           named ? std::string("column '") + model.features[feature].column + "', " : "";
-      std::string rule = isLastItem ? ", but the catalogue has " + std::to_string(items->count) + " rows"
-                                    : ", beyond " + written(low) + " to " + written(high);
+      std::string rule = isLastItem
+                             ? ", but the catalogue has " + std::to_string(items->count) + " rows"
+                             : ", beyond " + written(low) + " to " + written(high);
       auto value = typed[bad.row()];
       std::string shown = std::is_integral_v<decltype(value)>
                               ? std::to_string(static_cast<int64_t>(value))

@@ -1,7 +1,7 @@
 //===- pipeline.h - Two batches in flight ------------------------*- C++ -*-===//
 
-#ifndef GENREC_RT_CORE_PIPELINE_H
-#define GENREC_RT_CORE_PIPELINE_H
+#ifndef GENREC_RT_SESSION_PIPELINE_H
+#define GENREC_RT_SESSION_PIPELINE_H
 
 #include "step_slot.h"
 
@@ -59,4 +59,4 @@ private:
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_PIPELINE_H
+#endif // GENREC_RT_SESSION_PIPELINE_H

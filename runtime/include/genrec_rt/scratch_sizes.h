@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_RT_KERNELS_SCRATCH_SIZES_H
-#define GENREC_RT_KERNELS_SCRATCH_SIZES_H
+#ifndef GENREC_RT_SCRATCH_SIZES_H
+#define GENREC_RT_SCRATCH_SIZES_H
 
 #include <stdint.h>
 
@@ -178,4 +178,4 @@ static inline int64_t attentionScratchBound(AttentionSizes sizes, int64_t thread
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_KERNELS_SCRATCH_SIZES_H
+#endif // GENREC_RT_SCRATCH_SIZES_H

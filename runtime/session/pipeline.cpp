@@ -2,7 +2,7 @@
 
 #include "pipeline.h"
 
-#include "start_thread.h"
+#include "../core/start_thread.h"
 
 namespace genrec::rt {
 

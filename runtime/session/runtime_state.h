@@ -1,13 +1,13 @@
 //===- runtime_state.h - What all steps of a session share -------*- C++ -*-===//
 
-#ifndef GENREC_RT_CORE_RUNTIME_STATE_H
-#define GENREC_RT_CORE_RUNTIME_STATE_H
+#ifndef GENREC_RT_SESSION_RUNTIME_STATE_H
+#define GENREC_RT_SESSION_RUNTIME_STATE_H
 
 #include "../embedding/catalogue_index.h"
 #include "arena.h"
 #include "descriptor.h"
-#include "profile.h"
 #include "genrec_rt/session.h"
+#include "profile.h"
 
 #include <memory>
 #include <mutex>
@@ -66,7 +66,7 @@ struct genrec_runtime {
   /// By table; tables of one group have one store.
   std::vector<std::shared_ptr<genrec::rt::EmbeddingStore>> tables;
   std::vector<genrec::rt::EmbeddingStore *> ruledStores; ///< of tables with rules, each once
-  std::vector<genrec::rt::GrowBuffer<float>> zeroRows; ///< per table
+  std::vector<genrec::rt::GrowBuffer<float>> zeroRows;   ///< per table
   std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
   std::vector<genrec_parameter> parameters;
 
@@ -97,4 +97,4 @@ private:
   std::vector<Index> indices;
 };
 
-#endif // GENREC_RT_CORE_RUNTIME_STATE_H
+#endif // GENREC_RT_SESSION_RUNTIME_STATE_H

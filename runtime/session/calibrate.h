@@ -1,7 +1,7 @@
 //===- calibrate.h - Measures a machine's limits -----------------*- C++ -*-===//
 
-#ifndef GENREC_RT_CORE_CALIBRATE_H
-#define GENREC_RT_CORE_CALIBRATE_H
+#ifndef GENREC_RT_SESSION_CALIBRATE_H
+#define GENREC_RT_SESSION_CALIBRATE_H
 
 #include "genrec_rt/roofline.h"
 
@@ -31,4 +31,4 @@ void saveRoofline(const Roofline &roofline, const std::string &path);
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_CALIBRATE_H
+#endif // GENREC_RT_SESSION_CALIBRATE_H

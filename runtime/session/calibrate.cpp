@@ -2,14 +2,14 @@
 
 #include "calibrate.h"
 
-#include "../checkpoint/aside_file.h"
+#include "../core/aside_file.h"
+#include "../core/json.h"
+#include "../core/threads.h"
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/parallel.h"
-#include "json.h"
 #include "profile.h"
-#include "threads.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -213,12 +213,12 @@ std::optional<Roofline> loadRoofline(const std::string &path) {
 
 void saveRoofline(const Roofline &roofline, const std::string &path) {
   Json json = {{"processor", roofline.processor},
-                                 {"threads", roofline.threads},
-                                 {"flops_per_second", roofline.flops},
-                                 {"product_flops_per_second", roofline.productFlops},
-                                 {"launch_seconds", roofline.launchSeconds},
-                                 {"copies", ratesToJson(roofline.copies)},
-                                 {"gathers", ratesToJson(roofline.gathers)}};
+               {"threads", roofline.threads},
+               {"flops_per_second", roofline.flops},
+               {"product_flops_per_second", roofline.productFlops},
+               {"launch_seconds", roofline.launchSeconds},
+               {"copies", ratesToJson(roofline.copies)},
+               {"gathers", ratesToJson(roofline.gathers)}};
   std::error_code ignored; // writing says what is wrong
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   writeFile(path, toText(json, 1) + "\n");

@@ -1,7 +1,7 @@
-//===- model_check.h - Is a model's description sound ------------*- C++ -*-===//
+//===- model_queries.h - What a model's description says ---------*- C++ -*-===//
 
-#ifndef GENREC_RT_CORE_MODEL_CHECK_H
-#define GENREC_RT_CORE_MODEL_CHECK_H
+#ifndef GENREC_RT_CORE_MODEL_QUERIES_H
+#define GENREC_RT_CORE_MODEL_QUERIES_H
 
 #include "genrec_rt/abi.h"
 
@@ -9,10 +9,6 @@
 #include <vector>
 
 namespace genrec::rt {
-
-/// Throws Error where the model was compiled for another version of the
-/// interface, or where an index or a kind of its description is out of range.
-void checkModel(const genrec_model_desc &model);
 
 /// The one root of the data domains, -1 where a model reads no data.
 int32_t dataRoot(const genrec_model_desc &model);
@@ -30,4 +26,4 @@ std::string describe(const genrec_location &location);
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_MODEL_CHECK_H
+#endif // GENREC_RT_CORE_MODEL_QUERIES_H

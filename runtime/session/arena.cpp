@@ -24,8 +24,8 @@ ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
     int64_t rows = buffer.domain < 0 ? 0 : capacities[buffer.domain];
     Size bytes = Size(rows) * buffer.bytes_per_row + buffer.bytes;
     sized.push_back({bytes.value([&] {
-                       return std::string("buffer '") + (buffer.name ? buffer.name : "") + "' of a batch, " +
-                              std::to_string(rows) + " rows of " +
+                       return std::string("buffer '") + (buffer.name ? buffer.name : "") +
+                              "' of a batch, " + std::to_string(rows) + " rows of " +
                               std::to_string(buffer.bytes_per_row) + " bytes,";
                      }),
                      buffer.first, buffer.last});

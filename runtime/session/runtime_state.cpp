@@ -2,9 +2,9 @@
 
 #include "runtime_state.h"
 
+#include "../core/threads.h"
 #include "genrec_rt/identity.h"
 #include "genrec_rt/size.h"
-#include "threads.h"
 
 #include <algorithm>
 #include <cmath>

@@ -135,7 +135,8 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   if (!insertsRows(slot, shared.model.tables[table]))
     missing = store.find(slot.pool, keys, valid, count, rows);
   else if (store.configuration().rules.any())
-    missing = store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows);
+    missing =
+        store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows);
   else
     store.findOrInsert(slot.pool, keys, valid, count, rows);
   if (missing == 0)
@@ -145,10 +146,12 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
   slot.temporaryTable(table).findOrInsert(slot.pool, keys, valid, count, rows);
 }
 
-void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables, const genrec_domain *const *domains,
-                const int64_t *const *ids, const uint8_t *const *valid, int64_t *keys) {
+void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables,
+                const genrec_domain *const *domains, const int64_t *const *ids,
+                const uint8_t *const *valid, int64_t *keys) {
   const genrec_model_desc &model = slot.state().model;
-  auto *starts = static_cast<int64_t *>(genrec_rt_thread_scratch(&slot, (2 * int64_t(parts) + 2) * 8));
+  auto *starts =
+      static_cast<int64_t *>(genrec_rt_thread_scratch(&slot, (2 * int64_t(parts) + 2) * 8));
   int64_t *firsts = starts + parts + 1;
   firsts[0] = 0;
   for (int32_t part = 0; part < parts; ++part)
@@ -176,9 +179,9 @@ void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables, const genr
     ++part;
   const genrec_table_desc &table = model.tables[tables[part]];
   int64_t row = first - firsts[part];
-  slot.failure.record(slot.describeRow(domains[part], row) + ": id " + std::to_string(ids[part][row]) +
-                          ", beyond the " + std::to_string(table.id_bits) + " bits of table '" + table.name +
-                          "'",
+  slot.failure.record(slot.describeRow(domains[part], row) + ": id " +
+                          std::to_string(ids[part][row]) + ", beyond the " +
+                          std::to_string(table.id_bits) + " bits of table '" + table.name + "'",
                       "hash it to the bits of its table, or declare the table with more id_bits");
 }
 
@@ -233,10 +236,10 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                       " lookups in one step, more than " + std::to_string(kMostContributions) +
                       " in " + std::to_string(kMostParts),
                   "use a smaller batch");
-    describeStepRows(touched,
-                     buildSegments(step->pool,
-                                   {parts, counts, handles, gradients, dim, strides, parents, all != 0},
-                                   slot.state().zeroRow(table), rows, segments));
+    describeStepRows(
+        touched, buildSegments(step->pool,
+                               {parts, counts, handles, gradients, dim, strides, parents, all != 0},
+                               slot.state().zeroRow(table), rows, segments));
   });
 }
 

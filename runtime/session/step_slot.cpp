@@ -2,8 +2,8 @@
 
 #include "step_slot.h"
 
+#include "../core/model_queries.h"
 #include "genrec_rt/size.h"
-#include "model_check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -140,8 +140,7 @@ bool StepSlot::growCapacities(Plan &plan) {
       raise(plan.maxLengths[i], capacityBucket(domainTable[i].max_length));
       continue;
     }
-    raise(capacity,
-          std::min(mostRows(domain, plan), capacityBucket(truncatedRows(domain))));
+    raise(capacity, std::min(mostRows(domain, plan), capacityBucket(truncatedRows(domain))));
     raise(plan.maxLengths[i], domain.max_length > 0 ? domain.max_length : capacity);
   }
   return grown;

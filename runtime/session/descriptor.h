@@ -1,7 +1,7 @@
 //===- descriptor.h - Domain descriptors from offsets ------------*- C++ -*-===//
 
-#ifndef GENREC_RT_CORE_DESCRIPTOR_H
-#define GENREC_RT_CORE_DESCRIPTOR_H
+#ifndef GENREC_RT_SESSION_DESCRIPTOR_H
+#define GENREC_RT_SESSION_DESCRIPTOR_H
 
 #include "genrec_rt/batch.h"
 
@@ -25,4 +25,4 @@ genrec_domain describeChild(const DomainBatch &rows, const genrec_domain &above,
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_DESCRIPTOR_H
+#endif // GENREC_RT_SESSION_DESCRIPTOR_H

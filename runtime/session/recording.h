@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_RT_CORE_RECORDING_H
-#define GENREC_RT_CORE_RECORDING_H
+#ifndef GENREC_RT_SESSION_RECORDING_H
+#define GENREC_RT_SESSION_RECORDING_H
 
 #include "genrec_rt/error.h"
 #include "step_slot.h"
@@ -46,4 +46,4 @@ private:
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_RECORDING_H
+#endif // GENREC_RT_SESSION_RECORDING_H

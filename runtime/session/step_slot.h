@@ -1,7 +1,7 @@
 //===- step_slot.h - One batch in flight -------------------------*- C++ -*-===//
 
-#ifndef GENREC_RT_CORE_STEP_SLOT_H
-#define GENREC_RT_CORE_STEP_SLOT_H
+#ifndef GENREC_RT_SESSION_STEP_SLOT_H
+#define GENREC_RT_SESSION_STEP_SLOT_H
 
 #include "arena.h"
 #include "descriptor.h"
@@ -113,4 +113,4 @@ private:
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CORE_STEP_SLOT_H
+#endif // GENREC_RT_SESSION_STEP_SLOT_H

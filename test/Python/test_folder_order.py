@@ -1,0 +1,153 @@
+"""Every folder of the runtime and of the compiler includes only what is below it: the order is data here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2]
+
+# From the bottom up. A folder that is not listed here belongs to the listed folder it lies in. A folder includes its own
+# files and those of folders above it in the list.
+RUNTIME = [
+    "genrec_rt",
+    "genrec_rt/kernels",
+    "core",
+    "kernels/cpu",
+    "embedding",
+    "genrec_rt/cuda",
+    "genrec_rt/cuda/tensor",
+    "genrec_rt/cuda/attention",
+    "core/cuda",
+    "kernels/cuda",
+    "embedding/cuda",
+    "data",
+    "session",
+    "checkpoint",
+    "trainer",
+    "main",
+]
+
+# Public headers directly in genrec_rt/ that describe what a folder above holds; the others belong to genrec_rt itself.
+HEADERS = {
+    "core": ["batch.h"],
+    "embedding": ["store.h", "table_view.h"],
+    "data": ["dataset.h"],
+    "session": ["metrics.h", "session.h"],
+    "checkpoint": ["checkpoint.h", "safetensors.h", "warm_start.h"],
+    "trainer": ["trainer.h"],
+}
+
+# A folder of lib/ and its twin of include/genrec/ are one. Of the runtime, lib includes headers of genrec_rt itself alone.
+LIB = [
+    "Dialect/GenRec/IR",
+    "Analysis",
+    "Dialect/GenRec/Transforms",
+    "Dialect/GenRec/Step",
+    "Conversion",
+    "Target",
+    "Interpreter",
+    "Pipelines",
+    "Model",
+    "Fuzz",
+    "",  # include/genrec/*.h: what registers everything
+]
+
+GENERATED = ["genrec/Version.h"]
+
+INCLUDE = re.compile(r'^\s*#?\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def room_of(folder: str, order: list[str]) -> str:
+    """The listed folder that `folder` is or lies in."""
+    room = folder
+    while room not in order:
+        if "/" not in room:
+            raise AssertionError(f"'{folder}' is not in the order of folders: add it to {Path(__file__).name}")
+        room = room.rpartition("/")[0]
+    return room
+
+
+def runtime_room(path: str) -> str:
+    """The room of a file, by its path in runtime/ or, of a public header, from genrec_rt/ on."""
+    folder, _, name = path.rpartition("/")
+    if folder == "genrec_rt":
+        return next((room for room, headers in HEADERS.items() if name in headers), folder)
+    return room_of(folder, RUNTIME)
+
+
+def lib_room(path: str) -> str:
+    return room_of(path.rpartition("/")[0], LIB)
+
+
+def files(root: Path) -> Iterator[tuple[str, list[str]]]:
+    """Files below a folder, and what each includes."""
+    for path in sorted(root.rglob("*")):
+        if path.suffix in (".h", ".cpp", ".cu", ".td", ".inc"):
+            yield path.relative_to(root).as_posix(), INCLUDE.findall(path.read_text())
+
+
+def beside(path: str, include: str) -> str:
+    """The path that a relative include means."""
+    parts: list[str] = path.split("/")[:-1]
+    for part in include.split("/"):
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return "/".join(parts)
+
+
+def runtime_edges() -> Iterator[tuple[str, str, str, str]]:
+    for root in (SOURCE / "runtime" / "include", SOURCE / "runtime"):
+        for path, includes in files(root):
+            if path.startswith("include/"):
+                continue
+            for include in includes:
+                to = include if include.startswith("genrec_rt/") else beside(path, include)
+                yield path, include, runtime_room(path), runtime_room(to)
+
+
+def lib_edges() -> Iterator[tuple[str, str, str, str]]:
+    for root in (SOURCE / "lib", SOURCE / "include" / "genrec"):
+        for path, includes in files(root):
+            for include in includes:
+                if include.startswith(("mlir/", "llvm/", "genrec_rt/")) or include in GENERATED:
+                    continue
+                to = include.removeprefix("genrec/") if include.startswith("genrec/") else beside(path, include)
+                yield path, include, lib_room(path), lib_room(to)
+
+
+@pytest.mark.parametrize(("edges", "order"), [(runtime_edges, RUNTIME), (lib_edges, LIB)], ids=["runtime", "lib"])
+def test_folders_include_what_is_below_them(edges, order: list[str]) -> None:
+    found = list(edges())
+    assert len(found) > 300
+    upwards = [
+        f"{path} ('{of}') includes {include} of '{to}', which is above it"
+        for path, include, of, to in found
+        if order.index(to) > order.index(of)
+    ]
+    assert not upwards, "\n".join(upwards)
+
+
+def test_lib_includes_the_foot_of_the_runtime() -> None:
+    found = [
+        (path, include)
+        for root in (SOURCE / "lib", SOURCE / "include" / "genrec")
+        for path, includes in files(root)
+        for include in includes
+        if include.startswith("genrec_rt/")
+    ]
+    assert found
+    assert [entry for entry in found if runtime_room(entry[1]) != "genrec_rt"] == []
+
+
+def test_every_listed_name_is_there() -> None:
+    """A list that names what has moved away checks less than it says."""
+    runtime, lib = SOURCE / "runtime", SOURCE / "lib"
+    for room in RUNTIME:
+        assert (runtime / "include" / room).is_dir() or (runtime / room).is_dir(), room
+    for name in (name for names in HEADERS.values() for name in names):
+        assert (runtime / "include" / "genrec_rt" / name).is_file(), name
+    for room in LIB:
+        assert (lib / room).is_dir() or (SOURCE / "include" / "genrec" / room).is_dir(), room
