@@ -7,7 +7,7 @@
 
 #include "KernelOutliner.h"
 #include "StageBuilder.h"
-#include "genrec_rt/frozen.h"
+#include "genrec_rt/kinds.h"
 
 #include "genrec/Conversion/Identity.h"
 
@@ -121,7 +121,7 @@ std::string Describer::optimizer(OptimizerAttr attribute, bool onTable) {
   };
   Fields fields;
   bool isFrozen = option("frozen") != 0.0;
-  fields.integer("kind", isFrozen ? rt::kFrozen : static_cast<int64_t>(attribute.getKind()));
+  fields.integer("kind", isFrozen ? GENREC_OPTIMIZER_FROZEN : static_cast<int64_t>(attribute.getKind()));
   fields.integer("states", attribute.getStateCount());
   fields.number("learning_rate", isFrozen ? 0.0 : option("lr"));
   bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad ||

@@ -252,12 +252,6 @@ void findNulls(const arrow::Array &array, const std::vector<uint8_t> *parentVali
     out.valid[i] = array.IsValid(i) && (!parentValid || (*parentValid)[i]);
 }
 
-const char *typeName(int32_t type) {
-  constexpr const char *kNames[] = {"bool",     "int32",  "int64",     "float",   "double",
-                                    "bfloat16", "string", "table row", "any type",  "a key"};
-  return type >= 0 && type <= GENREC_KEY ? kNames[type] : "an unknown type";
-}
-
 bool isReadable(const arrow::DataType &from, int32_t type, std::string &why) {
   auto id = from.id();
   if (type == GENREC_VALID)

@@ -34,9 +34,6 @@ void convertLeaf(const arrow::Array &array, const std::vector<uint8_t> *parentVa
 /// dictionaries.
 int64_t bytesOfValue(const arrow::DataType &type);
 
-/// "int64", "string": a genrec_type in messages.
-const char *typeName(int32_t type);
-
 } // namespace genrec::rt
 
 #endif // GENREC_RT_DATA_LEAF_VALUES_H

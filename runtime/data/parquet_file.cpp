@@ -172,7 +172,7 @@ void ParquetFile::checkType(int32_t index, const ColumnPath &path) const {
   if (isReadable(*path.type, feature.type, why))
     return;
   throw Error(name + ": column '" + feature.column + "' is " + typeName(*path.type) +
-                  ", the model reads " + typeName(feature.type),
+                  ", the model reads " + genrec_type_name(feature.type),
               why.empty() ? "write the column with that type, or compile the model for this schema"
                           : why);
 }

@@ -1,57 +1,43 @@
 //===- initializer.cpp - Initial values of rows and parameters ------------===//
 
 #include "genrec_rt/kernels/init.h"
+#include "genrec_rt/kinds.h"
 #include "genrec_rt/store.h"
 
 #include <cmath>
 
 namespace genrec::rt {
 
-namespace {
-
-/// InitKind of the dialect (GenRecAttrs.td), as genrec_init_desc.kind.
-enum DialectKind : int32_t {
-  kZeros = 0,
-  kConstant = 1,
-  kNormal = 2,
-  kTruncatedNormal = 3,
-  kUniform = 4,
-  kXavierUniform = 5,
-  kXavierNormal = 6
-};
-
-} // namespace
-
 /// Xavier: Glorot and Bengio, "Understanding the difficulty of training deep
 /// feedforward neural networks", AISTATS 2010; `scale` is the gain.
 InitialDistribution RowInitializer::distribution() const {
-  const auto shaped = [](kernels::InitKind kind, double mean, double scale) {
+  const auto shaped = [](kernels::Distribution kind, double mean, double scale) {
     return InitialDistribution{static_cast<int32_t>(kind), static_cast<float>(mean),
                                static_cast<float>(scale)};
   };
   double fans = fanIn + fanOut;
   switch (kind) {
-  case kConstant:
+  case GENREC_INIT_CONSTANT:
     // `scale` of a constant is the constant itself.
-    return shaped(kernels::InitKind::constant, scale, 0);
-  case kNormal:
-    return shaped(kernels::InitKind::normal, 0, scale);
-  case kTruncatedNormal:
-    return shaped(kernels::InitKind::truncatedNormal, 0, scale);
-  case kUniform:
-    return shaped(kernels::InitKind::uniform, 0, scale);
-  case kXavierUniform:
-    return shaped(kernels::InitKind::uniform, 0, scale * std::sqrt(6.0 / fans));
-  case kXavierNormal:
-    return shaped(kernels::InitKind::normal, 0, scale * std::sqrt(2.0 / fans));
+    return shaped(kernels::Distribution::constant, scale, 0);
+  case GENREC_INIT_NORMAL:
+    return shaped(kernels::Distribution::normal, 0, scale);
+  case GENREC_INIT_TRUNCATED_NORMAL:
+    return shaped(kernels::Distribution::truncatedNormal, 0, scale);
+  case GENREC_INIT_UNIFORM:
+    return shaped(kernels::Distribution::uniform, 0, scale);
+  case GENREC_INIT_XAVIER_UNIFORM:
+    return shaped(kernels::Distribution::uniform, 0, scale * std::sqrt(6.0 / fans));
+  case GENREC_INIT_XAVIER_NORMAL:
+    return shaped(kernels::Distribution::normal, 0, scale * std::sqrt(2.0 / fans));
   default:
-    return shaped(kernels::InitKind::zeros, 0, 0);
+    return shaped(kernels::Distribution::zeros, 0, 0);
   }
 }
 
 void RowInitializer::fill(uint64_t id, int64_t columns, float *out) const {
   const InitialDistribution values = distribution();
-  kernels::initialRow(static_cast<kernels::InitKind>(values.kind), values.mean, values.scale, seed,
+  kernels::initialRow(static_cast<kernels::Distribution>(values.kind), values.mean, values.scale, seed,
                       nameHash, id, columns, out);
 }
 

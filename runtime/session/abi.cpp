@@ -9,7 +9,6 @@
 
 #include "../embedding/distinct.h"
 #include "../embedding/segments.h"
-#include "genrec_rt/frozen.h"
 #include "recording.h"
 
 #include <algorithm>
@@ -71,7 +70,7 @@ void findTemporary(StepSlot &slot, int32_t table, const int64_t *ids, const uint
 
 /// Whether ids that have no row get one: in training, unless the table is frozen.
 bool insertsRows(const StepSlot &slot, const genrec_table_desc &table) {
-  return slot.mode == static_cast<int32_t>(Mode::train) && table.optimizer.kind != kFrozen;
+  return slot.mode == static_cast<int32_t>(Mode::train) && table.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
 }
 
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,

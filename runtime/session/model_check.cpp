@@ -23,7 +23,8 @@ void checkDomains(const genrec_model_desc &model) {
   for (int32_t i = 0; i < model.domain_count; ++i) {
     const genrec_domain_desc &domain = model.domains[i];
     std::string name = std::string("domain '") + domain.name + "'";
-    require(inRange(domain.kind, 4), name + " has kind " + std::to_string(domain.kind));
+    require(genrec_domain_kind_name(domain.kind),
+            name + " has kind " + std::to_string(domain.kind));
     require(domain.parent >= -1 && domain.parent < i,
             name + " comes before its parent " + std::to_string(domain.parent));
     bool made = domain.kind == GENREC_DOMAIN_DERIVED || domain.kind == GENREC_DOMAIN_STEP;
@@ -45,8 +46,9 @@ void checkFeatures(const genrec_model_desc &model) {
     const genrec_feature_desc &feature = model.features[i];
     std::string name = std::string("feature '") + feature.column + "'";
     require(inRange(feature.domain, model.domain_count), name + " has no domain");
-    require(inRange(feature.type, GENREC_STRING + 1) || feature.type == GENREC_VALID,
-            name + " has type " + std::to_string(feature.type));
+    bool isRead =
+        genrec_type_name(feature.type) && feature.type != GENREC_ROW && feature.type != GENREC_KEY;
+    require(isRead, name + " has type " + std::to_string(feature.type));
     if (feature.has_padding_id && model.domains[feature.domain].parent < 0)
       throw Error(name + " has a padding id, but its domain '" +
                       model.domains[feature.domain].name + "' is a root",
@@ -60,10 +62,18 @@ void checkFeatures(const genrec_model_desc &model) {
   }
 }
 
+void checkTraining(const std::string &name, const genrec_init_desc &init,
+                   const genrec_optimizer_desc &optimizer) {
+  require(genrec_init_kind_name(init.kind),
+          name + " has initial values of kind " + std::to_string(init.kind));
+  require(genrec_optimizer_kind_name(optimizer.kind) && optimizer.states >= 0,
+          name + " has an optimizer of kind " + std::to_string(optimizer.kind) + " with " +
+              std::to_string(optimizer.states) + " states");
+}
+
 void checkProgram(const genrec_model_desc &model, const genrec_program_desc &program) {
   std::string name = std::string("program '") + program.name + "'";
-  require(program.mode >= 1 && program.mode <= 4,
-          name + " has mode " + std::to_string(program.mode));
+  require(genrec_mode_name(program.mode), name + " has mode " + std::to_string(program.mode));
   for (int32_t i = 0; i < program.domain_count; ++i)
     require(inRange(program.domains[i], model.domain_count), name + " lists an unknown domain");
   for (int32_t i = 0; i < program.feature_count; ++i)
@@ -96,8 +106,9 @@ void checkModel(const genrec_model_desc &model) {
             std::string("table '") + model.tables[i].name +
                 "' has a size or id width out of range");
     require(table.bounded >= 0 && table.ttl >= 0 && table.admit_after >= 0 &&
-                inRange(table.evict, 2),
+                genrec_evict_kind_name(table.evict),
             std::string("table '") + table.name + "' has rules out of range");
+    checkTraining(std::string("table '") + table.name + "'", table.init, table.optimizer);
     for (int32_t j = 0; table.group && j < i; ++j) {
       const genrec_table_desc &other = model.tables[j];
       require(other.group != table.group ||
@@ -107,20 +118,27 @@ void checkModel(const genrec_model_desc &model) {
                   "', but has other rules about its rows");
     }
   }
-  for (int32_t i = 0; i < model.parameter_count; ++i)
-    require(inRange(model.parameters[i].rank, 3),
-            std::string("parameter '") + model.parameters[i].name + "' has a rank above 2");
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    const genrec_parameter_desc &parameter = model.parameters[i];
+    std::string name = std::string("parameter '") + parameter.name + "'";
+    require(inRange(parameter.rank, 3), name + " has a rank above 2");
+    checkTraining(name, parameter.init, parameter.optimizer);
+  }
   for (int32_t i = 0; i < model.output_count; ++i)
     require(inRange(model.outputs[i].domain, model.domain_count),
             std::string("output '") + model.outputs[i].name + "' has no domain");
   for (int32_t i = 0; i < model.metric_count; ++i)
-    require(inRange(model.metrics[i].kind, GENREC_METRIC_KINDS),
+    require(genrec_metric_kind_name(model.metrics[i].kind),
             std::string("metric '") + model.metrics[i].name + "' has kind " +
                 std::to_string(model.metrics[i].kind));
   for (int32_t i = 0; i < model.output_count; ++i)
-    require(inRange(model.outputs[i].nulls, 3), std::string("output '") + model.outputs[i].name +
-                                                    "' has nulls of kind " +
-                                                    std::to_string(model.outputs[i].nulls));
+    require(genrec_nulls_name(model.outputs[i].nulls),
+            std::string("output '") + model.outputs[i].name + "' has nulls of kind " +
+                std::to_string(model.outputs[i].nulls));
+  for (int32_t i = 0; i < model.op_count; ++i)
+    require(genrec_stage_name(model.ops[i].stage), std::string("op '") + model.ops[i].name +
+                                                       "' has stage " +
+                                                       std::to_string(model.ops[i].stage));
   for (int32_t i = 0; i < model.program_count; ++i)
     checkProgram(model, model.programs[i]);
   if (model.schedule)

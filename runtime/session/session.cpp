@@ -22,10 +22,7 @@ const genrec_model_desc &checked(const genrec_model_desc &model) {
   return model;
 }
 
-const char *nameOf(Mode mode) {
-  constexpr const char *kNames[] = {"", "train", "evaluate", "predict", "items"};
-  return kNames[static_cast<int32_t>(mode)];
-}
+const char *nameOf(Mode mode) { return genrec_mode_name(static_cast<int32_t>(mode)); }
 
 } // namespace
 

@@ -1,49 +1,32 @@
 //===- info.cpp - The info command ----------------------------------------===//
 
 #include "../core/text.h"
-#include "../data/leaf_values.h"
 #include "../session/model_check.h"
 #include "commands.h"
-#include "genrec_rt/frozen.h"
 
 #include <cstdio>
-#include <iterator>
 
 namespace genrec::rt {
 
 namespace {
 
-// Names by the numbers of the dialect's enumerations, as abi.h has them.
-constexpr const char *kOptimizers[] = {"sgd", "adagrad", "adam", "adamw", "rowwise_adagrad",
-                                       "frozen"};
-static_assert(std::size(kOptimizers) == kFrozen + 1);
-constexpr const char *kInits[] = {"zeros",   "constant",       "normal",       "truncated_normal",
-                                  "uniform", "xavier_uniform", "xavier_normal"};
-constexpr const char *kMetrics[] = {"ranking", "auc", "gauc", "ne", "rmse", "mae"};
-static_assert(std::size(kMetrics) == GENREC_METRIC_KINDS);
-
-template <size_t Count> const char *nameOf(const char *const (&names)[Count], int32_t kind) {
-  return kind >= 0 && kind < static_cast<int32_t>(Count) ? names[kind] : "unknown";
-}
-
 Json optimizerJson(const genrec_optimizer_desc &optimizer) {
-  return {{"kind", nameOf(kOptimizers, optimizer.kind)},
+  return {{"kind", genrec_optimizer_kind_name(optimizer.kind)},
           {"learning_rate", optimizer.learning_rate},
           {"states", optimizer.states}};
 }
 
 Json initJson(const genrec_init_desc &init) {
-  return {{"kind", nameOf(kInits, init.kind)}, {"scale", init.scale}};
+  return {{"kind", genrec_init_kind_name(init.kind)}, {"scale", init.scale}};
 }
 
 Json domainsJson(const genrec_model_desc &model) {
-  constexpr const char *kKinds[] = {"data", "derived", "catalogue", "step"};
   Json list = Json::array();
   for (int32_t i = 0; i < model.domain_count; ++i) {
     const genrec_domain_desc &domain = model.domains[i];
     if (domain.kind == GENREC_DOMAIN_STEP)
       continue;
-    Json entry = {{"name", domain.name}, {"kind", kKinds[domain.kind]}};
+    Json entry = {{"name", domain.name}, {"kind", genrec_domain_kind_name(domain.kind)}};
     if (domain.parent >= 0)
       entry["parent"] = model.domains[domain.parent].name;
     if (domain.column && *domain.column)
@@ -61,7 +44,7 @@ Json columnsJson(const genrec_model_desc &model) {
     const genrec_feature_desc &feature = model.features[i];
     Json entry = {{"column", feature.column},
                   {"domain", model.domains[feature.domain].name},
-                  {"type", typeName(feature.type)},
+                  {"type", genrec_type_name(feature.type)},
                   {"nullable", feature.nullable != 0}};
     if (feature.width > 0)
       entry["width"] = feature.width;
@@ -104,7 +87,8 @@ Json infoJson(const genrec_model_desc &model) {
                       {"init", initJson(table.init)},
                       {"optimizer", optimizerJson(table.optimizer)}});
     if (table.bounded)
-      tables.back().update({{"bounded", table.bounded}, {"evict", table.evict ? "lfu" : "lru"}});
+      tables.back().update(
+          {{"bounded", table.bounded}, {"evict", genrec_evict_kind_name(table.evict)}});
     if (table.ttl)
       tables.back()["ttl"] = table.ttl;
     if (table.admit_after)
@@ -115,14 +99,14 @@ Json infoJson(const genrec_model_desc &model) {
   for (int32_t i = 0; i < model.metric_count; ++i) {
     const genrec_metric_desc &metric = model.metrics[i];
     metrics.push_back({{"name", metric.name},
-                       {"kind", nameOf(kMetrics, metric.kind)},
+                       {"kind", genrec_metric_kind_name(metric.kind)},
                        {"at", std::vector<int64_t>(metric.at, metric.at + metric.at_count)},
                        {"note", metric.note ? metric.note : ""}});
   }
   for (int32_t i = 0; i < model.output_count; ++i)
     outputs.push_back({{"name", model.outputs[i].name},
                        {"domain", model.domains[model.outputs[i].domain].name},
-                       {"type", typeName(model.outputs[i].type)},
+                       {"type", genrec_type_name(model.outputs[i].type)},
                        {"width", model.outputs[i].width}});
   for (int32_t i = 0; i < model.program_count; ++i)
     programs.push_back(model.programs[i].name);

@@ -10,7 +10,6 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr const char *kStages[] = {"copy", "dispatch", "compute"};
 constexpr size_t kMostShown = 30;
 
 std::string whereOf(const genrec_op_desc &op) {
@@ -37,7 +36,7 @@ Json opToJson(const genrec_op_desc &desc, const OpTime &time, double steps,
   Json json = {{"name", desc.name},
                {"what", whatOf(desc)},
                {"where", whereOf(desc)},
-               {"stage", kStages[std::clamp(desc.stage, 0, 2)]},
+               {"stage", genrec_stage_name(desc.stage)},
                {"calls_per_step", static_cast<double>(time.calls) / steps},
                {"milliseconds", time.seconds * 1e3 / steps},
                {"rows", time.rows / steps},

@@ -12,7 +12,7 @@ namespace {
 
 namespace k = genrec::rt::kernels;
 using namespace genrec::rt::kernels::testing;
-using k::InitKind;
+using k::Distribution;
 using k::PhiloxBlock;
 using k::RandomStream;
 
@@ -145,7 +145,7 @@ KERNEL_TEST(KernelsRandom, DropoutKeepsItsShare) {
 struct Moments {
   double mean, deviation, least, most;
 };
-Moments momentsOf(InitKind kind, float mean, float scale) {
+Moments momentsOf(Distribution kind, float mean, float scale) {
   double sum = 0, squares = 0, least = INFINITY, most = -INFINITY;
   const int rows = 4000, columns = 50;
   std::vector<float> row(columns);
@@ -161,26 +161,26 @@ Moments momentsOf(InitKind kind, float mean, float scale) {
 }
 
 KERNEL_TEST(KernelsInit, DistributionsHaveTheirMoments) {
-  Moments m = momentsOf(InitKind::normal, 1, 0.5);
+  Moments m = momentsOf(Distribution::normal, 1, 0.5);
   EXPECT_NEAR(m.mean, 1, 0.006);
   EXPECT_NEAR(m.deviation, 0.5, 0.005);
   EXPECT_GT(m.most, 1 + 0.5 * 4);
-  m = momentsOf(InitKind::truncatedNormal, 0, 0.02f);
+  m = momentsOf(Distribution::truncatedNormal, 0, 0.02f);
   EXPECT_NEAR(m.mean, 0, 0.0003);
   // The standard deviation of a normal cut at two of its own.
   EXPECT_NEAR(m.deviation, 0.02 * 0.87962566, 0.0002);
   EXPECT_GE(m.least, -0.04f);
   EXPECT_LE(m.most, 0.04f);
   EXPECT_GT(m.most, 0.0399);
-  m = momentsOf(InitKind::uniform, 0, 3);
+  m = momentsOf(Distribution::uniform, 0, 3);
   EXPECT_NEAR(m.mean, 0, 0.02);
   EXPECT_NEAR(m.deviation, std::sqrt(3.0), 0.01);
   EXPECT_GE(m.least, -3);
   EXPECT_LT(m.most, 3.0001);
-  m = momentsOf(InitKind::zeros, 5, 6);
+  m = momentsOf(Distribution::zeros, 5, 6);
   EXPECT_EQ(m.least, 0);
   EXPECT_EQ(m.most, 0);
-  m = momentsOf(InitKind::constant, 0.25, 6);
+  m = momentsOf(Distribution::constant, 0.25, 6);
   EXPECT_EQ(m.least, 0.25);
   EXPECT_EQ(m.most, 0.25);
 }
@@ -196,12 +196,12 @@ KERNEL_TEST(KernelsInit, QuantileInvertsTheDistribution) {
 
 KERNEL_TEST(KernelsInit, RowsAreTheirElements) {
   float row[130];
-  k::initialRow(InitKind::normal, 0, 1, 1, 2, 3, 130, row);
+  k::initialRow(Distribution::normal, 0, 1, 1, 2, 3, 130, row);
   for (uint32_t c = 0; c < 130; ++c)
-    EXPECT_EQ(row[c], k::initialValue(InitKind::normal, 0, 1, 1, 2, 3, c));
-  EXPECT_NE(row[0], k::initialValue(InitKind::normal, 0, 1, 1, 2, 4, 0));
-  EXPECT_NE(row[0], k::initialValue(InitKind::normal, 0, 1, 1, 3, 3, 0));
-  EXPECT_NE(row[0], k::initialValue(InitKind::normal, 0, 1, 2, 2, 3, 0));
+    EXPECT_EQ(row[c], k::initialValue(Distribution::normal, 0, 1, 1, 2, 3, c));
+  EXPECT_NE(row[0], k::initialValue(Distribution::normal, 0, 1, 1, 2, 4, 0));
+  EXPECT_NE(row[0], k::initialValue(Distribution::normal, 0, 1, 1, 3, 3, 0));
+  EXPECT_NE(row[0], k::initialValue(Distribution::normal, 0, 1, 2, 2, 3, 0));
 }
 
 } // namespace

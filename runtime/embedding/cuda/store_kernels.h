@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kStoreThreads)
       for (int part = 0; part < 4; ++part)
         if (base + 16 * part < make.dim)
           values[base + 16 * part] = fromFloat<T>(
-              kernels::initialFromBits(static_cast<kernels::InitKind>(distribution.kind),
+              kernels::initialFromBits(static_cast<kernels::Distribution>(distribution.kind),
                                        distribution.mean, distribution.scale, words.word[part]));
     }
     if (sizeof(T) == 2 && make.dim % 2 && laneOf() == 0)

@@ -14,6 +14,7 @@
 
 #include <stdint.h>
 
+#include "genrec_rt/kinds.h"
 #include "genrec_rt/parallel.h"
 
 #ifdef __cplusplus
@@ -44,21 +45,6 @@ typedef struct genrec_string {
   int64_t size;
 } genrec_string;
 
-typedef enum genrec_type {
-  GENREC_I1 = 0, /* one byte per value: 0 or 1 */
-  GENREC_I32 = 1,
-  GENREC_I64 = 2,
-  GENREC_F32 = 3,
-  GENREC_F64 = 4,
-  GENREC_BF16 = 5,
-  GENREC_STRING = 6, /* genrec_string per value */
-  GENREC_ROW = 7,    /* float* per value: a table row */
-  GENREC_VALID = 8,  /* features of which only nulls matter, whatever the column's type: one
-                        byte per value, 0 */
-  GENREC_KEY = 9     /* what predict passes through, whatever the column's type: a genrec_string
-                        with the bytes of the value. No model has such features */
-} genrec_type;
-
 /* A decoded column: `values` has the domain's row count of elements; `valid` is
  * one byte per row, null when the column holds no nulls. */
 typedef struct genrec_column {
@@ -73,13 +59,6 @@ typedef struct genrec_location { /* the user's source */
   int32_t line;
   const char *name;
 } genrec_location;
-
-typedef enum genrec_domain_kind {
-  GENREC_DOMAIN_DATA = 0,
-  GENREC_DOMAIN_DERIVED = 1,
-  GENREC_DOMAIN_CATALOGUE = 2,
-  GENREC_DOMAIN_STEP = 3
-} genrec_domain_kind;
 
 typedef struct genrec_domain_desc {
   const char *name;
@@ -108,13 +87,12 @@ typedef struct genrec_feature_desc {
 } genrec_feature_desc;
 
 typedef struct genrec_init_desc {
-  int32_t kind;          /* InitKind: zeros, constant, normal, truncated_normal,
-                            uniform, xavier_uniform, xavier_normal */
+  int32_t kind;          /* genrec_init_kind */
   double scale;
 } genrec_init_desc;
 
 typedef struct genrec_optimizer_desc {
-  int32_t kind;          /* OptimizerKind: sgd, adagrad, adam, adamw, rowwise_adagrad */
+  int32_t kind;          /* genrec_optimizer_kind */
   int32_t states;        /* f32 values kept beside each weight */
   double learning_rate;
   double initial_accumulator;
@@ -134,7 +112,7 @@ typedef struct genrec_table_desc {
   int64_t key_bits;
   int64_t bounded; /* these are RowRules of row_rules.h; 0 for none. Tables of one
                       group have equal ones, and each keeps them for itself */
-  int32_t evict;   /* Eviction: lru, lfu */
+  int32_t evict;   /* genrec_evict_kind */
   int64_t ttl;
   int64_t admit_after;
 } genrec_table_desc;
@@ -166,16 +144,6 @@ typedef struct genrec_loss_desc {
   genrec_location location;
 } genrec_loss_desc;
 
-typedef enum genrec_metric_kind { /* as MetricKind of the dialect */
-  GENREC_METRIC_RANKING = 0,
-  GENREC_METRIC_AUC = 1,
-  GENREC_METRIC_GAUC = 2,
-  GENREC_METRIC_NE = 3,
-  GENREC_METRIC_RMSE = 4,
-  GENREC_METRIC_MAE = 5,
-  GENREC_METRIC_KINDS /* how many there are */
-} genrec_metric_kind;
-
 typedef struct genrec_metric_desc {
   const char *name;
   int32_t kind; /* genrec_metric_kind */
@@ -190,7 +158,7 @@ typedef struct genrec_output_desc {
   int32_t domain;
   int32_t type;
   int64_t width;         /* values per row; 0: a scalar per row */
-  int32_t nulls;         /* 0: none, 1: of whole rows, 2: of single values of a row */
+  int32_t nulls;         /* genrec_nulls */
 } genrec_output_desc;
 
 struct genrec_step;      /* see below */
@@ -205,8 +173,7 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
  * `first_compute_op` 0 puts all of a program with a copy stage in its step's. */
 typedef struct genrec_program_desc {
   const char *name;
-  int32_t mode;          /* 1 train, 2 evaluate, 3 predict, 4 items: outputs of
-                            catalogue domains, run once, on a batch without rows */
+  int32_t mode;          /* genrec_mode */
   const int32_t *domains;
   int32_t domain_count;
   const int32_t *features;
@@ -238,7 +205,7 @@ typedef struct genrec_op_desc {
   const char *name;
   genrec_location location;
   const char *what;      /* the model's ops that it came from, and their lines */
-  int32_t stage;         /* 0 copy, 1 dispatch, 2 compute */
+  int32_t stage;         /* genrec_stage */
   const genrec_cost *costs;
   int32_t cost_count;
 } genrec_op_desc;
@@ -298,7 +265,7 @@ typedef struct genrec_step {
   genrec_parameter *parameters;    /* by parameter index */
   uint64_t seed;
   uint64_t step;                   /* 1-based optimizer step; the current one for evaluation */
-  int32_t mode;                    /* as genrec_program_desc.mode */
+  int32_t mode;                    /* genrec_mode */
   int32_t check_finite;
   int32_t profile;                 /* whether genrec_rt_enter is called */
 } genrec_step;

@@ -28,6 +28,8 @@
 #ifndef GENREC_RT_ROW_RULES_H
 #define GENREC_RT_ROW_RULES_H
 
+#include "genrec_rt/kinds.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <tuple>
@@ -35,7 +37,7 @@
 namespace genrec::rt {
 
 /// Which rows leave a bounded table first: the least recently, or least often, seen.
-enum class Eviction : int32_t { lru, lfu };
+enum class Eviction : int32_t { lru = GENREC_EVICT_LRU, lfu = GENREC_EVICT_LFU };
 
 struct RowRules {
   int64_t bound = 0; ///< most rows of a table after a step; 0: any number

@@ -34,9 +34,13 @@ namespace genrec::rt {
 class Profile;
 class StepSlot;
 
-/// `items` gives out item vectors: outputs of catalogue domains, from a batch
-/// without rows.
-enum class Mode : int32_t { train = 1, evaluate = 2, predict = 3, items = 4 };
+/// genrec_mode.
+enum class Mode : int32_t {
+  train = GENREC_MODE_TRAIN,
+  evaluate = GENREC_MODE_EVALUATE,
+  predict = GENREC_MODE_PREDICT,
+  items = GENREC_MODE_ITEMS
+};
 
 /// Learning rate over steps, as a factor of each base rate. With t the 1-based
 /// step: t / warmup up to t = warmup; then, with p = (t - warmup) / (steps - warmup)
@@ -98,8 +102,12 @@ struct StepReport {
 /// The sum of scale * mean over the losses that have rows; none where no loss has any.
 std::optional<double> totalLoss(const genrec_model_desc &model, std::span<const LossValue> losses);
 
-/// What may be null in an output: nothing, whole rows, or single values of a row.
-enum class Nulls : int32_t { none, rows, elements };
+/// genrec_nulls.
+enum class Nulls : int32_t {
+  none = GENREC_NULLS_NONE,
+  rows = GENREC_NULLS_ROWS,
+  elements = GENREC_NULLS_ELEMENTS
+};
 
 /// One output of the last step, copied out of the step's memory.
 struct OutputRows {

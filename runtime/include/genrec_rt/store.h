@@ -39,13 +39,13 @@ namespace genrec::rt {
 
 /// What initial values are drawn from, as kernels/init.h has it.
 struct InitialDistribution {
-  int32_t kind = 0; ///< kernels::InitKind
+  int32_t kind = 0; ///< kernels::Distribution
   float mean = 0, scale = 0;
 };
 
 /// Writes the `dim` initial values of the row of `id`.
 struct RowInitializer {
-  int32_t kind = 0; ///< InitKind of the dialect, as genrec_init_desc
+  int32_t kind = 0; ///< genrec_init_kind
   double scale = 0;
   uint64_t seed = 0;
   uint64_t nameHash = 0; ///< nameHash of the table's name

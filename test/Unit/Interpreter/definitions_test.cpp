@@ -79,16 +79,16 @@ TEST(Definitions, InitialValuesAreTheRuntimes) {
   mlir::MLIRContext context;
   context.loadDialect<GenRecDialect>();
   mlir::Builder builder(&context);
-  using rt::kernels::InitKind;
+  using rt::kernels::Distribution;
   struct Case {
     genrec::InitKind kind;
-    InitKind runtime;
+    Distribution runtime;
     double scale;
-  } cases[] = {{genrec::InitKind::normal, InitKind::normal, 0.02},
-               {genrec::InitKind::truncated_normal, InitKind::truncatedNormal, 1.5},
-               {genrec::InitKind::uniform, InitKind::uniform, 0.1},
-               {genrec::InitKind::xavier_uniform, InitKind::uniform, std::sqrt(6.0 / 12.0)},
-               {genrec::InitKind::xavier_normal, InitKind::normal, std::sqrt(2.0 / 12.0)}};
+  } cases[] = {{genrec::InitKind::normal, Distribution::normal, 0.02},
+               {genrec::InitKind::truncated_normal, Distribution::truncatedNormal, 1.5},
+               {genrec::InitKind::uniform, Distribution::uniform, 0.1},
+               {genrec::InitKind::xavier_uniform, Distribution::uniform, std::sqrt(6.0 / 12.0)},
+               {genrec::InitKind::xavier_normal, Distribution::normal, std::sqrt(2.0 / 12.0)}};
   for (const Case &c : cases) {
     bool isXavier =
         c.kind == genrec::InitKind::xavier_uniform || c.kind == genrec::InitKind::xavier_normal;
@@ -105,8 +105,8 @@ TEST(Definitions, InitialValuesAreTheRuntimes) {
         squares += value * value;
       }
     // Variances of the unit distributions: 1, of a normal cut at 2 deviations 0.7737, 1/3.
-    double variance = c.runtime == InitKind::normal            ? 1.0
-                      : c.runtime == InitKind::truncatedNormal ? 0.7737
+    double variance = c.runtime == Distribution::normal            ? 1.0
+                      : c.runtime == Distribution::truncatedNormal ? 0.7737
                                                                : 1.0 / 3.0;
     EXPECT_NEAR(sum / 10000, 0.0, 0.05 * c.scale);
     EXPECT_NEAR(squares / 10000, variance * c.scale * c.scale, 0.05 * c.scale * c.scale);

@@ -20,7 +20,7 @@ inline namespace GENREC_RT_ISA {
 /// [mean - 2 scale, mean + 2 scale] (by inversion, without redrawing). Xavier
 /// kinds are uniform with scale = gain * sqrt(6 / (fanIn + fanOut)), and
 /// normal with scale = gain * sqrt(2 / (fanIn + fanOut)).
-enum class InitKind { zeros, constant, uniform, normal, truncatedNormal };
+enum class Distribution { zeros, constant, uniform, normal, truncatedNormal };
 
 namespace detail {
 
@@ -104,24 +104,24 @@ GENREC_HOST_DEVICE double normalQuantile(double p) {
 
 } // namespace detail
 
-/// The value that 32 random bits stand for, `mean` and `scale` as InitKind.
-GENREC_HOST_DEVICE float initialFromBits(InitKind kind, float mean, float scale,
+/// The value that 32 random bits stand for, `mean` and `scale` as Distribution.
+GENREC_HOST_DEVICE float initialFromBits(Distribution kind, float mean, float scale,
                                          uint32_t bits) {
   // The middle of the bits' interval: in (0, 1), exact in double precision.
   double u = detail::product(static_cast<double>(bits) + 0.5, 0x1p-32);
   double x = 0;
   switch (kind) {
-  case InitKind::zeros:
+  case Distribution::zeros:
     return 0;
-  case InitKind::constant:
+  case Distribution::constant:
     return mean;
-  case InitKind::uniform:
+  case Distribution::uniform:
     x = detail::product(2.0, u) - 1.0;
     break;
-  case InitKind::normal:
+  case Distribution::normal:
     x = detail::normalQuantile(u);
     break;
-  case InitKind::truncatedNormal:
+  case Distribution::truncatedNormal:
     // The distribution function at -2, and what lies between -2 and 2.
     x = detail::normalQuantile(detail::product(u, 0.9544997361036416) +
                                0.022750131948179212);
@@ -137,7 +137,7 @@ GENREC_HOST_DEVICE RandomStream initStream(uint64_t seed, uint64_t tableHash) {
   return {splitmix64(seed ^ splitmix64(tableHash)), 0, 0x494E4954u /* INIT */};
 }
 
-GENREC_HOST_DEVICE float initialValue(InitKind kind, float mean, float scale,
+GENREC_HOST_DEVICE float initialValue(Distribution kind, float mean, float scale,
                                       uint64_t seed, uint64_t tableHash,
                                       uint64_t id, uint32_t column) {
   return initialFromBits(kind, mean, scale,
@@ -146,10 +146,10 @@ GENREC_HOST_DEVICE float initialValue(InitKind kind, float mean, float scale,
 
 #if !defined(GENREC_WARP_ROWS)
 /// out[c] = initialValue(..., c) for c < columns.
-inline void initialRow(InitKind kind, float mean, float scale, uint64_t seed,
+inline void initialRow(Distribution kind, float mean, float scale, uint64_t seed,
                        uint64_t tableHash, uint64_t id, int64_t columns,
                        float *out) {
-  if (kind == InitKind::zeros || kind == InitKind::constant) {
+  if (kind == Distribution::zeros || kind == Distribution::constant) {
     for (int64_t c = 0; c < columns; ++c)
       out[c] = initialFromBits(kind, mean, scale, 0);
     return;
@@ -159,9 +159,9 @@ inline void initialRow(InitKind kind, float mean, float scale, uint64_t seed,
   for (int64_t c = 0; c < columns; c += 64) {
     int64_t count = columns - c < 64 ? columns - c : 64;
     fillBits(stream, id, static_cast<uint64_t>(c), count, words);
-    if (kind == InitKind::uniform) // a loop of its own, which becomes vectors
+    if (kind == Distribution::uniform) // a loop of its own, which becomes vectors
       for (int64_t i = 0; i < count; ++i)
-        out[c + i] = initialFromBits(InitKind::uniform, mean, scale, words[i]);
+        out[c + i] = initialFromBits(Distribution::uniform, mean, scale, words[i]);
     else
       for (int64_t i = 0; i < count; ++i)
         out[c + i] = initialFromBits(kind, mean, scale, words[i]);
