@@ -7,6 +7,7 @@
 #define GENREC_INITALLPASSES_H
 
 #include "genrec/Conversion/Passes.h"
+#include "genrec/Dialect/GenRec/Step/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 #include "genrec/Pipelines/Pipelines.h"
@@ -19,8 +20,8 @@ namespace genrec {
 inline void registerAllPasses() {
   mlir::registerTransformsPasses();
   registerGenRecPasses();
+  registerGenRecStepPasses();
   registerGenRecConversionPasses();
-  registerLoweringPipeline();
   registerPipelines();
   registerRewriteCounterOptions();
 }

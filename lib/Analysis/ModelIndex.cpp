@@ -121,7 +121,7 @@ void ModelIndex::collectFeature(Operation *op, Value domain, StringAttr column) 
   entry->idBits = std::max<int64_t>(entry->idBits, feature.getIdBits());
   entry->loc = feature.getLoc();
   if (!entry->table)
-    entry->table = feature->getAttrOfType<FlatSymbolRefAttr>(kFeatureTableAttrName);
+    entry->table = feature->getAttrOfType<FlatSymbolRefAttr>(GenRecDialect::TableAttrHelper::getNameStr());
   if (!entry->table)
     entry->table = findTable(feature.getResult());
 }
@@ -168,7 +168,7 @@ SmallVector<DomainOp> genrec::getDomainPath(Operation *scope, FlatSymbolRefAttr 
 }
 
 Stage genrec::getStage(Operation *op) {
-  auto stage = op->getAttrOfType<StageAttr>("genrec.stage");
+  auto stage = op->getAttrOfType<StageAttr>(GenRecDialect::StageAttrHelper::getNameStr());
   return stage ? stage.getValue() : Stage::compute;
 }
 

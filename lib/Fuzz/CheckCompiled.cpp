@@ -8,8 +8,7 @@
 #include "genrec/Fuzz/CheckCompiled.h"
 #include "genrec/Fuzz/CheckPasses.h"
 
-#include "genrec/Conversion/Callees.h"
-#include "genrec/Conversion/Passes.h"
+#include "genrec/Target/EmitC/Callees.h"
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Target/Cpp/CppPrinter.h"
 #include "mlir/Pass/PassManager.h"
@@ -69,7 +68,7 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
   graph.opt = level;
   graph.splitClasses = kClassBlock;
   buildGraphPipeline(pm, graph, hook);
-  buildLoweringPipeline(pm, "cpu", "genrec-fuzz");
+  buildLoweringPipeline(pm, TargetKind::cpu, "genrec-fuzz");
   if (failed(pm.run(*copy)))
     return "a pass failed: " + diagnostics;
   std::error_code error;

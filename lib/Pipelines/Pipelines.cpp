@@ -2,6 +2,7 @@
 
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Conversion/Passes.h"
+#include "genrec/Dialect/GenRec/Step/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 
 #include "mlir/Pass/PassRegistry.h"
@@ -91,10 +92,33 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   steps.add("form-row-kernels", createFormRowKernels(kernels));
 }
 
+void genrec::buildMemoryPipeline(OpPassManager &pm, TargetKind target) {
+  AttachTargetOptions attach;
+  attach.target = stringifyTargetKind(target).str();
+  pm.addPass(createAttachTarget(attach));
+  // Buffers are planned while programs are still lists of ops on values; which of them need
+  // room for all rows is known once calls that run block by block are.
+  pm.nest<ModelOp>().addPass(createFormRowBlocks());
+  pm.nest<ModelOp>().addPass(createPlanMemory());
+}
+
+void genrec::buildKernelPipeline(OpPassManager &pm, TargetKind target) {
+  buildMemoryPipeline(pm, target);
+  pm.addPass(createOutlineKernels());
+}
+
+void genrec::buildLoweringPipeline(OpPassManager &pm, TargetKind target, StringRef compiler) {
+  buildKernelPipeline(pm, target);
+  LowerToRuntimeOptions runtime;
+  runtime.compiler = compiler.str();
+  pm.addPass(createLowerToRuntime(runtime));
+  pm.addPass(createLowerToEmitC());
+}
+
 void genrec::buildPipeline(OpPassManager &pm, const PipelineOptions &options,
                            const PipelineHook &hook) {
   buildGraphPipeline(pm, options, hook);
-  buildLoweringPipeline(pm, "cpu", options.compiler);
+  buildLoweringPipeline(pm, options.target, options.compiler);
 }
 
 void genrec::registerPipelines() {
@@ -104,6 +128,10 @@ void genrec::registerPipelines() {
       [](OpPassManager &pm, const PipelineOptions &options) {
         buildGraphPipeline(pm, options);
       });
+  PassPipelineRegistration<>("genrec-lowering-pipeline", "from row kernels to EmitC, for the CPU",
+                             [](OpPassManager &pm) {
+                               buildLoweringPipeline(pm, TargetKind::cpu, "genrec-opt");
+                             });
   PassPipelineRegistration<PipelineOptions>(
       "genrec-pipeline", "from an imported model to EmitC",
       [](OpPassManager &pm, const PipelineOptions &options) {

@@ -1,7 +1,7 @@
 //===- identity.h - Is a checkpoint one of this model ------------*- C++ -*-===//
 //
 // The compiler notes of a model what its losses are computed by (genrec_model_desc.identity, as
-// include/genrec/Conversion/Identity.h of the compiler says); a checkpoint keeps that of the model
+// include/genrec/Analysis/Identity.h of the compiler says); a checkpoint keeps that of the model
 // that wrote it.
 //
 //===----------------------------------------------------------------------===//

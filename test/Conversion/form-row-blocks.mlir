@@ -12,12 +12,12 @@
 // CHECK: genrec.row_kernel {{.*}}name = "count"
 // CHECK-NOT: genrec.row_block
 // CHECK: genrec.row_kernel {{.*}}name = "of_users"
-// CHECK: genrec.row_kernel {{.*}}genrec.row_block = [@event, 0], name = "wide"
-// CHECK: genrec.linear {{.*}}genrec.row_block = [@event, 0]
+// CHECK: genrec.row_kernel {{.*}}genrec.row_block = #genrec.row_block<@event, 0>, name = "wide"
+// CHECK: genrec.linear {{.*}}genrec.row_block = #genrec.row_block<@event, 0>
 // CHECK-NEXT: genrec.slice_columns
-// CHECK: genrec.attention {{.*}}genrec.row_block = [@event, 0]
-// CHECK: genrec.weight_gradient {{.*}}genrec.row_block = [@event, 0]
-// CHECK: genrec.row_kernel {{.*}}genrec.row_block = [@event, 0], name = "total"
+// CHECK: genrec.attention {{.*}}genrec.row_block = #genrec.row_block<@event, 0>
+// CHECK: genrec.weight_gradient {{.*}}genrec.row_block = #genrec.row_block<@event, 0>
+// CHECK: genrec.row_kernel {{.*}}genrec.row_block = #genrec.row_block<@event, 0>, name = "total"
 // CHECK: genrec.row_kernel {{.*}}name = "of_sum"
 // CHECK-NOT: genrec.row_block
 // CHECK: genrec.row_kernel {{.*}}name = "pooled"
@@ -25,9 +25,9 @@
 // What only the run reads takes places in the run; a value that others read has memory for all rows,
 // for as long as the run lasts.
 // PLAN-LABEL: genrec.model @run
-// PLAN: {block = 0 : i64, bytes = 0 : i64, bytes_per_row = 64 : i64, domain = @event, first = 6 : i64, last = 10 : i64, name = "wide", place = 0 : i64}
-// PLAN-SAME: {block = 0 : i64, bytes = 0 : i64, bytes_per_row = 64 : i64, domain = @event, first = 7 : i64, last = 10 : i64, name = "linear", place = 64 : i64}
-// PLAN-SAME: {bytes = 0 : i64, bytes_per_row = 32 : i64, domain = @event, first = 6 : i64, last = {{.*}}, name = "attention"}
+// PLAN: #genrec.buffer<name = "wide", domain = @event, bytes_per_row = 64, first = 6, last = 10, block = 0>
+// PLAN-SAME: #genrec.buffer<name = "linear", domain = @event, bytes_per_row = 64, first = 7, last = 10, block = 0, place = 64>
+// PLAN-SAME: #genrec.buffer<name = "attention", domain = @event, bytes_per_row = 32, first = 6, last = {{[0-9]+}}>
 
 // CALLS: emitc.func @predict_blocks_0(%{{.*}}: !emitc.ptr<!emitc.opaque<"kernels::RowBlock">>)
 // CALLS: call_opaque "kernels::blockRows"

@@ -59,13 +59,13 @@ genrec.model @m {
 // What the step makes is bounded by what it is made of.
 // CHECK: emitc.func @capacity_touched
 // CHECK: emitc.global static const @model_domains
-// CHECK-SAME: .name = \22touched\22, .kind = GENREC_DOMAIN_STEP, .parent = -1, .capacity = capacity_touched
+// CHECK-SAME: "name" = "touched", "kind" = #emitc.opaque<"GENREC_DOMAIN_STEP">, "parent" = -1 : i64, "capacity" = #emitc.opaque<"capacity_touched">
 // CHECK: emitc.global static const @model_features
-// CHECK-SAME: .column = \22history.movie\22, .domain = 1, .type = GENREC_I64
-// CHECK-SAME: .id_bits = 20, .table = \22movies\22
+// CHECK-SAME: "column" = "history.movie", "domain" = 1 : i64, "type" = #emitc.opaque<"GENREC_I64">
+// CHECK-SAME: "id_bits" = 20 : i64, "table" = "movies"
 // CHECK: emitc.global static const @model_tables
-// CHECK-SAME: .optimizer = {.kind = 1, .states = 1
+// CHECK-SAME: "optimizer" = #genrec.fields<"kind" = 1 : i64, "states" = 1 : i64
 // CHECK: emitc.global static const @train_buffers
 // CHECK: emitc.global static const @model_programs
-// CHECK-SAME: .copy = train_copy, .dispatch = nullptr, .compute = train_compute
+// CHECK-SAME: "copy" = #emitc.opaque<"train_copy">, "dispatch" = #emitc.opaque<"nullptr">, "compute" = #emitc.opaque<"train_compute">
 // CHECK: emitc.func @genrec_model()

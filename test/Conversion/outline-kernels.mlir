@@ -1,5 +1,5 @@
 // RUN: genrec-opt %s --genrec-outline-kernels -split-input-file | FileCheck %s
-// RUN: genrec-opt %s --genrec-outline-kernels=target=cuda -split-input-file | FileCheck %s --check-prefix=CUDA
+// RUN: genrec-opt %s --genrec-attach-target=target=cuda --genrec-outline-kernels -split-input-file | FileCheck %s --check-prefix=CUDA
 
 // A norm has three phases: a sum, the sum of squares of what is left, the result. The deviation is computed
 // again rather than kept, the squares are kept for the sum.
@@ -28,7 +28,7 @@ genrec.model @norm {
 }
 
 // CHECK-LABEL: genrec.model @norm
-// CHECK: genrec.launch @row_norm over %{{.*}}({{.*}}) {genrec.costs = [{bytes = 6.400000e+01 : f64, domain = @user, flops = 5.700000e+01 : f64}], genrec.origin = "{{.*}}", grain = {{[0-9]+}} : i64}
+// CHECK: genrec.launch @row_norm over %{{.*}}({{.*}}) {genrec.costs = [#genrec.cost<domain = @user, bytes = 6.400000e+01 : f64, flops = 5.700000e+01 : f64>], genrec.origin = "{{.*}}", grain = {{[0-9]+}} : i64}
 // CHECK: emitc.func @row_norm
 // CHECK-SAME: specifiers = ["static"]
 // CHECK: %[[ARRAY:.*]] = "emitc.variable"{{.*}}-> !emitc.array<8xf32>

@@ -53,12 +53,12 @@ genrec.model @picked {
 
 // CHECK: genrec.program @predict
 // CHECK-SAME: genrec.buffers = [
-// CHECK-SAME: {bytes = 8 : i64, bytes_per_row = 8 : i64, domain = @user, first = 3 : i64, last = 8 : i64, name = "recent_offsets"}
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 8 : i64, domain = @recent, first = 3 : i64, last = 8 : i64, name = "recent_parent"}
-// CHECK-SAME: name = "recent_identity"}
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 16 : i64, domain = @user, first = 4 : i64, last = 5 : i64, name = "row_kernel"}
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 24 : i64, domain = @user, first = 5 : i64, last = 7 : i64, name = "linear"}
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 24 : i64, domain = @user, first = 7 : i64, last = 8 : i64, name = "linear"}
+// CHECK-SAME: #genrec.buffer<name = "recent_offsets", domain = @user, bytes_per_row = 8, bytes = 8, first = 3, last = 8>
+// CHECK-SAME: #genrec.buffer<name = "recent_parent", domain = @recent, bytes_per_row = 8, first = 3, last = 8>
+// CHECK-SAME: #genrec.buffer<name = "recent_identity"
+// CHECK-SAME: #genrec.buffer<name = "row_kernel", domain = @user, bytes_per_row = 16, first = 4, last = 5>
+// CHECK-SAME: #genrec.buffer<name = "linear", domain = @user, bytes_per_row = 24, first = 5, last = 7>
+// CHECK-SAME: #genrec.buffer<name = "linear", domain = @user, bytes_per_row = 24, first = 7, last = 8>
 // CHECK-SAME: genrec.first_compute_op = 4 : i64
 // CHECK: genrec.truncate {{.*}}genrec.buffer_ids = array<i64: -1, 0, 1, 2>
 // CHECK: genrec.row_kernel {{.*}}genrec.buffer_ids = array<i64: 3>
@@ -68,8 +68,8 @@ genrec.model @picked {
 
 // CHECK: genrec.model @picked
 // CHECK: genrec.buffers = [
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 256 : i64, domain = @items, {{[^}]*}}stride = 64 : i64}
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 32 : i64, domain = @items, {{[^}]*}}stride = 8 : i64}
+// CHECK-SAME: #genrec.buffer<name = "wide", domain = @items, bytes_per_row = 256, stride = 64, {{[^>]*}}>
+// CHECK-SAME: #genrec.buffer<name = "wide", domain = @items, bytes_per_row = 32, stride = 8, {{[^>]*}}>
 // An output takes dense rows.
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 200 : i64, domain = @items, first = {{[0-9]+}} : i64, last = {{[0-9]+}} : i64, name = "wide"}
-// CHECK-SAME: {bytes = 0 : i64, bytes_per_row = 200 : i64, domain = @user, first
+// CHECK-SAME: #genrec.buffer<name = "wide", domain = @items, bytes_per_row = 200, first = {{[0-9]+}}, last = {{[0-9]+}}>
+// CHECK-SAME: #genrec.buffer<name = "pick", domain = @user, bytes_per_row = 200, first

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "genrec/Conversion/Callees.h"
+#include "genrec/Target/EmitC/Callees.h"
 #include "genrec/Target/Cpp/Toolchain.h"
 
 #include "llvm/ADT/StringSet.h"

@@ -4,8 +4,9 @@
 #include "CompileCache.h"
 #include "DumpAfterEach.h"
 
-#include "genrec/Conversion/Identity.h"
+#include "genrec/Analysis/Identity.h"
 #include "genrec/Conversion/Passes.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Model/Model.h"
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Target/Cpp/CppPrinter.h"
@@ -129,14 +130,11 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {
-    buildMemoryPipeline(pm, options.target);
+    buildMemoryPipeline(pm, *symbolizeTargetKind(options.target));
   } else if (options.emission == Emission::cudaKernels) {
-    OutlineKernelsOptions outline;
-    outline.target = "cuda";
-    buildMemoryPipeline(pm, outline.target);
-    pm.addPass(createOutlineKernels(outline));
+    buildKernelPipeline(pm, TargetKind::cuda);
   } else if (options.emission != Emission::mlir) {
-    buildLoweringPipeline(pm, options.target, describeCompiler(options));
+    buildLoweringPipeline(pm, *symbolizeTargetKind(options.target), describeCompiler(options));
   }
   if (!options.dumpFolder.empty()) {
     if (std::error_code error = llvm::sys::fs::create_directories(options.dumpFolder))
@@ -279,7 +277,8 @@ static Error writeExplanation(ModuleOp module, const CompilerOptions &options,
 }
 
 Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
-  if (options.target != "cpu")
+  std::optional<TargetKind> target = symbolizeTargetKind(options.target);
+  if (!target || !Target::get(*target).runsModels)
     return makeError("target must be cpu, but is '" + options.target + "'");
   if (options.level > 2)
     return makeError("the level must be -O0, -O1 or -O2, but is -O" + Twine(options.level));

@@ -3,7 +3,7 @@
 #ifndef GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
 #define GENREC_TOOLS_GENREC_COMPILE_COMPILER_H
 
-#include "genrec/Conversion/Explain.h"
+#include "genrec/Report/Explain.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Error.h"

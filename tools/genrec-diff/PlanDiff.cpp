@@ -2,7 +2,7 @@
 
 #include "PlanDiff.h"
 
-#include "genrec/Conversion/PlanJson.h"
+#include "genrec/Report/PlanJson.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"

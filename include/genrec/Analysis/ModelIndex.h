@@ -25,8 +25,6 @@ struct FeatureEntry {
   mlir::Location loc;
 };
 
-/// On a feature whose use says so no more: the table that its ids feed.
-inline constexpr llvm::StringLiteral kFeatureTableAttrName = "genrec.table";
 
 /// The merged table that `table` is a member of; null where it is none's.
 TableOp findMergedTable(TableOp table);

@@ -13,7 +13,6 @@
 #include "mlir/Dialect/EmitC/IR/EmitC.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassManager.h"
 
 namespace genrec {
 
@@ -22,18 +21,6 @@ namespace genrec {
 
 #define GEN_PASS_REGISTRATION
 #include "genrec/Conversion/Passes.h.inc"
-
-/// Adds the passes that say where the values of row kernels lie: those of `target` (`cpu`, `cuda`).
-/// `pm` is anchored on `builtin.module`.
-void buildMemoryPipeline(mlir::OpPassManager &pm, llvm::StringRef target);
-
-/// Adds the passes from row kernels to EmitC. `pm` is anchored on `builtin.module`; `target` is
-/// `cpu`, `compiler` goes into the description of the model.
-void buildLoweringPipeline(mlir::OpPassManager &pm, llvm::StringRef target,
-                           llvm::StringRef compiler);
-
-/// Registers `--genrec-lowering-pipeline`, the above for the CPU.
-void registerLoweringPipeline();
 
 } // namespace genrec
 

@@ -7,6 +7,8 @@
 #ifndef GENREC_PIPELINES_PIPELINES_H
 #define GENREC_PIPELINES_PIPELINES_H
 
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
 
@@ -15,15 +17,12 @@
 
 namespace genrec {
 
-/// What emitted code runs on.
-enum class Target { cpu };
-
 /// What `--genrec-pipeline="target=cpu opt=2"` takes.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
-  Option<Target> target{
+  Option<TargetKind> target{
       *this, "target", llvm::cl::desc("What to compile for"),
-      llvm::cl::init(Target::cpu),
-      llvm::cl::values(clEnumValN(Target::cpu, "cpu", "C++ for the CPU"))};
+      llvm::cl::init(TargetKind::cpu),
+      llvm::cl::values(clEnumValN(TargetKind::cpu, "cpu", "C++ for the CPU"))};
   Option<unsigned> opt{
       *this, "opt",
       llvm::cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute what "
@@ -67,12 +66,23 @@ using PipelineHook =
 void buildGraphPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
                         const PipelineHook &hook = {});
 
+/// Adds the passes that say where the values of row kernels lie, for `target`. `pm` is anchored on
+/// `builtin.module`.
+void buildMemoryPipeline(mlir::OpPassManager &pm, TargetKind target);
+
+/// The same, and row kernels as functions of their own.
+void buildKernelPipeline(mlir::OpPassManager &pm, TargetKind target);
+
+/// Adds the passes from row kernels to EmitC; `compiler` goes into the description of the model.
+void buildLoweringPipeline(mlir::OpPassManager &pm, TargetKind target, llvm::StringRef compiler);
+
 /// Adds all passes, from an imported model to EmitC. `pm` is anchored on
 /// `builtin.module`; the hook sees the steps of the graph pipeline.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
                    const PipelineHook &hook = {});
 
-/// Registers `--genrec-graph-pipeline` and `--genrec-pipeline`, the above.
+/// Registers `--genrec-graph-pipeline`, `--genrec-lowering-pipeline` (for the CPU) and
+/// `--genrec-pipeline`, the above.
 void registerPipelines();
 
 } // namespace genrec

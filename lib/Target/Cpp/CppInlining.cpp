@@ -2,7 +2,7 @@
 
 #include "CppInlining.h"
 
-#include "genrec/Conversion/EmitCBuilder.h"
+#include "genrec/Target/EmitC/EmitCBuilder.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -5,7 +5,7 @@
 #include "CppInlining.h"
 #include "CppText.h"
 
-#include "genrec/Conversion/EmitCBuilder.h"
+#include "genrec/Target/EmitC/EmitCBuilder.h"
 
 #include "mlir/Support/IndentedOstream.h"
 
@@ -423,6 +423,8 @@ static void printGlobal(emitc::GlobalOp global, raw_indented_ostream &os) {
   os << getCppDeclaration(global.getType(), global.getSymName(), global.getConstSpecifier(), false);
   if (std::optional<Attribute> value = global.getInitialValue())
     os << " = " << getCppConstant(*value, Type());
+  if (Attribute fields = global->getAttr(kFieldsAttrName))
+    os << " = " << getCppInitializer(fields, /*isOuter=*/true);
   os << ";\n";
 }
 

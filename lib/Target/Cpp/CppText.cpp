@@ -2,7 +2,8 @@
 
 #include "CppText.h"
 
-#include "genrec/Conversion/EmitCBuilder.h"
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Target/EmitC/EmitCBuilder.h"
 
 #include "llvm/Support/Format.h"
 
@@ -126,6 +127,23 @@ std::string genrec::getCppConstant(Attribute value, Type type) {
       parts.push_back(getInteger(part, element));
   }
   return "{" + llvm::join(parts, ", ") + "}";
+}
+
+std::string genrec::getCppInitializer(Attribute value, bool isOuter) {
+  if (auto text = dyn_cast<StringAttr>(value))
+    return quoteText(text.getValue());
+  SmallVector<std::string> parts;
+  if (auto fields = dyn_cast<FieldsAttr>(value)) {
+    for (auto [name, field] : llvm::zip(fields.getNames(), fields.getValues()))
+      parts.push_back("." + name.getValue().str() + " = " + getCppInitializer(field));
+    return "{" + llvm::join(parts, ", ") + "}";
+  }
+  auto array = dyn_cast<ArrayAttr>(value);
+  if (!array)
+    return getCppConstant(value, Type());
+  for (Attribute element : array)
+    parts.push_back(getCppInitializer(element));
+  return isOuter ? "{\n  " + llvm::join(parts, ",\n  ") + "}" : "{" + llvm::join(parts, ", ") + "}";
 }
 
 //===----------------------------------------------------------------------===//

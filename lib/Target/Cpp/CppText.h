@@ -17,6 +17,10 @@ std::string getCppDeclaration(mlir::Type type, llvm::StringRef name, bool isCons
 /// A constant of `type`; the text of an opaque attribute is taken as it is.
 std::string getCppConstant(mlir::Attribute value, mlir::Type type);
 
+/// The initial value of a global that is a struct (`#genrec.fields`), a text, a number or an array of
+/// those. An outer array has a line for each element.
+std::string getCppInitializer(mlir::Attribute value, bool isOuter = false);
+
 /// Hands out names that are not taken and mean nothing in C++.
 class CppNames {
 public:

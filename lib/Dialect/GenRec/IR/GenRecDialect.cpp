@@ -36,6 +36,72 @@ void GenRecDialect::initialize() {
 }
 
 //===----------------------------------------------------------------------===//
+// Discardable attributes
+//===----------------------------------------------------------------------===//
+
+template <typename AttrT> static bool isA(Attribute value) { return isa<AttrT>(value); }
+
+template <typename AttrT> static bool isArrayOf(Attribute value) {
+  auto array = dyn_cast<ArrayAttr>(value);
+  return array && llvm::all_of(array, [](Attribute element) { return isa<AttrT>(element); });
+}
+
+/// What the value of a discardable attribute must be; null where there is none of the name.
+static bool (*findAttributeRule(StringRef name))(Attribute) {
+  using D = GenRecDialect;
+  static constexpr std::pair<StringRef, bool (*)(Attribute)> rules[] = {
+      {D::StageAttrHelper::getNameStr(), isA<StageAttr>},
+      {D::RowBlockAttrHelper::getNameStr(), isA<RowBlockAttr>},
+      {D::BufferIdsAttrHelper::getNameStr(), isA<DenseI64ArrayAttr>},
+      {D::CostsAttrHelper::getNameStr(), isArrayOf<CostAttr>},
+      {D::OriginAttrHelper::getNameStr(), isA<StringAttr>},
+      {D::OpsAttrHelper::getNameStr(), isA<StringAttr>},
+      {D::TableAttrHelper::getNameStr(), isA<FlatSymbolRefAttr>},
+      {D::BuffersAttrHelper::getNameStr(), isArrayOf<BufferAttr>},
+      {D::FirstComputeOpAttrHelper::getNameStr(), isA<IntegerAttr>},
+      {D::NotesAttrHelper::getNameStr(), isArrayOf<StringAttr>},
+      {D::ColumnsAttrHelper::getNameStr(), isArrayOf<StringAttr>},
+      {D::TablesAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},
+      {D::TrainsAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},
+      {D::DecisionsAttrHelper::getNameStr(), isArrayOf<StringAttr>},
+      {D::IdentityAttrHelper::getNameStr(), isA<StringAttr>},
+      {D::TargetAttrHelper::getNameStr(), isA<TargetKindAttr>}};
+  const auto *rule = llvm::find_if(rules, [&](const auto &entry) { return entry.first == name; });
+  return rule == std::end(rules) ? nullptr : rule->second;
+}
+
+LogicalResult GenRecDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  auto *rule = findAttributeRule(attribute.getName());
+  if (!rule)
+    return op->emitError() << "has attribute " << attribute.getName()
+                           << ", which the dialect does not declare";
+  if (!rule(attribute.getValue()))
+    return op->emitError() << "has attribute " << attribute.getName()
+                           << " of a type that it may not have: " << attribute.getValue();
+  return success();
+}
+
+Attribute FieldsAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> names;
+  SmallVector<Attribute> values;
+  auto parseField = [&]() -> ParseResult {
+    return failure(parser.parseAttribute(names.emplace_back()) || parser.parseEqual() ||
+                   parser.parseAttribute(values.emplace_back()));
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater, parseField))
+    return {};
+  return get(parser.getContext(), names, values);
+}
+
+void FieldsAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(llvm::zip(getNames(), getValues()), printer, [&](auto field) {
+    printer << std::get<0>(field) << " = " << std::get<1>(field);
+  });
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
 // Row types
 //===----------------------------------------------------------------------===//
 

@@ -9,38 +9,23 @@
 using namespace mlir;
 using namespace genrec;
 
-DictionaryAttr OpCost::toAttribute(MLIRContext *context) const {
-  Builder builder(context);
-  SmallVector<NamedAttribute> entries;
-  if (domain)
-    entries.push_back(builder.getNamedAttr("domain", domain));
-  auto add = [&](StringRef key, double value) {
-    if (value != 0)
-      entries.push_back(builder.getNamedAttr(key, builder.getF64FloatAttr(value)));
+CostAttr OpCost::toAttribute(MLIRContext *context) const {
+  auto number = [&](double value) {
+    return value != 0 ? Builder(context).getF64FloatAttr(value) : FloatAttr();
   };
-  add("bytes", bytes);
-  add("gathered_bytes", gatheredBytes);
-  add("flops", flops);
-  add("product_flops", productFlops);
-  add("pair_flops", pairFlops);
-  add("source_bytes", sourceBytes);
-  return builder.getDictionaryAttr(entries);
+  return CostAttr::get(context, domain, number(bytes), number(gatheredBytes), number(flops),
+                       number(productFlops), number(pairFlops), number(sourceBytes));
 }
 
-OpCost OpCost::fromAttribute(DictionaryAttr attribute) {
-  auto number = [&](StringRef key) {
-    auto value = attribute.getAs<FloatAttr>(key);
-    return value ? value.getValueAsDouble() : 0.0;
-  };
-  OpCost cost;
-  cost.domain = attribute.getAs<FlatSymbolRefAttr>("domain");
-  cost.bytes = number("bytes");
-  cost.gatheredBytes = number("gathered_bytes");
-  cost.flops = number("flops");
-  cost.productFlops = number("product_flops");
-  cost.pairFlops = number("pair_flops");
-  cost.sourceBytes = number("source_bytes");
-  return cost;
+OpCost OpCost::fromAttribute(CostAttr attribute) {
+  auto number = [](FloatAttr value) { return value ? value.getValueAsDouble() : 0.0; };
+  return {attribute.getDomain(),
+          number(attribute.getBytes()),
+          number(attribute.getGatheredBytes()),
+          number(attribute.getFlops()),
+          number(attribute.getProductFlops()),
+          number(attribute.getPairFlops()),
+          number(attribute.getSourceBytes())};
 }
 
 OpCost &StepCosts::get(FlatSymbolRefAttr domain) {
@@ -102,8 +87,8 @@ FlatSymbolRefAttr genrec::getFirstDomain(Operation *op) {
 }
 
 SmallVector<OpCost> genrec::getCosts(Operation *op) {
-  if (auto costs = op->getAttrOfType<ArrayAttr>(kCostsAttrName))
-    return llvm::map_to_vector(costs.getAsRange<DictionaryAttr>(), OpCost::fromAttribute);
+  if (auto costs = op->getAttrOfType<ArrayAttr>(GenRecDialect::CostsAttrHelper::getNameStr()))
+    return llvm::map_to_vector(costs.getAsRange<CostAttr>(), OpCost::fromAttribute);
   auto step = dyn_cast<StepOpInterface>(op);
   if (!step)
     return {};
@@ -134,7 +119,7 @@ std::string genrec::getStepOpName(Operation *op) {
 }
 
 std::string genrec::describeOrigin(Operation *op) {
-  if (auto origin = op->getAttrOfType<StringAttr>(kOriginAttrName))
+  if (auto origin = op->getAttrOfType<StringAttr>(GenRecDialect::OriginAttrHelper::getNameStr()))
     return origin.getValue().str();
   // A kernel of hundreds of columns has thousands of names: one more than are shown is enough.
   constexpr size_t kMostShown = 8;
@@ -166,7 +151,7 @@ std::string genrec::describeOrigin(Operation *op) {
   };
   std::string text = op->getName().stripDialect().str();
   if (auto kernel = dyn_cast<RowKernelOp>(op)) {
-    auto ops = kernel->getAttrOfType<StringAttr>("genrec.ops");
+    auto ops = kernel->getAttrOfType<StringAttr>(GenRecDialect::OpsAttrHelper::getNameStr());
     text = ops ? ops.getValue().str() : "";
   }
   if (!names.empty())

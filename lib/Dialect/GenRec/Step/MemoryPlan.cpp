@@ -8,61 +8,33 @@
 using namespace mlir;
 using namespace genrec;
 
-DictionaryAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
-  Builder builder(context);
-  SmallVector<NamedAttribute> entries;
-  auto add = [&](StringRef key, Attribute value) {
-    entries.push_back(builder.getNamedAttr(key, value));
-  };
-  if (domain) {
-    add("domain", domain);
-    add("bytes_per_row", builder.getI64IntegerAttr(bytesPerRow));
-    if (stride)
-      add("stride", builder.getI64IntegerAttr(stride));
-  }
-  add("bytes", builder.getI64IntegerAttr(bytes));
-  add("first", builder.getI64IntegerAttr(first));
-  add("last", builder.getI64IntegerAttr(last));
-  if (block >= 0) {
-    add("block", builder.getI64IntegerAttr(block));
-    add("place", builder.getI64IntegerAttr(place));
-  }
-  add("name", builder.getStringAttr(name));
-  return builder.getDictionaryAttr(entries);
+BufferAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
+  return BufferAttr::get(context, name, domain, bytesPerRow, stride, bytes, first, last, block,
+                         place);
 }
 
-PlannedBuffer PlannedBuffer::fromAttribute(DictionaryAttr attribute) {
-  auto integer = [&](StringRef key) {
-    auto value = attribute.getAs<IntegerAttr>(key);
-    return value ? value.getInt() : 0;
-  };
-  PlannedBuffer buffer;
-  buffer.domain = attribute.getAs<FlatSymbolRefAttr>("domain");
-  buffer.bytesPerRow = integer("bytes_per_row");
-  buffer.stride = integer("stride");
-  buffer.bytes = integer("bytes");
-  buffer.first = integer("first");
-  buffer.last = integer("last");
-  buffer.block = attribute.contains("block") ? integer("block") : -1;
-  buffer.place = integer("place");
-  if (auto name = attribute.getAs<StringAttr>("name"))
-    buffer.name = name.getValue().str();
-  return buffer;
+PlannedBuffer PlannedBuffer::fromAttribute(BufferAttr attribute) {
+  return {attribute.getDomain(), attribute.getBytesPerRow(), attribute.getStride(),
+          attribute.getBytes(),  attribute.getFirst(),       attribute.getLast(),
+          attribute.getName().str(), attribute.getBlock(),   attribute.getPlace()};
+}
+
+/// The `#genrec.buffer`s of the program of `op`; null before `plan-memory`.
+static ArrayAttr getBufferAttributes(Operation *op) {
+  auto program = isa<ProgramOp>(op) ? op : op->getParentOfType<ProgramOp>();
+  return program->getAttrOfType<ArrayAttr>(GenRecDialect::BuffersAttrHelper::getNameStr());
 }
 
 SmallVector<PlannedBuffer> genrec::getBuffers(ProgramOp program) {
   SmallVector<PlannedBuffer> buffers;
-  if (auto attributes = program->getAttrOfType<ArrayAttr>(kBuffersAttrName))
-    for (Attribute attribute : attributes)
-      buffers.push_back(PlannedBuffer::fromAttribute(cast<DictionaryAttr>(attribute)));
+  if (ArrayAttr attributes = getBufferAttributes(program))
+    for (auto attribute : attributes.getAsRange<BufferAttr>())
+      buffers.push_back(PlannedBuffer::fromAttribute(attribute));
   return buffers;
 }
 
-RowBlockRun genrec::getRowBlock(Operation *op) {
-  auto run = op->getAttrOfType<ArrayAttr>(kRowBlockAttrName);
-  if (!run)
-    return {};
-  return {cast<FlatSymbolRefAttr>(run[0]), cast<IntegerAttr>(run[1]).getInt()};
+RowBlockAttr genrec::getRowBlock(Operation *op) {
+  return op->getAttrOfType<RowBlockAttr>(GenRecDialect::RowBlockAttrHelper::getNameStr());
 }
 
 int64_t genrec::getBlockBytes(ArrayRef<PlannedBuffer> buffers, int64_t block) {
@@ -74,7 +46,7 @@ int64_t genrec::getBlockBytes(ArrayRef<PlannedBuffer> buffers, int64_t block) {
 }
 
 static int64_t getBuffer(Operation *op, unsigned slot) {
-  auto ids = op->getAttrOfType<DenseI64ArrayAttr>(kBufferIdsAttrName);
+  auto ids = op->getAttrOfType<DenseI64ArrayAttr>(GenRecDialect::BufferIdsAttrHelper::getNameStr());
   return ids && slot < ids.size() ? ids[slot] : -1;
 }
 
@@ -93,18 +65,15 @@ static int64_t getDenseStride(Type type) {
   return !getRowDomain(type) && tensor.getRank() == 2 ? tensor.getDimSize(1) : getRowSize(type);
 }
 
-/// The stride that `plan-memory` gave the buffer of `value`; 0 for none.
-static int64_t getPlannedStride(Value value) {
+/// The buffer that `plan-memory` gave `value`; null for none.
+static BufferAttr getPlannedBuffer(Value value) {
   auto result = dyn_cast<OpResult>(value);
   int64_t number = result ? getResultBuffer(result) : -1;
   if (number < 0)
-    return 0;
-  auto program = result.getOwner()->getParentOfType<ProgramOp>();
-  auto buffers = program->getAttrOfType<ArrayAttr>(kBuffersAttrName);
-  if (!buffers || static_cast<size_t>(number) >= buffers.size())
-    return 0;
-  auto stride = cast<DictionaryAttr>(buffers[number]).getAs<IntegerAttr>("stride");
-  return stride ? stride.getInt() : 0;
+    return {};
+  ArrayAttr buffers = getBufferAttributes(result.getOwner());
+  return buffers && static_cast<size_t>(number) < buffers.size() ? cast<BufferAttr>(buffers[number])
+                                                                 : BufferAttr();
 }
 
 RowPlace genrec::getRowPlace(Value value) {
@@ -114,8 +83,9 @@ RowPlace genrec::getRowPlace(Value value) {
   if (step && step.getStepKind() == StepKind::view)
     alias = step.getAliasedRows(result.getResultNumber());
   if (!alias) {
-    int64_t planned = getPlannedStride(value);
-    return {value, 0, planned ? planned : getDenseStride(value.getType())};
+    BufferAttr planned = getPlannedBuffer(value);
+    bool isPadded = planned && planned.getStride();
+    return {value, 0, isPadded ? planned.getStride() : getDenseStride(value.getType())};
   }
   RowPlace place = getRowPlace(step.getAliasedOperands().front());
   place.offset += alias->offset;
@@ -166,10 +136,8 @@ std::string genrec::getValueName(Value value) {
   if (!result)
     return makeIdentifier(getUserName(value.getLoc()));
   Operation *op = result.getOwner();
-  if (int64_t number = getResultBuffer(result); number >= 0)
-    if (auto buffers = op->getParentOfType<ProgramOp>()->getAttrOfType<ArrayAttr>(kBuffersAttrName);
-        buffers && static_cast<size_t>(number) < buffers.size())
-      return makeIdentifier(PlannedBuffer::fromAttribute(cast<DictionaryAttr>(buffers[number])).name);
+  if (BufferAttr planned = getPlannedBuffer(value))
+    return makeIdentifier(planned.getName());
   StringRef name;
   if (auto kernel = dyn_cast<RowKernelOp>(op))
     name = getKernelResultName(kernel, result.getResultNumber());

@@ -7,21 +7,32 @@
 #ifndef GENREC_LIB_DIALECT_GENREC_STEP_STEPOPMODELS_H
 #define GENREC_LIB_DIALECT_GENREC_STEP_STEPOPMODELS_H
 
+#include "StepCalls.h"
+
 #include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
 
 namespace genrec {
 
-/// The description of `OpT` by class `ModelT`.
+/// The description of `OpT` by class `ModelT`. Its call is the overload of `lowerCall`, where there
+/// is one.
 template <typename ModelT, typename OpT>
-using StepModel = StepOpInterface::ExternalModel<ModelT, OpT>;
+struct StepModel : StepOpInterface::ExternalModel<ModelT, OpT> {
+  mlir::LogicalResult lower(mlir::Operation *op, StageBuilder &stage) const {
+    if constexpr (requires { lowerCall(mlir::cast<OpT>(op), stage); })
+      return lowerCall(mlir::cast<OpT>(op), stage);
+    else
+      return StepOpInterface::ExternalModel<ModelT, OpT>::lower(op, stage);
+  }
+};
 
 /// A call about which the defaults say everything.
 template <typename OpT> struct PlainCall : StepModel<PlainCall<OpT>, OpT> {};
 
 /// A value without code of its own.
-template <typename OpT> struct Declaration : StepModel<Declaration<OpT>, OpT> {
+template <typename ModelT, typename OpT> struct DeclarationModel : StepModel<ModelT, OpT> {
   StepKind getStepKind(mlir::Operation *) const { return StepKind::declaration; }
 };
+template <typename OpT> struct Declaration : DeclarationModel<Declaration<OpT>, OpT> {};
 
 /// Code that takes no time.
 template <typename OpT> struct Setup : StepModel<Setup<OpT>, OpT> {

@@ -12,13 +12,28 @@ using namespace genrec;
 
 namespace {
 
+LogicalResult expectFloats(Operation *op) {
+  for (Type type : llvm::concat<const Type>(op->getOperandTypes(), op->getResultTypes()))
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (isa<FloatType>(tensor.getElementType()) && !tensor.getElementType().isF32())
+        return op->emitOpError() << "is compiled for f32 only, but has " << describe(type);
+  return success();
+}
+
+/// What dense calls have in common: they are compiled for f32.
+template <typename ModelT, typename OpT> struct DenseModel : StepModel<ModelT, OpT> {
+  LogicalResult lower(Operation *op, StageBuilder &stage) const {
+    return failed(expectFloats(op)) ? failure() : StepModel<ModelT, OpT>::lower(op, stage);
+  }
+};
+
 double getWidth(Value value) { return static_cast<double>(getRowSize(value.getType())); }
 
 //===----------------------------------------------------------------------===//
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-template <typename OpT> struct LinearStep : StepModel<LinearStep<OpT>, OpT> {
+template <typename OpT> struct LinearStep : DenseModel<LinearStep<OpT>, OpT> {
   bool takesPaddedRows(Operation *, unsigned number) const { return number == 0; }
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
     return getRowDomain(cast<OpT>(op).getX().getType());
@@ -36,7 +51,7 @@ template <typename OpT> struct LinearStep : StepModel<LinearStep<OpT>, OpT> {
   }
 };
 
-struct WeightGradientStep : StepModel<WeightGradientStep, WeightGradientOp> {
+struct WeightGradientStep : DenseModel<WeightGradientStep, WeightGradientOp> {
   bool takesPaddedRows(Operation *, unsigned) const { return true; }
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
     return getRowDomain(cast<WeightGradientOp>(op).getX().getType());
@@ -73,7 +88,7 @@ void addFactorCosts(Value values, Value sums, size_t lookups, double products, S
   row.flops += count * getWidth(sums);
 }
 
-struct DistinctLinearStep : StepModel<DistinctLinearStep, DistinctLinearOp> {
+struct DistinctLinearStep : DenseModel<DistinctLinearStep, DistinctLinearOp> {
   KeptBuffer getKeptBuffer(Operation *op) const { return getPlaces(op); }
   void addCosts(Operation *op, StepCosts &costs) const {
     auto linear = cast<DistinctLinearOp>(op);
@@ -88,7 +103,7 @@ struct DistinctLinearStep : StepModel<DistinctLinearStep, DistinctLinearOp> {
   }
 };
 
-struct DistinctLinearGradStep : StepModel<DistinctLinearGradStep, DistinctLinearGradOp> {
+struct DistinctLinearGradStep : DenseModel<DistinctLinearGradStep, DistinctLinearGradOp> {
   KeptBuffer getKeptBuffer(Operation *op) const { return getPlaces(op); }
   void addCosts(Operation *op, StepCosts &costs) const {
     auto linear = cast<DistinctLinearGradOp>(op);
@@ -105,7 +120,7 @@ struct DistinctLinearGradStep : StepModel<DistinctLinearGradStep, DistinctLinear
 };
 
 /// A dot product per pair of the vectors of a row.
-struct DotInteractionStep : StepModel<DotInteractionStep, DotInteractionOp> {
+struct DotInteractionStep : DenseModel<DotInteractionStep, DotInteractionOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto interaction = cast<DotInteractionOp>(op);
     costs.addOperandsAndResults(op);
@@ -115,7 +130,7 @@ struct DotInteractionStep : StepModel<DotInteractionStep, DotInteractionOp> {
   }
 };
 
-struct DotInteractionGradStep : StepModel<DotInteractionGradStep, DotInteractionGradOp> {
+struct DotInteractionGradStep : DenseModel<DotInteractionGradStep, DotInteractionGradOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto interaction = cast<DotInteractionGradOp>(op);
     costs.addOperandsAndResults(op);
@@ -137,7 +152,7 @@ template <typename OpT> double getFlopsPerPair(OpT attention, bool isGradient) {
 
 /// What attention and its gradient have in common.
 template <typename ModelT, typename OpT, bool isGradient>
-struct AttentionModel : StepModel<ModelT, OpT> {
+struct AttentionModel : DenseModel<ModelT, OpT> {
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
     auto attention = cast<OpT>(op);
     return attention.getTarget() ? FlatSymbolRefAttr() : getRowDomain(attention.getQ().getType());
@@ -189,7 +204,7 @@ struct AttentionGradStep : AttentionModel<AttentionGradStep, AttentionGradOp, /*
 /// Queries of one list with keys of another. Lists of one parent are counted as if they were as
 /// long as that of the keys: what is known of a domain are its own rows and lists.
 template <typename OpT, bool isGradient>
-struct CrossAttentionStep : StepModel<CrossAttentionStep<OpT, isGradient>, OpT> {
+struct CrossAttentionStep : DenseModel<CrossAttentionStep<OpT, isGradient>, OpT> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto attention = cast<OpT>(op);
     costs.addOperandsAndResults(op);

@@ -2,8 +2,7 @@
 
 #include "StepOpModels.h"
 
-#include "genrec/Analysis/ModelIndex.h"
-#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/StageBuilder.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -137,6 +136,51 @@ struct ParameterRowsStep : StepModel<ParameterRowsStep, ParameterRowsOp> {
 };
 
 //===----------------------------------------------------------------------===//
+// Columns, parameters, constants
+//===----------------------------------------------------------------------===//
+
+/// A builder of what is called as the value is.
+EmitCBuilder getNamed(Value value, StageBuilder &stage) {
+  return stage.at(value.getLoc()).named(getValueName(value));
+}
+
+struct FeatureStep : DeclarationModel<FeatureStep, FeatureOp> {
+  Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
+    auto feature = cast<FeatureOp>(op);
+    EmitCBuilder b = getNamed(feature.getResult(), stage);
+    auto type = cast<RankedTensorType>(feature.getType());
+    FlatSymbolRefAttr domain = getDomain(feature.getDomain());
+    Value values =
+        stage.getColumnMember(stage.index.getFeature(domain, feature.getColumnAttr()), "values",
+                              getBufferElement(b, type.getElementType()));
+    values = stage.getBlockRows(b, values, domain,
+                                getElementBytes(type.getElementType()) * getRowSize(type));
+    values.getDefiningOp()->setLoc(b.loc);
+    return EmitCBuilder::kept(values);
+  }
+};
+
+struct ParamStep : DeclarationModel<ParamStep, ParamOp> {
+  Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
+    auto parameter = cast<ParamOp>(op);
+    int64_t number = stage.index.getParameter(parameter.getParameterAttr());
+    Value value = stage.getParameterMember(number, "value");
+    EmitCBuilder b = stage.at(op->getLoc()).named(makeIdentifier(parameter.getParameter()));
+    value.getDefiningOp()->setLoc(b.loc);
+    return EmitCBuilder::kept(value);
+  }
+};
+
+struct ConstantStep : DeclarationModel<ConstantStep, ConstantOp> {
+  Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
+    auto constant = cast<ConstantOp>(op);
+    return getNamed(constant.getResult(), stage)
+        .constantTable(cast<DenseElementsAttr>(constant.getValue()),
+                       getValueName(constant.getResult()));
+  }
+};
+
+//===----------------------------------------------------------------------===//
 // Views
 //===----------------------------------------------------------------------===//
 
@@ -172,17 +216,27 @@ struct SplitSharedStep : ViewModel<SplitSharedStep, SplitSharedOp> {
 };
 
 /// Where a part of a stack begins is known when the step runs.
-struct UnstackRowsStep : ViewModel<UnstackRowsStep, UnstackRowsOp> {};
+struct UnstackRowsStep : ViewModel<UnstackRowsStep, UnstackRowsOp> {
+  Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
+    auto part = cast<UnstackRowsOp>(op);
+    Value pointer = stage.getPartPointer(part.getX(), part.getStack(), part.getPart());
+    pointer.getDefiningOp()->setLoc(getNamed(part.getResult(), stage).loc);
+    return part.getPart() ? EmitCBuilder::kept(pointer) : pointer;
+  }
+};
 
 } // namespace
 
 void genrec::attachDomainModels(MLIRContext *context) {
-  attachModels<Declaration, BatchOp, CatalogueOp, FeatureOp, ParamOp, ConstantOp>(context);
+  attachModels<Declaration, BatchOp, CatalogueOp>(context);
   attachModels<Setup, FeatureValidOp>(context);
   attachModels<RowsView, SharedRowsOp, RowsAsSharedOp>(context);
   attachModels<PlainCall, DeriveOp, DeriveGradOp, PairRowsOp, PairSumOp, TileOp, TileGradOp,
                ConcatRowsOp, SplitRowsOp, LeadOp, LagOp, PositionOp, LengthOp, PoolGradOp,
                ConcatSharedOp>(context);
+  FeatureOp::attachInterface<FeatureStep>(*context);
+  ParamOp::attachInterface<ParamStep>(*context);
+  ConstantOp::attachInterface<ConstantStep>(*context);
   TruncateOp::attachInterface<TruncateStep>(*context);
   PadOp::attachInterface<PadStep>(*context);
   PairDomainsOp::attachInterface<PairDomainsStep>(*context);

@@ -73,6 +73,10 @@ struct LaunchStep : StepModel<LaunchStep, LaunchOp> {
   StepKind getStepKind(Operation *) const { return StepKind::kernel; }
 };
 
+struct LaunchColumnsStep : StepModel<LaunchColumnsStep, LaunchColumnsOp> {
+  StepKind getStepKind(Operation *) const { return StepKind::kernel; }
+};
+
 } // namespace
 
 bool genrec::storesRows(Operation *op) {
@@ -84,5 +88,6 @@ bool genrec::storesRows(Operation *op) {
 void genrec::attachKernelModels(MLIRContext *context) {
   RowKernelOp::attachInterface<RowKernelStep>(*context);
   LaunchOp::attachInterface<LaunchStep>(*context);
-  attachModels<PlainCall, TransformColumnsOp, LaunchColumnsOp>(context);
+  LaunchColumnsOp::attachInterface<LaunchColumnsStep>(*context);
+  attachModels<PlainCall, TransformColumnsOp>(context);
 }

@@ -3,14 +3,16 @@
 #include "StepOpModels.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/abi.h"
 
 using namespace mlir;
 using namespace genrec;
 
 bool genrec::isAddedByReader(Value value) {
-  return value.getDefiningOp<SegmentSumOp>() && value.hasOneUse() &&
-         isa<RowKernelOp, LaunchOp>(*value.user_begin());
+  auto sum = value.getDefiningOp<SegmentSumOp>();
+  return sum && value.hasOneUse() && Target::of(sum).addsSegments &&
+         getStepKind(*value.user_begin()) == StepKind::kernel;
 }
 
 namespace {
@@ -56,6 +58,10 @@ struct SegmentSumStep : StepModel<SegmentSumStep, SegmentSumOp> {
   }
   ValueRange getAliasedOperands(Operation *op) const {
     return cast<SegmentSumOp>(op).getGradients();
+  }
+  Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
+    return getStepKind(op) == StepKind::view ? makeSegmentSums(cast<SegmentSumOp>(op), stage)
+                                             : Value();
   }
 };
 

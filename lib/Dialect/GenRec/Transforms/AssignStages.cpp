@@ -59,7 +59,7 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
       else
         countStatistic(*this, computeOps, "compute-ops", 1);
       Stage stage = isCopy ? Stage::copy : Stage::compute;
-      op.setAttr("genrec.stage", StageAttr::get(&getContext(), stage));
+      op.setAttr(GenRecDialect::StageAttrHelper::getNameStr(), StageAttr::get(&getContext(), stage));
     }
   }
 };

@@ -12,15 +12,15 @@ void Decisions::attachTo(ModelOp model) const {
     return;
   Builder builder(model.getContext());
   llvm::SetVector<Attribute> all;
-  if (auto known = model->getAttrOfType<ArrayAttr>(kDecisionsAttrName))
+  if (auto known = model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr()))
     all.insert(known.begin(), known.end());
   for (const std::string &line : lines)
     all.insert(builder.getStringAttr(line));
-  model->setDiscardableAttr(kDecisionsAttrName, builder.getArrayAttr(all.getArrayRef()));
+  model->setDiscardableAttr(GenRecDialect::DecisionsAttrHelper::getNameStr(), builder.getArrayAttr(all.getArrayRef()));
 }
 
 void Decisions::forget(ModelOp model, StringRef start) const {
-  auto known = model->getAttrOfType<ArrayAttr>(kDecisionsAttrName);
+  auto known = model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr());
   if (!known)
     return;
   std::string prefix = (pass + ": " + start).str();
@@ -28,9 +28,9 @@ void Decisions::forget(ModelOp model, StringRef start) const {
     return !cast<StringAttr>(line).getValue().starts_with(prefix);
   }));
   if (kept.empty())
-    model->removeAttr(kDecisionsAttrName);
+    model->removeAttr(GenRecDialect::DecisionsAttrHelper::getNameStr());
   else
-    model->setDiscardableAttr(kDecisionsAttrName, ArrayAttr::get(model.getContext(), kept));
+    model->setDiscardableAttr(GenRecDialect::DecisionsAttrHelper::getNameStr(), ArrayAttr::get(model.getContext(), kept));
 }
 
 /// The first name location in `loc`, from the outside in.

@@ -15,8 +15,6 @@
 
 namespace genrec {
 
-/// Array of strings "<pass>: <decision>: <reason>" on a model.
-inline constexpr llvm::StringLiteral kDecisionsAttrName = "genrec.decisions";
 
 /// Collects the decisions of one pass and adds them to a model when told to.
 /// Equal lines (of several programs) are kept once.

@@ -139,8 +139,8 @@ bool FoldEpilogues::fold(LinearOp product) {
       builder, builder.getFusedLoc(locations), type, keepsProduct ? type : Type(), product.getX(),
       product.getWeight(), product.getBias(), residual,
       activation ? getActivation(activation) : Activation::none, product.getTransposed());
-  if (Attribute stage = product->getDiscardableAttr("genrec.stage"))
-    fused->setDiscardableAttr("genrec.stage", stage);
+  if (Attribute stage = product->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr()))
+    fused->setDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr(), stage);
   if (activation) {
     countStatistic(*this, activations, "activations", 1);
     RewriteCounter::count("fold-activation");

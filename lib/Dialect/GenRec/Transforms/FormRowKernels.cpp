@@ -35,7 +35,7 @@ static KernelPlan planAlone(Operation *op) {
     if (!result.use_empty())
       plan.outputs.insert(result);
   plan.name = op->getName().stripDialect().str();
-  plan.stage = op->getDiscardableAttr("genrec.stage");
+  plan.stage = op->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr());
   return plan;
 }
 
@@ -134,7 +134,7 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
     for (Operation *op = before->getNextNode(); op; op = op->getNextNode()) {
       positions[op] = position;
       if (plan.ops.size() > 1 && isa<RowKernelOp>(op))
-        op->setDiscardableAttr("genrec.ops",
+        op->setDiscardableAttr(GenRecDialect::OpsAttrHelper::getNameStr(),
                                builder.getStringAttr(listOps(plan)));
     }
     countStatistic(*this, wrapped, "wrapped", plan.ops.size());
@@ -168,7 +168,7 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
     }
     countStatistic(*this, keptBuffers, "kept-buffers", notes.size());
     if (!notes.empty())
-      program->setDiscardableAttr("genrec.notes", builder.getArrayAttr(notes));
+      program->setDiscardableAttr(GenRecDialect::NotesAttrHelper::getNameStr(), builder.getArrayAttr(notes));
   }
 };
 } // namespace

@@ -42,7 +42,7 @@ private:
   /// Gives an op made here the stage of the plan.
   template <typename OpT> OpT staged(OpT op) const {
     if (plan.stage)
-      op->setDiscardableAttr("genrec.stage", plan.stage);
+      op->setDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr(), plan.stage);
     return op;
   }
   Type getResultType(Value output) const;

@@ -38,7 +38,7 @@ unsigned KernelPlanner::getPlace(Operation *op) {
   FlatSymbolRefAttr domain = getRowOpDomain(op);
   int64_t rows =
       domain ? 0 : getSharedRowCount(op->getResult(0).getType());
-  Place place{{domain, rows}, op->getDiscardableAttr("genrec.stage")};
+  Place place{{domain, rows}, op->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr())};
   return places.try_emplace(place, places.size()).first->second;
 }
 

@@ -62,7 +62,7 @@ void genrec::writeOwnershipContract(ProgramOp program) {
     if (!names.empty())
       program->setAttr(name, ArrayAttr::get(program.getContext(), names.getArrayRef()));
   };
-  write(kReadColumnsAttrName, collectReadColumns(program));
-  write(kReadTablesAttrName, collectReadTables(program));
-  write(kTrainedTablesAttrName, trained);
+  write(GenRecDialect::ColumnsAttrHelper::getNameStr(), collectReadColumns(program));
+  write(GenRecDialect::TablesAttrHelper::getNameStr(), collectReadTables(program));
+  write(GenRecDialect::TrainsAttrHelper::getNameStr(), trained);
 }

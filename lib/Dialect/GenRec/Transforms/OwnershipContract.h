@@ -15,11 +15,6 @@
 
 namespace genrec {
 
-/// On a program: the columns that it reads, as "<domain>: <column>"; symbols of the logical
-/// tables whose rows it reads; symbols of the physical tables whose rows it updates.
-inline constexpr llvm::StringLiteral kReadColumnsAttrName = "genrec.columns";
-inline constexpr llvm::StringLiteral kReadTablesAttrName = "genrec.tables";
-inline constexpr llvm::StringLiteral kTrainedTablesAttrName = "genrec.trains";
 
 using Names = llvm::SetVector<mlir::Attribute>;
 

@@ -240,7 +240,7 @@ static LogicalResult complainAbout(ProgramOp program, Attribute name, const Twin
 LogicalResult OwnershipVerifier::verifyRead(ProgramOp program) {
   for (bool isTable : {false, true}) {
     auto written =
-        program->getAttrOfType<ArrayAttr>(isTable ? kReadTablesAttrName : kReadColumnsAttrName);
+        program->getAttrOfType<ArrayAttr>(isTable ? GenRecDialect::TablesAttrHelper::getNameStr() : GenRecDialect::ColumnsAttrHelper::getNameStr());
     if (!written)
       continue;
     Names known(written.begin(), written.end()),
@@ -265,7 +265,7 @@ LogicalResult OwnershipVerifier::verifyRead(ProgramOp program) {
 LogicalResult
 OwnershipVerifier::verifyTrained(ProgramOp program,
                                  const llvm::MapVector<Attribute, Operation *> &distinct) {
-  auto written = program->getAttrOfType<ArrayAttr>(kTrainedTablesAttrName);
+  auto written = program->getAttrOfType<ArrayAttr>(GenRecDialect::TrainsAttrHelper::getNameStr());
   if (!written)
     return success();
   for (auto name : written.getAsRange<FlatSymbolRefAttr>())

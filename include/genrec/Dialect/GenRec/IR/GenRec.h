@@ -21,7 +21,6 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "genrec/Dialect/GenRec/IR/GenRecDialect.h.inc"
 #include "genrec/Dialect/GenRec/IR/GenRecEnums.h.inc"
 
 #include "genrec/Dialect/GenRec/IR/GenRecInterfaces.h.inc"
@@ -30,6 +29,9 @@
 #include "genrec/Dialect/GenRec/IR/GenRecAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
 #include "genrec/Dialect/GenRec/IR/GenRecTypes.h.inc"
+
+// After the attributes, which its discardable attributes are of.
+#include "genrec/Dialect/GenRec/IR/GenRecDialect.h.inc"
 
 namespace genrec {
 

@@ -78,7 +78,8 @@ def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
     a += sum(g^2) / d, then w -= lr * g / (sqrt(a) + eps), which is Adagrad
     (Duchi, Hazan and Singer 2011, figure 1) with the mean of a row's squared
     gradients in place of each (FBGEMM's EXACT_ROWWISE_ADAGRAD). `lr` is the base learning rate, which the
-    `--lr` flag of a binary scales away from.
+    `--lr` flag of a binary scales away from. `frozen` (0 or 1, every kind): values are never updated
+    and no state is kept beside them.
     Written `#genrec.optimizer<adamw, {lr = 1.0e-3, beta2 = 0.98}>`.
   }];
   let parameters = (ins EnumParameter<GenRec_OptimizerKind>:$kind,

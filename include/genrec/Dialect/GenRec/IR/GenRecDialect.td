@@ -44,6 +44,29 @@ def GenRec_Dialect : Dialect {
     - after `form-row-kernels`: `genrec.row_kernel` for everything row-wise, and the
       ops that become calls of the runtime's library.
   }];
+  // What passes leave for later ones, as `genrec.<name>`; the verifier refuses other names and types.
+  let discardableAttrs = (ins
+    // On an op of a program.
+    "::genrec::StageAttr":$stage,            // assign-stages: the stage that runs it
+    "::genrec::RowBlockAttr":$row_block,     // form-row-blocks: the run of calls that it is in
+    "::mlir::DenseI64ArrayAttr":$buffer_ids, // plan-memory: numbers of its buffers, by slot; -1: none
+    "::mlir::ArrayAttr":$costs,              // outline-kernels, on a launch: its kernel's `#genrec.cost`
+    "::mlir::StringAttr":$origin,            // outline-kernels, on a launch: the model's ops it came from
+    "::mlir::StringAttr":$ops,               // form-row-kernels: what a fused kernel was made of
+    "::mlir::FlatSymbolRefAttr":$table,      // outline-kernels, on a feature: the table its ids feed
+    // On a program.
+    "::mlir::ArrayAttr":$buffers,            // plan-memory: a `#genrec.buffer` each
+    "::mlir::IntegerAttr":$first_compute_op, // plan-memory: the first op of dispatch or compute
+    "::mlir::ArrayAttr":$notes,              // form-row-kernels: values kept between kernels, and why
+    "::mlir::ArrayAttr":$columns,            // expand-updates: the columns that it reads,
+    "::mlir::ArrayAttr":$tables,             //   the tables that it reads,
+    "::mlir::ArrayAttr":$trains,             //   the tables that it updates
+    // On a model, and on the module.
+    "::mlir::ArrayAttr":$decisions,          // every graph pass: "<pass>: <decision>: <reason>"
+    "::mlir::StringAttr":$identity,          // what a checkpoint knows the model by (Identity.h)
+    "::genrec::TargetKindAttr":$target           // attach-target: what the code will run on
+  );
+  let hasOperationAttrVerify = 1;
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
   let dependentDialects = [

@@ -3,6 +3,7 @@
 #ifndef GENREC_OPS_TD
 #define GENREC_OPS_TD
 
+include "genrec/Dialect/GenRec/IR/GenRecPlanAttrs.td"
 include "genrec/Dialect/GenRec/IR/GenRecSymbolOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecDomainOps.td"
 include "genrec/Dialect/GenRec/IR/GenRecRowOps.td"

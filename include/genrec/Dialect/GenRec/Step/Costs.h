@@ -14,10 +14,6 @@
 
 namespace genrec {
 
-/// On a `genrec.launch`: the costs of the row kernel that it runs; see `OpCost::toAttribute`.
-inline constexpr llvm::StringLiteral kCostsAttrName = "genrec.costs";
-/// On a `genrec.launch`: the model's ops that it came from, as text.
-inline constexpr llvm::StringLiteral kOriginAttrName = "genrec.origin";
 
 /// What is done once per row of `domain`, or once at all where that is null.
 struct OpCost {
@@ -29,8 +25,8 @@ struct OpCost {
   double pairFlops = 0;   ///< per pair of an entry with itself or one before it in its list
   double sourceBytes = 0; ///< that others pick rows from
 
-  mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context) const;
-  static OpCost fromAttribute(mlir::DictionaryAttr attribute);
+  CostAttr toAttribute(mlir::MLIRContext *context) const;
+  static OpCost fromAttribute(CostAttr attribute);
 };
 
 /// Bytes of an index, an offset, an identity or a handle.

@@ -11,18 +11,8 @@
 
 namespace genrec {
 
-/// Array of dictionaries on a program: `domain` (absent: fixed size),
-/// `bytes_per_row`, `stride` (absent: rows lie densely), `bytes`, `first`, `last`, `name`, and
-/// `block`, `place` (absent: not of a run of calls alone).
-inline constexpr llvm::StringLiteral kBuffersAttrName = "genrec.buffers";
-/// On a program: the number of its first op of the dispatch or compute stage.
-inline constexpr llvm::StringLiteral kFirstComputeOpAttrName = "genrec.first_compute_op";
-/// On an op: the run of calls that it belongs to, `[@domain, number in the program]`.
-inline constexpr llvm::StringLiteral kRowBlockAttrName = "genrec.row_block";
-/// Array of buffer numbers on an op, one per slot (see `getBufferSlots`).
-inline constexpr llvm::StringLiteral kBufferIdsAttrName = "genrec.buffer_ids";
 
-/// A planned buffer: `bytesPerRow` * capacity(domain) + bytes.
+/// A planned buffer, `bytesPerRow` * capacity(domain) + bytes, as `#genrec.buffer` keeps it.
 struct PlannedBuffer {
   mlir::FlatSymbolRefAttr domain; ///< null: a fixed size
   int64_t bytesPerRow = 0;
@@ -33,20 +23,15 @@ struct PlannedBuffer {
   int64_t block = -1;             ///< the run of calls that alone knows of it; -1: none
   int64_t place = 0;              ///< then: bytes per row before it, among those of the run
 
-  mlir::DictionaryAttr toAttribute(mlir::MLIRContext *context) const;
-  static PlannedBuffer fromAttribute(mlir::DictionaryAttr attribute);
+  BufferAttr toAttribute(mlir::MLIRContext *context) const;
+  static PlannedBuffer fromAttribute(BufferAttr attribute);
 };
 
 /// The buffers of a program; empty before `plan-memory`.
 llvm::SmallVector<PlannedBuffer> getBuffers(ProgramOp program);
 
-/// A run of calls over the rows of `domain` that run for a block of lists at a time.
-struct RowBlockRun {
-  mlir::FlatSymbolRefAttr domain;
-  int64_t number = -1;
-};
-/// The run that `op` belongs to; number -1 for none.
-RowBlockRun getRowBlock(mlir::Operation *op);
+/// The run of calls that `op` belongs to; null for none.
+RowBlockAttr getRowBlock(mlir::Operation *op);
 /// Bytes per row that the buffers of run `block` alone take together.
 int64_t getBlockBytes(llvm::ArrayRef<PlannedBuffer> buffers, int64_t block);
 
@@ -73,8 +58,8 @@ int64_t getResultBuffer(mlir::OpResult result);
 
 /// Whether `op` is a row kernel that stores into rows of tables or parameters.
 bool storesRows(mlir::Operation *op);
-/// Whether `value` is a segment_sum that one kernel reads: on the CPU that adds up the gradients
-/// of a row when it gets there, out of `kSegmentSumsType`.
+/// Whether `value` is a segment_sum that one kernel reads, on a target whose kernels then add up the
+/// gradients of a row when they get there, out of `kSegmentSumsType`.
 bool isAddedByReader(mlir::Value value);
 inline constexpr llvm::StringLiteral kSegmentSumsType = "kernels::SegmentSums";
 

@@ -19,6 +19,8 @@
 
 namespace genrec {
 
+class StageBuilder;
+
 enum class StepKind {
   declaration, ///< reached where it is used: a column, a parameter, a constant; no code of its own
   view,        ///< its results alias memory of its operands

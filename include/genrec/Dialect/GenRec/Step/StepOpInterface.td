@@ -85,6 +85,22 @@ def GenRec_StepOpInterface : OpInterface<"StepOpInterface"> {
       return ::genrec::getFirstDomain($_op.getOperation());
     }]>,
 
+    //===-- code ------------------------------------------------------------===//
+    InterfaceMethod<[{
+      Emits the op's code into the function that `stage` is building: a call, or a few
+      statements. Declarations and views have none.
+    }], "::llvm::LogicalResult", "lower", (ins "::genrec::StageBuilder &":$stage), [{}], [{
+      (void)stage;
+      return $_op.getOperation()->emitOpError("has no lowering to a call of the runtime");
+    }]>,
+    InterfaceMethod<[{
+      Emits a pointer to the first element of result `number`, where that lies neither in a
+      buffer nor where `getAliasedRows` says; null elsewhere.
+    }], "::mlir::Value", "getAddress",
+      (ins "::genrec::StageBuilder &":$stage, "unsigned":$number), [{}], [{
+      return {};
+    }]>,
+
     //===-- costs -----------------------------------------------------------===//
     InterfaceMethod<"Adds what the op has to do at least.",
       "void", "addCosts", (ins "::genrec::StepCosts &":$costs), [{}], [{

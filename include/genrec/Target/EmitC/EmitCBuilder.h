@@ -1,0 +1,122 @@
+//===- EmitCBuilder.h - idioms of emitted C++ -------------------*- C++ -*-===//
+//
+// Small named builders for what emitted code is made of: calls, members,
+// element accesses, counted loops. Everything is an EmitC op; names that the
+// printer shall use travel as name locations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TARGET_EMITC_EMITCBUILDER_H
+#define GENREC_TARGET_EMITC_EMITCBUILDER_H
+
+#include "genrec/Analysis/Names.h"
+
+#include "mlir/Dialect/EmitC/IR/EmitC.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/Twine.h"
+
+namespace genrec {
+
+/// Unit attributes of an op that makes a pointer: how the printer qualifies
+/// the variable that holds it.
+inline constexpr llvm::StringLiteral kConstAttrName = "emit.const";
+inline constexpr llvm::StringLiteral kRestrictAttrName = "emit.restrict";
+/// A global that lives on the device.
+inline constexpr llvm::StringLiteral kDeviceAttrName = "emit.device";
+/// The initial value of a global: `#genrec.fields` of a struct, or an array of them or of numbers.
+inline constexpr llvm::StringLiteral kFieldsAttrName = "emit.fields";
+/// Unit attribute of an op whose result is to be a variable, however few its uses.
+inline constexpr llvm::StringLiteral kVariableAttrName = "emit.variable";
+
+/// Builds EmitC ops at `loc`. Values are C values; an lvalue is a place.
+class EmitCBuilder {
+public:
+  EmitCBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  mlir::MLIRContext *getContext() const { return builder.getContext(); }
+
+  //===-- types ------------------------------------------------------------===//
+  mlir::Type i64() const { return builder.getI64Type(); }
+  mlir::Type i32() const { return builder.getI32Type(); }
+  mlir::Type f32() const { return builder.getF32Type(); }
+  mlir::Type f64() const { return builder.getF64Type(); }
+  mlir::Type i1() const { return builder.getI1Type(); }
+  mlir::Type u8() const { return builder.getIntegerType(8, /*isSigned=*/false); }
+  mlir::Type u32() const { return builder.getIntegerType(32, /*isSigned=*/false); }
+  mlir::Type u64() const { return builder.getIntegerType(64, /*isSigned=*/false); }
+  mlir::Type opaque(llvm::StringRef name) const;
+  mlir::Type pointer(mlir::Type pointee) const;
+  mlir::Type voidPointer() const { return pointer(opaque("void")); }
+
+  //===-- values -----------------------------------------------------------===//
+  mlir::Value integer(int64_t value, mlir::Type type = {}) const;
+  mlir::Value floating(double value, mlir::Type type = {}) const;
+  /// A name or expression that C++ knows, "nullptr" or an enumerator.
+  mlir::Value literal(llvm::StringRef text, mlir::Type type) const;
+  /// A constant text, `const char *`.
+  mlir::Value text(llvm::StringRef value) const {
+    return literal(quoteText(value), pointer(opaque("const char")));
+  }
+
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs) const;
+  mlir::Value sub(mlir::Value lhs, mlir::Value rhs) const;
+  mlir::Value mul(mlir::Value lhs, mlir::Value rhs) const;
+  mlir::Value compare(mlir::emitc::CmpPredicate predicate, mlir::Value lhs, mlir::Value rhs) const;
+  mlir::Value cast(mlir::Value value, mlir::Type type) const;
+
+  /// A call without or with a result. Template arguments are integers, types,
+  /// or opaque attributes.
+  void callVoid(llvm::StringRef callee, mlir::ValueRange operands,
+                llvm::ArrayRef<mlir::Attribute> templateArguments = {}) const;
+  mlir::Value call(llvm::StringRef callee, mlir::Type result, mlir::ValueRange operands,
+                   llvm::ArrayRef<mlir::Attribute> templateArguments = {}) const;
+  mlir::Attribute templateInteger(int64_t value) const;
+  mlir::Attribute templateBool(bool value) const;
+  mlir::Attribute templateName(llvm::StringRef text) const;
+  mlir::Attribute templateType(mlir::Type type) const;
+
+  //===-- places -----------------------------------------------------------===//
+  mlir::Value load(mlir::Value place) const;
+  void assign(mlir::Value place, mlir::Value value) const;
+  /// `pointer[index]` as a place, and its value.
+  mlir::Value element(mlir::Value pointer, mlir::Value index) const;
+  mlir::Value loadElement(mlir::Value pointer, mlir::Value index) const;
+  void storeElement(mlir::Value pointer, mlir::Value index, mlir::Value value) const;
+  /// `pointer->name` and `place.name` as places of `type`.
+  mlir::Value memberOf(mlir::Value pointer, llvm::StringRef name, mlir::Type type) const;
+  mlir::Value member(mlir::Value place, llvm::StringRef name, mlir::Type type) const;
+  mlir::Value addressOf(mlir::Value place) const;
+  /// A local variable; without a value it is not initialised.
+  mlir::Value variable(mlir::Type type, mlir::Attribute value = {}) const;
+  mlir::Value array(mlir::Type element, int64_t size) const;
+  /// `array` where a pointer is expected.
+  mlir::Value decay(mlir::Value array) const;
+  /// A table of constants in the module, as a pointer; equal ones are made once.
+  mlir::Value constantTable(mlir::DenseElementsAttr values, llvm::StringRef name) const;
+
+  //===-- control flow -----------------------------------------------------===//
+  /// for (i = begin; i < end; i += step); the builder is moved into the body,
+  /// and the loop is returned for `leave`.
+  mlir::emitc::ForOp enterFor(mlir::Value begin, mlir::Value end, mlir::Value step,
+                              llvm::StringRef name) const;
+  mlir::emitc::IfOp enterIf(mlir::Value condition) const;
+  void leave(mlir::Operation *op) const { builder.setInsertionPointAfter(op); }
+  void comment(const llvm::Twine &text) const;
+
+  /// The same builder with the name that a value made by it shall have.
+  EmitCBuilder named(const llvm::Twine &name) const;
+  /// Marks the op that made pointer `value`.
+  static mlir::Value restricted(mlir::Value value);
+  static mlir::Value constant(mlir::Value value);
+  /// Asks for a variable that holds `value`.
+  static mlir::Value kept(mlir::Value value);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+};
+
+} // namespace genrec
+
+#endif // GENREC_TARGET_EMITC_EMITCBUILDER_H

@@ -1,0 +1,529 @@
+//===- KernelOutliner.cpp - one row kernel as a function ------------------===//
+
+#include "KernelOutliner.h"
+
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, ValueRange inputs,
+                                                       ValueRange results,
+                                                       ArrayRef<int64_t> accumulators,
+                                                       const KernelTarget &target) {
+  SmallVector<KernelArgument> arguments;
+  arguments.push_back({"step", b.opaque("genrec_step"), true});
+  for (Value input : inputs) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (ParameterOp parameter = getRowsParameter(input)) {
+      std::string name = makeIdentifier(parameter.getSymName());
+      arguments.push_back({name, b.f32(), false});
+      arguments.push_back({name + "_state", b.f32(), false});
+      continue;
+    }
+    Type pointee = isAddedByReader(input)
+                       ? b.opaque(kSegmentSumsType)
+                       : getBufferElement(b, type.getElementType());
+    arguments.push_back({getValueName(input), pointee, true});
+  }
+  for (auto [number, result] : llvm::enumerate(results)) {
+    auto type = cast<RankedTensorType>(result.getType());
+    if (!llvm::is_contained(accumulators, static_cast<int64_t>(number)))
+      arguments.push_back(
+          {"out_" + getValueName(result), getBufferElement(b, type.getElementType()), false});
+  }
+  if (!accumulators.empty())
+    arguments.push_back({"partial_sums", b.f32(), false});
+  return arguments;
+}
+
+//===----------------------------------------------------------------------===//
+// The nest of loops over rows
+//===----------------------------------------------------------------------===//
+
+KernelOutliner::KernelOutliner(RowKernelOp kernel, const ModelIndex &index,
+                               const KernelTarget &target, OpBuilder &builder)
+    : kernel(kernel), index(index), target(target), builder(builder), b(builder, kernel.getLoc()) {
+  path = getDomainPath(kernel, kernel.getDomain().getType().getDomain());
+  collectPooled();
+}
+
+ResultRole KernelOutliner::getRole(unsigned result) const {
+  return cast<ResultRoleAttr>(RowKernelOp(kernel).getResultRoles()[result]).getValue();
+}
+
+SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
+  SmallVector<int64_t> results;
+  for (unsigned result = 0; result < RowKernelOp(kernel).getNumResults(); ++result)
+    if (getRole(result) == ResultRole::reduced || getRole(result) == ResultRole::scattered)
+      results.push_back(result);
+  return results;
+}
+
+// The uppermost domain that something is pooled into gives the outermost loop.
+void KernelOutliner::collectPooled() {
+  size_t top = 0, kinds = 0;
+  auto getHeight = [&](unsigned result) -> size_t {
+    FlatSymbolRefAttr domain = getRowDomain(kernel.getResult(result).getType());
+    return llvm::find_if(path, [&](DomainOp op) { return op.getSymName() == domain.getValue(); }) -
+           path.begin();
+  };
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    if (getRole(result) == ResultRole::pooled)
+      top = std::max(top, getHeight(result));
+  for (size_t height = top + 1; height-- > 0;)
+    nest.push_back({path[height], {}, {}, {}, nullptr});
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
+    if (getRole(result) != ResultRole::pooled)
+      continue;
+    auto kind = cast<PoolKindAttr>((*kernel.getPoolKinds())[kinds++]).getValue();
+    pooled.push_back({result, kind, top - getHeight(result), {}});
+  }
+}
+
+FlatSymbolRefAttr KernelOutliner::getLaunchDomain() const {
+  return FlatSymbolRefAttr::get(DomainOp(nest.front().domain).getSymNameAttr());
+}
+
+// A chunk is worth some tens of microseconds; lists are taken to hold a few rows.
+int64_t KernelOutliner::getGrain() const {
+  constexpr int64_t kChunkCost = 1 << 18, kMostRows = 4096, kRowsPerList = 16;
+  BodySchedule schedule(kernel);
+  int64_t cost = schedule.estimateCost();
+  for (size_t level = 1; level < nest.size(); ++level)
+    cost *= kRowsPerList;
+  return std::clamp<int64_t>(kChunkCost / cost, 1, kMostRows);
+}
+
+Value KernelOutliner::getDomainMember(DomainOp domain, StringRef member, Type element) {
+  int64_t number = index.getDomain(FlatSymbolRefAttr::get(domain.getSymNameAttr()));
+  Value pointer = getDomainPointer(b, step, number);
+  EmitCBuilder named = b.named(domain.getSymName() + "_" + member);
+  Value value = named.load(named.memberOf(pointer, member, b.pointer(element)));
+  return EmitCBuilder::restricted(EmitCBuilder::constant(value));
+}
+
+// Arrays of domains are fetched before the loop over rows.
+void KernelOutliner::preparePlaces() {
+  for (size_t level = 1; level < nest.size(); ++level)
+    offsets[nest[level].domain] = getDomainMember(nest[level].domain, "offsets", b.i64());
+  auto addParents = [&](FlatSymbolRefAttr ancestor) {
+    for (size_t height = nest.size() - 1; height < path.size(); ++height) {
+      if (path[height].getSymName() == ancestor.getValue())
+        return;
+      if (!parents.count(path[height]))
+        parents[path[height]] = getDomainMember(path[height], "parent", b.i64());
+    }
+  };
+  for (auto [role, input] :
+       llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs()))
+    if (role.getValue() == OperandRole::ancestor) {
+      FlatSymbolRefAttr ancestor = getRowDomain(input.getType());
+      bool isInNest = llvm::any_of(
+          nest, [&](NestLoop &loop) { return loop.domain.getSymName() == ancestor.getValue(); });
+      if (!isInNest)
+        addParents(ancestor);
+    }
+  bool draws = false;
+  for (Operation &op : kernel.getBody().front()) {
+    auto draw = dyn_cast<RandomIndexOp>(op);
+    draws |= isa<KeepMaskOp, RowUniformOp>(op) || (draw && !draw.getShared());
+  }
+  for (unsigned input = 0; input < kernel.getInputs().size() && !tableRowCount; ++input)
+    if (hasTableRows(input)) {
+      int64_t number = index.getDomain(FlatSymbolRefAttr::get(path[0].getSymNameAttr()));
+      EmitCBuilder named = b.named(path[0].getSymName() + "_rows");
+      tableRowCount =
+          named.load(named.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
+    }
+  for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
+    if (isSegmentSum(input)) {
+      auto type = cast<RankedTensorType>(kernel.getInputs()[input].getType());
+      sums[input] = target.createArray(b.named(getValueName(kernel.getInputs()[input]) + "_sum"),
+                                       type.getElementType(), getRowSize(type));
+    }
+  if (draws)
+    identities = getDomainMember(path[0], "identity", b.u64());
+}
+
+void KernelOutliner::prepareAccumulators() {
+  SmallVector<int64_t> results = getAccumulatedResults();
+  if (results.empty())
+    return;
+  Value total;
+  SmallVector<Value> sizes;
+  for (int64_t result : results) {
+    Value size = getAccumulatorSize(b, step, index, kernel.getResult(result));
+    // Each result's sums begin at a cache line, as launchSums lays them out.
+    sizes.push_back(b.call("kernels::sumFloats", b.i64(), {size}));
+    total = total ? b.add(total, sizes.back()) : sizes.back();
+  }
+  Value chunk = target.getChunk(b, function);
+  Value pointer = b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()),
+                                       {function.arguments.back(), chunk, total});
+  for (auto [result, size] : llvm::zip(results, sizes)) {
+    auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+    FlatSymbolRefAttr domain = getRowDomain(type);
+    int64_t stride = domain                ? getRowPlace(kernel.getResult(result)).stride
+                     : type.getRank() == 2 ? type.getDimSize(1)
+                                           : 1;
+    accumulators.push_back(
+        {pointer, stride, domain || type.getRank() ? getSourceRows(type) : Value()});
+    if (result != results.back())
+      pointer = b.named("sums").add(pointer, size);
+  }
+}
+
+Value KernelOutliner::getOffset(Value row, int64_t stride) const {
+  return stride == 1 ? row : b.mul(row, b.integer(stride));
+}
+
+Value KernelOutliner::getSourceRows(RankedTensorType type) {
+  if (FlatSymbolRefAttr domain = getRowDomain(type))
+    return b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
+  return b.integer(type.getDimSize(0));
+}
+
+bool KernelOutliner::isElementwise() {
+  auto isScalar = [](Value value) {
+    return getRowShape(cast<RankedTensorType>(value.getType())).empty();
+  };
+  for (auto [input, role] :
+       llvm::zip(kernel.getInputs(), kernel.getOperandRoles().getAsRange<OperandRoleAttr>())) {
+    Type element = cast<RankedTensorType>(input.getType()).getElementType();
+    if (!element.isIntOrFloat() || !isScalar(input) ||
+        (role.getValue() != OperandRole::aligned && role.getValue() != OperandRole::shared))
+      return false;
+  }
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    if (getRole(result) != ResultRole::aligned || !isScalar(kernel.getResult(result)))
+      return false;
+  return nest.size() == 1;
+}
+
+void KernelOutliner::enterNest() {
+  for (auto [level, loop] : llvm::enumerate(nest)) {
+    std::string name = nest.size() == 1 ? "row" : (loop.domain.getSymName() + "_row").str();
+    if (level == 0) {
+      int64_t number = index.getDomain(getLaunchDomain());
+      Value count = b.load(b.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
+      loop.row = target.enterRows(b, function, count, name);
+      loop.loop = function.rows;
+    } else {
+      Value above = nest[level - 1].row, list = offsets[loop.domain];
+      loop.begin = b.named(loop.domain.getSymName() + "_begin").loadElement(list, above);
+      loop.end =
+          b.named(loop.domain.getSymName() + "_end").loadElement(list, b.add(above, b.integer(1)));
+      emitc::ForOp op = b.enterFor(loop.begin, loop.end, b.integer(1), name);
+      loop.row = op.getInductionVar();
+      loop.loop = op;
+    }
+    for (Pooled &result : pooled)
+      if (result.nest == level)
+        clearPooled(result);
+  }
+}
+
+void KernelOutliner::leaveNest() {
+  for (size_t level = nest.size() - 1; level > 0; --level) {
+    b.leave(nest[level].loop);
+    for (const Pooled &result : pooled)
+      if (result.nest == level - 1)
+        finishPooled(result);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Pooled results
+//===----------------------------------------------------------------------===//
+
+void KernelOutliner::clearPooled(Pooled &pool) {
+  auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
+  Type element = type.getElementType();
+  Attribute zero = b.builder.getZeroAttr(element);
+  if (getRowShape(type).empty()) {
+    pool.place = b.named("pooled").variable(element, zero);
+    return;
+  }
+  emitc::ForOp loop = target.enterElements(b, getRowSize(type));
+  b.storeElement(pool.place, loop.getInductionVar(),
+                 emitc::ConstantOp::create(builder, b.loc, element, zero));
+  b.leave(loop);
+}
+
+void KernelOutliner::finishPooled(const Pooled &pool) {
+  auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
+  Value row = nest[pool.nest].row, to = resultPointers[pool.result], divisor;
+  if (pool.kind == PoolKind::mean) {
+    const NestLoop &children = nest[pool.nest + 1];
+    divisor = b.named("size").call("kernels::meanDivisor", type.getElementType(),
+                                   {b.sub(children.end, children.begin)},
+                                   {b.templateType(type.getElementType())});
+  }
+  auto finish = [&](Value value) {
+    return divisor
+               ? emitc::DivOp::create(builder, b.loc, value.getType(), value, divisor).getResult()
+               : value;
+  };
+  if (getRowShape(type).empty()) {
+    Operation *guard = target.enterScalarWrite(b);
+    b.storeElement(to, row, finish(b.load(pool.place)));
+    if (guard)
+      b.leave(guard);
+    return;
+  }
+  int64_t size = getRowSize(type);
+  Value first = b.mul(row, b.integer(size));
+  emitc::ForOp loop = target.enterElements(b, size);
+  Value i = loop.getInductionVar();
+  b.storeElement(to, b.add(first, i), finish(b.loadElement(pool.place, i)));
+  b.leave(loop);
+}
+
+//===----------------------------------------------------------------------===//
+// Yields
+//===----------------------------------------------------------------------===//
+
+class KernelOutliner::Writer : public YieldWriter {
+public:
+  explicit Writer(KernelOutliner &outer) : outer(outer) {}
+
+  Value getRow(unsigned result) override {
+    Value &pointer = rows[result];
+    if (!pointer) {
+      const EmitCBuilder &b = outer.b;
+      int64_t stride = getRowPlace(outer.kernel.getResult(result)).stride;
+      Value offset = outer.getOffset(outer.nest.back().row, stride);
+      pointer = EmitCBuilder::kept(b.named("to").add(outer.resultPointers[result], offset));
+    }
+    return pointer;
+  }
+
+  void writeElement(const EmitCBuilder &b, unsigned result, Value i, Value value) override {
+    if (const Pooled *pool = find(result))
+      combine(b, *pool, b.element(pool->place, i), value);
+    else
+      b.storeElement(rows.lookup(result), i, value);
+  }
+
+  void writeScalar(const EmitCBuilder &b, unsigned result, Value value) override {
+    if (const Pooled *pool = find(result))
+      combine(b, *pool, pool->place, value);
+    else
+      b.storeElement(outer.resultPointers[result], outer.nest.back().row, value);
+  }
+
+private:
+  const Pooled *find(unsigned result) const {
+    auto *it = llvm::find_if(outer.pooled, [&](const Pooled &p) { return p.result == result; });
+    return it == outer.pooled.end() ? nullptr : it;
+  }
+
+  void combine(const EmitCBuilder &b, const Pooled &pool, Value place, Value value) const {
+    const NestLoop &rows = outer.nest.back();
+    Value old = b.load(place), result;
+    auto choose = [&](Value condition, Value ifTrue, Value ifFalse) -> Value {
+      return emitc::ConditionalOp::create(b.builder, b.loc, value.getType(), condition, ifTrue,
+                                          ifFalse);
+    };
+    Value isFirst =
+        b.compare(emitc::CmpPredicate::eq, rows.row, rows.begin ? rows.begin : rows.row);
+    switch (pool.kind) {
+    case PoolKind::sum:
+    case PoolKind::mean:
+      result = b.add(old, value);
+      break;
+    case PoolKind::max: {
+      Value isMore = b.compare(emitc::CmpPredicate::gt, value, old);
+      Value takes = emitc::LogicalOrOp::create(b.builder, b.loc, b.i1(), isFirst, isMore);
+      result = choose(takes, value, old);
+      break;
+    }
+    case PoolKind::first:
+      result = choose(isFirst, value, old);
+      break;
+    case PoolKind::last:
+      result = value;
+      break;
+    }
+    b.assign(place, result);
+  }
+
+  KernelOutliner &outer;
+  llvm::DenseMap<unsigned, Value> rows;
+};
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+Value KernelOutliner::getRowIndex(DomainOp domain) {
+  for (NestLoop &loop : nest)
+    if (loop.domain == domain)
+      return loop.row;
+  Value row = nest.front().row;
+  for (size_t height = nest.size() - 1; path[height] != domain; ++height)
+    row = b.named(path[height + 1].getSymName() + "_row").loadElement(parents[path[height]], row);
+  return row;
+}
+
+bool KernelOutliner::hasTableRows(unsigned input) {
+  auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
+  auto type = cast<RankedTensorType>(kernel.getInputs()[input].getType());
+  return role == OperandRole::aligned && isa<RowType>(type.getElementType()) &&
+         !statePointers[input] && !kernel.getBody().getArgument(input).use_empty();
+}
+
+bool KernelOutliner::isSegmentSum(unsigned input) {
+  return isAddedByReader(kernel.getInputs()[input]) &&
+         !kernel.getBody().getArgument(input).use_empty();
+}
+
+/// Table rows lie at random places of a memory that no cache holds.
+void KernelOutliner::prefetchTableRow(unsigned input, Value row) {
+  BlockArgument argument = kernel.getBody().getArgument(input);
+  int64_t width = cast<RowType>(argument.getType()).getWidth(), floats = 0, others = 0;
+  auto addSlot = [&](int64_t slot, Type type) {
+    floats = std::max(floats, slot * width + cast<VectorType>(type).getNumElements());
+  };
+  for (Operation *user : argument.getUsers()) {
+    if (auto load = dyn_cast<RowLoadOp>(user))
+      addSlot(load.getSlot(), load.getType());
+    else if (auto store = dyn_cast<RowStoreOp>(user))
+      addSlot(store.getSlot(), store.getValue().getType());
+  }
+  for (unsigned other = 0; other < kernel.getInputs().size(); ++other)
+    others += hasTableRows(other);
+  target.prefetchRow(b, inputPointers[input], row, tableRowCount, floats, others);
+}
+
+void KernelOutliner::bindInput(unsigned input) {
+  Value argument = kernel.getBody().getArgument(input);
+  auto role = cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
+  Value value = kernel.getInputs()[input], pointer = inputPointers[input];
+  auto type = cast<RankedTensorType>(value.getType());
+  if (role == OperandRole::source) {
+    int64_t stride = type.getRank() == 2 ? getRowPlace(value).stride : 1;
+    bindings.sources[argument] = {pointer, stride, getSourceRows(type)};
+    return;
+  }
+  Value row;
+  if (role == OperandRole::aligned)
+    row = nest.back().row;
+  else if (role == OperandRole::ancestor)
+    row = getRowIndex(lookupDomain(kernel, getRowDomain(type)));
+  int64_t stride = row ? getRowPlace(value).stride : 0;
+  EmitCBuilder named = b.named(getValueName(value) + "_row");
+  Value offset = row ? getOffset(row, stride) : Value();
+  if (auto rowType = dyn_cast<RowType>(type.getElementType())) {
+    int64_t width = rowType.getWidth();
+    if (Value states = statePointers[input]) {
+      Value start = getOffset(row, width);
+      int64_t size = cast<RankedTensorType>(getRowsParameter(value).getType()).getNumElements();
+      bindings.rows[argument] = {named.add(pointer, start), named.add(states, start), size};
+    } else {
+      if (hasTableRows(input))
+        prefetchTableRow(input, row);
+      Value handle = named.loadElement(pointer, row);
+      bindings.rows[argument] = {handle, b.add(handle, b.integer(width)), width};
+    }
+    return;
+  }
+  if (isSegmentSum(input)) {
+    assert(role == OperandRole::aligned && "a sum per row of the kernel");
+    bindings.pointers[argument] = EmitCBuilder::constant(
+        named.call("kernels::segmentSum", b.pointer(b.f32()), {pointer, row, b.decay(sums[input])},
+                   {b.templateInteger(getRowSize(type))}));
+    return;
+  }
+  if (isa<VectorType>(argument.getType()))
+    bindings.pointers[argument] =
+        offset ? EmitCBuilder::constant(named.add(pointer, offset)) : pointer;
+  else
+    bindings.scalars[argument] = b.named(getValueName(value) + "_value")
+                                     .loadElement(pointer, offset ? offset : b.integer(0));
+}
+
+void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
+  for (unsigned input = 0; input < kernel.getInputs().size(); ++input)
+    if (llvm::any_of(kernel.getBody().getArgument(input).getUsers(),
+                     [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
+      bindInput(input);
+  unsigned argument = kernel.getInputs().size();
+  for (const SourcePlace &place : accumulators)
+    bindings.accumulators[kernel.getBody().getArgument(argument++)] = place;
+  bindings.step = step;
+  if (identities)
+    bindings.identity = b.named("identity").loadElement(identities, nest.back().row);
+}
+
+void KernelOutliner::hintRowVectors() {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function.rows); // last, since nothing may be between the two
+  target.hintVectors(b);
+}
+
+LogicalResult KernelOutliner::outlineColumns(const BodySchedule &schedule) {
+  enterNest();
+  bindInputs(schedule, /*ofColumns=*/true);
+  Writer writer(*this);
+  RowBodyEmitter emitter(schedule, target, bindings, writer, function.rows, builder);
+  if (failed(emitter.emitColumns()))
+    return failure();
+  b.leave(function.rows);
+  hintRowVectors();
+  return success();
+}
+
+FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
+  BodySchedule schedule(kernel);
+  const bool isAllColumns = isElementwise();
+  if (target.hasRowVectors() && !isAllColumns && nest.size() == 1)
+    schedule.splitColumns();
+  if (failed(schedule.analyse()))
+    return failure();
+  SmallVector<int64_t> accumulated = getAccumulatedResults();
+  SmallVector<KernelArgument> arguments =
+      getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated, target);
+  function = target.createFunction(b, name, arguments);
+  size_t next = 0;
+  step = function.arguments[next++];
+  for (Value input : kernel.getInputs()) {
+    inputPointers.push_back(function.arguments[next++]);
+    statePointers.push_back(getRowsParameter(input) ? function.arguments[next++] : Value());
+  }
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result)
+    resultPointers.push_back(llvm::is_contained(accumulated, result) ? Value()
+                                                                     : function.arguments[next++]);
+  preparePlaces();
+  prepareAccumulators();
+  for (Pooled &pool : pooled) {
+    auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
+    if (!getRowShape(type).empty())
+      pool.place = target.createArray(b.named("pooled"), type.getElementType(), getRowSize(type));
+  }
+  if (schedule.hasColumns() && failed(outlineColumns(schedule)))
+    return failure();
+  enterNest();
+  bindInputs(schedule, /*ofColumns=*/false);
+  Writer writer(*this);
+  for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
+    auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+    if (getRole(result) == ResultRole::aligned && !getRowShape(type).empty())
+      writer.getRow(result);
+  }
+  RowBodyEmitter emitter(schedule, target, bindings, writer, function.rows, builder);
+  if (failed(emitter.emit()))
+    return failure();
+  leaveNest();
+  if (isAllColumns)
+    hintRowVectors();
+  loopCount = emitter.loopCount;
+  arrayCount = emitter.arrayCount;
+  builder.setInsertionPointAfter(function.function);
+  return function.function;
+}

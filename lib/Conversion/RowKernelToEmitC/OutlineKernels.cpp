@@ -1,0 +1,227 @@
+//===- OutlineKernels.cpp - turns row kernels into functions --------------===//
+
+#include "KernelOutliner.h"
+
+#include "genrec/Dialect/GenRec/Step/Costs.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Conversion/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace genrec {
+#define GEN_PASS_DEF_OUTLINEKERNELS
+#include "genrec/Conversion/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+/// What a comment above the function says.
+static std::string getComment(RowKernelOp kernel) {
+  std::string origin = describeOrigin(kernel);
+  StringRef joint = origin.empty()                  ? ""
+                    : origin.front() == '('         ? " "
+                    : kernel->hasAttr(GenRecDialect::OpsAttrHelper::getNameStr()) ? ": "
+                                                    : "; ";
+  return ("// Over @" + kernel.getDomain().getType().getDomain().getValue() + joint + origin).str();
+}
+
+namespace {
+struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass> {
+  using OutlineKernelsBase::OutlineKernelsBase;
+
+  void runOnOperation() override;
+
+private:
+  LogicalResult outlineModel(ModelOp model, const KernelTarget &target);
+  LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index,
+                              const KernelTarget &target);
+  FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
+                                         OpBuilder &builder);
+  LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
+                               const KernelTarget &target);
+  std::string makeUnique(std::string name);
+
+  llvm::StringMap<std::string> functions; ///< name by code
+  llvm::StringSet<> names;
+};
+} // namespace
+
+std::string OutlineKernelsPass::makeUnique(std::string name) {
+  std::string unique = name;
+  for (int64_t count = 2; !names.insert(unique).second; ++count)
+    unique = name + "_" + std::to_string(count);
+  return unique;
+}
+
+/// What earlier passes decided about an op, where it comes from and what it costs (as its
+/// operands were read by it alone) also hold for what replaces it.
+static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *to) {
+  OpBuilder builder(from->getContext());
+  auto dialect = cast<GenRecDialect>(to->getDialect());
+  SmallVector<Attribute> entries = llvm::map_to_vector(costs, [&](const OpCost &cost) -> Attribute {
+    return cost.toAttribute(from->getContext());
+  });
+  dialect->getOriginAttrHelper().setAttr(to, builder.getStringAttr(describeOrigin(from)));
+  dialect->getCostsAttrHelper().setAttr(to, builder.getArrayAttr(entries));
+  for (StringAttr name :
+       {dialect->getBufferIdsAttrHelper().getName(), dialect->getRowBlockAttrHelper().getName(),
+        dialect->getStageAttrHelper().getName()})
+    if (Attribute attribute = from->getAttr(name))
+      to->setAttr(name, attribute);
+}
+
+/// The text of a function without its name and locations.
+static std::string getCode(emitc::FuncOp function) {
+  std::string name = function.getSymName().str(), code;
+  function.setSymName("kernel");
+  llvm::raw_string_ostream stream(code);
+  function->print(stream, OpPrintingFlags().enableDebugInfo(false).useLocalScope());
+  function.setSymName(name);
+  return code;
+}
+
+/// The name of the function of `kernel`, which kernels with the same code share.
+FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
+                                                           KernelOutliner &outliner,
+                                                           OpBuilder &builder) {
+  auto comment = emitc::VerbatimOp::create(builder, kernel.getLoc(),
+                                           builder.getStringAttr(getComment(kernel)), ValueRange());
+  FailureOr<emitc::FuncOp> function = outliner.outline(getStepOpName(kernel));
+  if (failed(function))
+    return failure();
+  std::string code = getCode(*function);
+  auto [known, isNew] = functions.try_emplace(code);
+  if (isNew) {
+    known->second = makeUnique(function->getSymName().str());
+    function->setSymName(known->second);
+    ++kernels;
+    loops += outliner.loopCount;
+    arrays += outliner.arrayCount;
+  } else {
+    comment->erase();
+    function->erase();
+  }
+  return known->second;
+}
+
+LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
+                                                const KernelTarget &target) {
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  KernelOutliner outliner(kernel, index, target, builder);
+  FailureOr<std::string> function = outlineFunction(kernel, outliner, builder);
+  if (failed(function))
+    return failure();
+
+  SmallVector<OpCost> costs = getCosts(kernel);
+  builder.setInsertionPoint(kernel);
+  Value domain =
+      lookupDomainValue(kernel->getParentOfType<ProgramOp>(), outliner.getLaunchDomain());
+  auto launch =
+      LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(), *function, domain,
+                       kernel.getInputs(), outliner.getGrain(), outliner.getAccumulatedResults());
+  copyAttributes(kernel, costs, launch);
+  kernel->replaceAllUsesWith(launch);
+  kernel->erase();
+  ++launches;
+  return success();
+}
+
+/// The row kernel of one column alone, before `op`.
+static RowKernelOp makeColumnKernel(TransformColumnsOp op,
+                                    const TransformColumnsOp::Column &column) {
+  OpBuilder builder(op);
+  MLIRContext *context = op.getContext();
+  Value domain = op.getColumnDomain(column);
+  FlatSymbolRefAttr own = cast<DomainType>(domain.getType()).getDomain();
+  SmallVector<Attribute> roles;
+  for (auto [input, argument] :
+       llvm::zip(column.inputs, op.getBodies()[column.program].getArguments())) {
+    FlatSymbolRefAttr rows = getRowDomain(input.getType());
+    OperandRole role = isa<RankedTensorType>(argument.getType()) ? OperandRole::source
+                       : !rows                                   ? OperandRole::shared
+                       : rows == own                             ? OperandRole::aligned
+                                                                 : OperandRole::ancestor;
+    roles.push_back(OperandRoleAttr::get(context, role));
+  }
+  Attribute result = ResultRoleAttr::get(context, ResultRole::aligned);
+  auto kernel =
+      RowKernelOp::create(builder, op.getLoc(), getRowsType(own, {}, builder.getI64Type()), domain,
+                          column.inputs, builder.getArrayAttr(roles), builder.getArrayAttr(result),
+                          /*pool_kinds=*/ArrayAttr(), op.getNameAttr());
+  IRMapping mapping;
+  op.getBodies()[column.program].cloneInto(&kernel.getBody(), mapping);
+  return kernel;
+}
+
+/// One function per program; all columns are one launch.
+LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const ModelIndex &index,
+                                                 const KernelTarget &target) {
+  OpBuilder builder(&getContext());
+  SmallVector<Attribute> functions(op.getBodies().size());
+  SmallVector<int64_t> columns;
+  for (const TransformColumnsOp::Column &column : op.getColumns()) {
+    Attribute &name = functions[column.program];
+    if (!name) {
+      builder.setInsertionPointToEnd(getOperation().getBody());
+      RowKernelOp kernel = makeColumnKernel(op, column);
+      KernelOutliner outliner(kernel, index, target, builder);
+      FailureOr<std::string> function = outlineFunction(kernel, outliner, builder);
+      if (failed(function))
+        return failure();
+      name = FlatSymbolRefAttr::get(&getContext(), *function);
+      kernel->erase();
+    }
+    columns.append(
+        {column.program, static_cast<int64_t>(column.inputs.size()), column.result, column.part});
+  }
+  builder.setInsertionPoint(op);
+  auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
+                                        op.getDomains(), builder.getArrayAttr(functions), columns);
+  copyAttributes(op, getCosts(op), launch);
+  op->replaceAllUsesWith(launch);
+  op->erase();
+  ++launches;
+  return success();
+}
+
+/// Notes at each feature which table its ids feed: bodies of columns, which tell, become functions.
+static void noteTables(const ModelIndex &index) {
+  for (ProgramOp program : index.programs)
+    for (auto feature : program.getBody().front().getOps<FeatureOp>()) {
+      auto domain = cast<DomainType>(feature.getDomain().getType()).getDomain();
+      const FeatureEntry &entry = index.features[index.getFeature(domain, feature.getColumnAttr())];
+      if (entry.table)
+        feature->setAttr(GenRecDialect::TableAttrHelper::getNameStr(), entry.table);
+    }
+}
+
+LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const KernelTarget &target) {
+  ModelIndex index(model);
+  noteTables(index);
+  for (ProgramOp program : index.programs)
+    for (auto op :
+         llvm::make_early_inc_range(program.getBody().front().getOps<TransformColumnsOp>()))
+      if (failed(outlineColumns(op, index, target)))
+        return failure();
+  for (ProgramOp program : index.programs)
+    for (auto kernel : llvm::make_early_inc_range(program.getBody().front().getOps<RowKernelOp>()))
+      if (failed(outlineKernel(kernel, index, target)))
+        return failure();
+  return success();
+}
+
+void OutlineKernelsPass::runOnOperation() {
+  const Target &target = Target::of(getOperation());
+  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target);
+  functions.clear();
+  names.clear();
+  for (auto model : llvm::make_early_inc_range(getOperation().getOps<ModelOp>()))
+    if (failed(outlineModel(model, *kernelTarget)))
+      return signalPassFailure();
+  if (target.hasDevice)
+    for (auto table : getOperation().getOps<emitc::GlobalOp>())
+      table->setAttr(kDeviceAttrName, UnitAttr::get(&getContext()));
+}

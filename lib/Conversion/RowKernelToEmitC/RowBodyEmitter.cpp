@@ -1,0 +1,494 @@
+//===- RowBodyEmitter.cpp - loops from the schedule of a body -------------===//
+
+#include "RowBodyEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace genrec;
+
+static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value RowBodyEmitter::makeArray(Value value, Type element) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(arrayAnchor);
+  EmitCBuilder b(builder, value.getLoc());
+  element = element ? element : getElementTypeOrSelf(value.getType());
+  Value array = target.createArray(b, element, getExtent(value));
+  bindings.pointers[value] = array;
+  ++arrayCount;
+  return array;
+}
+
+Value RowBodyEmitter::getPointer(Value value) {
+  EmitCBuilder b(builder, value.getLoc());
+  return b.decay(bindings.pointers.lookup(value));
+}
+
+Value RowBodyEmitter::getSlot(Value row, int64_t slot, Location loc) {
+  const RowHandle &handle = bindings.rows.find(row)->second;
+  EmitCBuilder b(builder, loc);
+  if (slot == 0)
+    return handle.value;
+  int64_t offset = (slot - 1) * handle.stateStride;
+  return offset ? b.add(handle.states, b.integer(offset)) : handle.states;
+}
+
+/// Whether dropout keeps the element that drew `word`. The runtime says when, here and in
+/// attention.
+static Value emitKeeps(const EmitCBuilder &b, KeepMaskOp mask, Value word) {
+  Value rate = b.floating(mask.getRate().convertToDouble(), b.f64());
+  return b.call("kernels::keeps", b.i1(),
+                {word, b.call("kernels::keepThreshold", b.u32(), {rate})});
+}
+
+void RowBodyEmitter::emitDraw(Operation *op) {
+  EmitCBuilder b = at(op);
+  Value result = op->getResult(0);
+  if (auto mask = dyn_cast<KeepMaskOp>(op)) {
+    makeArray(result, b.u32());
+    b.callVoid("kernels::fillBits",
+               {getStream(b, mask.getStream()), bindings.identity, getPointer(result)},
+               {b.templateInteger(getExtent(result))});
+    return;
+  }
+  if (auto uniform = dyn_cast<RowUniformOp>(op)) {
+    makeArray(result);
+    b.callVoid("kernels::fillUniform",
+               {getStream(b, uniform.getStream()), bindings.identity, getPointer(result)},
+               {b.templateInteger(getExtent(result))});
+    return;
+  }
+  auto draw = cast<RandomIndexOp>(op);
+  makeArray(result);
+  Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
+  b.callVoid("kernels::drawRows", {getStream(b, draw.getStream()), identity,
+                                   bindings.sources.lookup(draw.getSource()).rows,
+                                   b.integer(getExtent(result)), getPointer(result)});
+}
+
+void RowBodyEmitter::emitAddress(Operation *op) {
+  EmitCBuilder b = at(op);
+  Value result = op->getResult(0), pointer;
+  if (isa<KeepMaskOp, RowUniformOp, RandomIndexOp>(op)) {
+    emitDraw(op);
+    return;
+  }
+  if (auto load = dyn_cast<RowLoadOp>(op)) {
+    pointer = getSlot(load.getRow(), load.getSlot(), op->getLoc());
+  } else if (auto gather = dyn_cast<RowGatherOp>(op)) {
+    SourcePlace source = bindings.sources.lookup(gather.getSource());
+    Value index = getScalar(gather.getIndex());
+    Type type = source.pointer.getType();
+    if (gather.getClamp()) {
+      Value row = b.call("kernels::clampIndex", b.i64(), {index, source.rows});
+      pointer = EmitCBuilder::constant(b.add(source.pointer, b.mul(row, b.integer(source.stride))));
+    } else {
+      pointer = EmitCBuilder::constant(b.call("kernels::rowAt", type,
+                                              {source.pointer, b.integer(source.stride), index},
+                                              {b.templateInteger(getExtent(result))}));
+    }
+  } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    pointer = b.constantTable(cast<DenseElementsAttr>(constant.getValue()), "values");
+  } else {
+    int64_t offset = 0;
+    if (auto slice = dyn_cast<RowSliceOp>(op))
+      offset = slice.getOffset();
+    else
+      offset = cast<IntegerAttr>(cast<vector::ExtractStridedSliceOp>(op).getOffsets()[0]).getInt();
+    Value base = getPointer(op->getOperand(0));
+    // A slice is read only, whatever its row may be.
+    pointer = offset ? EmitCBuilder::constant(b.add(base, b.integer(offset))) : base;
+  }
+  bindings.pointers[result] = pointer;
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+static StringRef getHashCallee(HashKind kind) {
+  switch (kind) {
+  case HashKind::xxh3:
+    return "kernels::hashXxh3";
+  case HashKind::murmur3:
+    return "kernels::hashMurmur3";
+  case HashKind::farmhash64:
+    return "kernels::hashFarm64";
+  }
+  llvm_unreachable("every hash is handled");
+}
+
+FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
+  EmitCBuilder b = at(op);
+  if (auto gather = dyn_cast<RowGatherOp>(op)) {
+    SourcePlace source = bindings.sources.lookup(gather.getSource());
+    Type element = getElementTypeOrSelf(gather.getType());
+    Value index = operands[1];
+    if (gather.getClamp())
+      return b.loadElement(source.pointer,
+                           b.call("kernels::clampIndex", b.i64(), {index, source.rows}));
+    return b.call("kernels::elementAt", element, {source.pointer, index});
+  }
+  if (auto hash = dyn_cast<RowHashOp>(op)) {
+    return b.call(getHashCallee(hash.getKind()), b.i64(),
+                  {operands[0], b.integer(hash.getSeed()), b.integer(hash.getBits())});
+  }
+  if (auto bucketize = dyn_cast<RowBucketizeOp>(op)) {
+    ArrayRef<double> edges = bucketize.getEdges();
+    auto type = VectorType::get({static_cast<int64_t>(edges.size())}, builder.getF64Type());
+    Value table = b.constantTable(DenseElementsAttr::get(type, edges), "edges");
+    return b.call("kernels::bucketAmong", b.i64(), {operands[0], table},
+                  {b.templateInteger(static_cast<int64_t>(edges.size()))});
+  }
+  if (auto search = dyn_cast<RowSearchOp>(op)) {
+    SourcePlace edges = bindings.sources.lookup(search.getEdges());
+    return b.call("kernels::bucketOf", b.i64(), {operands[0], edges.pointer, edges.rows});
+  }
+  APInt divisor;
+  if (isa<arith::RemSIOp>(op) && operands[0].getType().isInteger(64) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive())
+    return b.call("kernels::remainder", b.i64(), {operands[0]},
+                  {b.templateInteger(divisor.getSExtValue())});
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  for (Type type : op->getResultTypes())
+    state.addTypes(getElementTypeOrSelf(type));
+  state.addAttributes(op->getAttrDictionary().getValue());
+  return builder.create(state)->getResult(0);
+}
+
+FailureOr<Value> RowBodyEmitter::compute(Operation *op, Value index, Memo &memo) {
+  EmitCBuilder b = at(op);
+  Type element = getElementTypeOrSelf(op->getResult(0).getType());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto value = cast<DenseElementsAttr>(constant.getValue()).getSplatValue<TypedAttr>();
+    return arith::ConstantOp::create(builder, op->getLoc(), value).getResult();
+  }
+  if (isa<RowIotaOp>(op))
+    return b.cast(index, element);
+  if (isa<KeepMaskOp>(op))
+    llvm_unreachable("a mask is evaluated from its words");
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands()) {
+    // A source stays what it is.
+    if (isa<RankedTensorType>(operand.getType())) {
+      operands.push_back(operand);
+      continue;
+    }
+    FailureOr<Value> value = evaluate(operand, index, memo);
+    if (failed(value))
+      return failure();
+    operands.push_back(*value);
+  }
+  return isa<vector::BroadcastOp>(op) ? operands[0] : scalarize(op, operands);
+}
+
+FailureOr<Value> RowBodyEmitter::evaluate(Value value, Value index, Memo &memo) {
+  if (!isVector(value))
+    return getScalar(value);
+  if (Value known = memo.lookup(value))
+    return known;
+  EmitCBuilder b(builder, value.getLoc());
+  Operation *maker = value.getDefiningOp();
+  if (auto mask = dyn_cast_or_null<KeepMaskOp>(maker)) {
+    Value word = b.loadElement(bindings.pointers.lookup(value), index);
+    return memo[value] = emitKeeps(b, mask, word);
+  }
+  if (schedule.isStored(value))
+    return memo[value] = b.loadElement(bindings.pointers.lookup(value), index);
+  FailureOr<Value> result = compute(maker, index, memo);
+  if (succeeded(result))
+    memo[value] = *result;
+  return result;
+}
+
+void RowBodyEmitter::writeSink(const ElementSink &sink, Value index, Value value) {
+  EmitCBuilder b = at(sink.owner);
+  if (auto store = dyn_cast<RowStoreOp>(sink.owner)) {
+    b.storeElement(getSlot(store.getRow(), store.getSlot(), store.getLoc()), index, value);
+  } else if (auto accumulate = dyn_cast<AccumulateOp>(sink.owner)) {
+    Value place =
+        b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, index);
+    b.assign(place, b.add(b.load(place), value));
+  } else if (auto concat = dyn_cast<RowConcatOp>(sink.owner)) {
+    int64_t offset = 0;
+    for (Value part : concat.getParts().take_front(sink.index))
+      offset += isVector(part) ? getExtent(part) : 1;
+    Value to = offset ? b.add(index, b.integer(offset)) : index;
+    b.storeElement(bindings.pointers.lookup(concat.getResult()), to, value);
+  } else {
+    writer.writeElement(b, getYieldedResult(schedule.getKernel(), sink.index), index, value);
+  }
+}
+
+LogicalResult RowBodyEmitter::emitLoop(const ElementLoop &loop) {
+  // Arrays are made and places computed outside of the loop.
+  for (Value value : loop.stored)
+    makeArray(value);
+  EmitCBuilder b(builder,
+                 loop.stored.empty() ? loop.sinks[0].value.getLoc() : loop.stored[0].getLoc());
+  emitc::ForOp op = target.enterElements(b, loop.extent);
+  ++loopCount;
+  Value index = op.getInductionVar();
+  Memo memo;
+  for (Value value : loop.stored) {
+    FailureOr<Value> result = compute(value.getDefiningOp(), index, memo);
+    if (failed(result))
+      return failure();
+    memo[value] = *result;
+    EmitCBuilder(builder, value.getLoc())
+        .storeElement(bindings.pointers.lookup(value), index, *result);
+  }
+  // Everything is read before anything is written: a row may be both.
+  SmallVector<Value> values;
+  for (const ElementSink &sink : loop.sinks) {
+    FailureOr<Value> value = evaluate(sink.value, index, memo);
+    if (failed(value))
+      return failure();
+    values.push_back(*value);
+  }
+  for (auto [sink, value] : llvm::zip(loop.sinks, values))
+    writeSink(sink, index, value);
+  b.leave(op);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value RowBodyEmitter::getStream(const EmitCBuilder &b, int64_t stream) {
+  return b.call("kernels::randomStream", b.opaque("kernels::RandomStream"),
+                {bindings.step, b.integer(stream, b.u32())});
+}
+
+LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
+  EmitCBuilder b = at(op);
+  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+    Operation *guard = target.enterScalarWrite(b);
+    Value place =
+        b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, b.integer(0));
+    b.assign(place, b.add(b.load(place), getScalar(accumulate.getValue())));
+    if (guard)
+      b.leave(guard);
+    return success();
+  }
+  Value result = op->getResult(0);
+  auto drawWord = [&](int64_t stream) {
+    return b.call("kernels::philoxWord", b.u32(),
+                  {getStream(b, stream), bindings.identity, b.integer(0, b.u64())});
+  };
+  if (auto mask = dyn_cast<KeepMaskOp>(op)) {
+    bindings.scalars[result] = emitKeeps(b, mask, drawWord(mask.getStream()));
+    return success();
+  }
+  if (auto uniform = dyn_cast<RowUniformOp>(op)) {
+    bindings.scalars[result] =
+        b.call("kernels::uniformFromBits", b.f32(), {drawWord(uniform.getStream())});
+    return success();
+  }
+  if (auto extract = dyn_cast<vector::ExtractOp>(op)) {
+    if (extract.getStaticPosition().size() != 1 || !extract.getDynamicPosition().empty())
+      return op->emitOpError("must take one element at a constant position");
+    bindings.scalars[result] = b.loadElement(bindings.pointers.lookup(op->getOperand(0)),
+                                             b.integer(extract.getStaticPosition()[0]));
+    return success();
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(isa<RankedTensorType>(operand.getType()) ? operand : getScalar(operand));
+  FailureOr<Value> value = scalarize(op, operands);
+  if (failed(value))
+    return failure();
+  bindings.scalars[result] = *value;
+  return success();
+}
+
+bool RowBodyEmitter::isColumn(Value value) const {
+  Operation *maker = value.getDefiningOp();
+  return maker && schedule.isColumn(maker);
+}
+
+void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns) {
+  EmitCBuilder b = at(concat);
+  int64_t offset = 0;
+  for (Value part : concat.getParts()) {
+    if (!isVector(part) && isColumn(part) == ofColumns) {
+      Operation *guard = target.enterScalarWrite(b);
+      b.storeElement(bindings.pointers.lookup(concat.getResult()), b.integer(offset),
+                     getScalar(part));
+      if (guard)
+        b.leave(guard);
+    }
+    offset += isVector(part) ? getExtent(part) : 1;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+void RowBodyEmitter::emitReduction(Operation *op) {
+  auto reduction = cast<vector::ReductionOp>(op);
+  EmitCBuilder b = at(op);
+  Value x = reduction.getVector();
+  Type type = reduction.getType();
+  if (getExtent(x) == 1 && !reduction.getAcc()) {
+    bindings.scalars[op->getResult(0)] = b.loadElement(bindings.pointers.lookup(x), b.integer(0));
+    return;
+  }
+  StringRef callee;
+  switch (reduction.getKind()) {
+  case vector::CombiningKind::ADD:
+    callee = "kernels::rowSum";
+    break;
+  case vector::CombiningKind::MAXIMUMF:
+  case vector::CombiningKind::MAXNUMF:
+  case vector::CombiningKind::MAXSI:
+    callee = "kernels::rowMax";
+    break;
+  case vector::CombiningKind::MINIMUMF:
+  case vector::CombiningKind::MINNUMF:
+  case vector::CombiningKind::MINSI:
+    callee = "kernels::rowMin";
+    break;
+  default:
+    llvm_unreachable("row kernels are verified to reduce by sum, maximum and minimum");
+  }
+  Value result = b.call(callee, type, {getPointer(x)}, {b.templateInteger(getExtent(x))});
+  if (Value start = reduction.getAcc())
+    result = arith::AddFOp::create(builder, op->getLoc(), result, getScalar(start));
+  bindings.scalars[op->getResult(0)] = result;
+}
+
+void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
+  EmitCBuilder b = at(op);
+  SourcePlace place = bindings.accumulators.lookup(op.getAccumulator());
+  Value stride = b.integer(place.stride);
+  if (op.getCoefficient()) {
+    Value index = getPointer(op.getIndex());
+    Value count = b.integer(getExtent(op.getIndex()));
+    b.callVoid("kernels::scatterAddOuter",
+               {place.pointer, stride, index, getPointer(op.getCoefficient()), count,
+                getPointer(op.getValue())},
+               {b.templateInteger(getExtent(op.getValue()))});
+    return;
+  }
+  Value index = getScalar(op.getIndex());
+  if (op.getClamp())
+    index = b.call("kernels::clampIndex", b.i64(), {index, place.rows});
+  if (isVector(op.getValue()))
+    b.callVoid("kernels::addRow", {place.pointer, stride, index, getPointer(op.getValue())},
+               {b.templateInteger(getExtent(op.getValue()))});
+  else
+    b.callVoid("kernels::addElement", {place.pointer, index, getScalar(op.getValue())});
+}
+
+void RowBodyEmitter::emitCall(Operation *op) {
+  EmitCBuilder b = at(op);
+  if (isa<vector::ReductionOp>(op))
+    return emitReduction(op);
+  if (auto accumulate = dyn_cast<AccumulateOp>(op))
+    return emitAccumulate(accumulate);
+  Value result = op->getResult(0);
+  Value extent = b.integer(getExtent(result));
+  makeArray(result);
+  Value to = getPointer(result);
+  if (auto dot = dyn_cast<GatherDotOp>(op)) {
+    SourcePlace source = bindings.sources.lookup(dot.getSource());
+    b.callVoid("kernels::gatherDot",
+               {source.pointer, b.integer(source.stride), getPointer(dot.getIndex()), extent,
+                getPointer(dot.getRow()), to},
+               {b.templateInteger(getExtent(dot.getRow()))});
+  } else {
+    auto sum = cast<GatherSumOp>(op);
+    SourcePlace source = bindings.sources.lookup(sum.getSource());
+    b.callVoid("kernels::gatherSum",
+               {source.pointer, b.integer(source.stride), getPointer(sum.getIndex()),
+                getPointer(sum.getCoefficient()), b.integer(getExtent(sum.getIndex())), to},
+               {b.templateInteger(getExtent(result))});
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The whole
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowBodyEmitter::emitLevel(const BodyLevel &level) {
+  for (Operation *op : level.scalars) {
+    if (schedule.getKind(op) == BodyKind::address)
+      emitAddress(op);
+    else if (failed(emitScalar(op)))
+      return failure();
+  }
+  for (RowConcatOp concat : level.concats)
+    emitScalarParts(concat, /*ofColumns=*/false);
+  for (const ElementLoop &loop : level.loops)
+    if (failed(emitLoop(loop)))
+      return failure();
+  if (!level.loops.empty() && !level.calls.empty())
+    target.separate(EmitCBuilder(builder, level.calls[0]->getLoc()));
+  for (Operation *op : level.calls)
+    emitCall(op);
+  return success();
+}
+
+void RowBodyEmitter::emitScalarYields(bool ofColumns) {
+  Operation *yield = schedule.getKernel().getBody().front().getTerminator();
+  for (OpOperand &operand : yield->getOpOperands()) {
+    if (isVector(operand.get()) || isColumn(operand.get()) != ofColumns)
+      continue;
+    EmitCBuilder b(builder, operand.get().getLoc());
+    Operation *guard = target.enterScalarWrite(b);
+    writer.writeScalar(b, getYieldedResult(schedule.getKernel(), operand.getOperandNumber()),
+                       getScalar(operand.get()));
+    if (guard)
+      b.leave(guard);
+  }
+}
+
+LogicalResult RowBodyEmitter::emitColumns() {
+  Block &body = schedule.getKernel().getBody().front();
+  for (Operation &op : body) {
+    bool isConstant = isa<arith::ConstantOp>(op) && !isVector(op.getResult(0));
+    if ((isConstant || schedule.isColumn(&op)) && failed(emitScalar(&op)))
+      return failure();
+  }
+  for (auto concat : body.getOps<RowConcatOp>())
+    if (std::optional<unsigned> target = schedule.getJoinTarget(concat)) {
+      bindings.pointers[concat.getResult()] =
+          writer.getRow(getYieldedResult(schedule.getKernel(), *target));
+      emitScalarParts(concat, /*ofColumns=*/true);
+    }
+  emitScalarYields(/*ofColumns=*/true);
+  return success();
+}
+
+LogicalResult RowBodyEmitter::emit() {
+  // Joined rows are written part by part, from several levels.
+  for (auto concat : schedule.getKernel().getBody().front().getOps<RowConcatOp>()) {
+    if (std::optional<unsigned> target = schedule.getJoinTarget(concat))
+      bindings.pointers[concat.getResult()] =
+          writer.getRow(getYieldedResult(schedule.getKernel(), *target));
+    else
+      makeArray(concat.getResult());
+  }
+  for (auto [index, level] : llvm::enumerate(schedule.levels)) {
+    if (index)
+      target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
+    if (failed(emitLevel(level)))
+      return failure();
+  }
+  emitScalarYields(/*ofColumns=*/false);
+  // The next row writes the arrays that this one read.
+  if (arrayCount)
+    target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
+  return success();
+}

@@ -1,0 +1,105 @@
+//===- RowBodyEmitter.h - loops from the schedule of a body -----*- C++ -*-===//
+//
+// Emits what a row kernel does with one row: scalars, loops over elements and
+// calls, level by level, at the insertion point.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWBODYEMITTER_H
+#define GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWBODYEMITTER_H
+
+#include "KernelTarget.h"
+#include "RowBodySchedule.h"
+
+namespace genrec {
+
+/// A table that a body gathers from, or an accumulator it scatters into.
+struct SourcePlace {
+  mlir::Value pointer;
+  int64_t stride = 1; ///< elements from row to row
+  mlir::Value rows;   ///< how many there are
+};
+
+/// The values of a table or parameter row: slot 0 at `value`; slot k at
+/// `states` + (k - 1) * `stateStride`.
+struct RowHandle {
+  mlir::Value value, states;
+  int64_t stateStride = 0;
+};
+
+/// What the arguments of a body stand for, in the row at hand.
+struct BodyBindings {
+  llvm::DenseMap<mlir::Value, mlir::Value> scalars;  ///< scalar arguments
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers; ///< vector arguments: their first element
+  llvm::DenseMap<mlir::Value, SourcePlace> sources;
+  llvm::DenseMap<mlir::Value, SourcePlace> accumulators;
+  llvm::DenseMap<mlir::Value, RowHandle> rows;
+  mlir::Value step;     ///< genrec_step *
+  mlir::Value identity; ///< of the row, for draws; null when the body draws nothing
+};
+
+/// Where yielded values go.
+class YieldWriter {
+public:
+  virtual ~YieldWriter() = default;
+  /// The first element of an aligned result's row.
+  virtual mlir::Value getRow(unsigned result) = 0;
+  virtual void writeElement(const EmitCBuilder &b, unsigned result, mlir::Value index,
+                            mlir::Value value) = 0;
+  virtual void writeScalar(const EmitCBuilder &b, unsigned result, mlir::Value value) = 0;
+};
+
+class RowBodyEmitter {
+public:
+  RowBodyEmitter(const BodySchedule &schedule, const KernelTarget &target, BodyBindings bindings,
+                 YieldWriter &writer, mlir::Operation *arrayAnchor, mlir::OpBuilder &builder)
+      : schedule(schedule), target(target), bindings(std::move(bindings)), writer(writer),
+        arrayAnchor(arrayAnchor), builder(builder) {}
+
+  /// The columns of the schedule, in the loop over rows at hand.
+  mlir::LogicalResult emitColumns();
+  /// All that is no column.
+  mlir::LogicalResult emit();
+
+  int64_t loopCount = 0, arrayCount = 0;
+
+private:
+  using Memo = llvm::DenseMap<mlir::Value, mlir::Value>;
+
+  EmitCBuilder at(mlir::Operation *op) const { return {builder, op->getLoc()}; }
+  mlir::LogicalResult emitLevel(const BodyLevel &level);
+  mlir::LogicalResult emitScalar(mlir::Operation *op);
+  void emitAddress(mlir::Operation *op);
+  void emitDraw(mlir::Operation *op);
+  void emitScalarParts(RowConcatOp concat, bool ofColumns);
+  mlir::LogicalResult emitLoop(const ElementLoop &loop);
+  void writeSink(const ElementSink &sink, mlir::Value index, mlir::Value value);
+  void emitCall(mlir::Operation *op);
+  void emitAccumulate(AccumulateOp op);
+  void emitReduction(mlir::Operation *op);
+  void emitScalarYields(bool ofColumns);
+  bool isColumn(mlir::Value value) const;
+
+  mlir::Value getScalar(mlir::Value value) const { return bindings.scalars.lookup(value); }
+  mlir::Value getPointer(mlir::Value value);
+  /// A new local array for `value`, with elements of `element`.
+  mlir::Value makeArray(mlir::Value value, mlir::Type element = {});
+  mlir::Value getSlot(mlir::Value row, int64_t slot, mlir::Location loc);
+  mlir::Value getStream(const EmitCBuilder &b, int64_t stream);
+
+  mlir::FailureOr<mlir::Value> evaluate(mlir::Value value, mlir::Value index, Memo &memo);
+  mlir::FailureOr<mlir::Value> compute(mlir::Operation *op, mlir::Value index, Memo &memo);
+  /// `op` on scalars.
+  mlir::FailureOr<mlir::Value> scalarize(mlir::Operation *op, mlir::ValueRange operands);
+
+  const BodySchedule &schedule;
+  const KernelTarget &target;
+  BodyBindings bindings;
+  YieldWriter &writer;
+  mlir::Operation *arrayAnchor;
+  mlir::OpBuilder &builder;
+};
+
+} // namespace genrec
+
+#endif // GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWBODYEMITTER_H

@@ -1,0 +1,180 @@
+//===- PlanMemory.cpp - gives every value of a program a buffer -----------===//
+
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Dialect/GenRec/Step/Passes.h"
+
+#include <map>
+
+namespace genrec {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "genrec/Dialect/GenRec/Step/Passes.h.inc"
+} // namespace genrec
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+/// Plans one program.
+class Planner {
+public:
+  explicit Planner(ProgramOp program) : program(program) {}
+
+  void run();
+
+  SmallVector<PlannedBuffer> buffers;
+  int64_t viewCount = 0, padded = 0;
+
+private:
+  void orderByStage();
+  void plan(Operation *op);
+  /// Extends the live range of the memory that `value` is in, or aliases, to op number `last`.
+  void extend(Value value, int64_t last);
+  void extendKept(Operation *op, int64_t last);
+  void planBlocks();
+  void placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain);
+
+  ProgramOp program;
+  llvm::DenseMap<Operation *, int64_t> numbers;
+  int64_t opCount = 0, firstComputeOp = 0;
+};
+
+} // namespace
+
+// Stages run one after another for a batch, so the ops of an earlier stage come
+// first; an earlier stage never depends on a later one. Ops without code of
+// their own may be needed by any stage.
+void Planner::orderByStage() {
+  Block &body = program.getBody().front();
+  SmallVector<Operation *> leaves, stages[3];
+  for (Operation &op : body) {
+    (isDeclaration(&op) ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
+  }
+  firstComputeOp = leaves.size() + stages[0].size();
+  for (ArrayRef<Operation *> ops :
+       {ArrayRef(leaves), ArrayRef(stages[0]), ArrayRef(stages[1]), ArrayRef(stages[2])})
+    for (Operation *op : ops) {
+      op->moveBefore(&body, body.end());
+      numbers[op] = opCount++;
+    }
+}
+
+void Planner::plan(Operation *op) {
+  int64_t number = numbers[op];
+  if (isView(op))
+    ++viewCount;
+  SmallVector<int64_t> ids;
+  for (BufferSlot &slot : getBufferSlots(op)) {
+    if (!slot.needed) {
+      ids.push_back(-1);
+      continue;
+    }
+    ids.push_back(buffers.size());
+    buffers.push_back({slot.domain, slot.bytesPerRow, slot.stride, slot.bytes, number,
+                       slot.untilEnd ? opCount - 1 : number, slot.name, -1, 0});
+    padded += slot.stride != 0;
+  }
+  if (llvm::any_of(ids, [](int64_t id) { return id >= 0; }))
+    op->setAttr(GenRecDialect::BufferIdsAttrHelper::getNameStr(), DenseI64ArrayAttr::get(op->getContext(), ids));
+}
+
+void Planner::extend(Value value, int64_t last) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return;
+  Operation *op = result.getOwner();
+  if (isView(op)) {
+    extendKept(op, last);
+    for (Value operand : cast<StepOpInterface>(op).getAliasedOperands())
+      extend(operand, last);
+    return;
+  }
+  if (int64_t id = getResultBuffer(result); id >= 0)
+    buffers[id].last = std::max(buffers[id].last, last);
+}
+
+/// What another op keeps for `op` lives until `op` is done.
+void Planner::extendKept(Operation *op, int64_t last) {
+  auto step = dyn_cast<StepOpInterface>(op);
+  KeptBuffer kept = step ? step.getKeptBuffer() : KeptBuffer();
+  if (int64_t id = kept.maker ? getOwnBuffer(kept.maker, kept.slot) : -1; id >= 0)
+    buffers[id].last = std::max(buffers[id].last, last);
+}
+
+/// Buffers that live inside of the run of ops [begin, end] over `domain` get places, each the
+/// lowest where no other one of the run lives at the same time; lives of others that touch
+/// the run are those of all of it.
+void Planner::placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain) {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    PlannedBuffer &buffer = buffers[i];
+    bool beginsInside = buffer.first >= begin && buffer.first <= end;
+    bool endsInside = buffer.last >= begin && buffer.last <= end;
+    if (!beginsInside || !endsInside || buffer.domain != domain) {
+      buffer.first = beginsInside ? begin : buffer.first;
+      buffer.last = endsInside ? end : buffer.last;
+      continue;
+    }
+    buffer.block = block;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (const PlannedBuffer &other : ArrayRef(buffers).take_front(i)) {
+        bool meets =
+            other.block == block && other.first <= buffer.last && buffer.first <= other.last;
+        if (meets && buffer.place < other.place + other.bytesPerRow &&
+            other.place < buffer.place + buffer.bytesPerRow) {
+          buffer.place = other.place + other.bytesPerRow;
+          moved = true;
+        }
+      }
+    }
+  }
+}
+
+void Planner::planBlocks() {
+  struct Run {
+    int64_t begin, end;
+    FlatSymbolRefAttr domain;
+  };
+  std::map<int64_t, Run> runs;
+  for (Operation &op : program.getBody().front())
+    if (RowBlockAttr block = getRowBlock(&op)) {
+      int64_t number = numbers[&op];
+      runs.try_emplace(block.getNumber(), Run{number, number, block.getDomain()})
+          .first->second.end = number;
+    }
+  for (const auto &[block, run] : runs)
+    placeInBlock(block, run.begin, run.end, run.domain);
+}
+
+void Planner::run() {
+  orderByStage();
+  for (Operation &op : program.getBody().front())
+    plan(&op);
+  for (Operation &op : program.getBody().front()) {
+    for (Value operand : op.getOperands())
+      extend(operand, numbers[&op]);
+    extendKept(&op, numbers[&op]);
+  }
+  planBlocks();
+  SmallVector<Attribute> attributes;
+  for (const PlannedBuffer &buffer : buffers)
+    attributes.push_back(buffer.toAttribute(program.getContext()));
+  program->setAttr(GenRecDialect::BuffersAttrHelper::getNameStr(), ArrayAttr::get(program.getContext(), attributes));
+  program->setAttr(GenRecDialect::FirstComputeOpAttrHelper::getNameStr(),
+                   Builder(program.getContext()).getI64IntegerAttr(firstComputeOp));
+}
+
+namespace {
+struct PlanMemoryPass : genrec::impl::PlanMemoryBase<PlanMemoryPass> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getBody().front().getOps<ProgramOp>()) {
+      Planner planner(program);
+      planner.run();
+      buffers += planner.buffers.size();
+      views += planner.viewCount;
+      paddedBuffers += planner.padded;
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,82 @@
+//===- StepCalls.h - ops of a step as calls of the runtime ------*- C++ -*-===//
+//
+// One overload per op that becomes a call; its description calls it (StepOpModels.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_DIALECT_GENREC_STEP_STEPCALLS_H
+#define GENREC_LIB_DIALECT_GENREC_STEP_STEPCALLS_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+class StageBuilder;
+
+// Domains and moves between them.
+mlir::LogicalResult lowerCall(TruncateOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PadOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PairDomainsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ConcatDomainsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ConcatRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(SplitRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PoolGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(StackDomainsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ConcatSharedOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DeriveOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DeriveGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PairRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PairSumOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(TileOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(TileGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(LeadOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(LagOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PositionOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(LengthOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(FixedRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ParameterRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(FeatureValidOp op, StageBuilder &stage);
+
+// Tables, parameters, updates.
+mlir::LogicalResult lowerCall(TableRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(MergedKeysOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DistinctRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(UniqueRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(SegmentSumOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(StepValueOp op, StageBuilder &stage);
+
+// Matrix products and attention.
+mlir::LogicalResult lowerCall(LinearOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(FusedLinearOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(WeightGradientOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DistinctLinearOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DistinctLinearGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DotInteractionOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(DotInteractionGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(AttentionOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(AttentionGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(CrossAttentionOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(CrossAttentionGradOp op, StageBuilder &stage);
+
+// Catalogues, losses, metrics, outputs.
+mlir::LogicalResult lowerCall(ResolveOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(TopKOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(RankOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(RankInListOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ScoresOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ScoresGradOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ReportLossOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(RequireRangeOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(MetricOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(OutputOp op, StageBuilder &stage);
+
+// Generated kernels.
+mlir::LogicalResult lowerCall(LaunchOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(LaunchColumnsOp op, StageBuilder &stage);
+
+/// The `kernels::SegmentSums *` of a sum that its reader adds up row by row.
+mlir::Value makeSegmentSums(SegmentSumOp op, StageBuilder &stage);
+
+} // namespace genrec
+
+#endif // GENREC_LIB_DIALECT_GENREC_STEP_STEPCALLS_H

@@ -1,0 +1,331 @@
+//===- StepCallsDense.cpp - matrix products and attention as calls -------===//
+//
+// Lowers to genrec_rt/kernels/step_linear.h and step_attention.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepCalls.h"
+
+#include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+LogicalResult genrec::lowerCall(LinearOp op, StageBuilder &stage) {
+  Value x = op.getX(), weight = op.getWeight(), result = op.getResult();
+  Value rows = stage.getCount(result), bias = stage.getOptionalPointer(op.getBias(), stage.at(op).f32());
+  SmallVector<Value> operands = {stage.getStep(), rows, stage.getPointer(x), stage.getStride(x),
+                                 stage.getPointer(weight), bias, stage.getPointer(result),
+                                 stage.getStride(result)};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::linear", operands,
+             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(result.getType())),
+              b.templateBool(op.getTransposed()), b.templateBool(static_cast<bool>(op.getBias()))});
+  return success();
+}
+
+static StringRef getActivationName(Activation activation) {
+  static constexpr StringLiteral names[] = {
+      "kernels::Activation::none", "kernels::Activation::relu",    "kernels::Activation::silu",
+      "kernels::Activation::gelu", "kernels::Activation::sigmoid", "kernels::Activation::tanh"};
+  return names[static_cast<unsigned>(activation)];
+}
+
+LogicalResult genrec::lowerCall(FusedLinearOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value x = op.getX(), weight = op.getWeight(), result = op.getResult(), rows = stage.getCount(result);
+  auto getRows = [&](Value value) -> std::pair<Value, Value> {
+    return {stage.getOptionalPointer(value, b.f32()), value ? stage.getStride(value) : b.integer(0)};
+  };
+  auto [residual, residualStride] = getRows(op.getResidual());
+  auto [pre, preStride] = getRows(op.getPre());
+  SmallVector<Value> operands = {stage.getStep(),
+                                 rows,
+                                 stage.getPointer(x),
+                                 stage.getStride(x),
+                                 stage.getPointer(weight),
+                                 stage.getOptionalPointer(op.getBias(), b.f32()),
+                                 residual,
+                                 residualStride,
+                                 stage.getPointer(result),
+                                 stage.getStride(result),
+                                 pre,
+                                 preStride};
+  b.callVoid("kernels::fusedLinear", operands,
+             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(result.getType())),
+              b.templateBool(op.getTransposed()), b.templateName(getActivationName(op.getActivation())),
+              b.templateBool(static_cast<bool>(op.getBias())),
+              b.templateBool(static_cast<bool>(op.getResidual())),
+              b.templateBool(static_cast<bool>(op.getPre()))});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(WeightGradientOp op, StageBuilder &stage) {
+  Value x = op.getX(), y = op.getY();
+  SmallVector<Value> operands = {stage.getStep(),    stage.getCount(x), stage.getPointer(x),
+                                 stage.getStride(x), stage.getPointer(y), stage.getStride(y),
+                                 stage.getPointer(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::weightGradient", operands,
+             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(y.getType()))});
+  return success();
+}
+
+/// What forward and gradient begin with: where the lookups' rows are among the distinct ones, the
+/// values of those, the weight, and which of its rows belong to which lookup.
+template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  std::string name = makeIdentifier(domain.getValue());
+  int64_t number = getOwnBuffer(op.getDomain().getDefiningOp(), kPlacesSlot);
+  Value places = stage.getBuffer(number, b.opaque("void"), name + "_places");
+  SmallVector<Value> columns;
+  for (int64_t column : op.getColumns())
+    columns.push_back(b.integer(column));
+  Value array = stage.makeArray(b.named(name + "_columns"), b.i64(), columns);
+  Value values = op.getValues();
+  return {stage.getStep(),
+          places,
+          stage.getPointer(values),
+          stage.getStride(values),
+          stage.getPointer(op.getWeight()),
+          array};
+}
+
+/// Widths of the distinct rows and of the layer's result, `wide`.
+template <typename OpT>
+static SmallVector<Attribute> getFactorTemplate(OpT op, Value wide, const EmitCBuilder &b) {
+  return {b.templateInteger(getRowSize(op.getValues().getType())),
+          b.templateInteger(getRowSize(wide.getType()))};
+}
+
+LogicalResult genrec::lowerCall(DistinctLinearOp op, StageBuilder &stage) {
+  Value result = op.getResult();
+  SmallVector<Value> operands = getFactors(op, stage);
+  operands.append({stage.getPointer(result), stage.getStride(result)});
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::distinctLinear", operands, getFactorTemplate(op, result, b));
+  return success();
+}
+
+LogicalResult genrec::lowerCall(DistinctLinearGradOp op, StageBuilder &stage) {
+  Value gradient = op.getGradient();
+  SmallVector<Value> operands = getFactors(op, stage);
+  operands.append({stage.getPointer(gradient), stage.getStride(gradient),
+                   stage.getPointer(op.getDvalues()), stage.getPointer(op.getDweight())});
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::distinctLinearGradient", operands, getFactorTemplate(op, gradient, b));
+  return success();
+}
+
+template <typename OpT>
+static SmallVector<Attribute> getInteractionTemplate(OpT op, const EmitCBuilder &b) {
+  int64_t count = op.getCount();
+  return {b.templateInteger(count), b.templateInteger(getRowSize(op.getX().getType()) / count),
+          b.templateBool(op.getSelf())};
+}
+
+LogicalResult genrec::lowerCall(DotInteractionOp op, StageBuilder &stage) {
+  Value x = op.getX();
+  SmallVector<Value> operands = {stage.getStep(), stage.getCount(x), stage.getPointer(x),
+                                 stage.getStride(x), stage.getPointer(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::dotInteraction", operands, getInteractionTemplate(op, b));
+  return success();
+}
+
+LogicalResult genrec::lowerCall(DotInteractionGradOp op, StageBuilder &stage) {
+  Value x = op.getX(), gradient = op.getGradient();
+  SmallVector<Value> operands = {stage.getStep(),
+                                 stage.getCount(x),
+                                 stage.getPointer(x),
+                                 stage.getStride(x),
+                                 stage.getPointer(gradient),
+                                 stage.getStride(gradient),
+                                 stage.getPointer(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::dotInteractionGradient", operands, getInteractionTemplate(op, b));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A local struct whose fields are set one by one.
+struct Record {
+  const EmitCBuilder &b;
+  Value place;
+
+  Record(const EmitCBuilder &b, StringRef type)
+      : b(b), place(b.variable(b.opaque(type), b.templateName("{}"))) {}
+  void set(StringRef field, Value value) const {
+    b.assign(b.member(place, field, value.getType()), value);
+  }
+};
+} // namespace
+
+template <typename OpT>
+static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b,
+                                        const Record &args) {
+  FlatSymbolRefAttr symbol = getRowDomain(op.getQ().getType());
+  if (!lookupDomain(op, symbol).getParentAttr())
+    return op.emitOpError() << "needs rows of lists, but @" << symbol.getValue() << " is a root";
+  Value domain = stage.getDomain(symbol);
+  Type genrecDomain = b.opaque("const genrec_domain");
+  Value parent = b.load(b.memberOf(domain, "parent_domain", b.pointer(genrecDomain)));
+  args.set("parents", b.load(b.memberOf(parent, "count", b.i64())));
+  args.set("offsets", b.load(b.memberOf(domain, "offsets", b.pointer(b.i64()))));
+  args.set("maxLength", b.load(b.memberOf(domain, "max_length", b.i64())));
+  for (auto [name, stride, value] :
+       {std::tuple("q", "ldQ", op.getQ()), std::tuple("k", "ldK", op.getK()),
+        std::tuple("v", "ldV", op.getV())}) {
+    args.set(name, stage.getPointer(value));
+    args.set(stride, stage.getStride(value));
+  }
+  args.set("scale", b.floating(op.getScale().convertToDouble()));
+  if (op.getScore() == ScoreKind::silu)
+    args.set("fixedLength", b.floating(op.getFixedLength().convertToDouble()));
+  if (op.getWindow() > 0)
+    args.set("window", b.integer(op.getWindow()));
+  if (op.getContextual() > 0)
+    args.set("contextual", b.integer(op.getContextual()));
+  if (op.getTarget())
+    args.set("targets", stage.getPointer(op.getTarget()));
+  for (auto [name, count, bias] :
+       {std::tuple("positionBias", "positionBuckets", op.getPositionBias()),
+        std::tuple("timeBias", "timeBuckets", op.getTimeBias())})
+    if (bias) {
+      args.set(name, stage.getPointer(bias));
+      args.set(count, b.integer(getRowSize(bias.getType())));
+    }
+  if (op.getTimeBias()) {
+    args.set("timestamps", stage.getPointer(op.getTime()));
+    args.set("nextEventTime", b.literal(op.getNextEventTime() ? "true" : "false", b.i1()));
+  }
+  if (double rate = op.getDropout().convertToDouble()) {
+    args.set("identity", b.load(b.memberOf(domain, "identity", b.pointer(b.u64()))));
+    args.set("random", b.call("kernels::randomStream", b.opaque("kernels::RandomStream"),
+                              {stage.getStep(), b.integer(op.getStream(), b.u32())}));
+    args.set("dropProbability", b.floating(rate, b.f64()));
+  }
+  return success();
+}
+
+template <typename OpT>
+static SmallVector<Attribute> getAttentionTemplate(OpT op, const EmitCBuilder &b) {
+  int64_t heads = op.getHeads();
+  bool isSilu = op.getScore() == ScoreKind::silu;
+  return {b.templateInteger(heads),
+          b.templateInteger(getRowSize(op.getQ().getType()) / heads),
+          b.templateInteger(getRowSize(op.getV().getType()) / heads),
+          b.templateName(isSilu ? "kernels::ScoreKind::silu" : "kernels::ScoreKind::softmax"),
+          b.templateBool(op.getCausal()),
+          b.templateBool(op.getWindow() > 0),
+          b.templateBool(static_cast<bool>(op.getPositionBias())),
+          b.templateBool(static_cast<bool>(op.getTimeBias())),
+          b.templateBool(op.getDropout().convertToDouble() > 0),
+          b.templateBool(op.getContextual() > 0 || op.getTarget())};
+}
+
+/// The buffer of log Σ exp that the forward op `op` keeps for its gradient.
+static void setLogSumExp(Operation *op, StageBuilder &stage, const EmitCBuilder &b,
+                         const Record &args) {
+  if (int64_t number = getOwnBuffer(op, kLogSumExpSlot); number >= 0)
+    args.set("logSumExp", stage.getBuffer(number, b.f32(), "log_sum_exp"));
+}
+
+LogicalResult genrec::lowerCall(AttentionOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  EmitCBuilder named = b.named("attention");
+  Record args(named, "kernels::AttentionArgs");
+  if (failed(setAttentionInputs(op, stage, b, args)))
+    return failure();
+  args.set("out", stage.getPointer(op.getResult()));
+  args.set("ldOut", stage.getStride(op.getResult()));
+  setLogSumExp(op, stage, b, args);
+  b.callVoid("kernels::attention", {stage.getStep(), b.addressOf(args.place)},
+             getAttentionTemplate(op, b));
+  return success();
+}
+
+LogicalResult genrec::lowerCall(AttentionGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  EmitCBuilder named = b.named("attention"), namedGradients = b.named("gradients");
+  Record args(named, "kernels::AttentionArgs");
+  if (failed(setAttentionInputs(op, stage, b, args)))
+    return failure();
+  args.set("out", stage.getPointer(op.getOut()));
+  args.set("ldOut", stage.getStride(op.getOut()));
+  if (op.getScore() == ScoreKind::softmax) {
+    auto forward = op.getOut().getDefiningOp<AttentionOp>();
+    if (!forward)
+      return op.emitOpError("needs 'out' to be the result of genrec.attention");
+    setLogSumExp(forward, stage, b, args);
+  }
+  Record gradients(namedGradients, "kernels::AttentionGradients");
+  gradients.set("dOut", stage.getPointer(op.getGradient()));
+  gradients.set("ldDOut", stage.getStride(op.getGradient()));
+  for (auto [name, stride, value] :
+       {std::tuple("dQ", "ldDQ", op.getDq()), std::tuple("dK", "ldDK", op.getDk()),
+        std::tuple("dV", "ldDV", op.getDv())}) {
+    gradients.set(name, stage.getPointer(value));
+    gradients.set(stride, stage.getStride(value));
+  }
+  if (Value bias = op.getDpositionBias())
+    gradients.set("dPositionBias", stage.getPointer(bias));
+  if (Value bias = op.getDtimeBias())
+    gradients.set("dTimeBias", stage.getPointer(bias));
+  b.callVoid("kernels::attentionGradient",
+             {stage.getStep(), b.addressOf(args.place), b.addressOf(gradients.place)},
+             getAttentionTemplate(op, b));
+  return success();
+}
+
+template <typename OpT>
+static SmallVector<Attribute> getCrossTemplate(OpT op, const EmitCBuilder &b) {
+  int64_t heads = op.getHeads();
+  return {b.templateInteger(heads), b.templateInteger(getRowSize(op.getQ().getType()) / heads),
+          b.templateInteger(getRowSize(op.getV().getType()) / heads)};
+}
+
+/// Sets what cross attention and its gradient read.
+template <typename OpT>
+static void setCrossInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b, const Record &args) {
+  args.set("queries", stage.getDomainOf(op.getQ()));
+  args.set("keys", stage.getDomainOf(op.getK()));
+  for (auto [name, stride, value] :
+       {std::tuple("q", "ldQ", op.getQ()), std::tuple("k", "ldK", op.getK()),
+        std::tuple("v", "ldV", op.getV())}) {
+    args.set(name, stage.getPointer(value));
+    args.set(stride, stage.getStride(value));
+  }
+  args.set("scale", b.floating(op.getScale().convertToDouble(), b.f32()));
+}
+
+LogicalResult genrec::lowerCall(CrossAttentionOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op), named = b.named("attention");
+  Record args(named, "kernels::CrossAttentionArgs");
+  setCrossInputs(op, stage, b, args);
+  b.callVoid("kernels::crossAttention",
+             {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getResult())},
+             getCrossTemplate(op, b));
+  return success();
+}
+
+LogicalResult genrec::lowerCall(CrossAttentionGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op), named = b.named("attention");
+  Record args(named, "kernels::CrossAttentionArgs");
+  setCrossInputs(op, stage, b, args);
+  b.callVoid("kernels::crossAttentionGradient",
+             {stage.getStep(), b.addressOf(args.place), stage.getPointer(op.getGradient()),
+              stage.getStride(op.getGradient()), stage.getPointer(op.getDq()),
+              stage.getPointer(op.getDk()), stage.getPointer(op.getDv())},
+             getCrossTemplate(op, b));
+  return success();
+}

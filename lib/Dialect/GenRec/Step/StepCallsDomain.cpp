@@ -1,0 +1,284 @@
+//===- StepCallsDomain.cpp - domains and moves between them as calls -----===//
+//
+// Lowers to genrec_rt/kernels/domains.h and lists.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepCalls.h"
+
+#include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+/// The C type of the elements of `tensor`'s rows.
+static Attribute getElementArgument(const EmitCBuilder &b, Value tensor) {
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  return b.templateType(getBufferElement(b, element));
+}
+
+static Value getWidth(const EmitCBuilder &b, Value tensor) {
+  return b.integer(getRowSize(tensor.getType()));
+}
+
+/// The three arrays of a domain that an op makes.
+static void addDomainArrays(Operation *op, StageBuilder &stage, SmallVectorImpl<Value> &operands) {
+  EmitCBuilder b = stage.at(op);
+  std::string name =
+      makeIdentifier(cast<DomainType>(op->getResult(0).getType()).getDomain().getValue());
+  operands.push_back(stage.getBuffer(getOwnBuffer(op, kOffsetsSlot), b.i64(), name + "_offsets"));
+  operands.push_back(stage.getBuffer(getOwnBuffer(op, kParentSlot), b.i64(), name + "_parent"));
+  operands.push_back(stage.getBuffer(getOwnBuffer(op, kIdentitySlot), b.u64(), name + "_identity"));
+}
+
+/// The op that made `domain`; null where there is none.
+static Operation *getMaker(Operation *op, FlatSymbolRefAttr domain) {
+  Value value = lookupDomainValue(op->getParentOfType<ProgramOp>(), domain);
+  return value ? value.getDefiningOp() : nullptr;
+}
+
+LogicalResult genrec::lowerCall(TruncateOp op, StageBuilder &stage) {
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getSource()),
+                                 stage.getDomain(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  operands.push_back(b.integer(op.getCount()));
+  addDomainArrays(op, stage, operands);
+  b.callVoid("kernels::truncate", operands, {b.templateBool(op.getKeep() == KeepKind::last)});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(PadOp op, StageBuilder &stage) {
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getSource()),
+                                 stage.getDomain(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  operands.push_back(b.integer(op.getCount()));
+  addDomainArrays(op, stage, operands);
+  b.callVoid("kernels::pad", operands, {b.templateBool(op.getSide() == PadSide::front)});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(PairDomainsOp op, StageBuilder &stage) {
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getFirst()),
+                                 stage.getDomain(op.getSecond()), stage.getDomain(op.getResult())};
+  addDomainArrays(op, stage, operands);
+  stage.at(op).callVoid("kernels::pairDomains", operands);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(ConcatDomainsOp op, StageBuilder &stage) {
+  DomainOp declaration = lookupDomain(op, op.getResult().getType().getDomain());
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(declaration.getParentAttr()),
+                                 stage.getDomain(op.getResult())};
+  EmitCBuilder b = stage.at(op);
+  addDomainArrays(op, stage, operands);
+  for (Value source : op.getSources())
+    operands.push_back(stage.getDomain(source));
+  b.callVoid("kernels::concatDomains", operands);
+  return success();
+}
+
+/// derive and derive_grad: `derived` is the domain that truncate or pad made.
+static LogicalResult lowerDerive(Operation *op, bool isGradient, FlatSymbolRefAttr derived,
+                                 StageBuilder &stage) {
+  Operation *maker = getMaker(op, derived);
+  if (!isa_and_nonnull<TruncateOp, PadOp>(maker))
+    return op->emitOpError() << "needs a domain made by truncate or pad, but @"
+                             << derived.getValue() << " is made by another op";
+  auto pad = dyn_cast<PadOp>(maker);
+  bool fromEnd =
+      pad ? pad.getSide() == PadSide::front : cast<TruncateOp>(maker).getKeep() == KeepKind::last;
+  StringRef callee = pad ? (isGradient ? "kernels::derivePaddedGrad" : "kernels::derivePadded")
+                         : (isGradient ? "kernels::deriveGrad" : "kernels::derive");
+  Value x = op->getOperand(0), result = op->getResult(0);
+  SmallVector<Value> operands = {stage.getStep(),          stage.getDomain(maker->getOperand(0)),
+                                 stage.getDomain(derived), stage.getPointer(x),
+                                 stage.getStride(x),       stage.getPointer(result)};
+  EmitCBuilder b = stage.at(op);
+  operands.insert(operands.begin() + 3, getWidth(b, x));
+  b.callVoid(callee, operands, {b.templateBool(fromEnd)});
+  return success();
+}
+
+/// pair_rows and pair_sum: `pairs` is the domain of pairs, `second` that of their second halves.
+static void lowerPairMove(Operation *op, StringRef callee, FlatSymbolRefAttr second,
+                          FlatSymbolRefAttr pairs, StageBuilder &stage) {
+  Value x = op->getOperand(0);
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(second), stage.getDomain(pairs)};
+  EmitCBuilder b = stage.at(op);
+  operands.append({getWidth(b, x), stage.getPointer(x), stage.getStride(x),
+                   stage.getPointer(op->getResult(0))});
+  b.callVoid(callee, operands);
+}
+
+/// tile and tile_grad: `list` is a value of the rows of the lists.
+template <typename OpT>
+static void lowerTile(OpT op, StringRef callee, Value list, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid(callee,
+             {stage.getStep(), stage.getDomainOf(list), b.integer(op.getCount()), getWidth(b, list),
+              stage.getPointer(op.getX()), stage.getStride(op.getX()),
+              stage.getPointer(op.getResult())},
+             {b.templateBool(op.getKeep() == KeepKind::last)});
+}
+
+static ConcatDomainsOp getConcat(Operation *op, FlatSymbolRefAttr domain) {
+  return dyn_cast_or_null<ConcatDomainsOp>(getMaker(op, domain));
+}
+
+LogicalResult genrec::lowerCall(ConcatRowsOp op, StageBuilder &stage) {
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(op.getDomain()),
+                                 stage.getPointer(op.getResult())};
+  for (Value part : op.getParts())
+    operands.append({stage.getDomainOf(part), stage.getPointer(part), stage.getStride(part)});
+  EmitCBuilder b = stage.at(op);
+  operands.insert(operands.begin() + 2, getWidth(b, op.getResult()));
+  b.callVoid("kernels::concatRows", operands, {getElementArgument(b, op.getResult())});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(SplitRowsOp op, StageBuilder &stage) {
+  FlatSymbolRefAttr joined = getRowDomain(op.getX().getType());
+  ConcatDomainsOp concat = getConcat(op, joined);
+  if (!concat)
+    return op.emitOpError() << "needs rows of a domain made by concat_domains, but @"
+                            << joined.getValue() << " is made by another op";
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> operands = {stage.getStep(), stage.getDomain(joined), getWidth(b, op.getX()),
+                                 stage.getPointer(op.getX()), stage.getStride(op.getX()),
+                                 stage.getPointer(op.getResult()), b.integer(op.getPart())};
+  for (Value source : concat.getSources())
+    operands.push_back(stage.getDomain(source));
+  b.callVoid("kernels::splitRows", operands, {getElementArgument(b, op.getX())});
+  return success();
+}
+
+/// lead and lag: `distance` rows towards the end of the list, or the start.
+static void lowerShift(Operation *op, int64_t distance, StageBuilder &stage) {
+  Value x = op->getOperand(0);
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::shiftRows",
+             {stage.getStep(), stage.getDomainOf(x), b.integer(distance), getWidth(b, x),
+              stage.getPointer(x), stage.getStride(x), stage.getPointer(op->getResult(0)),
+              stage.getPointer(op->getResult(1))},
+             {getElementArgument(b, x)});
+}
+
+LogicalResult genrec::lowerCall(PoolGradOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  StringRef kind = op.getKind() == PoolKind::max     ? "kernels::PoolChoice::max"
+                   : op.getKind() == PoolKind::first ? "kernels::PoolChoice::first"
+                                                     : "kernels::PoolChoice::last";
+  b.callVoid("kernels::poolGrad",
+             {stage.getStep(), stage.getDomainOf(op.getX()), getWidth(b, op.getX()),
+              stage.getPointer(op.getX()), stage.getStride(op.getX()),
+              stage.getPointer(op.getGradient()), stage.getStride(op.getGradient()),
+              stage.getPointer(op.getResult())},
+             {b.templateName(kind)});
+  return success();
+}
+
+static void lowerFixedRows(Operation *op, Value domain, int64_t count, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::fixedRows", {stage.getDomain(domain), b.integer(count)});
+}
+
+LogicalResult genrec::lowerCall(StackDomainsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  std::string name = makeIdentifier(op.getResult().getType().getDomain().getValue());
+  SmallVector<Value> parts;
+  for (Value part : op.getParts())
+    parts.push_back(stage.getDomain(part));
+  Value offsets = stage.getBuffer(getOwnBuffer(op, kPartOffsetsSlot), b.i64(), name + "_offsets");
+  Value array = stage.makeArray(b.named(name + "_parts"), b.pointer(b.opaque("const genrec_domain")), parts);
+  b.callVoid("kernels::stackDomains",
+             {stage.getDomain(op.getResult()), offsets, b.integer(parts.size()), array});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(ConcatSharedOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  int64_t first = 0;
+  for (Value part : op.getParts()) {
+    int64_t count = cast<RankedTensorType>(part.getType()).getNumElements();
+    b.callVoid("kernels::copyElements", {b.add(stage.getPointer(op.getResult()), b.integer(first)),
+                                         stage.getPointer(part), b.integer(count)});
+    first += count;
+  }
+  return success();
+}
+
+LogicalResult genrec::lowerCall(DeriveOp op, StageBuilder &stage) {
+  return lowerDerive(op, /*isGradient=*/false, getRowDomain(op.getResult().getType()), stage);
+}
+
+LogicalResult genrec::lowerCall(DeriveGradOp op, StageBuilder &stage) {
+  return lowerDerive(op, /*isGradient=*/true, getRowDomain(op.getX().getType()), stage);
+}
+
+LogicalResult genrec::lowerCall(PairRowsOp op, StageBuilder &stage) {
+  lowerPairMove(op, "kernels::pairRows", getRowDomain(op.getX().getType()),
+                op.getDomain().getType().getDomain(), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(PairSumOp op, StageBuilder &stage) {
+  lowerPairMove(op, "kernels::pairSum", op.getDomain().getType().getDomain(),
+                getRowDomain(op.getX().getType()), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(TileOp op, StageBuilder &stage) {
+  lowerTile(op, "kernels::tile", op.getX(), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(TileGradOp op, StageBuilder &stage) {
+  lowerTile(op, "kernels::tileGrad", op.getResult(), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(LeadOp op, StageBuilder &stage) {
+  lowerShift(op, op.getDistance(), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(LagOp op, StageBuilder &stage) {
+  lowerShift(op, -static_cast<int64_t>(op.getDistance()), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(PositionOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::positions",
+             {stage.getStep(), stage.getDomain(op.getDomain()), stage.getPointer(op.getResult())},
+             {b.templateBool(op.getFromEnd())});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(LengthOp op, StageBuilder &stage) {
+  stage.at(op).callVoid("kernels::lengths", {stage.getStep(), stage.getDomain(op.getChildren()),
+                                             stage.getPointer(op.getResult())});
+  return success();
+}
+
+LogicalResult genrec::lowerCall(FixedRowsOp op, StageBuilder &stage) {
+  lowerFixedRows(op, op.getDomain(), op.getCount(), stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(ParameterRowsOp op, StageBuilder &stage) {
+  ParameterOp parameter = lookupParameter(op, op.getParameterAttr());
+  auto type = cast<RankedTensorType>(parameter.getType());
+  lowerFixedRows(op, op.getDomain(), type.getRank() == 2 ? type.getDimSize(0) : 1, stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(FeatureValidOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  int64_t feature = stage.index.getFeature(domain, op.getColumnAttr());
+  b.callVoid("kernels::validRows",
+             {stage.getStep(), stage.getDomain(domain),
+              stage.getColumnMember(feature, "valid", b.u8()), stage.getPointer(op.getResult())});
+  return success();
+}

@@ -1,0 +1,77 @@
+//===- StepCallsKernel.cpp - launches of generated kernels ----------------===//
+//
+// Lowers to genrec_rt/kernels/launch.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepCalls.h"
+
+#include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+// launch(step, domain, grain, kernel, pointers...), or, where rows add up,
+// launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...).
+LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
+  SmallVector<Value> inputs, sums, outputs;
+  for (Value input : launch.getInputs()) {
+    if (ParameterOp parameter = getRowsParameter(input)) {
+      int64_t number = stage.index.getParameter(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+      inputs.push_back(stage.getParameterMember(number, "value"));
+      inputs.push_back(stage.getParameterMember(number, "state"));
+    } else {
+      inputs.push_back(stage.getPointer(input));
+    }
+  }
+  EmitCBuilder b = stage.at(launch);
+  ArrayRef<int64_t> accumulators = launch.getAccumulators();
+  for (auto [number, result] : llvm::enumerate(launch.getResults())) {
+    Value pointer = stage.getPointer(result);
+    if (!llvm::is_contained(accumulators, static_cast<int64_t>(number))) {
+      outputs.push_back(pointer);
+      continue;
+    }
+    sums.push_back(pointer);
+    sums.push_back(getAccumulatorSize(b, stage.getStep(), stage.index, result));
+  }
+  Value domain = stage.getDomain(launch.getDomain());
+  SmallVector<Value> operands = {stage.getStep(), domain,
+                                 b.integer(static_cast<int64_t>(launch.getGrain())),
+                                 b.literal(launch.getKernel(), b.opaque("genrec_rt_chunk_fn"))};
+  operands.append(sums);
+  operands.append(inputs);
+  operands.append(outputs);
+  if (accumulators.empty())
+    b.callVoid("kernels::launch", operands);
+  else
+    b.callVoid("kernels::launchSums", operands,
+               {b.templateInteger(static_cast<int64_t>(accumulators.size()))});
+  return success();
+}
+
+// launchColumns(step, count, kernels, domains, arguments), three arrays by column.
+LogicalResult genrec::lowerCall(LaunchColumnsOp launch, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(launch);
+  Type function = b.opaque("genrec_rt_chunk_fn"), domain = b.pointer(b.opaque("const genrec_domain"));
+  SmallVector<Value> functions, domains, arguments;
+  unsigned next = 0;
+  ArrayRef<int64_t> columns = launch.getColumns();
+  for (; !columns.empty(); columns = columns.drop_front(4)) {
+    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[columns[0]]);
+    auto stack = launch.getDomains()[columns[2]].getDefiningOp<StackDomainsOp>();
+    functions.push_back(b.literal(name.getValue(), function));
+    domains.push_back(stage.getDomain(stack.getParts()[columns[3]]));
+    SmallVector<Value> pointers{stage.getStep()};
+    for (Value input : launch.getInputs().slice(next, columns[1]))
+      pointers.push_back(stage.getPointer(input));
+    next += columns[1];
+    pointers.push_back(stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
+    arguments.push_back(stage.makeArray(b.named("column"), b.voidPointer(), pointers));
+  }
+  b.callVoid("kernels::launchColumns",
+             {stage.getStep(), b.integer(functions.size()), stage.makeArray(b.named("kernels_of"), function, functions),
+              stage.makeArray(b.named("domains_of"), domain, domains),
+              stage.makeArray(b.named("arguments_of"), b.pointer(b.voidPointer()), arguments)});
+  return success();
+}

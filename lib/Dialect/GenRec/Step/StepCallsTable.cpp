@@ -1,0 +1,200 @@
+//===- StepCallsTable.cpp - embedding tables and their updates as calls --===//
+//
+// Lowers to functions of genrec_rt/abi.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepCalls.h"
+
+#include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+
+using namespace mlir;
+using namespace genrec;
+
+static void lowerTableRows(TableRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value valid = stage.getOptionalPointer(op.getValid(), b.i1());
+  b.callVoid("genrec_rt_table_rows",
+             {stage.getStep(), b.integer(stage.index.getTable(op.getTableAttr()), b.i32()),
+              stage.getDomainOf(op.getIds()), stage.getPointer(op.getIds()),
+              b.cast(valid, b.pointer(b.u8())), stage.getPointer(op.getResult())});
+}
+
+/// Handles by keys of a merged table.
+static void lowerMergedRows(TableRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("genrec_rt_merged_rows",
+             {stage.getStep(), b.integer(stage.index.getTable(op.getTableAttr()), b.i32()),
+              stage.getDomainOf(op.getIds()), stage.getPointer(op.getIds()),
+              stage.getPointer(op.getResult())});
+}
+
+LogicalResult genrec::lowerCall(TableRowsOp op, StageBuilder &stage) {
+  if (lookupTable(op, op.getTableAttr()).getMembersAttr())
+    lowerMergedRows(op, stage);
+  else
+    lowerTableRows(op, stage);
+  return success();
+}
+
+LogicalResult genrec::lowerCall(MergedKeysOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Type mask = b.pointer(b.opaque("const uint8_t"));
+  SmallVector<Value> domains, ids, tables, valid(op.getIds().size());
+  for (auto [part, values] : llvm::zip(op.getValidOf(), op.getValid()))
+    valid[part] = stage.getPointer(values);
+  for (auto [part, values, name] :
+       llvm::enumerate(op.getIds(), op.getTables().getAsRange<FlatSymbolRefAttr>())) {
+    domains.push_back(stage.getDomainOf(values));
+    ids.push_back(stage.getPointer(values));
+    tables.push_back(b.integer(stage.index.getTable(name), b.i32()));
+    if (!valid[part])
+      valid[part] = b.literal("nullptr", mask);
+  }
+  b.callVoid("genrec_rt_merged_keys",
+             {stage.getStep(), b.integer(domains.size(), b.i32()), stage.makeArray(b, b.i32(), tables),
+              stage.makeArray(b, b.pointer(b.opaque("const genrec_domain")), domains),
+              stage.makeArray(b, b.pointer(b.opaque("const int64_t")), ids), stage.makeArray(b, mask, valid),
+              stage.getPointer(op.getResult())});
+  return success();
+}
+
+/// The handles' maker, behind views of parts and choices of distinct ones.
+static TableRowsOp findMaker(Value rows) {
+  while (true)
+    if (auto part = rows.getDefiningOp<UnstackRowsOp>())
+      rows = part.getX();
+    else if (auto distinct = rows.getDefiningOp<DistinctRowsOp>())
+      rows = distinct.getRows().front();
+    else
+      return rows.getDefiningOp<TableRowsOp>();
+}
+
+LogicalResult genrec::lowerCall(DistinctRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> handles;
+  for (Value rows : op.getRows())
+    handles.push_back(stage.getPointer(rows));
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  std::string name = makeIdentifier(domain.getValue());
+  Value places = stage.getBuffer(getOwnBuffer(op, kPlacesSlot), b.opaque("void"), name + "_places");
+  Value array =
+      stage.makeArray(b.named(name + "_handles"), b.pointer(b.opaque("float *const")), handles);
+  b.callVoid("genrec_rt_distinct_rows",
+             {stage.getStep(), b.integer(handles.size(), b.i32()),
+              stage.getDomainOf(op.getRows().front()), array, stage.getDomain(domain),
+              stage.getPointer(op.getResult()), places});
+  return success();
+}
+
+static FailureOr<TableOp> getTable(UniqueRowsOp op) {
+  for (Value rows : op.getRows())
+    if (TableRowsOp made = findMaker(rows))
+      return lookupTable(op, made.getTableAttr());
+  return op.emitOpError("needs rows made by table_rows");
+}
+
+LogicalResult genrec::lowerCall(UniqueRowsOp op, StageBuilder &stage) {
+  FailureOr<TableOp> table = getTable(op);
+  if (failed(table))
+    return failure();
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> domains, handles, gradients, strides, parents;
+  Type rowNumbers = b.pointer(b.opaque("const int64_t"));
+  for (auto [rows, gradient] : llvm::zip(op.getRows(), op.getGradients())) {
+    domains.push_back(stage.getDomainOf(rows));
+    bool isOfParent = getRowDomain(rows.getType()) != getRowDomain(gradient.getType());
+    Value parent = isOfParent ? b.load(b.memberOf(domains.back(), "parent", b.pointer(b.i64())))
+                              : b.literal("nullptr", rowNumbers);
+    parents.push_back(isOfParent ? EmitCBuilder::constant(parent) : parent);
+    handles.push_back(stage.getPointer(rows));
+    gradients.push_back(stage.getPointer(gradient));
+    strides.push_back(stage.getStride(gradient));
+  }
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  Value touched = stage.getDomain(domain), rows = stage.getPointer(op.getResult());
+  std::string name = makeIdentifier(domain.getValue()) + "_segments";
+  Value segments = stage.getBuffer(getOwnBuffer(op, kSegmentsSlot), b.opaque("void"), name);
+  int64_t number = stage.index.getTable(FlatSymbolRefAttr::get(table->getSymNameAttr()));
+  Value parts = b.integer(domains.size(), b.i32());
+  Value domainArray = stage.makeArray(b.named(domain.getValue() + "_domains"),
+                                b.pointer(b.opaque("const genrec_domain")), domains);
+  Value handleArray = stage.makeArray(b.named(domain.getValue() + "_handles"),
+                                b.pointer(b.opaque("float *const")), handles);
+  Value gradientArray = stage.makeArray(b.named(domain.getValue() + "_gradients"),
+                                  b.pointer(b.opaque("const float")), gradients);
+  Value strideArray = stage.makeArray(b.named(domain.getValue() + "_strides"), b.i64(), strides);
+  Value parentArray = stage.makeArray(b.named(domain.getValue() + "_parents"), rowNumbers, parents);
+  b.callVoid("genrec_rt_unique_rows",
+             {stage.getStep(), b.integer(number, b.i32()), parts, domainArray, handleArray,
+              gradientArray, strideArray, parentArray, b.integer(table->getDim()),
+              b.integer(op.getAll(), b.i32()), touched, rows, segments});
+  return success();
+}
+
+namespace {
+/// What a segment_sum adds up: the members of segments, rows of an array of gradients.
+struct SegmentInputs {
+  SegmentInputs(SegmentSumOp op, StageBuilder &stage);
+
+  Value touched, segments, gradients, strides;
+};
+} // namespace
+
+SegmentInputs::SegmentInputs(SegmentSumOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  SmallVector<Value> pointers, distances;
+  for (Value gradient : op.getGradients()) {
+    pointers.push_back(stage.getPointer(gradient));
+    distances.push_back(stage.getStride(gradient));
+  }
+  FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
+  std::string name = makeIdentifier(domain.getValue());
+  int64_t buffer = getOwnBuffer(op.getDomain().getDefiningOp(), kSegmentsSlot);
+  touched = stage.getDomain(domain);
+  segments = stage.getBuffer(buffer, b.opaque("void"), name + "_segments");
+  gradients = stage.makeArray(b.named(name + "_gradients"), b.pointer(b.opaque("const float")), pointers);
+  strides = stage.makeArray(b.named(name + "_strides"), b.i64(), distances);
+}
+
+LogicalResult genrec::lowerCall(SegmentSumOp op, StageBuilder &stage) {
+  SegmentInputs inputs(op, stage);
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("genrec_rt_segment_sum",
+             {stage.getStep(), inputs.touched, inputs.segments, b.integer(op.getGradients().size(), b.i32()),
+              inputs.gradients, inputs.strides, b.integer(getRowSize(op.getType())),
+              stage.getPointer(op.getResult())});
+  return success();
+}
+
+Value genrec::makeSegmentSums(SegmentSumOp op, StageBuilder &stage) {
+  SegmentInputs inputs(op, stage);
+  EmitCBuilder b = stage.at(op).named(getValueName(op.getResult()));
+  Type type = b.opaque(kSegmentSumsType);
+  Value sums = b.variable(type);
+  b.assign(sums, b.call("kernels::segmentSums", type,
+                        {inputs.touched, inputs.segments, inputs.gradients, inputs.strides}));
+  return EmitCBuilder::kept(b.addressOf(sums));
+}
+
+LogicalResult genrec::lowerCall(StepValueOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  Value to = stage.getPointer(op.getResult()), value;
+  double argument = op.getArgument().convertToDouble();
+  if (op.getName() == "learning_rate" || op.getName() == "bias_correction") {
+    int64_t kind = op.getName() == "learning_rate" ? 0 : 1;
+    value = b.call("genrec_rt_step_value", b.f32(),
+                   {stage.getStep(), b.integer(kind, b.i32()),
+                    b.floating(argument, b.builder.getF64Type())});
+  } else if (op.getName() == "clip_norm" || op.getName() == "clip_value") {
+    value = b.cast(b.call(("genrec_rt_" + op.getName()).str(), b.builder.getF64Type(),
+                          {stage.getStep()}),
+                   b.f32());
+  } else {
+    return op.emitOpError() << "name must be learning_rate, bias_correction, clip_norm or "
+                               "clip_value, but is '"
+                            << op.getName() << "'";
+  }
+  b.storeElement(to, b.integer(0), value);
+  return success();
+}

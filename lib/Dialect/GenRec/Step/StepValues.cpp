@@ -1,0 +1,37 @@
+//===- StepValues.cpp - what a step holds, as values of emitted C++ -------===//
+
+#include "genrec/Dialect/GenRec/Step/StepValues.h"
+
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
+using namespace mlir;
+using namespace genrec;
+
+Type genrec::getBufferElement(const EmitCBuilder &b, Type element) {
+  if (isa<RowType>(element))
+    return b.pointer(b.f32());
+  if (isa<StringType>(element))
+    return b.opaque("genrec_string");
+  return element;
+}
+
+ParameterOp genrec::getRowsParameter(Value value) {
+  auto rows = value.getDefiningOp<ParameterRowsOp>();
+  return rows ? lookupParameter(rows, rows.getParameterAttr()) : ParameterOp();
+}
+
+Value genrec::getDomainPointer(const EmitCBuilder &b, Value step, int64_t number) {
+  Value domains = b.load(b.memberOf(step, "domains", b.pointer(b.opaque("genrec_domain"))));
+  return b.addressOf(b.element(domains, b.integer(number)));
+}
+
+Value genrec::getAccumulatorSize(const EmitCBuilder &b, Value step, const ModelIndex &index,
+                                 Value result) {
+  auto type = cast<RankedTensorType>(result.getType());
+  FlatSymbolRefAttr domain = getRowDomain(type);
+  if (!domain)
+    return b.integer(type.getNumElements());
+  Value rows =
+      b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
+  return b.mul(rows, b.integer(getRowPlace(result).stride));
+}

@@ -1,0 +1,184 @@
+//===- Explain.cpp - what became of a model, and why ----------------------===//
+
+#include "genrec/Report/Explain.h"
+
+#include "DomainSizes.h"
+#include "ExplainMemory.h"
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Report/Plan.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+/// Floating-point operations of matrix products per row of the domain that `op` goes over.
+double getProductFlopsPerRow(Operation *op) {
+  SmallVector<OpCost> costs = getCosts(op);
+  return costs.empty() ? 0 : costs.front().productFlops;
+}
+
+void printTables(ModelOp model, raw_ostream &os) {
+  int64_t count = 0, physical = 0;
+  for (TableOp table : model.getOps<TableOp>()) {
+    ++physical;
+    if (ArrayAttr members = table.getMembersAttr()) {
+      physical -= members.size();
+      continue;
+    }
+    std::string rules = describeRowRules(table);
+    TableOp merged = findMergedTable(table);
+    std::string place = merged ? ", in '" + merged.getSymName().str() + "'" : "";
+    os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}\n", table.getSymName(),
+                        table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
+                        4 * (table.getDim() + table.getOptimizer().getStateFloats(table.getDim())),
+                        rules.empty() ? "" : ", " + rules, place);
+    ++count;
+  }
+  os << llvm::formatv("  {0} logical, {1} physical\n", count, physical);
+}
+
+/// What is decoded, for which programs. What the data has besides is not read at all.
+void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
+  os << "columns\n";
+  for (const FeatureEntry &feature : index.features) {
+    os << "  " << feature.column.getValue() << ": of " << feature.domain;
+    if (feature.element)
+      os << ", " << describe(feature.element);
+    if (feature.nullable)
+      os << ", nullable";
+    if (feature.table)
+      os << ", ids of table '" << feature.table.getValue() << "'";
+    os << "; read by " << llvm::join(listReaders(model, feature), ", ") << "\n";
+  }
+}
+
+/// What passes did, and why.
+void printDecisions(ModelOp model, raw_ostream &os) {
+  auto decisions = model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr());
+  if (!decisions)
+    return;
+  os << "decisions\n";
+  for (auto line : decisions.getAsRange<StringAttr>())
+    os << "  " << line.getValue() << "\n";
+}
+
+void printKernels(ProgramOp program, raw_ostream &os) {
+  llvm::MapVector<StringRef, int64_t> calls;
+  int64_t kernels = 0;
+  double flops = 0;
+  for (Operation &op : program.getBody().front()) {
+    if (auto kernel = dyn_cast<RowKernelOp>(op)) {
+      auto domain = cast<DomainType>(kernel.getDomain().getType()).getDomain();
+      os << "    " << kernel.getName().value_or("kernel") << " over " << domain << ", "
+         << stringifyStage(getStage(kernel));
+      os << ": " << describeOrigin(kernel) << "\n";
+      ++kernels;
+    } else if (getStepKind(&op) == StepKind::call) {
+      ++calls[op.getName().stripDialect()];
+      flops += getProductFlopsPerRow(&op);
+    }
+  }
+  os << llvm::formatv("    {0} row kernels; library calls: ", kernels);
+  llvm::interleaveComma(calls, os, [&](auto &entry) { os << entry.first << " " << entry.second; });
+  os << llvm::formatv("; matrix products {0:f0} FLOPs per row\n", flops);
+}
+
+void printKept(ProgramOp program, raw_ostream &os) {
+  if (auto notes = program->getAttrOfType<ArrayAttr>(GenRecDialect::NotesAttrHelper::getNameStr()))
+    for (auto note : notes.getAsRange<StringAttr>())
+      os << "    " << note.getValue() << "\n";
+}
+
+/// An error where `told` has a name that is not among `names`.
+llvm::Error checkNames(StringRef flag, StringRef what, const llvm::StringMap<int64_t> &told,
+                       const llvm::SetVector<StringRef> &names) {
+  for (StringRef name : told.keys())
+    if (!names.contains(name))
+      return llvm::createStringError("--" + flag + " names " + what + " '" + name +
+                                     "', which the model lacks; it has '" +
+                                     llvm::join(names, "', '") + "'");
+  return llvm::Error::success();
+}
+
+llvm::Error checkOptions(ModelOp model, const ExplainOptions &options) {
+  llvm::SetVector<StringRef> domains, lists, tables;
+  for (DomainOp domain : model.getOps<DomainOp>()) {
+    if (domain.getKind() == DomainKind::step)
+      continue;
+    domains.insert(domain.getSymName());
+    if (domain.getKind() == DomainKind::data && domain.getParentAttr())
+      lists.insert(domain.getSymName());
+  }
+  for (TableOp table : model.getOps<TableOp>())
+    tables.insert(table.getSymName());
+  if (llvm::Error error = checkNames("longest", "list", options.longestOf, lists))
+    return error;
+  if (llvm::Error error = checkNames("rows", "domain", options.rows, domains))
+    return error;
+  if (llvm::Error error = checkNames("dataset", "domain", options.dataset, domains))
+    return error;
+  return checkNames("ids", "table", options.ids, tables);
+}
+
+/// "128 root rows, lists of at most 200 (tags 4)".
+std::string describeBatch(const ExplainOptions &options) {
+  std::string text =
+      llvm::formatv("{0} root rows, lists of at most {1}", options.batch, options.longest);
+  SmallVector<std::string> others;
+  for (const auto &[map, unit] :
+       {std::pair(&options.longestOf, ""), std::pair(&options.rows, " rows")})
+    for (const auto &entry : *map)
+      others.push_back((entry.getKey() + " " + Twine(entry.getValue()) + unit).str());
+  llvm::sort(others);
+  return others.empty() ? text : text + " (" + llvm::join(others, ", ") + ")";
+}
+} // namespace
+
+llvm::Error genrec::explain(ModelOp model, const ExplainOptions &options, raw_ostream &os) {
+  if (llvm::Error error = checkOptions(model, options))
+    return error;
+  ModelIndex index(model);
+  std::optional<rt::Roofline> roofline = loadRoofline();
+  os << "model " << model.getSymName() << "\ntables\n";
+  printTables(model, os);
+  printColumns(model, index, os);
+  printDecisions(model, os);
+  for (ProgramOp program : model.getOps<ProgramOp>()) {
+    os << "program " << program.getSymName() << "\n  kernels\n";
+    printKernels(program, os);
+    os << "  kept between kernels of one domain and stage\n";
+    printKept(program, os);
+    os << "  costs of a step at least\n";
+    DomainSizes sizes(program, options);
+    printCosts(
+        program, [&](FlatSymbolRefAttr domain) { return sizes.getRows(domain); }, roofline, os);
+    os << "  memory of a run with " << describeBatch(options) << "\n";
+    explainMemory(program, index, options, os);
+  }
+  return llvm::Error::success();
+}
+
+llvm::json::Object genrec::explainAsData(ModelOp model, const ExplainOptions &options,
+                                         llvm::json::Object graphsBefore) {
+  auto rows = [&](ProgramOp program, FlatSymbolRefAttr domain) {
+    return DomainSizes(program, options).getRows(domain);
+  };
+  llvm::json::Object plan = describePlan(model, rows, loadRoofline());
+  ModelIndex index(model);
+  auto entry = plan.getArray("programs")->begin();
+  for (ProgramOp program : model.getOps<ProgramOp>()) {
+    llvm::json::Array memory;
+    for (const MemoryPart &part : listMemory(program, index, options))
+      memory.push_back(llvm::json::Object{
+          {"part", part.name}, {"bytes", part.bytes}, {"note", part.note}});
+    (*entry++->getAsObject())["memory"] = std::move(memory);
+  }
+  plan["batch"] = options.batch;
+  plan["longest"] = options.longest;
+  plan["graphs_before"] = std::move(graphsBefore);
+  return plan;
+}

@@ -1,0 +1,345 @@
+//===- ExplainMemory.cpp - memory of a run, part by part ------------------===//
+//
+// Adds up what the runtime allocates, by the functions of genrec_rt/footprint.h, which it
+// allocates by.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExplainMemory.h"
+
+#include "DomainSizes.h"
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec_rt/footprint.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+class MemoryTable {
+public:
+  MemoryTable(ProgramOp program, const ModelIndex &index, const ExplainOptions &options)
+      : program(program), index(index), options(options), sizes(program, options) {}
+
+  std::vector<MemoryPart> list();
+
+private:
+  void line(StringRef part, int64_t bytes, const Twine &note);
+  void addParameters();
+  void addTables();
+  void addRules(TableOp table, int64_t rows);
+  void addCatalogues();
+  void addArenas();
+  void addBlocks();
+  void addBatches();
+  void addScratch();
+  void addReader();
+
+  /// Features that the program reads, each once.
+  SmallVector<const FeatureEntry *> getFeatures();
+  SmallVector<FlatSymbolRefAttr> getReadDomains(bool ofCatalogues);
+  int64_t getDescriptorBytes(FlatSymbolRefAttr domain);
+  /// Rows of a table when a run ends, and how they are known.
+  int64_t getTableRows(TableOp table, std::string &note);
+  rt::RowBlockSizes getBlockSizes(FlatSymbolRefAttr domain) {
+    return rt::sizeRowBlocks(sizes.getRows(domain), sizes.getLongest(domain));
+  }
+  /// Rows of the largest batch, a short last one perhaps, whose calls do not run in blocks.
+  int64_t getUncutRows(FlatSymbolRefAttr domain) {
+    return rt::mostUncutRows(sizes.getRows(domain), sizes.getLongest(domain));
+  }
+  void addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs);
+
+  ProgramOp program;
+  const ModelIndex &index;
+  const ExplainOptions &options;
+  DomainSizes sizes;
+  std::vector<MemoryPart> parts;
+};
+
+int64_t countBytes(const FeatureEntry &feature) {
+  return feature.element ? getElementBytes(feature.element) * std::max<int64_t>(feature.width, 1) : 1;
+}
+
+} // namespace
+
+void MemoryTable::line(StringRef part, int64_t bytes, const Twine &note) {
+  parts.push_back({part.str(), bytes, note.str()});
+}
+
+SmallVector<const FeatureEntry *> MemoryTable::getFeatures() {
+  SmallVector<const FeatureEntry *> features;
+  for (const FeatureEntry &feature : index.features) {
+    bool isRead = llvm::any_of(program.getBody().front(), [&](Operation &op) {
+      if (auto read = dyn_cast<FeatureOp>(op))
+        return read.getColumnAttr() == feature.column &&
+               read.getDomain().getType().getDomain() == feature.domain;
+      auto valid = dyn_cast<FeatureValidOp>(op);
+      return valid && valid.getColumnAttr() == feature.column &&
+             valid.getDomain().getType().getDomain() == feature.domain;
+    });
+    if (isRead)
+      features.push_back(&feature);
+  }
+  return features;
+}
+
+SmallVector<FlatSymbolRefAttr> MemoryTable::getReadDomains(bool ofCatalogues) {
+  SmallVector<FlatSymbolRefAttr> domains;
+  for (Operation &op : program.getBody().front())
+    if (isa<BatchOp, CatalogueOp>(op))
+      for (Value result : op.getResults()) {
+        FlatSymbolRefAttr domain = cast<DomainType>(result.getType()).getDomain();
+        if (isOfCatalogue(program, domain) == ofCatalogues)
+          domains.push_back(domain);
+      }
+  return domains;
+}
+
+int64_t MemoryTable::getDescriptorBytes(FlatSymbolRefAttr domain) {
+  FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
+  return parent ? rt::listRowBytes(sizes.getRows(parent), sizes.getRows(domain))
+                : rt::rootRowBytes(sizes.getRows(domain));
+}
+
+//===----------------------------------------------------------------------===//
+// What is trained
+//===----------------------------------------------------------------------===//
+
+void MemoryTable::addParameters() {
+  int64_t values = 0, states = 0;
+  for (ParameterOp parameter : index.parameters) {
+    int64_t size = cast<RankedTensorType>(parameter.getType()).getNumElements();
+    values += rt::growBufferBytes(size, 4);
+    states += rt::growBufferBytes(size * (1 + parameter.getOptimizer().getStateCount()) + 1, 4) -
+              rt::growBufferBytes(size, 4);
+  }
+  line("parameters", values, Twine(index.parameters.size()));
+  line("optimizer state", states, "of parameters; that of table rows lies beside them");
+}
+
+int64_t MemoryTable::getTableRows(TableOp table, std::string &note) {
+  if (auto told = options.ids.find(table.getSymName()); told != options.ids.end())
+    return told->second;
+  // Items of a catalogue are looked up by all its ids.
+  int64_t rows = 0;
+  for (const FeatureEntry &feature : index.features)
+    if (feature.table && feature.table.getAttr() == table.getSymNameAttr() &&
+        isOfCatalogue(program, feature.domain))
+      rows = std::max(rows, sizes.getRows(feature.domain));
+  note = rows ? ", as many as the catalogue has"
+              : " (told by --ids " + table.getSymName().str() + "=n)";
+  return rows;
+}
+
+void MemoryTable::addTables() {
+  for (TableOp table : index.tables) {
+    std::string note;
+    int64_t rows = getTableRows(table, note);
+    auto dim = static_cast<int64_t>(table.getDim());
+    int64_t states = table.getOptimizer().getStateFloats(dim);
+    if (auto bounded = table.getBounded(); bounded && rows > static_cast<int64_t>(*bounded)) {
+      // A step adds its new ids before the lowest rows leave.
+      note = ", bounded to " + std::to_string(*bounded) + " and those that a step adds";
+      rows = static_cast<int64_t>(*bounded);
+    }
+    bool hasRules = table.hasRowRules();
+    int64_t values = rt::storeValueBytes(rows, dim, states, hasRules),
+            keys = rt::storeKeyBytes(rows);
+    line("table '" + table.getSymName().str() + "'", values + keys,
+         llvm::formatv("{0} distinct ids{1} of {2} bytes, and {3:f1} MB of keys", rows, note,
+                       rt::storeValueBytes(1, dim, states, hasRules),
+                       static_cast<double>(keys) / 1e6)
+             .str());
+    if (hasRules)
+      addRules(table, rows);
+  }
+}
+
+/// What the rules of a table with `rows` rows take besides. An id waits or has a row, so as
+/// many wait at most as there are ids.
+void MemoryTable::addRules(TableOp table, int64_t rows) {
+  bool isBounded = table.getBounded().has_value(), isTimed = table.getTtl().has_value();
+  std::string name = "table '" + table.getSymName().str() + "'";
+  int64_t leaving = rt::storeEvictionBytes(rows, isBounded, isTimed);
+  if (table.getAdmitAfter().value_or(0) > 1) {
+    line(name + ", waiting",
+         rt::storeKeyBytes(rows) + rt::storeValueBytes(rows, 0, 0, /*hasRules=*/true),
+         "at most: " + Twine(rows) + " ids that are not admitted yet");
+    leaving *= 2;
+  }
+  if ((isBounded || isTimed) && program.getMode() == ProgramMode::train)
+    line(name + ", leaving", leaving, "ranks and numbers, when rows are chosen that leave");
+}
+
+void MemoryTable::addCatalogues() {
+  for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/true)) {
+    int64_t rows = sizes.getRows(domain);
+    std::string name = domain.getValue().str();
+    // Columns, identities, the index of ids, and what their table rows are.
+    int64_t bytes = getDescriptorBytes(domain) + rows * (16 * 4 + 8);
+    for (const FeatureEntry *feature : getFeatures())
+      if (feature->domain == domain)
+        bytes += rt::columnBytes(rows, countBytes(*feature), feature->nullable);
+    line("catalogue '" + name + "'", bytes,
+         Twine(rows) + " rows" + (rows ? "" : " (told by --rows " + name + "=n)"));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+void MemoryTable::addArenas() {
+  auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr());
+  int64_t firstComputeOp = first ? first.getInt() : 0;
+  std::vector<rt::ArenaBuffer> copy, compute;
+  for (const PlannedBuffer &buffer : getBuffers(program)) {
+    if (buffer.block >= 0)
+      continue;
+    int64_t bytes =
+        buffer.bytes + (buffer.domain ? buffer.bytesPerRow * sizes.getCapacity(buffer.domain) : 0);
+    (buffer.first < firstComputeOp ? copy : compute).push_back({bytes, buffer.first, buffer.last});
+  }
+  line("arena, copy stage", rt::kBatchesInFlight * rt::packArena(copy).bytes,
+       Twine(copy.size()) + " buffers, for each of " + Twine(rt::kBatchesInFlight) +
+           " batches in flight");
+  line("arena, compute stage", rt::packArena(compute).bytes,
+       Twine(compute.size()) + " buffers, those whose lives do not meet in one place");
+}
+
+void MemoryTable::addBatches() {
+  int64_t bytes = 0, columns = 0;
+  for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false))
+    bytes += getDescriptorBytes(domain);
+  for (const FeatureEntry *feature : getFeatures()) {
+    if (isOfCatalogue(program, feature->domain))
+      continue;
+    bytes +=
+        rt::columnBytes(sizes.getRows(feature->domain), countBytes(*feature), feature->nullable);
+    ++columns;
+  }
+  line("batches in flight", rt::kBatchesInFlight * bytes,
+       Twine(columns) + " columns, offsets, parents and identities, " +
+           Twine(rt::kBatchesInFlight) + " times");
+}
+
+/// Adds what `op` needs, one of calls that run block by block.
+void MemoryTable::addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs) {
+  ++needs.ops;
+  auto step = dyn_cast<StepOpInterface>(op);
+  BlockScratch scratch = step ? step.getBlockScratch(sizes) : BlockScratch();
+  needs.kept += scratch.kept;
+  needs.perChunk += scratch.perChunk;
+  needs.scratch = std::max(needs.scratch, scratch.scratch);
+}
+
+void MemoryTable::addBlocks() {
+  std::map<int64_t, std::pair<FlatSymbolRefAttr, rt::RowBlockNeeds>> runs;
+  for (Operation &op : program.getBody().front())
+    if (RowBlockAttr run = getRowBlock(&op)) {
+      auto &[domain, needs] = runs.try_emplace(run.getNumber()).first->second;
+      domain = run.getDomain();
+      addBlockNeeds(&op, needs);
+    }
+  int64_t most = 0, ops = 0, local = 0, rows = 0;
+  SmallVector<PlannedBuffer> buffers = getBuffers(program);
+  for (auto &[number, run] : runs) {
+    auto &[domain, needs] = run;
+    needs.local = getBlockBytes(buffers, number);
+    needs.domains = index.domains.size();
+    rt::RowBlockSizes blocks = getBlockSizes(domain);
+    int64_t bytes = std::max(
+        rt::rowBlockBytes(sizes.getRows(domain), blocks, needs, options.threads),
+        rt::rowBlockBytes(getUncutRows(domain), rt::RowBlockSizes(), needs, options.threads));
+    bytes = rt::growBufferBytes(bytes, 1);
+    if (bytes < most)
+      continue;
+    most = bytes, ops = needs.ops, local = needs.local;
+    rows = blocks.rows ? blocks.capacity : sizes.getRows(domain);
+  }
+  if (!runs.empty())
+    line("row blocks", most,
+         llvm::formatv("{0} calls that run for {1} rows at a time, {2} bytes per row, {3} threads",
+                       ops, rows, local, options.threads)
+             .str());
+}
+
+void MemoryTable::addScratch() {
+  int64_t most = 0;
+  std::string who = "none";
+  for (Operation &op : program.getBody().front()) {
+    RowBlockAttr run = getRowBlock(&op);
+    bool isInBlocks = run && getUncutRows(run.getDomain()) == 0;
+    auto step = dyn_cast<StepOpInterface>(op);
+    int64_t bytes = isInBlocks || !step ? 0 : step.getScratchBytes(sizes);
+    if (bytes <= most)
+      continue;
+    most = bytes;
+    auto kernel = dyn_cast<RowKernelOp>(op);
+    who = kernel && kernel.getName() ? kernel.getName()->str() : op.getName().stripDialect().str();
+  }
+  line("scratch", most,
+       "the most that a call asks for: " + who + ", " + Twine(options.threads) + " threads");
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+void MemoryTable::addReader() {
+  int64_t bytes = 0;
+  std::string notTold;
+  for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false)) {
+    FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
+    // A list has an offset per row of the domain above, whose number may be told or not.
+    int64_t perRow = parent ? 0 : rt::kOrderBytesPerRow;
+    for (const FeatureEntry *feature : getFeatures())
+      if (feature->domain == domain)
+        perRow += countBytes(*feature) + feature->nullable;
+    auto told = options.dataset.find(domain.getValue());
+    if (told == options.dataset.end())
+      notTold += (notTold.empty() ? "" : ", ") + std::to_string(perRow) + " bytes per row of '" +
+                 domain.getValue().str() + "'";
+    else
+      bytes += perRow * told->second;
+    auto above = parent ? options.dataset.find(parent.getValue()) : options.dataset.end();
+    if (above != options.dataset.end())
+      bytes += 8 * (above->second + 1);
+  }
+  line("reader", bytes,
+       notTold.empty() ? "all decoded data, up to --data-memory of the binary"
+                       : "decoded data not counted (told by --dataset): " + notTold);
+}
+
+std::vector<MemoryPart> MemoryTable::list() {
+  addParameters();
+  addTables();
+  addCatalogues();
+  addArenas();
+  addBlocks();
+  addBatches();
+  addScratch();
+  addReader();
+  line("code and stacks", rt::kCodeBytes, "what a run touches of them after its start");
+  int64_t total = 0;
+  for (const MemoryPart &part : parts)
+    total += part.bytes;
+  line("together", total, "beside what the process holds at its start");
+  return std::move(parts);
+}
+
+std::vector<MemoryPart> genrec::listMemory(ProgramOp program, const ModelIndex &index,
+                                           const ExplainOptions &options) {
+  return MemoryTable(program, index, options).list();
+}
+
+void genrec::explainMemory(ProgramOp program, const ModelIndex &index,
+                           const ExplainOptions &options, raw_ostream &os) {
+  for (const MemoryPart &part : listMemory(program, index, options))
+    os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", part.name,
+                        static_cast<double>(part.bytes) / 1e6, part.note);
+}

@@ -1,0 +1,355 @@
+//===- Plan.cpp - what a model became, as data ----------------------------===//
+
+#include "genrec/Report/Plan.h"
+
+#include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Target/EmitC/EmitCBuilder.h"
+#include "genrec/Report/Explain.h"
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+
+using namespace mlir;
+using namespace genrec;
+namespace json = llvm::json;
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+static void addWork(const OpCost &cost, double rows, double pairs, rt::Work &work) {
+  work.bytes += rows * cost.bytes;
+  work.gatheredBytes += rows * cost.gatheredBytes;
+  work.flops += rows * cost.flops;
+  work.productFlops += rows * cost.productFlops + pairs * cost.pairFlops;
+  work.sourceBytes += rows * cost.sourceBytes;
+}
+
+/// Pairs of an entry with itself and those before it, where all lists of a domain are equally long.
+static double getPairs(ProgramOp program, FlatSymbolRefAttr domain, RowsOfDomain rows) {
+  DomainOp declaration = lookupDomain(program, domain);
+  double count = rows(domain);
+  FlatSymbolRefAttr parent = declaration ? declaration.getParentAttr() : FlatSymbolRefAttr();
+  double lists = parent ? rows(parent) : count;
+  return lists > 0 ? count * (count / lists + 1) / 2 : 0;
+}
+
+SmallVector<PlannedOp> genrec::getPlannedOps(ProgramOp program, RowsOfDomain rows) {
+  SmallVector<PlannedOp> planned;
+  for (Operation &op : program.getBody().front()) {
+    if (!isStepOp(&op))
+      continue;
+    PlannedOp entry{&op, getStepOpName(&op), describeOrigin(&op), getStage(&op), {}, 0, {}};
+    for (const auto &[number, cost] : llvm::enumerate(getCosts(&op))) {
+      double count = cost.domain ? rows(cost.domain) : 1;
+      double pairs = cost.domain && cost.pairFlops > 0 ? getPairs(program, cost.domain, rows) : 0;
+      addWork(cost, count, pairs, entry.work);
+      if (number == 0) {
+        entry.domain = cost.domain;
+        entry.rows = static_cast<int64_t>(count);
+      }
+    }
+    double perRow = entry.rows > 0 ? 1.0 / static_cast<double>(entry.rows) : 0;
+    entry.bytesPerRow = (entry.work.bytes + entry.work.gatheredBytes) * perRow;
+    entry.flopsPerRow = (entry.work.flops + entry.work.productFlops) * perRow;
+    planned.push_back(std::move(entry));
+  }
+  return planned;
+}
+
+//===----------------------------------------------------------------------===//
+// The machine
+//===----------------------------------------------------------------------===//
+
+static std::string getRooflinePath() {
+  auto get = [](StringRef name) { return llvm::sys::Process::GetEnv(name).value_or(""); };
+  if (std::string path = get("GENREC_MACHINE"); !path.empty())
+    return path;
+  std::string cache = get("XDG_CACHE_HOME");
+  return (cache.empty() ? get("HOME") + "/.cache" : cache) + "/genrec/machine.json";
+}
+
+static std::vector<rt::Bandwidth> readRates(const json::Object &object, StringRef key) {
+  std::vector<rt::Bandwidth> rates;
+  if (const json::Array *list = object.getArray(key))
+    for (const json::Value &value : *list)
+      if (const json::Object *rate = value.getAsObject())
+        rates.push_back({rate->getNumber("bytes").value_or(0),
+                         rate->getNumber("bytes_per_second").value_or(0)});
+  return rates;
+}
+
+std::optional<rt::Roofline> genrec::loadRoofline() {
+  auto file = llvm::MemoryBuffer::getFile(getRooflinePath());
+  if (!file)
+    return std::nullopt;
+  llvm::Expected<json::Value> value = json::parse((*file)->getBuffer());
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return std::nullopt;
+  }
+  const json::Object *object = value->getAsObject();
+  if (!object)
+    return std::nullopt;
+  rt::Roofline roofline;
+  roofline.processor = object->getString("processor").value_or("").str();
+  roofline.threads = static_cast<int>(object->getInteger("threads").value_or(0));
+  roofline.flops = object->getNumber("flops_per_second").value_or(0);
+  roofline.productFlops = object->getNumber("product_flops_per_second").value_or(0);
+  roofline.launchSeconds = object->getNumber("launch_seconds").value_or(0);
+  roofline.copies = readRates(*object, "copies");
+  roofline.gathers = readRates(*object, "gathers");
+  if (!roofline.isMeasured())
+    return std::nullopt;
+  return roofline;
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+/// Columns, and what is computed of them, are drawn; other declarations and descriptors are not.
+static bool isDrawn(Operation *op) {
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return false;
+  StepKind kind = getStepKind(op);
+  bool isSetup = kind == StepKind::setup && op->getNumResults() > 0;
+  return isa<FeatureOp>(op) || !(kind == StepKind::declaration || isSetup);
+}
+
+static FlatSymbolRefAttr getDomain(Operation *op) {
+  auto step = dyn_cast<StepOpInterface>(op);
+  return step ? step.getStepDomain() : getFirstDomain(op);
+}
+
+static std::string getLabel(Operation *op) {
+  if (auto feature = dyn_cast<FeatureOp>(op))
+    return feature.getColumn().str();
+  if (isa<RowKernelOp>(op))
+    return StringRef(getStepOpName(op)).drop_front(4).str();
+  std::string label = op->getName().stripDialect().str();
+  if (StringRef name = getUserName(op->getLoc()); !name.empty() && name != label)
+    label += " " + name.str();
+  return label;
+}
+
+json::Object genrec::describeGraph(ProgramOp program) {
+  llvm::DenseMap<Operation *, int64_t> numbers;
+  json::Array nodes, edges;
+  for (Operation &op : program.getBody().front()) {
+    if (!isDrawn(&op))
+      continue;
+    numbers[&op] = static_cast<int64_t>(nodes.size());
+    json::Object node{{"op", op.getName().stripDialect()},
+                      {"label", getLabel(&op)},
+                      {"from", describeOrigin(&op)}};
+    if (FlatSymbolRefAttr domain = getDomain(&op))
+      node["domain"] = domain.getValue();
+    nodes.push_back(std::move(node));
+    llvm::SmallPtrSet<Operation *, 4> sources;
+    for (Value operand : op.getOperands())
+      if (Operation *source = operand.getDefiningOp();
+          source && numbers.count(source) && sources.insert(source).second)
+        edges.push_back(json::Array{numbers[source], numbers[&op]});
+  }
+  return json::Object{{"nodes", std::move(nodes)}, {"edges", std::move(edges)}};
+}
+
+json::Object genrec::describeGraphs(ModelOp model) {
+  json::Object graphs;
+  for (ProgramOp program : model.getOps<ProgramOp>())
+    graphs[program.getSymName()] = describeGraph(program);
+  return graphs;
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+namespace {
+class PlanDescriber {
+public:
+  PlanDescriber(ModelOp model, llvm::function_ref<int64_t(ProgramOp, FlatSymbolRefAttr)> rows,
+                const std::optional<rt::Roofline> &roofline)
+      : index(model), rows(rows), roofline(roofline) {}
+
+  json::Object describe();
+
+private:
+  json::Array domains();
+  json::Array tables();
+  json::Array columns();
+  json::Object op(const PlannedOp &planned);
+  json::Array buffers(ProgramOp program);
+  json::Object program(ProgramOp program);
+
+  ModelIndex index;
+  llvm::function_ref<int64_t(ProgramOp, FlatSymbolRefAttr)> rows;
+  const std::optional<rt::Roofline> &roofline;
+};
+} // namespace
+
+json::Array PlanDescriber::domains() {
+  json::Array list;
+  for (DomainOp domain : index.domains) {
+    json::Object entry{{"name", domain.getSymName()},
+                       {"kind", stringifyDomainKind(domain.getKind())}};
+    if (FlatSymbolRefAttr parent = domain.getParentAttr())
+      entry["parent"] = parent.getValue();
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json::Array PlanDescriber::tables() {
+  json::Array list;
+  for (TableOp table : index.tables) {
+    OptimizerAttr optimizer = table.getOptimizer();
+    list.push_back(json::Object{
+        {"name", table.getSymName()},
+        {"dim", static_cast<int64_t>(table.getDim())},
+        {"optimizer", stringifyOptimizerKind(optimizer.getKind())},
+        {"bytes_per_row",
+         static_cast<int64_t>(4 * (table.getDim() + optimizer.getStateFloats(table.getDim())))},
+        {"where", describeLocation(table.getLoc())}});
+    if (TableOp merged = findMergedTable(table))
+      (*list.back().getAsObject())["in"] = merged.getSymName();
+    if (std::string rules = describeRowRules(table); !rules.empty())
+      (*list.back().getAsObject())["rules"] = rules;
+  }
+  return list;
+}
+
+json::Array PlanDescriber::columns() {
+  json::Array list;
+  for (const FeatureEntry &feature : index.features) {
+    json::Object entry{{"column", feature.column.getValue()},
+                       {"domain", feature.domain.getValue()}};
+    if (feature.table)
+      entry["table"] = feature.table.getValue();
+    entry["read_by"] = json::Array(listReaders(index.model, feature));
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json::Object PlanDescriber::op(const PlannedOp &planned) {
+  json::Object entry{{"name", planned.name},
+                     {"op", planned.op->getName().stripDialect()},
+                     {"stage", stringifyStage(planned.stage)},
+                     {"from", planned.origin},
+                     {"rows", planned.rows},
+                     {"bytes", planned.work.bytes},
+                     {"gathered_bytes", planned.work.gatheredBytes},
+                     {"flops", planned.work.flops},
+                     {"product_flops", planned.work.productFlops},
+                     {"bytes_per_row", planned.bytesPerRow},
+                     {"flops_per_row", planned.flopsPerRow}};
+  if (planned.domain)
+    entry["domain"] = planned.domain.getValue();
+  if (roofline) {
+    entry["predicted_milliseconds"] = roofline->seconds(planned.work) * 1e3;
+    entry["bound"] = roofline->bound(planned.work);
+  }
+  return entry;
+}
+
+json::Array PlanDescriber::buffers(ProgramOp program) {
+  json::Array list;
+  for (const PlannedBuffer &buffer : getBuffers(program))
+    list.push_back(json::Object{
+        {"name", buffer.name},
+        {"bytes",
+         buffer.bytes + (buffer.domain ? buffer.bytesPerRow * rows(program, buffer.domain) : 0)},
+        {"first", buffer.first},
+        {"last", buffer.last}});
+  return list;
+}
+
+json::Object PlanDescriber::program(ProgramOp program) {
+  json::Array ops, decisions;
+  int64_t kernels = 0;
+  double predicted = 0;
+  auto rowsOf = [&](FlatSymbolRefAttr domain) { return rows(program, domain); };
+  for (const PlannedOp &planned : getPlannedOps(program, rowsOf)) {
+    ops.push_back(op(planned));
+    kernels += isa<RowKernelOp>(planned.op);
+    if (roofline)
+      predicted += roofline->seconds(planned.work) * 1e3;
+  }
+  if (auto notes = program->getAttrOfType<ArrayAttr>(GenRecDialect::NotesAttrHelper::getNameStr()))
+    for (auto note : notes.getAsRange<StringAttr>())
+      decisions.push_back(note.getValue());
+  json::Object result{{"name", program.getSymName()},
+                      {"row_kernels", kernels},
+                      {"launches", static_cast<int64_t>(ops.size())},
+                      {"ops", std::move(ops)},
+                      {"decisions", std::move(decisions)},
+                      {"buffers", buffers(program)},
+                      {"graph", describeGraph(program)}};
+  if (roofline)
+    result["predicted_milliseconds"] = predicted;
+  return result;
+}
+
+json::Object PlanDescriber::describe() {
+  json::Array programs, decisions;
+  for (ProgramOp op : index.programs)
+    programs.push_back(program(op));
+  if (auto lines = index.model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr()))
+    for (auto line : lines.getAsRange<StringAttr>())
+      decisions.push_back(line.getValue());
+  json::Object plan{{"model", index.model.getSymName()},
+                    {"domains", domains()},
+                    {"tables", tables()},
+                    {"columns", columns()},
+                    {"decisions", std::move(decisions)},
+                    {"programs", std::move(programs)}};
+  if (roofline)
+    plan["machine"] = roofline->processor;
+  return plan;
+}
+
+json::Object genrec::describePlan(ModelOp model,
+                                  llvm::function_ref<int64_t(ProgramOp, FlatSymbolRefAttr)> rows,
+                                  const std::optional<rt::Roofline> &roofline) {
+  return PlanDescriber(model, rows, roofline).describe();
+}
+
+//===----------------------------------------------------------------------===//
+// As text
+//===----------------------------------------------------------------------===//
+
+void genrec::printCosts(ProgramOp program, RowsOfDomain rows,
+                        const std::optional<rt::Roofline> &roofline, raw_ostream &os) {
+  SmallVector<PlannedOp> ops = getPlannedOps(program, rows);
+  os << "    " << llvm::left_justify("op", 34) << "      rows    B/row FLOP/row        MB    MFLOP";
+  if (roofline)
+    os << "  at least ms by";
+  os << "\n";
+  rt::Work all;
+  double seconds = 0;
+  for (const PlannedOp &op : ops) {
+    double bytes = op.work.bytes + op.work.gatheredBytes,
+           flops = op.work.flops + op.work.productFlops;
+    os << "    " << llvm::left_justify(StringRef(op.name).take_front(34), 34)
+       << llvm::format("%10lld %8.0f %8.0f %9.3f %8.2f", static_cast<long long>(op.rows),
+                       op.bytesPerRow, op.flopsPerRow, bytes * 1e-6, flops * 1e-6);
+    if (roofline) {
+      os << llvm::format("  %11.3f %s", roofline->seconds(op.work) * 1e3, roofline->bound(op.work));
+      seconds += roofline->seconds(op.work);
+    }
+    os << "\n";
+    all.add(op.work);
+  }
+  os << llvm::formatv("    {0} launches; {1:f1} MB, {2:f1} MFLOP", ops.size(),
+                      (all.bytes + all.gatheredBytes) * 1e-6,
+                      (all.flops + all.productFlops) * 1e-6);
+  if (roofline)
+    os << llvm::formatv("; at least {0:f3} ms on {1} threads of {2}", seconds * 1e3,
+                        roofline->threads, roofline->processor);
+  else
+    os << "; times are predicted after genrec-compile --calibrate";
+  os << "\n";
+}
