@@ -169,7 +169,8 @@ std::string Dataset::describe(int64_t position) const {
   return TablePlace{impl->paths[group.file], group.number}.row(position - firsts[index]);
 }
 
-Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files) {
+Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
+                    std::vector<std::string> *notes) {
   struct NoLocator : RowLocator {
     std::string describe(int64_t position) const override {
       return "row " + withThousands(position);
@@ -178,6 +179,8 @@ Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSp
   DatasetOptions options;
   options.memoryBudget = INT64_MAX;
   Dataset::Impl data(model, requestForCatalogue(model, domain), files, options);
+  if (notes)
+    notes->insert(notes->end(), data.notes.begin(), data.notes.end());
   if (data.rows == 0)
     throw Error(files.text() + ": the catalogue '" + std::string(model.domains[domain].name) +
                 "' has no rows");

@@ -42,8 +42,9 @@ std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &fl
 /// that the model names.
 std::map<std::string, std::string> catalogueFiles(const Session &session, const Flags &flags,
                                                   const std::vector<Mode> &modes);
-/// Reads them.
-void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes);
+/// Reads them; `progress` is told which files of their folders were skipped.
+void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes,
+                    Progress &progress);
 
 /// A session that holds the checkpoint of the flags, with its seed; says where its model has
 /// another name.

@@ -14,7 +14,7 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
                datasetOptions(flags, session->threads()));
   if (data.rows() == 0)
     throw Error(flags.data.text() + ": the data has no rows");
-  loadCatalogues(*session, flags, {Mode::evaluate});
+  loadCatalogues(*session, flags, {Mode::evaluate}, progress);
   for (const std::string &note : data.notes())
     progress.message(note);
   watchSignals();

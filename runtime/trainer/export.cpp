@@ -28,7 +28,8 @@ int32_t idFeature(const genrec_model_desc &model, int32_t domain) {
 class Exporter {
 public:
   Exporter(const genrec_model_desc &model, const Flags &flags, Progress &progress)
-      : model(model), flags(flags), session(restoredSession(model, flags, progress)) {}
+      : model(model), flags(flags), progress(progress),
+        session(restoredSession(model, flags, progress)) {}
 
   Json run() {
     makeFolders(flags.out);
@@ -75,7 +76,11 @@ private:
 
   /// Reads a catalogue's ids and adds them as "<catalogue>.ids".
   std::vector<int64_t> addIds(SafetensorsWriter &writer, int32_t domain, int32_t feature) {
-    Batch rows = readCatalogue(model, domain, requireCatalogueFile(model, flags, domain));
+    std::vector<std::string> notes;
+    Batch rows = readCatalogue(model, domain, requireCatalogueFile(model, flags, domain), &notes);
+    for (const std::string &note : notes)
+      if (!hasItemOutputs()) // else loadCatalogues has told them
+        progress.message(note);
     const auto *ids = reinterpret_cast<const int64_t *>(rows.columns[feature].values.data());
     std::vector<int64_t> kept(ids, ids + rows.rows);
     std::string name = std::string(model.domains[domain].name) + ".ids";
@@ -87,7 +92,7 @@ private:
 
   /// What the model gives out for every item, as "<catalogue>.<output>".
   void exportItems() {
-    loadCatalogues(*session, flags, {itemMode()});
+    loadCatalogues(*session, flags, {itemMode()}, progress);
     session->stepWithoutRows(itemMode());
     SafetensorsWriter writer;
     std::vector<char> hasIds(model.domain_count);
@@ -141,6 +146,7 @@ private:
 
   const genrec_model_desc &model;
   const Flags &flags;
+  Progress &progress;
   std::unique_ptr<Session> session;
   Json written = Json::array();
 };

@@ -30,7 +30,8 @@ std::optional<Identity> identityOf(const std::string &path) {
 /// Where a file that is not there yet will be: its folder and its name.
 std::string placeOf(const std::string &path) {
   std::error_code ignored;
-  fs::path place = fs::weakly_canonical(path, ignored);
+  // A relative path of which nothing exists would stay relative.
+  fs::path place = fs::weakly_canonical(fs::absolute(path, ignored), ignored);
   return place.empty() ? path : place.string();
 }
 
@@ -119,13 +120,31 @@ std::vector<Named> outputsOf(const genrec_model_desc &model, const Flags &flags)
   return outputs;
 }
 
+/// Folders that files of any name are written into, by where they are or will be.
+std::map<std::string, Named> outputFolders(const Flags &flags) {
+  std::map<std::string, Named> folders;
+  for (const Named &one : {Named{"--tensorboard", flags.tensorboard},
+                           Named{"--profile", flags.profile}})
+    if (!one.path.empty())
+      folders.emplace(placeOf(one.path), one);
+  if (flags.command == Flags::Command::train && !flags.checkpoint.empty())
+    folders.emplace(placeOf(flags.checkpoint), Named{"--checkpoint", flags.checkpoint});
+  return folders;
+}
+
 } // namespace
 
 void refuseOverwriting(const genrec_model_desc &model, const Flags &flags) {
   std::vector<Named> outputs = outputsOf(model, flags);
-  if (outputs.empty())
+  std::map<std::string, Named> folders = outputFolders(flags);
+  if (outputs.empty() && folders.empty())
     return;
   Inputs inputs = inputsOf(model, flags);
+  for (const auto &[place, folder] : folders)
+    if (const Named *input = inputs.find(place))
+      throw Error(folder.flag + " " + folder.path + ": is the file of " + input->flag + " " +
+                      input->path + ", which is read; a folder is needed",
+                  "name a folder");
   std::map<std::string, Named> places;
   for (const Named &output : outputs) {
     // Files are written under this name first.
@@ -134,7 +153,12 @@ void refuseOverwriting(const genrec_model_desc &model, const Flags &flags) {
         throw Error(output.flag + " " + output.path + ": would overwrite " + input->flag + " " +
                         input->path + ", which is read",
                     "name another file");
-    auto [other, isNew] = places.emplace(placeOf(output.path), output);
+    std::string place = placeOf(output.path);
+    if (auto folder = folders.find(place); folder != folders.end())
+      throw Error(output.flag + " " + output.path + ": is the folder that " + folder->second.flag +
+                      " writes into",
+                  "name another file");
+    auto [other, isNew] = places.emplace(place, output);
     if (!isNew)
       throw Error(output.flag + " " + output.path + ": is what " + other->second.flag +
                       " writes, too",

@@ -44,7 +44,7 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
   ExtendedModel extended(model, program, domains, flags.keys, listFiles(flags.data)[0]);
   Dataset data(extended.description(), {&extended.program()}, flags.data,
                datasetOptions(flags, session->threads()));
-  loadCatalogues(*session, flags, {Mode::predict});
+  loadCatalogues(*session, flags, {Mode::predict}, progress);
   std::vector<std::unique_ptr<OutputFile>> files;
   for (const OutputTable &table : tables)
     files.push_back(std::make_unique<OutputFile>(table.path, model, table.outputs,

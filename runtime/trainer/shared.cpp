@@ -73,13 +73,17 @@ std::map<std::string, std::string> catalogueFiles(const Session &session, const 
   return files;
 }
 
-void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes) {
+void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes,
+                    Progress &progress) {
   const genrec_model_desc &model = session.model();
   std::map<std::string, std::string> files = catalogueFiles(session, flags, modes);
+  std::vector<std::string> notes;
   for (int32_t i = 0; i < model.domain_count; ++i)
     if (auto file = files.find(model.domains[i].name);
         file != files.end() && model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
-      session.setCatalogue(i, readCatalogue(model, i, file->second));
+      session.setCatalogue(i, readCatalogue(model, i, file->second, &notes));
+  for (const std::string &note : notes)
+    progress.message(note);
 }
 
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,

@@ -143,7 +143,7 @@ void Training::open() {
   for (const Dataset *dataset : {data.get(), validation.get()})
     for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
       progress.message(dataset->notes()[i]);
-  loadCatalogues(*session, flags, modes);
+  loadCatalogues(*session, flags, modes, progress);
   checkMonitor();
   int64_t perEpoch = (data->rows() - 1) / flags.batch + 1;
   int64_t steps = (Size(perEpoch) * flags.epochs).saturated();

@@ -88,6 +88,18 @@ OVERWRITING = {
         "is what --metrics-json writes, too",
     ),
     "export": (["export", "--out", "exported"], "--checkpoint {ck}"),
+    "tensorboard": (
+        ["train", "--data", "train.parquet", "--tensorboard", "curves", "--metrics-json", "./curves"],
+        "is the folder that --tensorboard writes into",
+    ),
+    "new_checkpoint": (
+        ["train", "--data", "train.parquet", "--checkpoint", "new", "--metrics-json", "new"],
+        "is the folder that --checkpoint writes into",
+    ),
+    "tensorboard_data": (
+        ["train", "--data", "train.parquet", "--tensorboard", "link.parquet"],
+        "--tensorboard link.parquet: is the file of --data train.parquet, which is read; a folder is needed",
+    ),
 }
 
 
@@ -110,7 +122,7 @@ def test_nothing_that_is_read_is_overwritten(model: gr.CompiledModel, tmp_path: 
     result = subprocess.run(["./taste", *flags], capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stdout
     assert "error: " in result.stderr and told.format(ck="taste.checkpoint") in result.stderr
-    assert "help: name another file" in result.stderr
+    assert "help: name another file" in result.stderr or "help: name a folder" in result.stderr
     assert contents(tmp_path) == before
 
 
@@ -167,6 +179,19 @@ def test_a_relative_catalogue_elsewhere_names_the_flag(
     )
     out = model.predict("../train.parquet", "out.parquet", catalogues={"items": "../items.parquet"}, progress=False)
     assert pq.read_metadata(out).num_rows == 60
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "predict", "export"])
+def test_what_is_skipped_in_the_folder_of_a_catalogue_is_told(model: gr.CompiledModel, command: str) -> None:
+    Path("items").mkdir()
+    shutil.copy("items.parquet", "items/items.parquet")
+    Path("items/items.csv").write_text("item\n1\n")
+    flags = ["--checkpoint", "taste.checkpoint", "--catalogue", "items=items"]
+    flags += [] if command == "export" else ["--data", "train.parquet"]
+    flags += {"train": ["--overwrite"], "predict": ["--out", "p.parquet"], "export": ["--out", "e"]}.get(command, [])
+    result = subprocess.run(["./taste", command, *flags], capture_output=True, text=True, check=True)
+    told = "skipped in 'items': items.csv (no .parquet, .parq or .pq files)"
+    assert (result.stdout + result.stderr).count(told) == 1
 
 
 def test_compile_into_a_folder(tmp_path: Path, model: gr.CompiledModel) -> None:

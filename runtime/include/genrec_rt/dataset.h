@@ -89,8 +89,10 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Reads all rows of a catalogue domain (and of the domains below it).
-Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files);
+/// Reads all rows of a catalogue domain (and of the domains below it). `notes` (may be null) gets a
+/// line for each folder in which something was skipped.
+Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
+                    std::vector<std::string> *notes = nullptr);
 
 /// The order in which an epoch visits `count` rows: a permutation that depends on
 /// (seed, epoch, window) alone. Fisher-Yates over a SplitMix64 stream.
