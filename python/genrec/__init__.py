@@ -27,6 +27,7 @@ from genrec.compiled import CompiledModel
 from genrec.compiler import compile
 from genrec.domain import Batch, Domain
 from genrec.errors import CompileError, DataError, FeatureError, GenRecError, ModelError, RunError
+from genrec.hints import OF_GENREC, raise_missing
 from genrec.lists import pairs
 from genrec.model import Model, Schedule, record
 from genrec.model_file import model_bytes, write_model
@@ -64,7 +65,7 @@ def __getattr__(name: str) -> ModuleType:
     """`genrec.data` is loaded when it is first used: it needs Polars, which takes a while."""
     if name == "data":
         return import_module("genrec.data")
-    raise AttributeError(f"module 'genrec' has no attribute '{name}'")
+    raise_missing(__name__, name, {} if name.startswith("_") else OF_GENREC, __all__)
 
 
 __all__ = [

@@ -53,7 +53,8 @@ class Catalogue:
         self._place = find_place()
         feature = self._schema.root.features.get(self._id)
         if feature is None or not feature.type.is_integer:
-            kind = "it has no such column" if feature is None else f"it is {feature.type}"
+            columns = ", ".join(self._schema.root.features) or "none"
+            kind = f"there is no such column; the columns are {columns}" if feature is None else f"it is {feature.type}"
             raise DataError(f"{self._path}: the id column '{self._id}' must be an integer column, but {kind}")
 
     def __repr__(self) -> str:

@@ -50,6 +50,9 @@ class Joining:
     sources: tuple["Domain", ...]
 
 
+_OF_VALUES = ("sum", "mean", "max", "first", "last", "pool", "lead", "lag", "tile")
+"""Methods of values that are easily called on a list instead."""
+
 Origin = Truncation | Padding | Pairing | Joining
 
 
@@ -169,17 +172,26 @@ class Domain:
         return [source._name for source in self._origin.sources] if isinstance(self._origin, Joining) else []
 
     def _unknown(self, schema: ListSchema, name: str) -> FeatureError:
+        path = name.split(".")
+        below = [child.name for child in schema.children.values() if name in child.features or name in child.children]
+        if len(path) > 1 and path[0] in self:
+            help = f"a step at a time: {self._expression}.{name}"
+        elif name in _OF_VALUES:
+            help = f"reduce a feature of the list: {self._expression}.<feature>.{name}()"
+        elif below:
+            help = f"'{below[0]}' has it: {self._expression}.{below[0]}.{name}"
+        else:
+            help = self._known_names(schema, name)
+        return FeatureError(f"'{self._name}' has no feature '{name}'", find_place(), "", help)
+
+    def _known_names(self, schema: ListSchema, name: str) -> str:
+        """The features and lists there are, first the one that may have been meant by `name`."""
         known = {**{n: str(f.type) for n, f in schema.features.items()}, **dict.fromkeys(schema.children, "a list")}
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         listed = ", ".join(f"{n} ({kind})" for n, kind in list(known.items())[:12])
         more = f" and {len(known) - 12} more" if len(known) > 12 else ""
         hint = f"did you mean '{close[0]}'? " if close else ""
-        return FeatureError(
-            f"'{self._name}' has no feature '{name}'",
-            find_place(),
-            "",
-            f"{hint}'{self._name}' has {listed or 'no features'}{more}",
-        )
+        return f"{hint}'{self._name}' has {listed or 'no features'}{more}"
 
     def _feature(self, feature: Feature) -> "Value":
         source = self._uncut()

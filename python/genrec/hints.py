@@ -1,4 +1,8 @@
-"""What to write in a model for what values do not have, but arrays of other libraries do."""
+"""What to write instead of what other libraries have and this one does not."""
+
+import difflib
+import re
+from typing import NoReturn
 
 ELSEWHERE = {
     "T": "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
@@ -25,3 +29,86 @@ ELSEWHERE = {
     "backward": "losses are declared by gr.loss…; genrec differentiates them",
 }
 """Help by the name of the missing attribute; `genrec.nn` adds its functions."""
+
+OF_NN = {
+    "Sequential": "call the layers one after another in forward, or use nn.MLP",
+    "ModuleList": "a list in an attribute will do: self.layers = [nn.Linear(8, 8) for _ in range(2)]",
+    "ModuleDict": "a dict in an attribute will do",
+    "EmbeddingBag": "look the ids up and pool the rows: table(batch.history.item).sum()",
+    "MultiheadAttention": "nn.SelfAttention, or nn.CrossAttention between two lists",
+    "concat": "gr.concat",
+    "cat": "gr.concat",
+    "ReLU": 'nn.relu is a function; layers take activation="relu"',
+    "GELU": 'nn.gelu is a function; layers take activation="gelu"',
+    "Sigmoid": 'nn.sigmoid is a function; layers take activation="sigmoid"',
+    "Tanh": 'nn.tanh is a function; layers take activation="tanh"',
+    "BCEWithLogitsLoss": "gr.loss.bce_with_logits",
+    "CrossEntropyLoss": "gr.loss.softmax_cross_entropy",
+    "MSELoss": "gr.loss.mse",
+}
+"""Help by the name of something that `genrec.nn` lacks."""
+OF_LOSS = {
+    "cross_entropy": "gr.loss.softmax_cross_entropy of classes, gr.loss.bce_with_logits of one logit",
+    "bce": "gr.loss.bce_with_logits, which takes a logit without a sigmoid",
+    "binary_cross_entropy": "gr.loss.bce_with_logits, which takes a logit without a sigmoid",
+    "softmax": "gr.loss.softmax_cross_entropy, gr.loss.full_softmax or gr.loss.sampled_softmax",
+    "l1": "gr.loss.mae",
+}
+"""Help by the name of something that `genrec.loss` lacks."""
+OF_METRIC = {
+    **dict.fromkeys(
+        ("ndcg", "hr", "hit_rate", "hit_ratio", "recall", "mrr", "recall_at_k", "precision"),
+        "gr.metric.ranking(…, at=(10, 50)) over a catalogue, gr.metric.list_ranking within lists",
+    ),
+    "logloss": "gr.metric.ne is the log loss, normalised; the loss itself is reported by every evaluation",
+    "accuracy": "gr.metric.auc",
+    "mse": "gr.metric.rmse",
+}
+"""Help by the name of something that `genrec.metric` lacks."""
+OF_GENREC = {
+    **dict.fromkeys(
+        ("Linear", "MLP", "Embedding", "LayerNorm", "Dropout", "relu", "softmax"), "it is in nn: from genrec import nn"
+    ),
+    **dict.fromkeys(("Adam", "SGD", "Adagrad", "AdamW"), "it is in gr.optim"),
+    "cat": "gr.concat",
+    "sum": "x.sum() over lists, x.row_sum() along a row, + of two values",
+    "mean": "x.mean() over lists, x.row_mean() along a row",
+    "load": "gr.CompiledModel(path) opens a compiled binary",
+}
+"""Help by the name of something that `genrec` lacks."""
+
+_CALLS = (
+    (
+        r"Value\.(sum|mean|max)\(\) got an unexpected keyword argument '(?:dim|axis|keepdims?)'",
+        r"x.row_\1() reduces along each row, x.\1() the rows of each list to their parent",
+    ),
+    (
+        r"object of type 'Domain' has no len\(\)",
+        "a model is recorded without data; rows.length() is the number of rows of each list",
+    ),
+    (r"object of type 'Value' has no len\(\)", "a model is recorded without data; x.shape is the shape of one row"),
+    (
+        r"operand type\(s\) for @",
+        "nn.Linear and nn.linear multiply by a matrix; (a * b).row_sum() is a dot product per row",
+    ),
+    (r"^output\(\) takes 0 positional arguments", "name each column: gr.output(score=score)"),
+    (r"^hash\(\) missing 1 required positional argument: 'bits'", "gr.hash(x, bits=52) makes ids for a table"),
+)
+"""Messages of Python for a wrong call, and what to write instead."""
+
+
+def help_for_call(message: str) -> str:
+    """Help for a call that Python refused with `message`; empty where there is none."""
+    for pattern, help in _CALLS:
+        found = re.search(pattern, message)
+        if found:
+            return found.expand(help)
+    return ""
+
+
+def raise_missing(module: str, name: str, helps: dict[str, str], names: list[str]) -> NoReturn:
+    """Raises `AttributeError` for a module's missing attribute `name`, with what to write instead, if that is known."""
+    close = next(iter(difflib.get_close_matches(name.lower(), [one.lower() for one in names], n=1)), "")
+    meant = next((one for one in names if one.lower() == close), "") if close else ""
+    help = helps.get(name, f"did you mean '{meant}'?" if meant else "")
+    raise AttributeError(f"module '{module}' has no attribute '{name}'" + (f"; {help}" if help else ""))

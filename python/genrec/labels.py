@@ -29,6 +29,22 @@ def labelled(name: str, what: str, prediction: ValueLike, label: ValueLike, plac
     return value, truth
 
 
+def expect_logits(name: str, logits: ValueLike, place: Place) -> None:
+    """Raises `ModelError` for the result of a sigmoid or softmax, which `name` would apply a second time."""
+    value = as_value(logits, place.part(0))
+    makers = {result: op for op in value._recording.ops for result in op.results}
+    op = makers[value._result]
+    while op.name in ("cast", "slice_columns") or (op.name == "row_reduce" and op.operands[0].type.shape == (1,)):
+        op = makers[op.operands[0]]
+    if op.name in ("sigmoid", "softmax"):
+        raise ModelError(
+            f"'{name}' takes logits, but this is the result of a {op.name}",
+            place.part(0),
+            value._label(),
+            f"pass the operand of the {op.name}: '{name}' applies its own",
+        )
+
+
 def expect_one_domain(name: str, x: Value, label: Value, place: Place) -> None:
     """Raises `ModelError` unless prediction and label are of one domain."""
     common_domain(name, [x, label], place, ((0,), (1,)))

@@ -8,11 +8,13 @@ Labels are checked while a model trains and is evaluated: a class outside of the
 """
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 from genrec.catalogues import Catalogue, Items, expect_catalogue, resolve, vectors_of
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
-from genrec.labels import expect_one_domain, labelled, scalar
+from genrec.hints import OF_LOSS, raise_missing
+from genrec.labels import expect_logits, expect_one_domain, labelled, scalar
 from genrec.nn import functional
 from genrec.nn.functional import rows_of_floats
 from genrec.nn.ranking import weigh_by_variance
@@ -35,7 +37,7 @@ def mean(
     """Declares the weighted mean of a value per row as a loss: for losses of your own.
 
     Args:
-        x: the loss of each row.
+        x: the loss of each row; a null row, computed from a null label, say, does not count.
         weight: of each row, at least 0; 1 unless given.
         name: of the loss in logs and metrics.
         scale: the fixed weight of this loss among the model's.
@@ -55,7 +57,8 @@ def mean(
         <float32, one per 'impression'>
     """
     place = find_place()
-    return _declare(as_value(x, place.part(0)), None, weight, name, scale, place, log_variance)
+    value = as_value(x, place.part(0))
+    return _declare(value, value.valid, weight, name, scale, place, log_variance)
 
 
 def bce_with_logits(
@@ -90,6 +93,7 @@ def bce_with_logits(
     """
     place = find_place()
     prediction = scalar(logit, "the logit", place, 0)
+    expect_logits("bce_with_logits", logit, place)
     given = as_value(label, place.part(1), like=prediction)
     truth = cast(given, prediction.dtype, place.part(1).named(""))
     truth = squeeze(truth, place.named(""))
@@ -138,6 +142,7 @@ def softmax_cross_entropy(
     """
     place = find_place()
     prediction = rows_of_floats(logits, "'softmax_cross_entropy'", 0)
+    expect_logits("softmax_cross_entropy", logits, place)
     truth = as_ids(label, "the label of 'softmax_cross_entropy'", place.part(1))
     smoothing = _check_smoothing(label_smoothing, place)
     return _cross_entropy(prediction, truth, weight, name, scale, place, log_variance, smoothing)
@@ -410,3 +415,8 @@ def _declare(
         name=unique, scale=float(scale),
     )  # fmt: skip
     return value
+
+
+def __getattr__(name: str) -> NoReturn:
+    own = [one for one, thing in globals().items() if one[0] != "_" and getattr(thing, "__module__", "") == __name__]
+    raise_missing(__name__, name, OF_LOSS, own)

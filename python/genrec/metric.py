@@ -7,12 +7,13 @@ invalid label or a NaN score ends the run with an error that names the row of th
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from genrec.catalogues import Catalogue, Items
 from genrec.emit import emit, emit_effect
 from genrec.errors import ModelError
-from genrec.labels import labelled
+from genrec.hints import OF_METRIC, raise_missing
+from genrec.labels import expect_logits, labelled
 from genrec.operands import as_value
 from genrec.ops import as_ids, both_valid, cast, squeeze
 from genrec.ranking import Found, Ranks, make_query, rank_against
@@ -234,7 +235,9 @@ def ne(logit: ValueLike, label: ValueLike, name: str = "ne", note: str = "", wei
         >>> logit = nn.Linear(16, 1)(gr.Table("item", dim=16)(batch.impression.item))
         >>> gr.metric.ne(logit, batch.impression.clicked)
     """
-    _measure("ne", logit, label, None, name, note, weight, find_place())
+    place = find_place()
+    _measure("ne", logit, label, None, name, note, weight, place)
+    expect_logits("ne", logit, place)
 
 
 def rmse(
@@ -323,3 +326,8 @@ def _emit_metric(
         "metric", [x, *(one for one in optional if one is not None)], place.named(unique),
         (1, *(int(one is not None) for one in optional)), kind=Enum("metric_kind", kind), name=unique, **attributes,
     )  # fmt: skip
+
+
+def __getattr__(name: str) -> NoReturn:
+    own = [one for one, thing in globals().items() if one[0] != "_" and getattr(thing, "__module__", "") == __name__]
+    raise_missing(__name__, name, OF_METRIC, own)

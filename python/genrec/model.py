@@ -9,6 +9,7 @@ from typing import Any
 
 from genrec.domain import Domain, make_batch
 from genrec.errors import ModelError
+from genrec.hints import help_for_call
 from genrec.nn.module import Module
 from genrec.optim import Adam, Optimizer
 from genrec.parameter import Parameter
@@ -168,16 +169,14 @@ def _told_at_its_line() -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
-        place = None if isinstance(error, ModelError) else place_of_failure(error.__traceback__)
-        if place is None:
+        place, calls = place_of_failure(error.__traceback__)
+        help = help_for_call(str(error)) if isinstance(error, TypeError) else ""
+        if place is None or isinstance(error, ModelError) or not (calls or help):
             raise
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise ModelError(
-            f"this call cannot be recorded ({said})",
-            place,
-            "",
-            f"look at what its arguments are; {VARIABLE}=1 shows where in genrec it failed",
-        ) from (error if are_own_frames_shown() else None)
+        help = help or f"look at what its arguments are; {VARIABLE}=1 shows where in genrec it failed"
+        message = f"this call cannot be recorded ({said})"
+        raise ModelError(message, place, "", help) from (error if are_own_frames_shown() else None)
 
 
 _ATTRIBUTES = (

@@ -43,7 +43,8 @@ def fanout(x: ValueLike, domain: Domain, place: Place | None = None) -> Value:
     place = place or find_place()
     value = as_value(x, place.part("self"))
     if not isinstance(domain, Domain):
-        raise ModelError(f"fanout takes a row domain, got {type(domain).__name__}", place.part(0))
+        help = "pass the domain itself, such as batch.history"
+        raise ModelError(f"fanout takes a row domain, got {type(domain).__name__}", place.part(0), "", help)
     if value.domain is domain:
         return value
     if value.domain is None or not domain._is_below(value.domain):
@@ -69,9 +70,15 @@ def pool(kind: str, x: Value, to: Domain | None) -> Value:
     place = find_place()
     if kind not in ("sum", "mean", "max", "first", "last"):
         raise ModelError(f"there is no pool '{kind}'", place, "", "use 'sum', 'mean', 'max', 'first' or 'last'")
+    if to is not None and not isinstance(to, Domain):
+        raise ModelError(
+            f"'{kind}' reduces to a row domain, got {type(to).__name__}", place, x._label(),
+            f"pass the domain itself, such as batch; along each row: .row_{kind}()",
+        )  # fmt: skip
     if x.domain is None or x.domain._parent is None:
         rows = f"'{x.domain._name}' is a root, its rows are in no list" if x.domain is not None else "it is shared"
-        raise ModelError(f"'{kind}' reduces lists of rows, but {rows}", place.part("self"), x._label())
+        help = f"along each row: .row_{kind}()" if x.shape and kind in ("sum", "mean", "max") else ""
+        raise ModelError(f"'{kind}' reduces lists of rows, but {rows}", place.part("self"), x._label(), help)
     target = to if to is not None else x.domain._parent
     if target is not x.domain._parent and (kind != "sum" or not x.domain._is_below(target)):
         raise ModelError(

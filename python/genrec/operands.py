@@ -35,10 +35,18 @@ def as_value(given: object, place: Place, like: Value | None = None, what: str =
         help = f"{owner._expression}['{name}'] is the feature" if name in owner else ""
         help = help or f"call it: {owner._expression}.{name}(...)"
         raise ModelError(f"{what} must be a value, got the method '{name}' of a row domain", place, "", help)
+    if given is None:
+        help = "nulls are replaced by gr.fill_missing(x, value)"
+        raise ModelError(f"{what} must be a value, got None", place, "", help)
     numbers = _numbers(given)
     if numbers is not None:
         return constant(numbers, like.dtype if like is not None else None, place)
-    raise ModelError(f"{what} must be a value, got {type(given).__name__}", place)
+    help = ""
+    if isinstance(given, list | tuple) and any(isinstance(one, Value) for one in given):
+        help = "gr.concat([...]) joins values to one row, gr.stack([...]) makes a list of them"
+    elif callable(given) and not isinstance(given, type):
+        help = f"call it: {place.text or 'it'}(...)"
+    raise ModelError(f"{what} must be a value, got {type(given).__name__}", place, "", help)
 
 
 def _numbers(given: object) -> Number | list[Number] | None:

@@ -174,6 +174,10 @@ def where(condition: Value, on_true: ValueLike, on_false: ValueLike) -> Value:
     place = find_place()
     parts = ((0,), (1,), (2,))
     like = next((one for one in (on_true, on_false) if isinstance(one, Value)), None)
+    if isinstance(on_true, int | float) and isinstance(on_false, float):
+        on_true = float(on_true)
+    elif isinstance(on_false, int) and isinstance(on_true, float):
+        on_false = float(on_false)
     values = [condition, as_value(on_true, place.part(1), like), as_value(on_false, place.part(2), like)]
     if condition.dtype.name != "bool":
         raise ModelError("the condition of gr.where must be bool", place.part(0), condition._label(), "compare: x > 0")
@@ -234,7 +238,10 @@ def is_trained(x: Value) -> bool:
 def cast(x: ValueLike, dtype: ElementType | str, place: Place) -> Value:
     """`x` converted to `dtype`; `x` itself where it has it."""
     value = as_value(x, place)
-    wanted = element_type(dtype).plain
+    try:
+        wanted = element_type(dtype).plain
+    except (TypeError, ValueError) as error:
+        raise ModelError(str(error), place.part(0), "", "such as .astype(gr.float32)") from error
     if value.dtype == wanted:
         return value
     if "string" in (value.dtype.name, wanted.name):

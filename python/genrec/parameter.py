@@ -26,6 +26,8 @@ class Parameter:
     ) -> None:
         if frozen and optimizer is not None:
             raise ValueError("a parameter that is frozen takes no optimizer")
+        if any(isinstance(size, bool) or not isinstance(size, int) for size in shape):
+            raise TypeError(f"the sizes of a parameter must be whole numbers, got {shape}")
         if len(shape) > 2 or any(size < 1 for size in shape):
             raise ValueError(f"a parameter has up to two sizes of at least 1, got {shape}")
         if init.kind.startswith("xavier") and len(shape) != 2:

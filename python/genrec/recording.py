@@ -223,7 +223,8 @@ class Recording:
         if not name:
             raise ModelError(f"the name of a {kind} must not be empty", place)
         if name in taken:
-            raise ModelError(f"two {kind}s are named '{name}'", place, "", f"the other is at {taken[name]}")
+            plural = "losses" if kind == "loss" else f"{kind}s"
+            raise ModelError(f"two {plural} are named '{name}'", place, "", f"the other is at {taken[name]}")
         return name
 
     def _take(self, name: str) -> None:

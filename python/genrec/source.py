@@ -86,15 +86,16 @@ def is_own(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
-def place_of_failure(traceback: TracebackType | None) -> Place | None:
-    """Where in the user's program a call into this package failed; None where the user's own code did."""
-    place = None
+def place_of_failure(traceback: TracebackType | None) -> tuple[Place | None, bool]:
+    """The user's innermost line in a traceback, None if there is none, and whether it called into this package."""
+    place, calls = None, False
     while traceback is not None:
         frame = traceback.tb_frame
         if not is_own(frame):
-            place = _place_in_frame(frame, traceback.tb_lasti, traceback.tb_lineno) if traceback.tb_next else None
+            place = _place_in_frame(frame, traceback.tb_lasti, traceback.tb_lineno)
+            calls = traceback.tb_next is not None
         traceback = traceback.tb_next
-    return place
+    return place, calls
 
 
 def _place_in_frame(frame: FrameType, instruction: int, line: int) -> Place:

@@ -57,6 +57,11 @@ class Table:
         admit_after: int | None = None,
         frozen: bool = False,
     ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(
+                f'the name of a table must be a text, got {name!r}: gr.Table("item", dim=16). A table grows with its '
+                "ids, it has no number of rows"
+            )
         for what, number in (("dim", dim), ("id_bits", id_bits)):
             if isinstance(number, bool) or not isinstance(number, int):
                 raise TypeError(f"'{what}' of table '{name}' must be a whole number, got {number!r}")

@@ -122,6 +122,11 @@ def bucketize(x: ValueLike, edges: Iterable[float]) -> Value:
         value = cast(value, int64, place.named(""))
     if not value.dtype.is_number:
         raise ModelError(f"gr.bucketize takes numbers, got {value.dtype.name}", place.part(0), value._label())
+    if not isinstance(edges, Iterable) or isinstance(edges, str):
+        raise ModelError(
+            f"the edges of gr.bucketize must be a list of numbers, got {edges!r}", place.part(1), "",
+            "such as [18, 30, 50]; np.linspace makes equal steps",
+        )  # fmt: skip
     numbers = tuple(float(edge) for edge in edges)
     falls = next((i for i in range(1, len(numbers)) if not numbers[i] > numbers[i - 1]), None)
     if not 1 <= len(numbers) <= MOST_EDGES:

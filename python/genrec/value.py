@@ -89,6 +89,14 @@ class Value(Operators):
             "choose per row with gr.where(condition, a, b); 'and', 'or' and 'if' see no rows",
         )
 
+    def __iter__(self) -> NoReturn:
+        raise ModelError(
+            "a value cannot be iterated over: a model is recorded without data",
+            find_place(),
+            self._label(),
+            "ops work on all rows at once; .sum() reduces lists, .row_sum() each row",
+        )
+
     __hash__ = object.__hash__
 
     def _has_no_number(self, *_: object) -> NoReturn:

@@ -1,6 +1,8 @@
 """Modules and functions that models are built of."""
 
-from genrec.hints import ELSEWHERE
+from typing import NoReturn
+
+from genrec.hints import ELSEWHERE, OF_NN, raise_missing
 from genrec.nn.attention import HSTUBlock, RelativePosition, RelativeTime, SelfAttention, attention
 from genrec.nn.functional import (
     abs,
@@ -42,3 +44,7 @@ __all__ = [
 for _name in __all__:
     if _name.islower():
         ELSEWHERE.setdefault(_name, f"nn.{_name}(x)")
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise_missing(__name__, name, {} if name.startswith("__") else OF_NN, [] if name.startswith("__") else __all__)
