@@ -105,6 +105,8 @@ def _count_rows(path: str) -> int:
 
     try:
         return sum(pq.read_metadata(file).num_rows for file in files_of(path))
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file") from error
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
 

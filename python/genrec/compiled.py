@@ -8,7 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from genrec.driver import drive
+from genrec.driver import cannot_run, drive
 from genrec.errors import RunError
 from genrec.recording import Recording
 from genrec.run import Run
@@ -183,7 +183,7 @@ class CompiledModel:
         self,
         data: PathOrPaths,
         out: str | PathLike[str],
-        keys: Sequence[str] = (),
+        keys: str | Sequence[str] = (),
         checkpoint: str | PathLike[str] | None = None,
         batch: int | None = None,
         threads: int | None = None,
@@ -203,8 +203,9 @@ class CompiledModel:
             >>> pl.read_parquet(path).columns
             ['user', 'probability']
         """
+        named = [keys] if isinstance(keys, str) else list(keys)
         arguments = self._arguments(
-            {"data": data, "out": out, "keys": list(keys) or None, "checkpoint": self._read(checkpoint),
+            {"data": data, "out": out, "keys": named or None, "checkpoint": self._read(checkpoint),
              "batch": batch, "threads": threads, **flags},
             catalogues,
         )  # fmt: skip
@@ -241,9 +242,11 @@ class CompiledModel:
             >>> [table["name"] for table in info["tables"]]
             ['item']
         """
-        result = subprocess.run(
-            [str(self.binary), "info", "--json"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
+        command = [str(self.binary), "info", "--json"]
+        try:
+            result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise cannot_run(command, error) from error
         if result.returncode != 0:
             raise RunError(result.stderr.strip() or f"{self.binary}: info failed", result.returncode)
         return json.loads(result.stdout)
@@ -274,6 +277,11 @@ class CompiledModel:
                 # Only --shuffle is on unless switched off.
                 arguments += ["--no-shuffle"] if name == "shuffle" else []
             elif name in _PATHS and not isinstance(value, str | PathLike):
+                if not isinstance(value, list | tuple):
+                    raise TypeError(
+                        f"'{name}' takes paths of Parquet files, got {type(value).__name__}; write a frame first: "
+                        'genrec.data.write(frame, "rows.parquet")'
+                    )
                 # A path may have commas.
                 for path in value:
                     arguments += [flag, fspath(path)]

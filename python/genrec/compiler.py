@@ -40,14 +40,14 @@ def compile(
     target: str = "cpu",
     output: str | PathLike[str] | None = None,
     opt: int = 2,
-    keep_cpp: str | PathLike[str] | None = None,
+    keep_cpp: str | PathLike[str] | bool | None = None,
     flags: Sequence[str] = (),
 ) -> CompiledModel:
     """Records `model` for data of `schema` and compiles it to one binary.
 
     `output`: the binary, or the folder for one of the model's name; the current folder unless given. The model file
     lies beside it, with `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted
-    C++. `flags`: more flags of genrec-compile.
+    C++, True for `<binary>.cpp`. `flags`: more flags of genrec-compile.
 
     Raises `ModelError` for a mistake in the model, `CompileError` if the compiler refuses it or cannot run.
 
@@ -56,13 +56,21 @@ def compile(
         >>> model.binary.name, model.model_file.name
         ('ranker', 'ranker.genrec')
     """
+    if opt not in (0, 1, 2):
+        raise ValueError(f"opt must be 0, 1 or 2, got {opt!r}")
+    if isinstance(flags, str):
+        raise TypeError(f"flags takes a list of flags, [{flags!r}], got the text {flags!r}")
     recording = record(model, schema)
     binary = Path(output if output is not None else ".").absolute()
     if binary.is_dir():
         binary /= _file_name(recording.name)
-    binary.parent.mkdir(parents=True, exist_ok=True)
     model_file = Path(f"{binary}.genrec")
-    write_model(recording, model_file)
+    _check_output(binary)
+    try:
+        binary.parent.mkdir(parents=True, exist_ok=True)
+        write_model(recording, model_file)
+    except OSError as error:
+        raise CompileError(f"{model_file}: cannot be written: {error.strerror}") from error
     command = [
         find_tool("genrec-compile"),
         str(model_file),
@@ -72,15 +80,30 @@ def compile(
         str(binary),
         *flags,
     ]
-    if keep_cpp is not None:
+    if keep_cpp is True:
+        keep_cpp = f"{binary}.cpp"
+    if keep_cpp:
         command.append("--save-temps")
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         message = result.stderr.strip() or f"genrec-compile ended with status {result.returncode}"
         raise CompileError(message)
-    if keep_cpp is not None and Path(f"{binary}.cpp") != Path(keep_cpp).absolute():
+    if keep_cpp and Path(f"{binary}.cpp") != Path(keep_cpp).absolute():
         shutil.move(f"{binary}.cpp", keep_cpp)
     return CompiledModel(binary, model_file, recording)
+
+
+def _check_output(binary: Path) -> None:
+    """Raises `CompileError` for an existing file that is no program: a model's source or data, named by mistake."""
+    if binary.suffix in (".py", ".genrec", ".parquet", ".cpp"):
+        raise CompileError(
+            f"output {binary.name}: the name of a binary does not end in {binary.suffix}\n"
+            f"  help: output={str(binary.with_suffix(''))!r}; the model file lies beside it"
+        )
+    if binary.is_file():
+        with open(binary, "rb") as file:
+            if file.read(4) not in (b"\x7fELF", b""):
+                raise CompileError(f"{binary} exists and is no compiled model\n  help: name another output")
 
 
 def _file_name(name: str) -> str:

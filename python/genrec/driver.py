@@ -29,7 +29,7 @@ def drive(command: list[str], progress: bool | None = None) -> list[dict[str, An
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
             )
         except OSError as error:
-            raise RunError(f"{command[0]}: {error.strerror}", 127) from error
+            raise cannot_run(command, error) from error
         assert process.stdout is not None
         try:
             for line in process.stdout:
@@ -53,6 +53,14 @@ def drive(command: list[str], progress: bool | None = None) -> list[dict[str, An
     if text:
         print(text, file=sys.stderr)
     return events
+
+
+def cannot_run(command: list[str], error: OSError) -> RunError:
+    """The error of a binary that could not be started."""
+    help = "make one: gr.compile(model, schema, output=...)"
+    if command[0].endswith(".genrec"):
+        help = f"it is a model file; the binary is made of it: genrec-compile {command[0]} -o {command[0][:-7]}"
+    return RunError(f"{command[0]} is no compiled model: {error.strerror}\n  help: {help}", 127)
 
 
 def _follow(line: str, events: list[dict[str, Any]], display: "_Display") -> None:

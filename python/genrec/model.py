@@ -209,7 +209,7 @@ def _check_model(model: Model) -> None:
     if isinstance(model, type) and issubclass(model, Model):
         raise TypeError(f"a model is an object: {model.__name__}(...), not the class {model.__name__} itself")
     if not isinstance(model, Model):
-        raise TypeError(f"gr.record takes a gr.Model, got {type(model).__name__}")
+        raise TypeError(f"the model must be a gr.Model, got {type(model).__name__}; the model comes before the schema")
     for name, kind, wanted in _ATTRIBUTES:
         value = getattr(model, name)
         if not isinstance(value, kind):

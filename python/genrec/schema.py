@@ -94,6 +94,8 @@ class Schema:
     """
 
     def __init__(self, fields: Fields, root: str = "request") -> None:
+        if not isinstance(fields, Mapping):
+            raise TypeError(f'gr.Schema takes a mapping, {{"user": gr.int64, …}}, got {type(fields).__name__}')
         self.root = _build(root, "", fields)
         self.root_name = root
 
@@ -131,6 +133,8 @@ class Schema:
         """
         if not paths:
             raise ValueError("Schema.from_parquet takes at least one file")
+        if isinstance(nullable, str):
+            raise TypeError(f"nullable takes a list of features, [{nullable!r}], got the text {nullable!r}")
         merged: dict[str, Any] = {}
         for path in paths:
             files = files_of(path)
@@ -247,9 +251,23 @@ def _build(name: str, column: str, fields: Fields, depth: int = 0) -> ListSchema
         else:
             raise ValueError(
                 f"feature {path!r} must be an element type (gr.int64), a list [gr.int64] or [{{...}}], or "
-                f"gr.parallel(...), got {value!r}"
+                f"gr.parallel(...), got {value!r}{_meant(value)}"
             )
     return result
+
+
+_PYTHON_TYPES = {int: "gr.int64", float: "gr.float32", str: "gr.string", bool: "gr.bool_"}
+
+
+def _meant(value: object) -> str:
+    """What to write for a wrong feature of a schema."""
+    if isinstance(value, type) and value in _PYTHON_TYPES:
+        return f"; write {_PYTHON_TYPES[value]}"
+    if isinstance(value, Mapping):
+        return "; a list of rows with these fields is [{...}]"
+    if isinstance(value, list | tuple) and value:
+        return f"; a list has one kind of entries: [{value[0]!r}]"
+    return ""
 
 
 def _build_parallel(name: str, column: str, fields: parallel) -> ListSchema:
@@ -308,8 +326,12 @@ def read_arrow_schema(path: str | PathLike[str]) -> "pa.Schema":
 
     try:
         return pq.read_schema(path)
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: there is no such file") from error
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path}: cannot be read as Parquet: {error}") from error
+        raise DataError(
+            f"{path}: cannot be read as Parquet: {error}; text files become Parquet by genrec.data"
+        ) from error
 
 
 # Element types by the names of pyarrow's type tests. A double stays a double: conversion to float would lose digits

@@ -108,6 +108,13 @@ class ElementType:
         """
         return ElementType(self.name)
 
+    def __repr__(self) -> str:
+        """As it is written in a schema."""
+        text = "gr.timestamp()" if self.is_time else "gr.bool_" if self.name == "bool" else f"gr.{self.name}"
+        text += f".vector({self.size})" if self.size is not None else ""
+        text += f".padded({self.padding_id})" if self.padding_id is not None else ""
+        return text + (".nullable()" if self.is_nullable else "")
+
     def __str__(self) -> str:
         text = "time" if self.is_time else self.name
         text += f"[{self.size}]" if self.size is not None else ""

@@ -80,3 +80,75 @@ def test_numbers_of_where_become_floats_together():
             gr.output(x=batch.price)
 
     gr.record(Small(), gr.Schema({"price": gr.float32}))
+
+
+class Popular(gr.Model):
+    def forward(self, batch):
+        gr.output(user=batch.user)
+
+
+SCHEMA = gr.Schema({"user": gr.int64})
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "told"),
+    [
+        ({"opt": "fast"}, ValueError, "opt must be 0, 1 or 2, got 'fast'"),
+        (
+            {"flags": "--sink-fanout=false"},
+            TypeError,
+            "flags takes a list of flags, ['--sink-fanout=false'], got the text",
+        ),
+        ({"output": "popular.py"}, gr.CompileError, "output popular.py: the name of a binary does not end in .py"),
+        ({"output": "popular.genrec"}, gr.CompileError, "help: output='"),
+        ({"output": "notes"}, gr.CompileError, "notes exists and is no compiled model\n  help: name another output"),
+        ({"output": "/proc/popular"}, gr.CompileError, "/proc/popular.genrec: cannot be written"),
+    ],
+)
+def test_options_of_compile(options, kind, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes").write_text("mine")
+    (tmp_path / "popular.py").write_text("mine")
+    with pytest.raises(kind) as raised:
+        gr.compile(Popular(), SCHEMA, **options)
+    assert told in str(raised.value)
+    assert (tmp_path / "notes").read_text() == (tmp_path / "popular.py").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes", "popular.py"]
+
+
+def test_model_and_schema_exchanged():
+    with pytest.raises(TypeError, match="the model must be a gr.Model, got Schema; the model comes before the schema"):
+        gr.compile(SCHEMA, Popular())
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "told"),
+    [
+        (lambda: gr.Schema([("user", gr.int64)]), TypeError, 'takes a mapping, {"user": gr.int64, …}, got list'),
+        (lambda: gr.Schema({"user": int}), ValueError, "got <class 'int'>; write gr.int64"),
+        (lambda: gr.Schema({"h": {"item": gr.int64.nullable()}}), ValueError,
+         "got {'item': gr.int64.nullable()}; a list of rows with these fields is [{...}]"),
+        (lambda: gr.Schema({"h": (gr.int64,)}), ValueError, "a list has one kind of entries: [gr.int64]"),
+        (lambda: gr.Schema.from_parquet("x.parquet", nullable="age"), TypeError,
+         "nullable takes a list of features, ['age'], got the text 'age'"),
+        (lambda: gr.Schema.from_parquet("absent.parquet"), gr.DataError, "absent.parquet: there is no such file"),
+        (lambda: gr.Schema.from_parquet(__file__), gr.DataError, "text files become Parquet by genrec.data"),
+        (lambda: gr.catalogue("absent.parquet"), gr.DataError, "absent.parquet: there is no such file"),
+        (lambda: gr.CompiledModel("absent").info(), gr.RunError, "absent is no compiled model: No such file"),
+        (lambda: gr.CompiledModel("absent").train("x.parquet"), gr.RunError, "help: make one: gr.compile("),
+        (lambda: gr.CompiledModel("a.genrec").info(), gr.RunError, "it is a model file; the binary is made of it"),
+        (lambda: gr.CompiledModel("absent").train(pa.table({"user": [1]})), TypeError,
+         "'data' takes paths of Parquet files, got Table; write a frame first"),
+    ],
+)  # fmt: skip
+def test_schemas_data_and_binaries(make, kind, told, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(kind) as raised:
+        make()
+    assert told in str(raised.value)
+
+
+def test_types_are_shown_as_they_are_written():
+    written = [gr.int64, gr.bool_, gr.float32.vector(3).nullable(), gr.int32.padded(0), gr.timestamp()]
+    assert repr(written) == "[gr.int64, gr.bool_, gr.float32.vector(3).nullable(), gr.int32.padded(0), gr.timestamp()]"
+    assert [eval(repr(one)) for one in written] == written
