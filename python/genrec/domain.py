@@ -205,14 +205,14 @@ class Domain:
     def _child(self, schema: ListSchema) -> "Domain":
         if self._origin is not None:
             source = self._origin.source if isinstance(self._origin, Truncation | Padding) else self
-            done, verb, then = ("cut", "cut", "truncate")
+            done, verb = ("truncated", "truncate")
             if isinstance(self._origin, Padding):
-                done, verb, then = ("lengthened", "lengthen", "pad")
+                done, verb = ("padded", "pad")
             raise ModelError(
                 f"the lists '{schema.name}' below '{self._name}' are not {done} along with it",
                 find_place(),
                 "",
-                f"reduce them first, then {verb}: {source._expression}.{schema.name}.<feature>.sum().{then}(...)",
+                f"reduce them first, then {verb}: {source._expression}.{schema.name}.<feature>.sum().{verb}(...)",
             )
         key = ("domain", self._root, schema.column)
         if key not in self._recording.cache:

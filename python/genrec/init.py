@@ -66,8 +66,8 @@ def normal(std: float = 1.0) -> Initializer:
 
 
 def truncated_normal(std: float = 1.0) -> Initializer:
-    """Normal with mean 0 and standard deviation `std`, cut at two standard deviations. Tables begin with that of 0.02
-    unless told otherwise.
+    """Normal with mean 0 and standard deviation `std`, truncated at two standard deviations. Tables use it with 0.02
+    unless they are given another.
 
     Example:
         >>> gr.Table("item", dim=16).init

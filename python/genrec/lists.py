@@ -16,7 +16,7 @@ def pad_domain(domain: Domain, count: int, side: str, place: Place) -> Domain:
     """The one domain with at least `count` rows in each list of `domain`."""
     if domain._parent is None:
         raise ModelError(
-            f"'{domain._name}' is a root: its rows are in no list that could be lengthened", place.part("self"), "",
+            f"'{domain._name}' is a root: its rows are in no list that could be padded", place.part("self"), "",
             "pad a list, such as batch.history",
         )  # fmt: skip
     count = counted(count, "the count of pad", place.part(0))
@@ -37,9 +37,9 @@ def pad(x: Value, count: int, side: str) -> Value:
     """`x` in the domain that padding its own makes: null (and 0) in the new rows."""
     place = find_place()
     if x.domain is None:
-        raise ModelError("pad lengthens lists of rows, but this value is shared", place.part("self"), x._label())
+        raise ModelError("pad takes lists of rows, but this value is shared", place.part("self"), x._label())
     if x.dtype.name == "string":
-        raise ModelError("pad cannot lengthen lists of strings", place.part("self"), x._label(), "hash them first")
+        raise ModelError("pad cannot take strings", place.part("self"), x._label(), "hash them first")
     return derive(x, pad_domain(x.domain, count, side, place.named("")), place)
 
 

@@ -130,7 +130,7 @@ def truncate_domain(domain: Domain, count: int, keep: str, place: Place) -> Doma
     parent = domain._parent
     if parent is None:
         raise ModelError(
-            f"'{domain._name}' is a root: its rows are in no list that could be cut", place.part("self"), "",
+            f"'{domain._name}' is a root: its rows are in no list that could be truncated", place.part("self"), "",
             "truncate a list, such as batch.history",
         )  # fmt: skip
     count = counted(count, "the count of truncate", place.part(0))
@@ -156,7 +156,7 @@ def truncate(x: Value, count: int, keep: str) -> Value:
     """The rows of `x` that truncating its domain keeps."""
     place = find_place()
     if x.domain is None:
-        raise ModelError("truncate cuts lists of rows, but this value is shared", place.part("self"), x._label())
+        raise ModelError("truncate takes lists of rows, but this value is shared", place.part("self"), x._label())
     domain = truncate_domain(x.domain, count, keep, place.named(""))
     return derive(_uncut(x, domain, place), domain, place)
 
@@ -183,7 +183,7 @@ def _uncut(x: Value, domain: Domain, place: Place) -> Value:
 
 @methods.define
 def derive(x: Value, domain: Domain, place: Place) -> Value:
-    """`x` in a domain that was cut from its own, or lengthened, in one or more steps. Rows that were added are null."""
+    """`x` in a domain that was truncated or padded from its own, in one or more steps. Added rows are null."""
     steps = []
     while domain is not x.domain:
         assert isinstance(domain._origin, Truncation | Padding)

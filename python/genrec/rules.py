@@ -38,7 +38,7 @@ def mixing(name: str, a: Value, b: Value, place_a: Place, place_b: Place) -> Mod
         help = f"fan it out: {text}.fanout({domain_b._expression}), or use gr.concat, which fans out by itself"
     elif isinstance(origin, Truncation) and origin.source is domain_a:
         keep = "" if origin.keep == "last" else f', keep="{origin.keep}"'
-        help = f"cut it as '{domain_b._name}' was cut: {text}.truncate({origin.count}{keep})"
+        help = f"truncate it as well: {text}.truncate({origin.count}{keep})"
     elif domain_a._parent is not None and domain_a._parent is domain_b._parent:
         help = f"reduce one of them to '{domain_a._parent._name}' (.sum(), .mean(), .last()), or join their rows with "
         help += "gr.concat_rows"
