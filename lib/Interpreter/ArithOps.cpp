@@ -15,7 +15,7 @@ using namespace genrec::interpreter;
 using llvm::Error;
 
 //===----------------------------------------------------------------------===//
-// Numbers to numbers
+// Arithmetic
 //===----------------------------------------------------------------------===//
 
 template <double (*function)(double)> static Error floatUnary(Evaluator &e, Operation *op) {
@@ -32,10 +32,10 @@ static Error floatBinary(Evaluator &e, Operation *op) {
 
 static unsigned widthOf(Value value) {
   auto type = dyn_cast<IntegerType>(getElementTypeOrSelf(value.getType()));
-  return type ? type.getWidth() : 64; // index
+  return type ? type.getWidth() : 64; // an index
 }
 
-/// The bits of a value of `width` bits, and the number they are as signed.
+/// Converts between a value of `width` bits and its bits, and reads bits as a signed number.
 static uint64_t bitsOf(int64_t value, unsigned width) {
   return static_cast<uint64_t>(value) & llvm::maskTrailingOnes<uint64_t>(width);
 }
@@ -46,7 +46,8 @@ static int64_t signedOf(int64_t value, unsigned width) {
 using Unsigned = uint64_t (*)(uint64_t, uint64_t);
 using Signed = int64_t (*)(int64_t, int64_t);
 
-/// Integers as bits: for ops that do not mind signs, and for unsigned ones.
+/// Applies a function of unsigned numbers: for ops where the sign makes no difference and for
+/// unsigned ops.
 template <Unsigned function> static Error unsignedBinary(Evaluator &e, Operation *op) {
   unsigned width = widthOf(op->getOperand(0));
   auto apply = [&](int64_t x, int64_t y) -> int64_t {
@@ -67,7 +68,7 @@ template <Signed function> static Error signedBinary(Evaluator &e, Operation *op
   return Error::success();
 }
 
-/// Division by 0, and of the smallest integer by -1, is undefined.
+/// Division by 0 and of the smallest integer by -1 is undefined, hence an error.
 template <Signed function> static Error signedDivision(Evaluator &e, Operation *op) {
   const Tensor &divisor = e.get(op->getOperand(1));
   if (llvm::is_contained(divisor.integers(), 0))
@@ -96,7 +97,7 @@ static Error evaluateFma(Evaluator &e, math::FmaOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Constants, comparisons, choice
+// Constants, comparisons, select
 //===----------------------------------------------------------------------===//
 
 static double toDouble(const APFloat &value) {
@@ -126,7 +127,8 @@ static Error evaluateConstant(Evaluator &e, arith::ConstantOp op) {
   return Error::success();
 }
 
-/// Bits: 1 less, 2 equal, 4 greater, 8 unordered; a predicate is a set of them.
+/// The outcome of a comparison as one bit: 1 less, 2 equal, 4 greater, 8 unordered. A predicate is
+/// a set of these bits.
 static int64_t orderOf(double x, double y) { return x < y ? 1 : x == y ? 2 : x > y ? 4 : 8; }
 
 static int64_t acceptedOrders(arith::CmpFPredicate predicate) {
@@ -238,7 +240,7 @@ static Error evaluateSelect(Evaluator &e, arith::SelectOp op) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-/// Between element types that the interpreter holds alike; `set` wraps.
+/// A cast between element types that the interpreter stores alike; `set` wraps the values.
 static Error evaluateCopy(Evaluator &e, Operation *op) {
   e.set(op->getResult(0), e.get(op->getOperand(0)));
   return Error::success();
@@ -278,7 +280,7 @@ static Error evaluateFPToSI(Evaluator &e, arith::FPToSIOp op) {
 // Vectors
 //===----------------------------------------------------------------------===//
 
-/// A tensor for a result of `type` that is shared where `like` is.
+/// A tensor for a result of `type`, shared if `like` is.
 static Tensor makeLike(Type type, const Tensor &like) {
   Tensor result = makeTensor(type, like.rows);
   result.shared = like.shared;
@@ -352,7 +354,7 @@ static Error evaluateExtractSlice(Evaluator &e, vector::ExtractStridedSliceOp op
   return Error::success();
 }
 
-/// `into` with `x` in columns [offset, offset + width of x).
+/// `into` with elements [offset, offset + width of x) of each row replaced by `x`.
 static Tensor insertColumns(const Tensor &x, const Tensor &into, int64_t offset) {
   Tensor result = into.shared && !x.shared ? repeatRows(into, x.rows) : into;
   copyColumns(x, 0, result, offset, x.width);

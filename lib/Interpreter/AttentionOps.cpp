@@ -1,4 +1,4 @@
-//===- AttentionOps.cpp - attention, its gradient, blocks of it -----------===//
+//===- AttentionOps.cpp - attention, its gradient, HSTU blocks ------------===//
 
 #include "Evaluator.h"
 
@@ -12,7 +12,7 @@ using llvm::Error;
 
 namespace {
 
-/// The options of attention, whichever op has them.
+/// The options of attention, of any op that has them.
 struct AttentionOptions {
   int64_t heads, window, contextual, stream;
   double scale, fixedLength, dropout;
@@ -86,7 +86,7 @@ private:
   double score(int64_t head, int64_t i, int64_t j) const;
   /// Weights a_ij of query i before dropout, and the scores they come from.
   void weights(int64_t head, int64_t i);
-  /// What dropout multiplies a_ij by.
+  /// The factor of dropout for a_ij: 0 or 1 / (1 - rate); 1 without dropout.
   double keptScale(int64_t head, int64_t i, int64_t j) const;
   double divisor() const {
     return options.fixedLength != 0 ? options.fixedLength : static_cast<double>(length);
@@ -101,8 +101,8 @@ private:
   const AttentionOperands &x;
   const DomainRows &rows;
   int64_t begin, length, qk, dv;
-  int64_t history;               ///< how many rows are no targets
-  std::vector<double> scores, a; ///< of one query; a is 0 where it does not attend
+  int64_t history;               ///< number of rows before the targets
+  std::vector<double> scores, a; ///< of one query; a is 0 for keys that are masked
 };
 
 double dot(const double *x, const double *y, int64_t count) {
@@ -186,7 +186,8 @@ void AttentionList::backward(int64_t head, const Tensor &gradient, AttentionGrad
       da[j] = scale * dot(g, value(head, j), dv);
       weighted += a[j] * da[j];
     }
-    weighted = e.perturbed(weighted); // all of a lone key's da, but for rounding
+    // with one key this is da itself: the difference below is rounding only
+    weighted = e.perturbed(weighted);
     for (int64_t j = 0; j < length; ++j) {
       if (!attends(i, j))
         continue;
@@ -203,7 +204,7 @@ void AttentionList::backward(int64_t head, const Tensor &gradient, AttentionGrad
   }
 }
 
-/// `body(list, head)` for every list and head.
+/// Calls `body(list, head)` for every list and head.
 template <class Body>
 static void forEachHead(Evaluator &e, const AttentionOptions &options, const AttentionOperands &x,
                         const DomainRows &rows, Body body) {
@@ -253,7 +254,7 @@ static Error evaluateAttentionGrad(Evaluator &e, AttentionGradOp op) {
 // HSTU block
 //===----------------------------------------------------------------------===//
 
-/// Columns [offset, offset + size) of each row.
+/// Elements [offset, offset + size) of each row.
 static Tensor columns(const Tensor &x, int64_t offset, int64_t size) {
   Tensor result = Tensor::make<double>(x.rows, size);
   for (int64_t row = 0; row < x.rows; ++row)

@@ -49,11 +49,11 @@ private:
                                                 int64_t &list);
 
   std::vector<DomainSchema> schema;
-  std::vector<Elements> elements; ///< by domain, one per row
+  std::vector<Elements> elements; ///< per domain, the JSON value of each row
   Batch batch;
 };
 
-/// Appends one JSON value to a column; a null as 0.
+/// Appends one JSON value to a column; null is stored as 0.
 template <class T> bool append(std::vector<T> &values, const json::Value *value) {
   T &next = values.emplace_back();
   if (!value)
@@ -64,7 +64,7 @@ template <class T> bool append(std::vector<T> &values, const json::Value *value)
   } else if constexpr (std::is_same_v<T, double>) {
     if (auto number = value->getAsNumber())
       return next = *number, true;
-    // What JSON has no numbers for.
+    // JSON has no NaN and no infinity: they are written as strings.
     if (auto text = value->getAsString(); text && (*text == "nan" || text->ends_with("inf")))
       return next = *text == "nan" ? NAN : *text == "-inf" ? -INFINITY : INFINITY, true;
   } else {
@@ -76,7 +76,7 @@ template <class T> bool append(std::vector<T> &values, const json::Value *value)
   return false;
 }
 
-/// Appends a row's values, of a row [n] from a list of n.
+/// Appends the values of a row [n] from a JSON list of n.
 bool appendRow(Column &column, const json::Value *value) {
   const json::Array *list = column.isVector && value ? value->getAsArray() : nullptr;
   if (column.isVector && value && (!list || static_cast<int64_t>(list->size()) != column.width))
@@ -163,8 +163,8 @@ llvm::Error JsonReader::readList(size_t parent, size_t child) {
   return readRows(child, std::move(list));
 }
 
-/// The JSON value of one row; null where there is none. `list` is the row's
-/// parent, moved on as rows ascend.
+/// The JSON value of one row; null where there is none. `list` is the row's parent, which advances
+/// as rows ascend.
 llvm::Expected<const json::Value *> JsonReader::findValue(size_t domain, ColumnPlace place,
                                                           int64_t row, int64_t &list) {
   if (place.kind != ColumnPlace::parallel)
@@ -206,7 +206,7 @@ llvm::Error JsonReader::readColumn(size_t domain, const ColumnSchema &schemaColu
     if (!value && !schemaColumn.nullable)
       return malformed(where() + ": no value");
     bool isNull = !value || value->kind() == json::Value::Null;
-    // A column that nobody reads but for its nulls may be of any type.
+    // A column of which programs read only the nulls may have any type.
     const json::Value *read = isNull || !element ? nullptr : value;
     if (!appendRow(column, read))
       return malformed(where() + ": the value is not of the feature's type");
@@ -260,7 +260,7 @@ static json::Value valueAt(const Column &column, int64_t row) {
   return list;
 }
 
-/// One row of a domain with all that is below it.
+/// One row of a domain, with the rows of its child domains.
 static json::Value rowToJson(const std::vector<DomainSchema> &schema, const Batch &batch,
                              size_t domain, int64_t row) {
   const BatchRows &rows = batch.domains.find(schema[domain].name())->second;

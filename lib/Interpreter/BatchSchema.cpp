@@ -20,7 +20,8 @@ bool DomainSchema::isCatalogue() const {
 
 StringRef DomainSchema::path() const { return DomainOp(declaration).getColumn().value_or(""); }
 
-/// Adds `declaration` after its parent; returns its index, -1 for a derived one.
+/// Adds `declaration` after its parent. Returns its index, or -1 for a derived domain, which no
+/// file holds.
 static int addDomain(std::vector<DomainSchema> &schema, DomainOp declaration) {
   if (declaration.getKind() != DomainKind::data && declaration.getKind() != DomainKind::catalogue)
     return -1;
@@ -68,7 +69,7 @@ std::vector<DomainSchema> interpreter::getBatchSchema(ProgramOp program) {
   return schema;
 }
 
-/// Takes "prefix." off the front of `path`.
+/// Removes "prefix." from the front of `path`.
 static bool consume(StringRef &path, StringRef prefix) {
   return prefix.empty() || (path.consume_front(prefix) && path.consume_front("."));
 }

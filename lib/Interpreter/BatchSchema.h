@@ -10,9 +10,9 @@ namespace genrec::interpreter {
 /// A column and the features that read it, in any program of the model.
 struct ColumnSchema {
   std::string path;
-  mlir::Type element; ///< null: only its nulls are read
+  mlir::Type element; ///< null: no program reads its values, only which of them are null
   int64_t width = 1;  ///< values per row
-  bool isVector = false; ///< a row is a list of them
+  bool isVector = false; ///< a row is a list of `width` values
   bool nullable = false;
   std::vector<FeatureOp> features;
 };
@@ -20,7 +20,7 @@ struct ColumnSchema {
 /// A domain whose rows come from a file.
 struct DomainSchema {
   DomainOp declaration;
-  int parent = -1; ///< index of the parent, which comes before its children
+  int parent = -1; ///< index of the parent, which precedes its children; -1 for a root
   std::vector<int> children;
   std::vector<ColumnSchema> columns;
 
@@ -34,12 +34,12 @@ struct DomainSchema {
 /// The `data` and `catalogue` domains of the model that `program` belongs to.
 std::vector<DomainSchema> getBatchSchema(ProgramOp program);
 
-/// Where a column is found.
+/// Where a column lies in the JSON of its list.
 struct ColumnPlace {
   enum Kind {
-    element, ///< the list's element itself
-    member,  ///< below the element, at `path`
-    parallel ///< a list of its own below the parent's element, at `path`
+    element, ///< the column is the list's element itself
+    member,  ///< the column is a field of the element, at `path`
+    parallel ///< the column is a list of its own in the parent's element, at `path`
   } kind;
   llvm::StringRef path;
 };

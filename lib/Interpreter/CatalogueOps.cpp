@@ -134,10 +134,11 @@ static Error evaluateResolve(Evaluator &e, ResolveOp op) {
   return Error::success();
 }
 
-/// The score of columns past the catalogue's end.
+/// The score of columns beyond the last item of the catalogue.
 constexpr double kNoItem = -1e30;
 
-/// Items [first, first + columns) are those that `scores`, the type of their scores, has room for.
+/// Checks that `scores`, a type of score rows, has a column for each of the items [first, first +
+/// columns).
 template <typename OpT> static Error checkColumns(OpT op, const Tensor &items, Type scores) {
   int64_t end = static_cast<int64_t>(op.getFirst()) + getRowSize(scores);
   if (items.rows <= end || op.getPartial())
@@ -181,12 +182,12 @@ static Error evaluateScoresGrad(Evaluator &e, ScoresGradOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// The best items
+// Ranking
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// The scores of all items for one query row, and which are left out.
+/// The scores of all items for one query row, and which items are excluded.
 class Scored {
 public:
   template <class OpT>
@@ -257,7 +258,7 @@ static Error checkTarget(RankOp op, int64_t target, int64_t items) {
                       " rows");
 }
 
-/// A target per query.
+/// Ranks one target per query.
 static Error rankTargets(Evaluator &e, RankOp op, Tensor &result) {
   Scored scored(e, op);
   const Tensor &targets = e.get(op.getTarget());
@@ -277,7 +278,7 @@ static Error rankTargets(Evaluator &e, RankOp op, Tensor &result) {
   return Error::success();
 }
 
-/// A list of targets per query: their places in the order of all items that are not excluded.
+/// Ranks a list of targets per query: each target's position among all items that are not excluded.
 static Error rankListedTargets(Evaluator &e, RankOp op, Tensor &result) {
   Scored scored(e, op);
   const std::vector<int64_t> &targets = e.get(op.getTarget()).integers();
@@ -285,14 +286,14 @@ static Error rankListedTargets(Evaluator &e, RankOp op, Tensor &result) {
   for (size_t list = 0; list + 1 < rows.offsets.size(); ++list) {
     if (Error error = scored.score(static_cast<int64_t>(list)))
       return error;
-    std::map<int64_t, int64_t> firstRows; // of distinct targets
+    std::map<int64_t, int64_t> firstRows; // by distinct target, its first row
     for (int64_t row = rows.offsets[list]; row < rows.offsets[list + 1]; ++row) {
       if (Error error = checkTarget(op, targets[row], scored.scores.size()))
         return error;
       if (targets[row] >= 0)
         firstRows.try_emplace(targets[row], row);
     }
-    // Score, whether a target, the target's row: what comes first is best.
+    // Score, whether it is a target, the target's row. Sorted best first.
     std::vector<std::tuple<double, bool, int64_t>> order;
     for (int64_t item = 0; item < static_cast<int64_t>(scored.scores.size()); ++item) {
       auto target = firstRows.find(item);

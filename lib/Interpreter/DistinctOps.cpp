@@ -13,7 +13,7 @@ static Error evaluateDistinctRows(Evaluator &e, DistinctRowsOp op) {
   std::vector<std::vector<int64_t>> places;
   for (Value value : op.getRows()) {
     const Tensor &rows = e.get(value);
-    std::map<const double *, int64_t> numbers; // by lookup: none is shared between two
+    std::map<const double *, int64_t> numbers; // per lookup, as no two lookups share a row
     std::vector<int64_t> &placeOf = places.emplace_back(rows.rows);
     for (int64_t row = 0; row < rows.rows; ++row) {
       RowHandle handle = rows.handles()[row];

@@ -10,10 +10,10 @@ using namespace genrec::interpreter;
 using llvm::Error;
 
 //===----------------------------------------------------------------------===//
-// Domain instances
+// Values of domains
 //===----------------------------------------------------------------------===//
 
-// Their rows are there already: see Evaluator::run.
+// Evaluator::run builds these rows before the first op.
 static Error evaluateBatch(Evaluator &, BatchOp) { return Error::success(); }
 static Error evaluateCatalogue(Evaluator &, CatalogueOp) { return Error::success(); }
 
@@ -70,7 +70,7 @@ static Error evaluateConcatDomains(Evaluator &e, ConcatDomainsOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Reading
+// Features
 //===----------------------------------------------------------------------===//
 
 template <class OpT> static llvm::Expected<const Column *> findColumn(Evaluator &e, OpT op) {
@@ -83,7 +83,7 @@ template <class OpT> static llvm::Expected<const Column *> findColumn(Evaluator 
   return &column->second;
 }
 
-/// The error of a column whose values are of another type than the feature's.
+/// The error for a column whose type is not the feature's.
 static Error wrongType(FeatureOp op) {
   std::string type = describe(op.getType());
   return fail(op, "reads column '" + op.getColumn() + "' as " + type +
@@ -182,13 +182,13 @@ static Error evaluateConstant(Evaluator &e, ConstantOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Into and out of derived domains
+// Derived domains
 //===----------------------------------------------------------------------===//
 
 static Error evaluateDerive(Evaluator &e, DeriveOp op) {
   const DomainRows &rows = e.rowsOf(op.getDomain());
   Tensor result = makeTensor(op.getType(), rows.count);
-  // A row that pad added has no source, and stays 0.
+  // Rows that pad_domain added have no source and stay 0.
   for (int64_t row = 0; row < rows.count; ++row)
     if (rows.source[row] >= 0)
       copyRow(e.get(op.getX()), rows.source[row], result, row);
@@ -226,7 +226,7 @@ static Error evaluateSplitRows(Evaluator &e, SplitRowsOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Up and down the domain tree
+// Pooling and fan-out
 //===----------------------------------------------------------------------===//
 
 static Error evaluateFanout(Evaluator &e, FanoutOp op) {
@@ -239,14 +239,14 @@ static Error evaluateFanout(Evaluator &e, FanoutOp op) {
   return Error::success();
 }
 
-/// Combines x, the next row of a list, into the result of the rows before it.
+/// Combines x, the next row of a list, with the result of the rows before it.
 template <class T> static T combine(PoolKind kind, T before, T x, bool isFirst) {
   switch (kind) {
   case PoolKind::sum:
   case PoolKind::mean:
     return before + x;
   case PoolKind::max:
-    // NaN stays, so that it is seen.
+    // NaN propagates.
     return isFirst || x > before || x != x ? x : before;
   case PoolKind::first:
     return isFirst ? x : before;
@@ -310,7 +310,7 @@ static Error evaluatePoolGrad(Evaluator &e, PoolGradOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Within a list
+// Lead, lag, gather
 //===----------------------------------------------------------------------===//
 
 template <class OpT> static Error shift(Evaluator &e, OpT op, int64_t distance) {
@@ -319,7 +319,7 @@ template <class OpT> static Error shift(Evaluator &e, OpT op, int64_t distance) 
   Tensor valid = makeTensor(op.getValid().getType(), rows.count);
   rows.forEachList([&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      // The distance may be any 64-bit number.
+      // Compares without adding: the distance may be any 64-bit number.
       if (distance > 0 ? distance >= end - row : distance < begin - row)
         continue;
       copyRow(e.get(op.getX()), row + distance, result, row);
@@ -358,7 +358,7 @@ static Error evaluateLength(Evaluator &e, LengthOp op) {
 
 static Error evaluateGatherRows(Evaluator &e, GatherRowsOp op) {
   const Tensor &source = e.get(op.getSource()), &index = e.get(op.getIndex());
-  // Of a source of scalars, each element of an index is a row of the result's values.
+  // For a source of scalars, each element of an index row gathers one element of the result's row.
   Tensor result = makeTensor(op.getType(), index.rows);
   int64_t width = source.width;
   for (int64_t i = 0; i < index.size(); ++i) {

@@ -30,7 +30,7 @@ void DomainRows::forEachList(llvm::function_ref<void(int64_t, int64_t)> body) co
 }
 
 //===----------------------------------------------------------------------===//
-// Rows of the data
+// Rows of a batch
 //===----------------------------------------------------------------------===//
 
 static llvm::Error checkOffsets(Operation *user, StringRef name, const BatchRows &rows,
@@ -55,7 +55,7 @@ static llvm::Error checkColumns(Operation *user, StringRef name, const BatchRows
   return llvm::Error::success();
 }
 
-/// Clears `kept` where a feature of the program drops a row for its padding id.
+/// Clears `kept` for rows that a feature of the program drops because they hold its padding id.
 void Evaluator::keepUnpadded(DomainOp declaration, const BatchRows &rows,
                              std::vector<uint8_t> &kept) {
   for (auto feature : program.getBody().front().getOps<FeatureOp>()) {
@@ -83,7 +83,7 @@ llvm::Expected<DomainRows> Evaluator::buildDataRows(Operation *user, DomainOp de
     return error;
   DomainRows rows;
   if (!declaration.getParentAttr()) {
-    // Rows of a catalogue have positions of their own.
+    // Positions in the dataset belong to data; a catalogue's rows count from 0.
     bool hasPositions = declaration.getKind() == DomainKind::data && !batch.positions.empty();
     if (hasPositions && static_cast<int64_t>(batch.positions.size()) != given.count)
       return fail(user, "reads domain @" + name + " of " + Twine(given.count) +
@@ -133,7 +133,7 @@ llvm::Expected<const DomainRows *> Evaluator::domain(Operation *user, FlatSymbol
 }
 
 //===----------------------------------------------------------------------===//
-// Rows by value and type
+// Rows of domain values and of types
 //===----------------------------------------------------------------------===//
 
 static const DomainRows &

@@ -13,7 +13,7 @@ using namespace genrec::interpreter;
 using llvm::Error;
 
 //===----------------------------------------------------------------------===//
-// Functions of one number
+// Unary functions
 //===----------------------------------------------------------------------===//
 
 // Both forms avoid exp of a large positive number.
@@ -53,10 +53,10 @@ template <class OpT, double (*function)(double)> static Error evaluateUnary(Eval
 }
 
 //===----------------------------------------------------------------------===//
-// Functions of two numbers
+// Binary functions
 //===----------------------------------------------------------------------===//
 
-// Integers wrap; unsigned arithmetic says so without undefined behaviour.
+// Integers wrap. The sum is unsigned, as signed overflow is undefined in C++.
 template <class T> static T plus(T x, T y) {
   if constexpr (std::is_integral_v<T>)
     return static_cast<T>(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
@@ -213,7 +213,7 @@ template <class OpT> static Error evaluateBucketize(Evaluator &e, OpT op) {
   return Error::success();
 }
 
-/// Truncated towards 0 and saturated; NaN gives 0. i1 saturates at 0 and 1.
+/// Truncates towards 0 and saturates; NaN gives 0. i1 saturates at 0 and 1.
 static int64_t saturate(double x, unsigned width) {
   if (std::isnan(x))
     return 0;

@@ -30,11 +30,11 @@ public:
 
   //===-- values ---------------------------------------------------------===//
 
-  /// The value of an operand; stays where it is until its last use.
+  /// The value of an operand. The reference stays valid until the value's last use.
   const Tensor &get(mlir::Value value) const;
-  /// Sets a result, rounded and wrapped to its element type.
+  /// Sets a result, after rounding it or wrapping it to its element type.
   void set(mlir::Value value, Tensor tensor);
-  /// What a row kernel's accumulator holds so far.
+  /// The partial result of a row kernel's accumulator.
   Tensor &accumulator(mlir::Value value) { return *values.find(value)->second; }
   void erase(mlir::Value value) { values.erase(value); }
   /// Evaluates one op, of the program or of a row kernel's body.
@@ -42,19 +42,19 @@ public:
 
   //===-- domains ----------------------------------------------------------===//
 
-  /// The rows of a domain that the program has; those of `data` and `catalogue`
-  /// domains are built from the batch on demand.
+  /// The rows of a domain of the program. Those of `data` and `catalogue` domains are built from
+  /// the batch on first use.
   llvm::Expected<const DomainRows *> domain(mlir::Operation *user, mlir::FlatSymbolRefAttr name);
   /// The rows of a domain value, which exist once its op was evaluated.
   const DomainRows &rowsOf(mlir::Value domain) const;
-  /// The rows that a tensor type names; the type must not be shared.
+  /// The rows of the domain in a tensor type; the type must not be shared.
   const DomainRows &rowsOf(mlir::Type type) const;
   void setRows(mlir::Value domain, DomainRows rows);
 
   //===-- what ops ask for ---------------------------------------------------===//
 
   bool isTraining() const { return mode == Mode::train; }
-  /// The words of `stream` in this step.
+  /// The random word of an element in `stream` and this step.
   uint32_t word(int64_t stream, uint64_t row, uint64_t element) const;
   /// The uniform number in [0, 1) of an element: the 24 high bits of its word.
   double uniform(int64_t stream, uint64_t row, uint64_t element) const;
@@ -67,34 +67,36 @@ public:
   /// To be called before a parameter is written.
   void saveParameter(llvm::StringRef name);
   TableState &table(llvm::StringRef name);
-  /// The row of `id`: training inserts it once it is admitted, otherwise an unseen id has
-  /// a temporary row. Error where the id is out of the table's range.
+  /// The row of `id`. In training an admitted id without a row gets one; otherwise the result is a
+  /// temporary row with the initial value. Fails where the id is out of the table's range.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, TableState &table, int64_t id);
-  /// The same for a table by name; for a merged one `id` is a key, and -1 the row of zeros.
+  /// The same for a table by name. For a merged table `id` is a key; key -1 is the row of zeros.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, llvm::StringRef table, int64_t id);
-  /// The logical table and id that an id of table `name` stands for; null for the key -1.
+  /// The logical table and the id in it for `id` of table `name`; null for key -1 of a merged
+  /// table.
   llvm::Expected<std::pair<TableState *, int64_t>> findLogical(mlir::Operation *op, llvm::StringRef name,
                                                                int64_t id);
 
   const Batch &batch;
   State &state;
   const Mode mode;
-  /// `value`, which rounding moves where the precision says so: for a sum inside an op that cancels
-  /// against another, and leaves of both no more than their rounding.
+  /// `value` with a random rounding error, with precision `perturbed`. For sums inside of an op
+  /// that are subtracted from a nearly equal number: the difference consists of rounding errors
+  /// only.
   double perturbed(double value) const;
-  /// What a label was before it was perturbed: rules compare it exactly.
+  /// The label without its perturbation, for rules that compare labels exactly.
   double label(double value) const;
 
   const RunOptions options;
-  const uint64_t step; ///< that random streams and step values see
+  const uint64_t step; ///< the step number that random streams and `step_value` see
   Results results;
   MetricAccumulator metrics;
   /// The rows of the row kernel whose body is being evaluated.
   const DomainRows *kernelRows = nullptr;
   /// Whether that row kernel stores into rows of tables or parameters.
   bool updatesRows = false;
-  /// By the domain that unique_rows made: per operand and row, the distinct row
-  /// that it belongs to; -1 for none.
+  /// By the domain value of unique_rows: per operand and row, the number of its distinct row, -1
+  /// for none.
   llvm::DenseMap<mlir::Value, std::vector<std::vector<int64_t>>> segments;
 
 private:
@@ -131,7 +133,7 @@ public:
   template <class OpT> void addGeneric(Handler handler) {
     handlers[mlir::TypeID::get<OpT>()] = handler;
   }
-  /// Null for an op that nobody evaluates.
+  /// Null for an op that the interpreter cannot evaluate.
   Handler lookup(mlir::OperationName name) const { return handlers.lookup(name.getTypeID()); }
 
 private:
@@ -204,24 +206,24 @@ Tensor zipElements(const Tensor &x, const Tensor &y, Function function) {
   return result;
 }
 
-/// `body(row, column)` for every element of `tensor`.
+/// Calls `body(row, column)` for every element of `tensor`.
 template <class Body> void forEachElement(const Tensor &tensor, Body body) {
   for (int64_t row = 0; row < tensor.rows; ++row)
     for (int64_t column = 0; column < tensor.width; ++column)
       body(row, column);
 }
 
-/// Copies row `from` of `x` to row `to` of `result`, whatever the element type.
+/// Copies row `from` of `x` to row `to` of `result`, for any element type.
 void copyRow(const Tensor &x, int64_t from, Tensor &result, int64_t to);
 
-/// Copies columns [from, from + count) of x to columns [to, to + count) of `result`.
+/// Copies elements [from, from + count) of each row of x to [to, to + count) of `result`.
 void copyColumns(const Tensor &x, int64_t from, Tensor &result, int64_t to, int64_t count);
 
-/// Rows of `x` combined into the rows of an ancestor; an empty list gives 0.
+/// Pools the rows of `x` into the rows of an ancestor domain; an empty list gives 0.
 Tensor poolRows(PoolKind kind, const Tensor &x, const DomainRows &from, const DomainRows &to,
                 mlir::Type resultType);
 
-/// `x` with a shared tensor repeated for each of `rows` rows.
+/// `x`, where a shared tensor is broadcast to `rows` rows.
 Tensor repeatRows(const Tensor &x, int64_t rows);
 
 /// The number of edges that are <= x; 0 for NaN.
@@ -239,13 +241,14 @@ int64_t euclideanRemainder(int64_t x, int64_t divisor);
 /// (x - mean) / sqrt(variance + eps) of each row.
 Tensor normalizeRows(const Tensor &x, double eps);
 
-/// Per row of `rows`, the row of x that lies above it; `from`: the rows of x.
+/// Broadcasts rows down the domain tree: per row of `rows`, the row of x of its ancestor. `from`:
+/// the rows of x.
 Tensor fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from);
 
-/// x · weight, or x · weightᵀ where `transposed`; weight is shared [k, n] ([n, k]).
+/// x · weight, or x · weightᵀ where `transposed`; weight is shared and has shape [k, n] ([n, k]).
 Tensor multiply(const Tensor &x, const Tensor &weight, int64_t columns, bool transposed);
 
-/// One optimizer step of `gradient.size()` weights by `gradient`. `step` is 1-based.
+/// Applies one optimizer step to `gradient.size()` weights. `step` is 1-based.
 void applyOptimizer(OptimizerAttr optimizer, bool onTable, double scheduleFactor, uint64_t step,
                     RowHandle row, llvm::ArrayRef<double> gradient);
 

@@ -29,8 +29,8 @@ private:
 
   ProgramOp program;
   const Batch &batch;
-  State state; ///< with the rows that the batch touches
-  llvm::DenseMap<Value, Tensor> held; ///< what is detached
+  State state; ///< holds the rows that the batch touches
+  llvm::DenseMap<Value, Tensor> held; ///< results of `detach`
   const GradientCheckOptions &options;
   GradientCheck result;
 };
@@ -44,7 +44,8 @@ double largestOf(ArrayRef<double> values) {
 
 } // namespace
 
-/// Keeps what `detach` ops give at the point where derivatives are taken.
+/// Records the results of `detach` ops at the point where derivatives are taken, and holds them
+/// constant.
 llvm::Error Checker::holdDetached() {
   if (!options.original)
     return llvm::Error::success();
@@ -99,7 +100,7 @@ llvm::Error Checker::checkValues(StringRef name, int64_t row, int64_t width,
       if (!found)
         return found.takeError();
       last = *found;
-      // Differences of a loss near 1 are known to about 1e-16 / h.
+      // A loss near 1 has rounding errors of 1e-16, its differences errors of 1e-16 / h.
       double scale = std::max({std::abs(gradient), std::abs(last), 1e-3 * largest, 1e-6});
       relative = std::abs(gradient - last) / scale;
       if (relative <= options.tolerance)
@@ -124,7 +125,7 @@ llvm::Expected<GradientCheck> Checker::run() {
     return results.takeError();
   if (llvm::Error error = holdDetached())
     return error;
-  // What is frozen has no gradient.
+  // Frozen parameters and tables have no gradient.
   auto isFrozen = [&](auto declaration) {
     return declaration.getOptimizer().getOption("frozen") != 0.0;
   };

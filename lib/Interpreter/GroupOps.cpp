@@ -12,7 +12,7 @@ using llvm::Error;
 // Stacked rows
 //===----------------------------------------------------------------------===//
 
-/// The rows of a stack: `offsets` says where each part begins.
+/// The rows of a stack: `offsets` holds the first row of each part.
 static Error evaluateStackDomains(Evaluator &e, StackDomainsOp op) {
   DomainRows rows;
   rows.offsets = {0};
@@ -42,7 +42,7 @@ static Error evaluateUnstackRows(Evaluator &e, UnstackRowsOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Keys
+// Keys of merged tables
 //===----------------------------------------------------------------------===//
 
 static Error evaluateMergedKeys(Evaluator &e, MergedKeysOp op) {
@@ -93,7 +93,7 @@ static Error evaluateGroupedLookup(Evaluator &e, GroupedLookupOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Shared matrices
+// Matrices split into rows
 //===----------------------------------------------------------------------===//
 
 static Error evaluateSplitShared(Evaluator &e, SplitSharedOp op) {

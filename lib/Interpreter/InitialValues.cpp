@@ -1,4 +1,4 @@
-//===- InitialValues.cpp - what parameters and table rows start with ------===//
+//===- InitialValues.cpp - initial values of parameters and table rows ----===//
 
 #include "Random.h"
 
@@ -15,8 +15,8 @@ static uint64_t hashName(llvm::StringRef name) {
   return hash;
 }
 
-/// The x below which a standard normal number lies with probability `p` <= 1/2:
-/// a rational first guess (Abramowitz and Stegun 26.2.23), then Halley's method.
+/// The quantile of the standard normal distribution for probability `p` <= 1/2: a rational
+/// approximation (Abramowitz and Stegun 26.2.23), improved by Halley's method.
 static double lowerQuantile(double p) {
   double t = std::sqrt(-2.0 * std::log(p));
   double x = -(t - (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -51,7 +51,7 @@ double interpreter::initialValue(InitAttr init, uint64_t seed, llvm::StringRef n
   case InitKind::normal:
     return scaled(normalQuantile(u), scale);
   case InitKind::truncated_normal: {
-    // Inversion between two standard deviations on either side.
+    // A normal truncated at two standard deviations, drawn by inverting its distribution function.
     double below = std::erfc(M_SQRT2) / 2.0, inside = std::erf(M_SQRT2);
     return scaled(normalQuantile(below + u * inside), scale);
   }

@@ -119,7 +119,8 @@ bool Evaluator::isWanted(Operation &op) {
     return mode == Mode::predict ? isa<OutputOp>(op)
                                  : mode != Mode::items && (isa<LossOp, RequireRangeOp>(op) ||
                                                            (mode == Mode::evaluate && isa<MetricOp>(op)));
-  // Padding is dropped when a domain's rows are built, whether or not the feature is read.
+  // A feature that drops its padding id acts when the domain's rows are built, so an unused one is
+  // not evaluated.
   return !isa<FeatureOp>(op) && !wouldOpBeTriviallyDead(&op);
 }
 
@@ -137,7 +138,7 @@ void Evaluator::markNeeded() {
 
 llvm::Expected<Results> Evaluator::run() {
   markNeeded();
-  // Domains of the data first, so that an op finds the rows that its types name.
+  // Domains of the data first: types of any op may name them.
   for (Operation &op : program.getBody().front())
     if (needed.contains(&op))
       for (Type type : op.getResultTypes()) {
@@ -191,7 +192,7 @@ const Tensor &Evaluator::get(Value value) const {
   return *place->second;
 }
 
-/// The nearest bf16, ties to even.
+/// Rounds to the nearest bf16, ties to even.
 static double roundToBf16(double value) {
   float single = static_cast<float>(value);
   if (single != single)
@@ -325,7 +326,7 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
   auto place = table.rows.find(id);
-  // Into a frozen table no row comes. Whether it is frozen is asked for new rows only.
+  // A frozen table gets no new rows. Only an id without a row asks whether its table is frozen.
   auto isFrozen = [&] {
     auto name = FlatSymbolRefAttr::get(op->getContext(), table.name);
     return lookupTable(op, name).getOptimizer().getOption("frozen") != 0.0;
@@ -336,7 +337,7 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
     return RowHandle{state.insertRow(table, id).data(), table.dim};
   if (place != table.rows.end())
     return RowHandle{place->second.data(), table.dim};
-  // One per id: an id that waits to be admitted is one row of its step.
+  // One temporary row per id and step, also for an id that is not admitted yet.
   auto [temporary, isNew] = temporaryRows.try_emplace({&table, id});
   if (isNew)
     temporary->second = state.initialRow(table, id);

@@ -1,7 +1,7 @@
-//===- KernelOps.cpp - row kernels and what their bodies hold -------------===//
+//===- KernelOps.cpp - row kernels and the ops of their bodies ------------===//
 //
-// A body is evaluated op by op like a program, each op for all rows at once. Its
-// values are tables of rows too; what does not depend on the row is shared.
+// A body is evaluated op by op like a program, each op for all rows at once. Values that do not
+// depend on the row are shared tensors.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@ using namespace genrec::interpreter;
 using llvm::Error;
 
 //===----------------------------------------------------------------------===//
-// The kernel
+// Row kernels
 //===----------------------------------------------------------------------===//
 
 Tensor interpreter::fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from) {
@@ -38,7 +38,7 @@ static bool isAccumulated(ResultRole role) {
   return role == ResultRole::reduced || role == ResultRole::scattered;
 }
 
-/// Rows of an accumulated result: 1 where it is shared.
+/// The number of rows of an accumulated result: 1 where it is shared.
 static int64_t accumulatorRows(Evaluator &e, Type type) {
   return getRowDomain(type) ? e.rowsOf(type).count : 1;
 }
@@ -75,7 +75,7 @@ static void setResults(Evaluator &e, RowKernelOp op) {
   }
 }
 
-/// Evaluates the ops of a body whose arguments are bound.
+/// Evaluates the ops of a body whose arguments are set.
 static Error evaluateBody(Evaluator &e, Block &body) {
   for (Operation &inner : body.without_terminator())
     if (Error error = e.evaluate(&inner))
@@ -83,7 +83,7 @@ static Error evaluateBody(Evaluator &e, Block &body) {
   return Error::success();
 }
 
-/// Drops the values of a body: it may be evaluated again.
+/// Erases the values of a body, which may be evaluated again.
 static void eraseBody(Evaluator &e, Block &body) {
   for (Value argument : body.getArguments())
     e.erase(argument);
@@ -107,7 +107,7 @@ static Error evaluateRowKernel(Evaluator &e, RowKernelOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Fused columns
+// Column programs
 //===----------------------------------------------------------------------===//
 
 static void bindColumn(Evaluator &e, Block &body, const TransformColumnsOp::Column &column,
@@ -142,7 +142,7 @@ static Error evaluateTransformColumns(Evaluator &e, TransformColumnsOp op) {
   return Error::success();
 }
 
-/// The number of edges that are <= x; 0 for NaN.
+/// The number of edges <= x; 0 for NaN.
 static Error evaluateRowSearch(Evaluator &e, RowSearchOp op) {
   const Tensor &x = e.get(op.getX());
   Tensor result = makeTensor(op.getResult().getType(), x.rows);
@@ -183,7 +183,7 @@ static Error evaluateRowStore(Evaluator &e, RowStoreOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A tensor as rows that an index addresses: [n] and rows [] hold scalars.
+/// A tensor as rows that an index addresses; the rows of [n] are its elements.
 struct IndexedRows {
   int64_t count, width;
 
@@ -195,7 +195,7 @@ struct IndexedRows {
 };
 } // namespace
 
-/// The row that an index means; -1 for none.
+/// The row that an index addresses; -1 for none.
 static llvm::Expected<int64_t> rowAt(Operation *op, int64_t index, int64_t count, bool clamp) {
   if (clamp && count > 0)
     return std::clamp<int64_t>(index, 0, count - 1);

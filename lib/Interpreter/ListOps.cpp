@@ -1,4 +1,4 @@
-//===- ListOps.cpp - lists lengthened, paired, put side by side -----------===//
+//===- ListOps.cpp - padded lists, pairs, tiles ---------------------------===//
 
 #include "Evaluator.h"
 #include "Random.h"
@@ -85,10 +85,10 @@ static Error evaluatePairSum(Evaluator &e, PairSumOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Side by side
+// Tiles
 //===----------------------------------------------------------------------===//
 
-/// `body(list, row, place)` for every row that a tile of `op` keeps: row `row` goes to place
+/// Calls `body(list, row, place)` for every row that `op` keeps: row `row` is copied to position
 /// `place` of its list's row.
 template <class OpT, class Body>
 static void forEachTiled(OpT op, const DomainRows &lists, Body body) {
@@ -102,7 +102,7 @@ static void forEachTiled(OpT op, const DomainRows &lists, Body body) {
   });
 }
 
-/// Copies `width` elements of a row, whatever the element type.
+/// Copies `width` elements of a row, for any element type.
 static void copyPart(const Tensor &x, size_t from, Tensor &result, size_t to, int64_t width) {
   std::visit(
       [&](const auto &source) {

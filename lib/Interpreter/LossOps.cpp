@@ -36,7 +36,7 @@ static ArrayRef<double> rowOf(const Tensor &x, int64_t row) {
   return {x.row(row), static_cast<size_t>(x.width)};
 }
 
-/// The probability that a smoothed label gives to class `column` of `classes`.
+/// The target probability of class `column` out of `classes` with label smoothing.
 static double targetOf(int64_t column, int64_t chosen, int64_t classes, double smoothing) {
   return (column == chosen ? 1.0 - smoothing : 0.0) + smoothing / static_cast<double>(classes);
 }
@@ -106,7 +106,7 @@ static Error evaluatePickColumn(Evaluator &e, PickColumnOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What leaves a program
+// Results of a program
 //===----------------------------------------------------------------------===//
 
 static Error evaluateLoss(Evaluator &e, LossOp op) {
@@ -130,7 +130,7 @@ static Error evaluateReportLoss(Evaluator &e, ReportLossOp op) {
   return Error::success();
 }
 
-/// A number as people write it.
+/// A number with up to nine significant digits.
 static std::string written(double value) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.9g", value);
@@ -157,7 +157,7 @@ static Error evaluateRequireRange(Evaluator &e, RequireRangeOp op) {
 }
 
 namespace {
-/// What a metric reads of its rows.
+/// Reads the operands of a metric.
 class MetricReader {
 public:
   MetricReader(Evaluator &e, MetricOp op) : e(e), op(op), x(e.get(op.getX())) {}

@@ -14,7 +14,7 @@ using llvm::StringRef;
 
 constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-/// Σ weight · value / Σ weight of what has `weight`; undefined without weight.
+/// Σ weight · value / Σ weight over rows with weight; NaN if the weights add up to 0.
 template <class Rows, class ValueOf> static double meanOf(const Rows &rows, ValueOf valueOf) {
   double sum = 0, weight = 0;
   for (const auto &row : rows) {
@@ -25,7 +25,7 @@ template <class Rows, class ValueOf> static double meanOf(const Rows &rows, Valu
 }
 
 //===----------------------------------------------------------------------===//
-// Ranks
+// Ranking metrics
 //===----------------------------------------------------------------------===//
 
 static std::string prefixOf(MetricOp op) {
@@ -81,7 +81,7 @@ void MetricAccumulator::addLists(MetricOp op, llvm::ArrayRef<RankedList> lists) 
 }
 
 //===----------------------------------------------------------------------===//
-// Scores
+// Metrics of scores
 //===----------------------------------------------------------------------===//
 
 static double areaUnderCurve(llvm::ArrayRef<WeighedScore> rows) {

@@ -13,33 +13,33 @@
 
 namespace genrec::interpreter {
 
-/// A rank that counts, 1 the best, and its weight.
+/// A rank that is not masked (1 is the best) and its weight.
 struct WeighedRank {
   int64_t rank;
   double weight;
 };
 
-/// The ranks of one list that has some, and its weight.
+/// The ranks of one list that has at least one, and its weight.
 struct RankedList {
   std::vector<int64_t> ranks;
   double weight;
 };
 
-/// A row with a label that counts.
+/// A score whose label is not masked.
 struct WeighedScore {
   double score;
   double label;
   double weight;
-  int64_t key; ///< gauc: its group
+  int64_t key; ///< gauc: the group of the row
 };
 
-/// The metrics of the rows of one batch, named as the runtime names them, each computed as its
-/// definition reads.
+/// The metrics over the rows of one batch, under the runtime's names. Each is computed directly by
+/// its definition.
 class MetricAccumulator {
 public:
   void addRanks(MetricOp op, llvm::ArrayRef<WeighedRank> ranks);
   void addLists(MetricOp op, llvm::ArrayRef<RankedList> lists);
-  /// auc, gauc, ne, rmse, mae.
+  /// Adds auc, gauc, ne, rmse or mae.
   void addScores(MetricOp op, llvm::ArrayRef<WeighedScore> rows);
 
   std::vector<std::pair<std::string, double>> values;

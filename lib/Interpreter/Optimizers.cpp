@@ -9,7 +9,7 @@ using namespace genrec;
 using namespace genrec::interpreter;
 
 namespace {
-/// One weight with its states.
+/// One weight and its optimizer states.
 struct Weight {
   double *value;
   int64_t stride;
@@ -31,7 +31,7 @@ static void applyAdagrad(OptimizerAttr optimizer, double lr, double decay, Weigh
   *w.value -= lr * g / (std::sqrt(w.state(1)) + optimizer.getOption("eps"));
 }
 
-/// All weights of a row by one accumulator: the mean of their squared gradients.
+/// Updates all weights of a row with one accumulator, the mean of their squared gradients.
 static void applyRowwiseAdagrad(OptimizerAttr optimizer, double lr, double decay, RowHandle row,
                                 ArrayRef<double> gradient) {
   double squares = 0.0;

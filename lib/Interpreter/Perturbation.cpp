@@ -1,9 +1,9 @@
-//===- Perturbation.cpp - rounding errors by chance, faults on purpose ----===//
+//===- Perturbation.cpp - random rounding errors, injected faults ---------===//
 //
-// Monte Carlo arithmetic (Parker, 1997): what f32 ops compute is moved by a random
-// fraction of 2^-24, so that a few runs show how far rounding errors reach. The
-// fraction depends on the value and the run only: equal values stay equal, and ops
-// that only move, choose or negate values leave them alone, so that ties stay ties.
+// Monte Carlo arithmetic (Parker, 1997): each result of an f32 op is changed by a random fraction
+// of at most 2^-24, so that a few runs show how far rounding errors propagate. The fraction depends
+// on the value and the run only, so equal values stay equal. Ops that only move, select or negate
+// values are exact, so ties stay ties.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,9 +26,9 @@ using namespace genrec::interpreter;
 static bool isChoice(PoolKind kind) { return kind != PoolKind::sum && kind != PoolKind::mean; }
 
 /// Whether each element of the result is an element of an operand, its negative or absolute value,
-/// a constant, or 0. Parameters, features and lookups are no such ops: a perturbed operand stands
-/// for the rounding inside the sums that it enters (the computed sum is the exact one of operands
-/// that are off by a little).
+/// a constant, or 0. Parameters, features and lookups are not exact: perturbing them models the
+/// rounding inside of the sums that they enter (a computed sum is the exact sum of slightly changed
+/// operands).
 static bool isExact(Operation *op) {
   if (auto pool = dyn_cast<PoolOp>(op))
     return isChoice(pool.getKind());
@@ -55,8 +55,8 @@ static bool isExact(Operation *op) {
 }
 
 void Evaluator::perturb(Operation *op, std::vector<double> &values) const {
-  // A stored weight is rounded once; its update is small beside it, and must not drown in a
-  // perturbation of it.
+  // A stored weight is rounded once per step. Its update is small compared with it, and a
+  // perturbation of the weight would hide the update.
   if (!op || updatesRows || isExact(op))
     return;
   for (double &value : values)
@@ -72,7 +72,7 @@ double Evaluator::perturbed(double value) const {
 }
 
 double Evaluator::label(double value) const {
-  constexpr double kUnits = 0x1.0p20; // far above perturbations, far below what tells labels apart
+  constexpr double kUnits = 0x1.0p20; // far above perturbations, far below differences of labels
   return options.precision == Precision::perturbed ? std::round(value * kUnits) / kUnits : value;
 }
 
@@ -84,7 +84,8 @@ void Evaluator::makeFaulty(Type element, Tensor &tensor) {
     for (int64_t &flag : tensor.integers())
       flag = !flag;
   } else if (tensor.rows > 1) {
-    // What another row has is as good an id, class, place or time as any. Not turned round: a sum would be the same.
+    // Row r gets the values of row r + 1, which are valid ids, classes, positions or times. The
+    // last row keeps its own, as a rotation would leave sums over rows unchanged.
     std::visit([&](auto &values) { std::copy(values.begin() + tensor.width, values.end(), values.begin()); },
                tensor.data);
   }

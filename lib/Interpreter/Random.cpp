@@ -49,7 +49,7 @@ std::array<uint32_t, 4> interpreter::philox(std::array<uint32_t, 4> counter, uin
 uint32_t interpreter::randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row,
                                  uint64_t element) {
   uint64_t key = splitMix(seed + kGolden * step);
-  // 64 elements share 16 counters: element e is word (e / 16) % 4.
+  // 64 elements use 16 counters: element e is word (e / 16) % 4 of its counter.
   uint64_t block = (element / 64) * 16 + element % 16;
   std::array<uint32_t, 4> words =
       philox({static_cast<uint32_t>(block), stream, static_cast<uint32_t>(row),
@@ -119,7 +119,7 @@ static uint64_t mixTwo(uint64_t u, uint64_t v, uint64_t factor) {
   return shiftMix((v ^ a) * factor) * factor;
 }
 
-/// The bytes being hashed, read from the front or counted from the end.
+/// The bytes to hash, addressed from the front or from the end.
 struct Bytes {
   StringRef text;
   uint64_t front(size_t at) const { return loadBytes(text.data() + at, 8); }
@@ -158,7 +158,8 @@ static uint64_t hashUpTo64(Bytes bytes) {
                 factor);
 }
 
-/// The state of a long hash: two numbers, and three of the stretch.
+/// The state of the hash of a long string: x, y, z and the two pairs v and w, as FarmHash names
+/// them.
 struct State {
   uint64_t x, y, z;
   std::array<uint64_t, 2> v{}, w{};
@@ -170,7 +171,7 @@ struct State {
     a += bytes.front(at + 8) + bytes.front(at + 16);
     return {a + bytes.front(at + 24), b + rotateRight(a, 44) + c};
   }
-  /// Takes in 64 bytes. `weight`: of the carried parts.
+  /// Mixes in 64 bytes. `weight` multiplies what v and w carry over.
   void take(Bytes bytes, size_t at, uint64_t factor, uint64_t weight) {
     x = rotateRight(x + y + v[0] + bytes.front(at + 8), 37) * factor;
     y = rotateRight(y + v[1] + bytes.front(at + 48), 42) * factor;

@@ -1,7 +1,7 @@
 //===- Random.h - random words, identities, hashes, initial values -*- C++ -*-===//
 //
-// The reference definitions of what depends on bits: written down here a second
-// time, apart from the runtime's, so that each checks the other.
+// The reference definitions of random words, identities and hashes. They share no code with the
+// runtime's, so that each checks the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,13 +14,13 @@
 
 namespace genrec::interpreter {
 
-/// One output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) from state `x`.
+/// The output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) for state `x`.
 uint64_t splitMix(uint64_t x);
 
 /// Identity of the root row at `position` of the dataset.
 uint64_t rootIdentity(int64_t position);
-/// Identity of child `ordinal` of a row, or of a row in part `ordinal` of a
-/// concatenation.
+/// Identity of child number `ordinal` of a row, or of a row in part number `ordinal` of a
+/// concat_domains.
 uint64_t childIdentity(uint64_t identity, uint64_t ordinal);
 
 /// Philox4x32-10 (Salmon et al., SC 2011) of one counter.
@@ -30,14 +30,14 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, uint32_t keyLow,
 /// stream `stream` of one step.
 uint32_t randomWord(uint64_t seed, uint64_t step, uint32_t stream, uint64_t row, uint64_t element);
 
-/// XXH3_64bits_withSeed, the first half of MurmurHash3_x64_128, or FarmHash's
-/// Fingerprint64 (seed 0) or Hash64WithSeed.
+/// XXH3_64bits_withSeed, the first half of MurmurHash3_x64_128, or FarmHash's Fingerprint64 (seed
+/// 0) or Hash64WithSeed.
 uint64_t hashBytes(HashKind kind, llvm::StringRef bytes, uint64_t seed);
 /// The hash of the 8 little-endian bytes of `value`.
 uint64_t hashInteger(HashKind kind, int64_t value, uint64_t seed);
 
-/// The initial value of element `column` of row `row` of the parameter or table
-/// `name`; `fanIn` and `fanOut` matter to the Xavier kinds.
+/// The initial value of element `column` of row `row` of the parameter or table `name`. Only the
+/// Xavier kinds use `fanIn` and `fanOut`.
 double initialValue(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row,
                     uint64_t column, double fanIn, double fanOut);
 

@@ -11,7 +11,7 @@ using namespace genrec::interpreter;
 
 namespace {
 
-/// A sequence of random numbers.
+/// A random number generator.
 class RandomNumbers {
 public:
   explicit RandomNumbers(uint64_t seed) : state(splitMix(seed)) {}
@@ -20,42 +20,42 @@ public:
   int64_t below(int64_t count) { return static_cast<int64_t>(bits() % uint64_t(count)); }
   double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   bool chance(double probability) { return uniform() < probability; }
-  /// Below `count`, small numbers more often.
+  /// A number below `count`, small numbers more often.
   int64_t skewed(int64_t count) { return std::min(below(count), below(count)); }
 
 private:
   uint64_t state;
 };
 
-/// What the model does with the values of a column, as far as that limits them.
+/// How the model uses the values of a column, as far as that restricts them.
 struct Role {
-  int64_t idLimit = std::numeric_limits<int64_t>::max(); ///< ids of tables lie below it
+  int64_t idLimit = std::numeric_limits<int64_t>::max(); ///< ids must be below it
   bool isId = false;
-  int64_t divisor = 1;       ///< the greatest that remainders are taken of
-  int64_t classes = 0;      ///< > 0: a class of so many
-  FeatureOp catalogue;      ///< ids that are resolved: the catalogue's column
-  bool allowMissing = true; ///< every resolve allows ids that the catalogue lacks
+  int64_t divisor = 1;       ///< the largest divisor of a mod op on these values
+  int64_t classes = 0;      ///< if > 0, the values are classes below it
+  FeatureOp catalogue;      ///< where resolve looks the ids up: a column of the catalogue
+  bool allowMissing = true; ///< every resolve accepts ids that the catalogue lacks
   bool isTime = false;
   bool isLabel = false;       ///< 0 or 1
   bool isWeight = false;      ///< not negative
-  bool isRequired = false;    ///< what lies out of range is an error
-  bool isCatalogueId = false; ///< the column that ids are resolved in: distinct
+  bool isRequired = false;    ///< the model rejects values out of range
+  bool isCatalogueId = false; ///< the column that resolve searches: ids must be distinct
 };
 
 } // namespace
 
-/// Whether results of `op` hold values of its operands, unchanged.
+/// Whether results of `op` are values of its operands, unchanged.
 static bool passesValues(Operation *op) {
   return isa<LeadOp, LagOp, DeriveOp, ConcatRowsOp, SplitRowsOp, FanoutOp, PoolOp, SelectOp,
              GatherRowsOp, ConcatColumnsOp, SliceColumnsOp, MaximumOp, MinimumOp>(op);
 }
 
-/// The first id that has more than `bits` bits.
+/// The smallest id with more than `bits` bits.
 static int64_t limitOf(int64_t bits) {
   return bits >= 63 ? std::numeric_limits<int64_t>::max() : int64_t(1) << bits;
 }
 
-/// Notes what `user` asks of operand `value`.
+/// Adds the restrictions that `user` puts on operand `value`.
 static void addUse(Role &role, Operation *user, Value value) {
   if (auto lookup = dyn_cast<LookupOp>(user); lookup && lookup.getIds() == value) {
     role.isId = true;
@@ -152,7 +152,7 @@ private:
   std::vector<DomainSchema> schema;
   ProgramOp program;
   RandomNumbers random;
-  int64_t nextId = 0; ///< of distinct ids
+  int64_t nextId = 0; ///< next of the distinct ids
   const RandomBatchOptions &options;
   Batch batch;
 };
@@ -161,8 +161,8 @@ private:
 
 Batch BatchGenerator::run() {
   RandomNumbers ofData = random;
-  // Catalogues first: ids of the data are drawn from them. They are loaded once,
-  // so they depend on the model alone.
+  // Catalogues first, as ids of the data are drawn from them. They are loaded once, so they depend
+  // on the model alone.
   for (bool catalogues : {true, false}) {
     random = catalogues ? RandomNumbers(0) : ofData;
     for (const DomainSchema &domain : schema) {
@@ -182,7 +182,7 @@ Batch BatchGenerator::run() {
   return std::move(batch);
 }
 
-/// As many as asked for, unless ids or the columns of `scores` are fewer.
+/// As many rows as asked for, but at most one per id and per column of `scores`.
 int64_t BatchGenerator::catalogueRows(const DomainSchema &domain) {
   int64_t count = options.catalogueRows;
   for (const ColumnSchema &column : domain.columns)
@@ -251,8 +251,7 @@ std::vector<int64_t> BatchGenerator::drawIntegers(const ColumnSchema &column, co
   return values;
 }
 
-/// Distinct ids in no order, with 0 among them: what nulls and rows past a
-/// list's end read as.
+/// Distinct ids in random order, among them 0, which nulls and rows beyond a list's end read as.
 std::vector<int64_t> BatchGenerator::drawCatalogueIds(const Role &role, int64_t count) {
   int64_t spread = std::min<int64_t>(role.idLimit, 3 * count);
   std::vector<int64_t> ids(spread);
@@ -266,7 +265,7 @@ std::vector<int64_t> BatchGenerator::drawCatalogueIds(const Role &role, int64_t 
   return ids;
 }
 
-/// Seconds that ascend within each list, by steps of very different sizes.
+/// Ascending seconds within each list, with steps of very different sizes.
 std::vector<int64_t> BatchGenerator::drawTimes(const BatchRows &rows) {
   std::vector<int64_t> times;
   int64_t now = 0;
@@ -282,7 +281,8 @@ std::vector<int64_t> BatchGenerator::drawTimes(const BatchRows &rows) {
   return times;
 }
 
-/// Of what is divided, ids on both sides of the divisor: some meet in their remainders, and some do not.
+/// Values that a mod op divides range over more than its divisor, so that some remainders collide
+/// and some do not.
 int64_t BatchGenerator::getVocabulary(const Role &role) const {
   constexpr int64_t kLargestDivisor = 64;
   if (options.vocabulary == 1 || role.divisor > kLargestDivisor)
@@ -300,7 +300,7 @@ int64_t BatchGenerator::drawInteger(const Role &role, Type element) {
       limit = std::min(limit, role.classes);
     if (role.classes == 0 && options.distinctIds)
       return nextId++ % limit;
-    // Ids far apart now and then.
+    // A few ids from the whole range.
     if (role.classes == 0 && random.chance(options.rareRate))
       return random.below(limit);
     if (role.classes > 0 && !role.isId && !role.isRequired && random.chance(0.1))
@@ -318,7 +318,7 @@ double BatchGenerator::drawFloat(const Role &role) {
     return static_cast<double>(random.below(2));
   if (role.isWeight)
     return random.chance(0.2) ? 0.0 : static_cast<float>(2.0 * random.uniform());
-  // Halves repeat, so that equal values occur.
+  // Small multiples of 1/2, so that equal values occur.
   double drawn = random.chance(0.2) ? static_cast<double>(random.below(9) - 4) / 2.0
                                     : static_cast<float>(4.0 * random.uniform() - 2.0);
   return options.positive ? std::abs(drawn) : drawn;

@@ -10,7 +10,7 @@ using namespace genrec::interpreter;
 
 using llvm::Error;
 
-/// softmax of the `values` for which `isKept(index)` holds; 0 elsewhere.
+/// The softmax of the `values` for which `isKept(index)` holds; 0 elsewhere.
 template <class IsKept> static std::vector<double> softmax(ArrayRef<double> values, IsKept isKept) {
   double largest = -INFINITY, sum = 0;
   for (auto [index, value] : llvm::enumerate(values))
@@ -41,7 +41,7 @@ static Error evaluateSoftmax(Evaluator &e, SoftmaxOp op) {
 // Interactions
 //===----------------------------------------------------------------------===//
 
-/// `body(i, j, pair)` for every pair that a dot interaction multiplies.
+/// Calls `body(i, j, pair)` for every pair that a dot interaction multiplies.
 template <class OpT, class Body> static void forEachPair(OpT op, Body body) {
   int64_t pair = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(op.getCount()); ++i)
@@ -173,7 +173,8 @@ static Error evaluateCrossAttentionGrad(Evaluator &e, CrossAttentionGradOp op) {
       }
       mean += weight * dots[key];
     }
-    mean = e.perturbed(mean); // all of a lone key's dot, but for rounding
+    // with one key this is its dot itself: the difference below is rounding only
+    mean = e.perturbed(mean);
     for (auto [key, weight] : llvm::enumerate(weights)) {
       double dScore = weight * (dots[key] - mean) * scale;
       for (int64_t i = head * qk; i < (head + 1) * qk; ++i) {

@@ -1,4 +1,4 @@
-//===- RowOps.cpp - along a row, norms, dense layers, pass ops ------------===//
+//===- RowOps.cpp - ops along a row, norms, dense layers, moves -----------===//
 
 #include "Evaluator.h"
 
@@ -11,7 +11,7 @@ using namespace genrec::interpreter;
 using llvm::Error;
 
 //===----------------------------------------------------------------------===//
-// Along a row
+// Ops along a row
 //===----------------------------------------------------------------------===//
 
 template <class T> static Tensor reduceRow(ReduceKind kind, const Tensor &x) {
@@ -171,7 +171,7 @@ static Error evaluateLinear(Evaluator &e, LinearOp op) {
   return Error::success();
 }
 
-/// What `activation` makes of x.
+/// Applies `activation` to x.
 static double activate(Activation activation, double x) {
   switch (activation) {
   case Activation::none:
@@ -283,7 +283,7 @@ static Error evaluateBroadcastRows(Evaluator &e, BroadcastRowsOp op) {
 }
 
 static Error evaluateDetach(Evaluator &e, DetachOp op) {
-  // A derivative takes what is detached for a constant.
+  // In a derivative, detached values are constants.
   const Tensor *value = &e.get(op.getX());
   if (e.options.held)
     if (auto held = e.options.held->find(op.getResult()); held != e.options.held->end())
@@ -306,7 +306,7 @@ static Error evaluateFixedRows(Evaluator &e, FixedRowsOp op) {
   return Error::success();
 }
 
-/// The same elements as `rows` rows, or as one shared tensor.
+/// The same elements as a tensor of `rows` rows, or as one shared tensor.
 static Error reshape(Evaluator &e, Operation *op, int64_t rows, bool shared) {
   Tensor tensor = e.get(op->getOperand(0));
   int64_t size = tensor.size();

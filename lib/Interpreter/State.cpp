@@ -105,7 +105,7 @@ std::vector<double> &State::insertRow(TableState &table, int64_t id) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Rows that come and leave by rule
+// Admission and eviction of rows
 //===----------------------------------------------------------------------===//
 
 bool State::admits(TableState &table, int64_t id, uint64_t step) const {
@@ -124,7 +124,7 @@ bool State::admits(TableState &table, int64_t id, uint64_t step) const {
   return true;
 }
 
-/// The ids that leave after `step`.
+/// The ids to evict after `step`.
 static std::vector<int64_t> chooseLeaving(const RowRules &rules, const Sightings &sightings,
                                           uint64_t step) {
   std::vector<int64_t> leaving;
@@ -151,7 +151,7 @@ void State::evict(uint64_t step) {
   for (auto &[name, table] : tables) {
     if (!table.rules.any())
       continue;
-    // A row that was given and never seen was last seen before the first step.
+    // A row that was loaded and never seen counts as last seen before the first step.
     for (const auto &[id, row] : table.rows)
       table.seen.try_emplace(id);
     for (int64_t id : chooseLeaving(table.rules, table.seen, step)) {

@@ -12,13 +12,13 @@ using namespace genrec::interpreter;
 
 using llvm::Error;
 
-/// What the gradient of a row may be where only rounding keeps it from 0: a few 2^-24 of terms of
-/// about 1 that cancel.
+/// A bound on a gradient that is 0 but for rounding: a few times 2^-24, the rounding error of terms
+/// of about 1 that cancel.
 static constexpr double kRoundedZero = 1e-7;
 
-/// Whether row `row` of the gradient x leaves the table's row alone, as a gradient of 0 does.
-/// Where terms cancel, chance decides whether their sum is 0: every other perturbed run takes what
-/// may be 0 for 0, so that the spread of the row covers both.
+/// Whether row `row` of the gradient x is 0, so that the table's row is not updated. Where terms
+/// cancel, rounding decides whether their sum is exactly 0. Every other perturbed run therefore
+/// takes a sum near 0 for 0, so that the spread of the row covers both cases.
 static bool isZeroRow(const Evaluator &e, const Tensor &x, int64_t row) {
   bool isDoubtful = e.options.precision == Precision::perturbed && e.options.perturbation % 2 == 1;
   double most = isDoubtful ? kRoundedZero : 0.0;
@@ -26,7 +26,7 @@ static bool isZeroRow(const Evaluator &e, const Tensor &x, int64_t row) {
                       [most](double v) { return std::fabs(v) <= most; });
 }
 
-/// Rounds a row of `count` values and states as stores of f32 do.
+/// Rounds a row of `count` values and its states to float, as stores of f32 do.
 static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
   if (e.options.precision != Precision::rounded)
     return;
@@ -35,7 +35,7 @@ static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
 }
 
 //===----------------------------------------------------------------------===//
-// Updates as differentiate leaves them
+// Updates before expand-updates
 //===----------------------------------------------------------------------===//
 
 static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
@@ -51,7 +51,7 @@ static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
   return Error::success();
 }
 
-/// Adds the gradients of one pair to the sums of their logical tables' rows.
+/// Adds the gradients for one list of ids to the sums of their logical tables' rows.
 static Error addGradients(Evaluator &e, UpdateTableOp op, const Tensor &ids,
                           const Tensor &gradients, llvm::SetVector<TableState *> &touched) {
   for (int64_t row = 0; row < ids.rows; ++row) {
@@ -93,7 +93,7 @@ static Error evaluateUpdateTable(Evaluator &e, UpdateTableOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// What updates and lookups become
+// Lowered updates and lookups
 //===----------------------------------------------------------------------===//
 
 static Error evaluateTableRows(Evaluator &e, TableRowsOp op) {
@@ -111,7 +111,7 @@ static Error evaluateTableRows(Evaluator &e, TableRowsOp op) {
   return Error::success();
 }
 
-/// A domain of one list of `count` rows.
+/// A domain with one list of `count` rows.
 static DomainRows stepRows(int64_t count) {
   DomainRows rows;
   rows.count = count;
@@ -120,7 +120,7 @@ static DomainRows stepRows(int64_t count) {
   return rows;
 }
 
-/// A gradient per row of `rows`: that of its parent row where `gradients` has those.
+/// A gradient per row of `rows`; where `gradients` has one per parent row, that of the parent.
 static Tensor getGradients(Evaluator &e, Value gradients, Value rows) {
   if (getRowDomain(gradients.getType()) == getRowDomain(rows.getType()))
     return e.get(gradients);

@@ -1,4 +1,4 @@
-//===- Batch.h - data that the interpreter runs on --------------*- C++ -*-===//
+//===- Batch.h - batches for the interpreter --------------------*- C++ -*-===//
 
 #ifndef GENREC_INTERPRETER_BATCH_H
 #define GENREC_INTERPRETER_BATCH_H
@@ -20,51 +20,51 @@ struct Column {
   int64_t width = 1;
   bool isVector = false; ///< a row is a list of `width` values, which may be 1
   std::variant<std::vector<int64_t>, std::vector<double>, std::vector<std::string>> values;
-  std::vector<uint8_t> valid; ///< one per row; empty: no nulls
+  std::vector<uint8_t> valid; ///< one flag per row; empty: no nulls
 
-  /// How many rows there are.
+  /// The number of rows.
   size_t size() const;
 };
 
 /// The rows of a `data` or `catalogue` domain and their columns.
 struct BatchRows {
   int64_t count = 0;
-  /// Per parent row its first row here, then `count`; empty for a root.
+  /// For each parent row the number of its first row here, then `count`; empty for a root.
   std::vector<int64_t> offsets;
   std::map<std::string, Column, std::less<>> columns; ///< by dotted path
 };
 
-/// One batch of rows, by domain symbol, catalogues included.
+/// The rows of one batch by domain symbol, with those of catalogues.
 struct Batch {
   std::map<std::string, BatchRows, std::less<>> domains;
-  /// Per root row its position in the dataset; empty: 0, 1, 2, …
+  /// For each root row its position in the dataset; empty: 0, 1, 2, …
   std::vector<int64_t> positions;
 };
 
-/// Reads a batch from JSON (docs/interpreter.md describes the form) for the
-/// domains and features of `program`. Errors name the path and the row.
+/// Reads the domains and features of `program` from JSON (format: docs/interpreter.md). Errors name
+/// the path and the row.
 llvm::Expected<Batch> batchFromJson(ProgramOp program, const llvm::json::Value &value);
 
-/// The same batch as JSON, as `batchFromJson` reads it.
+/// Writes a batch as JSON that `batchFromJson` reads.
 llvm::json::Value batchToJson(ProgramOp program, const Batch &batch);
 
-/// What a random batch looks like.
+/// Options of `randomBatch`.
 struct RandomBatchOptions {
   int64_t rows = 4;        ///< root rows
   int64_t longestList = 5; ///< lists have 0 to this many rows, often 0
-  double emptyRate = 0.25; ///< of lists
-  int64_t vocabulary = 7;  ///< ids are mostly drawn from as many values, skewed
-  double rareRate = 0.1;   ///< of ids that are drawn from all that the table takes
-  bool distinctIds = false; ///< no id twice in a column, as long as the table has others
+  double emptyRate = 0.25; ///< probability that a list is empty
+  int64_t vocabulary = 7;  ///< number of values that most ids are drawn from, skewed
+  double rareRate = 0.1;   ///< probability that an id is drawn from the table's whole range
+  /// ids in a column are distinct, as long as the table's range has enough
+  bool distinctIds = false;
   int64_t catalogueRows = 6;
-  int64_t firstPosition = 0; ///< of the first root row in the dataset
-  double nullRate = 0.2;     ///< of nullable columns
-  bool positive = false;     ///< no float below 0, as logarithms and roots want them
+  int64_t firstPosition = 0; ///< position of the first root row in the dataset
+  double nullRate = 0.2;     ///< probability of null, in nullable columns
+  bool positive = false;     ///< floats are not negative, as logarithms and roots need
 };
 
-/// Draws a batch that `program` accepts: ids lie within their table's bits, ids
-/// that are resolved exist in the catalogue, classes are in range, times ascend
-/// within a list. The same seed gives the same batch.
+/// Draws a batch that `program` accepts: ids fit the bits of their table, resolved ids exist in the
+/// catalogue, classes are in range, times ascend within a list. The same seed gives the same batch.
 Batch randomBatch(ProgramOp program, uint64_t seed, const RandomBatchOptions &options = {});
 
 } // namespace genrec::interpreter

@@ -1,10 +1,9 @@
 //===- Interpreter.h - evaluates programs from op definitions ---*- C++ -*-===//
 //
-// The reference that everything else is compared with. Each op is evaluated as
-// its definition reads, one after another, in double (or rounded to float after
-// each op); no code is shared with passes, lowering or runtime kernels. It covers
-// the ops of the model, of differentiated programs and of row kernels, so a
-// program can be judged after every pass up to form-row-kernels.
+// The reference for passes and compiled code. Each op is evaluated directly by its definition, one
+// after another, in double (or rounded to float after each op); no code is shared with passes,
+// lowering or runtime kernels. It evaluates the ops of imported models, of differentiated programs
+// and of row kernels, so a program can be checked after every pass up to form-row-kernels.
 //
 //   State state(model, /*seed=*/1);
 //   llvm::Expected<Results> results = runProgram(program, batch, state, Mode::train);
@@ -20,31 +19,33 @@
 
 namespace genrec::interpreter {
 
-/// What a program is run for. A program of mode `all` gives its losses in
-/// `train`, losses and metrics in `evaluate`, outputs in `predict`, nothing in `items`;
-/// a specialised program is run in its own mode.
+/// What a program is run for. A program of mode `all` gives its losses in `train`, losses and
+/// metrics in `evaluate`, outputs in `predict`, nothing in `items`. A specialised program runs only
+/// in its own mode.
 enum class Mode { train, evaluate, predict, items };
 
-/// Whether f32 values are kept as double, or rounded to float after every op, or kept as double and moved by chance
-/// as rounding may move them: by up to 2^-24 of each after every op that computes, optimizers aside.
+/// How f32 values are computed: `exact` keeps them as double; `rounded` rounds to float after every
+/// op; `perturbed` keeps them as double and changes each result by a random fraction of at most
+/// 2^-24, except for ops that are exact and for optimizer steps.
 enum class Precision { exact, rounded, perturbed };
 
 struct RunOptions {
   Precision precision = Precision::exact;
-  /// Which of many errors `perturbed` makes: a run of the same number makes the same.
+  /// Seed of the errors of precision `perturbed`.
   uint64_t perturbation = 0;
-  /// An op whose results come out wrong: floats by half of each, up or down; flags as their opposites; of other
-  /// integers and of strings each row has those of the row behind it. Null: none.
+  /// An op whose results are made wrong, or null: floats are multiplied by 0.5 or 1.5, flags are
+  /// inverted, and rows of other integers and of strings get the values of the next row.
   mlir::Operation *faulty = nullptr;
-  /// What results of `detach` are held at, where they are in it.
+  /// Values of `detach` results to use instead of computing them; others are computed.
   const llvm::DenseMap<mlir::Value, Tensor> *held = nullptr;
-  /// Losses only: no update, no gradient, no row inserted.
+  /// Evaluates losses only: no gradients, no updates, no new table rows.
   bool forwardOnly = false;
   /// Keep the value of every evaluated op in `Results::values`.
   bool keepValues = false;
 };
 
-/// Sum of weight * value and sum of weight over the rows of the batch. No weight, no mean.
+/// Sums over the rows of the batch: weight * value, and weight. The mean is undefined if the
+/// weights add up to 0.
 struct LossResult {
   std::string name;
   double sum = 0.0;
@@ -56,31 +57,31 @@ struct LossResult {
   }
 };
 
-/// A column that predict writes.
+/// An output column of predict.
 struct OutputResult {
   std::string name;
   Tensor value;
-  std::vector<uint8_t> isNull; ///< per element; empty where none can be null
+  std::vector<uint8_t> isNull; ///< one flag per element; empty where none can be null
 };
 
 struct Results {
   std::vector<LossResult> losses;
   std::vector<OutputResult> outputs;
-  /// As the runtime names them: "hr@10", "mrr", "<name>.hr@10", the name of an
-  /// auc. NaN without rows ("no rows"), or with one class only.
+  /// By the runtime's names: "hr@10", "mrr", "<name>.hr@10", the name of an auc. NaN if no row
+  /// counts, and for an auc if all rows are of one class.
   std::vector<std::pair<std::string, double>> metrics;
-  /// What update_parameter and update_table received, by parameter name, and by
-  /// table name and id (summed; ids that got exactly 0 are absent).
+  /// The gradients passed to update_parameter and update_table: by parameter name, and by table
+  /// name and id (summed; ids whose gradient is exactly 0 are absent).
   std::map<std::string, std::vector<double>> parameterGradients;
   std::map<std::string, std::map<int64_t, std::vector<double>>> tableGradients;
   llvm::DenseMap<mlir::Value, Tensor> values;
 
-  /// The model's loss: scale * mean, summed over the tasks that have rows; none where none has.
+  /// The model's loss: the sum of scale * mean over the tasks that have rows; nullopt if none has.
   std::optional<double> loss() const;
 };
 
-/// An op that cannot be evaluated on this data: an id out of range, an item that
-/// the catalogue lacks, a column of another type.
+/// The op cannot be evaluated on this data: an id out of range, an item that the catalogue lacks, a
+/// column of another type.
 class EvaluationError : public llvm::ErrorInfo<EvaluationError> {
 public:
   static char ID;
@@ -97,20 +98,19 @@ private:
   std::string message;
 };
 
-/// Runs `program`, whose module must have passed the verifier, on `batch`. A run
-/// of a train program updates `state` and counts a step; in training, lookups
-/// insert rows. Errors are EvaluationErrors; `state` is then undefined.
+/// Runs `program` on `batch`. The module must have been verified. A run of a train program updates
+/// `state`, counts a step, and inserts table rows for new ids. Errors are EvaluationErrors; `state`
+/// is undefined after one.
 llvm::Expected<Results> runProgram(ProgramOp program, const Batch &batch, State &state, Mode mode,
                                    const RunOptions &options = {});
 
-/// The mode in which a program is run: its own, or `train` for mode `all`.
+/// The mode that a program is run in: its own, or `train` for mode `all`.
 Mode modeOf(ProgramOp program);
 
-/// Whether ops of this name can be evaluated (or are declarations).
+/// Whether the interpreter can evaluate ops of this name, or skips them as declarations.
 bool canEvaluate(mlir::OperationName name);
 
-/// Reports `error` as diagnostics at the ops' locations; errors of other kinds
-/// at `location`.
+/// Reports an EvaluationError as a diagnostic at its op's location, any other error at `location`.
 void emitErrors(llvm::Error error, mlir::Location location);
 
 } // namespace genrec::interpreter

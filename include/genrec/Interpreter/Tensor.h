@@ -1,6 +1,6 @@
 //===- Tensor.h - values of the interpreter ---------------------*- C++ -*-===//
 //
-// Tables of rows, held plainly: floats as double, integers as int64_t.
+// Rows of values: floats are stored as double, integers as int64_t.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@
 
 namespace genrec::interpreter {
 
-/// What a value of element type `!genrec.row` points at: a row of a table or of
-/// a parameter. State `slot` of the row is at `value + slot * slotStride`.
+/// An element of type `!genrec.row`: a pointer to a row of a table or a parameter. State `slot` of
+/// the row is at `value + slot * slotStride`.
 struct RowHandle {
   double *value = nullptr; ///< null: the row of zeros, which updates skip
   int64_t slotStride = 0;
@@ -27,8 +27,8 @@ struct RowHandle {
   bool isZero() const { return !value; }
 };
 
-/// The rows of a value: `rows` of them with `width` elements each (1 for row
-/// shape []), row major. A shared tensor is one row that holds all of it.
+/// A row-major matrix: `rows` rows of `width` elements each (1 for row shape []). A shared tensor
+/// is stored as one row.
 class Tensor {
 public:
   using Floats = std::vector<double>;
@@ -37,7 +37,7 @@ public:
   using Handles = std::vector<RowHandle>;
 
   Tensor() = default;
-  /// Zeros (empty strings, rows of zeros) of one kind, chosen by `T`.
+  /// `rows` rows of zeros, empty strings or handles of the row of zeros, by `T`.
   template <class T> static Tensor make(int64_t rows, int64_t width, bool shared = false) {
     Tensor tensor;
     tensor.rows = rows;
@@ -68,8 +68,8 @@ public:
   const Strings &strings() const { return as<std::string>(); }
   const Handles &handles() const { return as<RowHandle>(); }
 
-  /// Where element `column` of row `row` is, with a shared tensor repeated for
-  /// every row and a row of one element repeated along the row.
+  /// The index of element `column` of row `row`. A shared tensor is broadcast to all rows, and a
+  /// row of one element along the row.
   size_t at(int64_t row, int64_t column) const {
     return static_cast<size_t>((shared ? 0 : row) * width + (width == 1 ? 0 : column));
   }
@@ -83,22 +83,22 @@ public:
   std::variant<Floats, Integers, Strings, Handles> data;
 };
 
-/// One batch's instance of a domain. A list is the rows that one parent row has;
-/// in a root domain every row is a list of its own.
+/// The rows of one domain in one batch. A list is the rows of one parent row; in a root domain
+/// every row is a list of its own.
 struct DomainRows {
   int64_t count = 0;
-  std::vector<int64_t> offsets;      ///< per list its first row, then `count`; empty for a root
-  std::vector<int64_t> parent;       ///< per row its list; empty for a root
-  std::vector<uint64_t> identity;    ///< per row, the key of its random streams
+  std::vector<int64_t> offsets; ///< for each list its first row, then `count`; empty for a root
+  std::vector<int64_t> parent;       ///< for each row its list; empty for a root
+  std::vector<uint64_t> identity;    ///< for each row the key of its random streams
   const DomainRows *above = nullptr; ///< the parent's rows; null for a root and a step domain
-  /// Where a row comes from: its row in the batch, the source of a truncate, or
-  /// source `part[row]` of a concat_domains. Empty: row r is row r.
+  /// For each row where it comes from: its row in the batch, in the source of a truncate, or in
+  /// source `part[row]` of a concat_domains. Empty: row r comes from row r.
   std::vector<int64_t> source;
   std::vector<int32_t> part;
 
   bool isRoot() const { return offsets.empty(); }
   int64_t sourceOf(int64_t row) const { return source.empty() ? row : source[row]; }
-  /// The row of `ancestor` above `row`.
+  /// The row of domain `ancestor` that `row` belongs to.
   int64_t ancestorRow(int64_t row, const DomainRows &ancestor) const;
   void forEachList(llvm::function_ref<void(int64_t begin, int64_t end)> body) const;
 };
