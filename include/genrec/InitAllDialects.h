@@ -1,4 +1,4 @@
-//===- InitAllDialects.h - every dialect genrec reads or makes --*- C++ -*-===//
+//===- InitAllDialects.h - registration of dialects -------------*- C++ -*-===//
 //
 // The one place where dialects are registered; tools and tests call it and add nothing by hand.
 //
@@ -24,7 +24,7 @@
 
 namespace genrec {
 
-/// Adds the genrec dialect and the upstream dialects that models, row kernels and emitted code use.
+/// Registers the genrec dialect and the upstream dialects of models, row kernels and emitted code.
 inline void registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<GenRecDialect, mlir::arith::ArithDialect, mlir::emitc::EmitCDialect,
                   mlir::func::FuncDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect,

@@ -1,4 +1,4 @@
-//===- InitAllPasses.h - every pass and pipeline of genrec ------*- C++ -*-===//
+//===- InitAllPasses.h - registration of passes and pipelines ---*- C++ -*-===//
 //
 // The one place where passes are registered; tools and tests call it and add nothing by hand.
 //
@@ -16,7 +16,7 @@
 
 namespace genrec {
 
-/// Registers genrec's passes and pipelines, and upstream's dialect-independent ones (canonicalize, cse …).
+/// Registers genrec's passes and pipelines and upstream's general ones (canonicalize, cse, …).
 inline void registerAllPasses() {
   mlir::registerTransformsPasses();
   registerGenRecPasses();

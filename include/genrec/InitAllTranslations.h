@@ -1,4 +1,4 @@
-//===- InitAllTranslations.h - what genrec-translate can do -----*- C++ -*-===//
+//===- InitAllTranslations.h - registration of file formats -----*- C++ -*-===//
 //
 // The one place where translations are registered; genrec-translate calls it and adds nothing by
 // hand.
@@ -11,7 +11,7 @@
 
 namespace genrec {
 
-/// Registers the model file in both directions.
+/// Registers import and export of model files.
 inline void registerAllTranslations() { registerModelTranslations(); }
 
 } // namespace genrec

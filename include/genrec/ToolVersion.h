@@ -1,4 +1,4 @@
-//===- ToolVersion.h - what tools answer to --version and --help -*- C++ -*-===//
+//===- ToolVersion.h - --version and --help of the tools --------*- C++ -*-===//
 //
 // Header-only, for tools that parse their command line with llvm::cl. The runtime prints the same
 // macros of genrec/Version.h on its own.
@@ -12,13 +12,13 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
-// Where the program begins and ends in memory; the linker defines them.
+// The start and end of the program in memory, defined by the linker.
 extern "C" const char __executable_start, _end;
 
 namespace genrec {
 
-/// Makes `--version` print genrec's version and the versions of what it was built with. To be
-/// called before the command line is parsed. `tool` must outlive the program.
+/// Makes `--version` print the versions of genrec and of the libraries it was built with. Call it
+/// before parsing the command line. `tool` must outlive the program.
 inline void printVersionAs(const char *tool) {
   llvm::cl::SetVersionPrinter([tool](llvm::raw_ostream &os) {
     os << tool << " (genrec " GENREC_VERSION ", " GENREC_BUILD_TYPE " build)\n"
@@ -26,9 +26,10 @@ inline void printVersionAs(const char *tool) {
   });
 }
 
-/// Leaves what libMLIR and libLLVM register for their own code generators to --help-hidden, so that
-/// --help shows what the tool is for: options that lie outside of the program itself, but those of
-/// llvm::cl. To be called before the command line is parsed; what is registered later stays.
+/// Hides options registered by libMLIR and libLLVM from --help, so that it lists the tool's own;
+/// --help-hidden still shows them. An option is hidden if it lies outside of the program's own
+/// memory, unless llvm::cl itself defines it. Call it before parsing the command line and after
+/// registering what must be hidden.
 inline void hideLibraryOptions() {
   auto isOurs = [](const llvm::cl::Option *option) {
     const char *place = reinterpret_cast<const char *>(option);

@@ -1,4 +1,4 @@
-//===- Identity.cpp - what makes two models one to a checkpoint -----------===//
+//===- Identity.cpp - does a checkpoint fit a model? ----------------------===//
 
 #include "genrec/Analysis/Identity.h"
 
@@ -14,7 +14,7 @@ using namespace genrec;
 
 namespace {
 
-/// Grows by pieces; the hash tells them and their order apart.
+/// A hash over a sequence of texts and numbers.
 class Digest {
 public:
   Digest &add(StringRef piece) {
@@ -39,8 +39,8 @@ std::string print(T value) {
   return text;
 }
 
-/// Attributes that change nothing about values: draws of random numbers are numbered by the place
-/// of their op in the model, which any other op moves.
+/// Attributes that do not change the meaning of an op. `stream` numbers the random draws by the
+/// op's position in the model, which changes when any other op is added.
 bool isWithoutMeaning(NamedAttribute attribute) {
   StringRef name = attribute.getName();
   return name == "stream" || name == "note" || name.contains('.');
@@ -54,7 +54,7 @@ uint64_t hashAttributes(Operation *op) {
   return digest.get();
 }
 
-/// The type without its domain, which follows from the operands.
+/// The type without its domain, which the operands imply.
 std::string printType(Type type) {
   if (isa<DomainType>(type))
     return "domain";
@@ -67,7 +67,7 @@ std::string printType(Type type) {
   return text + print(tensor.getElementType());
 }
 
-/// Hashes of values over what they are computed from.
+/// Hashes values together with everything they are computed from.
 class ValueHashes {
 public:
   explicit ValueHashes(ModelOp model) : model(model) {}
@@ -80,7 +80,8 @@ public:
     return known[value] = hash;
   }
 
-  /// An op with its operands and regions; all operands must be known already or lie above it.
+  /// The hash of an op with its operands and regions. All operands must have been hashed already,
+  /// or be defined outside of the op being hashed.
   uint64_t of(Operation *op) {
     Digest digest;
     digest.add(op->getName().getStringRef()).add(hashAttributes(op));
@@ -104,7 +105,7 @@ private:
     if (!result)
       return 0;
     Digest digest;
-    // What is read is told apart by the domain's column, or its name where it is a root.
+    // Rows are identified by the domain's column, or by its name if it is a root.
     if (isa<BatchOp, CatalogueOp>(result.getOwner())) {
       DomainOp domain = lookupDomain(model, cast<DomainType>(value.getType()).getDomain());
       return digest.add("rows").add(domain.getColumn().value_or(domain.getSymName())).get();
@@ -116,7 +117,7 @@ private:
   llvm::DenseMap<Value, uint64_t> known;
 };
 
-/// The ops whose effects are what the model is trained for.
+/// The losses, or all ops without results if the model has no loss.
 SmallVector<Operation *> findSinks(ModelOp model) {
   SmallVector<Operation *> losses, all;
   model.walk([&](Operation *op) {
@@ -130,7 +131,7 @@ SmallVector<Operation *> findSinks(ModelOp model) {
   return losses.empty() ? all : losses;
 }
 
-/// The sinks and what they follow from, operands before their users.
+/// The sinks and the ops they depend on, operands before users.
 llvm::SetVector<Operation *> findSlice(ArrayRef<Operation *> sinks) {
   llvm::SetVector<Operation *> slice;
   SmallVector<std::pair<Operation *, bool>> waiting;
@@ -164,7 +165,7 @@ std::string describeOptimizer(OptimizerAttr optimizer) {
   return text;
 }
 
-/// Dimension, ids, initial values and rules about rows.
+/// Dimension, id type, initial values, admission and eviction rules.
 std::string describeTable(TableOp table) {
   std::string text = "dim " + std::to_string(table.getDim()) + ", " +
                      std::to_string(table.getIdBits()) + " bits, " + describeInit(table.getInit());
@@ -224,7 +225,7 @@ std::string genrec::getIdentity(ModelOp model) {
   SmallVector<Operation *> sinks = findSinks(model);
   llvm::SetVector<Operation *> slice = findSlice(sinks);
   ValueHashes hashes(model);
-  // In this order no value is asked for before those that it follows from: no deep recursion.
+  // The slice is in topological order, so hashing needs no deep recursion.
   for (Operation *op : slice)
     for (Value result : op->getResults())
       hashes.of(result);

@@ -1,4 +1,4 @@
-//===- ModelIndex.cpp - numbers of what a model declares ------------------===//
+//===- ModelIndex.cpp - numbers of a model's declarations -----------------===//
 
 #include "genrec/Analysis/ModelIndex.h"
 
@@ -38,7 +38,8 @@ ModelIndex::ModelIndex(ModelOp model) : model(model) {
   orderDomains();
 }
 
-/// Ids that fused columns only make keys of a merged table from, and of which of its tables.
+/// Ids that are read only by fused columns, which turn them into keys of a merged table; each with
+/// the logical table whose keys they become.
 static llvm::DenseMap<Value, FlatSymbolRefAttr> findFusedIds(ProgramOp program,
                                                              ArrayRef<TableOp> merged) {
   llvm::DenseMap<Attribute, TableOp> bySymbol;

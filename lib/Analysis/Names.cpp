@@ -1,4 +1,4 @@
-//===- Names.cpp - names and lines of the user's model --------------------===//
+//===- Names.cpp - user names and source lines ----------------------------===//
 
 #include "genrec/Analysis/Names.h"
 

@@ -18,7 +18,7 @@ public:
   ModelSteps(OpPassManager &pm, const PipelineHook &hook)
       : models(pm.nest<ModelOp>()), hook(hook) {}
 
-  /// A step that is `passes`, in order, seen by the hook as one.
+  /// Adds `passes` in order as one step: the hook is called once, after the last.
   template <typename... Passes>
   void add(StringRef step, Passes... passes) {
     (models.addPass(std::move(passes)), ...);
@@ -36,55 +36,57 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
                                 const PipelineOptions &options,
                                 const PipelineHook &hook) {
   ModelSteps steps(pm, hook);
-  // Reject first: later passes take a well-formed model for granted.
+  // First: later passes assume a well-formed model.
   steps.add("verify-model", createVerifyModel());
   steps.add("infer-domains", createInferDomains());
-  // Before anything is built for a mode that does not need it.
+  // Before passes spend work on ops that a mode does not need.
   steps.add("specialize-modes", createSpecializeModes());
-  // What a mode does not need is not worth a thought of later passes.
+  // Right after specialisation, so that later passes do not process columns that a mode does not
+  // need.
   if (options.pruneColumns)
     steps.add("prune-columns", createPruneColumns());
-  // Before tables are merged: a lookup that sinks is one of another domain.
+  // Before merge-tables: moving a lookup below a fan-out changes the lookup's domain.
   if (options.sinkFanout)
     steps.add("sink-fanout", createSinkFanout());
   if (options.mergeTables)
-    // Equal lookups become one part of a group.
+    // CSE first: equal lookups then become one part of the merged lookup.
     steps.add("merge-tables", createCSEPass(), createMergeTables());
-  // Writes into the keys of merged tables.
+  // After merge-tables: the fused columns compute the keys of merged tables.
   if (options.fuseTransforms)
     steps.add("fuse-transforms", createFuseTransforms());
-  // Blocks stay whole for passes over blocks, which come before this.
+  // After the passes that match whole blocks.
   steps.add("decompose-blocks", createDecomposeBlocks());
-  // Equal lookups become one before differentiation, or their table would be
-  // updated through two lists of gradients.
+  // Before differentiation: equal lookups must become one op, as their table would otherwise be
+  // updated with two lists of gradients.
   steps.add("cse", createCSEPass());
   if (options.sinkFanout)
-    // Inside of what were blocks.
+    // Again for fan-outs inside of the decomposed blocks.
     steps.add("sink-fanout", createSinkFanout(), createCSEPass());
   steps.add("differentiate", createDifferentiate());
   if (options.sinkFanout)
     steps.add("sink-fanout", createSinkFanout());
-  // Gradients repeat parts of the forward computation.
+  // Gradients repeat parts of the forward pass.
   steps.add("cse", createCSEPass());
   if (options.splitClasses > 0) {
-    // What reads the logits is known once gradients are there, and read them once.
+    // After differentiate and cse: all readers of the logits now exist, and each reads them once.
     SplitClassesOptions classes;
     classes.block = options.splitClasses;
     steps.add("split-classes", createSplitClasses(classes));
   }
   steps.add("expand-updates", createExpandUpdates());
   steps.add("cse", createCSEPass());
-  // The last that may still be told from what the user wrote.
+  // Before factor-lookups, which introduces ops that the user's model did not have.
   steps.add("verify-ownership", createVerifyOwnership());
   if (options.factorLookups) {
-    // Handles and their gradients are known; what is left of the columns is fused below.
+    // After expand-updates, which creates row handles and their gradients; before form-row-kernels,
+    // which fuses the ops that remain.
     steps.add("factor-lookups", createFactorLookups(), createCSEPass());
     steps.add("verify-ownership", createVerifyOwnership());
   }
-  // Nothing is fused across stages, so they come before fusion.
+  // Before fusion, which never crosses stages.
   steps.add("assign-stages", createAssignStages());
-  // What only reads a product is done before it is stored, rather than by a kernel
-  // that reads it back.
+  // Folds elementwise ops into the matrix product that they follow, so that no kernel has to read
+  // the product back.
   if (options.opt >= 1)
     steps.add("fold-epilogues", createFoldEpilogues());
   FormRowKernelsOptions kernels;
@@ -96,8 +98,8 @@ void genrec::buildMemoryPipeline(OpPassManager &pm, TargetKind target) {
   AttachTargetOptions attach;
   attach.target = stringifyTargetKind(target).str();
   pm.addPass(createAttachTarget(attach));
-  // Buffers are planned while programs are still lists of ops on values; which of them need
-  // room for all rows is known once calls that run block by block are.
+  // Memory is planned while programs are still lists of ops on tensors. It needs to know which
+  // calls run block by block, as their buffers hold the rows of one block only.
   pm.nest<ModelOp>().addPass(createFormRowBlocks());
   pm.nest<ModelOp>().addPass(createPlanMemory());
 }

@@ -1,9 +1,9 @@
-//===- Identity.h - what makes two models one to a checkpoint ---*- C++ -*-===//
+//===- Identity.h - does a checkpoint fit a model? --------------*- C++ -*-===//
 //
-// A checkpoint belongs to a model that computes its losses in the same way from the same columns,
-// tables and parameters. That is taken from the model as it was imported, so that passes, options
-// of the compiler, locations and the model's name are not part of it, nor metrics and outputs,
-// which may come and go without the weights losing their meaning.
+// A checkpoint can be loaded by models with the same identity: models that compute the same losses
+// from the same columns, tables and parameters. The identity is taken from the imported model, so
+// passes and compiler options do not change it. Locations, the model's name, metrics and outputs
+// are not part of it either.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +17,17 @@
 namespace genrec {
 
 
-/// A JSON object of the ops that losses follow from (of all sinks, where the model has no loss):
+/// A JSON object that describes the ops that losses depend on (all sinks, if the model has no
+/// loss):
 ///
-///   structure   a hash of them, of their attributes and of how they are connected
-///   ops         by name: how many, and a hash of their attributes
-///   columns     by path: the type that is read
-///   tables, parameters   by name: shape, initial values and rules about rows
-///   optimizers  by name of table or parameter, without the learning rate
+///   structure   a hash of the ops, their attributes and their operands
+///   ops         by op name: their number and a hash of their attributes
+///   columns     by path: the type of the column
+///   tables, parameters   by name: shape, initial values, admission and eviction rules
+///   optimizers  by name of the table or parameter, without the learning rate
 std::string getIdentity(ModelOp model);
 
-/// Notes the identity on every model that has none.
+/// Adds the identity as an attribute to every model that has none.
 void recordIdentity(mlir::ModuleOp module);
 
 } // namespace genrec

@@ -1,7 +1,7 @@
-//===- ModelIndex.h - numbers of what a model declares ----------*- C++ -*-===//
+//===- ModelIndex.h - numbers of a model's declarations ---------*- C++ -*-===//
 //
-// Generated code and the runtime speak of domains, features, tables, parameters,
-// losses, metrics and outputs by number. This is where the numbers come from.
+// Generated code and the runtime refer to domains, features, tables, parameters, losses, metrics
+// and outputs by number. ModelIndex assigns these numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,24 +12,24 @@
 
 namespace genrec {
 
-/// One column of the data, as all programs together read it.
+/// A column of the data, and all that the model's programs read of it.
 struct FeatureEntry {
   mlir::FlatSymbolRefAttr domain;
   mlir::StringAttr column;
-  mlir::Type element; ///< null where only feature_valid reads it
-  int64_t width = 0;  ///< values of a row [n]; 0 for a scalar
+  mlir::Type element; ///< null where only feature_valid reads the column
+  int64_t width = 0;  ///< elements of a row of shape [n]; 0 for a scalar
   bool nullable = false;
   std::optional<int64_t> paddingId;
   int64_t idBits = 0;
-  mlir::FlatSymbolRefAttr table; ///< a table that the ids feed; may be null
+  mlir::FlatSymbolRefAttr table; ///< a table that the column's ids are looked up in, or null
   mlir::Location loc;
 };
 
 
-/// The merged table that `table` is a member of; null where it is none's.
+/// The merged table that `table` is a member of, or null.
 TableOp findMergedTable(TableOp table);
 
-/// The programs of `model` that read `feature`, in order.
+/// The programs of `model` that read `feature`, in program order.
 llvm::SmallVector<llvm::StringRef> listReaders(ModelOp model, const FeatureEntry &feature);
 
 class ModelIndex {
@@ -37,28 +37,28 @@ public:
   explicit ModelIndex(ModelOp model);
 
   ModelOp model;
-  /// Domains in an order where what a derived domain is made of precedes it.
+  /// All domains; the sources of a derived domain precede it.
   llvm::SmallVector<DomainOp> domains;
-  llvm::SmallVector<TableOp> tables; ///< logical ones
-  llvm::SmallVector<TableOp> merged; ///< physical ones that several tables share
+  llvm::SmallVector<TableOp> tables; ///< the logical tables
+  llvm::SmallVector<TableOp> merged; ///< the merged tables
   llvm::SmallVector<ParameterOp> parameters;
   llvm::SmallVector<ProgramOp> programs;
   llvm::SmallVector<FeatureEntry> features;
-  /// One op per name, the first that any program has.
+  /// The first op of each name in any program.
   llvm::MapVector<mlir::StringAttr, mlir::Operation *> losses;
   llvm::MapVector<mlir::StringAttr, MetricOp> metrics;
   llvm::MapVector<mlir::StringAttr, OutputOp> outputs;
-  /// The op that makes a domain in the first program that has it; null when none has.
+  /// The op that makes a domain, in the first program that uses it; null if there is none.
   mlir::Operation *getMaker(mlir::FlatSymbolRefAttr domain) const { return makers.lookup(domain); }
 
   int64_t getDomain(mlir::FlatSymbolRefAttr symbol) const {
     return domainNumbers.lookup(symbol.getAttr());
   }
-  /// The number of a logical table; of a merged one, that of its first member.
+  /// The number of a logical table; for a merged table, that of its first member.
   int64_t getTable(mlir::FlatSymbolRefAttr symbol) const {
     return tableNumbers.lookup(symbol.getAttr());
   }
-  /// Where the rows of a logical table are: `group` 0 is a store of its own.
+  /// Where the rows of a logical table are stored. `group` 0: in a store of the table's own.
   struct TablePlace {
     int64_t group = 0, key = 0, keyBits = 63;
   };
@@ -74,29 +74,30 @@ public:
 private:
   void collectProgram(ProgramOp program);
   void collectFeature(mlir::Operation *op, mlir::Value domain, mlir::StringAttr column);
-  /// The table that the rows of `ids` are looked up in, here or in a domain that they are moved to;
-  /// null when none.
+  /// The table that the rows of `ids` are looked up in, directly or after a move to another domain;
+  /// null if there is none.
   mlir::FlatSymbolRefAttr findTable(mlir::Value ids) const;
   void orderDomains();
 
-  llvm::DenseMap<mlir::Value, mlir::FlatSymbolRefAttr> fusedIds; ///< of the program being collected
+  /// by ids, the table; of the program being collected
+  llvm::DenseMap<mlir::Value, mlir::FlatSymbolRefAttr> fusedIds;
   llvm::DenseMap<mlir::Attribute, TablePlace> places;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, int64_t> featureNumbers;
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> makers;
   llvm::DenseMap<mlir::Attribute, int64_t> domainNumbers, tableNumbers, parameterNumbers;
 };
 
-/// The domains from `domain` up to its root, itself first.
+/// `domain` and its ancestors, up to the root.
 llvm::SmallVector<DomainOp> getDomainPath(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
 
-/// The op's stage; compute where nothing is said.
+/// The op's stage; `compute` for an op without the attribute.
 Stage getStage(mlir::Operation *op);
 
-/// Bytes of one element in a buffer; i1 takes one, a row handle eight.
+/// Bytes of one element in a buffer: 1 for i1, 8 for a row handle.
 int64_t getElementBytes(mlir::Type element);
 
-/// The rules about a table's rows in words: "at most 1000 rows (lru), admitted after 3 steps";
-/// empty without any.
+/// The admission and eviction rules of a table as text: "at most 1000 rows (lru), admitted after 3
+/// steps"; empty if there are none.
 std::string describeRowRules(TableOp table);
 
 } // namespace genrec

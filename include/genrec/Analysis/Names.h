@@ -1,4 +1,4 @@
-//===- Names.h - names and lines of the user's model -------------*- C++ -*-===//
+//===- Names.h - user names and source lines --------------------*- C++ -*-===//
 
 #ifndef GENREC_ANALYSIS_NAMES_H
 #define GENREC_ANALYSIS_NAMES_H
@@ -9,16 +9,15 @@
 
 namespace genrec {
 
-/// The user's name in `loc`: of the first name location found from the outside
-/// in. Empty when there is none.
+/// The user's name for an op: the outermost NameLoc in `loc`. Empty if there is none.
 llvm::StringRef getUserName(mlir::Location loc);
-/// Where in a file `loc` points to; null when nowhere.
+/// The file location in `loc`; null if there is none.
 mlir::FileLineColLoc getUserLocation(mlir::Location loc);
 /// "model.py:31", or "" where the location is unknown.
 std::string describeLocation(mlir::Location loc);
-/// `name` made into a C identifier, never empty.
+/// A C identifier made from `name`, never empty.
 std::string makeIdentifier(llvm::StringRef name);
-/// Text as a C string literal, quotes included.
+/// `text` as a C string literal with quotes.
 std::string quoteText(llvm::StringRef text);
 
 } // namespace genrec

@@ -1,7 +1,7 @@
 //===- SourceDiagnostics.h - errors shown in the user's source --*- C++ -*-===//
 //
-// Prints diagnostics the way a model's author wants to see them: file and line of the Python
-// program, the line itself, carets under the expression, then help.
+// Prints diagnostics for the author of a model: file and line of the Python program, the line
+// itself, carets under the expression, then help.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,30 +17,30 @@
 
 namespace genrec {
 
-/// While it lives, diagnostics of `context` are printed to `os` as
+/// During its lifetime, diagnostics of `context` are printed to `os` as
 ///
 ///     ranker.py:41: error: 'add' mixes rows of @request and @impression
 ///        41 |     score = user_vector + item_vector
 ///           |             ^^^^^^^^^^^
 ///       help: fan it out
 ///
-/// The source lines appear where the file can be read. A note whose text begins with "help: "
-/// becomes a help line, any other note is printed like an error, at its own place. The prefix
-/// "'genrec.add' op" of verifier messages is shortened to "'add'". Safe with untrusted locations:
-/// only regular files below 16 MiB are opened.
+/// Source lines appear if the file can be read. A note that begins with "help: " becomes a help
+/// line; any other note is printed like an error, at its own location. The prefix "'genrec.add' op"
+/// of verifier messages is shortened to "'add'". Locations are untrusted: only regular files below
+/// 16 MiB are opened.
 class SourceDiagnosticHandler : public mlir::ScopedDiagnosticHandler {
 public:
   SourceDiagnosticHandler(mlir::MLIRContext *context, llvm::raw_ostream &os);
   ~SourceDiagnosticHandler();
 
-  /// How many errors were printed so far.
+  /// The number of errors printed so far.
   unsigned getErrorCount() const { return errorCount; }
 
 private:
   void print(mlir::Diagnostic &diagnostic);
   void printOne(mlir::Location location, llvm::StringRef severity, llvm::StringRef message);
   void printSnippet(mlir::FileLineColRange range);
-  /// Line `line` (from 1) of `file`; empty when it cannot be read.
+  /// Line `line` (1-based) of `file`; empty if it cannot be read.
   llvm::StringRef getLine(llvm::StringRef file, unsigned line);
 
   mlir::MLIRContext *context;

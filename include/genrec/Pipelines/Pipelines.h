@@ -17,7 +17,7 @@
 
 namespace genrec {
 
-/// What `--genrec-pipeline="target=cpu opt=2"` takes.
+/// The options of `--genrec-pipeline="target=cpu opt=2"`.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<TargetKind> target{
       *this, "target", llvm::cl::desc("What to compile for"),
@@ -55,34 +55,33 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::init("genrec")};
 };
 
-/// Called after each step of the pipeline with the manager of passes over
-/// `genrec.model` and the step's name, so that a caller may add a pass that
-/// checks or prints there.
+/// Called after each step of the pipeline with the pass manager of `genrec.model` and the step's
+/// name. The caller may add a pass there that checks or prints the model.
 using PipelineHook =
     std::function<void(mlir::OpPassManager &models, llvm::StringRef step)>;
 
-/// Adds the passes from an imported model to row kernels: every level that the
-/// interpreter evaluates. `pm` is anchored on `builtin.module`.
+/// Adds the passes from an imported model to row kernels, whose results the interpreter can all
+/// evaluate. `pm` is anchored on `builtin.module`.
 void buildGraphPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
                         const PipelineHook &hook = {});
 
-/// Adds the passes that say where the values of row kernels lie, for `target`. `pm` is anchored on
+/// Adds the passes that plan the buffers of row kernels for `target`. `pm` is anchored on
 /// `builtin.module`.
 void buildMemoryPipeline(mlir::OpPassManager &pm, TargetKind target);
 
-/// The same, and row kernels as functions of their own.
+/// Adds the passes of buildMemoryPipeline and the one that outlines row kernels into functions.
 void buildKernelPipeline(mlir::OpPassManager &pm, TargetKind target);
 
-/// Adds the passes from row kernels to EmitC; `compiler` goes into the description of the model.
+/// Adds the passes from row kernels to EmitC. `compiler` is stored in the model's description.
 void buildLoweringPipeline(mlir::OpPassManager &pm, TargetKind target, llvm::StringRef compiler);
 
-/// Adds all passes, from an imported model to EmitC. `pm` is anchored on
-/// `builtin.module`; the hook sees the steps of the graph pipeline.
+/// Adds all passes, from an imported model to EmitC. `pm` is anchored on `builtin.module`; the hook
+/// is called for the steps of the graph pipeline.
 void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options,
                    const PipelineHook &hook = {});
 
 /// Registers `--genrec-graph-pipeline`, `--genrec-lowering-pipeline` (for the CPU) and
-/// `--genrec-pipeline`, the above.
+/// `--genrec-pipeline`, which is both.
 void registerPipelines();
 
 } // namespace genrec
