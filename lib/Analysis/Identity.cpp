@@ -106,7 +106,7 @@ private:
       return 0;
     Digest digest;
     // Rows are identified by the domain's column, or by its name if it is a root.
-    if (isa<BatchOp, CatalogueOp>(result.getOwner())) {
+    if (result.getOwner()->hasTrait<ReadsDomains>()) {
       DomainOp domain = lookupDomain(model, cast<DomainType>(value.getType()).getDomain());
       return digest.add("rows").add(domain.getColumn().value_or(domain.getSymName())).get();
     }
@@ -123,7 +123,7 @@ SmallVector<Operation *> findSinks(ModelOp model) {
   model.walk([&](Operation *op) {
     if (!isa<ProgramOp>(op->getParentOp()))
       return;
-    if (isa<LossOp, ReportLossOp>(op))
+    if (isa<LossOp>(op))
       losses.push_back(op);
     if (op->getNumResults() == 0)
       all.push_back(op);

@@ -95,7 +95,7 @@ FlatSymbolRefAttr ModelIndex::findTable(Value ids) const {
            llvm::zip(keys.getIds(), keys.getTables().getAsRange<FlatSymbolRefAttr>()))
         if (own == ids)
           return name;
-    } else if (isa<DeriveOp, FanoutOp, LeadOp, LagOp>(user) && use.getOperandNumber() == 0) {
+    } else if (user->hasTrait<PassesRowsOn>() && use.getOperandNumber() == 0) {
       if (FlatSymbolRefAttr table = findTable(user->getResult(0)))
         return table;
     }

@@ -90,7 +90,7 @@ SmallVector<const FeatureEntry *> MemoryTable::getFeatures() {
 SmallVector<FlatSymbolRefAttr> MemoryTable::getReadDomains(bool ofCatalogues) {
   SmallVector<FlatSymbolRefAttr> domains;
   for (Operation &op : program.getBody().front())
-    if (isa<BatchOp, CatalogueOp>(op))
+    if (op.hasTrait<ReadsDomains>())
       for (Value result : op.getResults()) {
         FlatSymbolRefAttr domain = cast<DomainType>(result.getType()).getDomain();
         if (isOfCatalogue(program, domain) == ofCatalogues)

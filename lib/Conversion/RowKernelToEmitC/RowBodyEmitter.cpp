@@ -76,7 +76,7 @@ void RowBodyEmitter::emitDraw(Operation *op) {
 void RowBodyEmitter::emitAddress(Operation *op) {
   EmitCBuilder b = at(op);
   Value result = op->getResult(0), pointer;
-  if (isa<KeepMaskOp, RowUniformOp, RandomIndexOp>(op)) {
+  if (isa<DrawOpInterface>(op)) {
     emitDraw(op);
     return;
   }

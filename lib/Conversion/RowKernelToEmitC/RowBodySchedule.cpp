@@ -28,12 +28,6 @@ static bool isSplat(Operation *op) {
   return dense && dense.isSplat();
 }
 
-/// A gather of one row of a source of vectors.
-static bool gathersRow(Operation *op) {
-  auto gather = dyn_cast<RowGatherOp>(op);
-  return gather && cast<RankedTensorType>(gather.getSource().getType()).getRank() == 2;
-}
-
 static bool isSlice(Operation *op) { return isa<RowSliceOp, vector::ExtractStridedSliceOp>(op); }
 
 /// Operands that a call or a slice reads as whole vectors in memory.
@@ -45,32 +39,27 @@ static bool readsWhole(Operation *op, BodyKind kind) {
 // Kinds
 //===----------------------------------------------------------------------===//
 
+/// Upstream ops that a loop over the elements of a row can hold.
+static bool isElementwise(Operation *op) {
+  return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+         OpTrait::hasElementwiseMappableTraits(op);
+}
+
 FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
-  if (isa<vector::ReductionOp, GatherDotOp, GatherSumOp>(op))
+  if (auto body = dyn_cast<BodyOpInterface>(op))
+    return body.getBodyKind();
+  if (isa<vector::ReductionOp>(op))
     return BodyKind::call;
-  if (isa<RowStoreOp, RowConcatOp>(op))
-    return BodyKind::element;
-  if (isa<RowLoadOp>(op) || gathersRow(op) || isSlice(op))
+  if (isSlice(op))
     return BodyKind::address;
   if (isa<vector::ExtractOp>(op))
     return BodyKind::scalar;
-  if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-    if (accumulate.getIndex())
-      return BodyKind::call;
-    return isVector(accumulate.getValue()) ? BodyKind::element : BodyKind::scalar;
-  }
+  if (isa<vector::BroadcastOp>(op))
+    return BodyKind::element;
   bool isVectorOp = op->getNumResults() == 1 && isVector(op->getResult(0));
-  // Draws depend on nothing: they come before the loops that use them.
-  if (isa<KeepMaskOp, RowUniformOp, RandomIndexOp>(op))
-    return isVectorOp ? BodyKind::address : BodyKind::scalar;
   if (isa<arith::ConstantOp>(op))
     return !isVectorOp ? BodyKind::scalar : isSplat(op) ? BodyKind::element : BodyKind::address;
-  if (isa<vector::BroadcastOp, RowIotaOp>(op))
-    return BodyKind::element;
-  bool isKnown = isa<RowGatherOp, RowHashOp, RowBucketizeOp, RowSearchOp>(op) ||
-                 (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-                  OpTrait::hasElementwiseMappableTraits(op));
-  if (!isKnown)
+  if (!isElementwise(op))
     return op->emitOpError("has no form as a loop over the elements of a row");
   return isVectorOp ? BodyKind::element : BodyKind::scalar;
 }
@@ -119,9 +108,7 @@ int64_t BodySchedule::getCheapCost(Operation *op) const {
 //===----------------------------------------------------------------------===//
 
 static bool isColumnMath(Operation *op) {
-  bool isMath = isa<RowHashOp, RowBucketizeOp>(op) ||
-                (isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
-                 OpTrait::hasElementwiseMappableTraits(op));
+  bool isMath = op->hasTrait<ElementwiseBody>() || isElementwise(op);
   return isMath && op->getNumResults() == 1 && op->getResult(0).getType().isIntOrFloat();
 }
 
@@ -199,7 +186,7 @@ void BodySchedule::place(Operation *op, BodyKind kind) {
   Node &node = nodes[op];
   node.kind = kind;
   node.level = level;
-  if (kind == BodyKind::element && !isa<RowConcatOp, RowStoreOp, AccumulateOp>(op))
+  if (kind == BodyKind::element && op->getNumResults() == 1 && !isa<RowConcatOp>(op))
     node.cheapCost = getCheapCost(op);
 }
 
@@ -248,7 +235,7 @@ void BodySchedule::placeSinks() {
     } else if (isa<AccumulateOp>(op)) {
       if (nodes[&op].kind == BodyKind::element)
         addSink(&op, 1, nodes[&op].level);
-    } else if (isa<RowConcatOp, RowYieldOp>(op)) {
+    } else if (isa<RowConcatOp>(op) || op.hasTrait<OpTrait::IsTerminator>()) {
       for (OpOperand &operand : op.getOpOperands())
         if (isVector(operand.get()) && !isJoinedInPlace(operand))
           addSink(&op, operand.getOperandNumber(), getReady(operand.get(), BodyKind::element));
@@ -365,9 +352,10 @@ int64_t BodySchedule::estimateCost() const {
       if (isVector(value))
         extent = std::max(extent, getExtent(value));
     int64_t each = isa<math::MathDialect>(op.getDialect()) ? 8 : 1;
-    if (isa<GatherDotOp, GatherSumOp>(op))
-      each = 64;
-    if (auto accumulate = dyn_cast<AccumulateOp>(op); accumulate && accumulate.getCoefficient())
+    // Rows picked by a vector of indices.
+    auto body = dyn_cast<BodyOpInterface>(op);
+    auto accumulate = dyn_cast<AccumulateOp>(op);
+    if (body && body.getBodyKind() == BodyKind::call && (!accumulate || accumulate.getCoefficient()))
       each = 64;
     cost += extent * each;
   }

@@ -18,14 +18,6 @@
 
 namespace genrec {
 
-/// What an op of a body becomes.
-enum class BodyKind {
-  scalar,  ///< a scalar
-  address, ///< a pointer to a vector that is in memory already
-  element, ///< part of a loop over elements
-  call,    ///< a call on whole vectors
-};
-
 /// A part of a loop that writes: element i of `value` to where `owner` says.
 struct ElementSink {
   mlir::Operation *owner; ///< row_store, accumulate, row_concat or row_yield

@@ -384,7 +384,7 @@ FieldsAttr Describer::program(ProgramOp program, const std::array<std::string, 3
       rows.push_back(builder.getI64IntegerAttr(number));
   };
   for (Operation &op : program.getBody().front()) {
-    if (isa<BatchOp, CatalogueOp>(op))
+    if (op.hasTrait<ReadsDomains>())
       for (Value domain : op.getResults())
         add(domains, index.getDomain(cast<DomainType>(domain.getType()).getDomain()));
     if (auto feature = dyn_cast<FeatureOp>(op))

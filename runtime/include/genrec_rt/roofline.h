@@ -51,15 +51,19 @@ struct Roofline {
 
   bool isMeasured() const { return flops > 0 && productFlops > 0 && !copies.empty(); }
 
-  /// The rate for a working set of `bytes`: that of the next size measured.
+  /// The most that a working set of `bytes` reaches: the best rate among sizes measured that are no
+  /// smaller, and that of the next smaller one. Between two sizes lies the edge of a cache, and
+  /// nobody knows on which side of it `bytes` are.
   static double rateFor(const std::vector<Bandwidth> &rates, double bytes) {
+    double most = 0, below = 0;
     for (const Bandwidth &rate : rates)
-      if (bytes <= rate.bytes)
-        return rate.bytesPerSecond;
-    return rates.empty() ? 0 : rates.back().bytesPerSecond;
+      (rate.bytes < bytes ? below : most) =
+          rate.bytes < bytes ? rate.bytesPerSecond : std::max(most, rate.bytesPerSecond);
+    return std::max(most, below);
   }
 
-  /// Seconds that `work` takes at least.
+  /// Seconds that `work` takes at least. Rows in order, picked rows and arithmetic may all be under
+  /// way at once, so the slowest of them counts, not their sum.
   double seconds(const Work &work) const {
     if (!isMeasured())
       return 0;
@@ -67,7 +71,7 @@ struct Roofline {
     double memory = work.bytes / rateFor(copies, work.bytes);
     double pickedFrom = work.sourceBytes > 0 ? std::min(work.sourceBytes, all) : all;
     if (work.gatheredBytes > 0 && !gathers.empty())
-      memory += work.gatheredBytes / rateFor(gathers, pickedFrom);
+      memory = std::max(memory, work.gatheredBytes / rateFor(gathers, pickedFrom));
     double arithmetic = work.flops / flops + work.productFlops / productFlops;
     return launchSeconds + std::max(memory, arithmetic);
   }

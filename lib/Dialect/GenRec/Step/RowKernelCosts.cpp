@@ -3,6 +3,7 @@
 #include "RowKernelCosts.h"
 
 #include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Analysis/Operations.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
 using namespace mlir;
@@ -89,19 +90,11 @@ void BodyCost::visit(Operation *op) {
   }
   if (auto accumulate = dyn_cast<AccumulateOp>(op))
     return addAccumulate(accumulate);
-  if (auto draw = dyn_cast<RandomIndexOp>(op))
-    draws |= !draw.getShared();
-  draws |= isa<KeepMaskOp, RowUniformOp>(op);
+  if (auto draw = dyn_cast<DrawOpInterface>(op))
+    draws |= draw.drawsPerRow();
   if (op->getNumResults() != 1 || !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
     return;
-  if (auto reduction = dyn_cast<vector::ReductionOp>(op))
-    row.flops += getWidth(reduction.getVector().getType());
-  else if (isa<math::AbsFOp>(op))
-    row.flops += getWidth(op->getResult(0).getType());
-  else if (isa<math::MathDialect>(op->getDialect()))
-    row.flops += kFunctionFlops * getWidth(op->getResult(0).getType());
-  else if (isa<arith::ArithDialect>(op->getDialect()) && !isa<arith::ConstantOp>(op))
-    row.flops += getWidth(op->getResult(0).getType());
+  row.flops += getOperations(op);
 }
 
 /// Offsets of the lists that a kernel pools, parents of the rows that it fans out, identities.

@@ -14,14 +14,13 @@ using namespace genrec;
 /// What only the step itself knows: weights, rows of tables, step values, and
 /// what is reported to the trainer.
 static bool belongsToStep(Operation *op) {
-  return op->getNumResults() == 0 || (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op)) ||
-         isa<ParamOp, LookupOp, TableRowsOp, ParameterRowsOp, UniqueRowsOp, DistinctRowsOp,
-             SegmentSumOp, StepValueOp, DropoutOp, RandomUniformOp, SampledSoftmaxOp>(op);
+  return op->getNumResults() == 0 || op->hasTrait<NeedsRunningStep>() ||
+         (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op));
 }
 
 /// Floats stay where their consumers are.
 static bool makesFloats(Operation *op) {
-  if (isa<FeatureOp, ConstantOp>(op))
+  if (isa<FeatureOp>(op) || op->hasTrait<OpTrait::ConstantLike>())
     return false;
   return llvm::any_of(op->getResultTypes(), [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);

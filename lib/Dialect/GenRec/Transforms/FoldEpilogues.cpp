@@ -22,13 +22,8 @@ using namespace genrec;
 static bool isCompiled(LinearOp op) { return getElementTypeOrSelf(op.getType()).isF32(); }
 
 static Activation getActivation(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Activation>(op)
-      .Case<ReluOp>([](auto) { return Activation::relu; })
-      .Case<SiluOp>([](auto) { return Activation::silu; })
-      .Case<GeluOp>([](auto) { return Activation::gelu; })
-      .Case<SigmoidOp>([](auto) { return Activation::sigmoid; })
-      .Case<TanhOp>([](auto) { return Activation::tanh; })
-      .Default([](Operation *) { return Activation::none; });
+  auto activation = dyn_cast<ActivationOpInterface>(op);
+  return activation ? activation.getActivation() : Activation::none;
 }
 
 /// True when something that no row kernel is formed of reads `value`, or some
@@ -73,7 +68,7 @@ static bool isInMemory(Value value, Value x) {
   Operation *maker = value.getDefiningOp();
   if (!maker || !isRowOp(maker) || isReadFromMemory(value))
     return true;
-  if (isa<BroadcastRowsOp, FanoutOp, SliceColumnsOp, PadColumnsOp>(maker))
+  if (maker->hasTrait<CopiesElements>())
     return false;
   SetVector<Operation *> needed;
   BackwardSliceOptions options;

@@ -72,7 +72,7 @@ void Fuser::collectKeys() {
       depth = std::max(depth, depths.lookup(operand));
     if (auto keys = dyn_cast<MergedKeysOp>(op); keys && isBounded(keys))
       byDepth[depth].push_back(keys);
-    depth += isa<LookupOp, GroupedLookupOp>(op);
+    depth += isa<TableReadOpInterface>(op);
     if (depth > 0)
       for (Value result : op.getResults())
         depths[result] = depth;

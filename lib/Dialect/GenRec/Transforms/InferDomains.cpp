@@ -18,7 +18,7 @@ using namespace genrec;
 static OperandRange getPassedOperands(Operation *op) {
   if (auto concat = dyn_cast<ConcatRowsOp>(op))
     return concat.getParts();
-  if (isa<DeriveOp, FanoutOp, PairRowsOp, LeadOp, LagOp, SplitRowsOp, DetachOp>(op))
+  if (op->hasTrait<PassesRowsOn>())
     return op->getOperands().take_front(1);
   return op->getOperands().take_front(0);
 }

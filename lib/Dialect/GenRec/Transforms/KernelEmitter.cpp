@@ -220,7 +220,7 @@ LogicalResult Emitter::emitOp(Operation *op) {
     emitScatter(grad);
     return success();
   }
-  if (isa<FanoutOp, PoolOp>(op)) {
+  if (op->hasTrait<IsOperandRow>()) {
     values[op->getResult(0)] = readOperand(op, 0);
     return success();
   }

@@ -4,8 +4,6 @@
 
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace genrec;
 
@@ -38,10 +36,8 @@ Names genrec::collectReadTables(ProgramOp program) {
       names.insert(name);
   };
   for (Operation &op : program.getBody().front())
-    llvm::TypeSwitch<Operation *>(&op)
-        .Case([&](LookupOp lookup) { add(lookup.getTableAttr(), lookup.getIds()); })
-        .Case([&](GroupedLookupOp lookup) { add(lookup.getTableAttr(), lookup.getKeys()); })
-        .Case([&](TableRowsOp rows) { add(rows.getTableAttr(), rows.getIds()); });
+    if (auto read = dyn_cast<TableReadOpInterface>(op))
+      add(read.getReadTable(), read.getReadKeys());
   return names;
 }
 

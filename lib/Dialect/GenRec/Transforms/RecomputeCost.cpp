@@ -3,10 +3,12 @@
 #include "RecomputeCost.h"
 #include "RowOps.h"
 
+#include "genrec/Analysis/Operations.h"
+
 using namespace mlir;
 using namespace genrec;
 
-/// Bytes moved in the time of one elementwise operation on an element.
+/// Bytes moved in the time of one operation.
 static constexpr double bytesPerOperation = 0.35;
 
 double genrec::getRowBytes(Type type) {
@@ -21,29 +23,9 @@ double genrec::getRowBytes(Type type) {
   return size * getRowSize(type);
 }
 
-/// Operations per element of the op's widest operand or result.
-static double getOperations(Operation *op) {
-  return llvm::TypeSwitch<Operation *, double>(op)
-      .Case<FanoutOp, SliceColumnsOp, ConcatColumnsOp, PadColumnsOp, DetachOp, BroadcastRowsOp,
-            PoolOp, EmbeddingOp, GatherRowsOp, RowKernelOp>([](Operation *) { return 0.0; })
-      .Case<DivOp, SqrtOp, RsqrtOp, ModOp>([](Operation *) { return 4.0; })
-      .Case<ExpOp, LogOp, SinOp, CosOp, TanhOp, SigmoidOp, SiluOp, GeluOp, ErfOp, SoftplusOp, HashOp>(
-          [](Operation *) { return 12.0; })
-      // Ten rounds of Philox give four words.
-      .Case<DropoutOp, RandomUniformOp>([](Operation *) { return 16.0; })
-      .Case<BucketizeOp, SoftmaxCrossEntropyOp, SoftmaxCrossEntropyGradOp, LogSumExpOp>(
-          [](Operation *) { return 20.0; })
-      .Default([](Operation *) { return 1.0; });
-}
-
 double genrec::getArithmeticCost(Operation *op) {
-  int64_t elements = 1;
-  for (Type type : op->getResultTypes())
-    elements = std::max(elements, getRowSize(type));
-  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    if (getOperandRole(op, index) == OperandRole::aligned)
-      elements = std::max(elements, getRowSize(operand.getType()));
-  return getOperations(op) * elements * bytesPerOperation;
+  auto rowwise = dyn_cast<RowwiseOpInterface>(op);
+  return rowwise ? getRowOperations(rowwise) * bytesPerOperation : 0.0;
 }
 
 double genrec::getReadCost(Operation *op, unsigned index) {
@@ -62,11 +44,11 @@ double genrec::getReadCost(Operation *op, unsigned index) {
 }
 
 bool genrec::isRecomputable(Operation *op) {
-  if (isa<SampledSoftmaxOp, SampledSoftmaxGradOp>(op))
+  if (isa<CatalogueOpInterface>(op)) // draws many rows
     return false;
   if (auto kernel = dyn_cast<RowKernelOp>(op))
     for (Operation &inner : kernel.getBody().front())
-      if (isa<RowStoreOp, AccumulateOp>(inner))
+      if (hasEffect<MemoryEffects::Write>(&inner))
         return false;
   for (unsigned index = 0; index < op->getNumResults(); ++index)
     if (getResultRole(op, index) != ResultRole::aligned)

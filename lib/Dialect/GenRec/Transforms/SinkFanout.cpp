@@ -29,11 +29,8 @@ using namespace genrec;
 
 /// True when `op` draws random numbers for each of its rows.
 static bool drawsPerRow(Operation *op) {
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    return !attention.getDropout().isZero();
-  if (auto block = dyn_cast<HstuBlockOp>(op))
-    return !block.getDropout().isZero() || !block.getLinearDropout().isZero();
-  return op->hasAttr("stream");
+  auto draw = dyn_cast<DrawOpInterface>(op);
+  return draw && draw.drawsPerRow();
 }
 
 /// True when a row of the results follows from the same row of the operands, and
@@ -41,19 +38,18 @@ static bool drawsPerRow(Operation *op) {
 static bool isRowLocal(Operation *op) {
   if (drawsPerRow(op) || isa<BroadcastRowsOp>(op))
     return false;
-  return isa<RowwiseOpInterface, LinearOp, LookupOp, LayerNormOp, RmsNormOp, L2NormalizeOp,
-             BceWithLogitsOp>(op);
+  return isa<RowwiseOpInterface>(op) || op->hasTrait<RowLocal>();
 }
 
 /// True when the rows of the results that belong to a list follow from the rows of
 /// the operands that belong to it, and nothing is drawn. Below the first halves of
 /// pairs lie copies of one list, so that such an op can run over that list.
 static bool isListLocal(Operation *op) {
-  return !drawsPerRow(op) && isa<AttentionOp, HstuBlockOp, LeadOp, LagOp, PoolOp, TileOp>(op);
+  return !drawsPerRow(op) && op->hasTrait<ListLocal>();
 }
 
 /// True when the result is a row per list.
-static bool reducesLists(Operation *op) { return isa<PoolOp, TileOp>(op); }
+static bool reducesLists(Operation *op) { return op->hasTrait<ReducesLists>(); }
 
 /// How many rows of each list are targets; a value per list, where `op` has it.
 static Value getTargetCounts(Operation *op) {
@@ -378,14 +374,14 @@ std::string Sinker::describeStop(Operation *copy) {
       continue; // rows without copies, said row by row
     if (drawsPerRow(user))
       return name + ", which draws for each row of @" + domain.str();
-    if (isa<LossOp, ReportLossOp, RequireRangeOp, MetricOp, OutputOp>(user))
+    if (isa<SinkOpInterface>(user))
       return name + ", which is about rows of @" + domain.str();
     if (!isRowLocal(user))
       return name + ", which works on whole lists of @" + domain.str();
     if (isa<ConcatColumnsOp>(user) && !user->use_empty()) {
       Operation *reader = *user->user_begin();
       std::string text = name + " for " + nameForUser(reader) + placeForUser(reader);
-      if (isa<LinearOp, WeightGradientOp>(reader))
+      if (reader->hasTrait<IsColumnProduct>())
         return text + ", whose fanned out columns are fewer than " + std::to_string(leastWidth);
       return text + ", which reads rows of @" + domain.str() + " too";
     }
@@ -397,7 +393,7 @@ std::string Sinker::describeStop(Operation *copy) {
 
 void Sinker::noteStopped() {
   for (Operation &op : program.getBody().front()) {
-    if (!isa<FanoutOp, PairRowsOp>(op))
+    if (!op.hasTrait<FansOut>())
       continue;
     std::string stop = describeStop(&op);
     if (stop.empty())

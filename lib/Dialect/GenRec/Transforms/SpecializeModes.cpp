@@ -15,34 +15,10 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// True when a program of `mode` needs `op`, an op without results.
-static bool isSinkOf(ProgramMode mode, Operation *op) {
-  switch (mode) {
-  case ProgramMode::train:
-    return isa<LossOp, RequireRangeOp>(op);
-  case ProgramMode::evaluate:
-    return isa<LossOp, RequireRangeOp, MetricOp>(op);
-  case ProgramMode::predict:
-  case ProgramMode::items: {
-    auto output = dyn_cast<OutputOp>(op);
-    return output && isOfCatalogue(op, getRowDomain(output.getX().getType())) ==
-                         (mode == ProgramMode::items);
-  }
-  case ProgramMode::all:
-    return true;
-  }
-  llvm_unreachable("every mode is handled");
-}
-
-static bool isSink(Operation *op) {
-  return isa<LossOp, RequireRangeOp, MetricOp, OutputOp>(op);
-}
-
-/// The vectors of a catalogue's rows that `op` compares queries with; null for other ops.
-static Value getItems(Operation *op) {
-  return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<SampledSoftmaxOp, ScoresOp, TopKOp, RankOp>([](auto op) { return op.getItems(); })
-      .Default(Value());
+/// A sink that a program of `mode` has no need of.
+static bool isSuperfluous(ProgramMode mode, Operation *op) {
+  auto sink = dyn_cast<SinkOpInterface>(op);
+  return sink && !sink.isNeededIn(mode);
 }
 
 /// An output's name that no other output of `program` has: `vectors`, `vectors_2`, …
@@ -67,8 +43,8 @@ static unsigned addItemVectors(ProgramOp program) {
   llvm::SetVector<Value> items;
   DenseSet<Attribute> given;
   for (Operation &op : body) {
-    if (Value vectors = getItems(&op))
-      items.insert(vectors);
+    if (auto scoring = dyn_cast<CatalogueOpInterface>(op))
+      items.insert(scoring.getItemVectors());
     if (auto output = dyn_cast<OutputOp>(op))
       given.insert(getRowDomain(output.getX().getType()));
   }
@@ -110,7 +86,7 @@ static unsigned removeDropout(ProgramOp program) {
 static void eraseOtherSinks(ProgramOp program) {
   Block &body = program.getBody().front();
   for (Operation &op : llvm::make_early_inc_range(body))
-    if (isSink(&op) && !isSinkOf(program.getMode(), &op))
+    if (isSuperfluous(program.getMode(), &op))
       op.erase();
 }
 
@@ -139,7 +115,7 @@ struct SpecializeModes : genrec::impl::SpecializeModesBase<SpecializeModes> {
     if (mode == ProgramMode::items)
       countStatistic(*this, itemVectors, "item-vectors", addItemVectors(clone));
     if (llvm::none_of(clone.getBody().front(), [&](Operation &op) {
-          return isSink(&op) && isSinkOf(mode, &op);
+          return isa<SinkOpInterface>(op) && !isSuperfluous(mode, &op);
         }))
       return clone.erase();
     clone.setMode(mode);

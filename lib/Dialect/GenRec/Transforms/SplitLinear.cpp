@@ -44,7 +44,7 @@ static std::pair<Spread, Value> findSource(Value x) {
 /// The terms of a sum or difference of copies from two places, each of `x`'s size; else none.
 static SmallVector<Value, 2> getCopiedTerms(Value x) {
   Operation *op = x.getDefiningOp();
-  if (!isa_and_nonnull<AddOp, SubOp>(op))
+  if (!op || !op->hasTrait<IsSum>())
     return {};
   Value lhs = op->getOperand(0), rhs = op->getOperand(1);
   Spread left = getSpread(lhs), right = getSpread(rhs);

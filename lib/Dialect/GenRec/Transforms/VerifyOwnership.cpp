@@ -61,6 +61,12 @@ private:
 };
 } // namespace
 
+/// Whether `rows` names no row twice.
+static bool isUnique(Value rows) {
+  Operation *maker = rows.getDefiningOp();
+  return maker && maker->hasTrait<MakesUniqueRows>();
+}
+
 LogicalResult OwnershipVerifier::complainTwice(Operation *op, Operation *first,
                                                const Twine &message) {
   InFlightDiagnostic diagnostic = op->emitOpError() << message;
@@ -121,7 +127,7 @@ LogicalResult OwnershipVerifier::verifyLookups(ProgramOp program) {
     Operation *maker = rows.getIds().getDefiningOp();
     bool isMerged = table && table.getMembersAttr();
     auto keys = dyn_cast_or_null<MergedKeysOp>(maker);
-    if (isMerged != isa_and_nonnull<MergedKeysOp, TransformColumnsOp>(maker) ||
+    if (isMerged != (maker && maker->hasTrait<MakesMergedKeys>()) ||
         (keys && keys.getTableAttr() != rows.getTableAttr()))
       return rows.emitOpError() << "finds rows of table '" << rows.getTable() << "' by "
                                 << (isMerged ? "ids that are no keys of it"
@@ -186,7 +192,7 @@ LogicalResult OwnershipVerifier::verifyStores(ProgramOp program) {
     for (auto store : kernel.getBody().front().getOps<RowStoreOp>()) {
       auto argument = dyn_cast<BlockArgument>(store.getRow());
       Value rows = argument ? kernel.getInputs()[argument.getArgNumber()] : Value();
-      if (!rows || !isa_and_nonnull<UniqueRowsOp, ParameterRowsOp>(rows.getDefiningOp()))
+      if (!rows || !isUnique(rows))
         return store.emitOpError(
             "stores through handles that may repeat; a row is updated once in a step, "
             "through those that unique_rows gives");
@@ -212,7 +218,7 @@ LogicalResult OwnershipVerifier::verifyUpdates(ProgramOp program) {
     if (!kernel || kernel.getBody().front().getOps<RowStoreOp>().empty())
       continue;
     for (Value rows : kernel.getInputs())
-      if (isa_and_nonnull<UniqueRowsOp, ParameterRowsOp>(rows.getDefiningOp())) {
+      if (isUnique(rows)) {
         auto [place, isNew] = stored.try_emplace(rows, &op);
         if (!isNew)
           return complainTwice(&op, place->second, "updates rows that another kernel updates");

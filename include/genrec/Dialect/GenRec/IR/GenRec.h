@@ -23,6 +23,8 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRecEnums.h.inc"
 
+#include "genrec/Dialect/GenRec/IR/GenRecTraits.h"
+
 #include "genrec/Dialect/GenRec/IR/GenRecInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES

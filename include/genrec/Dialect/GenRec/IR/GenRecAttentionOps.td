@@ -29,7 +29,7 @@ defvar AttentionAttributes = (ins
     DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     DefaultValuedAttr<I64Attr, "0">:$stream);
 
-def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
+def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_ReadsStrided, GenRec_MayDraw, GenRec_ListLocal, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>,
     AttrSizedOperandSegments]> {
   let summary = "attention among the rows of each list";
@@ -90,7 +90,7 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_ReadsStrided, GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "gradients of genrec.attention";
   let description = [{
     Operands of the forward op, its result `out`, and the gradient of that, both of
@@ -122,7 +122,7 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [Pure, AttrSizedOperand
   let hasVerifier = 1;
 }
 
-def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
+def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_MayDraw, GenRec_ListLocal, Pure,
     DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>,
     AttrSizedOperandSegments]> {
   let summary = "one HSTU layer";
@@ -165,7 +165,7 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [Pure,
 defvar CrossAttentionAttributes = (ins ConfinedAttr<I64Attr, [IntPositive]>:$heads,
     DefaultValuedAttr<F64Attr, "1.0">:$scale);
 
-def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_SymbolUser, Pure,
+def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "rows attend to those of another list";
   let description = [{
@@ -195,7 +195,7 @@ def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_SymbolUser, P
   let hasVerifier = 1;
 }
 
-def GenRec_CrossAttentionGradOp : GenRec_Op<"cross_attention_grad", [GenRec_SymbolUser, Pure]> {
+def GenRec_CrossAttentionGradOp : GenRec_Op<"cross_attention_grad", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of cross_attention for q, k and v";
   let description = [{
     `gradient`: rows [heads * dv], of the result. The weights are computed again.

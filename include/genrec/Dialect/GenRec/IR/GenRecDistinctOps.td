@@ -19,7 +19,7 @@ def GenRec_DistinctOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_DistinctOpsDocs in {
 
-def GenRec_DistinctRowsOp : GenRec_Op<"distinct_rows", [Pure]> {
+def GenRec_DistinctRowsOp : GenRec_Op<"distinct_rows", [GenRec_NeedsRunningStep, Pure]> {
   let summary = "the distinct rows of each of several lookups";
   let description = [{
     `rows`: tensors of `!genrec.row` of one width over one domain, a lookup each.

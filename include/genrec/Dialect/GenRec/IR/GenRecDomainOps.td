@@ -1,4 +1,4 @@
-//===- GenRecDomainOps.td - batches, features, moves between domains -*- tablegen -*-===//
+//===- GenRecDomainOps.td - batches, domains, features ----------*- tablegen -*-===//
 
 #ifndef GENREC_DOMAIN_OPS_TD
 #define GENREC_DOMAIN_OPS_TD
@@ -9,11 +9,9 @@ include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def GenRec_DomainOpsDocs : OpDocGroup {
-  let summary = "Domains, features, and moves between domains";
+  let summary = "Domains and features";
   let description = [{
-    Ops that make domain values, read columns and parameters, and carry values from
-    one domain to another. A value that is per request never silently becomes per
-    impression: that takes a `genrec.fanout`.
+    Ops that make domain values, and read columns and parameters.
   }];
 }
 
@@ -21,7 +19,7 @@ let opDocGroup = GenRec_DomainOpsDocs in {
 
 //===-- domain instances ----------------------------------------------------===//
 
-def GenRec_BatchOp : GenRec_Op<"batch", [GenRec_SymbolUser, Pure]> {
+def GenRec_BatchOp : GenRec_Op<"batch", [GenRec_ReadsDomains, GenRec_SymbolUser, Pure]> {
   let summary = "the domains of one batch of data";
   let description = [{
     One value per `data` domain of the dataset that the program uses, in any order;
@@ -37,7 +35,7 @@ def GenRec_BatchOp : GenRec_Op<"batch", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_SymbolUser, Pure]> {
+def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_ReadsDomains, GenRec_SymbolUser, Pure]> {
   let summary = "the rows of a catalogue, loaded once, and of the lists in it";
   let description = [{
     A second root domain: the items that exist. The universe of negatives, of top-k
@@ -146,7 +144,7 @@ def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pur
 
 //===-- reading -------------------------------------------------------------===//
 
-def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_SymbolUser,
+def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_BoundsIds, GenRec_SymbolUser,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a column of the data";
   let description = [{
@@ -198,7 +196,7 @@ def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_SymbolUser, Pure]
   let hasVerifier = 1;
 }
 
-def GenRec_ParamOp : GenRec_Op<"param", [GenRec_SymbolUser, Pure]> {
+def GenRec_ParamOp : GenRec_Op<"param", [GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
   let summary = "the current value of a dense parameter";
   let description = [{
     The parameter's value before this step's update, shared, of the declared type.
@@ -213,7 +211,7 @@ def GenRec_ParamOp : GenRec_Op<"param", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ConstantOp : GenRec_Op<"constant", [Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def GenRec_ConstantOp : GenRec_Op<"constant", [GenRec_BoundsIds, Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a shared scalar or small tensor known at compile time";
   let description = [{
     A shared tensor of rank 0 or 1 and element type i1, i32, i64, f32 or f64.
@@ -227,322 +225,6 @@ def GenRec_ConstantOp : GenRec_Op<"constant", [Pure, ConstantLike, AllTypesMatch
   let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "attr-dict $value";
   let hasFolder = 1;
-  let hasVerifier = 1;
-}
-
-//===-- moves between domains -----------------------------------------------===//
-
-def GenRec_DeriveOp : GenRec_Op<"derive", [Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "brings a value into a domain made by truncate or pad";
-  let description = [{
-    Keeps the rows that `truncate` kept; gives 0 in the rows that `pad` added. `domain`
-    is the result of a `genrec.truncate` or `genrec.pad` whose source is x's domain;
-    element type (not strings, for pad) and row shape stay. Its gradient is
-    `genrec.derive_grad`.
-
-    ```mlir
-    %recent_movie = genrec.derive %movie into %event
-        : (tensor<?xi64, #genrec.rows<@history>>, !genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "spreads rows of a cut or lengthened domain back; dropped rows get 0";
-  let description = [{
-    The adjoint of `genrec.derive`: x has rows of a domain made by `genrec.truncate` or
-    `genrec.pad`, `domain` is the source of that op. Rows that were not kept are 0;
-    rows that pad added are dropped.
-
-    ```mlir
-    %spread = genrec.derive_grad %event_vector into %history
-        : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@history>) -> tensor<?x8xf32, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "joins values of several domains per parent row";
-  let description = [{
-    One value per source of the `genrec.concat_domains` op that made `domain`, in
-    its order, all of one row shape and element type. A source that is the parent
-    gives one row per list. The gradient of part p is `genrec.split_rows` of p.
-
-    ```mlir
-    %joined = genrec.concat_rows %user_vector, %event_vector into %seq
-        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@seq>)
-        -> tensor<?x8xf32, #genrec.rows<@seq>>
-    ```
-  }];
-  let arguments = (ins Variadic<GenRec_Rows>:$parts, GenRec_DomainType:$domain);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$parts `into` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "takes one part out of a joined value";
-  let description = [{
-    The rows of part `part` (counted from 0) of the `genrec.concat_domains` op that
-    made x's domain; `domain` is that part's source domain. Its gradient is 0 in the
-    other parts.
-
-    ```mlir
-    %encoded = genrec.split_rows %seq_vector part 1 into %event
-        : (tensor<?x8xf32, #genrec.rows<@seq>>, !genrec.domain<@event>) -> tensor<?x8xf32, #genrec.rows<@event>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain, I64Attr:$part);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `part` $part `into` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "copies each row of an ancestor to its descendants";
-  let description = [{
-    `domain` is a descendant (child, grandchild, …) of x's domain; every row of it
-    gets the row of x that it lies below. Nothing else copies rows downwards: an op
-    that meets values of two domains is an error. Its gradient is a `genrec.pool` by
-    sum. Free in a row kernel, which reads the ancestor's row instead.
-
-    ```mlir
-    %context = genrec.fanout %user_vector to %impression
-        : (tensor<?x8xf32, #genrec.rows<@request>>, !genrec.domain<@impression>) -> tensor<?x8xf32, #genrec.rows<@impression>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "reduces the children of every ancestor row";
-  let description = [{
-    `domain` is an ancestor of x's domain for kind sum (through several levels), its
-    parent for the other kinds. Row shape and element type stay: mean takes floats,
-    sum and max also integers, first and last also i1.
-
-    An empty list pools to 0 for every kind, and gives no gradient; max works on each
-    element of the row apart and breaks ties in favour of the first row, which then
-    gets the whole gradient.
-
-    ```mlir
-    %taste = genrec.pool mean %movie_vector to %request
-        : (tensor<?x8xf32, #genrec.rows<@history>>, !genrec.domain<@request>) -> tensor<?x8xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain,
-                       GenRec_PoolKindAttr:$kind);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$kind $x `to` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
-  let summary = "gradient of a pool of kind max, first or last";
-  let description = [{
-    x is what the `genrec.pool` read, `domain` and `kind` are the pool's, `gradient`
-    is that of its result. Row r of the result receives its parent's gradient (per
-    element) where r is the row that the pool chose, else 0. Not differentiable
-    again.
-
-    ```mlir
-    %dx = genrec.pool_grad max %movie_vector, %user_vector to %request
-        : (tensor<?x8xf32, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@request>>, !genrec.domain<@request>)
-        -> tensor<?x8xf32, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$gradient,
-                       GenRec_DomainType:$domain, GenRec_PoolKindAttr:$kind);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$kind $x `,` $gradient `to` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "brings a value of the second list into a domain of pairs";
-  let description = [{
-    Each pair gets the row of x that is its second half. `domain` is the result of a
-    `genrec.pair_domains` whose `second` is x's domain. Its gradient is
-    `genrec.pair_sum`. (Values of `first` enter by `genrec.fanout`.)
-
-    ```mlir
-    %beside = genrec.pair_rows %event_vector into %pair
-        : (tensor<?x8xf32, #genrec.rows<@event>>, !genrec.domain<@pair>) -> tensor<?x8xf32, #genrec.rows<@pair>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "sums pairs over the first list, per row of the second";
-  let description = [{
-    The adjoint of `genrec.pair_rows`: x has f32 rows of a domain made by
-    `genrec.pair_domains`, `domain` is that op's `second`; each of its rows gets the sum
-    of its pairs, in the order of the rows of `first`. 0 where `first` is empty.
-
-    ```mlir
-    %attention_received = genrec.pair_sum %pair_vector to %event
-        : (tensor<?x8xf32, #genrec.rows<@pair>>, !genrec.domain<@event>) -> tensor<?x8xf32, #genrec.rows<@event>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_TileOp : GenRec_Op<"tile", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "the first or last rows of each list side by side in its parent's row";
-  let description = [{
-    x: rows [d] (or [], which counts as [1]) of a list; `domain`: its parent. The result
-    has rows [count * d], element type that of x (not strings): row i of the list at
-    [i * d, (i + 1) * d), counted from the list's start or, with `keep` last, from the
-    first of its last `count` rows. Past the end of a list: 0. Further rows are
-    dropped, and get gradient 0.
-
-    ```mlir
-    %three = genrec.tile %movie_vector to %request {count = 3 : i64}
-        : (tensor<?x8xf32, #genrec.rows<@history>>, !genrec.domain<@request>) -> tensor<?x24xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$count,
-                       DefaultValuedAttr<GenRec_KeepKindAttr,
-                                         "::genrec::KeepKind::first">:$keep);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `to` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_TileGradOp : GenRec_Op<"tile_grad", [GenRec_SymbolUser, Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "spreads a tiled row back over the rows of its list";
-  let description = [{
-    The adjoint of `genrec.tile`: x has rows [count * d] of the parent of `domain`; the
-    result has rows [d] (or []) of `domain`, 0 in rows that tile dropped.
-
-    ```mlir
-    %spread = genrec.tile_grad %best_score into %history {count = 4 : i64}
-        : (tensor<?x4xf32, #genrec.rows<@request>>, !genrec.domain<@history>) -> tensor<?xf32, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_DomainType:$domain,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$count,
-                       DefaultValuedAttr<GenRec_KeepKindAttr,
-                                         "::genrec::KeepKind::first">:$keep);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `into` $domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-class GenRec_ShiftOp<string mnemonic> : GenRec_Op<mnemonic, [Pure,
-    DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let arguments = (ins GenRec_Rows:$x,
-                       DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$distance);
-  let results = (outs GenRec_Rows:$result, GenRec_Rows:$valid);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-def GenRec_LeadOp : GenRec_ShiftOp<"lead"> {
-  let summary = "the value `distance` rows later in the same list";
-  let description = [{
-    The next item as label, the next event's time. Past the end of the list: 0, and
-    `valid` (i1 per row) is false, which a loss takes as weight 0. In a root domain
-    every row is a list of its own, so no row is valid.
-
-    ```mlir
-    %next, %has_next = genrec.lead %movie
-        : (tensor<?xi64, #genrec.rows<@history>>) -> (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>)
-    ```
-  }];
-}
-def GenRec_LagOp : GenRec_ShiftOp<"lag"> {
-  let summary = "the value `distance` rows earlier in the same list";
-  let description = [{
-    Before the start of the list: 0, and `valid` (i1 per row) is false. In a root
-    domain every row is a list of its own, so no row is valid.
-
-    ```mlir
-    %before, %has_before = genrec.lag %time {distance = 2 : i64}
-        : (tensor<?xi64, #genrec.rows<@history>>) -> (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>)
-    ```
-  }];
-}
-
-def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
-  let summary = "each row's ordinal in its list, from 0";
-  let description = [{
-    i64 per row. With `from_end` the last row of a list has 0. In a root domain every
-    row is a list of its own and has 0.
-
-    ```mlir
-    %age_rank = genrec.position %history {from_end} : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_DomainType:$domain, UnitAttr:$from_end);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
-  let summary = "how many rows of `children` each row of their parent has";
-  let description = [{
-    i64 per row of the parent domain of `children`; 0 for an empty list.
-
-    ```mlir
-    %events = genrec.length %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_DomainType:$children);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$children attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [Pure,
-    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
-  let summary = "reads rows of another domain by index";
-  let description = [{
-    `source` holds rows [] of any domain and element type but strings, `index` i64 rows
-    [] or [d]: row numbers of that domain. The result has index's rows and shape and
-    source's element type. A source of rows [n] takes an index of rows [], and gives
-    rows [n]. An index of -1 reads 0 (false); others must exist. It has no gradient: it
-    reads what a catalogue says about an item, and turns its positions back into ids.
-
-    ```mlir
-    %best_ids = genrec.gather_rows %item_ids at %best
-        : (tensor<?xi64, #genrec.rows<@items>>, tensor<?x4xi64, #genrec.rows<@request>>) -> tensor<?x4xi64, #genrec.rows<@request>>
-    %item_of_event = genrec.gather_rows %item_vectors at %movie
-        : (tensor<?x8xf32, #genrec.rows<@items>>, tensor<?xi64, #genrec.rows<@history>>) -> tensor<?x8xf32, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$source, GenRec_Rows:$index);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$source `at` $index attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

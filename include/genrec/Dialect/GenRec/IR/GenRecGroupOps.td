@@ -62,7 +62,7 @@ def GenRec_UnstackRowsOp : GenRec_Op<"unstack_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_MergedKeysOp : GenRec_Op<"merged_keys", [GenRec_SymbolUser, Pure, AttrSizedOperandSegments]> {
+def GenRec_MergedKeysOp : GenRec_Op<"merged_keys", [GenRec_MakesMergedKeys, GenRec_SymbolUser, Pure, AttrSizedOperandSegments]> {
   let summary = "the keys of ids in the logical tables of a merged table";
   let description = [{
     `domain` is made by `genrec.stack_domains`; `ids[p]` are i64 rows [] of its part p,
@@ -89,7 +89,7 @@ def GenRec_MergedKeysOp : GenRec_Op<"merged_keys", [GenRec_SymbolUser, Pure, Att
   let hasVerifier = 1;
 }
 
-def GenRec_GroupedLookupOp : GenRec_Op<"grouped_lookup", [GenRec_SymbolUser, Pure,
+def GenRec_GroupedLookupOp : GenRec_Op<"grouped_lookup", [DeclareOpInterfaceMethods<GenRec_TableReadOpInterface, ["getReadKeys"]>, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "rows of a merged table for several features at once";
   let description = [{
@@ -114,7 +114,7 @@ def GenRec_GroupedLookupOp : GenRec_Op<"grouped_lookup", [GenRec_SymbolUser, Pur
   let hasVerifier = 1;
 }
 
-def GenRec_TransformColumnsOp : GenRec_Op<"transform_columns", [Pure, AttrSizedOperandSegments, IsolatedFromAbove]> {
+def GenRec_TransformColumnsOp : GenRec_Op<"transform_columns", [GenRec_MakesMergedKeys, Pure, AttrSizedOperandSegments, IsolatedFromAbove]> {
   let summary = "many columns by few programs, in one launch";
   let description = [{
     Each region is a program for one row of one column, as in the body of a

@@ -66,4 +66,140 @@ def GenRec_CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   ];
 }
 
+//===-- what passes ask ------------------------------------------------------===//
+
+def GenRec_SinkOpInterface : OpInterface<"SinkOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An op without results for whose sake a program runs: a loss, a metric, an output, a check.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether a program of `mode` needs the op.",
+      "bool", "isNeededIn", (ins "::genrec::ProgramMode":$mode)>,
+  ];
+}
+
+def GenRec_ActivationOpInterface : OpInterface<"ActivationOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An elementwise function that a matrix product can apply to its result (`fold-epilogues`).
+  }];
+  let methods = [
+    InterfaceMethod<"Which one.", "::genrec::Activation", "getActivation", (ins)>,
+  ];
+}
+
+def GenRec_CatalogueOpInterface : OpInterface<"CatalogueOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An op that compares queries with the vectors of a catalogue's rows.
+  }];
+  let methods = [
+    InterfaceMethod<"The vectors.", "::mlir::Value", "getItemVectors", (ins), [{}], [{
+      return $_op.getItems();
+    }]>,
+  ];
+}
+
+def GenRec_TableReadOpInterface : OpInterface<"TableReadOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{ An op that finds rows of a table by keys. }];
+  let methods = [
+    InterfaceMethod<"The table.", "::mlir::FlatSymbolRefAttr", "getReadTable", (ins), [{}], [{
+      return $_op.getTableAttr();
+    }]>,
+    InterfaceMethod<"Ids, or keys of a merged table.", "::mlir::Value", "getReadKeys", (ins),
+      [{}], [{
+      return $_op.getIds();
+    }]>,
+  ];
+}
+
+def GenRec_DrawOpInterface : OpInterface<"DrawOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{ An op that may draw random numbers. }];
+  let methods = [
+    InterfaceMethod<"Whether it draws for each row, by the row's identity.",
+      "bool", "drawsPerRow", (ins), [{}], [{
+      return true;
+    }]>,
+  ];
+}
+
+def GenRec_StridedReadOpInterface : OpInterface<"StridedReadOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    A library op that can read some columns of wider rows where they lie, without a copy.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether it does so for operand `index`.",
+      "bool", "readsColumnsInPlace", (ins "unsigned":$index)>,
+  ];
+}
+
+def GenRec_KernelPartOpInterface : OpInterface<"KernelPartOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An op that becomes part of a row kernel though it is not row-wise: it reads rows of other
+    domains, or adds rows up. Of a row-wise op (`RowwiseOpInterface`), the defaults are true.
+  }];
+  let methods = [
+    InterfaceMethod<"The domain over whose rows the kernel runs; null: over none.",
+      "::mlir::FlatSymbolRefAttr", "getKernelDomain", (ins)>,
+    InterfaceMethod<"How the kernel reads operand `index`.",
+      "::genrec::OperandRole", "getKernelOperandRole", (ins "unsigned":$index)>,
+    InterfaceMethod<"Where the kernel writes result `index`.",
+      "::genrec::ResultRole", "getKernelResultRole", (ins "unsigned":$index)>,
+  ];
+}
+
+def GenRec_IdBitsOpInterface : OpInterface<"IdBitsOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{ An op that bounds the integers it makes. }];
+  let methods = [
+    InterfaceMethod<[{
+      The number of bits that hold every element of the result, `kUnknownIdBits` where that is
+      unknown or an element may be negative; `bitsOf` tells of operands.
+    }], "int64_t", "inferIdBits", (ins "::llvm::function_ref<int64_t(::mlir::Value)>":$bitsOf)>,
+  ];
+}
+
+def GenRec_BodyOpInterface : OpInterface<"BodyOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{ An op of this dialect in the body of a row kernel. }];
+  let methods = [
+    InterfaceMethod<"The form that it takes in a kernel's loops.",
+      "::genrec::BodyKind", "getBodyKind", (ins)>,
+  ];
+}
+
+def GenRec_Sink : DeclareOpInterfaceMethods<GenRec_SinkOpInterface>;
+def GenRec_Activates : DeclareOpInterfaceMethods<GenRec_ActivationOpInterface>;
+def GenRec_MayDraw : DeclareOpInterfaceMethods<GenRec_DrawOpInterface, ["drawsPerRow"]>;
+def GenRec_ReadsStrided : DeclareOpInterfaceMethods<GenRec_StridedReadOpInterface>;
+def GenRec_KernelPart : DeclareOpInterfaceMethods<GenRec_KernelPartOpInterface>;
+def GenRec_BoundsIds : DeclareOpInterfaceMethods<GenRec_IdBitsOpInterface>;
+def GenRec_Body : DeclareOpInterfaceMethods<GenRec_BodyOpInterface>;
+
+//===-- facts without an argument ---------------------------------------------===//
+
+class GenRec_Trait<string name> : NativeOpTrait<name> {
+  let cppNamespace = "::genrec";
+}
+// GenRecTraits.h says what each means.
+def GenRec_PassesRowsOn : GenRec_Trait<"PassesRowsOn">;
+def GenRec_ReadsDomains : GenRec_Trait<"ReadsDomains">;
+def GenRec_CopiesElements : GenRec_Trait<"CopiesElements">;
+def GenRec_IsOperandRow : GenRec_Trait<"IsOperandRow">;
+def GenRec_RowLocal : GenRec_Trait<"RowLocal">;
+def GenRec_ListLocal : GenRec_Trait<"ListLocal">;
+def GenRec_ReducesLists : GenRec_Trait<"ReducesLists">;
+def GenRec_NeedsRunningStep : GenRec_Trait<"NeedsRunningStep">;
+def GenRec_FansOut : GenRec_Trait<"FansOut">;
+def GenRec_IsSum : GenRec_Trait<"IsSum">;
+def GenRec_IsColumnProduct : GenRec_Trait<"IsColumnProduct">;
+def GenRec_MakesMergedKeys : GenRec_Trait<"MakesMergedKeys">;
+def GenRec_MakesUniqueRows : GenRec_Trait<"MakesUniqueRows">;
+def GenRec_ElementwiseBody : GenRec_Trait<"ElementwiseBody">;
+
 #endif // GENREC_INTERFACES_TD

@@ -4,6 +4,7 @@
 #define GENREC_KERNEL_OPS_TD
 
 include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -26,7 +27,7 @@ def GenRec_KernelOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_KernelOpsDocs in {
 
-def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
+def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_KernelPart, GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a computation per row of a domain";
   let description = [{
@@ -106,7 +107,7 @@ class GenRec_BodyOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [MemoryEffects<[MemRead]>]> {
+def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_Body, MemoryEffects<[MemRead]>]> {
   let summary = "reads a table or parameter row, or one of its optimizer states";
   let description = [{
     `slot` 0 is the value, 1, 2, … the optimizer's states. A vector<width x f32>, or
@@ -120,7 +121,7 @@ def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [MemoryEffects<[MemRead]>]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$row attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [MemoryEffects<[MemWrite]>]> {
+def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [GenRec_Body, MemoryEffects<[MemWrite]>]> {
   let summary = "writes a table or parameter row, or one of its optimizer states";
   let description = [{
     `slot` as in `genrec.row_load`. No two rows of a kernel store to one table row.
@@ -132,7 +133,7 @@ def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [MemoryEffects<[MemWrite]>]> 
   let arguments = (ins GenRec_BodyValue:$value, GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let assemblyFormat = "$value `to` $row attr-dict `:` type(operands)";
 }
-def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [Pure]> {
+def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [GenRec_Body, Pure]> {
   let summary = "one row of a source tensor";
   let description = [{
     `source`: a rank-1 (scalars) or rank-2 (rows) tensor argument; `index`: i64, for
@@ -148,7 +149,7 @@ def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [Pure]> {
+def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [GenRec_Body, Pure]> {
   let summary = "dot products of a row with many gathered rows";
   let description = [{
     result_j = Σ_i source[index_j][i] * row[i]; source: rank 2; index: vector<mxi64>;
@@ -163,7 +164,7 @@ def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $row attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
+def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [GenRec_Body, Pure]> {
   let summary = "weighted sum of gathered rows";
   let description = [{
     result = Σ_j coefficient_j * source[index_j], in the order of j; the adjoint of
@@ -178,7 +179,7 @@ def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $coefficient attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [GenRec_Body, MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "adds to an accumulator";
   let description = [{
     Without index: accumulator += value (scalar or vector). With an i64 `index`: row
@@ -198,7 +199,7 @@ def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [MemoryEffects<[MemRead, M
                        Optional<GenRec_BodyValue>:$index, Optional<GenRec_BodyValue>:$coefficient, UnitAttr:$clamp);
   let assemblyFormat = "$value `into` $accumulator (`at` $index^)? (`times` $coefficient^)? attr-dict `:` type(operands)";
 }
-def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
+def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [GenRec_Body, GenRec_DrawOpInterface, Pure]> {
   let summary = "dropout's mask for this row";
   let description = [{
     i1 or vector<dxi1>: true where the Philox word (seed, step, stream, this row's
@@ -212,7 +213,7 @@ def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [Pure]> {
+def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_Body, GenRec_DrawOpInterface, Pure]> {
   let summary = "uniform random numbers in [0, 1) for this row";
   let description = [{
     f32 or vector<dxf32>: the top 24 bits of the Philox word (seed, step, stream, this
@@ -226,7 +227,7 @@ def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
+def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [GenRec_Body, GenRec_MayDraw, Pure]> {
   let summary = "uniform row numbers of a source";
   let description = [{
     vector<mxi64> in [0, number of rows of source): (word_j * rows) >> 32, word_j the
@@ -241,7 +242,7 @@ def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [Pure]> {
+def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [GenRec_ElementwiseBody, GenRec_Body, Pure]> {
   let summary = "hash of a scalar";
   let description = [{
     As `genrec.hash`, on an i64, a vector of i64 (element by element) or a string.
@@ -254,7 +255,7 @@ def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
+def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [GenRec_ElementwiseBody, GenRec_Body, Pure]> {
   let summary = "bucket of a scalar";
   let description = [{
     As `genrec.bucketize`, on a scalar or a vector (element by element).
@@ -267,7 +268,7 @@ def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowSearchOp : GenRec_BodyOp<"row_search", [Pure]> {
+def GenRec_RowSearchOp : GenRec_BodyOp<"row_search", [GenRec_Body, Pure]> {
   let summary = "bucket of a scalar, by edges of a tensor";
   let description = [{
     `genrec.row_bucketize` with edges that are no constants of the body: `edges`,
@@ -281,7 +282,7 @@ def GenRec_RowSearchOp : GenRec_BodyOp<"row_search", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$x `in` $edges attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
+def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [GenRec_Body, Pure]> {
   let summary = "0, 1, 2, … along a row";
   let description = [{
     vector<dxi64>.
@@ -293,7 +294,7 @@ def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [Pure]> {
+def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_Body, Pure]> {
   let summary = "vectors (and scalars) end to end";
   let description = [{
     The in-row form of `genrec.concat_columns`: a scalar counts as one element.
@@ -306,7 +307,7 @@ def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [Pure]> {
+def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [GenRec_Body, Pure]> {
   let summary = "a range of a vector";
   let description = [{
     The in-row form of `genrec.slice_columns`; the result's size says how many

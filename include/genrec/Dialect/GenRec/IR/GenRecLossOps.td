@@ -20,7 +20,7 @@ let opDocGroup = GenRec_LossOpsDocs in {
 
 //===-- per-row losses ------------------------------------------------------===//
 
-def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [Pure,
+def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [GenRec_RowLocal, Pure,
     DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>]> {
   let summary = "binary cross entropy of a logit, per row";
   let description = [{
@@ -96,7 +96,7 @@ defvar SampledSoftmaxAttributes = (ins
     ConfinedAttr<I64Attr, [IntPositive]>:$negatives, UnitAttr:$shared,
     F64Attr:$temperature, I64Attr:$stream);
 
-def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_SymbolUser, Pure,
+def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_DrawOpInterface, GenRec_CatalogueOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "softmax over the positive item and uniform negatives, per row";
@@ -123,7 +123,7 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_SymbolUser, P
   let hasVerifier = 1;
 }
 
-def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_SymbolUser, Pure]> {
+def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_KernelPart, GenRec_DrawOpInterface, GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of sampled_softmax for query and items";
   let description = [{
     `gradient`: f32 rows [], of the loss. Draws the same negatives again. `dquery` is
@@ -166,7 +166,7 @@ def GenRec_ResolveOp : GenRec_Op<"resolve", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_SymbolUser, Pure,
+def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "query · item for every item of a catalogue";
   let description = [{
@@ -220,7 +220,7 @@ def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
+def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "the k best catalogue rows for each query";
   let description = [{
     `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain; `exclude`:
@@ -243,7 +243,7 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_RankOp : GenRec_Op<"rank", [GenRec_SymbolUser, Pure]> {
+def GenRec_RankOp : GenRec_Op<"rank", [GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "the rank of a target, or of several, among all catalogue rows";
   let description = [{
     1 + the number of rows, other than the target and not excluded, whose score is at
@@ -295,7 +295,7 @@ def GenRec_RankInListOp : GenRec_Op<"rank_in_list", [GenRec_SymbolUser, Pure]> {
 
 //===-- what leaves a program -----------------------------------------------===//
 
-def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
+def GenRec_LossOp : GenRec_Op<"loss", [GenRec_Sink, AttrSizedOperandSegments]> {
   let summary = "declares a loss: a weighted mean of a value per row";
   let description = [{
     x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows of the batch; where
@@ -317,7 +317,7 @@ def GenRec_LossOp : GenRec_Op<"loss", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
+def GenRec_ReportLossOp : GenRec_Op<"report_loss", [GenRec_Sink]> {
   let summary = "hands a loss's weighted sum and weight to the trainer";
   let description = [{
     Two shared f32 scalars: Σ w·x and Σ w. What `differentiate` leaves of
@@ -333,7 +333,7 @@ def GenRec_ReportLossOp : GenRec_Op<"report_loss"> {
   let hasVerifier = 1;
 }
 
-def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_SymbolUser, AttrSizedOperandSegments]> {
+def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_Sink, GenRec_SymbolUser, AttrSizedOperandSegments]> {
   let summary = "ends the run where data lies outside of what a loss takes";
   let description = [{
     x: rows [] of numbers. Every row must lie in [`min`, `max`] (NaN lies nowhere) but
@@ -357,7 +357,7 @@ def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_SymbolUser, AttrS
   let hasVerifier = 1;
 }
 
-def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_SymbolUser, AttrSizedOperandSegments]> {
+def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_Sink, GenRec_SymbolUser, AttrSizedOperandSegments]> {
   let summary = "adds rows to an evaluation metric";
   let description = [{
     With w = `weight` (f32 rows [], finite and not negative; 1 unless given), 0 where
@@ -398,7 +398,7 @@ def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_SymbolUser, AttrSizedOperandSe
   let hasVerifier = 1;
 }
 
-def GenRec_OutputOp : GenRec_Op<"output"> {
+def GenRec_OutputOp : GenRec_Op<"output", [GenRec_Sink]> {
   let summary = "a column of what `predict` writes";
   let description = [{
     One column per op, of the given name (top-k lists are rows [k]). Outputs of each

@@ -29,7 +29,7 @@ def GenRec_PassOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_PassOpsDocs in {
 
-def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [Pure,
+def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [GenRec_CopiesElements, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "widens each row with zeros";
@@ -48,7 +48,7 @@ def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [Pure,
+def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [GenRec_CopiesElements, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "a shared value given to every row of a domain";
@@ -67,7 +67,7 @@ def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
+def GenRec_DetachOp : GenRec_Op<"detach", [GenRec_PassesRowsOn, Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "its operand, through which no gradient flows";
@@ -83,7 +83,7 @@ def GenRec_DetachOp : GenRec_Op<"detach", [Pure, SameOperandsAndResultType,
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
-def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [Pure, AttrSizedOperandSegments]> {
+def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_ReadsStrided, Pure, AttrSizedOperandSegments]> {
   let summary = "activation(x · weight + bias) + residual";
   let description = [{
     `genrec.linear` with what follows it done before anything is stored: x, weight,

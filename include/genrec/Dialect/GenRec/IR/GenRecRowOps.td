@@ -1,4 +1,4 @@
-//===- GenRecRowOps.td - transforms, arithmetic, norms, dense layers -*- tablegen -*-===//
+//===- GenRecRowOps.td - transforms, arithmetic, norms ----------*- tablegen -*-===//
 
 #ifndef GENREC_ROW_OPS_TD
 #define GENREC_ROW_OPS_TD
@@ -9,8 +9,12 @@ include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+defvar Rowwise = DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>;
+defvar Differentiable = DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>;
+defvar Composite = DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>;
+
 def GenRec_RowOpsDocs : OpDocGroup {
-  let summary = "Transforms, arithmetic, norms, dense layers, embeddings";
+  let summary = "Transforms, arithmetic, norms";
   let description = [{
     What is computed per row: the result has the rows of the operands, and shared
     tensors may stand beside rows.
@@ -18,10 +22,6 @@ def GenRec_RowOpsDocs : OpDocGroup {
 }
 
 let opDocGroup = GenRec_RowOpsDocs in {
-
-defvar Rowwise = DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>;
-defvar Differentiable = DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>;
-defvar Composite = DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>;
 
 //===-- transforms of ids and raw values ------------------------------------===//
 
@@ -88,7 +88,7 @@ def GenRec_CrossOp : GenRec_Op<"cross", [Pure, Rowwise]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ModOp : GenRec_TransformOp<"mod"> {
+def GenRec_ModOp : GenRec_TransformOp<"mod", [GenRec_BoundsIds]> {
   let summary = "remainder in [0, divisor)";
   let description = [{
     Euclidean remainder of an i64: never negative, also for a negative x.
@@ -101,7 +101,7 @@ def GenRec_ModOp : GenRec_TransformOp<"mod"> {
                        ConfinedAttr<I64Attr, [IntPositive]>:$divisor);
 }
 
-def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize"> {
+def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize", [GenRec_BoundsIds]> {
   let summary = "index of the interval a value falls in";
   let description = [{
     The number of edges that are <= x (edges ascending, 1 to 4096 of them): 0 below
@@ -116,7 +116,7 @@ def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize"> {
   let arguments = (ins GenRec_RowsOrShared:$x, DenseF64ArrayAttr:$edges);
 }
 
-def GenRec_CastOp : GenRec_TransformOp<"cast", [Differentiable]> {
+def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, Differentiable]> {
   let summary = "converts the element type";
   let description = [{
     Between i1, i32, i64, f32 and f64; rows and row shape stay. Floats to integers
@@ -133,14 +133,14 @@ def GenRec_CastOp : GenRec_TransformOp<"cast", [Differentiable]> {
 
 //===-- elementwise arithmetic ----------------------------------------------===//
 
-class GenRec_UnaryOp<string mnemonic>
-    : GenRec_Op<mnemonic, [Pure, Rowwise, Differentiable, SameOperandsAndResultType]> {
+class GenRec_UnaryOp<string mnemonic, list<Trait> traits = []>
+    : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable, SameOperandsAndResultType], traits)> {
   let arguments = (ins GenRec_RowsOrShared:$x);
   let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-class GenRec_Unary<string mnemonic, string formula> : GenRec_UnaryOp<mnemonic> {
+class GenRec_Unary<string mnemonic, string formula, list<Trait> traits = []> : GenRec_UnaryOp<mnemonic, traits> {
   let summary = formula;
   let description = "Elementwise on f32 or f64, rows or shared: " # formula # ".\n\n"
       "```mlir\n%y = genrec." # mnemonic # " %user_vector : tensor<?x8xf32, #genrec.rows<@request>>\n```\n";
@@ -155,16 +155,16 @@ def GenRec_LogOp      : GenRec_Unary<"log", "natural logarithm of x">;
 def GenRec_Log1pOp    : GenRec_Unary<"log1p", "log(1 + x), exact near 0">;
 def GenRec_SinOp      : GenRec_Unary<"sin", "sine of x, in radians">;
 def GenRec_CosOp      : GenRec_Unary<"cos", "cosine of x, in radians">;
-def GenRec_TanhOp     : GenRec_Unary<"tanh", "hyperbolic tangent of x">;
+def GenRec_TanhOp     : GenRec_Unary<"tanh", "hyperbolic tangent of x", [GenRec_Activates]>;
 def GenRec_ErfOp      : GenRec_Unary<"erf", "error function of x">;
-def GenRec_SigmoidOp  : GenRec_Unary<"sigmoid", "1 / (1 + exp(-x))">;
-def GenRec_SiluOp     : GenRec_Unary<"silu", "x * sigmoid(x)">;
-def GenRec_ReluOp     : GenRec_Unary<"relu", "max(x, 0), gradient 0 at 0">;
-def GenRec_GeluOp     : GenRec_Unary<"gelu", "x * (1 + erf(x / sqrt 2)) / 2">;
+def GenRec_SigmoidOp  : GenRec_Unary<"sigmoid", "1 / (1 + exp(-x))", [GenRec_Activates]>;
+def GenRec_SiluOp     : GenRec_Unary<"silu", "x * sigmoid(x)", [GenRec_Activates]>;
+def GenRec_ReluOp     : GenRec_Unary<"relu", "max(x, 0), gradient 0 at 0", [GenRec_Activates]>;
+def GenRec_GeluOp     : GenRec_Unary<"gelu", "x * (1 + erf(x / sqrt 2)) / 2", [GenRec_Activates]>;
 def GenRec_SoftplusOp : GenRec_Unary<"softplus", "log(1 + exp(x)), without overflow">;
 
-class GenRec_BinaryOp<string mnemonic, string formula>
-    : GenRec_Op<mnemonic, [Pure, Rowwise, Differentiable]> {
+class GenRec_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
+    : GenRec_Op<mnemonic, !listconcat([Pure, Rowwise, Differentiable], traits)> {
   let summary = formula;
   let description = "Elementwise on numbers of one element type: " # formula # ".\n\n"
       "Operands that hold rows hold rows of one domain; either may be shared. The row shapes are\n"
@@ -177,8 +177,8 @@ class GenRec_BinaryOp<string mnemonic, string formula>
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_AddOp : GenRec_BinaryOp<"add", "lhs + rhs">;
-def GenRec_SubOp : GenRec_BinaryOp<"sub", "lhs - rhs">;
+def GenRec_AddOp : GenRec_BinaryOp<"add", "lhs + rhs", [GenRec_IsSum]>;
+def GenRec_SubOp : GenRec_BinaryOp<"sub", "lhs - rhs", [GenRec_IsSum]>;
 def GenRec_MulOp : GenRec_BinaryOp<"mul", "lhs * rhs">;
 def GenRec_DivOp : GenRec_BinaryOp<"div", "lhs / rhs (floats only)">;
 def GenRec_MaximumOp : GenRec_BinaryOp<"maximum", "the larger of lhs and rhs; a tie sends its gradient to lhs">;
@@ -201,7 +201,7 @@ def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SelectOp : GenRec_Op<"select", [Pure, Rowwise, Differentiable]> {
+def GenRec_SelectOp : GenRec_Op<"select", [GenRec_BoundsIds, Pure, Rowwise, Differentiable]> {
   let summary = "elementwise choice";
   let description = [{
     `on_true` where the i1 `condition` holds, else `on_false`. The three broadcast
@@ -255,7 +255,7 @@ def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differe
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [Pure, Rowwise, Differentiable]> {
+def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [GenRec_CopiesElements, Pure, Rowwise, Differentiable]> {
   let summary = "takes a range of each row";
   let description = [{
     Elements [offset, offset + size) of every row, where size is the result's row
@@ -272,7 +272,7 @@ def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [Pure, Rowwise, Different
   let hasVerifier = 1;
 }
 
-def GenRec_LayerNormOp : GenRec_Op<"layer_norm", [Pure, Composite, AttrSizedOperandSegments]> {
+def GenRec_LayerNormOp : GenRec_Op<"layer_norm", [GenRec_RowLocal, Pure, Composite, AttrSizedOperandSegments]> {
   let summary = "(x - mean) / sqrt(variance + eps), then scale and bias";
   let description = [{
     Mean and biased variance along each row of shape [d]; `scale` and `bias`, when
@@ -290,7 +290,7 @@ def GenRec_LayerNormOp : GenRec_Op<"layer_norm", [Pure, Composite, AttrSizedOper
   let assemblyFormat = "$x (`scale` $scale^)? (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [Pure, Composite]> {
+def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [GenRec_RowLocal, Pure, Composite]> {
   let summary = "x / sqrt(mean(x²) + eps), then scale";
   let description = [{
     Along each row of shape [d]; `scale`: shared [d] (Zhang & Sennrich 2019, eq. 4).
@@ -305,7 +305,7 @@ def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [Pure, Composite]> {
   let assemblyFormat = "$x (`scale` $scale^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [Pure, Composite]> {
+def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [GenRec_RowLocal, Pure, Composite]> {
   let summary = "x / max(‖x‖₂, eps)";
   let description = [{
     Along each row of shape [d]. A row shorter than `eps` is divided by `eps`, so a
@@ -337,7 +337,7 @@ def GenRec_SoftmaxOp : GenRec_Op<"softmax", [Pure, Composite, SameOperandsAndRes
   let hasVerifier = 1;
 }
 
-def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
+def GenRec_DropoutOp : GenRec_Op<"dropout", [GenRec_DrawOpInterface, GenRec_NeedsRunningStep, Pure, Rowwise, Differentiable]> {
   let summary = "zeroes elements with probability `rate`, scales the rest by 1 / (1 - rate)";
   let description = [{
     Element e of a row with identity r is dropped when the Philox word
@@ -356,7 +356,7 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [Pure, Rowwise, Differentiable]> {
   let hasVerifier = 1;
 }
 
-def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [Pure, Rowwise]> {
+def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [GenRec_DrawOpInterface, GenRec_NeedsRunningStep, Pure, Rowwise]> {
   let summary = "uniform random numbers in [0, 1), per row";
   let description = [{
     f32 rows [] or [d] of `domain`. Element e of a row with identity r is the top 24 bits
@@ -373,202 +373,6 @@ def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [Pure, Rowwise]> {
   let arguments = (ins GenRec_DomainType:$domain, I64Attr:$stream);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-//===-- dense layers --------------------------------------------------------===//
-
-def GenRec_LinearOp : GenRec_Op<"linear", [Pure, Differentiable]> {
-  let summary = "x · weight + bias";
-  let description = [{
-    x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias: shared
-    [n]; result rows [n]. All of one float type.
-
-    ```mlir
-    %scores = genrec.linear %user_vector, %weight bias %bias
-        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_Shared:$weight,
-                       Optional<GenRec_Shared>:$bias, UnitAttr:$transposed);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [Pure]> {
-  let summary = "xᵀ · y, contracted over all rows";
-  let description = [{
-    x: rows [k], y: rows [n] of one domain; result shared [k, n], summed over rows in
-    fixed chunks, so that it has the same bits at any number of threads. The gradient
-    of a linear's weight.
-
-    ```mlir
-    %dweight = genrec.weight_gradient %shown_vector, %logits
-        : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<8x4xf32>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$y);
-  let results = (outs GenRec_Shared:$result);
-  let assemblyFormat = "$x `,` $y attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [Pure]> {
-  let summary = "sum over all rows";
-  let description = [{
-    Rows [d] give a shared [d], rows [] a shared scalar; no rows give 0. Numbers
-    only. Added in a fixed order of fixed chunks.
-
-    ```mlir
-    %dbias = genrec.reduce_rows %logits : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<4xf32>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x);
-  let results = (outs GenRec_Shared:$result);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-//===-- layers of ranking models --------------------------------------------===//
-
-def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [Pure, Differentiable]> {
-  let summary = "dot products of all pairs of vectors in a row";
-  let description = [{
-    x: f32 rows [n * d], n = `count` vectors end to end; the result holds v_i · v_j for
-    all j < i in the order (1,0), (2,0), (2,1), (3,0), …: rows [n(n-1)/2]. With `self`
-    also j = i, at the end of each i: rows [n(n+1)/2]. Naumov et al. 2019 (DLRM).
-
-    ```mlir
-    %products = genrec.dot_interaction %user_vector {count = 4 : i64}
-        : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x6xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [Pure]> {
-  let summary = "gradient of dot_interaction";
-  let description = [{
-    x as in the forward op, `gradient` with its result's rows. Vector i of the result's
-    row is Σ_j g_ij v_j over all pairs with i (twice for the pair of i with itself).
-
-    ```mlir
-    %dx = genrec.dot_interaction_grad %user_vector, %pair_scores {count = 2 : i64}
-        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x1xf32, #genrec.rows<@request>>) -> tensor<?x8xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$gradient,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x `,` $gradient attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [Pure, Composite]> {
-  let summary = "one cross layer of DCN v2";
-  let description = [{
-    x0 ∘ (x · weight + bias) + x; with `reduce` (low rank): x0 ∘ (x · reduce · weight +
-    bias) + x. x0, x: rows [d] of one domain; weight: shared [d, d], or [r, d] beside
-    reduce: shared [d, r]; bias: shared [d]. Wang et al. 2021, eq. 1 and 2.
-
-    ```mlir
-    %full = genrec.cross_layer %user_vector, %user_vector, %square_weight, %scale
-        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<8x8xf32>, tensor<8xf32>)
-        -> tensor<?x8xf32, #genrec.rows<@request>>
-    %low = genrec.cross_layer %user_vector, %full, %expand, %scale reduce %weight
-        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<4x8xf32>, tensor<8xf32>, tensor<8x4xf32>)
-        -> tensor<?x8xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$x0, GenRec_Rows:$x, GenRec_Shared:$weight,
-                       GenRec_Shared:$bias, Optional<GenRec_Shared>:$reduce);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$x0 `,` $x `,` $weight `,` $bias (`reduce` $reduce^)? attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_MixtureOp : GenRec_Op<"mixture", [Pure, Composite]> {
-  let summary = "experts' outputs weighed by a softmax gate";
-  let description = [{
-    `experts`: rows [n * d], the n experts' outputs end to end; `logits`: rows [n] of the
-    same domain; result rows [d]: Σ_e softmax(logits)_e * expert_e. With `top_k` k > 0 the
-    softmax runs over the k greatest logits of the row only (ties: the lower expert),
-    the others weigh 0 and their logits get no gradient. One op per task makes the
-    gates of an MMoE (Ma et al. 2018, eq. 6 and 7; top-k: Shazeer et al. 2017).
-
-    ```mlir
-    %mixed = genrec.mixture %user_vector, %pair_gate {top_k = 1 : i64}
-        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x2xf32, #genrec.rows<@request>>) -> tensor<?x4xf32, #genrec.rows<@request>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$experts, GenRec_Rows:$logits,
-                       DefaultValuedAttr<I64Attr, "0">:$top_k);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$experts `,` $logits attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-//===-- embeddings ----------------------------------------------------------===//
-
-def GenRec_LookupOp : GenRec_Op<"lookup", [GenRec_SymbolUser, Pure, Differentiable]> {
-  let summary = "rows of an embedding table by id";
-  let description = [{
-    `ids`: i64 rows []; result f32 rows [dim], dim that of the table. `valid` (i1
-    rows [] of the same domain): a null id gives the zero vector, inserts nothing,
-    gets no gradient. Training inserts an unseen id with its initial value;
-    evaluation reads the initial value and inserts nothing. The gradient goes to the
-    table's update, duplicates summed in a fixed order.
-
-    ```mlir
-    %vector = genrec.lookup %movie valid %movie_valid in @item
-        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?xi1, #genrec.rows<@history>>) -> tensor<?x8xf32, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$ids, Optional<GenRec_Rows>:$valid,
-                       FlatSymbolRefAttr:$table);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$ids (`valid` $valid^)? `in` $table attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
-    DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
-  let summary = "rows of a dense parameter by index";
-  let description = [{
-    `index`: i64 rows []; `weight`: shared f32 [n, d]; result f32 rows [d]. Position
-    embeddings are `embedding(position(domain), weight)`. An index outside [0, n)
-    reads row 0 or n - 1 (a position beyond the last shares its vector).
-
-    ```mlir
-    %place = genrec.position %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
-    %encoded = genrec.embedding %place of %positions
-        : (tensor<?xi64, #genrec.rows<@history>>, tensor<200x8xf32>) -> tensor<?x8xf32, #genrec.rows<@history>>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$index, GenRec_Shared:$weight);
-  let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$index `of` $weight attr-dict `:` functional-type(operands, results)";
-  let hasVerifier = 1;
-}
-
-def GenRec_EmbeddingGradOp : GenRec_Op<"embedding_grad", [Pure]> {
-  let summary = "sums rows into a dense parameter's gradient by index";
-  let description = [{
-    The adjoint of `genrec.embedding`: row i of the shared f32 [n, d] result is the
-    sum of the rows of y whose (clamped) index is i.
-
-    ```mlir
-    %dpositions = genrec.embedding_grad %movie, %movie_vector
-        : (tensor<?xi64, #genrec.rows<@history>>, tensor<?x8xf32, #genrec.rows<@history>>) -> tensor<200x8xf32>
-    ```
-  }];
-  let arguments = (ins GenRec_Rows:$index, GenRec_Rows:$y);
-  let results = (outs GenRec_Shared:$result);
-  let assemblyFormat = "$index `,` $y attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -8,6 +8,7 @@
 #define GENREC_STEP_OPS_TD
 
 include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 

@@ -4,6 +4,7 @@
 #define GENREC_SYMBOL_OPS_TD
 
 include "genrec/Dialect/GenRec/IR/GenRecTypes.td"
+include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "genrec/Dialect/GenRec/IR/GenRecAttrs.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"

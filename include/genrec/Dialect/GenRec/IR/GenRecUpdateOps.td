@@ -56,7 +56,7 @@ def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVar
 
 //===-- what updates and lookups become -------------------------------------===//
 
-def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
+def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_TableReadOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
   let summary = "finds (training: or inserts) table rows";
   let description = [{
     `ids`: i64 rows []. Result `!genrec.row<dim>` rows []. Where `valid` is false: a
@@ -75,7 +75,7 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_SymbolUser, Pure, SameVariadicOperandSize]> {
+def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_MakesUniqueRows, GenRec_ReadsStrided, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure, SameVariadicOperandSize]> {
   let summary = "the distinct touched rows among several lookups, with their segments";
   let description = [{
     `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table;
@@ -99,7 +99,7 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_SymbolUser, Pure, Sam
   let assemblyFormat = "`(` $rows `)` `by` `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [Pure]> {
+def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [GenRec_ReadsStrided, GenRec_NeedsRunningStep, Pure]> {
   let summary = "per distinct row, the sum of its gradients";
   let description = [{
     `domain` is made by a `genrec.unique_rows` op and `gradients` have the types of
@@ -118,7 +118,7 @@ def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_SymbolUser, Pure]> {
+def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
   let summary = "a dense parameter as rows that a kernel may update in place";
   let description = [{
     [n, w] gives n rows of `!genrec.row<w>`; [w] gives one, a scalar one of
@@ -151,7 +151,7 @@ def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_StepValueOp : GenRec_Op<"step_value", [Pure]> {
+def GenRec_StepValueOp : GenRec_Op<"step_value", [GenRec_NeedsRunningStep, Pure]> {
   let summary = "a scalar that the trainer supplies each step";
   let description = [{
     A shared f32 scalar, by `name`:

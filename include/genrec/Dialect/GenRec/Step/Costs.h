@@ -20,7 +20,7 @@ struct OpCost {
   mlir::FlatSymbolRefAttr domain;
   double bytes = 0;         ///< read and written one after another
   double gatheredBytes = 0; ///< in rows picked by an index
-  double flops = 0;         ///< outside of matrix products; exp, log and their kin count 16
+  double flops = 0;         ///< outside of matrix products, by Analysis/Operations.h
   double productFlops = 0;
   double pairFlops = 0;   ///< per pair of an entry with itself or one before it in its list
   double sourceBytes = 0; ///< that others pick rows from
@@ -31,8 +31,6 @@ struct OpCost {
 
 /// Bytes of an index, an offset, an identity or a handle.
 inline constexpr double kIndexBytes = 8;
-/// Operations that a function as exp counts for: a polynomial and what reduces its argument.
-inline constexpr double kFunctionFlops = 16;
 
 /// Costs of one op by domain; the first domain asked for stays the first.
 class StepCosts {
