@@ -1,4 +1,4 @@
-//===- Batches.cpp - what models are tried on -----------------------------===//
+//===- Batches.cpp - batches for random models ----------------------------===//
 
 #include "genrec/Fuzz/Observations.h"
 
@@ -8,7 +8,7 @@ using namespace genrec::fuzz;
 using interpreter::Batch;
 using interpreter::RandomBatchOptions;
 
-/// A catalogue is loaded once, with its lists: every batch has the first one's.
+/// Gives all batches the catalogues of the first, as a catalogue is loaded once.
 static void shareCatalogues(ModelOp model, const Batch &first, Batch &batch) {
   for (auto &[name, rows] : first.domains)
     if (isOfCatalogue(model, FlatSymbolRefAttr::get(model.getContext(), name)))
@@ -48,9 +48,9 @@ std::vector<BatchSeries> fuzz::makeAdversarialBatches(ModelOp model, uint64_t se
       [](RandomBatchOptions &o) { o.rows = 12, o.longestList = 7, o.emptyRate = 0.1; });
   add("no rows", 1, [](RandomBatchOptions &o) { o.rows = 0; });
   add("empty lists", 1, [](RandomBatchOptions &o) { o.emptyRate = 1; });
-  // Some domains without a row, beside others with one.
+  // Some domains without rows, others with one.
   add("mostly empty lists", 12, [](RandomBatchOptions &o) { o.rows = 2, o.emptyRate = 0.6; });
-  // What is different where exactly one row counts shows when that row is one that counts.
+  // Code may treat a single valid row specially: with one row per list there often is one.
   add("one row", 4, [](RandomBatchOptions &o) { o.rows = o.longestList = 1, o.emptyRate = 0; });
   add("equal ids", 2, [](RandomBatchOptions &o) { o.vocabulary = 1, o.rareRate = 0; });
   add("distinct ids", 1, [](RandomBatchOptions &o) { o.distinctIds = true; });

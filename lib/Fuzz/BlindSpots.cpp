@@ -1,4 +1,4 @@
-//===- BlindSpots.cpp - ops whose faults show nowhere ----------------------===//
+//===- BlindSpots.cpp - ops whose faults are invisible --------------------===//
 
 #include "genrec/Fuzz/BlindSpots.h"
 
@@ -15,10 +15,10 @@ static bool makesValue(Operation &op) {
 
 BlindSpots fuzz::findBlindSpots(ModelOp model, uint64_t seed) {
   BlindSpots spots;
-  // The batches that levels and binaries are compared on in any case.
+  // The same batches as for the comparison of levels and binaries.
   PassJudge judge(model, {makeBatches(model, seed, /*count=*/2)}, seed);
   if (judge.look(model))
-    return spots; // the model cannot be run, which the comparison will say
+    return spots; // the interpreter cannot run the model, which the comparison reports
   for (ProgramOp program : model.getOps<ProgramOp>())
     for (Operation &op : program.getBody().front()) {
       if (!makesValue(op))

@@ -1,7 +1,7 @@
-//===- CheckCompiled.cpp - the interpreter judges binaries ----------------===//
+//===- CheckCompiled.cpp - compares binaries with the interpreter ---------===//
 //
-// The binaries are shared objects that model-driver of test/EndToEnd runs in a
-// process of its own: a crash is a finding like any other.
+// A binary is a shared object that model-driver of test/EndToEnd runs in a process of its own, so
+// that a crash is reported like any other difference.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,14 +25,14 @@ using namespace genrec::fuzz;
 using interpreter::Batch;
 namespace json = llvm::json;
 
-/// What a binary does with a batch.
+/// One run of a binary on a batch.
 struct CompiledChecker::Run {
   StringRef mode;
-  std::string name; ///< of what it shows, as `observe` has it
+  std::string name; ///< prefix of its values' names, as in `observe`
   const Batch *batch;
 };
 
-/// One level's binary on its way from model to results.
+/// The binary of one level and its temporary files.
 struct CompiledChecker::Binary {
   unsigned level;
   std::string path;
@@ -40,7 +40,7 @@ struct CompiledChecker::Binary {
 };
 
 namespace {
-/// Files that go when the check ends.
+/// Removes files at the end of the check.
 struct Remover {
   std::vector<std::string> paths;
   ~Remover() {
@@ -54,7 +54,7 @@ struct Remover {
 // Compilation
 //===----------------------------------------------------------------------===//
 
-/// Makes the C++ source of `module` at a level; says what is wrong.
+/// Writes the C++ source of `module` at a level. Returns an error message or "".
 static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
                                const PipelineHook &hook) {
   OwningOpRef<ModuleOp> copy = module.clone();
@@ -78,7 +78,7 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
   return failed(printCpp(*copy, os)) ? "the printer failed: " + diagnostics : "";
 }
 
-/// The headers that emitted code may include, as one source.
+/// Writes a source that includes all headers that emitted code may include.
 static std::string writeHeaders(StringRef path) {
   std::error_code error;
   llvm::raw_fd_ostream os(path, error);
@@ -86,14 +86,14 @@ static std::string writeHeaders(StringRef path) {
     return "cannot write '" + path.str() + "': " + error.message();
   llvm::StringSet<> written;
   for (const Callee &callee : getCallees())
-    // What CUDA alone calls is not for a C++ compiler.
+    // Headers for CUDA only cannot be compiled as C++.
     if (!callee.header.empty() && !callee.header.ends_with("/warp.h") &&
         written.insert(callee.header).second)
       os << "#include \"" << callee.header << "\"\n";
   return "";
 }
 
-/// Parsing the kernels' headers takes a third of a compilation: they are parsed once.
+/// Precompiles the kernels' headers: parsing them takes a third of a compilation.
 std::string CompiledChecker::precompile(Toolchain &flags, StringRef stem) {
   std::string header = options.folder + "/" + stem.str() + ".h", output = header + ".pch";
   if (std::string problem = writeHeaders(header); !problem.empty())
@@ -105,7 +105,7 @@ std::string CompiledChecker::precompile(Toolchain &flags, StringRef stem) {
   return "";
 }
 
-/// Compiles all levels, one after another: the machine has other work.
+/// Compiles all levels, one after another, as the machine may be shared.
 void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries,
                                  const Toolchain &flags) {
   for (Binary &binary : binaries) {
@@ -121,7 +121,7 @@ void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries,
 // Running
 //===----------------------------------------------------------------------===//
 
-/// JSON has no infinity and no NaN: they come as strings.
+/// Reads a number. JSON has no infinity and no NaN, so they are strings.
 static double toNumber(const json::Value &value) {
   if (auto number = value.getAsNumber())
     return *number;
@@ -137,7 +137,7 @@ static void append(std::vector<double> &list, const json::Value &value) {
     append(list, entry);
 }
 
-/// The members of a section as lists of numbers, each named `prefix` and its key.
+/// Adds the members of a section as lists of numbers, named `prefix` and their key.
 static void note(Values &values, const json::Object &step, StringRef section,
                  const std::string &prefix) {
   if (const json::Object *members = step.getObject(section))
@@ -166,7 +166,7 @@ static void noteState(Values &values, const json::Object &step) {
 
 using Run = CompiledChecker::Run;
 
-/// What `observe` does, in its order.
+/// The runs of `observe`, in its order.
 static SmallVector<Run> listRuns(ArrayRef<Batch> batches) {
   SmallVector<Run> runs;
   auto add = [&](StringRef mode, StringRef name, const Batch &batch) {
@@ -183,7 +183,7 @@ static SmallVector<Run> listRuns(ArrayRef<Batch> batches) {
   return runs;
 }
 
-/// What the driver printed, under the names of `observe`.
+/// Reads the driver's output, with the names of `observe`.
 static std::string readResults(StringRef text, ArrayRef<Run> runs, Values &values) {
   SmallVector<StringRef> lines;
   text.split(lines, '\n', -1, /*KeepEmpty=*/false);
@@ -203,7 +203,7 @@ static std::string readFile(StringRef path) {
   return file ? (*file)->getBuffer().str() : "";
 }
 
-/// Runs a binary on the batches of a file; says what is wrong.
+/// Runs a binary on the batches in a file. Returns an error message or "".
 static std::string runBinary(const std::string &path, StringRef batches, ArrayRef<Run> runs,
                              uint64_t seed, const CompiledOptions &options, Values &values) {
   std::string out = path + ".out", log = path + ".log";
@@ -237,7 +237,7 @@ static std::string writeBatches(ProgramOp program, ArrayRef<Run> runs, StringRef
   return "";
 }
 
-/// Lowers `module` as far as the interpreter goes, op by op.
+/// Lowers `module` to the last level that the interpreter evaluates.
 static std::string lowerForInterpreter(ModuleOp module) {
   PassManager pm(module.getContext());
   PipelineOptions graph;

@@ -1,4 +1,4 @@
-//===- CheckMutants.cpp - does the interpreter catch damage? --------------===//
+//===- CheckMutants.cpp - does the comparison catch mutants? --------------===//
 
 #include "genrec/Fuzz/CheckMutants.h"
 #include "genrec/Fuzz/CheckPasses.h"
@@ -21,7 +21,7 @@ using namespace genrec;
 using namespace genrec::fuzz;
 
 namespace {
-/// A place for a mutation: an op by its number in the order of a walk.
+/// A mutation and its op, by number in the order of a walk.
 struct Site {
   int64_t number;
   Mutation mutation;
@@ -31,7 +31,7 @@ class MutantChecker {
 public:
   MutantChecker(ModelOp model, uint64_t seed, const MutantOptions &options);
 
-  /// Judges the level after `step`, then every mutant of it.
+  /// Compares the level after `step` with the reference, then every mutant of it.
   LogicalResult look(ModelOp model, StringRef step);
 
   std::vector<Mutant> mutants;
@@ -47,17 +47,17 @@ private:
 
   uint64_t seed;
   const MutantOptions &options;
-  std::vector<BatchSeries> more; ///< that survivors are tried on
+  std::vector<BatchSeries> more; ///< more batches, for mutants that survive
   PassJudge judge;
-  /// What the level shows that mutants are made of, on the judge's series and on more.
+  /// The observations of the level that mutants are made from, per series, `more` included.
   std::vector<Observations> originals;
-  /// How many ops of each kind, attributes and types there were before a step: by address, an op
-  /// made where one was freed would pass for old, in some runs and not in others.
+  /// The number of ops of each kind, with attributes and types, before a step. Addresses would not
+  /// do: a new op may reuse the address of a freed one.
   DenseMap<uint64_t, int64_t> old;
 };
 } // namespace
 
-/// The first `count` kinds of batches of `all`, which keeps the others.
+/// Removes and returns the first `count` kinds of batches in `all`.
 static std::vector<BatchSeries> takeKinds(std::vector<BatchSeries> &all, int64_t count) {
   auto end = all.begin() + std::min(count, static_cast<int64_t>(all.size()));
   std::vector<BatchSeries> taken(std::make_move_iterator(all.begin()),
@@ -73,15 +73,15 @@ MutantChecker::MutantChecker(ModelOp model, uint64_t seed, const MutantOptions &
     llvm::append_range(more, makeAdversarialBatches(model, seed + i));
 }
 
-/// What an op is, apart from what it reads.
+/// A hash of an op without its operands.
 static uint64_t describeOp(Operation *op) {
   return static_cast<size_t>(OperationEquivalence::computeHash(
              op, OperationEquivalence::ignoreHashValue, OperationEquivalence::ignoreHashValue,
              OperationEquivalence::IgnoreLocations)) >>
-         2; // clear of the keys that DenseMap keeps for itself
+         2; // DenseMap reserves two keys
 }
 
-/// Whether anything that is shown or stored depends on the op.
+/// Whether any observed value depends on the op.
 static bool isLive(Operation *op, DenseMap<Operation *, bool> &known) {
   if (op->getNumResults() == 0)
     return true;
@@ -92,7 +92,7 @@ static bool isLive(Operation *op, DenseMap<Operation *, bool> &known) {
   return known[op] = found;
 }
 
-/// Mutants of ops that the step made and that matter.
+/// The mutations of ops that the last step created and that observed values depend on.
 SmallVector<Site> MutantChecker::findSites(ModelOp model) {
   SmallVector<Site> sites;
   int64_t number = 0;
@@ -112,7 +112,7 @@ SmallVector<Site> MutantChecker::findSites(ModelOp model) {
   return chosen;
 }
 
-/// The first value of `shown` that is not the same as a float.
+/// The first value of `shown` that is another float than expected.
 static std::string findDifference(const Values &expected, const Values &shown) {
   for (const auto &[name, list] : shown) {
     auto wanted = expected.find(name);
@@ -136,13 +136,13 @@ void MutantChecker::observeOriginal(ModelOp model) {
   for (ArrayRef<BatchSeries> all : {judge.getSeries(), ArrayRef<BatchSeries>(more)})
     for (const BatchSeries &series : all) {
       llvm::Expected<Observations> seen = observe(model, series.batches, seed);
-      // Data that the model cannot take tell nothing apart.
+      // Batches that the model rejects cannot tell mutants apart.
       originals.push_back(seen ? std::move(*seen) : Observations());
       llvm::consumeError(seen.takeError());
     }
 }
 
-/// What `series` shows to differ between a mutant and what it was made of; empty for nothing.
+/// The first value in which a mutant differs from its original on `series`; "" if there is none.
 std::string MutantChecker::tellApart(ModelOp mutant, const BatchSeries &series,
                                      const Observations &expected) {
   std::string difference;
@@ -182,8 +182,8 @@ Fate MutantChecker::judgeMutant(ModelOp mutant, std::string &difference) {
              : Fate::equivalent;
 }
 
-/// In a process of its own: damage may take the interpreter where it may not be. A crash is a
-/// catch.
+/// Judges a mutant in a child process, as a mutant may crash the interpreter. A crash counts as
+/// caught.
 Fate MutantChecker::judgeAside(ModelOp mutant, std::string &difference) {
   llvm::outs().flush(); // or a child that crashes prints it again
   int ends[2];
@@ -191,7 +191,7 @@ Fate MutantChecker::judgeAside(ModelOp mutant, std::string &difference) {
     return Fate::caught;
   pid_t child = fork();
   if (child == 0) {
-    close(STDERR_FILENO); // reports of the crash
+    close(STDERR_FILENO); // silences crash reports
     close(ends[0]);
     int fate = static_cast<int>(judgeMutant(mutant, difference));
     llvm::raw_fd_ostream(ends[1], /*shouldClose=*/true) << difference;
@@ -230,7 +230,7 @@ LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
     problem = ("after " + step + ": " + difference->name + " " + difference->text).str();
     return failure();
   }
-  // The first level is what the user wrote: no pass has made anything yet.
+  // The first level has no ops that a pass created.
   SmallVector<Site> sites = old.empty() ? SmallVector<Site>() : findSites(model);
   if (!sites.empty())
     observeOriginal(model);
@@ -244,7 +244,8 @@ LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
 std::vector<Mutant> fuzz::checkMutants(ModuleOp module, uint64_t seed, const MutantOptions &options,
                                        std::string &problem) {
   OwningOpRef<ModuleOp> copy = module.clone();
-  // Until updates are expanded nothing says how a model clips, and what it trains cannot be judged.
+  // Without clipping: before expand-updates the IR does not say how gradients are clipped, so
+  // trained values could not be compared.
   ModelOp model = *copy->getOps<ModelOp>().begin();
   model.setClipNorm(llvm::APFloat(0.0));
   model.setClipValue(llvm::APFloat(0.0));

@@ -1,4 +1,4 @@
-//===- CheckPasses.cpp - the interpreter judges every pass ----------------===//
+//===- CheckPasses.cpp - compares the model after every pass --------------===//
 
 #include "genrec/Fuzz/CheckPasses.h"
 
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// Random batches, and one of the adversarial series: seeds take turns.
+/// Random batches, and one adversarial series, which rotates with the seed.
 static std::vector<BatchSeries> chooseBatches(ModelOp model, uint64_t seed,
                                               const CheckOptions &options) {
   std::vector<BatchSeries> all = makeAdversarialBatches(model, seed);
@@ -25,7 +25,7 @@ static std::vector<BatchSeries> chooseBatches(ModelOp model, uint64_t seed,
 }
 
 namespace {
-/// Judges each level of one model, and its gradients where they appear.
+/// Compares each level of one model, and checks its gradients after differentiate.
 class Check {
 public:
   Check(ModelOp model, uint64_t seed, const CheckOptions &options)
@@ -46,8 +46,8 @@ public:
   std::string problem;
 
 private:
-  /// Whether no pass has made the same level before: most change few models, and -O0 and -O2 begin
-  /// alike.
+  /// Whether this level is new. Most passes leave most models unchanged, and -O0 and -O2 share
+  /// their first passes.
   bool isNew(ModelOp model) {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -60,7 +60,7 @@ private:
     return failure();
   }
 
-  /// On a copy that does not clip: clipped gradients are no derivatives.
+  /// Checks gradients on a copy without clipping, as clipped gradients are not the derivatives.
   LogicalResult checkDerivatives(ModelOp differentiated) {
     OwningOpRef<ModelOp> model = differentiated.clone();
     model->setClipNorm(llvm::APFloat(0.0));
@@ -87,11 +87,11 @@ private:
     return success();
   }
 
-  ModelOp imported; ///< stays as it is while copies go through the pipeline
+  ModelOp imported; ///< not changed: copies go through the pipeline
   uint64_t seed;
   const CheckOptions &options;
   PassJudge judge;
-  std::set<uint64_t> looked; ///< hashes of levels
+  std::set<uint64_t> looked; ///< hashes of the levels compared so far
 };
 } // namespace
 

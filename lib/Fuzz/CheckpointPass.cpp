@@ -1,4 +1,4 @@
-//===- CheckpointPass.cpp - a look between two passes ---------------------===//
+//===- CheckpointPass.cpp - calls a function between two passes -----------===//
 
 #include "genrec/Fuzz/CheckpointPass.h"
 

@@ -1,4 +1,4 @@
-//===- Coverage.cpp - what a range of seeds has exercised -----------------===//
+//===- Coverage.cpp - what random models exercise -------------------------===//
 
 #include "genrec/Fuzz/Coverage.h"
 
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// Attributes whose value is a choice, rather than a number or a name.
+/// Whether an attribute is an option, rather than a number or a name.
 static bool isChoice(Attribute value) {
   return isa<PoolKindAttr, KeepKindAttr, HashKindAttr, ReduceKindAttr, CompareKindAttr,
              ScoreKindAttr, MetricKindAttr, PadSideAttr, EvictKindAttr>(value);
@@ -21,7 +21,7 @@ static std::string keyword(Attribute value) {
   std::string text;
   llvm::raw_string_ostream os(text);
   value.print(os, /*elideType=*/true);
-  // "#genrec<pool_kind sum>": the last word.
+  // The keyword is the last word of "#genrec<pool_kind sum>".
   StringRef word = StringRef(text).trim("<> ");
   return word.substr(word.find_last_of("< ") + 1).str();
 }
@@ -55,7 +55,7 @@ void Coverage::addModel(ModuleOp module) {
   });
 }
 
-/// The number of model ops, by their names' locations, that a row kernel holds.
+/// The number of model ops fused in a row kernel, counted by the names in their locations.
 static int64_t countFused(RowKernelOp kernel) {
   llvm::StringSet<> names;
   kernel.getBody().walk([&](Operation *op) {
@@ -81,18 +81,18 @@ void Coverage::addRewrites(const std::map<std::string, uint64_t> &counts) {
     rewrites[name] += count;
 }
 
-/// What no random model has, with the reason.
+/// Options that random models do not have, with the reason.
 static constexpr StringLiteral excluded[] = {
-    "feature padding_id", // batches of the tests hold lists as they are after padding
+    "feature padding_id", // batches hold lists without padding
     "feature id_bits",    // set by infer-domains
-    "domain source",      // files of catalogues: the tests give batches
+    "domain source",      // the tests pass catalogues in batches, not files
     "metric note",        // text for reports
     "table members",      // set by merge-tables, whose rewrites are counted
-    "scores first",       // set by split-classes, as the next one
+    "scores first",       // set by split-classes, as is the next one
     "scores partial",
 };
 
-/// Ops that passes make behind those that are looked at; their rewrites are counted.
+/// Ops created after form-row-kernels, and ops whose rewrites are counted instead.
 static constexpr StringLiteral excludedOps[] = {
     "genrec.launch",         // by outline-kernels
     "genrec.launch_columns", // by outline-kernels

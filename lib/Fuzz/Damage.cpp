@@ -1,4 +1,4 @@
-//===- Damage.cpp - models made wrong on purpose --------------------------===//
+//===- Damage.cpp - scales a gradient, to test the checks -----------------===//
 
 #include "genrec/Fuzz/Damage.h"
 

@@ -1,4 +1,4 @@
-//===- ModelBuilder.cpp - what a random model is put together with --------===//
+//===- ModelBuilder.cpp - builds random models ----------------------------===//
 
 #include "ModelBuilder.h"
 
@@ -64,24 +64,24 @@ Attribute ModelBuilder::randomOptimizer(bool onTable) {
   if (kind == OptimizerKind::adagrad) {
     if (chance(50))
       options.push_back(f64("initial_accumulator", 0.1));
-    // The usual 1e-10 shows beside no root that is not 0 itself.
+    // The usual 1e-10 would be lost to rounding unless the root is 0.
     options.push_back(f64("eps", real(1e-3, 1e-2)));
   }
   if (kind == OptimizerKind::adam || kind == OptimizerKind::adamw) {
-    // Adam divides by the root of its second moment: with a tiny eps a rounding
-    // error of a gradient near 0 becomes a whole step.
+    // Adam divides by the root of its second moment. With a tiny eps, a rounding error of a
+    // gradient near 0 would become a whole step.
     options.push_back(f64("eps", 1e-3));
     if (onTable && chance(30))
       options.push_back(f64("per_row_step", 1.0));
   }
-  // Parameters are trained: a loss that reaches nothing trained is an error.
+  // Only tables may be frozen: a loss that depends on nothing trained is an error.
   if (onTable && chance(5))
     options.push_back(f64("frozen", 1.0));
   return OptimizerAttr::get(builder.getContext(), kind, builder.getDictionaryAttr(options));
 }
 
-/// Now and then, row-wise Adagrad in place of Adagrad, and rules about rows: bounds below and
-/// above the number of ids, times that pass within the two steps of a run.
+/// Sometimes changes Adagrad to row-wise Adagrad and adds rules for rows: bounds below and above
+/// the number of ids, and a ttl that expires within the two steps of a run.
 void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
   auto optimizer = cast<OptimizerAttr>(attributes.back().getValue());
   if (optimizer.getKind() == OptimizerKind::adagrad && chance(40))
@@ -89,7 +89,8 @@ void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
         builder.getContext(), OptimizerKind::rowwise_adagrad, optimizer.getOptions()));
   if (optimizer.getOption("frozen") != 0.0 || !chance(20))
     return;
-  if (!lastRules.empty() && chance(50)) { // those of a table before: the two may be merged
+  // the rules of an earlier table, so that the two can be merged
+  if (!lastRules.empty() && chance(50)) {
     llvm::append_range(attributes, lastRules);
     return;
   }
@@ -112,7 +113,7 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   std::string name = "table" + std::to_string(nextName++);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(program);
-  // Before training nothing tells constant rows from each other: few.
+  // Rarely constant: before training, constant rows cannot be told apart.
   bool isConstant = !distinctRows && chance(1);
   auto kind = isConstant ? InitKind::constant : static_cast<InitKind>(integer(2, 6));
   Attribute init =
@@ -120,7 +121,7 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   SmallVector<NamedAttribute> attributes{text("sym_name", name), i64("dim", dim),
                                          i64("id_bits", idBits), named("init", init),
                                          named("optimizer", randomOptimizer(/*onTable=*/true))};
-  // From a stream of their own: what a seed makes besides is what it made without them.
+  // A random generator of its own, so that the rest of the model of a seed does not depend on it.
   std::swap(random, rowRandom);
   changeRows(attributes);
   std::swap(random, rowRandom);
@@ -132,7 +133,7 @@ Value ModelBuilder::parameter(ArrayRef<int64_t> shape) {
   std::string name = "weight" + std::to_string(nextName++);
   auto type = RankedTensorType::get(shape, f32());
   auto kind = static_cast<InitKind>(integer(shape.size() == 2 ? 2 : 1, shape.size() == 2 ? 6 : 4));
-  // A layer's rows are about as long as those it is given.
+  // Initial values that preserve the norm of rows through a layer.
   double scale = shape.size() == 2 ? real(0.8, 1.5) : real(0.4, 1.0);
   if (shape.size() == 2 && kind < InitKind::xavier_uniform)
     scale *= std::sqrt(2.0 / static_cast<double>(shape[0] + shape[1]));
@@ -152,7 +153,7 @@ Value ModelBuilder::parameter(ArrayRef<int64_t> shape) {
 
 Operation *ModelBuilder::make(StringRef name, TypeRange results, ValueRange operands,
                               ArrayRef<NamedAttribute> attributes, ArrayRef<int32_t> segments) {
-  // A name of its own per op: a fused kernel then says how many ops it holds.
+  // A distinct name per op, so that the ops fused in a kernel can be counted.
   Location loc = NameLoc::get(builder.getStringAttr("op" + std::to_string(nextOp++)));
   OperationState state(loc, ("genrec." + name).str());
   state.addTypes(results);
@@ -175,7 +176,7 @@ Value ModelBuilder::resize(Value x, int64_t size) {
   ArrayRef<int64_t> shape = getRowShape(x.getType());
   if (size == 0 ? shape.empty() : shape == ArrayRef<int64_t>(size))
     return x;
-  if (shape.empty()) // [] to [size]: a product with a parameter of that shape
+  if (shape.empty()) // [] to [size]: multiply with a parameter of that shape
     return value("mul", rows(domain, {size}, f32()), {x, parameter({size})});
   if (size == 0)
     return value("row_reduce", rows(domain, {}, f32()), x,
@@ -183,7 +184,7 @@ Value ModelBuilder::resize(Value x, int64_t size) {
   return value("linear", rows(domain, {size}, f32()), {x, parameter({shape[0], size})});
 }
 
-/// The value of `x` on a batch; nothing where the interpreter stops.
+/// The value of `x` on a random batch; nothing if the interpreter fails.
 std::optional<interpreter::Tensor> ModelBuilder::evaluate(Value x) {
   Operation *sink = make("output", {}, x, text("name", "looked at"));
   --nextOp;
@@ -200,7 +201,7 @@ std::optional<interpreter::Tensor> ModelBuilder::evaluate(Value x) {
   return std::nullopt;
 }
 
-/// Whether no row differs from the first by as much as a thousandth of the greatest number.
+/// Whether all rows equal the first, within a thousandth of the largest number.
 template <class T> static bool hasEqualRows(const interpreter::Tensor &tensor) {
   const std::vector<T> &values = tensor.as<T>();
   double greatest = 0.0, apart = 0.0;
@@ -226,7 +227,7 @@ bool ModelBuilder::offer(Value x, bool mayBeEqual) {
   if (!std::isfinite(size))
     return false;
   if (size > 0.0 && (size < 0.25 || size > 4.0)) {
-    // A power of 2 rounds nothing.
+    // A power of 2 causes no rounding.
     auto scalar = RankedTensorType::get({}, f32());
     auto factor = static_cast<float>(std::exp2(-std::round(std::log2(size))));
     Value scale =

@@ -1,4 +1,4 @@
-//===- ModelBuilder.h - what a random model is put together with -*- C++ -*-===//
+//===- ModelBuilder.h - builds random models --------------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_FUZZ_MODELBUILDER_H
 #define GENREC_LIB_FUZZ_MODELBUILDER_H
@@ -19,19 +19,19 @@ struct DomainEntry {
   mlir::FlatSymbolRefAttr parent; ///< null for a root
   DomainKind kind = DomainKind::data;
   mlir::Value value;
-  /// For derived domains: what they are made of. truncate and pad have one source.
+  /// The sources of a derived domain. truncate_domain and pad_domain have one.
   llvm::SmallVector<mlir::FlatSymbolRefAttr> sources;
-  bool isPairs = false; ///< of the two sources' rows
+  bool isPairs = false; ///< a domain of pairs of the two sources' rows
 };
 
-/// Holds the model, the values made so far, and small helpers that ops of every
-/// theme need. One per model.
+/// The model under construction, its values so far, and helpers for ops of every theme. One per
+/// model.
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, uint64_t seed, const RandomModelOptions &options);
 
   //===-- chance -----------------------------------------------------------===//
-  /// In [low, high].
+  /// A random integer in [low, high].
   int64_t integer(int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
   }
@@ -58,7 +58,7 @@ public:
   mlir::NamedAttribute text(llvm::StringRef name, llvm::StringRef value) {
     return named(name, builder.getStringAttr(value));
   }
-  /// A fresh random stream.
+  /// A new number for `stream`.
   mlir::NamedAttribute stream() { return i64("stream", 256 * nextStream++); }
   mlir::RankedTensorType rows(mlir::FlatSymbolRefAttr domain, llvm::ArrayRef<int64_t> shape,
                               mlir::Type element) {
@@ -71,16 +71,16 @@ public:
   //===-- declarations -----------------------------------------------------===//
   mlir::FlatSymbolRefAttr declareDomain(llvm::StringRef name, mlir::FlatSymbolRefAttr parent,
                                         DomainKind kind, llvm::StringRef column);
-  /// `distinctRows`: no two rows start equal, so that rankings by them have no ties.
+  /// `distinctRows`: no two rows have equal initial values, so that rankings by them have no ties.
   mlir::FlatSymbolRefAttr declareTable(int64_t dim, int64_t idBits, bool distinctRows = false);
-  /// A parameter with a random initializer and optimizer, and its value.
+  /// The value of a new parameter with a random initializer and optimizer.
   mlir::Value parameter(llvm::ArrayRef<int64_t> shape);
   mlir::Attribute randomOptimizer(bool onTable);
   void changeRows(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
 
   //===-- ops --------------------------------------------------------------===//
-  /// Creates `genrec.<name>`; `segments` are the sizes of its operand groups
-  /// where some are optional or variadic.
+  /// Creates `genrec.<name>`. `segments` are the sizes of its operand groups, for ops with optional
+  /// or variadic operands.
   mlir::Operation *make(llvm::StringRef name, mlir::TypeRange results, mlir::ValueRange operands,
                         llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
                         llvm::ArrayRef<int32_t> segments = {});
@@ -91,34 +91,34 @@ public:
   }
   mlir::Value feature(const DomainEntry &domain, llvm::StringRef column, mlir::Type element,
                       llvm::ArrayRef<mlir::NamedAttribute> attributes = {});
-  /// x brought to row shape [size] (or [] for size 0) by a linear or a row_reduce.
+  /// x with row shape [size] (or [] for size 0), by a linear or a row_reduce.
   mlir::Value resize(mlir::Value x, int64_t size);
-  /// tanh of x: bounded, so that what follows stays comparable.
+  /// tanh of x: keeps the range of values where float and double can be compared.
   mlir::Value bounded(mlir::Value x) { return value("tanh", x.getType(), x); }
 
   //===-- values made so far -----------------------------------------------===//
-  /// Remembers a value as an operand for later ops, brought to a size near 1: beside one of 10^6
-  /// another of 1 is lost to rounding, with all that it was made of. False, and nothing is
-  /// remembered, where all rows are equal: what it was made of cannot be told from it. Constant
-  /// rows of tables are what a user may ask for: `mayBeEqual`.
+  /// Adds x, scaled to a size near 1, to the operands of later ops: added to a value near 10^6, a
+  /// value near 1 would be lost to rounding. Returns false and adds nothing if all rows are equal,
+  /// as faults in the ops before x would then be invisible. With `mayBeEqual` equal rows are
+  /// allowed: a user may want constant rows in a table.
   bool offer(mlir::Value x, bool mayBeEqual = false);
-  /// Values with that element type, of `domain` (null: any), of row rank 0, 1, or
-  /// any (-1); null when there is none.
+  /// A random value of that element type, of `domain` (null: any) and row rank 0, 1, or any (-1);
+  /// null if there is none.
   mlir::Value find(mlir::Type element, mlir::FlatSymbolRefAttr domain, int rank);
   DomainEntry &entry(mlir::FlatSymbolRefAttr name);
-  /// A random domain that `accept` accepts; null when there is none.
+  /// A random domain for which `accept` is true; null if there is none.
   DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
 
   std::mt19937_64 random;
-  std::mt19937_64 rowRandom;                         ///< of what `changeRows` draws
-  llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< that `changeRows` gave to a table
+  std::mt19937_64 rowRandom;                         ///< the random numbers of `changeRows`
+  llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< the rules that `changeRows` drew last
   mlir::OpBuilder builder;                           ///< at the end of the program
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ModelOp model;
   ProgramOp program;
   llvm::SmallVector<DomainEntry> domains;
   llvm::SmallVector<mlir::Value> values;
-  llvm::SmallVector<mlir::Value> losses; ///< per-row losses not yet declared
+  llvm::SmallVector<mlir::Value> losses; ///< per-row losses that have no loss op yet
   RandomModelOptions options;
   int64_t nextStream = 1;
   int64_t nextName = 0;
@@ -128,23 +128,23 @@ private:
   std::optional<interpreter::Tensor> evaluate(mlir::Value x);
 };
 
-// The themes. Each function tries to add something of its theme and returns false
-// when the model has not got what it takes.
+// Themes: each function tries to add an op of its theme, and returns false if the model lacks the
+// operands for it.
 using Theme = bool (*)(ModelBuilder &);
 void makeDomainsAndFeatures(ModelBuilder &m);
-/// Tables of one spec, and products over a parent's and a child's columns.
+/// Tables with equal attributes, and matrix products over a parent's and a child's values.
 void makeGroups(ModelBuilder &m);
-/// A layer over several lookups that nothing else reads.
+/// A layer over several lookups that have no other users.
 void makeJoinedLookups(ModelBuilder &m);
 llvm::ArrayRef<Theme> getRowThemes();
 llvm::ArrayRef<Theme> getSequenceThemes();
 llvm::ArrayRef<Theme> getLossThemes();
-/// Losses over all that nothing reads.
+/// Losses over all unused values.
 void readRest(ModelBuilder &m);
 void declareSinks(ModelBuilder &m);
 bool makeFanout(ModelBuilder &m);
-/// A catalogue with lists and columns that other rows read, and losses over them. After the sinks:
-/// what a seed makes besides is what it made without it.
+/// A catalogue with lists and with columns that other rows look up, and losses over them. Called
+/// after the sinks, so that the rest of the model of a seed does not depend on it.
 void makeItemColumns(ModelBuilder &m);
 
 } // namespace genrec::fuzz

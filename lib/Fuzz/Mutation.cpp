@@ -1,4 +1,4 @@
-//===- Mutation.cpp - IR damaged mechanically -----------------------------===//
+//===- Mutation.cpp - changes ops, as mutation tests do -------------------===//
 
 #include "genrec/Fuzz/Mutation.h"
 
@@ -17,7 +17,7 @@ static Attribute changeFloat(FloatAttr number) {
   return FloatAttr::get(number.getType(), value == 0.0 ? 0.5 : 1.5 * value);
 }
 
-/// Another value of an attribute that decides what an op computes; null for names, types and
+/// Another value of an attribute that affects what an op computes; null for names, types and
 /// layouts.
 static Attribute change(Attribute attribute) {
   MLIRContext *context = attribute.getContext();
@@ -72,7 +72,7 @@ static std::string describe(Value value) {
   return text;
 }
 
-/// The nearest earlier value of the operand's type that is not the operand.
+/// Replaces an operand by the nearest earlier value of the same type.
 static std::string replaceOperand(Operation *op, unsigned index) {
   OpOperand &operand = op->getOpOperand(index);
   SmallVector<Value> candidates(op->getBlock()->getArguments());
@@ -90,10 +90,10 @@ static std::string replaceOperand(Operation *op, unsigned index) {
 }
 
 //===----------------------------------------------------------------------===//
-// Sums, copies, ids, gradients
+// Reductions, fan-outs, ids, gradients
 //===----------------------------------------------------------------------===//
 
-/// One row stands for its list; nothing is added to a sum.
+/// Replaces a list's sum by its first row, or removes an accumulation.
 static std::string dropReduction(Operation *op) {
   if (auto pool = dyn_cast<PoolOp>(op)) {
     if (pool.getKind() == PoolKind::first)
@@ -130,13 +130,13 @@ static std::string loseTableBits(Operation *op, OpOperand &ids) {
   return "ids modulo 4";
 }
 
-/// The gradient of a row whose id its list's row before has too is lost.
+/// Zeroes the gradient of each row whose id equals that of the row before it in its list.
 static std::string loseDuplicates(UpdateTableOp op, unsigned index) {
   Value ids = op.getIds()[index], gradient = op.getGradients()[index];
   auto type = cast<RankedTensorType>(ids.getType());
   FlatSymbolRefAttr domain = getRowDomain(type);
   if (!lookupDomain(op, domain).getParentAttr())
-    return ""; // rows of a root have no row before them
+    return ""; // rows of a root have no preceding row in a list
   OpBuilder b(op);
   Type flags = getRowsType(domain, {}, b.getI1Type());
   auto before = LagOp::create(b, op.getLoc(), TypeRange{type, flags}, ids, /*distance=*/1);
@@ -147,7 +147,7 @@ static std::string loseDuplicates(UpdateTableOp op, unsigned index) {
   return "gradient of duplicates lost";
 }
 
-/// All gradients of one list of several.
+/// Zeroes all gradients of one of the update's lists.
 static std::string loseList(UpdateTableOp op, unsigned index) {
   OpBuilder b(op);
   OpOperand &gradient = op.getGradientsMutable()[index];
@@ -157,16 +157,16 @@ static std::string loseList(UpdateTableOp op, unsigned index) {
 }
 
 //===----------------------------------------------------------------------===//
-// The list
+// All mutations
 //===----------------------------------------------------------------------===//
 
 SmallVector<Mutation> fuzz::getMutations(Operation *op) {
   using Kind = Mutation::Kind;
   SmallVector<Mutation> mutations;
-  if (isa<RequireRangeOp>(op)) // shows nothing of data that it accepts
+  if (isa<RequireRangeOp>(op)) // checks data and computes nothing
     return mutations;
   for (unsigned index = 0; index < op->getNumOperands(); ++index)
-    // Domains say which rows there are; types say that already.
+    // Domain operands only repeat what the types say.
     if (!isa<DomainType>(op->getOperand(index).getType()))
       mutations.push_back({Kind::operand, index});
   for (auto [index, attribute] : llvm::enumerate(op->getAttrs()))

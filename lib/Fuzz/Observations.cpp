@@ -1,4 +1,4 @@
-//===- Observations.cpp - what a model shows to its user ------------------===//
+//===- Observations.cpp - the observable values of a model ----------------===//
 
 #include "genrec/Fuzz/Observations.h"
 
@@ -13,7 +13,7 @@ using interpreter::Results;
 using interpreter::State;
 
 namespace {
-/// The program to run for a mode: the specialised one, or the imported one.
+/// The specialised program of a mode, or the imported program.
 ProgramOp findProgram(ModelOp model, ProgramMode mode) {
   ProgramOp imported;
   for (ProgramOp program : model.getOps<ProgramOp>()) {
@@ -28,7 +28,7 @@ ProgramOp findProgram(ModelOp model, ProgramMode mode) {
 void note(Values &values, const std::string &prefix, const Results &results) {
   for (const interpreter::LossResult &loss : results.losses)
     values[prefix + " loss " + loss.name] = {loss.mean().value_or(NAN), loss.weight};
-  // Sorted behind the losses by name, which say more where they differ.
+  // Named such that it sorts after the single losses, which are more specific.
   if (!results.losses.empty())
     values[prefix + " total"] = {results.loss().value_or(NAN)};
   for (const auto &[name, value] : results.metrics)
@@ -69,7 +69,7 @@ void growSizes(Values &sizes, const Values &state) {
   }
 }
 
-/// What everything that is there after training was before: rows have their initial values.
+/// The initial values of everything that exists after training, new table rows included.
 Values getInitialState(ModelOp model, uint64_t seed, const State &trained) {
   State initial(model, seed);
   for (auto &[name, table] : initial.tables)
@@ -81,8 +81,8 @@ Values getInitialState(ModelOp model, uint64_t seed, const State &trained) {
 }
 } // namespace
 
-/// Whether a program updates what it trains: before differentiation, only the first step is
-/// comparable.
+/// Whether a program updates what it trains. Before differentiation only the first step can be
+/// compared.
 static bool isDifferentiated(ProgramOp program) {
   return program
       .walk([](Operation *op) {
@@ -94,7 +94,7 @@ static bool isDifferentiated(ProgramOp program) {
 }
 
 namespace {
-/// The runs of one model on batches that one state sees one after another.
+/// Runs a model on batches with one state.
 class Observer {
 public:
   Observer(ModelOp model, uint64_t seed, const interpreter::RunOptions &options, Watch watch)
@@ -179,7 +179,7 @@ llvm::Error Observer::observe(ArrayRef<Batch> batches) {
     return train(batches.take_front(1));
   if (llvm::Error error = train(batches))
     return error;
-  // What was trained is what is evaluated, with rows that were not there before.
+  // Evaluates the trained state on the first batch again, whose ids now have trained rows.
   if (llvm::Error error = look(batches.take_front(1), " trained", &Observations::trained))
     return error;
   if (isEnough)
@@ -200,7 +200,7 @@ llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batche
 }
 
 Operation *fuzz::findObserved(ModelOp model, StringRef name) {
-  // "step 0 loss NAME", "evaluate metric NAME", "parameter NAME", "table NAME id 7", …
+  // Names: "step 0 loss NAME", "evaluate metric NAME", "parameter NAME", "table NAME id 7", …
   SmallVector<StringRef> words;
   name.split(words, ' ');
   auto isNamed = [&](StringRef candidate) {

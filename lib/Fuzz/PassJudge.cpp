@@ -1,4 +1,4 @@
-//===- PassJudge.cpp - the interpreter judges what passes make ------------===//
+//===- PassJudge.cpp - compares a model before and after passes -----------===//
 
 #include "genrec/Fuzz/PassJudge.h"
 
@@ -9,7 +9,7 @@ using namespace genrec::fuzz;
 PassJudge::PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed)
     : seed(seed), series(std::move(series)), expected(this->series.size()) {}
 
-/// Whether updates are row kernels or what becomes row kernels.
+/// Whether updates have been expanded into row kernels or ops that form them.
 static bool isExpanded(ModelOp model) {
   return model
       .walk([](Operation *op) {
@@ -19,16 +19,16 @@ static bool isExpanded(ModelOp model) {
       .wasInterrupted();
 }
 
-/// Whether the one program of the model is still that which was imported: constants are as the user
-/// gave them.
+/// Whether the model still has its one imported program, whose constants are not yet rounded to
+/// f32.
 static bool isImported(ModelOp model) {
   return llvm::all_of(model.getOps<ProgramOp>(),
                       [](ProgramOp program) { return program.getMode() == ProgramMode::all; });
 }
 
 std::optional<Difference> PassJudge::look(ModelOp model) {
-  // update ops say nothing of clipping: for a model that clips, what is trained is fixed where they
-  // are expanded into ops that do.
+  // The update ops do not express clipping. If the model clips, the reference for trained values is
+  // therefore the first level after expand-updates.
   bool clips = !model.getClipNorm().isZero() || !model.getClipValue().isZero();
   bool mayTrain = !clips || isExpanded(model);
   Allowance allowance = isImported(model) ? kDoubleAllowance : kConstantsAllowance;
@@ -46,7 +46,7 @@ std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool may
   ArrayRef<interpreter::Batch> batches = series[number].batches;
   std::optional<RoundedObservations> &meaning = expected[number];
   auto fail = [](llvm::Error error) { return Difference{"", llvm::toString(std::move(error))}; };
-  // A level that differs is run no further than where it does.
+  // Stops at the first difference.
   auto watch = [&](const Observations &shown) {
     return meaning &&
            (compareShown(meaning->forward, shown.forward, allowance) ||
@@ -67,7 +67,7 @@ std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool may
     if (trainsFirst)
       meaning->trained = std::move(rounded->trained);
   }
-  // What differs before what is missing, as it is behind a difference.
+  // Differences before missing values, as a run stops at its first difference.
   std::optional<Difference> difference = compareShown(meaning->forward, seen->forward, allowance);
   if (!difference)
     difference = compareShown(meaning->trained, seen->trained, kConstantsAllowance);
@@ -88,7 +88,7 @@ bool PassJudge::showsFault(ModelOp model, Operation *op) const {
                  compareShown(meaning->forward, shown.forward, kCompiledAllowance).has_value();
     };
     llvm::Expected<Observations> seen = observe(model, batches.batches, seed, options, watch);
-    isShown |= !seen; // the interpreter stops
+    isShown |= !seen; // the interpreter fails: visible too
     llvm::consumeError(seen.takeError());
     if (isShown)
       return true;

@@ -33,7 +33,7 @@ static std::string columnOf(ModelBuilder &m, const DomainEntry &domain, StringRe
   return (prefix + name).str();
 }
 
-/// A vector per row: an id looked up in a table of its own or of an earlier feature.
+/// A vector per row: the lookup of an id in a new table or in that of an earlier feature.
 static void makeLookup(ModelBuilder &m, const DomainEntry &domain, Value ids, Value valid,
                        FlatSymbolRefAttr table, int64_t dim) {
   SmallVector<Value> operands{ids};
@@ -43,7 +43,7 @@ static void makeLookup(ModelBuilder &m, const DomainEntry &domain, Value ids, Va
           /*mayBeEqual=*/true);
 }
 
-/// An id as it is, or hashed and cut to fewer bits, or from a string.
+/// Ids: a column as it is, hashed into fewer bits, or hashed from a string.
 static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, StringRef suffix) {
   SmallVector<NamedAttribute> attributes;
   if (nullable)
@@ -60,7 +60,7 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, 
       m.feature(domain, columnOf(m, domain, (Twine(nullable ? "maybe" : "id") + suffix).str()),
                 m.integerType(), attributes);
   m.offer(id);
-  // Each step sees what the step before made; a chain of several is for models of long chains.
+  // A chain of transforms, longer in models for long chains.
   for (int64_t step = m.integer(1, m.options.transforms); step > 1; --step)
     id = m.chance(20)
              ? m.value("hash", ids, id,
@@ -90,8 +90,8 @@ static Value makeIds(ModelBuilder &m, const DomainEntry &domain, bool nullable, 
   return id;
 }
 
-/// One set of columns and their tables. Sets after the first have columns of their own, but for a
-/// few that the sets share.
+/// One set of columns and their tables. Later sets have their own columns, except a few shared
+/// ones.
 static void makeFeatures(ModelBuilder &m, const DomainEntry &domain, int64_t set) {
   std::string suffix = set == 0 || m.chance(20) ? "" : std::to_string(set);
   int64_t dim = m.rowSize();
@@ -102,7 +102,7 @@ static void makeFeatures(ModelBuilder &m, const DomainEntry &domain, int64_t set
     Value valid = m.value("feature_valid", m.rows(domain.name, {}, m.boolean()), domain.value,
                           m.text("column", columnOf(m, domain, "maybe" + suffix)));
     m.offer(valid);
-    // Half of the time the same table again: its two gradients meet in one update.
+    // Half of the time the same table again, whose update then has two lists of gradients.
     bool shared = m.chance(50);
     makeLookup(m, domain, ids, valid, shared ? table : m.declareTable(dim, 52), dim);
   }
@@ -123,7 +123,7 @@ static void makeFeatures(ModelBuilder &m, const DomainEntry &domain, int64_t set
   }
 }
 
-/// Domains made of others: truncated lists and lists joined per parent row.
+/// Derived domains: truncated lists, and lists concatenated per parent row.
 static void deriveDomains(ModelBuilder &m) {
   MLIRContext *context = m.builder.getContext();
   auto add = [&](StringRef name, FlatSymbolRefAttr parent, StringRef op,
@@ -165,7 +165,7 @@ static void deriveDomains(ModelBuilder &m) {
       DomainEntry *second = m.findDomain([&](const DomainEntry &d) {
         return (d.parent == parent || d.name == parent) && d.name != firstName;
       });
-      // `declareDomain` moves the entries: take the pointers again by name.
+      // `declareDomain` may reallocate the entries: find them again by name.
       FlatSymbolRefAttr secondName = second ? second->name : firstName;
       if (second)
         add("joined", parent, "concat_domains", {&m.entry(secondName), &m.entry(firstName)}, {});

@@ -1,7 +1,7 @@
-//===- RandomGroups.cpp - what graph passes merge, fuse and move ----------===//
+//===- RandomGroups.cpp - patterns that graph passes rewrite --------------===//
 //
-// Chance alone rarely makes two tables of one spec, or a wide value of a parent
-// beside one of its children.
+// Random ops rarely form two tables with equal attributes, or concatenate a large row of a parent
+// with one of its children.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// A table that has all but name and width of ids from `table`.
+/// A table like `table` except for name and id bits.
 static FlatSymbolRefAttr declareTwin(ModelBuilder &m, TableOp table) {
   std::string name = "table" + std::to_string(m.nextName++);
   OpBuilder::InsertionGuard guard(m.builder);
@@ -22,7 +22,7 @@ static FlatSymbolRefAttr declareTwin(ModelBuilder &m, TableOp table) {
   return FlatSymbolRefAttr::get(m.builder.getContext(), name);
 }
 
-/// Lookups in tables of one spec, by chains of transforms that differ in constants.
+/// Lookups in tables with equal attributes, after chains of transforms with different constants.
 static void makeTwinTables(ModelBuilder &m) {
   SmallVector<TableOp> tables(m.model.getOps<TableOp>());
   if (tables.empty())
@@ -56,7 +56,7 @@ static void makeTwinTables(ModelBuilder &m) {
   }
 }
 
-/// A linear layer over a parent's columns beside the child's.
+/// A linear layer over the concatenation of a parent's and a child's rows.
 static void makeFannedLinear(ModelBuilder &m) {
   Value y = m.find(m.f32(), {}, 1);
   if (!y)
@@ -81,7 +81,7 @@ static void makeFannedLinear(ModelBuilder &m) {
   m.offer(m.bounded(m.value("linear", m.rows(domain, {columns}, m.f32()), operands)));
 }
 
-/// The sum of a linear layer's rows per parent.
+/// A linear layer's rows, pooled per parent.
 static void makePooledLinear(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, 1);
   if (!x)
@@ -94,18 +94,18 @@ static void makePooledLinear(ModelBuilder &m) {
   int64_t columns = m.rowSize();
   Value y = m.value("linear", m.rows(domain, {columns}, m.f32()),
                     {m.bounded(x), m.parameter({getRowSize(x.getType()), columns})});
-  // A sum moves before the product; a mean (into the parent only) leaves its gradient a copy.
+  // sink-fanout moves a sum before the product. A mean (into the parent only) is not moved, but its
+  // gradient is a fan-out.
   bool isParent = lookupDomain(m.model, domain).getParentAttr() == above->name;
   PoolKind choice = isParent && m.chance(70) ? PoolKind::mean : PoolKind::sum;
   auto kind = m.named("kind", PoolKindAttr::get(m.builder.getContext(), choice));
   Value sum = m.value("pool", m.rows(above->name, {columns}, m.f32()), {y, above->value}, kind);
   m.offer(m.bounded(sum));
-  // A loss of its own: what is offered may not reach one, and then has no gradient.
+  // A loss of its own, as values that are offered may not reach a loss and then have no gradient.
   m.losses.push_back(m.resize(m.bounded(sum), 0));
 }
 
-/// A linear layer over several lookups of few ids, one of them perhaps of a twin table, beside
-/// a number.
+/// A linear layer over a number and several lookups of few ids; one of them may use a twin table.
 void fuzz::makeJoinedLookups(ModelBuilder &m) {
   SmallVector<TableOp> tables;
   for (auto table : m.model.getOps<TableOp>())

@@ -1,7 +1,8 @@
-//===- RandomItems.cpp - what a catalogue says about items ----------------===//
+//===- RandomItems.cpp - features of catalogue items ----------------------===//
 //
-// A catalogue with a list of tags per item and columns that other rows read by id; beside it what
-// goes with such columns: rows of several values, random numbers, stacked values, smoothed labels.
+// A catalogue with a list of tags per item and columns that other rows look up by id, and ops that
+// are used with such columns: rows of several values, random numbers, stacked values, label
+// smoothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@ static Value lookUp(ModelBuilder &m, const DomainEntry &domain, Value ids, int64
                  m.named("table", m.declareTable(dim, 52, /*distinctRows=*/true)));
 }
 
-/// Items whose vectors are made of an id, of tags, and of an image.
+/// Items whose vectors are computed from an id, tags and an image.
 static Items makeItems(ModelBuilder &m, int64_t dim) {
   MLIRContext *context = m.builder.getContext();
   Items items;
@@ -59,7 +60,7 @@ static void declareLoss(ModelBuilder &m, StringRef name, Value loss) {
   m.make("loss", {}, loss, {m.text("name", name), m.f64("scale", m.real(0.3, 2.0))}, {1, 0, 0});
 }
 
-/// What the catalogue says about the item of each row, with something random added, as waves.
+/// The features of each row's item with random noise, encoded as waves.
 static Value makeWaves(ModelBuilder &m, const DomainEntry &domain, const Items &items, Value row,
                        int64_t dim) {
   Type type = m.rows(domain.name, {dim}, m.f32());
@@ -85,7 +86,7 @@ void fuzz::makeItemColumns(ModelBuilder &m) {
   Value row = m.value("resolve", m.rows(domain.name, {}, m.integerType()), {good, items.ids});
   Value waves = makeWaves(m, domain, items, row, dim);
 
-  // Three values of a row as a list of it.
+  // Three values per row as a list.
   Type type = m.rows(domain.name, {dim}, m.f32());
   Value mixed = m.value("linear", type, {waves, m.parameter({dim, dim})});
   Value given = makeVectorFeature(m, domain, prefix + "vector", dim);

@@ -12,7 +12,7 @@ static std::string columnOf(ModelBuilder &m, FlatSymbolRefAttr domain, StringRef
   return prefix + name.str();
 }
 
-/// A data domain with a value of f32 rows, and that value.
+/// A data domain that has f32 values, and one of them.
 static Value findOnData(ModelBuilder &m) {
   DomainEntry *domain = m.findDomain([&](const DomainEntry &d) {
     return d.kind == DomainKind::data && m.find(m.f32(), d.name, -1);
@@ -20,12 +20,12 @@ static Value findOnData(ModelBuilder &m) {
   return domain ? m.find(m.f32(), domain->name, -1) : Value();
 }
 
-/// x times a parameter: a loss that nothing trained reaches is an error.
+/// x times a parameter, as a loss that depends on nothing trained is an error.
 static Value train(ModelBuilder &m, Value x) {
   return m.value("mul", x.getType(), {x, m.parameter(getRowShape(x.getType()))});
 }
 
-/// What a front end asks of a loss's labels.
+/// The range check that a front end adds for a loss's labels.
 static void requireRange(ModelBuilder &m, Value label, double low, double high, Value items = {}) {
   SmallVector<Value> operands{label};
   if (items)
@@ -60,7 +60,7 @@ static bool makeCrossEntropy(ModelBuilder &m) {
     return false;
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
   int64_t classes = m.integer(2, 12);
-  // A product that nothing else reads may be computed in blocks of classes.
+  // split-classes can compute a product that only the loss reads in blocks of classes.
   Value logits = m.chance(50) ? makeLinear(m, m.resize(x, m.rowSize()), classes)
                               : train(m, m.resize(x, classes));
   Value id = m.feature(m.entry(domain), columnOf(m, domain, "id"), m.integerType());
@@ -72,13 +72,13 @@ static bool makeCrossEntropy(ModelBuilder &m) {
 }
 
 namespace {
-/// The catalogue of a model: its ids and a vector per item.
+/// A catalogue: its ids and a vector per item.
 struct Catalogue {
   Value ids, items;
 };
 } // namespace
 
-/// Declares the catalogue once; its items have `dim` values.
+/// Declares the catalogue on the first call; its items have `dim` values.
 static Catalogue makeCatalogue(ModelBuilder &m, int64_t dim) {
   MLIRContext *context = m.builder.getContext();
   FlatSymbolRefAttr name = m.declareDomain("items", {}, DomainKind::catalogue, "");
@@ -93,7 +93,7 @@ static Catalogue makeCatalogue(ModelBuilder &m, int64_t dim) {
   return {ids, items};
 }
 
-/// Ids of a data domain that name items, and what `resolve` makes of them.
+/// Ids of items in a data domain, and the result of `resolve` on them.
 static Value makeResolved(ModelBuilder &m, FlatSymbolRefAttr domain, const Catalogue &catalogue,
                           StringRef column, bool allowMissing) {
   Value ids = m.feature(m.entry(domain), columnOf(m, domain, column), m.integerType());
@@ -128,7 +128,8 @@ static void makeCatalogueLoss(ModelBuilder &m, Value query, const Catalogue &cat
   requireRange(m, positive, -1, largestCatalogue - 1, catalogue.ids); // -1: nulls
 }
 
-/// A ranking metric of rows of `weighed`, or, per list, of the lists that are those rows'.
+/// A ranking metric. Its weights, if any, are per row of `weighed`: the domain of the ranks or, with
+/// `perList`, of their lists.
 static void makeRankMetric(ModelBuilder &m, StringRef name, Value rank, FlatSymbolRefAttr weighed,
                            bool perList) {
   SmallVector<NamedAttribute> attributes{
@@ -150,7 +151,7 @@ static void makeRanking(ModelBuilder &m, Value query, const Catalogue &catalogue
           [&](const DomainEntry &d) { return d.parent == domain && d.kind == DomainKind::data; }))
     if (m.chance(60))
       exclude = makeResolved(m, child->name, catalogue, "item", true);
-  // A target per query, or a list of them.
+  // One target per query, or a list of them.
   DomainEntry *listed = m.findDomain(
       [&](const DomainEntry &d) { return d.parent == domain && d.kind == DomainKind::data; });
   FlatSymbolRefAttr ofTargets = listed && m.chance(50) ? listed->name : domain;
@@ -201,7 +202,7 @@ void fuzz::declareSinks(ModelBuilder &m) {
     FlatSymbolRefAttr domain = getRowDomain(loss.getType());
     SmallVector<Value> operands{loss};
     Value weight = m.chance(30) ? m.find(m.f32(), domain, 0) : Value();
-    if (weight) { // weights are positive; a gradient flows through them unless they are detached
+    if (weight) { // positive; unless they are detached, a gradient flows through them
       weight = m.value("softplus", weight.getType(), weight);
       operands.push_back(m.chance(50) ? m.value("detach", weight.getType(), weight) : weight);
     }
@@ -218,13 +219,13 @@ void fuzz::declareSinks(ModelBuilder &m) {
     if (known)
       written.push_back(known);
     m.make("output", {}, written, m.text("name", "value"));
-    if (Value other = m.chance(30) ? findOnData(m) : Value()) // of another domain, perhaps
+    if (Value other = m.chance(30) ? findOnData(m) : Value()) // sometimes of another domain
       m.make("output", {}, other, m.text("name", "other"));
     for (int64_t i = m.integer(0, 2); i > 0; --i)
       m.make("output", {}, m.find(m.f32(), getRowDomain(x.getType()), -1),
              m.text("name", "value" + std::to_string(i)));
-    // Scores read from the data: computed ones may be equal on paper, and rounding
-    // would then choose their order.
+    // Scores are read from the data: computed scores may be mathematically equal, and rounding
+    // would then decide their order.
     FlatSymbolRefAttr domain = getRowDomain(x.getType());
     Value score = m.feature(m.entry(domain), columnOf(m, domain, "dense"), m.f32());
     Value label = m.feature(m.entry(domain), columnOf(m, domain, "label"), m.f32());

@@ -64,6 +64,6 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
   declareSinks(m);
   if (options.itemColumns)
     makeItemColumns(m);
-  removeUnused(*m.module); // what was not offered
+  removeUnused(*m.module); // values that were not offered
   return std::move(m.module);
 }

@@ -1,7 +1,7 @@
-//===- RandomRest.cpp - losses over what nothing reads --------------------===//
+//===- RandomRest.cpp - losses over unused values -------------------------===//
 //
-// What nothing reads is no part of a model: passes drop it, and a fault in it shows nowhere. Here
-// everything that is left reaches a loss, which gives it a gradient as well.
+// Passes remove unused values, and a fault in them is invisible. Here every unused value becomes
+// part of a loss, which also gives it a gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// A value of any element type as numbers near 1.
+/// A value of any element type as floats near 1.
 static Value toFloats(ModelBuilder &m, Value x) {
   Type element = getElementTypeOrSelf(x.getType());
   Type floats = m.rows(getRowDomain(x.getType()), getRowShape(x.getType()), m.f32());
@@ -25,7 +25,7 @@ static Value toFloats(ModelBuilder &m, Value x) {
   return m.value("mul", floats, {number, m.parameter({})});
 }
 
-/// What nothing reads of the values of `domain`, as floats.
+/// The unused values of `domain` as floats.
 static SmallVector<Value> takeUnread(ModelBuilder &m, FlatSymbolRefAttr domain) {
   SmallVector<Value> unread;
   for (Value x : SmallVector<Value>(m.values))
@@ -35,8 +35,8 @@ static SmallVector<Value> takeUnread(ModelBuilder &m, FlatSymbolRefAttr domain) 
   return unread;
 }
 
-/// A logit of all of `parts`, each element with a weight of its own, held against a label of each
-/// row: rows that change places show.
+/// A binary cross entropy of a logit over all `parts`, with a weight per element and a label per
+/// row, so that swapped rows are visible.
 static void makeHead(ModelBuilder &m, const DomainEntry &domain, ArrayRef<Value> parts) {
   int64_t size = 0;
   for (Value part : parts)
@@ -53,12 +53,12 @@ static void makeHead(ModelBuilder &m, const DomainEntry &domain, ArrayRef<Value>
 }
 
 void fuzz::readRest(ModelBuilder &m) {
-  // Parents are declared before their children: what a derived list has goes up first.
+  // Children before parents (which are declared first): a derived list is pooled into its parent.
   for (size_t number = m.domains.size(); number-- > 0;) {
     DomainEntry domain = m.domains[number];
     SmallVector<Value> unread = takeUnread(m, domain.name);
     if (domain.kind == DomainKind::data) {
-      // Wide rows of many parts would be one loss that shows little of each.
+      // A loss over too many values would hardly depend on any one of them.
       constexpr size_t kMostParts = 8;
       for (ArrayRef<Value> rest = unread; !rest.empty();) {
         ArrayRef<Value> parts = rest.take_front(kMostParts);

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::fuzz;
 
-/// A unary op, after something that keeps its operand in the op's domain.
+/// A unary op. Its operand is first brought into the op's range.
 static bool makeUnary(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, -1);
   if (!x)
@@ -18,7 +18,7 @@ static bool makeUnary(ModelBuilder &m) {
   static constexpr StringLiteral positive[] = {"sqrt", "rsqrt", "log", "log1p"};
   Type type = x.getType();
   if (m.chance(25)) {
-    // softplus(x) + something: positive and away from 0, where these are steep.
+    // softplus(x) + constant: positive and not near 0, where these functions are steep.
     Value half = m.value(
         "constant", RankedTensorType::get({}, m.f32()), {},
         m.named("value", DenseElementsAttr::get(RankedTensorType::get({}, m.f32()), {0.5f})));
@@ -53,7 +53,7 @@ static bool makeBinary(ModelBuilder &m) {
   ArrayRef<int64_t> shape = getRowShape(x.getType());
   Type type = m.rows(domain, shape, m.f32());
   if (m.chance(15)) {
-    // A divisor in [1, e].
+    // A divisor between 1 and e.
     Value divisor = m.value("exp", y.getType(), m.value("sigmoid", y.getType(), y));
     m.offer(m.value("div", type, {x, divisor}));
     return true;
@@ -72,7 +72,7 @@ static bool makeSelect(ModelBuilder &m) {
                                                    static_cast<CompareKind>(m.integer(0, 5))));
   Value condition = m.find(m.boolean(), domain, 0);
   if (!condition || m.chance(60)) {
-    // Integers compare alike in every precision; computed floats would not.
+    // Compares integers: with computed floats, rounding could change the result.
     Value left = m.find(m.integerType(), domain, 0);
     Value right = m.find(m.integerType(), domain, 0);
     if (!left)
@@ -117,13 +117,13 @@ static bool makeColumns(ModelBuilder &m) {
     return false;
   Value joined = m.value("concat_columns", m.rows(domain, {size}, m.f32()), parts);
   m.offer(joined);
-  // Cut out what was joined: a rewrite undoes this.
+  // Slices a concatenation at its joint, which a rewrite undoes.
   if (m.chance(40))
     m.offer(m.value("slice_columns", x.getType(), joined, m.i64("offset", 0)));
   return true;
 }
 
-/// Rows of a table whose initial values are all the same number.
+/// Whether all rows of `x` come from a table of equal initial values.
 static bool hasEqualElements(Value x) {
   auto lookup = x.getDefiningOp<LookupOp>();
   if (!lookup)
@@ -134,27 +134,27 @@ static bool hasEqualElements(Value x) {
 
 static bool makeNorm(ModelBuilder &m) {
   Value x = m.find(m.f32(), {}, 1);
-  // Normalised rows of one element are constant: gradients that are 0 on paper
-  // and rounding in practice, which decides whether a table row is touched.
+  // Normalised rows of one element are constant. Their gradients would be 0 but for rounding, which
+  // would decide whether a table row is updated.
   if (!x || getRowSize(x.getType()) < 2)
     return false;
   Type type = x.getType();
   int64_t size = getRowSize(type);
-  // A large eps keeps rows that are nearly constant comparable.
+  // With a small eps, rounding errors would be magnified for rows that are nearly constant.
   static constexpr double choices[] = {0.05, 0.3, 1.5};
   auto eps = m.f64("eps", m.pick(choices));
   bool scale = m.chance(50), bias = m.chance(50);
   SmallVector<Value> operands{x};
   switch (m.integer(0, 2)) {
   case 0:
-    // 0 on paper and rounding in practice, which decides the places of a ranking.
+    // The result would be 0 but for rounding, which would decide the order of a ranking.
     if (hasEqualElements(x))
       return false;
     if (scale)
       operands.push_back(m.parameter({size}));
     if (bias)
       operands.push_back(m.parameter({size}));
-    // Without a scale its mean is 0 on paper: a parameter keeps later sums away from that.
+    // Without a scale the mean of the result is 0: a parameter keeps sums over it away from 0.
     m.offer(m.value(
         "mul", type,
         {m.value("layer_norm", type, operands, eps, {1, scale, bias}), m.parameter({size})}));
@@ -193,7 +193,7 @@ static bool makeLinear(ModelBuilder &m) {
   FlatSymbolRefAttr domain = getRowDomain(x.getType());
   Type type = m.rows(domain, {out}, m.f32());
   Value y = m.value("linear", type, operands, attributes);
-  // What may become part of the product.
+  // Activations that fold into the product.
   static constexpr StringLiteral activations[] = {"relu", "silu", "gelu", "sigmoid", "tanh"};
   if (m.chance(40))
     y = m.value(m.pick(activations), type, y);
@@ -206,7 +206,7 @@ static bool makeLinear(ModelBuilder &m) {
   return true;
 }
 
-/// x as rows [size] through a linear layer.
+/// x mapped to rows of shape [size] by a linear layer.
 static Value project(ModelBuilder &m, Value x, int64_t size) {
   return m.value("linear", m.rows(getRowDomain(x.getType()), {size}, m.f32()),
                  {x, m.parameter({getRowSize(x.getType()), size})});
@@ -254,7 +254,7 @@ static bool makeMixture(ModelBuilder &m) {
     return true;
   }
   int64_t count = m.integer(2, 4), size = m.integer(1, 4);
-  // Which logits are the greatest must not hang on rounding: constants keep them apart.
+  // Adds constants to the logits, so that rounding cannot decide which of them are the largest.
   Value logits = project(m, m.bounded(x), count);
   SmallVector<NamedAttribute> attributes;
   if (m.chance(50)) {

@@ -1,4 +1,4 @@
-//===- RandomSequenceOps.cpp - between domains, attention, blocks ---------===//
+//===- RandomSequenceOps.cpp - ops on lists, attention, HSTU blocks -------===//
 
 #include "ModelBuilder.h"
 
@@ -92,7 +92,7 @@ static bool makeSplit(ModelBuilder &m) {
   return true;
 }
 
-/// Biases, times and options that attention and the HSTU block share.
+/// Biases, times and options of attention and of the HSTU block.
 struct AttentionParts {
   SmallVector<Value> biases;
   SmallVector<NamedAttribute> attributes;
@@ -113,7 +113,7 @@ static AttentionParts makeAttentionParts(ModelBuilder &m, DomainEntry &domain, i
     if (m.chance(40))
       parts.attributes.push_back(m.unit("next_event_time"));
   }
-  // The number of rows in another list of the same parent: more and fewer than there are.
+  // The length of another list of the same parent, which may be shorter or longer.
   DomainEntry *counted =
       m.findDomain([&](const DomainEntry &d) { return d.parent == domain.parent; });
   parts.target = counted && m.chance(30);
@@ -180,7 +180,7 @@ static bool makeHstuBlock(ModelBuilder &m) {
   parts.attributes.append({m.i64("qk", qk), m.i64("dv", dv), m.f64("eps", 0.01)});
   if (m.chance(50))
     parts.attributes.push_back(m.f64("linear_dropout", 0.3));
-  m.nextStream += 1; // the block draws from two streams
+  m.nextStream += 1; // the block uses two streams
   m.offer(m.value("hstu_block", x.getType(), operands, parts.attributes,
                   {1, 1, 1, 1, parts.position, parts.time, parts.time, parts.target}));
   return true;
@@ -202,7 +202,7 @@ static bool makeTile(ModelBuilder &m) {
 }
 
 static bool makeCrossAttention(ModelBuilder &m) {
-  // Of pairs, the two lists or the pairs themselves, below the rows of the first.
+  // Keys are rows of the second list or the pairs themselves; queries are rows of the first list.
   DomainEntry *pairs = m.findDomain([](const DomainEntry &d) { return d.isPairs; });
   if (!pairs)
     return false;
@@ -222,7 +222,7 @@ static bool makeCrossAttention(ModelBuilder &m) {
   return true;
 }
 
-/// Both halves of every pair, multiplied: what no list of one half can stand for.
+/// The product of both rows of every pair, which depends on the pair as a whole.
 static bool makePairProduct(ModelBuilder &m) {
   DomainEntry *pairs = m.findDomain([](const DomainEntry &d) { return d.isPairs; });
   if (!pairs)

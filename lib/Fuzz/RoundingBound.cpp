@@ -1,4 +1,4 @@
-//===- RoundingBound.cpp - how far rounding moves a model's values --------===//
+//===- RoundingBound.cpp - bounds on rounding errors ----------------------===//
 
 #include "genrec/Fuzz/RoundingBound.h"
 
@@ -9,10 +9,10 @@ using namespace genrec;
 using namespace genrec::fuzz;
 using interpreter::Batch;
 
-/// Smaller differences are those of gradual underflow.
+/// Smaller differences may come from gradual underflow.
 static constexpr double kSmallestDifference = 1e-37;
 
-/// Grows the spread of each value to its deviation in one more run.
+/// Raises the spread of each value to its deviation in one more run.
 static void widen(RoundedValues &values, const Values &perturbed) {
   for (const auto &[name, list] : perturbed)
     if (!values.exact.count(name))
@@ -21,7 +21,7 @@ static void widen(RoundedValues &values, const Values &perturbed) {
     std::vector<double> &spread = values.spread[name];
     spread.resize(list.size());
     auto other = perturbed.find(name);
-    // A row that only some runs touch, as its gradient is 0 but for rounding, has no bound.
+    // A row that only some runs update, because its gradient is 0 but for rounding, has no bound.
     bool isComparable = other != perturbed.end() && other->second.size() == list.size();
     for (auto [index, width] : llvm::enumerate(spread))
       width =
@@ -53,13 +53,13 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model, ArrayRe
 
 static bool isGradient(StringRef name) { return name.contains(" gradient "); }
 
-/// Whether a value that is not expected is a row that training made and should not have.
+/// Whether an unexpected value is a table row that training should not have created.
 static bool isWrongRow(const RoundedValues &expected, const std::string &name) {
   return StringRef(name).starts_with("table ") && !expected.exact.count(name) &&
          !expected.byChance.count(name);
 }
 
-/// What element `index` of a value may differ by.
+/// The bound on the difference of element `index` of a value.
 static double getAllowed(const RoundedValues &expected, StringRef name, size_t index,
                          Allowance allowance) {
   auto sizes = expected.sizes.find(name.str());
@@ -104,7 +104,7 @@ std::optional<Difference> fuzz::compareRounded(const RoundedValues &expected, co
     if (auto difference = compareLists(expected, name, wanted, found->second, allowance, margin))
       return difference;
   }
-  // Forward, where nothing is trained, no rows are compared.
+  // Forward values contain no table rows.
   bool hasRows = llvm::any_of(expected.exact, [](const auto &entry) {
     return StringRef(entry.first).starts_with("table ");
   });

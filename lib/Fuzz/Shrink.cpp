@@ -1,4 +1,4 @@
-//===- Shrink.cpp - the smallest model that still fails -------------------===//
+//===- Shrink.cpp - reduces a failing model -------------------------------===//
 
 #include "genrec/Fuzz/Shrink.h"
 
@@ -29,7 +29,7 @@ void fuzz::removeUnused(ModuleOp module) {
   module.walk([&](ModelOp model) {
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front())) {
       auto symbol = dyn_cast<SymbolOpInterface>(op);
-      // Domains are named by types, which symbol uses do not see.
+      // Types refer to domains in a way that symbol uses do not list, so domains are kept.
       if (symbol && isa<TableOp, ParameterOp>(op) &&
           SymbolTable::symbolKnownUseEmpty(symbol, model))
         op.erase();
@@ -53,7 +53,7 @@ static bool attempt(OwningOpRef<ModuleOp> &module, size_t index,
   return true;
 }
 
-/// Puts value number `choice` of the same type, made before `op`, in the place of its results.
+/// Replaces the results of `op` by earlier value number `choice` of the same type.
 static bool bypass(Operation *op, size_t choice) {
   if (op->getNumResults() == 0 || isa<BatchOp, CatalogueOp>(op))
     return false;

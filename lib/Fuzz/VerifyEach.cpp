@@ -1,4 +1,4 @@
-//===- VerifyEach.cpp - the interpreter after every pass ------------------===//
+//===- VerifyEach.cpp - interprets the model after every pass -------------===//
 
 #include "genrec/Fuzz/VerifyEach.h"
 
@@ -28,7 +28,7 @@ static void forEachModel(Operation *op, function_ref<void(ModelOp)> body) {
       body(model);
 }
 
-/// Passes over modules hold those over models; they have no flag of their own.
+/// An adaptor that runs passes on nested models; it has no flag of its own.
 static bool isHolder(Pass *pass) { return pass->getArgument().empty(); }
 
 void VerifyEach::look(ModelOp model, StringRef when) {
@@ -40,7 +40,7 @@ void VerifyEach::look(ModelOp model, StringRef when) {
     judge = std::make_unique<PassJudge>(model, makeAdversarialBatches(model, seed), seed);
   std::optional<Difference> difference = judge->look(model);
   if (isFirst && difference) {
-    // The model itself cannot take the data: a logarithm or a root of what is below 0, say.
+    // The model itself may reject the data: a logarithm or root of a negative number, for example.
     judge = std::make_unique<PassJudge>(
         model, makeAdversarialBatches(model, seed, /*positive=*/true), seed);
     difference = judge->look(model);
@@ -51,7 +51,7 @@ void VerifyEach::look(ModelOp model, StringRef when) {
   onFailure();
   Operation *shown = findObserved(model, difference->name);
   InFlightDiagnostic error = emitError(shown->getLoc());
-  if (difference->name.empty()) // the interpreter stopped
+  if (difference->name.empty()) // the interpreter failed
     error << when << ": " << difference->text;
   else
     error << when << ", the meaning of the model has changed: " << difference->name << " "

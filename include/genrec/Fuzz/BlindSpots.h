@@ -1,4 +1,4 @@
-//===- BlindSpots.h - ops whose faults show nowhere --------------*- C++ -*-===//
+//===- BlindSpots.h - ops whose faults are invisible ------------*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_BLINDSPOTS_H
 #define GENREC_FUZZ_BLINDSPOTS_H
@@ -10,15 +10,15 @@
 
 namespace genrec::fuzz {
 
-/// What can go wrong in a model without anybody seeing it.
+/// The ops of a model whose faults no comparison of its values would detect.
 struct BlindSpots {
-  int64_t ops = 0; ///< ops of the program that compute a value
-  /// Of these, whose results can be wrong (`RunOptions::faulty`) and nothing that the model shows
-  /// on the batches of its seed moves by more than a binary may differ by.
+  int64_t ops = 0; ///< number of ops of the program that compute a value
+  /// Of these, the ops whose injected fault (`RunOptions::faulty`) changes no observed value by
+  /// more than compiled code may differ, on the batches of the model's seed.
   std::vector<mlir::Operation *> blind;
 };
 
-/// Makes each op of an imported model wrong, one after another.
+/// Injects a fault into each op of an imported model, one op at a time.
 BlindSpots findBlindSpots(ModelOp model, uint64_t seed);
 
 /// A random model and its blind spots.
@@ -27,7 +27,7 @@ struct ObservableModel {
   BlindSpots spots;
 };
 
-/// The model of `seed` that is tried: of a few random ones the first without blind spots, or the
+/// The model to test for `seed`: the first of a few random models without blind spots, or else the
 /// one with the fewest.
 ObservableModel makeObservableModel(mlir::MLIRContext *context, uint64_t seed);
 

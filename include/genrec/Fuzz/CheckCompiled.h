@@ -1,4 +1,4 @@
-//===- CheckCompiled.h - the interpreter judges binaries --------*- C++ -*-===//
+//===- CheckCompiled.h - compares binaries with the interpreter -*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_CHECKCOMPILED_H
 #define GENREC_FUZZ_CHECKCOMPILED_H
@@ -13,34 +13,34 @@
 namespace genrec::fuzz {
 
 struct CompiledOptions {
-  std::string toolchain; ///< description of the C++ toolchain
-  std::string driver;    ///< model-driver, which runs a shared object on batches in JSON
-  std::string folder;    ///< existing folder for what is made; emptied of it again
+  std::string toolchain; ///< path of the C++ toolchain's description
+  std::string driver;    ///< path of model-driver, which runs a shared object on batches in JSON
+  std::string folder;    ///< an existing folder for temporary files, which the check removes
   int64_t batches = 2;
-  int64_t threads = 2; ///< of the compiled model
-  /// Levels of `form-row-kernels` to compile.
+  int64_t threads = 2; ///< that the compiled model uses
+  /// Levels of the option `opt` to compile at.
   llvm::ArrayRef<unsigned> levels = CheckOptions::defaultLevels;
-  /// Sees the models that are compiled after every pass, and may damage them.
+  /// Called after every pass for the models that are compiled; may change them.
   PipelineHook hook;
 };
 
-/// Compares binaries with the interpreter. Models of even seeds are compiled with the flags that
-/// users get, of odd ones with -O1, which takes less time.
+/// Compares binaries with the interpreter. Models of even seeds are compiled with the flags of a
+/// release, models of odd seeds with -O1, which is faster.
 class CompiledChecker {
 public:
-  /// The error says what is wrong with the toolchain.
+  /// Fails if the toolchain cannot be used.
   static llvm::Expected<std::unique_ptr<CompiledChecker>> create(const CompiledOptions &options);
   CompiledChecker(const CompiledOptions &options, const Toolchain &toolchain);
   ~CompiledChecker();
 
   /// Compiles a copy of `module` at every level, runs evaluation, prediction and `batches` training
   /// steps on random batches, and compares losses, metrics, outputs, parameters and table rows with
-  /// the interpreter in double. Returns what is wrong, with the level at which it is; nothing when
-  /// all agree, and then `widths` counts their bounds.
+  /// the interpreter in double. Returns the first difference and its level, or nothing if all
+  /// agree; `widths` then counts the bounds of the compared values.
   std::optional<std::string> check(mlir::ModuleOp module, uint64_t seed,
                                    BoundWidths *widths = nullptr);
 
-  /// How close binaries have come to what they are allowed.
+  /// How much of the allowed differences was used so far.
   const Margin &getMargin() const { return margin; }
 
   struct Run;

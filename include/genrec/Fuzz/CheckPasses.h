@@ -1,4 +1,4 @@
-//===- CheckPasses.h - the interpreter judges every pass --------*- C++ -*-===//
+//===- CheckPasses.h - compares the model after every pass ------*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_CHECKPASSES_H
 #define GENREC_FUZZ_CHECKPASSES_H
@@ -13,23 +13,23 @@
 
 namespace genrec::fuzz {
 
-/// Columns of a softmax computed at a time: random models have few classes.
+/// Classes per block in split-classes: small, as random models have few classes.
 inline constexpr unsigned kClassBlock = 2;
 
 struct CheckOptions {
   int64_t batches = 2;
-  /// Compare the gradients that `differentiate` built with central differences.
+  /// Compare the gradients of `differentiate` with central differences.
   bool gradients = false;
-  /// Counts the bounds of a model that agrees.
+  /// If not null, counts the bounds of the compared values of a model that agrees.
   BoundWidths *widths = nullptr;
-  /// Levels of `form-row-kernels` to try.
+  /// Levels of the option `opt` to run the pipeline at.
   llvm::ArrayRef<unsigned> levels = defaultLevels;
   static constexpr unsigned defaultLevels[] = {0, 2};
 };
 
-/// Runs the pipeline on a copy of `module` and compares with the interpreter's
-/// view of the model after every step. Returns what is wrong, with the step
-/// after which it is; nothing when all agree.
+/// Runs the pipeline on a copy of `module` and compares the interpreter's results after every step
+/// with those of the imported model. Returns the first difference and its step, or nothing if all
+/// agree.
 std::optional<std::string> checkPasses(mlir::ModuleOp module, uint64_t seed,
                                        const CheckOptions &options);
 

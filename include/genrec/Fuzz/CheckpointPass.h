@@ -1,4 +1,4 @@
-//===- CheckpointPass.h - a look between two passes -------------*- C++ -*-===//
+//===- CheckpointPass.h - calls a function between two passes ---*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_CHECKPOINTPASS_H
 #define GENREC_FUZZ_CHECKPOINTPASS_H
@@ -11,8 +11,7 @@
 
 namespace genrec::fuzz {
 
-/// A pass that calls a function on the model at its place in the pipeline, and fails where it
-/// fails.
+/// A pass that calls a function on the model and fails if the function does.
 std::unique_ptr<mlir::Pass> makeCheckpoint(std::function<llvm::LogicalResult(ModelOp)> check);
 
 } // namespace genrec::fuzz

@@ -1,7 +1,6 @@
-//===- Damage.h - models made wrong on purpose ------------------*- C++ -*-===//
+//===- Damage.h - scales a gradient, to test the checks ---------*- C++ -*-===//
 //
-// What shows that a check catches defects: the check runs on damaged models and
-// must fail.
+// A check must fail on a model that this has changed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,8 +11,8 @@
 
 namespace genrec::fuzz {
 
-/// Multiplies one gradient that an update of the differentiated `model` takes, number `choice`
-/// (modulo their count), by `factor`. False where the model has none.
+/// Multiplies a gradient operand of an update of the differentiated `model` by `factor`: number
+/// `choice`, modulo the number of such operands. False if the model has none.
 bool scaleGradient(ModelOp model, uint64_t choice, double factor);
 
 } // namespace genrec::fuzz

@@ -1,7 +1,7 @@
-//===- Mutation.h - IR damaged mechanically ---------------------*- C++ -*-===//
+//===- Mutation.h - changes ops, as mutation tests do -----------*- C++ -*-===//
 //
-// How much of what can go wrong does the comparison of levels catch? Each op that a pass made is
-// damaged in every way listed here, one at a time, and the damaged level is judged like any other.
+// Mutation testing of the comparison of models before and after passes: each op that a pass created
+// is changed in each of these ways, one at a time, and the comparison should detect it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,25 +14,27 @@
 
 namespace genrec::fuzz {
 
-/// One way to damage an op.
+/// One way to change an op.
 struct Mutation {
   enum class Kind {
     operand,      ///< operand `index` replaced by another value of its type
     constant,     ///< attribute `index` changed: a number, a kind, a flag
-    reduction,    ///< a reduction dropped: one row stands for the list, nothing is added up
-    fanout,       ///< what is fanned out counts twice
+    /// a reduction removed: the list's first row replaces its sum, or nothing is accumulated
+    reduction,
+    fanout,       ///< the result of a fan-out is doubled
     tableBits,    ///< only the lowest bits of a table's ids are kept
-    lostGradient, ///< gradient list `index` of a table lost, or that of a row's duplicate
+    /// gradient list `index` of a table is 0, or the gradients of its duplicate ids are
+    lostGradient,
   };
   Kind kind;
   unsigned index = 0;
 };
 
-/// Every way to damage `op`, in a fixed order.
+/// Every mutation of `op`, in a fixed order.
 llvm::SmallVector<Mutation> getMutations(mlir::Operation *op);
 
-/// Damages `op`. Returns what was done, "operand 1 replaced by op12"; empty where it cannot be done
-/// here (there is no other value of the type, or the change gives back what was there).
+/// Changes `op` and returns a description, "operand 1 replaced by op12". Returns "" if the mutation
+/// does not apply: there is no other value of the type, or the op stays the same.
 std::string applyMutation(mlir::Operation *op, const Mutation &mutation);
 
 } // namespace genrec::fuzz

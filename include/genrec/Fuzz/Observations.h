@@ -1,4 +1,4 @@
-//===- Observations.h - what a model shows to its user ----------*- C++ -*-===//
+//===- Observations.h - the observable values of a model --------*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_OBSERVATIONS_H
 #define GENREC_FUZZ_OBSERVATIONS_H
@@ -14,47 +14,48 @@ namespace genrec::fuzz {
 /// Lists of numbers by name.
 using Values = std::map<std::string, std::vector<double>>;
 
-/// Everything that a model shows to its user on some batches, by name, so that two levels of one
-/// model can be compared.
+/// The observable values of a model on some batches, by name. A pass must not change them. In this
+/// folder, a *level* of a model is its IR after one step of the pipeline; levels of one model are
+/// compared by their observations.
 struct Observations {
-  /// What every level shows: losses of the first training step, losses and metrics of evaluation,
+  /// Observed at every level: losses of the first training step, losses and metrics of evaluation,
   /// outputs of prediction.
   Values forward;
-  /// What differentiated levels show as well: gradients, losses of later steps, parameters, states
-  /// and table rows after the last.
+  /// Observed at differentiated levels only: gradients, losses of later steps, and the parameters,
+  /// optimizer states and table rows after the last step.
   Values trained;
-  /// Of what outlives a step: the largest that each value has been in absolute value, before and
-  /// after steps.
+  /// For parameters, optimizer states and table rows: the largest absolute value of each element,
+  /// over all steps.
   Values sizes;
 };
 
-/// Sees values as they come: what one run shows, or what is there after the last. True: it has seen
-/// enough.
+/// Called with the values observed so far: after each run, and after the last one with the final
+/// state. Returns true to stop.
 using Watch = llvm::function_ref<bool(const Observations &shown)>;
 
-/// Runs `model`, at any level the interpreter evaluates, on `batches`: evaluation and prediction of
-/// each, then one training step per batch, then evaluation and prediction of the first again.
-/// Stops, with what there is by then, where `watch` has seen enough.
+/// Runs `model`, at any level that the interpreter evaluates, on `batches`: evaluation and
+/// prediction of each batch, one training step per batch, then evaluation and prediction of the
+/// first batch again. Stops early if `watch` returns true.
 llvm::Expected<Observations> observe(ModelOp model, llvm::ArrayRef<interpreter::Batch> batches,
                                      uint64_t seed, const interpreter::RunOptions &options = {},
                                      Watch watch = nullptr);
 
-/// The op that a value of `observe` is of: a loss, metric or output, a parameter or a table; the
-/// model where there is none of that name.
+/// The op whose value has `name` in the observations: a loss, metric, output, parameter or table;
+/// the model if there is none of that name.
 mlir::Operation *findObserved(ModelOp model, llvm::StringRef name);
 
-/// Batches that one state sees one after another.
+/// Batches that one state is trained on, in order.
 struct BatchSeries {
   std::string name;
   std::vector<interpreter::Batch> batches;
 };
 
-/// The `count` random batches on which the model of `seed` is tried. All have the catalogues of the
-/// first. `positive`: no float is below 0.
+/// The `count` random batches for the model of `seed`. All have the same catalogues. `positive`: no
+/// float is below 0.
 BatchSeries makeBatches(ModelOp model, uint64_t seed, int64_t count, bool positive = false);
 
-/// Random batches, and what breaks sums, offsets and duplicates: no rows, empty lists, one row, all
-/// ids equal, every id distinct, nulls everywhere.
+/// Random batches, and edge cases of sums, offsets and duplicates: no rows, empty lists, one row,
+/// equal ids only, distinct ids only, nulls everywhere.
 std::vector<BatchSeries> makeAdversarialBatches(ModelOp model, uint64_t seed,
                                                 bool positive = false);
 

@@ -1,4 +1,4 @@
-//===- PassJudge.h - the interpreter judges what passes make ----*- C++ -*-===//
+//===- PassJudge.h - compares a model before and after passes ---*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_PASSJUDGE_H
 #define GENREC_FUZZ_PASSJUDGE_H
@@ -7,24 +7,24 @@
 
 namespace genrec::fuzz {
 
-/// Compares each level of one model with the level that fixed its meaning: the first one for what
-/// goes forward, the first that trains for what is trained.
+/// Compares each level of a model with a reference: the forward values with those of the first
+/// level, the trained values with those of the first level that trains.
 class PassJudge {
 public:
-  /// For levels of `model`, of which looks are taken on every series.
+  /// For levels of `model`, each of which is run on every series of batches.
   PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed);
 
-  /// Looks at a level; the first look gives the meaning. What differs, with the batches it differs
-  /// on.
+  /// Compares a level with the reference; the first call records the reference. Returns the first
+  /// difference and the batches that show it.
   std::optional<Difference> look(ModelOp model);
 
   llvm::ArrayRef<BatchSeries> getSeries() const { return series; }
 
-  /// Whether a fault of `op`, of the level looked at first, moves anything that is shown of `model`
-  /// by more than compiled code may differ by.
+  /// Whether a fault injected into `op`, an op of the level that was looked at first, changes an
+  /// observed value by more than compiled code may differ.
   bool showsFault(ModelOp model, mlir::Operation *op) const;
 
-  /// Counts the bounds of all that is compared.
+  /// Adds the bounds of all compared values.
   void addWidths(BoundWidths &widths) const;
 
 private:
@@ -32,7 +32,7 @@ private:
 
   uint64_t seed;
   std::vector<BatchSeries> series;
-  std::vector<std::optional<RoundedObservations>> expected; ///< by series
+  std::vector<std::optional<RoundedObservations>> expected; ///< one per series
 };
 
 } // namespace genrec::fuzz

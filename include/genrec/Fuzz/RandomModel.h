@@ -1,9 +1,8 @@
 //===- RandomModel.h - random well-typed models -----------------*- C++ -*-===//
 //
-// Models for `genrec-fuzz`: a random tree of domains, features, tables and
-// parameters, a random graph of the dialect's model ops over them, losses, metrics
-// and outputs. Every model passes the verifier and keeps its values in a range
-// where float and double can be compared.
+// Models for `genrec-fuzz`: a random tree of domains, features, tables and parameters, a random
+// graph of model ops over them, losses, metrics and outputs. Every model passes the verifier, and
+// its values stay in a range where float and double can be compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,23 +15,23 @@
 namespace genrec::fuzz {
 
 struct RandomModelOptions {
-  int64_t ops = 14;          ///< random ops tried between features and losses
-  int64_t longestRow = 9;    ///< widest row made by chance; attention adds its own
-  int64_t lists = 4;         ///< most domains below the root
-  int64_t features = 1;      ///< sets of columns per domain, each with tables of its own
-  bool deep = false;         ///< lists hang below the last one rather than anywhere
-  int64_t transforms = 1;    ///< longest chain of hash and mod between a column and its table
-  int64_t fanouts = 0;       ///< fan-outs tried between features and random ops
-  int64_t joinedLookups = 0; ///< layers over several lookups that nothing else reads
-  bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows read by id
+  int64_t ops = 14;          ///< number of random ops to try, between features and losses
+  int64_t longestRow = 9;    ///< largest row size to draw; attention may need larger rows
+  int64_t lists = 4;         ///< largest number of domains below the root
+  int64_t features = 1;      ///< sets of columns per domain, each with its own tables
+  bool deep = false; ///< a new list becomes the child of the last one instead of a random one
+  int64_t transforms = 1;    ///< longest chain of hash and mod ops between a column and its table
+  int64_t fanouts = 0;       ///< number of fan-outs to try, between features and random ops
+  int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
+  bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
 
-  /// Most seeds give small models of the above; some give one that is wide in one way: many tables,
-  /// a deep tree, long chains of transforms, fan-outs everywhere, layers over lookups, catalogues with
-  /// lists.
+  /// Most seeds give small models with the defaults above. Some give a model that is large in one
+  /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over
+  /// lookups, catalogues with lists.
   static RandomModelOptions ofSeed(uint64_t seed);
 };
 
-/// Model `attempt` of `seed`: the same numbers give the same model.
+/// Random model number `attempt` of `seed`; the same numbers give the same model.
 mlir::OwningOpRef<mlir::ModuleOp> makeRandomModel(mlir::MLIRContext *context, uint64_t seed,
                                                   const RandomModelOptions &options,
                                                   uint64_t attempt = 0);

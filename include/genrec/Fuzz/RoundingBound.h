@@ -1,11 +1,10 @@
-//===- RoundingBound.h - how far rounding moves a model's values -*- C++ -*-===//
+//===- RoundingBound.h - bounds on rounding errors --------------*- C++ -*-===//
 //
-// Two levels of a model may show different values by rounding and by nothing else. How far rounding
-// reaches depends on the model (an optimizer divides by a small root, a sum cancels), so it is
-// measured, value by value: the interpreter runs the model several times with random errors of
-// 2^-24 after every op (Monte Carlo arithmetic; Parker, 1997), and the largest deviation of these
-// runs is the value's spread. What a value may differ by follows from its spread and from its own
-// size.
+// Two levels of a model may differ by rounding errors, and by nothing else. How large rounding
+// errors become depends on the model (an optimizer divides by a small root, a sum cancels), so the
+// bound is measured for each value: the interpreter runs the model several times with random errors
+// of 2^-24 after every op (Monte Carlo arithmetic; Parker, 1997). The largest deviation among these
+// runs is the value's *spread*. The bound is computed from the spread and the size of the value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,32 +17,29 @@
 
 namespace genrec::fuzz {
 
-/// What a value may differ by: `spreads` of its spreads and `units` of its size, the largest that
-/// it has been: rounding of a change is relative to the change, which an optimizer makes without
-/// regard to the size of the gradient.
+/// The bound on the difference of a value: `spreads` times its spread plus `units` times its size,
+/// the largest absolute value that it ever had. The size matters because an optimizer's change of a
+/// weight has a rounding error relative to that change, however small the gradient is.
 struct Allowance {
   double spreads, units;
 };
 
-/// For compiled code, which rounds inside an op as well (a sum of n terms rounds n times; exp and
-/// tanh are off by a few units), in other orders, while the largest of a few random runs falls
-/// short of the worst: a few dozen spreads in all. What is stored is rounded at each of two steps,
-/// before and after weight decay. A defect that scales a gradient by 1.001 exceeds this a
-/// hundredfold.
+/// For compiled code. It also rounds inside of an op (a sum of n terms rounds n times; exp and tanh
+/// have errors of a few units) and in another order, and a few random runs do not show the worst
+/// case: hence a few dozen spreads. Stored values are rounded at each of two steps, before and
+/// after weight decay. A gradient scaled by 1.001 exceeds the bound a hundredfold.
 inline constexpr Allowance kCompiledAllowance{64.0, 8 * 0x1.0p-24};
-/// For levels that hold their constants as f32 (blocks that are decomposed, optimizers that are
-/// expanded) and are interpreted in double: an error of 2^-24 here and there, which some ops
-/// magnify more than others.
+/// For levels whose constants are f32 (decomposed blocks, expanded optimizers), interpreted in
+/// double: a few errors of 2^-24, which some ops magnify.
 inline constexpr Allowance kConstantsAllowance{16.0, 8 * 0x1.0p-24};
-/// For levels that only order sums and products otherwise, in double: the same, 2^-29 times as
-/// large.
+/// For levels that only reorder sums and products, in double: kCompiledAllowance scaled by 2^-29.
 inline constexpr Allowance kDoubleAllowance{64.0 * 0x1.0p-29, 8 * 0x1.0p-53};
 
-/// Values, and how far rounding to float moves each.
+/// Values and their spreads.
 struct RoundedValues {
   Values exact, spread;
-  Values sizes; ///< of some; the size of others is that of the exact value
-  /// That only runs with errors have: rows whose gradient is 0 but for rounding.
+  Values sizes; ///< the largest absolute value, where it is not that of the exact value
+  /// Names that exist only in runs with errors: table rows whose gradient is 0 but for rounding.
   std::set<std::string> byChance;
 };
 
@@ -51,40 +47,40 @@ struct RoundedObservations {
   RoundedValues forward, trained;
 };
 
-/// How close values came to what they are allowed, and where.
+/// The largest share of a bound that any value used, and which value that is.
 struct Margin {
   double used = 0.0; ///< largest |difference| / allowed difference
   std::string name;
 };
 
-/// That all of so many random errors of a value are small by chance has a probability below 1e-9.
+/// With this many runs, all random errors of a value are small with a probability below 1e-9.
 inline constexpr uint64_t kManyRuns = 12;
-/// For kConstantsAllowance, of whose errors there are few.
+/// For kConstantsAllowance: such levels have few errors.
 inline constexpr uint64_t kFewRuns = 6;
 
-/// Runs `model` exactly and `runs` times perturbed.
+/// Runs `model` once exactly and `runs` times perturbed.
 llvm::Expected<RoundedObservations> observeRounding(ModelOp model,
                                                     llvm::ArrayRef<interpreter::Batch> batches,
                                                     uint64_t seed, uint64_t runs);
 
-/// A value that rounding does not explain.
+/// A value that differs by more than its bound.
 struct Difference {
   std::string name; ///< as `observe` names it
-  std::string text; ///< what it is and what was expected
+  std::string text; ///< the value and the expected one
 };
 
-/// The first value of `actual` that differs by more than is allowed, or is missing, or is a row of
-/// a table that should not be there. Gradients may be missing, as some levels do not name them.
-/// `margin` grows to what was used.
+/// The first value of `actual` that differs by more than its bound, is missing, or is a table row
+/// that should not exist. Gradients may be missing, as some levels do not name them. Updates
+/// `margin`.
 std::optional<Difference> compareRounded(const RoundedValues &expected, const Values &actual,
                                          Allowance allowance, Margin *margin = nullptr);
 
-/// The same for what `actual` has so far: values may be missing.
+/// The same for a run that is not finished: values may be missing.
 std::optional<Difference> compareShown(const RoundedValues &expected, const Values &actual,
                                        Allowance allowance);
 
-/// How many numbers other than 0 are compared, and how many of them have a bound that is wider than
-/// they are: those could be anything, 0 included.
+/// The number of compared values other than 0, and how many of them have a bound larger than
+/// themselves: these could have any value, 0 included.
 struct BoundWidths {
   uint64_t values = 0, wide = 0;
 

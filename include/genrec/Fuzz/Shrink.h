@@ -1,4 +1,4 @@
-//===- Shrink.h - the smallest model that still fails -----------*- C++ -*-===//
+//===- Shrink.h - reduces a failing model -----------------------*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_SHRINK_H
 #define GENREC_FUZZ_SHRINK_H
@@ -10,14 +10,14 @@
 
 namespace genrec::fuzz {
 
-/// Removes what it can from `module` while `fails` stays true of it: losses, metrics and
-/// outputs; ops, by putting another value of the same type in their place; what nobody
-/// then uses. Tries at most `attempts` models.
+/// Removes as much as possible from `module` such that `fails` remains true: losses, metrics and
+/// outputs; ops, replaced by another value of the same type; then whatever has no users. Tries at
+/// most `attempts` models.
 mlir::OwningOpRef<mlir::ModuleOp> shrink(mlir::ModuleOp module,
                                          const std::function<bool(mlir::ModuleOp)> &fails,
                                          int64_t attempts = 2000);
 
-/// Drops what nobody uses: values first, then tables and parameters.
+/// Removes unused values, then unused tables and parameters.
 void removeUnused(mlir::ModuleOp module);
 
 } // namespace genrec::fuzz

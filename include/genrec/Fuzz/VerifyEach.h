@@ -1,4 +1,4 @@
-//===- VerifyEach.h - the interpreter after every pass ----------*- C++ -*-===//
+//===- VerifyEach.h - interprets the model after every pass -----*- C++ -*-===//
 
 #ifndef GENREC_FUZZ_VERIFYEACH_H
 #define GENREC_FUZZ_VERIFYEACH_H
@@ -9,13 +9,13 @@
 
 namespace genrec::fuzz {
 
-/// Compares every model with itself before the first pass, after every pass: interpreter against
-/// interpreter, on random and adversarial batches. The first difference is an error at the loss,
-/// metric, output, parameter or table that shows it, naming the pass, the value and the batch.
-/// Levels that the interpreter does not evaluate, after form-row-kernels, are not looked at.
+/// Interprets every model before the first pass and after every pass, on random and adversarial
+/// batches, and compares the results. The first difference is reported at the loss, metric, output,
+/// parameter or table that shows it, with the pass, the value and the batch. Levels after
+/// form-row-kernels, which the interpreter cannot evaluate, are skipped.
 class VerifyEach : public mlir::PassInstrumentation {
 public:
-  /// Calls `onFailure` once, when a pass has changed a model's meaning.
+  /// `onFailure` is called once, when a pass has changed a model's results.
   explicit VerifyEach(std::function<void()> onFailure, uint64_t seed = 1)
       : onFailure(std::move(onFailure)), seed(seed) {}
 
