@@ -128,8 +128,8 @@ static void makeCatalogueLoss(ModelBuilder &m, Value query, const Catalogue &cat
   requireRange(m, positive, -1, largestCatalogue - 1, catalogue.ids); // -1: nulls
 }
 
-/// A ranking metric. Its weights, if any, are per row of `weighed`: the domain of the ranks or, with
-/// `perList`, of their lists.
+/// A ranking metric. Its weights, if any, are per row of `weighed`: the domain of the ranks or,
+/// with `perList`, of their lists.
 static void makeRankMetric(ModelBuilder &m, StringRef name, Value rank, FlatSymbolRefAttr weighed,
                            bool perList) {
   SmallVector<NamedAttribute> attributes{

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// `last` is the number of the enum's last case.
+/// `last` is the value of the enum's last case.
 template <typename AttrT, unsigned last> static EnumKind makeKind() {
   using EnumT = decltype(std::declval<AttrT>().getValue());
   return {AttrT::getMnemonic(),

@@ -1,7 +1,7 @@
 //===- EnumKinds.h - enum attributes by name --------------------*- C++ -*-===//
 //
-// The model file writes an enum case as two strings, the attribute's mnemonic ("pool_kind") and the
-// keyword ("mean"). One table serves both directions.
+// The model file stores an enum case as two strings, the attribute's mnemonic ("pool_kind") and the
+// keyword ("mean"). Import and export use the same table of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,8 +12,8 @@
 
 namespace genrec {
 
-/// One kind of enum attribute. `parse` gives null for an unknown keyword; `print` gives nothing for
-/// an attribute of another kind; `keywords` lists the cases for messages.
+/// One enum attribute. `parse` returns null for an unknown keyword; `print` returns nothing for an
+/// attribute of another kind; `keywords` lists the cases for messages.
 struct EnumKind {
   llvm::StringRef name;
   mlir::Attribute (*parse)(mlir::MLIRContext *context, llvm::StringRef keyword);
@@ -21,10 +21,10 @@ struct EnumKind {
   std::string (*keywords)();
 };
 
-/// Every kind that an op of the model level may carry.
+/// Every enum attribute that an op of the model level may have.
 llvm::ArrayRef<EnumKind> getEnumKinds();
 
-/// The kind called `name`; null when there is none.
+/// The enum attribute with mnemonic `name`, or null.
 const EnumKind *findEnumKind(llvm::StringRef name);
 
 /// The cases of a dialect enum as "'a', 'b', 'c'".

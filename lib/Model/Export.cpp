@@ -13,7 +13,7 @@ using namespace genrec;
 
 namespace {
 
-/// Fills FlatBuffers' object form of one model, which then packs itself.
+/// Fills FlatBuffers' object form of one model.
 class Exporter {
 public:
   explicit Exporter(ModelOp model) : model(model) {}
@@ -46,7 +46,7 @@ static std::unique_ptr<schema::LocationT> exportLocation(Location location) {
     auto range = dyn_cast<FileLineColRange>(inner);
     if (!range)
       return WalkResult::advance();
-    // Line 0 stands for the model file itself, which has no place in the user's program.
+    // Line 0 denotes the model file itself, which is not a location in the user's program.
     if (range.getStartLine() != 0) {
       result->file = range.getFilename().str();
       result->line = range.getStartLine();
@@ -73,7 +73,7 @@ static std::unique_ptr<schema::OptimizerT> exportOptimizer(OptimizerAttr optimiz
   for (NamedAttribute option : optimizer.getOptions()) {
     auto value = dyn_cast<FloatAttr>(option.getValue());
     if (!value)
-      continue; // The verifier of tables and parameters has refused it.
+      continue; // the verifier of tables and parameters rejects it
     auto &entry = result->options.emplace_back(std::make_unique<schema::OptionT>());
     entry->name = option.getName().str();
     entry->value = value.getValueAsDouble();

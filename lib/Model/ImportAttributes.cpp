@@ -1,4 +1,4 @@
-//===- ImportAttributes.cpp - types, attributes, places of a model file ---===//
+//===- ImportAttributes.cpp - types, attributes, locations ----------------===//
 
 #include "EnumKinds.h"
 #include "Importer.h"
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// More than any row or parameter needs, and small enough that products of sizes fit 64 bits.
+/// A limit on the elements of a row or parameter. Products of two sizes below it fit into 64 bits.
 static constexpr int64_t kMostElements = int64_t(1) << 40;
 static constexpr unsigned kHighestRank = 4;
 static constexpr llvm::StringLiteral kMisaligned =
@@ -113,7 +113,7 @@ Attribute Importer::importEnum(const schema::EnumValue &value, StringRef name, L
   return attribute;
 }
 
-/// A constant holds as many numbers as its type says, in the list for its element type.
+/// The number of constants must be what the type says, in the list for its element type.
 Attribute Importer::importTensor(const schema::TensorValue &value, Location location) {
   auto type = value.type() ? dyn_cast_or_null<RankedTensorType>(importType(*value.type(), location))
                            : RankedTensorType();

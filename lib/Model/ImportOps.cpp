@@ -1,7 +1,6 @@
 //===- ImportOps.cpp - ops of a model file --------------------------------===//
 //
-// Generic: an op is created by name, whatever it is, so that a new op of the dialect needs no
-// change here or in the schema.
+// Ops are created by name, so a new op of the dialect needs no change here or in the schema.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@ LogicalResult Importer::importOp(const schema::Op &op) {
     return failure();
   Operation *created = Operation::create(state);
   auto fail = [&] { return emitError(location) << "'" << toRef(op.name()) << "': "; };
-  // An op without attributes has no properties to set.
+  // Properties are set from attributes, if there are any.
   if (!attributes.empty() && failed(created->setPropertiesFromAttribute(
                                  attributes.getDictionary(builder.getContext()), fail))) {
     created->destroy();
@@ -32,8 +31,8 @@ LogicalResult Importer::importOp(const schema::Op &op) {
   return success();
 }
 
-/// Only straight ops of the dialect: what holds a region or declares a symbol has a place of its
-/// own in the file or none.
+/// Accepts ops of the dialect without regions and symbols. The file has tables of their own for
+/// declarations.
 LogicalResult Importer::checkName(OperationName name, Location location) {
   StringRef mnemonic = name.getStringRef();
   mnemonic.consume_front("genrec.");
@@ -60,8 +59,8 @@ LogicalResult Importer::importOperands(const schema::Op &op, OperationState &sta
   return success();
 }
 
-/// How many groups of operands an op has that gained optional ones, at its end, since its first
-/// files were written; 0 for others. Such a file leaves the new groups out.
+/// For an op that has gained optional operand groups since its first version: how many groups it
+/// has now. Older files lack the new groups, which are the last ones. 0 for other ops.
 static size_t getGrownGroups(StringRef mnemonic) {
   return llvm::StringSwitch<size_t>(mnemonic)
       .Case("attention", 7)

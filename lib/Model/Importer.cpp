@@ -13,7 +13,7 @@ using namespace genrec;
 OwningOpRef<ModuleOp> genrec::importModel(const void *data, size_t size, StringRef fileName,
                                           MLIRContext *context) {
   context->loadDialect<GenRecDialect>();
-  // Line 0: the file as a whole.
+  // Line 0 denotes the file as a whole.
   Location location = FileLineColLoc::get(context, fileName, 0, 0);
   ModelReader reader(data, size);
   const schema::Model *file = reader.read(location);
@@ -90,7 +90,7 @@ LogicalResult Importer::declare(StringRef name, Symbol kind, Location location) 
   return success();
 }
 
-/// All names first: a domain may name a parent that is declared after it.
+/// Declares all names first, as a domain may refer to a parent that is declared after it.
 LogicalResult Importer::declareAll() {
   auto each = [](const auto *vector, auto function) -> LogicalResult {
     if (vector)

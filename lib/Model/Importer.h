@@ -12,9 +12,9 @@
 
 namespace genrec {
 
-/// Builds the ops of one model. FlatBuffers has checked the bytes; this class checks what they
-/// mean as far as MLIR needs it to build ops at all (names, sizes, value numbers, keywords). The
-/// rules of the dialect are left to its verifiers.
+/// Builds the ops of one model. FlatBuffers has verified the bytes. The importer checks names,
+/// sizes, value numbers and keywords, as far as MLIR needs them to build ops; the verifiers of the
+/// dialect check the rest.
 class Importer {
 public:
   Importer(const schema::Model &file, mlir::Location fileLocation);

@@ -1,4 +1,4 @@
-//===- ModelReader.cpp - bytes to a checked FlatBuffers model -------------===//
+//===- ModelReader.cpp - a verified FlatBuffers model from bytes ----------===//
 
 #include "ModelReader.h"
 
@@ -11,8 +11,8 @@ using namespace genrec;
 
 namespace {
 
-/// Verifies no more of the root table than its version, which a newer file may put before fields
-/// that this build's schema would misread.
+/// A root table of which only the version is verified, as a newer file may have fields that this
+/// build's schema would misread.
 struct VersionOnly : private flatbuffers::Table {
   uint32_t get() const { return GetField<uint32_t>(schema::Model::VT_VERSION, 1); }
   bool Verify(flatbuffers::Verifier &verifier) const {
@@ -24,12 +24,14 @@ struct VersionOnly : private flatbuffers::Table {
 
 } // namespace
 
-/// The smallest buffer that can hold the root offset and the identifier.
+/// The smallest buffer that holds a root offset and the identifier.
 static constexpr size_t kHeaderSize =
     sizeof(flatbuffers::uoffset_t) + flatbuffers::FlatBufferBuilder::kFileIdentifierLength;
-/// Nesting is at most model, op, attribute, tensor, type; the rest is slack for later versions.
+/// The deepest nesting is model, op, attribute, tensor, type. The rest is reserved for later
+/// versions.
 static constexpr flatbuffers::uoffset_t kDeepestTable = 32;
-/// Far above any model (an op takes about a dozen tables), and a bound on the time spent.
+/// More than any model needs (an op takes about a dozen tables); it limits the time of
+/// verification.
 static constexpr flatbuffers::uoffset_t kMostTables = 1 << 24;
 
 bool genrec::isModelFile(StringRef data) {
@@ -60,7 +62,8 @@ const schema::Model *ModelReader::read(Location location) {
                         << " bytes); record the model again";
     return nullptr;
   };
-  // Writers pad to whole words, so a file that lost a byte of its padding was cut too.
+  // Writers pad to whole words, so a file of another size is truncated, even if only padding is
+  // missing.
   if (size >= FLATBUFFERS_MAX_BUFFER_SIZE || size % sizeof(flatbuffers::uoffset_t) != 0)
     return damaged();
   flatbuffers::Verifier header(bytes, size);

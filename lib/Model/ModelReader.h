@@ -1,4 +1,4 @@
-//===- ModelReader.h - bytes to a checked FlatBuffers model -----*- C++ -*-===//
+//===- ModelReader.h - a verified FlatBuffers model from bytes --*- C++ -*-===//
 
 #ifndef GENREC_LIB_MODEL_MODELREADER_H
 #define GENREC_LIB_MODEL_MODELREADER_H
@@ -12,14 +12,15 @@
 
 namespace genrec {
 
-/// The bytes of a model file after FlatBuffers' own checks: every offset and string lies within
-/// them. What the values mean is still unchecked.
+/// A model file verified by FlatBuffers: every offset and string lies within the buffer. The values
+/// are not checked.
 class ModelReader {
 public:
-  /// Copies `data` where it is not aligned as FlatBuffers wants it; else `data` must outlive this.
+  /// Copies `data` if its alignment is not what FlatBuffers needs; otherwise `data` must outlive
+  /// the reader.
   ModelReader(const void *data, size_t size);
 
-  /// The model; null after a diagnostic at `location` when the bytes are not a readable model file.
+  /// The model; null after a diagnostic at `location` if the bytes are not a valid model file.
   const schema::Model *read(mlir::Location location);
 
 private:
@@ -33,8 +34,8 @@ inline llvm::StringRef toRef(const flatbuffers::String *string) {
   return string ? llvm::StringRef(string->data(), string->size()) : llvm::StringRef();
 }
 
-/// The numbers of `vector`, none when it is absent; no value where they are not aligned, which
-/// FlatBuffers leaves unchecked and no writer does.
+/// The numbers of `vector`, or none if it is absent. No value if they are misaligned, which
+/// FlatBuffers does not verify and no writer produces.
 template <typename T>
 std::optional<llvm::ArrayRef<T>> toNumbers(const flatbuffers::Vector<T> *vector) {
   if (!vector)

@@ -15,8 +15,8 @@ using namespace genrec;
 static constexpr uint64_t kLargestSource = 16 << 20;
 static constexpr llvm::StringLiteral kHelp = "help: ";
 
-/// The place in a file that `location` names, if any: through names, call sites (the innermost) and
-/// fused locations (the first).
+/// The file location in `location`, if there is one: looks through names, call sites (the callee)
+/// and fused locations (the first).
 static FileLineColRange findRange(Location location) {
   FileLineColRange found;
   location->walk([&](Location inner) {
@@ -43,7 +43,7 @@ static std::string shorten(StringRef message) {
 SourceDiagnosticHandler::SourceDiagnosticHandler(MLIRContext *context, llvm::raw_ostream &os)
     : ScopedDiagnosticHandler(context), context(context), os(os),
       printedOps(context->shouldPrintOpOnDiagnostic()) {
-  // The printed op says less than the line that made it.
+  // The user's source line is more useful than the printed op.
   context->printOpOnDiagnostic(false);
   setHandler([this](Diagnostic &diagnostic) { print(diagnostic); });
 }
@@ -122,7 +122,7 @@ void SourceDiagnosticHandler::printSnippet(FileLineColRange range) {
   if (line.trim().empty())
     return;
   os << llvm::format_decimal(range.getStartLine(), 5) << " | " << line << "\n";
-  // Columns count characters, not bytes: a UTF-8 continuation byte takes no column.
+  // Counts characters, not bytes: UTF-8 continuation bytes are skipped.
   auto startsCharacter = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
   unsigned length = llvm::count_if(line, startsCharacter);
   unsigned begin = range.getStartColumn();

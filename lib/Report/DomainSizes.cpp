@@ -1,4 +1,4 @@
-//===- DomainSizes.cpp - rows of every domain of a batch ------------------===//
+//===- DomainSizes.cpp - rows of every domain in a batch ------------------===//
 
 #include "DomainSizes.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Evaluates formulas of sizes, of rows or of capacities.
+/// Evaluates the formulas of sizes, for rows or for capacities.
 class SizeEvaluator : public SizeBuilder {
 public:
   using Lookup = llvm::function_ref<int64_t(FlatSymbolRefAttr)>;
@@ -34,7 +34,7 @@ DomainSizes::Size DomainSizes::get(FlatSymbolRefAttr domain) const {
   Size size = compute(domain);
   if (auto told = options.rows.find(domain.getValue()); told != options.rows.end()) {
     size.rows = told->second;
-    // A cut list's bound is not rounded up.
+    // The capacity of a truncated list is not rounded up to a bucket.
     int64_t capacity = rt::capacityBucket(size.rows);
     bool isDerived = lookupDomain(program, domain).getKind() == DomainKind::derived;
     size.capacity = isDerived ? std::min(size.capacity, capacity) : capacity;
@@ -66,7 +66,7 @@ DomainSizes::Size DomainSizes::computeMade(StepOpInterface maker) const {
   size.rows = maker.getDomainRows(rows).value_or(SizeTerm()).number;
   size.capacity = maker.getDomainRows(capacities).value_or(SizeTerm()).number;
   size.longest = maker.getLongestList(rows).value_or(SizeTerm{1, {}}).number;
-  // The runtime counts the rows of cut lists.
+  // The runtime counts the rows of truncated lists before it allocates.
   if (isa<TruncateOp>(maker))
     size.capacity = std::min(size.capacity, rt::capacityBucket(size.rows));
   return size;

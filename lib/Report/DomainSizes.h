@@ -1,4 +1,4 @@
-//===- DomainSizes.h - rows of every domain of a batch ----------*- C++ -*-===//
+//===- DomainSizes.h - rows of every domain in a batch ----------*- C++ -*-===//
 
 #ifndef GENREC_LIB_REPORT_DOMAINSIZES_H
 #define GENREC_LIB_REPORT_DOMAINSIZES_H
@@ -8,9 +8,9 @@
 
 namespace genrec {
 
-/// How many rows each domain of a program has in the batch that `options` tell of, and how
-/// long its longest list is. What is not told is taken to be as large as it can be: all
-/// lists as long as the longest. Rows of a catalogue that are not told are 0.
+/// The number of rows of each domain of a program in a batch, and the length of its longest list.
+/// Sizes that `options` do not give are assumed to be the largest possible: all lists are as long
+/// as the longest. A catalogue without a given size has 0 rows.
 class DomainSizes : public StepSizes {
 public:
   DomainSizes(ProgramOp program, const ExplainOptions &options)
@@ -19,7 +19,7 @@ public:
   int64_t getRows(mlir::FlatSymbolRefAttr domain) const override { return get(domain).rows; }
   int64_t getLongest(mlir::FlatSymbolRefAttr domain) const override { return get(domain).longest; }
   int64_t getThreads() const override { return options.threads; }
-  /// What the runtime makes room for: it rounds rows up to buckets.
+  /// The rows that the runtime allocates for: it rounds them up to buckets.
   int64_t getCapacity(mlir::FlatSymbolRefAttr domain) const { return get(domain).capacity; }
 
 private:
@@ -28,9 +28,9 @@ private:
   };
 
   Size get(mlir::FlatSymbolRefAttr domain) const;
-  /// Of a domain that a batch or a catalogue holds.
+  /// The size of a `data` or `catalogue` domain.
   Size computeRead(DomainOp domain) const;
-  /// Of a domain that an op makes, by the op's own formula.
+  /// The size of a derived domain, by the formula of the op that makes it.
   Size computeMade(StepOpInterface maker) const;
   Size compute(mlir::FlatSymbolRefAttr domain) const;
 

@@ -1,4 +1,4 @@
-//===- Explain.cpp - what became of a model, and why ----------------------===//
+//===- Explain.cpp - report of a compiled model ---------------------------===//
 
 #include "genrec/Report/Explain.h"
 
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Floating-point operations of matrix products per row of the domain that `op` goes over.
+/// FLOPs of matrix products per row of the domain that `op` iterates over.
 double getProductFlopsPerRow(Operation *op) {
   SmallVector<OpCost> costs = getCosts(op);
   return costs.empty() ? 0 : costs.front().productFlops;
@@ -41,7 +41,8 @@ void printTables(ModelOp model, raw_ostream &os) {
   os << llvm::formatv("  {0} logical, {1} physical\n", count, physical);
 }
 
-/// What is decoded, for which programs. What the data has besides is not read at all.
+/// The columns that are decoded, and the programs that read them. Other columns of the data are not
+/// read.
 void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
   os << "columns\n";
   for (const FeatureEntry &feature : index.features) {
@@ -56,7 +57,7 @@ void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
   }
 }
 
-/// What passes did, and why.
+/// The decisions of passes and their reasons.
 void printDecisions(ModelOp model, raw_ostream &os) {
   auto decisions = model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr());
   if (!decisions)
@@ -93,7 +94,7 @@ void printKept(ProgramOp program, raw_ostream &os) {
       os << "    " << note.getValue() << "\n";
 }
 
-/// An error where `told` has a name that is not among `names`.
+/// Fails if `told` has a name that is not in `names`.
 llvm::Error checkNames(StringRef flag, StringRef what, const llvm::StringMap<int64_t> &told,
                        const llvm::SetVector<StringRef> &names) {
   for (StringRef name : told.keys())

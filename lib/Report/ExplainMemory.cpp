@@ -1,7 +1,6 @@
-//===- ExplainMemory.cpp - memory of a run, part by part ------------------===//
+//===- ExplainMemory.cpp - memory of a run by use -------------------------===//
 //
-// Adds up what the runtime allocates, by the functions of genrec_rt/footprint.h, which it
-// allocates by.
+// Adds up what the runtime allocates. Both use the functions of genrec_rt/footprint.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,16 +37,16 @@ private:
   void addScratch();
   void addReader();
 
-  /// Features that the program reads, each once.
+  /// The features that the program reads, without duplicates.
   SmallVector<const FeatureEntry *> getFeatures();
   SmallVector<FlatSymbolRefAttr> getReadDomains(bool ofCatalogues);
   int64_t getDescriptorBytes(FlatSymbolRefAttr domain);
-  /// Rows of a table when a run ends, and how they are known.
+  /// Rows of a table at the end of a run; `note` says where the number comes from.
   int64_t getTableRows(TableOp table, std::string &note);
   rt::RowBlockSizes getBlockSizes(FlatSymbolRefAttr domain) {
     return rt::sizeRowBlocks(sizes.getRows(domain), sizes.getLongest(domain));
   }
-  /// Rows of the largest batch, a short last one perhaps, whose calls do not run in blocks.
+  /// The most rows of a batch that is run without row blocks, such as a short last batch.
   int64_t getUncutRows(FlatSymbolRefAttr domain) {
     return rt::mostUncutRows(sizes.getRows(domain), sizes.getLongest(domain));
   }
@@ -106,7 +105,7 @@ int64_t MemoryTable::getDescriptorBytes(FlatSymbolRefAttr domain) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is trained
+// Parameters and tables
 //===----------------------------------------------------------------------===//
 
 void MemoryTable::addParameters() {
@@ -124,7 +123,7 @@ void MemoryTable::addParameters() {
 int64_t MemoryTable::getTableRows(TableOp table, std::string &note) {
   if (auto told = options.ids.find(table.getSymName()); told != options.ids.end())
     return told->second;
-  // Items of a catalogue are looked up by all its ids.
+  // A catalogue's items are looked up by all of its ids.
   int64_t rows = 0;
   for (const FeatureEntry &feature : index.features)
     if (feature.table && feature.table.getAttr() == table.getSymNameAttr() &&
@@ -142,7 +141,7 @@ void MemoryTable::addTables() {
     auto dim = static_cast<int64_t>(table.getDim());
     int64_t states = table.getOptimizer().getStateFloats(dim);
     if (auto bounded = table.getBounded(); bounded && rows > static_cast<int64_t>(*bounded)) {
-      // A step adds its new ids before the lowest rows leave.
+      // A step inserts its new ids before it evicts rows.
       note = ", bounded to " + std::to_string(*bounded) + " and those that a step adds";
       rows = static_cast<int64_t>(*bounded);
     }
@@ -159,8 +158,8 @@ void MemoryTable::addTables() {
   }
 }
 
-/// What the rules of a table with `rows` rows take besides. An id waits or has a row, so as
-/// many wait at most as there are ids.
+/// Memory for admission and eviction of a table with `rows` rows. At most that many ids wait for
+/// admission, as an id either waits or has a row.
 void MemoryTable::addRules(TableOp table, int64_t rows) {
   bool isBounded = table.getBounded().has_value(), isTimed = table.getTtl().has_value();
   std::string name = "table '" + table.getSymName().str() + "'";
@@ -179,7 +178,7 @@ void MemoryTable::addCatalogues() {
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/true)) {
     int64_t rows = sizes.getRows(domain);
     std::string name = domain.getValue().str();
-    // Columns, identities, the index of ids, and what their table rows are.
+    // Columns, identities, the index by id, and the table rows of the items.
     int64_t bytes = getDescriptorBytes(domain) + rows * (16 * 4 + 8);
     for (const FeatureEntry *feature : getFeatures())
       if (feature->domain == domain)
@@ -227,7 +226,7 @@ void MemoryTable::addBatches() {
            Twine(rt::kBatchesInFlight) + " times");
 }
 
-/// Adds what `op` needs, one of calls that run block by block.
+/// Adds the memory that `op` needs to run block by block.
 void MemoryTable::addBlockNeeds(Operation *op, rt::RowBlockNeeds &needs) {
   ++needs.ops;
   auto step = dyn_cast<StepOpInterface>(op);
@@ -295,7 +294,7 @@ void MemoryTable::addReader() {
   std::string notTold;
   for (FlatSymbolRefAttr domain : getReadDomains(/*ofCatalogues=*/false)) {
     FlatSymbolRefAttr parent = lookupDomain(program, domain).getParentAttr();
-    // A list has an offset per row of the domain above, whose number may be told or not.
+    // A list has one offset per row of its parent, whose number may not be given.
     int64_t perRow = parent ? 0 : rt::kOrderBytesPerRow;
     for (const FeatureEntry *feature : getFeatures())
       if (feature->domain == domain)

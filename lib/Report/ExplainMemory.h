@@ -1,4 +1,4 @@
-//===- ExplainMemory.h - memory of a run, part by part ----------*- C++ -*-===//
+//===- ExplainMemory.h - memory of a run by use -----------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_REPORT_EXPLAINMEMORY_H
 #define GENREC_LIB_REPORT_EXPLAINMEMORY_H
@@ -12,15 +12,15 @@ namespace genrec {
 
 class ModelIndex;
 
-/// One thing that a run takes memory for; the last of a list is all of them together.
+/// One use of memory in a run. The last entry of a list is the total.
 struct MemoryPart {
   std::string name;
   int64_t bytes;
   std::string note;
 };
 
-/// What a run of `program`, after `plan-memory`, takes memory for, beside what a process holds
-/// at its start; and that, printed.
+/// Lists (explainMemory: prints) what a run of `program` allocates, besides what a process uses at
+/// its start. `program` must have been through `plan-memory`.
 std::vector<MemoryPart> listMemory(ProgramOp program, const ModelIndex &index,
                                    const ExplainOptions &options);
 void explainMemory(ProgramOp program, const ModelIndex &index, const ExplainOptions &options,

@@ -1,4 +1,4 @@
-//===- Plan.cpp - what a model became, as data ----------------------------===//
+//===- Plan.cpp - the plan of a compiled model as JSON --------------------===//
 
 #include "genrec/Report/Plan.h"
 
@@ -26,7 +26,8 @@ static void addWork(const OpCost &cost, double rows, double pairs, rt::Work &wor
   work.sourceBytes += rows * cost.sourceBytes;
 }
 
-/// Pairs of an entry with itself and those before it, where all lists of a domain are equally long.
+/// Causal pairs in a domain: each row with itself and the rows before it in its list. Assumes that
+/// all lists have the same length.
 static double getPairs(ProgramOp program, FlatSymbolRefAttr domain, RowsOfDomain rows) {
   DomainOp declaration = lookupDomain(program, domain);
   double count = rows(domain);
@@ -109,7 +110,7 @@ std::optional<rt::Roofline> genrec::loadRoofline() {
 // Graphs
 //===----------------------------------------------------------------------===//
 
-/// Columns, and what is computed of them, are drawn; other declarations and descriptors are not.
+/// Features and ops that compute are drawn; declarations and descriptors are not.
 static bool isDrawn(Operation *op) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return false;

@@ -1,4 +1,4 @@
-//===- PlanPage.cpp - a plan as one page ----------------------------------===//
+//===- PlanPage.cpp - a plan as an HTML page ------------------------------===//
 
 #include "PlanPicture.h"
 
@@ -12,9 +12,9 @@ using namespace genrec;
 using llvm::StringRef;
 namespace json = llvm::json;
 
-/// How the page looks. Nothing is wider than the window: long text is broken, numbers that do not
-/// fit beside it are reached by scrolling their table alone. What an op came from may be pages
-/// long: two lines are shown, a click shows the rest.
+/// The style of the page. Nothing is wider than the window: long text wraps, and tables with many
+/// numbers scroll. The origin of an op may be pages long: two lines are shown, a click shows the
+/// rest.
 static constexpr StringRef kStyle = R"css(
 body { font: 14px/1.4 sans-serif; margin: 1.5em; color: #222; overflow-wrap: anywhere; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 1.6em; }
@@ -35,8 +35,8 @@ td.op, th.op { min-width: 22em; width: 45%; } .table td.op { overflow-wrap: anyw
 @media (max-width: 1100px) { .table { overflow-x: auto; } th { position: static; } td, th { padding: 2px 6px; } }
 )css";
 
-/// Shows rows and boxes that hold every word searched for, opens the parts that have such rows,
-/// sorts tables by a click on a head, and shows the whole of what an op came from by a click on it.
+/// The search shows rows and boxes that contain every word, and opens the sections they are in. A
+/// click on a table's head sorts it; a click on an op's origin shows all of it.
 static constexpr StringRef kScript = R"js(
 const search = document.getElementById('search');
 search.addEventListener('input', () => {
@@ -55,15 +55,15 @@ for (const head of document.querySelectorAll('th')) head.addEventListener('click
 for (const from of document.querySelectorAll('.from')) from.addEventListener('click', () => from.classList.toggle('whole'));
 )js";
 
-/// Longer tables are folded away.
+/// Tables with more rows are collapsed.
 static constexpr size_t kMostRowsShown = 60;
 
 namespace {
 struct Column {
   StringRef title, key;
-  double scale = 0; ///< of a number; 0: text
+  double scale = 0; ///< factor for a number; 0: text
   StringRef format = "";
-  StringRef from = ""; ///< key of a text that stands below, cut short
+  StringRef from = ""; ///< key of a text that is shown, shortened, below the value
 };
 
 class PlanPage {
@@ -86,7 +86,7 @@ private:
 };
 } // namespace
 
-/// Whether any of `rows` has something to show in `column`.
+/// Whether any row has a value in `column`.
 static bool isUsed(const std::vector<const json::Object *> &rows, const Column &column) {
   return llvm::any_of(rows, [&](const json::Object *row) {
     return column.scale != 0 ? row->getNumber(column.key).value_or(0) != 0
@@ -94,7 +94,7 @@ static bool isUsed(const std::vector<const json::Object *> &rows, const Column &
   });
 }
 
-/// "add, mul; of score (model.py:12)": the lines beside the name, the rest below it.
+/// "add, mul; of score (model.py:12)": names and lines of the ops that `from` lists.
 void PlanPage::origin(StringRef from) {
   auto [made, lines] = from.ends_with(")") ? from.rsplit('(') : std::pair(from, StringRef());
   if (!lines.empty())

@@ -42,7 +42,7 @@ std::string genrec::escapeHtml(StringRef text) {
   return escaped;
 }
 
-/// Cut to whole characters of UTF-8.
+/// Cuts after a whole UTF-8 character.
 static std::string shorten(StringRef text) {
   size_t letters = 0, bytes = 0;
   for (; bytes < text.size(); ++bytes)
@@ -51,7 +51,7 @@ static std::string shorten(StringRef text) {
   return text.str();
 }
 
-/// A colour by name, the same in every picture.
+/// A colour derived from the name, so that it is the same in every picture.
 static std::string getColour(StringRef name) {
   uint32_t hash = 2166136261u; // FNV-1a
   for (char c : name)
@@ -117,7 +117,7 @@ void genrec::drawDomains(const json::Object &plan, llvm::raw_ostream &os) {
   llvm::StringMap<std::vector<StringRef>> children;
   for (auto &[name, entry] : entries)
     children[entry.parent].push_back(name);
-  // Depth first, so that a subtree takes neighbouring rows.
+  // Depth first, so that the rows of a subtree are adjacent.
   int rows = 0, deepest = 0;
   std::function<void(StringRef, int)> place = [&](StringRef parent, int depth) {
     for (StringRef name : children.lookup(parent)) {
@@ -148,8 +148,9 @@ void genrec::drawDomains(const json::Object &plan, llvm::raw_ostream &os) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Sugiyama's method in short: layers by the longest path from the inputs, then sweeps that order
-/// each layer by the mean place of what its boxes are joined to (Sugiyama, Tagawa, Toda, 1981).
+/// A simple form of Sugiyama's method (Sugiyama, Tagawa, Toda, 1981): the layer of a box is its
+/// longest path from the inputs; sweeps then order each layer by the mean position of the
+/// neighbours of its boxes.
 class LayeredPicture {
 public:
   explicit LayeredPicture(const json::Object &graph);
@@ -161,7 +162,7 @@ private:
     int64_t count = 0;
     int layer = 0;
     double place = 0;
-    std::vector<int> above, below; ///< groups that edges lead from and to
+    std::vector<int> above, below; ///< groups with edges to and from this one
   };
 
   void order();
@@ -169,7 +170,7 @@ private:
 
   std::vector<Group> groups;
   std::vector<std::vector<int>> layers;
-  std::map<std::pair<int, int>, int64_t> edges; ///< between groups, with their number
+  std::map<std::pair<int, int>, int64_t> edges; ///< the number of edges between two groups
 };
 } // namespace
 
@@ -182,7 +183,7 @@ LayeredPicture::LayeredPicture(const json::Object &graph) {
     if (const json::Array *link = value.getAsArray(); link && link->size() == 2)
       pairs.emplace_back((*link)[0].getAsInteger().value_or(0),
                          (*link)[1].getAsInteger().value_or(0));
-  // Nodes come in an order where sources precede their uses.
+  // Nodes are in topological order.
   std::vector<int> layerOf(nodes->size(), 0), groupOf(nodes->size(), 0);
   llvm::sort(pairs, [](auto &a, auto &b) {
     return std::pair(a.second, a.first) < std::pair(b.second, b.first);
@@ -197,7 +198,7 @@ LayeredPicture::LayeredPicture(const json::Object &graph) {
     std::string label = node->getString("label").value_or("").str(),
                 op = node->getString("op").value_or("").str();
     std::string domain = node->getString("domain").value_or("").str();
-    // Columns and kernels are told apart by name, ops by what they do.
+    // Kernels are grouped by name, other nodes by op.
     bool hasOwnName = op == "row_kernel";
     auto [entry, isNew] =
         known.try_emplace({layerOf[number], domain, hasOwnName ? label : op}, groups.size());

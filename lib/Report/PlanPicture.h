@@ -7,14 +7,14 @@
 
 namespace genrec {
 
-/// The tree of `plan`'s domains: parents left of their children.
+/// Draws the tree of `plan`'s domains, parents left of their children.
 void drawDomains(const llvm::json::Object &plan, llvm::raw_ostream &os);
 
-/// A graph of `describeGraph`, in layers from the top down; what is alike in a layer (op and
-/// domain) is one box with a count.
+/// Draws a graph of `describeGraph` in layers from top to bottom. Nodes of a layer with the same op
+/// and domain share one box, which shows their number.
 void drawGraph(const llvm::json::Object &graph, llvm::raw_ostream &os);
 
-/// `text` with the characters escaped that mean something in HTML.
+/// Escapes the special characters of HTML in `text`.
 std::string escapeHtml(llvm::StringRef text);
 
 } // namespace genrec

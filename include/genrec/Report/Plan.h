@@ -1,8 +1,8 @@
-//===- Plan.h - what a model became, as data --------------------*- C++ -*-===//
+//===- Plan.h - the plan of a compiled model as JSON ------------*- C++ -*-===//
 //
-// A plan says what the compiler made of a model: tables, columns, and per program the kernels with
-// what each has to do, buffers and decisions; and the graph before and after. `--explain=json`
-// prints it, `--explain=html` shows it, `genrec-diff` compares two.
+// A plan describes what the compiler made of a model: tables, columns, and per program the kernels
+// with their work, buffers and decisions, and its graph before and after compilation.
+// `--explain=json` prints it, `--explain=html` shows it, `genrec-diff` compares two plans.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,36 +18,36 @@
 
 namespace genrec {
 
-/// Rows of a domain in the batch that is spoken of.
+/// The rows of a domain in the assumed batch.
 using RowsOfDomain = llvm::function_ref<int64_t(mlir::FlatSymbolRefAttr)>;
 
-/// An op of a step and what it has to do in the batch that is spoken of.
+/// An op of a step and its work on the assumed batch.
 struct PlannedOp {
   mlir::Operation *op;
   std::string name, origin;
   Stage stage;
-  mlir::FlatSymbolRefAttr domain; ///< that it goes over
+  mlir::FlatSymbolRefAttr domain; ///< the domain it iterates over
   int64_t rows = 0;
   rt::Work work;
-  double bytesPerRow = 0, flopsPerRow = 0; ///< of that domain
+  double bytesPerRow = 0, flopsPerRow = 0; ///< per row of that domain
 };
 
-/// The ops of a program in their order: as many as a step runs.
+/// The ops that a step runs, in program order.
 llvm::SmallVector<PlannedOp> getPlannedOps(ProgramOp program, RowsOfDomain rows);
 
-/// The measured limits in $GENREC_MACHINE, else in machine.json in genrec's folder of
-/// $XDG_CACHE_HOME or ~/.cache; nothing where that is missing or damaged.
+/// The measured limits of this machine, from $GENREC_MACHINE, or else machine.json in genrec's
+/// folder of $XDG_CACHE_HOME or ~/.cache. Nothing if the file is missing or damaged.
 std::optional<rt::Roofline> loadRoofline();
 
-/// Nodes (op, name, domain, line) and edges between them of a program's body; ops that only
-/// declare values are left out.
+/// The nodes (op, name, domain, line) of a program and the edges between them, without ops that
+/// only declare values.
 llvm::json::Object describeGraph(ProgramOp program);
-/// The plan of a model after `plan-memory`. `rows` gives the rows of a domain of a program.
+/// The plan of a model after `plan-memory`. `rows` returns the rows of a domain of a program.
 llvm::json::Object
 describePlan(ModelOp model, llvm::function_ref<int64_t(ProgramOp, mlir::FlatSymbolRefAttr)> rows,
              const std::optional<rt::Roofline> &roofline);
 
-/// Prints per op what it has to do, per step and per row, and the time that this takes at least.
+/// Prints the work of each op per step and per row, and a lower bound of its time.
 void printCosts(ProgramOp program, RowsOfDomain rows, const std::optional<rt::Roofline> &roofline,
                 llvm::raw_ostream &os);
 

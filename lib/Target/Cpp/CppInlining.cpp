@@ -1,4 +1,4 @@
-//===- CppInlining.cpp - which values become part of expressions ----------===//
+//===- CppInlining.cpp - values printed in expressions --------------------===//
 
 #include "CppInlining.h"
 
@@ -12,7 +12,7 @@ bool genrec::isPlaceOrConstant(Operation *op) {
              emitc::DereferenceOp, emitc::GetGlobalOp>(op);
 }
 
-/// Reads memory, or calls what may.
+/// Whether the op reads memory or calls a function that may.
 static bool isRead(Operation *op) { return isa<emitc::LoadOp, emitc::CallOpaqueOp>(op); }
 
 static bool isWrite(Operation *op) {
@@ -35,11 +35,11 @@ void CppInlining::decideBlock(Block &block) {
     writes[&op] = count;
     count += isWrite(&op);
   }
-  // Users come first, so that it is known where they are printed.
+  // Users first: where a value is printed depends on where its user is.
   for (Operation &op : llvm::reverse(block))
     if (decide(&op))
       inlined.insert(&op);
-  // Long expressions are cut where they get too long.
+  // Splits expressions that are too long.
   constexpr unsigned kMostOps = 8;
   for (Operation &op : block) {
     unsigned size = isa<emitc::ConstantOp, emitc::LiteralOp>(op) ? 0 : 1;
@@ -82,7 +82,7 @@ bool CppInlining::decide(Operation *op) {
     return false;
   Operation *user = *op->user_begin();
   if (!isRead(op))
-    // The operand of a place that is printed twice would be computed twice.
+    // If the user is printed more than once, inlining would evaluate this op more than once.
     return !isInlined(user) || user->hasOneUse() || op->getNumOperands() <= 1;
   if (user->getBlock() != op->getBlock())
     return false;

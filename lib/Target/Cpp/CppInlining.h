@@ -1,4 +1,4 @@
-//===- CppInlining.h - which values become part of expressions --*- C++ -*-===//
+//===- CppInlining.h - values printed in expressions ------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_TARGET_CPP_CPPINLINING_H
 #define GENREC_LIB_TARGET_CPP_CPPINLINING_H
@@ -7,9 +7,8 @@
 
 namespace genrec {
 
-/// Decides, for the ops of one function, whether the result is printed where it
-/// is used or as a variable. A read moves to its use only where nothing writes
-/// in between.
+/// Decides for each op of a function whether its result is printed inside of the expression that
+/// uses it, or as a variable. A read is printed at its use only if there is no write in between.
 class CppInlining {
 public:
   explicit CppInlining(mlir::Operation *function);
@@ -19,17 +18,17 @@ public:
 private:
   void decideBlock(mlir::Block &block);
   bool decide(mlir::Operation *op);
-  /// The statement that prints `op`, if it lies in the same block.
+  /// The statement that `op` is printed in, if it is in the same block.
   mlir::Operation *getStatement(mlir::Operation *op) const;
 
   llvm::DenseSet<mlir::Operation *> inlined;
-  /// Number of writes before an op in its block.
+  /// The number of writes before an op in its block.
   llvm::DenseMap<mlir::Operation *, unsigned> writes;
-  /// Operations in the expression of an inlined op.
+  /// The number of ops in the expression of an inlined op.
   llvm::DenseMap<mlir::Operation *, unsigned> sizes;
 };
 
-/// Ops whose result is a place or a constant: always part of an expression.
+/// Whether the result of `op` is an lvalue or a constant, which are always inlined.
 bool isPlaceOrConstant(mlir::Operation *op);
 
 } // namespace genrec

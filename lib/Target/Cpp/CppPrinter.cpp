@@ -14,7 +14,7 @@ using namespace genrec;
 
 namespace {
 
-/// How tightly an expression binds; higher is tighter.
+/// The precedence of an expression; higher binds tighter.
 enum Precedence {
   kConditional = 1,
   kLogicalOr,
@@ -51,7 +51,7 @@ private:
   LogicalResult printIf(emitc::IfOp op);
   void printVariable(emitc::VariableOp variable);
 
-  /// `value` as an expression; of lesser precedence than `least` in parentheses.
+  /// `value` as an expression, in parentheses if its precedence is below `least`.
   FailureOr<std::string> get(Value value, int least = kConditional);
   FailureOr<Expression> getExpression(Operation *op);
   FailureOr<Expression> getBinary(Operation *op, StringRef symbol, int precedence);
@@ -102,7 +102,7 @@ FailureOr<Expression> FunctionPrinter::getBinary(Operation *op, StringRef symbol
 }
 
 FailureOr<Expression> FunctionPrinter::getUnary(Operation *op, StringRef symbol) {
-  // Two minus signs would be a decrement.
+  // `--x` would be a decrement.
   FailureOr<std::string> operand = get(op->getOperand(0), symbol == "-" ? kPostfix : kUnary);
   if (failed(operand))
     return failure();
@@ -163,7 +163,7 @@ FailureOr<Expression> FunctionPrinter::getPlace(Operation *op) {
   auto member = cast<emitc::MemberOp>(op);
   Value of = member.getOperand();
   StringRef accessor = ".";
-  // (*p).field is p->field, and (&x)->field is x.field.
+  // (*p).field is printed as p->field, and (&x)->field as x.field.
   if (auto pointer = of.getDefiningOp<emitc::DereferenceOp>()) {
     of = pointer.getPointer();
     accessor = "->";
@@ -180,7 +180,7 @@ FailureOr<Expression> FunctionPrinter::getPlace(Operation *op) {
 }
 
 FailureOr<Expression> FunctionPrinter::getAddress(emitc::AddressOfOp op) {
-  // &array[0] is the array itself.
+  // &array[0] is printed as array.
   if (auto subscript = op.getReference().getDefiningOp<emitc::SubscriptOp>()) {
     auto index = subscript.getIndices()[0].getDefiningOp<emitc::ConstantOp>();
     auto zero = index ? dyn_cast<IntegerAttr>(index.getValue()) : IntegerAttr();

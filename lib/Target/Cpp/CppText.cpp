@@ -50,7 +50,7 @@ std::string genrec::getCppDeclaration(Type type, StringRef name, bool isConst, b
     type = array.getElementType();
   }
   std::string text = getCppType(type);
-  // A pointer to pointers is const in what it points to.
+  // For a pointer to pointers, const applies to the pointers.
   if (isConst && isa<emitc::PointerType>(type)) {
     auto pointee = dyn_cast<emitc::PointerType>(cast<emitc::PointerType>(type).getPointee());
     if (pointee) {
@@ -69,8 +69,8 @@ std::string genrec::getCppDeclaration(Type type, StringRef name, bool isConst, b
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The shortest decimal that reads back as `value`, without an exponent where
-/// people would write none.
+/// The shortest decimal that reads back as `value`, in scientific notation only from 1e7 on and for
+/// small numbers.
 static std::string getShortest(double value, bool isFloat) {
   std::string text;
   bool isPlain = std::fabs(value) < 1e7;

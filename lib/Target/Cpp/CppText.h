@@ -14,18 +14,18 @@ std::string getCppType(mlir::Type type);
 /// A declaration of `name`: "float *x", "float x[8]".
 std::string getCppDeclaration(mlir::Type type, llvm::StringRef name, bool isConst, bool isRestrict);
 
-/// A constant of `type`; the text of an opaque attribute is taken as it is.
+/// A constant of `type`. An opaque attribute is printed verbatim.
 std::string getCppConstant(mlir::Attribute value, mlir::Type type);
 
-/// The initial value of a global that is a struct (`#genrec.fields`), a text, a number or an array of
-/// those. An outer array has a line for each element.
+/// The initializer of a global: a struct (`#genrec.fields`), a string, a number, or an array of
+/// these. An outer array is printed with one element per line.
 std::string getCppInitializer(mlir::Attribute value, bool isOuter = false);
 
-/// Hands out names that are not taken and mean nothing in C++.
+/// Creates names that are unique and not C++ keywords.
 class CppNames {
 public:
   std::string make(llvm::StringRef wanted);
-  /// Names made between the two are free again afterwards.
+  /// Names created between enterScope and leaveScope can be used again afterwards.
   void enterScope() { scopes.emplace_back(); }
   void leaveScope();
 

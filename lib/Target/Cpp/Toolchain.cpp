@@ -88,7 +88,7 @@ Expected<std::string> Toolchain::findCompiler() const {
                    "', which is not there; install clang 22 or name another with --cxx");
 }
 
-/// Runs `command`; what it printed, or an error with that.
+/// Runs `command`. Returns its output, or an error with it.
 static Error run(ArrayRef<std::string> command, bool isVerbose) {
   if (isVerbose)
     errs() << join(command, " ") << "\n";
@@ -116,7 +116,7 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   append_range(command, compile);
   for (StringRef folder : include)
     command.push_back(("-I" + folder).str());
-  // Loops whose vectorisation is asked for may turn out not to have a vector form.
+  // No warning if the compiler does not vectorise a loop whose vectorisation was requested.
   command.append({"-Wno-pass-failed", "-fno-math-errno"});
   if (product == Product::object)
     command.push_back("-c");
@@ -129,7 +129,7 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   command.append({source.str(), "-o", output.str()});
   if (product == Product::shared || product == Product::binary)
     append_range(command, link);
-  // A shared object takes the runtime from the program that loads it.
+  // A shared object uses the runtime of the program that loads it.
   if (product == Product::binary) {
     append_range(command, libraries);
     for (StringRef folder : rpath)

@@ -1,4 +1,4 @@
-//===- Callees.cpp - the closed list of what emitted code calls -----------===//
+//===- Callees.cpp - the functions that emitted code may call -------------===//
 
 #include "genrec/Target/EmitC/Callees.h"
 
@@ -13,7 +13,7 @@ using namespace genrec;
 #define ABI "genrec_rt/abi.h"
 #define KERNEL(name) "genrec_rt/kernels/" name ".h"
 
-// In the order of headers, then of names.
+// Sorted by header, then by name.
 static constexpr Callee callees[] = {
     {"genrec_rt_clip_norm", ABI},
     {"genrec_rt_clip_value", ABI},
@@ -121,7 +121,7 @@ static constexpr Callee callees[] = {
     {"kernels::scores", KERNEL("step_rank")},
     {"kernels::scoresGradient", KERNEL("step_rank")},
     {"kernels::topRows", KERNEL("step_rank")},
-    // CUDA alone.
+    // CUDA only.
     {"__syncwarp", ""},
     {"kernels::firstRow", KERNEL("warp")},
     {"kernels::lane", KERNEL("warp")},

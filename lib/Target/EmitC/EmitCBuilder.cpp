@@ -76,7 +76,7 @@ Attribute EmitCBuilder::templateName(StringRef text) const {
 Attribute EmitCBuilder::templateType(Type type) const { return TypeAttr::get(type); }
 
 //===----------------------------------------------------------------------===//
-// Places
+// Lvalues
 //===----------------------------------------------------------------------===//
 
 Value EmitCBuilder::load(Value place) const {
@@ -136,7 +136,7 @@ Value EmitCBuilder::decay(Value array) const {
   auto type = dyn_cast<emitc::ArrayType>(array.getType());
   if (!type)
     return array;
-  // EmitC has no array-to-pointer conversion: the address of the first element.
+  // EmitC has no array-to-pointer conversion: takes the address of the first element.
   return addressOf(element(array, integer(0)));
 }
 
@@ -188,7 +188,7 @@ Value EmitCBuilder::constantTable(DenseElementsAttr values, StringRef name) cons
   auto module = builder.getInsertionBlock()->getParentOp()->getParentOfType<ModuleOp>();
   Type element = values.getElementType();
   Type type = emitc::ArrayType::get({values.getNumElements()}, element);
-  // An array's initial value is a tensor, whatever the body had.
+  // EmitC requires a tensor as the initial value of an array, while bodies may have a vector.
   values = values.reshape(RankedTensorType::get({values.getNumElements()}, element));
   emitc::GlobalOp table;
   int64_t count = 0;

@@ -1,9 +1,8 @@
 //===- CppPrinter.h - prints EmitC as C++ -----------------------*- C++ -*-===//
 //
-// A plain walk over EmitC ops. Values used once become part of the expression
-// that uses them; others become variables, named after the user's model where a
-// name location says how. Anything but the EmitC ops that genrec makes is an
-// error with its location.
+// Walks over EmitC ops. A value with one use is printed inside of the expression that uses it;
+// other values become variables, named by the user's model where a name location gives a name.
+// EmitC ops that genrec never creates are errors with a location.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +14,7 @@
 
 namespace genrec {
 
-/// Prints `module` as one translation unit. `banner` is a comment for its head.
+/// Prints `module` as one translation unit. `banner` becomes a comment at its top.
 mlir::LogicalResult printCpp(mlir::ModuleOp module, llvm::raw_ostream &os,
                              llvm::StringRef banner = "");
 

@@ -1,7 +1,7 @@
 //===- Toolchain.h - the C++ compiler behind genrec-compile -----*- C++ -*-===//
 //
-// A build of genrec writes down how a compiled model is made into a program:
-// share/genrec/toolchain.json beside the folder of its tools.
+// The build of genrec writes share/genrec/toolchain.json, next to the folder of its tools. The file
+// says how to compile and link a compiled model.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,34 +16,34 @@
 
 namespace genrec {
 
-/// What becomes of the C++ source. A `header` is one precompiled for sources of shared objects.
+/// What to make of a C++ source. `header` is a precompiled header for shared objects.
 enum class Product { object, shared, binary, header };
 
 class Toolchain {
 public:
-  /// Reads the description in `path`. The error names the file and what is wrong with it.
+  /// Reads the description in `path`. The error names the file and the problem.
   static llvm::Expected<Toolchain> load(llvm::StringRef path);
-  /// The description that belongs to the tool at `executable`.
+  /// The path of the description for the tool at `executable`.
   static std::string getDefaultPath(llvm::StringRef executable);
 
-  /// The C++ compiler: a path, or a name to be found on PATH.
+  /// The C++ compiler: a path, or a name that is looked up on PATH.
   std::string compiler;
   std::string nvcc;
 
-  /// Replaces what -march says.
+  /// Replaces the argument of -march.
   void setMarch(llvm::StringRef march);
   /// Replaces the optimisation level.
   void setOptimization(llvm::StringRef flag);
-  /// Shared objects start with a header precompiled with the same flags.
+  /// A precompiled header for shared objects, made with the same flags.
   void setPrecompiledHeader(llvm::StringRef path) { precompiledHeader = path.str(); }
 
-  /// Makes `output` from the C++ source `source`. The error names the compiler that is missing, or
-  /// carries what it said: that is a defect of genrec, whose code it is.
+  /// Compiles `source` to `output`. The error names a missing compiler, or carries the compiler's
+  /// messages: these mean a defect of genrec, which generated the code.
   llvm::Error make(Product product, llvm::StringRef source, llvm::StringRef output,
                    bool isVerbose) const;
 
-  /// Hands over all that a product follows from but its source: flags and names as text, files
-  /// (the compiler, libraries), folders of headers.
+  /// Visits everything besides the source that a product depends on: flags and names as text, files
+  /// (compiler, libraries), folders of headers.
   void visitInputs(llvm::function_ref<void(llvm::StringRef)> text,
                    llvm::function_ref<void(llvm::StringRef)> file,
                    llvm::function_ref<void(llvm::StringRef)> folder) const;

@@ -1,8 +1,8 @@
-//===- Callees.h - the closed list of what emitted code calls ---*- C++ -*-===//
+//===- Callees.h - the functions that emitted code may call -----*- C++ -*-===//
 //
-// Emitted code calls functions of the runtime and nothing else. Each is listed
-// once, with the header that declares it; a call of anything else is an error of
-// the compiler, and a test holds the headers against the list.
+// Emitted code calls only the functions of this list, most of them of the runtime. Each entry names
+// the header that declares the function. A call of any other function is an error of the compiler;
+// a test compares the list with the headers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,18 +15,17 @@ namespace genrec {
 
 struct Callee {
   llvm::StringLiteral name;
-  /// The header below runtime/include that declares it; empty for what the
-  /// language has.
+  /// The declaring header below runtime/include; empty for a function of the language.
   llvm::StringLiteral header;
 };
 
 /// Every function that emitted code may call.
 llvm::ArrayRef<Callee> getCallees();
-/// The entry of `name`; null when it is not on the list.
+/// The entry of `name`, or null.
 const Callee *lookupCallee(llvm::StringRef name);
 
-/// Fails with an error at a call of what is not on the list; adds includes of the
-/// headers of what is called at the start of `module`.
+/// Fails if emitted code calls a function that is not in the list. Adds the includes of the called
+/// functions' headers at the start of `module`.
 mlir::LogicalResult checkCallees(mlir::ModuleOp module);
 
 } // namespace genrec

@@ -1,8 +1,7 @@
 //===- EmitCBuilder.h - idioms of emitted C++ -------------------*- C++ -*-===//
 //
-// Small named builders for what emitted code is made of: calls, members,
-// element accesses, counted loops. Everything is an EmitC op; names that the
-// printer shall use travel as name locations.
+// Builders for calls, members, element accesses and counted loops. Each creates EmitC ops. A name
+// for the printer to use is passed as a name location.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,18 +17,19 @@
 
 namespace genrec {
 
-/// Unit attributes of an op that makes a pointer: how the printer qualifies
-/// the variable that holds it.
+/// Unit attributes of an op whose result is a pointer: the printer adds the qualifier to the
+/// variable.
 inline constexpr llvm::StringLiteral kConstAttrName = "emit.const";
 inline constexpr llvm::StringLiteral kRestrictAttrName = "emit.restrict";
-/// A global that lives on the device.
+/// A global in device memory.
 inline constexpr llvm::StringLiteral kDeviceAttrName = "emit.device";
-/// The initial value of a global: `#genrec.fields` of a struct, or an array of them or of numbers.
+/// The initial value of a global: `#genrec.fields` for a struct, or an array of these or of
+/// numbers.
 inline constexpr llvm::StringLiteral kFieldsAttrName = "emit.fields";
-/// Unit attribute of an op whose result is to be a variable, however few its uses.
+/// Unit attribute of an op whose result must be a variable, even if it has one use.
 inline constexpr llvm::StringLiteral kVariableAttrName = "emit.variable";
 
-/// Builds EmitC ops at `loc`. Values are C values; an lvalue is a place.
+/// Builds EmitC ops at `loc`.
 class EmitCBuilder {
 public:
   EmitCBuilder(mlir::OpBuilder &builder, mlir::Location loc)
@@ -53,9 +53,9 @@ public:
   //===-- values -----------------------------------------------------------===//
   mlir::Value integer(int64_t value, mlir::Type type = {}) const;
   mlir::Value floating(double value, mlir::Type type = {}) const;
-  /// A name or expression that C++ knows, "nullptr" or an enumerator.
+  /// A name or expression of C++, such as "nullptr" or an enumerator.
   mlir::Value literal(llvm::StringRef text, mlir::Type type) const;
-  /// A constant text, `const char *`.
+  /// A string literal, `const char *`.
   mlir::Value text(llvm::StringRef value) const {
     return literal(quoteText(value), pointer(opaque("const char")));
   }
@@ -66,8 +66,7 @@ public:
   mlir::Value compare(mlir::emitc::CmpPredicate predicate, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value cast(mlir::Value value, mlir::Type type) const;
 
-  /// A call without or with a result. Template arguments are integers, types,
-  /// or opaque attributes.
+  /// A call, without or with a result. Template arguments are integers, types or opaque attributes.
   void callVoid(llvm::StringRef callee, mlir::ValueRange operands,
                 llvm::ArrayRef<mlir::Attribute> templateArguments = {}) const;
   mlir::Value call(llvm::StringRef callee, mlir::Type result, mlir::ValueRange operands,
@@ -80,37 +79,37 @@ public:
   //===-- places -----------------------------------------------------------===//
   mlir::Value load(mlir::Value place) const;
   void assign(mlir::Value place, mlir::Value value) const;
-  /// `pointer[index]` as a place, and its value.
+  /// `pointer[index]` as an lvalue, and its loaded value.
   mlir::Value element(mlir::Value pointer, mlir::Value index) const;
   mlir::Value loadElement(mlir::Value pointer, mlir::Value index) const;
   void storeElement(mlir::Value pointer, mlir::Value index, mlir::Value value) const;
-  /// `pointer->name` and `place.name` as places of `type`.
+  /// `pointer->name` and `lvalue.name` as lvalues of `type`.
   mlir::Value memberOf(mlir::Value pointer, llvm::StringRef name, mlir::Type type) const;
   mlir::Value member(mlir::Value place, llvm::StringRef name, mlir::Type type) const;
   mlir::Value addressOf(mlir::Value place) const;
-  /// A local variable; without a value it is not initialised.
+  /// A local variable, uninitialised if there is no value.
   mlir::Value variable(mlir::Type type, mlir::Attribute value = {}) const;
   mlir::Value array(mlir::Type element, int64_t size) const;
-  /// `array` where a pointer is expected.
+  /// The array as a pointer to its first element.
   mlir::Value decay(mlir::Value array) const;
-  /// A table of constants in the module, as a pointer; equal ones are made once.
+  /// A pointer to a constant array in the module; equal arrays are shared.
   mlir::Value constantTable(mlir::DenseElementsAttr values, llvm::StringRef name) const;
 
   //===-- control flow -----------------------------------------------------===//
-  /// for (i = begin; i < end; i += step); the builder is moved into the body,
-  /// and the loop is returned for `leave`.
+  /// for (i = begin; i < end; i += step). Moves the builder into the body; `leave` takes the
+  /// returned loop and moves it out again.
   mlir::emitc::ForOp enterFor(mlir::Value begin, mlir::Value end, mlir::Value step,
                               llvm::StringRef name) const;
   mlir::emitc::IfOp enterIf(mlir::Value condition) const;
   void leave(mlir::Operation *op) const { builder.setInsertionPointAfter(op); }
   void comment(const llvm::Twine &text) const;
 
-  /// The same builder with the name that a value made by it shall have.
+  /// A copy of the builder that names the values it makes.
   EmitCBuilder named(const llvm::Twine &name) const;
-  /// Marks the op that made pointer `value`.
+  /// Adds the restrict qualifier to the pointer `value`.
   static mlir::Value restricted(mlir::Value value);
   static mlir::Value constant(mlir::Value value);
-  /// Asks for a variable that holds `value`.
+  /// Makes the printer hold `value` in a variable.
   static mlir::Value kept(mlir::Value value);
 
   mlir::OpBuilder &builder;
