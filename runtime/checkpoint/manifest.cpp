@@ -3,10 +3,12 @@
 #include "manifest.h"
 
 #include "checksum.h"
+#include "genrec_rt/error.h"
 #include "json_fields.h"
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 namespace genrec::rt {
 
@@ -179,6 +181,13 @@ int64_t checkManifest(const std::string &text, const std::string &path) {
 FolderManifest parseFolderManifest(const std::string &text, const std::string &path) {
   JsonDocument document(text, path, "is damaged");
   JsonFields root = document.root();
+  if (root.text("kind") == "generation") {
+    std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    std::string above = folder.parent_path().empty() ? "." : folder.parent_path().string();
+    throw Error(folder.string() + ": is one generation of a checkpoint",
+                "name the folder above: --checkpoint " + above + " --generation " +
+                    folder.filename().string());
+  }
   requireSection(root, "folder");
   FolderManifest manifest;
   for (const JsonFields &entry : root.list("generations")) {

@@ -4,9 +4,11 @@
 
 #include "text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 
 namespace genrec::rt {
 
@@ -52,13 +54,28 @@ std::string withSuggestion(const std::string &text, const std::string &name,
   return suggested.empty() ? text : text + "; " + suggested;
 }
 
-/// What was given and nobody knows.
+/// The flag that has another name in other libraries; "" for any other.
+std::string renamedFlag(const std::string &name) {
+  static const std::map<std::string, std::string> names = {
+      {"--batch-size", "--batch"},    {"--bs", "--batch"},
+      {"--learning-rate", "--lr"},    {"--num-epochs", "--epochs"},
+      {"--output", "--out"},          {"--early-stopping", "--patience"},
+      {"--num-workers", "--threads"}, {"--random-state", "--seed"},
+      {"--ckpt", "--checkpoint"},     {"--grad-clip", "--clip-norm"}};
+  auto found = names.find(name);
+  return found == names.end() ? "" : found->second;
+}
+
+/// Arguments that no command takes.
 std::string describeExtras(const CLI::App &app) {
   std::vector<std::string> extras = app.remaining(/*recurse=*/true);
   for (const std::string &extra : extras)
     if (extra.size() > 1 && extra[0] == '-') {
       std::string name = extra.substr(0, extra.find('='));
-      return withSuggestion("there is no flag '" + name + "'", name, flagNames(chosenCommand(app)));
+      std::vector<std::string> flags = flagNames(chosenCommand(app));
+      std::string renamed = renamedFlag(name);
+      bool isKnown = std::find(flags.begin(), flags.end(), renamed) != flags.end();
+      return withSuggestion("there is no flag '" + name + "'", isKnown ? renamed : name, flags);
     }
   return extras.empty() ? "" : "an argument was not expected: '" + extras.back() + "'";
 }
@@ -81,6 +98,10 @@ std::string describe(const CLI::App &app, const CLI::ParseError &error) {
       return extras;
   if (text == "A subcommand is required")
     return describeMissingCommand(app);
+  // A required flag may have been given under another name.
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError))
+    if (std::string extras = describeExtras(app); !extras.empty())
+      return text + "; " + extras;
   if (text.starts_with(kNotConverted)) {
     text = text.substr(kNotConverted.size());
     size_t equals = text.find(" = ");

@@ -9,7 +9,7 @@ namespace genrec::rt {
 
 namespace {
 
-/// memcpy that may be given null for no bytes: what an empty vector's data() is.
+/// memcpy that takes null pointers for 0 bytes, as data() of an empty vector may be null.
 void copyBytes(void *to, const void *from, int64_t bytes) {
   if (bytes > 0)
     std::memcpy(to, from, static_cast<size_t>(bytes));
@@ -137,7 +137,7 @@ void Assembler::gatherColumn(int32_t feature, Batch &batch) {
   default: // rows of several values
     copyRowsOf(feature, size, values);
   }
-  // What lies between count and capacity is zero, so that kernels may read it.
+  // Rows between count and capacity are zeroed, since kernels may read them.
   std::memset(values + total * size, 0, static_cast<size_t>((room - total) * size));
 }
 

@@ -18,7 +18,7 @@ ChunkLoader::ChunkLoader(std::vector<int64_t> groupList, Decode decode, int32_t 
     for (int64_t i = 0; i < count; ++i)
       workers.push_back(startThread("decode data", [this] { work(); }));
   } catch (...) {
-    if (workers.empty()) // fewer than were asked for do the same work
+    if (workers.empty()) // fewer threads do the same work
       throw;
   }
 }

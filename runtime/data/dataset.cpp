@@ -52,7 +52,7 @@ ReadRequest requestForCatalogue(const genrec_model_desc &model, int32_t domain) 
 
 } // namespace
 
-/// Files and what is kept of them; used for datasets and for catalogues.
+/// Opened files and their decoded chunks; used for datasets and for catalogues.
 struct Dataset::Impl {
   Impl(const genrec_model_desc &model, ReadRequest wanted, const FileSpec &spec,
        const DatasetOptions &options)
@@ -112,7 +112,7 @@ struct Dataset::Impl {
   bool inMemory = true;
   OrderWatch order;
   mutable std::mutex mutex;
-  std::vector<std::shared_ptr<const Chunk>> kept; ///< where all fits in memory
+  std::vector<std::shared_ptr<const Chunk>> kept; ///< all of them, if they fit in memory
 };
 
 Dataset::Dataset(const genrec_model_desc &model,

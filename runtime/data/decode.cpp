@@ -79,7 +79,7 @@ void enterField(Walk &walk, const std::string &name) {
   walk.array = structs.field(index);
 }
 
-/// Enters `depth` lists; those further in are others' rows, or a row of values.
+/// Enters `depth` lists; deeper ones are rows of other domains, or vectors.
 Walk followPath(const arrow::Table &table, const ColumnPath &path, int32_t depth) {
   Walk walk{oneArray(*table.GetColumnByName(path.names[0])), {}, {}};
   auto enterLists = [&] {
@@ -136,8 +136,8 @@ private:
     }
   }
 
-  /// Gives the lists of one path to the domains that they open, the innermost
-  /// to `domain`; all paths of a domain must agree.
+  /// Sets the offsets of the domains that the lists of one path open, the innermost for `domain`.
+  /// All paths of a domain must have equal offsets.
   void keepOffsets(int32_t domain, std::vector<std::vector<int64_t>> levels, const char *path) {
     for (; !levels.empty(); domain = model.domains[domain].parent) {
       ChunkDomain &rows = chunk.domains[domain];

@@ -16,8 +16,7 @@
 
 namespace genrec::rt {
 
-/// What of one file is read, by the model's indices; paths of what is not read
-/// are empty.
+/// The columns of one file to read, by the model's indices; empty paths are not read.
 struct FilePlan {
   std::vector<char> readDomain, readFeature;
   std::vector<ColumnPath> domainPaths, featurePaths;

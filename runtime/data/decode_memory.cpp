@@ -70,7 +70,7 @@ private:
 } // namespace
 
 arrow::MemoryPool *decodeMemory() {
-  // Never destroyed: buffers may outlive what is destroyed at exit.
+  // Never destroyed, because buffers may outlive static objects.
   static auto *memory = new DecodeMemory;
   return memory;
 }

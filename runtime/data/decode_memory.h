@@ -7,9 +7,9 @@
 
 namespace genrec::rt {
 
-/// The memory of files being decoded. What is given back to it goes back to the system
-/// at once: Arrow's own pools keep about as much as the largest row groups took, for
-/// good, and a training run decodes its data once.
+/// The memory pool for decoding. It returns freed memory to the system at once. Arrow's own pools
+/// keep about as much as the largest row groups took, although a training run decodes its data
+/// once.
 arrow::MemoryPool *decodeMemory();
 
 } // namespace genrec::rt

@@ -65,7 +65,7 @@ EpochSource::EpochSource(const EpochOptions &options, std::vector<Window> window
     groups.insert(groups.end(), windows[i].begin(), windows[i].end());
     largest = std::max(largest, windows[i].size());
   }
-  // A whole window ahead: it is needed before its first row is.
+  // A whole window is decoded ahead: shuffling needs all of it before its first row.
   auto ahead = static_cast<int64_t>(largest) + threads;
   loader = std::make_unique<ChunkLoader>(std::move(groups), std::move(decode), threads, ahead);
 }

@@ -23,8 +23,7 @@ using Window = std::vector<int64_t>;
 std::vector<Window> planWindows(const EpochOptions &options, const std::vector<int64_t> &groupBytes,
                                 bool inMemory, int64_t mostBytes);
 
-/// Yields the batches of an epoch. Chunks are let go once all their rows were
-/// copied into batches.
+/// Yields the batches of an epoch. Chunks are released once all their rows are copied into batches.
 class EpochSource : public BatchSource {
 public:
   EpochSource(const EpochOptions &options, std::vector<Window> windows,

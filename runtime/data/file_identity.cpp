@@ -39,6 +39,8 @@ uint64_t footerChecksumOf(int descriptor, const std::string &path, int64_t size)
   if (size < 2 * kTailBytes)
     throwUnreadable(path, "it has " + std::to_string(size) + " bytes");
   readAll(descriptor, path, tail, kTailBytes, size - kTailBytes);
+  if (std::memcmp(tail + 4, "PAR1", 4) != 0)
+    throwUnreadable(path, "it does not end as Parquet files do");
   uint32_t length = 0;
   std::memcpy(&length, tail, sizeof length);
   if (int64_t(length) > size - kTailBytes)

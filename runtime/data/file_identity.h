@@ -8,20 +8,19 @@
 
 namespace genrec::rt {
 
-/// What a Parquet file is known by. A run opens its files many times; row groups of one file
-/// and a footer of another would decode to rows that neither has.
+/// Identifies a version of a Parquet file. A run opens its files many times; the footer of one
+/// version and row groups of another would decode to wrong rows.
 struct FileIdentity {
   uint64_t device = 0, inode = 0;
   int64_t size = 0;
   int64_t changed = 0;         ///< nanoseconds since 1970 of the last writing
-  uint64_t footerChecksum = 0; ///< XXH3 of the footer: schema, places and statistics
+  uint64_t footerChecksum = 0; ///< XXH3 of the footer: schema, offsets and statistics
 
-  /// Of the open file `descriptor`, which must be a Parquet file by its last bytes; else Error
-  /// that names `path`.
+  /// The identity of the open file `descriptor`. Throws Error, naming `path`, unless its last bytes
+  /// are those of a Parquet file.
   static FileIdentity of(int descriptor, const std::string &path);
 
-  /// Throws Error, which says what differs, where `path`, open as `descriptor`, is no longer
-  /// what it was.
+  /// Throws Error, saying what differs, if `path`, open as `descriptor`, has changed.
   void requireSame(int descriptor, const std::string &path) const;
 };
 

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where skipped things are told; null where nobody wants to know.
+/// Gets a line per folder with skipped entries; may be null.
 using Notes = std::vector<std::string>;
 
 bool isHidden(const std::string &name) {
@@ -36,7 +36,7 @@ bool isParquetName(const fs::path &path) {
   return extension == ".parquet" || extension == ".parq" || extension == ".pq";
 }
 
-/// The Parquet files below a folder, links followed, and what is none of them.
+/// Collects the Parquet files below a folder, following links, and the entries that are skipped.
 class FolderWalk {
 public:
   explicit FolderWalk(std::string folder) : top(std::move(folder)) { enter(top); }
@@ -123,7 +123,7 @@ void addPattern(const std::string &pattern, std::vector<std::string> &files, Not
 
 bool isPattern(const std::string &entry) { return entry.find_first_of("*?[") != std::string::npos; }
 
-/// Whether `entry` names something, or matches something, as it stands.
+/// Whether all of `entry`, commas included, is an existing path or a pattern with matches.
 bool isThere(const std::string &entry) {
   std::error_code ignored;
   if (fs::exists(entry, ignored))

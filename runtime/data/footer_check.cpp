@@ -54,7 +54,7 @@ private:
   void checkColumn(const parquet::ColumnChunkMetaData &chunk,
                    const parquet::ColumnDescriptor &column, int64_t rows,
                    const std::string &name) const {
-    // An empty list has one entry, too: there is none below.
+    // An empty list counts as one value, too: it is stored as a null.
     const bool isList = column.max_repetition_level() > 0;
     const int64_t values = chunk.num_values();
     require(isList ? values >= rows : values == rows,

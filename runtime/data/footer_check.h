@@ -12,9 +12,8 @@ class FileMetaData;
 
 namespace genrec::rt {
 
-/// Throws Error, which names `path` and what is wrong, where counts and sizes of the footer of
-/// a file of `bytes` bytes contradict each other: Arrow believes them, and reads for ever or
-/// beyond its arrays.
+/// Throws Error, naming `path` and the contradiction, if counts and sizes in the footer of a file
+/// of `bytes` bytes are inconsistent. Arrow trusts them, and would loop or read out of bounds.
 void checkFooter(const parquet::FileMetaData &footer, const std::string &path, int64_t bytes);
 
 } // namespace genrec::rt

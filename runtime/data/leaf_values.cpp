@@ -142,7 +142,7 @@ void convertStrings(const arrow::Array &array, ChunkColumn &out) {
   }
 }
 
-/// Text, of which every value has its own length, or bytes, all of one.
+/// Strings, with a length per value, or fixed-size bytes.
 bool isText(Type::type id) {
   return id == Type::STRING || id == Type::LARGE_STRING || id == Type::BINARY ||
          id == Type::LARGE_BINARY || id == Type::FIXED_SIZE_BINARY;
@@ -159,7 +159,7 @@ void keepBytes(const arrow::Array &array, ChunkColumn &out) {
   if (isBool)
     return fillFrom<arrow::BooleanArray>(array, out, out.bytes.data(),
                                          [](bool value) -> char { return value; });
-  // Those of nulls are whatever lies there.
+  // The bytes of nulls are undefined.
   const uint8_t *from = count > 0 ? array.data()->GetValues<uint8_t>(1, array.offset() * size) : nullptr;
   if (from)
     std::memcpy(out.bytes.data(), from, out.bytes.size());

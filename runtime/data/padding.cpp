@@ -27,7 +27,7 @@ void markPadding(const ChunkColumn &column, int64_t count, int64_t padding, Mask
   }
 }
 
-/// Rows below dropped rows go too.
+/// Rows below dropped rows are dropped as well.
 void markBelow(const ChunkDomain &domain, const Mask &parents, Mask &mask) {
   if (parents.empty())
     return;

@@ -28,14 +28,14 @@ namespace {
 const char *kUnreadableHelp = "it may be truncated, still being written, or no Parquet file: write "
                               "it again";
 
-/// Runs `body`; what Arrow and Parquet report becomes an Error about `what`.
+/// Runs `body`; errors of Arrow and Parquet become an Error about `what`.
 template <class Body> auto reading(const std::string &what, const Body &body) {
   try {
     return body();
   } catch (const Error &) {
     throw;
   } catch (const std::bad_alloc &) {
-    throw; // says nothing about the file
+    throw; // no error of the file
   } catch (const std::exception &error) {
     throw Error(what + ": cannot be read: " + error.what(), kUnreadableHelp);
   }
@@ -63,7 +63,7 @@ std::unique_ptr<parquet::arrow::FileReader>
 arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
   parquet::ArrowReaderProperties properties(/*use_threads=*/false);
   // The files are local and whole row groups are decoded on threads of our own:
-  // Arrow's threads for reading ahead would only come on top.
+  // Arrow's read-ahead threads would only add to them.
   properties.set_pre_buffer(false);
   return valueOf(parquet::arrow::FileReader::Make(decodeMemory(), std::move(reader), properties));
 }
@@ -72,6 +72,12 @@ arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
                                const parquet::arrow::SchemaManifest &manifest,
                                const std::string &path, const std::string &wish) {
   std::vector<std::string> available = leafPaths(manifest);
+  std::string own = path.substr(path.find_last_of('.') + 1);
+  if (own != path && std::find(available.begin(), available.end(), own) != available.end())
+    throw Error(file + ": has no column '" + path + "', which " + wish + ", but '" + own +
+                    "' outside of a list",
+                "a row per " + path.substr(0, path.find_last_of('.')) +
+                    "? rows of one request or user become lists by genrec.data.group");
   throw Error(file + ": has no column '" + path + "', which " + wish + "; it has " +
                   listNames(available),
               suggestion(path, available));
@@ -152,7 +158,7 @@ ColumnPath ParquetFile::pathOfFeature(const parquet::arrow::SchemaManifest &mani
   std::string path = feature.column, what = "feature '" + path + "'";
   ColumnPath found = pathOf(manifest, path, what);
   int32_t depth = domainDepth(model, feature.domain) + (feature.width > 0 ? 1 : 0);
-  // Nulls of a row of values are those of its list.
+  // A vector is null where its list is.
   bool fits = feature.type == GENREC_VALID ? found.depth >= depth : found.depth == depth;
   if (fits)
     return found;
@@ -217,10 +223,10 @@ Chunk ParquetFile::decode(int group, OrderWatch &order) const {
   auto table = reading(what, [&] {
     OpenFile file = openFile(name);
     identity.requireSame(file->file_descriptor(), name);
-    // A reader of its own: readers are not meant to be shared by threads.
+    // A reader per call: readers are not thread-safe.
     auto reader = arrowReader(openReader(file, metadata));
     auto read = reader->ReadRowGroup(group, plan.leaves);
-    // Written to while it was read: what failed, or did not, says nothing.
+    // The file changed while it was read, so neither data nor errors can be trusted.
     identity.requireSame(file->file_descriptor(), name);
     return valueOf(std::move(read));
   });
@@ -229,7 +235,7 @@ Chunk ParquetFile::decode(int group, OrderWatch &order) const {
                     " rows where its footer says " + std::to_string(groupRows[group]),
                 kUnreadableHelp);
   Chunk chunk = decodeTable(model, plan, *table, place, order);
-  chunk.rows = groupRows[group]; // a table of no columns does not know
+  chunk.rows = groupRows[group]; // a table without columns has no row count
   chunk.domains[plan.root].count = chunk.rows;
   return chunk;
 }

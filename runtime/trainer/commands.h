@@ -34,7 +34,7 @@ DatasetOptions datasetOptions(const Flags &flags, int32_t threads);
 
 /// The file of a catalogue: the flags', or the one that the model names; "" where there is neither.
 std::string catalogueFile(const genrec_model_desc &model, const Flags &flags, int32_t domain);
-/// The same; Error, naming the flag, where there is none, or the model's is not here.
+/// The same; throws Error, naming the flag, if there is no file, or the model's does not exist.
 std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &flags,
                                  int32_t domain);
 
@@ -46,7 +46,7 @@ std::map<std::string, std::string> catalogueFiles(const Session &session, const 
 void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes,
                     Progress &progress);
 
-/// A session that holds the checkpoint of the flags, with its seed; says where its model has
+/// A session with the state and seed of the flags' checkpoint; a message tells if its model has
 /// another name.
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,
                                          Progress &progress);

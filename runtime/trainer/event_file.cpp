@@ -65,7 +65,7 @@ std::string beginEvent(int64_t step) {
   return event;
 }
 
-/// The record format keeps checksums of checksums apart from those of data.
+/// A masked checksum, as the record format stores them.
 uint32_t masked(uint32_t checksum) { return ((checksum >> 15) | (checksum << 17)) + 0xa282ead8u; }
 
 } // namespace

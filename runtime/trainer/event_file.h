@@ -16,9 +16,8 @@ namespace genrec::rt {
 /// `Event` messages of event.proto.
 class EventFile {
 public:
-  /// Begins a new file in `folder`, which is made where it is missing. What
-  /// earlier files hold of steps after `afterStep` is hidden, as a resumed run goes
-  /// through them again.
+  /// Begins a new file in `folder`, which is created if missing. Steps after `afterStep` in earlier
+  /// files are hidden, because a resumed run repeats them.
   EventFile(const std::string &folder, int64_t afterStep);
   ~EventFile();
   EventFile(const EventFile &) = delete;
@@ -27,7 +26,7 @@ public:
   using Scalars = std::vector<std::pair<std::string, double>>;
   /// Values by tag ("train/loss"), as of now; NaN and infinity are left out.
   void add(int64_t step, const Scalars &scalars);
-  /// Hands what was added to the system, so that TensorBoard sees it.
+  /// Flushes, so that TensorBoard sees what was added.
   void flush();
 
 private:

@@ -32,13 +32,13 @@ public:
   }
 
 private:
-  /// `flag`, where it was given, acts only if `canAct`.
+  /// Refuses `flag`, if given, unless `canAct`.
   void require(const std::string &flag, bool canAct, const std::string &why) const {
     if (given.contains(flag) && !canAct)
       throw CLI::ValidationError(flag, why);
   }
 
-  /// A limit is applied by code that is there only where the model declares one.
+  /// Clipping is compiled only if the model declares a limit.
   void clipping() const {
     auto declare = [&](const std::string &name) {
       return "cannot act: model '" + std::string(model.name) + "' declares no " + name +

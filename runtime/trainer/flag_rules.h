@@ -9,8 +9,8 @@
 
 namespace genrec::rt {
 
-/// Throws CLI::ValidationError, which says why and what to do, where a flag was given to
-/// `command` that would change nothing: who gives a flag relies on it.
+/// Throws CLI::ValidationError, with reason and remedy, for a given flag of `command` that would
+/// have no effect.
 void requireActingFlags(const CLI::App &command, const Flags &flags,
                         const genrec_model_desc &model);
 

@@ -153,7 +153,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
 
 void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
                std::vector<std::string> &catalogues) {
-  // A model of transforms alone can do without.
+  // A model of transforms alone needs no checkpoint.
   bool hasState = model.parameter_count + model.table_count > 0;
   CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
   addData(*evaluate, flags, catalogues);

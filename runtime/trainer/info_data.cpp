@@ -31,7 +31,7 @@ const genrec_program_desc &programOf(const genrec_model_desc &model) {
   return model.programs[0];
 }
 
-/// Counts the rows of every domain of `batch`, and of those cut from them.
+/// Counts the rows of every domain of `batch`, and of domains truncated from them.
 void count(const genrec_model_desc &model, const Batch &batch, std::vector<DomainFacts> &facts) {
   for (int32_t i = 0; i < model.domain_count; ++i) {
     const genrec_domain_desc &domain = model.domains[i];

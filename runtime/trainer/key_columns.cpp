@@ -66,7 +66,10 @@ int32_t listDomain(const genrec_model_desc &model, const std::vector<int32_t> &d
     std::string list = desc.column ? std::string(desc.column) + "." : "";
     if (path.rfind(list, 0) == 0)
       return domain;
-    only = domains.size() == 1 ? domain : -1; // the path may be written in another way
+    // Columns of parallel lists have paths of their own, and Parquet's path has more parts.
+    bool isInAnother = path.find('.') != std::string::npos &&
+                       path.substr(0, path.find('.')) != list.substr(0, list.find('.'));
+    only = domains.size() == 1 && !isInAnother ? domain : -1;
   }
   return only;
 }
@@ -92,8 +95,9 @@ void ExtendedModel::addKey(const genrec_model_desc &model, const std::vector<int
                 "keys are booleans, numbers, decimals, strings, bytes, dates and times");
   int32_t owner = found.depth == 0 ? dataRoot(model) : listDomain(model, domains, found, path);
   if (owner < 0)
-    throw Error(file + ": key '" + path + "' lies in " + std::to_string(found.depth) +
-                    " lists, but the outputs are rows of " + namesOf(model, domains),
+    throw Error(file + ": key '" + path +
+                    "' is of another list than the outputs, which are rows of " +
+                    namesOf(model, domains),
                 "keys are columns of the rows of the file or of a list that outputs belong to");
   key.feature = static_cast<int32_t>(features.size());
   key.domain = owner;

@@ -85,8 +85,8 @@ arrow::Status appendValue(arrow::ArrayBuilder &builder, int32_t type, const char
   }
 }
 
-/// What collects the bytes of a key's values. Those of a fixed size are collected as such,
-/// whatever they mean: arrays of both types look the same in memory.
+/// The type of the builder for a key's values. Values of a fixed size are collected as fixed-size
+/// bytes: both array types have the same memory layout.
 std::shared_ptr<arrow::DataType> collectedType(const std::shared_ptr<arrow::DataType> &key) {
   int64_t bytes = bytesOfValue(*key);
   return bytes > 0 ? arrow::fixed_size_binary(static_cast<int32_t>(bytes)) : key;
@@ -252,7 +252,7 @@ int64_t OutputFile::close() {
   check(impl->file->Close(), impl->path);
   if (std::rename(impl->partial.c_str(), impl->path.c_str()) != 0)
     throwFileError("rename to", impl->path);
-  impl->file.reset(); // from here on there is nothing to take back
+  impl->file.reset(); // complete: the destructor must not remove it
   syncFolder(folderOf(impl->path));
   return impl->written;
 }

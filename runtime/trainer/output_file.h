@@ -14,7 +14,7 @@
 namespace genrec::rt {
 
 /// A Parquet file with the key columns and one column per output, lists where an
-/// output has several values per row. Written aside and renamed by close.
+/// output has several values per row. Written to a temporary file, which close renames.
 class OutputFile {
 public:
   /// `outputs` are indices of the model's outputs, all of one domain.

@@ -27,7 +27,7 @@ std::optional<Identity> identityOf(const std::string &path) {
   return Identity{status.st_dev, status.st_ino};
 }
 
-/// Where a file that is not there yet will be: its folder and its name.
+/// The absolute path of a file that may not exist yet, with links resolved.
 std::string placeOf(const std::string &path) {
   std::error_code ignored;
   // A relative path of which nothing exists would stay relative.
@@ -52,13 +52,13 @@ public:
         for (const std::string &path : listFiles(entry))
           add(flag, path);
       } catch (const Error &) {
-        // Told of when it is read.
+        // Reported when it is read.
       }
     }
   }
 
-  /// The manifest of a checkpoint, and its tensors in whatever folders: those that are there, while
-  /// a run that saves may remove some.
+  /// The manifests and tensors below a checkpoint folder; a run that saves may remove some
+  /// meanwhile.
   void addCheckpoint(const std::string &flag, const std::string &folder) {
     std::error_code error;
     fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied,
@@ -120,7 +120,7 @@ std::vector<Named> outputsOf(const genrec_model_desc &model, const Flags &flags)
   return outputs;
 }
 
-/// Folders that files of any name are written into, by where they are or will be.
+/// The output folders, by their absolute paths.
 std::map<std::string, Named> outputFolders(const Flags &flags) {
   std::map<std::string, Named> folders;
   for (const Named &one : {Named{"--tensorboard", flags.tensorboard},

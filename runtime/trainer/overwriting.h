@@ -7,13 +7,13 @@
 
 namespace genrec::rt {
 
-/// Throws Error where what a command writes is a file that it reads (its data, a catalogue, a
-/// checkpoint, weights, the program itself), by whatever path, through links too; and where two of
-/// its outputs are one file. Called before anything is read or written. Files that are not there are
-/// told of by whoever reads them.
+/// Throws Error if an output of a command is one of its inputs (data, a catalogue, a checkpoint,
+/// weights, the program itself), also through other paths and links, or if two of its outputs are
+/// one file or folder. Called before anything is read or written. Missing inputs are reported when
+/// they are read.
 void refuseOverwriting(const genrec_model_desc &model, const Flags &flags);
 
-/// What `export` writes into its folder, and training with --profile.
+/// The files that `export` writes into its folder, and training into that of --profile.
 inline constexpr const char *kParameterFile = "parameters.safetensors";
 inline constexpr const char *kTableFile = "tables.safetensors";
 inline constexpr const char *kItemFile = "items.safetensors";

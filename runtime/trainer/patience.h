@@ -9,9 +9,8 @@
 
 namespace genrec::rt {
 
-/// What the evaluations so far say about stopping. It follows from the history
-/// alone, which checkpoints keep, so a resumed run stops where it would have
-/// without the interruption.
+/// The state of early stopping. It is computed from the history alone, which checkpoints keep, so a
+/// resumed run stops in the same epoch as an uninterrupted one.
 struct Patience {
   int64_t evaluations = 0; ///< in which the monitored value was looked for
   int64_t since = 0;       ///< evaluations since the best one
@@ -26,7 +25,7 @@ struct Patience {
 /// A loss gets better by falling ("loss", "ne"); every other metric by rising.
 bool improvesByFalling(const std::string &monitored);
 
-/// What an evaluation says of `monitored`; NaN where it says nothing.
+/// The value of `monitored` in an evaluation; NaN if it has none.
 double monitoredValue(const Json &evaluation, const std::string &monitored);
 
 /// Goes through the epochs' evaluations. A value that is undefined or not finite is no

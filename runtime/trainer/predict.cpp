@@ -26,6 +26,16 @@ void makeFolder(const genrec_model_desc &model, const std::vector<OutputTable> &
   requireFolder("--out", out);
 }
 
+/// Checks the file of a single table before the run.
+void checkFile(const std::string &out) {
+  std::filesystem::path path(out);
+  for (const char *other : {".csv", ".tsv", ".json", ".jsonl", ".txt", ".safetensors"})
+    if (path.extension() == other)
+      throw Error("--out " + out + ": predict writes Parquet",
+                  "name it " + path.replace_extension(".parquet").string());
+  requireWritable("--out", out);
+}
+
 } // namespace
 
 int runPredict(const genrec_model_desc &model, const Flags &flags) {
@@ -36,6 +46,8 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
                 "give the model an output (gr.output) and compile it again");
   if (tables.size() > 1)
     makeFolder(model, tables, flags.out);
+  else
+    checkFile(flags.out);
   auto session = restoredSession(model, flags, progress);
   const genrec_program_desc &program = session->program(Mode::predict);
   std::vector<int32_t> domains;

@@ -21,7 +21,7 @@ std::string whereOf(const genrec_op_desc &op) {
 
 std::string whatOf(const genrec_op_desc &op) { return op.what ? op.what : ""; }
 
-/// The work of a call, in the mean; nothing where it is not known what an op has to do.
+/// The mean work of a call; nothing for an op without known costs.
 std::optional<Work> workOfCall(const genrec_op_desc &desc, const OpTime &time) {
   if (desc.cost_count == 0 || time.calls == 0)
     return std::nullopt;

@@ -12,17 +12,17 @@
 
 namespace genrec::rt {
 
-/// Time per phase and per op of one mode's program, with what each had to do at
-/// least and, where `roofline` is there, the time that this takes at least.
+/// Time per phase and per op of one mode's program, with the work of each and, given a `roofline`,
+/// the lower bound of its time.
 Json profileToJson(const genrec_model_desc &model, const Profile &profile, Mode mode,
                    const std::optional<Roofline> &roofline);
 
-/// The same to be read: phases, then the ops by falling time, as many as take most of it.
+/// The same as text: phases, then the ops that take most of the time, slowest first.
 std::string profileTable(const Json &profile);
 
 /// The kept steps in Chrome's trace event format, which Perfetto opens: a track
-/// for each of the two threads that drive steps. Where `roofline` is there, ops say what a call
-/// takes at least.
+/// for each of the two threads that drive steps. Given a `roofline`, ops have the lower bound of a
+/// call.
 Json profileTrace(const genrec_model_desc &model, const Profile &profile,
                   const std::optional<Roofline> &roofline);
 

@@ -122,8 +122,8 @@ bool Progress::isDue(uint64_t step) {
 }
 
 void Progress::step(const StepNews &news) {
-  // Speed is measured from the end of the first step: that one pays for memory
-  // and for what was not decoded yet.
+  // Speed is measured from the end of the first step, which also allocates memory and waits for
+  // decoding.
   if (rowsAtBegin < 0) {
     rowsAtBegin = news.rows;
     phaseBegin = Clock::now();
@@ -210,7 +210,7 @@ void Progress::evaluationDone(const Json &record) {
   std::vector<std::string> metrics = metricLines(record);
   std::string loss =
       record.contains("loss") ? "  loss " + shownValue(record, "loss", record["loss"]) : "";
-  // A loss of several without rows shows nowhere else.
+  // If one of several losses has no rows, nothing else shows it.
   const Json losses = record.value("losses", Json::object());
   for (const auto &[name, value] : losses.items())
     if (losses.size() > 1 && value.is_null())

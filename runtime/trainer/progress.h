@@ -19,7 +19,7 @@ using NamedValues = std::vector<std::pair<std::string, double>>;
 /// {"hr@10": 0.29, …}; NaN becomes null.
 Json toJson(const NamedValues &values);
 
-/// What a step tells the progress.
+/// The progress that a step reports.
 struct StepNews {
   const char *phase = "train"; ///< train, evaluate, predict
   int64_t epoch = 0, epochs = 0;
@@ -31,8 +31,8 @@ struct StepNews {
 };
 
 /// Prints a bar on a terminal, lines elsewhere, or JSON events; on standard
-/// output. A step's event says when the step ended, in seconds since the run began, so
-/// that who reads late still knows how long steps took.
+/// output. A step's event says when the step ended, in seconds since the run began, so that a late
+/// reader can tell how long steps took.
 class Progress {
 public:
   /// `style`: auto, bar, lines, json, none. `every`: steps between reports, 0: by
@@ -46,7 +46,7 @@ public:
   void step(const StepNews &news);
   /// A message of its own: "resuming at step 300".
   void message(const std::string &text);
-  /// Lines as they are, but in a JSON stream or where nothing is printed.
+  /// Prints lines unchanged; nothing in the styles json and none.
   void table(const std::string &lines);
   void epochDone(int64_t epoch, int64_t epochs, const Json &record);
   void evaluationDone(const Json &record);

@@ -187,7 +187,7 @@ int64_t residentBytes() {
 }
 
 int64_t peakResidentBytes() {
-  // getrusage counts what the program that started this one held.
+  // getrusage includes the peak of the program that started this one.
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
     if (line.rfind("VmHWM:", 0) == 0)

@@ -90,7 +90,7 @@ private:
   bool warned = false;
 };
 
-/// What the end of the run writes is found missing now.
+/// Checks before the run that its outputs can be written.
 void Training::checkOutputs() const {
   for (const auto &[flag, folder] :
        {std::pair("--checkpoint", &flags.checkpoint), std::pair("--profile", &flags.profile),
@@ -101,7 +101,7 @@ void Training::checkOutputs() const {
     requireWritable("--metrics-json", flags.metricsJson);
 }
 
-/// No other run may train into the folder, and what it holds is replaced only on demand.
+/// Locks the checkpoint folder, and refuses to replace a checkpoint without --overwrite.
 void Training::openCheckpoint() {
   if (flags.checkpoint.empty())
     return;
@@ -174,7 +174,7 @@ void Training::begin() {
     events = std::make_unique<EventFile>(flags.tensorboard, static_cast<int64_t>(state.step));
 }
 
-/// A name that is never measured would be noticed after hours only.
+/// Checks the name given to --monitor now, not after the first epoch.
 void Training::checkMonitor() const {
   if (flags.patience == 0)
     return;
@@ -212,7 +212,7 @@ void Training::reportWarmStart(const WarmStart &result) {
     progress.message("not used: " + listNames(result.unused));
 }
 
-/// What the weights follow from: the data, and the catalogues that training reads.
+/// Records the identity of the training data and of the catalogues that training reads.
 void Training::describeTrainingData() {
   state.data = describeData("data", data->files());
   for (const auto &[name, spec] : catalogueFiles(*session, flags, {Mode::train}))
@@ -252,7 +252,7 @@ void Training::resume() {
                    withThousands(state.rowsInEpoch));
 }
 
-/// Weights that a NaN went into are lost, and would replace those that were saved before.
+/// Ends the run before weights with NaNs replace a saved generation.
 void Training::requireFinite(const StepReport &report) const {
   auto isFinite = [](std::optional<double> loss) { return !loss || std::isfinite(*loss); };
   if (isFinite(report.loss) || flags.allowNonFinite)
@@ -387,7 +387,7 @@ void Training::save() {
   progress.event("checkpoint", {{"step", state.step}, {"folder", flags.checkpoint}});
 }
 
-/// What --patience watches has no value that could be the best.
+/// Warns that the value which --patience watches is undefined or not finite.
 void Training::warnOfUndefined(const Json &evaluation) {
   double value = monitoredValue(evaluation, flags.monitor);
   if (flags.patience == 0 || std::isfinite(value))

@@ -90,7 +90,7 @@ static int runCommand(const genrec_model_desc &model, int argc, const char *cons
 int trainerMain(const genrec_model_desc &model, int argc, const char *const *argv) {
   try {
     return runCommand(model, argc, argv);
-  } catch (...) { // not even the memory that telling takes
+  } catch (...) { // too little memory even for an error message
     std::fprintf(stderr, "%s: error: out of memory\n", model.name);
     return 1;
   }
