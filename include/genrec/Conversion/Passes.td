@@ -1,7 +1,7 @@
 //===- Passes.td - from row kernels to EmitC --------------------*- tablegen -*-===//
 //
-// The passes that lower a planned model: outlined kernels, calls of the runtime,
-// EmitC. Each is one file of the same stem in a folder of lib/Conversion.
+// The passes that lower a planned model: outlined kernels, calls of the runtime, EmitC. Each is in
+// the file of its name in a folder of lib/Conversion.
 //
 //===----------------------------------------------------------------------===//
 

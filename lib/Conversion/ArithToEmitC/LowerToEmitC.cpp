@@ -15,12 +15,12 @@ using namespace mlir;
 using namespace genrec;
 
 //===----------------------------------------------------------------------===//
-// One op for one op
+// One-to-one patterns
 //===----------------------------------------------------------------------===//
 
 namespace {
 
-/// An op whose EmitC form has the same operands and result.
+/// An op with an EmitC equivalent that has the same operands and result.
 template <typename From, typename To> struct SameForm : OpRewritePattern<From> {
   using OpRewritePattern<From>::OpRewritePattern;
   LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {
@@ -29,7 +29,7 @@ template <typename From, typename To> struct SameForm : OpRewritePattern<From> {
   }
 };
 
-/// A conversion between types that C++ does by a cast.
+/// A conversion that is a cast in C++.
 template <typename From> struct AsCast : OpRewritePattern<From> {
   using OpRewritePattern<From>::OpRewritePattern;
   LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {
@@ -42,7 +42,7 @@ Type getUnsigned(Type type) {
   return IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth(), IntegerType::Unsigned);
 }
 
-/// An op on the unsigned integers of the same bits.
+/// An op that is computed on unsigned integers of the same width.
 template <typename From, typename To> struct OnUnsigned : OpRewritePattern<From> {
   using OpRewritePattern<From>::OpRewritePattern;
   LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {
@@ -58,7 +58,7 @@ template <typename From, typename To> struct OnUnsigned : OpRewritePattern<From>
   }
 };
 
-/// A conversion that reads the bits of its operand as unsigned.
+/// A conversion that reads its operand as unsigned.
 template <typename From> struct FromUnsigned : OpRewritePattern<From> {
   using OpRewritePattern<From>::OpRewritePattern;
   LogicalResult matchAndRewrite(From op, PatternRewriter &rewriter) const override {
@@ -71,7 +71,7 @@ template <typename From> struct FromUnsigned : OpRewritePattern<From> {
   }
 };
 
-/// An op that becomes a call of an inline function, for every type it has.
+/// An op that becomes a call of an inline function, which has an overload per type.
 template <typename From> struct AsCall : OpRewritePattern<From> {
   AsCall(MLIRContext *context, StringRef callee)
       : OpRewritePattern<From>(context), callee(callee) {}
@@ -83,7 +83,7 @@ template <typename From> struct AsCall : OpRewritePattern<From> {
   std::string callee;
 };
 
-/// The same of a function template. The type is said, not deduced: a constant prints as an int.
+/// The same for a function template. The type is explicit: a constant would deduce int.
 template <typename From> struct AsTemplateCall : OpRewritePattern<From> {
   AsTemplateCall(MLIRContext *context, StringRef callee)
       : OpRewritePattern<From>(context), callee(callee) {}
@@ -97,7 +97,7 @@ template <typename From> struct AsTemplateCall : OpRewritePattern<From> {
 };
 
 //===----------------------------------------------------------------------===//
-// Constants, choices, comparisons
+// Constants, select, comparisons
 //===----------------------------------------------------------------------===//
 
 struct ConstantPattern : OpRewritePattern<arith::ConstantOp> {
@@ -168,8 +168,8 @@ struct CompareIntegersPattern : OpRewritePattern<arith::CmpIOp> {
   }
 };
 
-// C++ comparisons are the ordered ones, and != the unordered; of each pair the
-// other is a negation.
+// C++ comparisons are ordered, except that != is unordered. The other predicates are negations of
+// these.
 struct CompareFloatsPattern : OpRewritePattern<arith::CmpFOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::CmpFOp op, PatternRewriter &rewriter) const override {
@@ -199,7 +199,7 @@ struct CompareFloatsPattern : OpRewritePattern<arith::CmpFOp> {
   }
 };
 
-/// and, or, xor of truth values are the logical ones.
+/// and, or, xor on i1 are the logical operators.
 template <typename From, typename Logical, typename Bits>
 struct BitsPattern : OpRewritePattern<From> {
   using OpRewritePattern<From>::OpRewritePattern;

@@ -1,4 +1,4 @@
-//===- KernelArguments.cpp - what a kernel function is given --------------===//
+//===- KernelArguments.cpp - the arguments of a kernel function -----------===//
 
 #include "KernelOutliner.h"
 

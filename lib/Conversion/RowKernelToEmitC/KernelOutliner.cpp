@@ -30,7 +30,7 @@ SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
   return results;
 }
 
-// The uppermost domain that something is pooled into gives the outermost loop.
+// The outermost loop is over the uppermost domain that a result is pooled into.
 void KernelOutliner::collectPooled() {
   size_t top = 0, kinds = 0;
   auto getHeight = [&](unsigned result) -> size_t {
@@ -55,7 +55,7 @@ FlatSymbolRefAttr KernelOutliner::getLaunchDomain() const {
   return FlatSymbolRefAttr::get(DomainOp(nest.front().domain).getSymNameAttr());
 }
 
-// A chunk is worth some tens of microseconds; lists are taken to hold a few rows.
+// A chunk should take some tens of microseconds; assumes that lists hold a few rows.
 int64_t KernelOutliner::getGrain() const {
   constexpr int64_t kChunkCost = 1 << 18, kMostRows = 4096, kRowsPerList = 16;
   BodySchedule schedule(kernel);
@@ -73,7 +73,7 @@ Value KernelOutliner::getDomainMember(DomainOp domain, StringRef member, Type el
   return EmitCBuilder::restricted(EmitCBuilder::constant(value));
 }
 
-// Arrays of domains are fetched before the loop over rows.
+// Loads the arrays of domains before the loop over rows.
 void KernelOutliner::preparePlaces() {
   for (size_t level = 1; level < nest.size(); ++level)
     offsets[nest[level].domain] = getDomainMember(nest[level].domain, "offsets", b.i64());
@@ -124,7 +124,7 @@ void KernelOutliner::prepareAccumulators() {
   SmallVector<Value> sizes;
   for (int64_t result : results) {
     Value size = getAccumulatorSize(b, step, index, kernel.getResult(result));
-    // Each result's sums begin at a cache line, as launchSums lays them out.
+    // The partial sums of each result start at a cache line, as in launchSums.
     sizes.push_back(b.call("kernels::sumFloats", b.i64(), {size}));
     total = total ? b.add(total, sizes.back()) : sizes.back();
   }
@@ -349,7 +349,7 @@ bool KernelOutliner::isSegmentSum(unsigned input) {
          !kernel.getBody().getArgument(input).use_empty();
 }
 
-/// Table rows lie at random places of a memory that no cache holds.
+/// Table rows are scattered over more memory than the caches hold, so they are prefetched.
 void KernelOutliner::prefetchTableRow(unsigned input, Value row) {
   BlockArgument argument = kernel.getBody().getArgument(input);
   int64_t width = cast<RowType>(argument.getType()).getWidth(), floats = 0, others = 0;
@@ -429,7 +429,8 @@ void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
 
 void KernelOutliner::hintRowVectors() {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(function.rows); // last, since nothing may be between the two
+  // last, as nothing may come between the hint and its loop
+  builder.setInsertionPoint(function.rows);
   target.hintVectors(b);
 }
 

@@ -10,10 +10,9 @@
 
 namespace genrec {
 
-/// What a kernel function is given, in this order: the step, per input one
-/// pointer (two for rows of a parameter: values and states), per result that is not
-/// accumulated one pointer, and the partial sums where any result is.
-/// `lower-to-runtime` hands over the same.
+/// The arguments of a kernel function: the step; a pointer per input, or two for rows of a
+/// parameter (values and states); a pointer per result that is not accumulated; and, if any result
+/// is accumulated, the partial sums. `lower-to-runtime` passes the same.
 llvm::SmallVector<KernelArgument> getKernelArguments(const EmitCBuilder &b, mlir::ValueRange inputs,
                                                      mlir::ValueRange results,
                                                      llvm::ArrayRef<int64_t> accumulators,
@@ -25,12 +24,12 @@ public:
   KernelOutliner(RowKernelOp kernel, const ModelIndex &index, const KernelTarget &target,
                  mlir::OpBuilder &builder);
 
-  /// Makes the function at the builder's insertion point.
+  /// Creates the function at the builder's insertion point.
   mlir::FailureOr<mlir::emitc::FuncOp> outline(llvm::StringRef name);
 
-  /// The domain whose rows are handed out to threads.
+  /// The domain whose rows are distributed to threads.
   mlir::FlatSymbolRefAttr getLaunchDomain() const;
-  /// The least number of those rows per chunk.
+  /// The smallest number of those rows per chunk.
   int64_t getGrain() const;
   llvm::SmallVector<int64_t> getAccumulatedResults() const;
 
@@ -39,13 +38,13 @@ public:
 private:
   class Writer;
   friend class Writer;
-  /// A loop of the nest: over the rows of `domain` below the row of the loop around it.
+  /// A loop of the nest, over the rows of `domain` below the row of the enclosing loop.
   struct NestLoop {
     DomainOp domain;
     mlir::Value row, begin, end;
     mlir::Operation *loop = nullptr;
   };
-  /// A pooled result: where it is added up for the row of loop `nest`.
+  /// A pooled result, which is added up for the row of loop `nest`.
   struct Pooled {
     unsigned result;
     PoolKind kind;
@@ -58,26 +57,26 @@ private:
   mlir::Value getDomainMember(DomainOp domain, llvm::StringRef member, mlir::Type element);
   void preparePlaces();
   void prepareAccumulators();
-  /// Whether rows are computed from their own elements, each result one element, so that the
-  /// loop over rows may run in vectors.
+  /// Whether each result is one element that is computed from the same row's inputs, so that the
+  /// loop over rows can be vectorised.
   bool isElementwise();
-  /// A loop in vectors over the rows for the columns of `schedule`.
+  /// Emits the vectorised loop over the rows for the column ops of `schedule`.
   mlir::LogicalResult outlineColumns(const BodySchedule &schedule);
   void hintRowVectors();
   void enterNest();
   void leaveNest();
   void clearPooled(Pooled &pooled);
   void finishPooled(const Pooled &pooled);
-  /// Binds what columns read, or all that is read by others.
+  /// Binds the inputs of column ops, or those of other ops.
   void bindInputs(const BodySchedule &schedule, bool ofColumns);
   void bindInput(unsigned input);
-  /// Whether the input gives each row of the innermost loop a table row of its own.
+  /// Whether the input has a table row for each row of the innermost loop.
   bool hasTableRows(unsigned input);
   void prefetchTableRow(unsigned input, mlir::Value row);
-  /// Whether the kernel adds up the input's rows itself, out of gradients.
+  /// Whether the kernel itself adds up the gradients of each of the input's rows.
   bool isSegmentSum(unsigned input);
   mlir::Value getRowIndex(DomainOp domain);
-  /// Where row `row` starts.
+  /// The offset of row `row`.
   mlir::Value getOffset(mlir::Value row, int64_t stride) const;
   mlir::Value getSourceRows(mlir::RankedTensorType type);
 
@@ -88,14 +87,16 @@ private:
   EmitCBuilder b;
   llvm::SmallVector<DomainOp> path; ///< from the kernel's domain to its root
   llvm::SmallVector<Pooled> pooled;
-  llvm::SmallVector<NestLoop> nest; ///< from the outside in
+  llvm::SmallVector<NestLoop> nest; ///< outermost first
   KernelFunction function;
   llvm::SmallVector<mlir::Value> inputPointers, resultPointers;
-  mlir::Value tableRowCount; ///< rows of the innermost loop's domain, where they have table rows
-  llvm::SmallVector<mlir::Value> statePointers; ///< by input; null but for parameter rows
-  llvm::SmallVector<SourcePlace> accumulators;  ///< by accumulated result
+  /// number of rows of the innermost loop's domain, if an input has table rows
+  mlir::Value tableRowCount;
+  llvm::SmallVector<mlir::Value> statePointers; ///< per input; null except for parameter rows
+  llvm::SmallVector<SourcePlace> accumulators;  ///< per accumulated result
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;
-  llvm::DenseMap<unsigned, mlir::Value> sums; ///< by input that is a segment sum: room for a row
+  /// by input that is a segment sum: an array for one row
+  llvm::DenseMap<unsigned, mlir::Value> sums;
   mlir::Value identities, step;
   BodyBindings bindings;
 };

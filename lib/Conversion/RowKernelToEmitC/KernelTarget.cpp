@@ -1,4 +1,4 @@
-//===- KernelTarget.cpp - where a row kernel runs -------------------------===//
+//===- KernelTarget.cpp - code of row kernels for a target ----------------===//
 
 #include "KernelTarget.h"
 
@@ -68,7 +68,7 @@ Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value,
 
 void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count,
                             int64_t floats, int64_t others) const {
-  // About as many lines on their way as a core can wait for, of no more than 16 rows.
+  // About as many cache lines as a core can have in flight, but at most 16 rows ahead.
   constexpr int64_t kLines = 64, kMostAhead = 16;
   int64_t lines = (floats * 4 + 63) / 64;
   int64_t ahead = std::clamp<int64_t>(kLines / (lines * others), 1, kMostAhead);
@@ -76,9 +76,9 @@ void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Val
              {b.templateInteger(floats), b.templateInteger(ahead)});
 }
 
-// The cost model of clang gives up on loops with many operations, and so does its search for
-// overlaps with dozens of arrays. There are none: an iteration reads and writes the elements of
-// its own number, of arrays that share no element or every one.
+// Makes clang vectorise: its cost model gives up on loops with many operations, and its alias
+// checks on loops with dozens of arrays. Vectorising is safe: two arrays are the same or do not
+// overlap, and an iteration accesses only elements of its own number.
 void CpuTarget::hintVectors(const EmitCBuilder &b, bool staysLoop) const {
   std::string hint = "#pragma clang loop vectorize(assume_safety)";
   if (staysLoop)
@@ -89,7 +89,7 @@ void CpuTarget::hintVectors(const EmitCBuilder &b, bool staysLoop) const {
 emitc::ForOp CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {
   constexpr int64_t kLeastVectorized = 8, kMostUnrolled = 16;
   Value begin = b.integer(0), end = b.integer(extent), step = b.integer(1);
-  // Clang unrolls short loops before it makes vectors of loops, and then seldom does.
+  // Clang unrolls short loops before the loop vectoriser runs, and then rarely vectorises them.
   if (extent >= kLeastVectorized)
     hintVectors(b, /*staysLoop=*/extent <= kMostUnrolled);
   return b.enterFor(begin, end, step, "i");
@@ -106,7 +106,7 @@ public:
                                 ArrayRef<KernelArgument> arguments) const override;
   Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
                   StringRef name) const override;
-  /// Other warps run while one waits.
+  /// No prefetch: other warps run while one waits for memory.
   void prefetchRow(const EmitCBuilder &, Value, Value, Value, int64_t, int64_t) const override {}
   Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const override;
   emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
@@ -163,7 +163,7 @@ emitc::ForOp CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) co
 }
 
 Value CudaTarget::createArray(const EmitCBuilder &b, Type element, int64_t size) const {
-  // The number keeps two arrays of one type and size apart.
+  // The number distinguishes arrays of the same type and size.
   return b.call(
       "kernels::sharedRow", b.pointer(element), {},
       {b.templateType(element), b.templateInteger(size), b.templateInteger(arrayCount++)});

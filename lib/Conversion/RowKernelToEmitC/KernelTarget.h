@@ -1,8 +1,8 @@
-//===- KernelTarget.h - where a row kernel runs -----------------*- C++ -*-===//
+//===- KernelTarget.h - code of row kernels for a target --------*- C++ -*-===//
 //
-// CPU and CUDA kernels come from one schedule of one body. What differs is
-// here: who runs the elements of a loop, where local arrays live, who writes a
-// scalar, and what separates the phases.
+// CPU and CUDA kernels are emitted from the same schedule of a body. The differences are here: how
+// the elements of a loop are distributed, where local arrays are, which thread writes a scalar, and
+// how phases are synchronised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,18 +16,18 @@
 
 namespace genrec {
 
-/// One argument of a kernel: a pointer to `pointee`, or a value of type `value`.
+/// An argument of a kernel: a pointer to `pointee`, or a value of type `value`.
 struct KernelArgument {
   std::string name;
   mlir::Type pointee;
   bool isConst = true; ///< never written through
 };
 
-/// The function of a kernel while it is built: the builder stands in the body of
-/// the loop over rows once `enterRows` was called.
+/// The function of a kernel under construction. After `enterRows` the builder is in the body of the
+/// loop over rows.
 struct KernelFunction {
   mlir::emitc::FuncOp function;
-  llvm::SmallVector<mlir::Value> arguments; ///< by argument, the pointers
+  llvm::SmallVector<mlir::Value> arguments; ///< pointers, per argument
   mlir::Operation *rows = nullptr;          ///< the loop over rows
 };
 
@@ -35,33 +35,33 @@ class KernelTarget {
 public:
   virtual ~KernelTarget() = default;
 
-  /// Makes the function, in the module `builder` stands in, and moves the builder into it.
-  /// Argument 0 is the step.
+  /// Creates the function in the module of `builder` and moves the builder into it. Argument 0 is
+  /// the step.
   virtual KernelFunction createFunction(const EmitCBuilder &b, llvm::StringRef name,
                                         llvm::ArrayRef<KernelArgument> arguments) const = 0;
-  /// The loop over the rows this function is given, at most `count` of them; returns the row.
+  /// Enters the loop over this call's rows, at most `count`; returns the row.
   virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
                                 llvm::StringRef name) const = 0;
-  /// Asks for the `floats` of a table row that the loop reaches some rows after `row`, where there
-  /// are so many; `others` is the number of table rows that a row of the loop reaches.
+  /// Prefetches `floats` of a table row that a later iteration uses. `others` is the number of
+  /// table rows that one iteration uses.
   virtual void prefetchRow(const EmitCBuilder &b, mlir::Value handles, mlir::Value row,
                            mlir::Value count, int64_t floats, int64_t others) const = 0;
   /// The chunk number, for accumulators.
   virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
 
-  /// Whether a loop over rows may run in vectors, several rows at a time.
+  /// Whether the loop over rows can be vectorised.
   virtual bool hasRowVectors() const { return false; }
-  /// Says that the iterations of the loop made next have nothing to do with each other.
-  /// `staysLoop`: that it must not be unrolled before vectors are made of it.
+  /// Declares that the iterations of the next loop are independent. `staysLoop`: it must not be
+  /// unrolled before it is vectorised.
   virtual void hintVectors(const EmitCBuilder &, bool staysLoop = false) const {}
-  /// A loop over the elements of a row.
+  /// Enters a loop over the elements of a row.
   virtual mlir::emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const = 0;
-  /// A local array, to be made outside of all loops.
+  /// Creates a local array, outside of all loops.
   virtual mlir::Value createArray(const EmitCBuilder &b, mlir::Type element,
                                   int64_t size) const = 0;
-  /// Separates writes of local arrays from reads by others.
+  /// Separates writes to local arrays from later reads by other threads.
   virtual void separate(const EmitCBuilder &b) const = 0;
-  /// Writes of a scalar: `leave` what it returns, if it is not null.
+  /// Begins a write of a scalar. `leave` the returned op, if it is not null.
   virtual mlir::Operation *enterScalarWrite(const EmitCBuilder &b) const = 0;
 };
 

@@ -17,7 +17,7 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// What a comment above the function says.
+/// The comment above the function of a kernel.
 static std::string getComment(RowKernelOp kernel) {
   std::string origin = describeOrigin(kernel);
   StringRef joint = origin.empty()                  ? ""
@@ -43,7 +43,7 @@ private:
                                const KernelTarget &target);
   std::string makeUnique(std::string name);
 
-  llvm::StringMap<std::string> functions; ///< name by code
+  llvm::StringMap<std::string> functions; ///< names, by code
   llvm::StringSet<> names;
 };
 } // namespace
@@ -55,8 +55,9 @@ std::string OutlineKernelsPass::makeUnique(std::string name) {
   return unique;
 }
 
-/// What earlier passes decided about an op, where it comes from and what it costs (as its
-/// operands were read by it alone) also hold for what replaces it.
+/// Copies the decisions of earlier passes, the origin and the costs of an op to its replacement.
+/// Costs are passed in, as they must be computed while the op is still the only reader of its
+/// operands.
 static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *to) {
   OpBuilder builder(from->getContext());
   auto dialect = cast<GenRecDialect>(to->getDialect());
@@ -72,7 +73,7 @@ static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *t
       to->setAttr(name, attribute);
 }
 
-/// The text of a function without its name and locations.
+/// The text of a function without name and locations, to compare functions.
 static std::string getCode(emitc::FuncOp function) {
   std::string name = function.getSymName().str(), code;
   function.setSymName("kernel");
@@ -82,7 +83,7 @@ static std::string getCode(emitc::FuncOp function) {
   return code;
 }
 
-/// The name of the function of `kernel`, which kernels with the same code share.
+/// The name of the function of `kernel`; kernels with the same code share a function.
 FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
                                                            KernelOutliner &outliner,
                                                            OpBuilder &builder) {
@@ -129,7 +130,7 @@ LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelI
   return success();
 }
 
-/// The row kernel of one column alone, before `op`.
+/// Creates a row kernel for one column, before `op`.
 static RowKernelOp makeColumnKernel(TransformColumnsOp op,
                                     const TransformColumnsOp::Column &column) {
   OpBuilder builder(op);
@@ -156,7 +157,7 @@ static RowKernelOp makeColumnKernel(TransformColumnsOp op,
   return kernel;
 }
 
-/// One function per program; all columns are one launch.
+/// Creates one function per column program and one launch for all columns.
 LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const ModelIndex &index,
                                                  const KernelTarget &target) {
   OpBuilder builder(&getContext());
@@ -187,7 +188,8 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
   return success();
 }
 
-/// Notes at each feature which table its ids feed: bodies of columns, which tell, become functions.
+/// Records at each feature the table that its ids are looked up in, as this cannot be found any
+/// more once the bodies of columns are functions.
 static void noteTables(const ModelIndex &index) {
   for (ProgramOp program : index.programs)
     for (auto feature : program.getBody().front().getOps<FeatureOp>()) {

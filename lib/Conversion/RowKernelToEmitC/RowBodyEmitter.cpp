@@ -1,4 +1,4 @@
-//===- RowBodyEmitter.cpp - loops from the schedule of a body -------------===//
+//===- RowBodyEmitter.cpp - emits loops from a body's schedule ------------===//
 
 #include "RowBodyEmitter.h"
 
@@ -40,7 +40,8 @@ Value RowBodyEmitter::getSlot(Value row, int64_t slot, Location loc) {
   return offset ? b.add(handle.states, b.integer(offset)) : handle.states;
 }
 
-/// Whether dropout keeps the element that drew `word`. The runtime says when, here and in
+/// Whether dropout keeps the element with random word `word`. The runtime has the rule, for this op
+/// and for attention.
 /// attention.
 static Value emitKeeps(const EmitCBuilder &b, KeepMaskOp mask, Value word) {
   Value rate = b.floating(mask.getRate().convertToDouble(), b.f64());
@@ -103,7 +104,7 @@ void RowBodyEmitter::emitAddress(Operation *op) {
     else
       offset = cast<IntegerAttr>(cast<vector::ExtractStridedSliceOp>(op).getOffsets()[0]).getInt();
     Value base = getPointer(op->getOperand(0));
-    // A slice is read only, whatever its row may be.
+    // Slices are never written.
     pointer = offset ? EmitCBuilder::constant(b.add(base, b.integer(offset))) : base;
   }
   bindings.pointers[result] = pointer;
@@ -177,7 +178,7 @@ FailureOr<Value> RowBodyEmitter::compute(Operation *op, Value index, Memo &memo)
     llvm_unreachable("a mask is evaluated from its words");
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
-    // A source stays what it is.
+    // Tensors to gather from are passed on unchanged.
     if (isa<RankedTensorType>(operand.getType())) {
       operands.push_back(operand);
       continue;
@@ -229,7 +230,7 @@ void RowBodyEmitter::writeSink(const ElementSink &sink, Value index, Value value
 }
 
 LogicalResult RowBodyEmitter::emitLoop(const ElementLoop &loop) {
-  // Arrays are made and places computed outside of the loop.
+  // Arrays are created and addresses computed outside of the loop.
   for (Value value : loop.stored)
     makeArray(value);
   EmitCBuilder b(builder,
@@ -246,7 +247,7 @@ LogicalResult RowBodyEmitter::emitLoop(const ElementLoop &loop) {
     EmitCBuilder(builder, value.getLoc())
         .storeElement(bindings.pointers.lookup(value), index, *result);
   }
-  // Everything is read before anything is written: a row may be both.
+  // Reads everything before writing anything, as a row may be both read and written.
   SmallVector<Value> values;
   for (const ElementSink &sink : loop.sinks) {
     FailureOr<Value> value = evaluate(sink.value, index, memo);
@@ -472,7 +473,7 @@ LogicalResult RowBodyEmitter::emitColumns() {
 }
 
 LogicalResult RowBodyEmitter::emit() {
-  // Joined rows are written part by part, from several levels.
+  // The parts of a joined row may be written at several levels.
   for (auto concat : schedule.getKernel().getBody().front().getOps<RowConcatOp>()) {
     if (std::optional<unsigned> target = schedule.getJoinTarget(concat))
       bindings.pointers[concat.getResult()] =
@@ -487,7 +488,7 @@ LogicalResult RowBodyEmitter::emit() {
       return failure();
   }
   emitScalarYields(/*ofColumns=*/false);
-  // The next row writes the arrays that this one read.
+  // Before the next row overwrites the local arrays.
   if (arrayCount)
     target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
   return success();

@@ -1,7 +1,7 @@
-//===- RowBodyEmitter.h - loops from the schedule of a body -----*- C++ -*-===//
+//===- RowBodyEmitter.h - emits loops from a body's schedule ----*- C++ -*-===//
 //
-// Emits what a row kernel does with one row: scalars, loops over elements and
-// calls, level by level, at the insertion point.
+// Emits the code of a row kernel for one row, level by level: scalars, loops over elements, and
+// calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,11 +13,11 @@
 
 namespace genrec {
 
-/// A table that a body gathers from, or an accumulator it scatters into.
+/// A tensor that a body gathers from, or an accumulator that it scatters into.
 struct SourcePlace {
   mlir::Value pointer;
-  int64_t stride = 1; ///< elements from row to row
-  mlir::Value rows;   ///< how many there are
+  int64_t stride = 1; ///< elements from one row to the next
+  mlir::Value rows;   ///< number of rows
 };
 
 /// The values of a table or parameter row: slot 0 at `value`; slot k at
@@ -27,22 +27,23 @@ struct RowHandle {
   int64_t stateStride = 0;
 };
 
-/// What the arguments of a body stand for, in the row at hand.
+/// The C values of a body's arguments, for the current row.
 struct BodyBindings {
   llvm::DenseMap<mlir::Value, mlir::Value> scalars;  ///< scalar arguments
-  llvm::DenseMap<mlir::Value, mlir::Value> pointers; ///< vector arguments: their first element
+  /// vector arguments: a pointer to the first element
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
   llvm::DenseMap<mlir::Value, SourcePlace> sources;
   llvm::DenseMap<mlir::Value, SourcePlace> accumulators;
   llvm::DenseMap<mlir::Value, RowHandle> rows;
   mlir::Value step;     ///< genrec_step *
-  mlir::Value identity; ///< of the row, for draws; null when the body draws nothing
+  mlir::Value identity; ///< of the row, for random draws; null if the body has none
 };
 
-/// Where yielded values go.
+/// Where yielded values are written.
 class YieldWriter {
 public:
   virtual ~YieldWriter() = default;
-  /// The first element of an aligned result's row.
+  /// A pointer to the row of an aligned result.
   virtual mlir::Value getRow(unsigned result) = 0;
   virtual void writeElement(const EmitCBuilder &b, unsigned result, mlir::Value index,
                             mlir::Value value) = 0;
@@ -56,9 +57,9 @@ public:
       : schedule(schedule), target(target), bindings(std::move(bindings)), writer(writer),
         arrayAnchor(arrayAnchor), builder(builder) {}
 
-  /// The columns of the schedule, in the loop over rows at hand.
+  /// Emits the column ops of the schedule, in the current loop over rows.
   mlir::LogicalResult emitColumns();
-  /// All that is no column.
+  /// Emits all other ops.
   mlir::LogicalResult emit();
 
   int64_t loopCount = 0, arrayCount = 0;

@@ -1,4 +1,4 @@
-//===- RowBodySchedule.cpp - phases of a row kernel's body ----------------===//
+//===- RowBodySchedule.cpp - schedule of a kernel's body ------------------===//
 
 #include "RowBodySchedule.h"
 
@@ -30,7 +30,7 @@ static bool isSplat(Operation *op) {
 
 static bool isSlice(Operation *op) { return isa<RowSliceOp, vector::ExtractStridedSliceOp>(op); }
 
-/// Operands that a call or a slice reads as whole vectors in memory.
+/// Whether the op reads its operands as whole vectors in memory.
 static bool readsWhole(Operation *op, BodyKind kind) {
   return kind == BodyKind::call || isSlice(op) || isa<vector::ExtractOp>(op);
 }
@@ -39,7 +39,7 @@ static bool readsWhole(Operation *op, BodyKind kind) {
 // Kinds
 //===----------------------------------------------------------------------===//
 
-/// Upstream ops that a loop over the elements of a row can hold.
+/// Upstream ops that can be computed element by element in a loop.
 static bool isElementwise(Operation *op) {
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
          OpTrait::hasElementwiseMappableTraits(op);
@@ -64,18 +64,18 @@ FailureOr<BodyKind> BodySchedule::classify(Operation *op) const {
   return isVectorOp ? BodyKind::element : BodyKind::scalar;
 }
 
-/// Loads and stores of the same values of a row.
+/// Whether `store` overwrites exactly the values that `load` loads.
 static bool isStoreOf(RowStoreOp store, RowLoadOp load) {
   return store.getRow() == load.getRow() && store.getSlot() == load.getSlot();
 }
 
-/// True when the body changes what `load` reads.
+/// Whether the body overwrites what `load` reads.
 static bool isOverwritten(RowLoadOp load) {
   return llvm::any_of(load->getBlock()->getOps<RowStoreOp>(),
                       [&](RowStoreOp store) { return isStoreOf(store, load); });
 }
 
-/// Ops that are as quick to compute again as to load.
+/// Ops that are as fast to recompute as to load.
 static bool isQuick(Operation *op) {
   return isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::NegFOp, arith::AddIOp,
              arith::SubIOp, arith::SelectOp, arith::CmpFOp, arith::CmpIOp, arith::ConstantOp,
@@ -104,7 +104,7 @@ int64_t BodySchedule::getCheapCost(Operation *op) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Columns
+// Column ops
 //===----------------------------------------------------------------------===//
 
 static bool isColumnMath(Operation *op) {
@@ -112,7 +112,8 @@ static bool isColumnMath(Operation *op) {
   return isMath && op->getNumResults() == 1 && op->getResult(0).getType().isIntOrFloat();
 }
 
-/// A scalar of the row itself or of all rows, or what columns compute.
+/// Whether column ops can read the value: a scalar of the same row, a shared scalar, or the result
+/// of a column op.
 bool BodySchedule::isReadByColumns(Value value) const {
   if (Operation *maker = value.getDefiningOp())
     return isa<arith::ConstantOp>(maker) || columns.contains(maker);
@@ -123,7 +124,7 @@ bool BodySchedule::isReadByColumns(Value value) const {
   return role.getValue() == OperandRole::aligned || role.getValue() == OperandRole::shared;
 }
 
-/// Whether the use is by a column, or a column of a result.
+/// Whether the user is a column op, or writes the value to an element of a result.
 bool BodySchedule::isColumnOrPlace(OpOperand &use) const {
   if (auto concat = dyn_cast<RowConcatOp>(use.getOwner()))
     return getJoinTarget(concat).has_value();
@@ -135,7 +136,7 @@ bool BodySchedule::isColumnOrPlace(OpOperand &use) const {
 }
 
 void BodySchedule::splitColumns() {
-  constexpr unsigned kLeastOps = 16; // fewer are not worth a loop
+  constexpr unsigned kLeastOps = 16; // the loop costs more than fewer ops gain
   Block &body = kernel.getBody().front();
   for (Operation &op : body)
     if (!isa<arith::ConstantOp>(op) && isColumnMath(&op))
@@ -209,8 +210,8 @@ void BodySchedule::addSink(Operation *owner, unsigned index, int64_t level) {
   getLoop(level, getExtent(value)).sinks.push_back({owner, index, value});
 }
 
-// The first level at which memory that `address` shows may be written: calls run
-// after the loops of their level, loops of one level in any order.
+// The first level at which the memory that `address` aliases may be written. Calls run after the
+// loops of their level, and loops of one level run in any order.
 int64_t BodySchedule::getWritable(Operation *address, bool isWhole) const {
   int64_t level = 0;
   for (Operation *user : address->getUsers()) {
@@ -277,11 +278,11 @@ bool BodySchedule::isCheap(Value value) const {
   return maker && nodes.lookup(maker).cheapCost >= 0;
 }
 
-// A value of a loop is kept when a call reads it whole, or when another loop
-// needs it that cannot as well compute it again.
+// A loop's value is stored in a local array if a call reads all of it, or if another loop needs it
+// and cannot recompute it cheaply.
 void BodySchedule::storeWhereNeeded() {
-  // Levels at which an element op is evaluated: its own, and those of the loops that
-  // compute it again. Walking backwards sees users first.
+  // The levels at which an element op is evaluated: its own, and those that recompute it. Walks
+  // backwards, so that users come first.
   llvm::DenseMap<Value, llvm::SmallDenseSet<int64_t>> evaluated;
   auto use = [&](Value value, int64_t level) {
     Operation *maker = value.getDefiningOp();
@@ -352,7 +353,7 @@ int64_t BodySchedule::estimateCost() const {
       if (isVector(value))
         extent = std::max(extent, getExtent(value));
     int64_t each = isa<math::MathDialect>(op.getDialect()) ? 8 : 1;
-    // Rows picked by a vector of indices.
+    // Gathers rows by a vector of indices.
     auto body = dyn_cast<BodyOpInterface>(op);
     auto accumulate = dyn_cast<AccumulateOp>(op);
     if (body && body.getBodyKind() == BodyKind::call && (!accumulate || accumulate.getCoefficient()))

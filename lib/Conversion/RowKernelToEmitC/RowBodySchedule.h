@@ -1,13 +1,12 @@
-//===- RowBodySchedule.h - phases of a row kernel's body --------*- C++ -*-===//
+//===- RowBodySchedule.h - schedule of a kernel's body ----------*- C++ -*-===//
 //
-// The body of a row kernel is a list of ops on scalars and vectors of one row.
-// The schedule cuts it into levels; each level runs scalars first, then one loop
-// per extent over elements, then calls (reductions, gathers, draws) that work on
-// whole vectors. A value moves to a later level only where it must: elementwise
-// ops on the result of a reduction, say.
+// The body of a row kernel is a list of ops on the scalars and vectors of one row. The schedule
+// assigns ops to levels. A level runs its scalar ops first, then one loop over elements per vector
+// size, then calls that work on whole vectors (reductions, gathers, random draws). An op gets a
+// later level only if it depends on a call, such as an elementwise op on the result of a reduction.
 //
-// Scalars that only become columns of results need no other element of their row: where
-// a target has vectors, they run before the levels, many rows at a time.
+// *Column ops* are scalar ops whose results are only written to elements of results. On a target
+// with row vectors they run before the levels, in a loop of their own that is vectorised over rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +17,7 @@
 
 namespace genrec {
 
-/// A part of a loop that writes: element i of `value` to where `owner` says.
+/// A write in a loop: element i of `value` is written to the memory of `owner`.
 struct ElementSink {
   mlir::Operation *owner; ///< row_store, accumulate, row_concat or row_yield
   unsigned index;         ///< operand number of the value
@@ -28,13 +27,13 @@ struct ElementSink {
 /// A loop over the elements of vectors of one size.
 struct ElementLoop {
   int64_t extent;
-  llvm::SmallVector<mlir::Value> stored; ///< kept in local arrays
+  llvm::SmallVector<mlir::Value> stored; ///< values to store in local arrays
   llvm::SmallVector<ElementSink> sinks;
 };
 
 struct BodyLevel {
-  llvm::SmallVector<mlir::Operation *> scalars; ///< and addresses
-  llvm::SmallVector<RowConcatOp> concats;       ///< whose scalar parts are ready
+  llvm::SmallVector<mlir::Operation *> scalars; ///< scalar and address ops
+  llvm::SmallVector<RowConcatOp> concats;       ///< joins whose scalar parts are computed
   std::vector<ElementLoop> loops;
   llvm::SmallVector<mlir::Operation *> calls;
 };
@@ -43,9 +42,9 @@ class BodySchedule {
 public:
   explicit BodySchedule(RowKernelOp kernel) : kernel(kernel) {}
 
-  /// Takes columns out of the levels, where there are enough; before `analyse`.
+  /// Takes column ops out of the levels if there are enough of them. Call it before `analyse`.
   void splitColumns();
-  /// Fills the levels; fails with an error at an op that has no loop form.
+  /// Assigns ops to levels. Fails with an error at an op that has no loop form.
   mlir::LogicalResult analyse();
 
   std::vector<BodyLevel> levels;
@@ -56,21 +55,21 @@ public:
   bool isColumn(mlir::Operation *op) const { return columns.contains(op); }
   bool hasColumns() const { return !columns.empty(); }
   BodyKind getKind(mlir::Operation *op) const { return nodes.lookup(op).kind; }
-  /// True for a vector that is in memory, at the place or in a local array.
+  /// Whether a vector is in memory: in an input, a result or a local array.
   bool isStored(mlir::Value value) const;
-  /// True when a loop computes `value` again rather than loading it.
+  /// Whether loops recompute `value` rather than load it from a local array.
   bool isCheap(mlir::Value value) const;
-  /// The operand number of the yield whose result's memory the joined row is
-  /// built in; none where it takes a local array.
+  /// The operand number of the yield in whose result's memory the joined row is built; none if it
+  /// needs a local array.
   std::optional<unsigned> getJoinTarget(RowConcatOp concat) const;
-  /// A rough number of operations per row, for the size of chunks.
+  /// A rough number of operations per row, which sets the size of chunks.
   int64_t estimateCost() const;
 
 private:
   struct Node {
     BodyKind kind = BodyKind::scalar;
     int64_t level = 0;
-    int64_t cheapCost = -1; ///< ops to compute an element again; -1: not cheap
+    int64_t cheapCost = -1; ///< ops to recompute an element; -1: not cheap
   };
 
   bool isReadByColumns(mlir::Value value) const;
@@ -94,10 +93,10 @@ private:
   llvm::DenseSet<mlir::Operation *> columns;
 };
 
-/// The result of `kernel` that operand `number` of its yield is for.
+/// The result of `kernel` that operand `number` of its yield belongs to.
 int64_t getYieldedResult(RowKernelOp kernel, unsigned number);
 
-/// The size of a vector value.
+/// The number of elements of a vector.
 int64_t getExtent(mlir::Value value);
 
 } // namespace genrec

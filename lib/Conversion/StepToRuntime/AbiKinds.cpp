@@ -1,6 +1,6 @@
 //===- AbiKinds.cpp - enumerations of the dialect and of the ABI ----------===//
 //
-// Names and numbers of genrec_rt/kinds.h are those of the dialect (GenRecAttrs.td).
+// Asserts that names and numbers in genrec_rt/kinds.h are those of GenRecAttrs.td.
 //
 //===----------------------------------------------------------------------===//
 

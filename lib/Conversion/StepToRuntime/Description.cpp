@@ -1,7 +1,7 @@
-//===- Description.cpp - the constant tables of a compiled model ----------===//
+//===- Description.cpp - the description of a compiled model --------------===//
 //
-// What genrec_model() returns: EmitC globals whose initial values are the structs of
-// genrec_rt/abi.h, field by field (`#genrec.fields`, which the C++ printer writes).
+// genrec_model() returns EmitC globals whose initial values are the structs of genrec_rt/abi.h,
+// field by field (`#genrec.fields`, printed by the C++ printer).
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ public:
   Fields &number(StringRef field, double value) {
     return add(field, builder.getF64FloatAttr(value));
   }
-  /// A name that C++ knows.
+  /// A name that is defined in C++.
   Fields &name(StringRef field, const Twine &value) {
     return add(field, emitc::OpaqueAttr::get(builder.getContext(), value.str()));
   }
@@ -58,9 +58,9 @@ private:
 
   Fields fields() const { return Fields(builder.getContext()); }
 
-  /// A constant whose initial value is fields, or an array of such or of numbers.
+  /// Emits a constant initialised with fields, or with an array of fields or numbers.
   void global(StringRef name, Type type, Attribute value);
-  /// A table of `type` named `name`; gives the pair of fields `name`, `count`.
+  /// Emits an array `name` of `type` and sets the fields `name` and `count` of `to`.
   void table(Fields &to, StringRef type, StringRef name, StringRef count, const Rows &rows,
              StringRef prefix = "model_");
   FieldsAttr location(Location loc, StringRef name);
@@ -157,7 +157,8 @@ FieldsAttr Describer::init(InitAttr attribute) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Emits formulas of sizes: code of a function over arrays of capacities and of longest lists.
+/// Emits the formulas for numbers of rows, as code of a function that takes arrays of capacities
+/// and of longest lists.
 class SizeEmitter : public SizeBuilder {
 public:
   SizeEmitter(const EmitCBuilder &b, const ModelIndex &index, Value capacities, Value maxLengths)
@@ -212,7 +213,7 @@ void Describer::capacity(DomainOp domain) {
   SizeEmitter sizes(b, index, entry->getArgument(0), entry->getArgument(1));
   auto maker = dyn_cast_or_null<StepOpInterface>(index.getMaker(symbol));
   std::optional<SizeTerm> rows = maker ? maker.getDomainRows(sizes) : std::nullopt;
-  // Where no program makes the domain, nobody asks.
+  // A domain that no program makes has no formula; the value is never used.
   emitc::ReturnOp::create(builder, b.loc, rows ? rows->value : b.integer(1));
   builder.setInsertionPointAfter(function);
 }
@@ -304,7 +305,7 @@ Describer::Rows Describer::parameters() {
 }
 
 //===----------------------------------------------------------------------===//
-// What leaves a program
+// Losses, metrics, outputs
 //===----------------------------------------------------------------------===//
 
 Describer::Rows Describer::losses() {
@@ -363,7 +364,7 @@ Describer::Rows Describer::outputs() {
 Describer::Rows Describer::buffers(ProgramOp program) {
   Rows rows;
   for (const PlannedBuffer &buffer : getBuffers(program)) {
-    bool hasRows = buffer.domain && buffer.block < 0; // a block's own take no room in an arena
+    bool hasRows = buffer.domain && buffer.block < 0; // a run's own buffers are in no arena
     rows.push_back(fields()
                        .integer("domain", hasRows ? index.getDomain(buffer.domain) : -1)
                        .integer("bytes_per_row", hasRows ? buffer.bytesPerRow : 0)

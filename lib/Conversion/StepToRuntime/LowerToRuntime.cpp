@@ -31,7 +31,7 @@ private:
 };
 } // namespace
 
-// What --check-finite looks at: floats, after the op that made them.
+// --check-finite checks float results after the op that computed them.
 void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
   for (Value result : op->getResults()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
@@ -46,7 +46,7 @@ void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
   }
 }
 
-// What --profile measures: the op begins.
+// --profile: marks the beginning of the op.
 void LowerToRuntimePass::enterOp(Operation *op, StageBuilder &stage) {
   if (isStepOp(op))
     stage.at(op).callVoid("kernels::enter", {stage.getStep(), stage.getOpNumber(op)});
@@ -57,7 +57,7 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   if (!step)
     return op->emitOpError("has no lowering to a call of the runtime");
   enterOp(op, stage);
-  // Values that stages reach where they use them.
+  // Views and declarations have no code of their own.
   if (isView(op) || isDeclaration(op))
     return success();
   if (failed(step.lower(stage)))
@@ -69,7 +69,8 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   return success();
 }
 
-/// Ends the function of a run of calls that `op` (null: none) is not of, and begins its own.
+/// Ends the function of the current run of calls unless `op` (null: none) belongs to it, and begins
+/// that of the run that `op` belongs to.
 static void moveToBlock(Operation *op, StageBuilder &stage) {
   RowBlockAttr run = op ? getRowBlock(op) : RowBlockAttr();
   if (run == stage.getBlock())

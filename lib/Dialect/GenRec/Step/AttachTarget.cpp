@@ -1,4 +1,4 @@
-//===- AttachTarget.cpp - says what the code of a module will run on ------===//
+//===- AttachTarget.cpp - sets the target of a module ---------------------===//
 
 #include "genrec/Dialect/GenRec/Step/Passes.h"
 

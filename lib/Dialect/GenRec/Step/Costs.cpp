@@ -1,4 +1,4 @@
-//===- Costs.cpp - what an op of a step has to do at least ----------------===//
+//===- Costs.cpp - lower bounds on the work of step ops -------------------===//
 
 #include "genrec/Dialect/GenRec/Step/Costs.h"
 
@@ -121,7 +121,7 @@ std::string genrec::getStepOpName(Operation *op) {
 std::string genrec::describeOrigin(Operation *op) {
   if (auto origin = op->getAttrOfType<StringAttr>(GenRecDialect::OriginAttrHelper::getNameStr()))
     return origin.getValue().str();
-  // A kernel of hundreds of columns has thousands of names: one more than are shown is enough.
+  // A kernel of hundreds of columns has thousands of names: collects one more than are shown.
   constexpr size_t kMostShown = 8;
   SmallVector<std::string> names, lines;
   auto add = [](SmallVector<std::string> &list, auto describe) {

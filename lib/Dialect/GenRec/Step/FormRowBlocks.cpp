@@ -1,4 +1,4 @@
-//===- FormRowBlocks.cpp - which calls run for a block of lists at a time --===//
+//===- FormRowBlocks.cpp - runs of calls for a block of lists at a time ---===//
 
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
@@ -26,13 +26,13 @@ static bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
   return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
 }
 
-/// The domain over whose lists `op` may run block by block; null for none.
+/// The domain over whose lists `op` can run block by block; null if it cannot.
 static FlatSymbolRefAttr getBlockDomain(Operation *op) {
   auto step = dyn_cast<StepOpInterface>(op);
   FlatSymbolRefAttr domain = step ? step.getBlockDomain() : FlatSymbolRefAttr();
   if (!domain || getStage(op) != Stage::compute || !lookupDomain(op, domain).getParentAttr())
     return {};
-  // A view whose place is known only when the step runs cannot be cut into blocks.
+  // A view whose offset is known only at run time cannot be split into blocks.
   auto isUnknownPlace = [](Value root) {
     Operation *maker = root.getDefiningOp();
     return maker && isView(maker);
@@ -54,7 +54,7 @@ class RunFinder {
 public:
   explicit RunFinder(ProgramOp program) : body(program.getBody().front()) {}
 
-  /// Marks and orders the ops of all runs worth it; their number.
+  /// Marks and orders the ops of all profitable runs; returns their number.
   int64_t run();
 
   int64_t callCount = 0;
@@ -71,12 +71,12 @@ private:
   void order(const Runs &runs);
 
   Block &body;
-  llvm::DenseMap<Operation *, FlatSymbolRefAttr> domains; ///< of ops that may be in a run
+  llvm::DenseMap<Operation *, FlatSymbolRefAttr> domains; ///< of ops that can be in a run
   llvm::DenseMap<Operation *, int64_t> levels;
 };
 } // namespace
 
-/// A slice of columns is where the rows are that it is taken from.
+/// The op that makes a value's rows, ignoring slices, which are views.
 static Operation *getMaker(Value value) {
   Operation *op = value.getDefiningOp();
   while (op && isa<SliceColumnsOp>(op))
@@ -84,8 +84,8 @@ static Operation *getMaker(Value value) {
   return op;
 }
 
-/// The least level of an op over `domain` (null: of no run) that reads `operand`: one more than
-/// that of a run whose results it needs of all lists.
+/// The lowest level at which an op over `domain` (null: an op in no run) may read `operand`. It is
+/// one more than the level of the run that makes `operand` if the op needs rows of all lists.
 int64_t RunFinder::getLevelAfter(Value operand, FlatSymbolRefAttr domain) {
   Operation *maker = getMaker(operand);
   if (!maker)
@@ -103,7 +103,7 @@ void RunFinder::computeLevels() {
     int64_t level = least;
     for (Value operand : op.getOperands())
       level = std::max(level, getLevelAfter(operand, domain));
-    // What was read before rows are stored stays before, what was read after stays after.
+    // An op that stores rows of a table or parameter must not be reordered with ops that load rows.
     if (storesRows(&op))
       least = level = std::max(level, most);
     levels[&op] = level;
@@ -111,8 +111,8 @@ void RunFinder::computeLevels() {
   }
 }
 
-/// A kernel that only adds up what no run makes may go first: a run that reads its sum
-/// would have to wait for it.
+/// Takes kernels out of runs that only reduce values made outside of runs. Otherwise a run that
+/// reads the reduced value would have to come after the run with the kernel.
 void RunFinder::dropLoneSums() {
   SmallVector<Operation *> lone;
   for (auto [op, domain] : domains) {
@@ -137,8 +137,8 @@ RunFinder::Runs RunFinder::collect() const {
   return runs;
 }
 
-/// Whether `ops` hold more than row kernels, and values of at least a cache line per row that
-/// only they read.
+/// Whether a run is profitable: it has a matrix product or attention, and values of at least a
+/// cache line per row that only its own ops read.
 bool RunFinder::isWorthIt(const RunKey &key, ArrayRef<Operation *> ops) const {
   constexpr int64_t kLeastBytes = 64;
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
@@ -158,7 +158,7 @@ bool RunFinder::isWorthIt(const RunKey &key, ArrayRef<Operation *> ops) const {
   return hasProduct && bytes >= kLeastBytes;
 }
 
-/// Puts the ops of each run next to each other, behind what they need.
+/// Moves the ops of each run next to each other, after the ops they depend on.
 void RunFinder::order(const Runs &runs) {
   llvm::DenseMap<Attribute, size_t> ranks;
   std::map<std::tuple<int64_t, size_t, size_t>, Operation *> places;
@@ -171,7 +171,7 @@ void RunFinder::order(const Runs &runs) {
       llvm::map_to_vector(places, [](auto &place) { return place.second; });
   for (Operation *op : ops)
     op->moveBefore(&body, body.end());
-  // A slice is taken where its rows are made, as nothing in between may be of no run.
+  // A slice directly follows the op that makes its operand, so that it does not split a run.
   for (Operation *op : ops)
     if (isa<SliceColumnsOp>(op))
       if (Operation *maker = op->getOperand(0).getDefiningOp())
@@ -183,7 +183,7 @@ int64_t RunFinder::run() {
     if (FlatSymbolRefAttr domain = getBlockDomain(&op))
       domains[&op] = domain;
   dropLoneSums();
-  // Ops of runs that are not worth it no longer hold up others.
+  // Dissolves unprofitable runs. That changes levels and may allow larger runs, hence the loop.
   for (bool changed = true; changed;) {
     changed = false;
     computeLevels();

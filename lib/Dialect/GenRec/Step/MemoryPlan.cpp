@@ -1,4 +1,4 @@
-//===- MemoryPlan.cpp - what plan-memory leaves on a program --------------===//
+//===- MemoryPlan.cpp - the result of plan-memory -------------------------===//
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
@@ -19,7 +19,7 @@ PlannedBuffer PlannedBuffer::fromAttribute(BufferAttr attribute) {
           attribute.getName().str(), attribute.getBlock(),   attribute.getPlace()};
 }
 
-/// The `#genrec.buffer`s of the program of `op`; null before `plan-memory`.
+/// The `#genrec.buffer`s of the program around `op`; null before `plan-memory`.
 static ArrayAttr getBufferAttributes(Operation *op) {
   auto program = isa<ProgramOp>(op) ? op : op->getParentOfType<ProgramOp>();
   return program->getAttrOfType<ArrayAttr>(GenRecDialect::BuffersAttrHelper::getNameStr());
@@ -58,14 +58,14 @@ int64_t genrec::getResultBuffer(OpResult result) {
   return getBuffer(result.getOwner(), result.getResultNumber());
 }
 
-/// Elements from one row to the next where rows lie densely. A shared tensor of
-/// rank 2 is gathered from by rows; of another rank, it is one row.
+/// Elements from one row to the next if rows are contiguous. Kernels gather rows of a shared tensor
+/// of rank 2; a shared tensor of another rank is one row.
 static int64_t getDenseStride(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return !getRowDomain(type) && tensor.getRank() == 2 ? tensor.getDimSize(1) : getRowSize(type);
 }
 
-/// The buffer that `plan-memory` gave `value`; null for none.
+/// The buffer that `plan-memory` gave `value`, or null.
 static BufferAttr getPlannedBuffer(Value value) {
   auto result = dyn_cast<OpResult>(value);
   int64_t number = result ? getResultBuffer(result) : -1;
@@ -98,7 +98,7 @@ RowPlace genrec::getRowPlace(Value value) {
 // Names
 //===----------------------------------------------------------------------===//
 
-/// The body's value that becomes result `number`; null for a sum.
+/// The value of the body that is yielded as result `number`; null for an accumulated result.
 static Value getYieldedValue(RowKernelOp kernel, unsigned number) {
   unsigned operand = 0;
   for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
@@ -118,7 +118,7 @@ static StringRef getKernelResultName(RowKernelOp kernel, unsigned number) {
   return name.empty() && kernel.getName() ? *kernel.getName() : name;
 }
 
-/// What `op` reads, for ops that have no name of their own.
+/// The name of what `op` reads, for ops without a user name.
 static StringRef getSourceName(Operation *op) {
   if (auto feature = dyn_cast<FeatureOp>(op)) {
     StringRef column = feature.getColumn();
@@ -156,7 +156,7 @@ static OperandRole getRole(RowKernelOp kernel, unsigned input) {
   return cast<OperandRoleAttr>(kernel.getOperandRoles()[input]).getValue();
 }
 
-/// True when a kernel picks rows of `value` by index, or adds to rows picked so.
+/// Whether a kernel gathers rows of `value` by an index, or scatters into them.
 static bool isPicked(OpResult value) {
   if (auto kernel = dyn_cast<RowKernelOp>(value.getOwner()))
     if (cast<ResultRoleAttr>(kernel.getResultRoles()[value.getResultNumber()]).getValue() ==
@@ -169,15 +169,15 @@ static bool isPicked(OpResult value) {
   });
 }
 
-/// True when the op that reads `use` is told how far apart rows lie.
+/// Whether the op that reads `use` takes the stride of its rows.
 static bool takesPaddedRows(OpOperand &use) {
   auto step = dyn_cast<StepOpInterface>(use.getOwner());
   return step && step.takesPaddedRows(use.getOperandNumber());
 }
 
-// A row that is picked should touch as few cache lines as it can: rows of 50 floats
-// lie across 4.1 lines on average, 64 apart across 4, and every vector of them is
-// aligned. Measured for the sampled softmax of HSTU: 13.5 instead of 18.6 ms.
+// A gathered row should touch as few cache lines as possible. Rows of 50 floats touch 4.1 lines on
+// average; padded to 64 floats they touch 4, and all vectors are aligned. Measured for HSTU's
+// sampled softmax: 13.5 instead of 18.6 ms.
 static int64_t getPaddedStride(OpResult result) {
   constexpr int64_t kLineFloats = 16;
   auto type = cast<RankedTensorType>(result.getType());

@@ -1,4 +1,4 @@
-//===- PlanMemory.cpp - gives every value of a program a buffer -----------===//
+//===- PlanMemory.cpp - plans the buffers of a program --------------------===//
 
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
@@ -29,7 +29,8 @@ public:
 private:
   void orderByStage();
   void plan(Operation *op);
-  /// Extends the live range of the memory that `value` is in, or aliases, to op number `last`.
+  /// Extends the live range of the memory that holds `value`, or that it aliases, to op number
+  /// `last`.
   void extend(Value value, int64_t last);
   void extendKept(Operation *op, int64_t last);
   void planBlocks();
@@ -42,9 +43,9 @@ private:
 
 } // namespace
 
-// Stages run one after another for a batch, so the ops of an earlier stage come
-// first; an earlier stage never depends on a later one. Ops without code of
-// their own may be needed by any stage.
+// For a batch, stages run one after another, so ops of an earlier stage come first; they never
+// depend on a later stage. Ops without code of their own come before all stages, as any stage may
+// use them.
 void Planner::orderByStage() {
   Block &body = program.getBody().front();
   SmallVector<Operation *> leaves, stages[3];
@@ -94,7 +95,7 @@ void Planner::extend(Value value, int64_t last) {
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
-/// What another op keeps for `op` lives until `op` is done.
+/// Extends the live range of the buffer that another op keeps for `op`.
 void Planner::extendKept(Operation *op, int64_t last) {
   auto step = dyn_cast<StepOpInterface>(op);
   KeptBuffer kept = step ? step.getKeptBuffer() : KeptBuffer();
@@ -102,9 +103,9 @@ void Planner::extendKept(Operation *op, int64_t last) {
     buffers[id].last = std::max(buffers[id].last, last);
 }
 
-/// Buffers that live inside of the run of ops [begin, end] over `domain` get places, each the
-/// lowest where no other one of the run lives at the same time; lives of others that touch
-/// the run are those of all of it.
+/// Buffers that are live only inside of the run of ops [begin, end] over `domain` get offsets in
+/// the run's own memory: each the lowest at which it overlaps no buffer with an overlapping live
+/// range. The live ranges of other buffers that a run uses are extended to the whole run.
 void Planner::placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbolRefAttr domain) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     PlannedBuffer &buffer = buffers[i];

@@ -1,4 +1,4 @@
-//===- RowKernelCosts.cpp - what a row kernel has to do at least ----------===//
+//===- RowKernelCosts.cpp - lower bounds on kernels' work -----------------===//
 
 #include "RowKernelCosts.h"
 
@@ -16,7 +16,7 @@ double getWidth(Type type) {
   return 1;
 }
 
-/// Bytes of the part of `source` that one index picks.
+/// Bytes of the part of `source` that one index gathers.
 double getPickedBytes(Type source) {
   auto tensor = cast<RankedTensorType>(source);
   int64_t elements = getRowDomain(tensor)    ? getRowSize(tensor)
@@ -25,7 +25,7 @@ double getPickedBytes(Type source) {
   return elements * getElementBytes(tensor.getElementType());
 }
 
-/// What the body does for one row of the kernel's domain.
+/// The work of the body for one row of the kernel's domain.
 class BodyCost {
 public:
   BodyCost(RowKernelOp kernel, OpCost &row) : kernel(kernel), row(row) {
@@ -46,7 +46,7 @@ private:
   SmallVector<std::tuple<Value, int64_t, bool>> accesses;
 };
 
-// The rows of a parameter lie one after another, those of a table anywhere.
+// The rows of a parameter are contiguous; those of a table are scattered in memory.
 void BodyCost::addAccess(Value handle, int64_t slot, Type type, bool isStore) {
   if (llvm::is_contained(accesses, std::tuple(handle, slot, isStore)))
     return;
@@ -97,7 +97,8 @@ void BodyCost::visit(Operation *op) {
   row.flops += getOperations(op);
 }
 
-/// Offsets of the lists that a kernel pools, parents of the rows that it fans out, identities.
+/// Adds the arrays of domains that a kernel reads: offsets of the lists that it pools, parents of
+/// the rows that it broadcasts from, identities.
 void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
   FlatSymbolRefAttr own = kernel.getDomain().getType().getDomain();
   SmallVector<DomainOp> path = getDomainPath(kernel, own);
@@ -113,7 +114,7 @@ void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
        llvm::zip(kernel.getResultRoles().getAsRange<ResultRoleAttr>(), kernel.getResults()))
     if (role.getValue() == ResultRole::pooled)
       top = std::max(top, getHeight(getRowDomain(result.getType())));
-  // One loop per domain from the uppermost down: the offsets of each list, by the row above it.
+  // One loop per domain from the uppermost down; it reads the offsets of each list.
   for (size_t height = 0; height < top; ++height)
     costs.get(getSymbol(height + 1)).bytes += kIndexBytes;
   llvm::SmallDenseSet<size_t> fetched;
@@ -122,7 +123,7 @@ void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
     if (role.getValue() != OperandRole::ancestor)
       continue;
     size_t ancestor = getHeight(getRowDomain(input.getType()));
-    // Within the nest of loops the row above is at hand.
+    // A loop of the nest knows its row; parents are read only above the nest.
     for (size_t height = top; height < ancestor; ++height)
       if (ancestor > top && fetched.insert(height).second)
         costs.get(getSymbol(height)).bytes += kIndexBytes;
@@ -131,7 +132,7 @@ void addDomainArrays(RowKernelOp kernel, bool draws, StepCosts &costs) {
     costs.get(own).bytes += kIndexBytes;
 }
 
-/// The gradients that a kernel adds up: picked by the numbers of a row's members.
+/// Adds the gradients that a kernel sums per table row, gathered by their numbers.
 void addSegments(SegmentSumOp sum, StepCosts &costs) {
   costs.get(sum.getDomain().getType().getDomain()).bytes += 2 * kIndexBytes;
   auto unique = sum.getDomain().getDefiningOp<UniqueRowsOp>();
@@ -149,7 +150,7 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
   for (auto [role, input, argument] :
        llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs(),
                  kernel.getBody().getArguments())) {
-    // Sources count by what is gathered of them; parameter rows have no handles.
+    // Sources count by what is gathered from them; parameter rows have no handles.
     bool isSource = role.getValue() == OperandRole::source;
     if (isAddedByReader(input)) {
       addSegments(input.getDefiningOp<SegmentSumOp>(), costs);

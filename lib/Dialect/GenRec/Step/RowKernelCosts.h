@@ -1,4 +1,4 @@
-//===- RowKernelCosts.h - what a row kernel has to do at least --*- C++ -*-===//
+//===- RowKernelCosts.h - lower bounds on kernels' work ---------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_STEP_ROWKERNELCOSTS_H
 #define GENREC_LIB_DIALECT_GENREC_STEP_ROWKERNELCOSTS_H
@@ -7,7 +7,7 @@
 
 namespace genrec {
 
-/// What a row kernel reads, gathers, computes and writes.
+/// Adds what a row kernel reads, gathers, computes and writes.
 void addKernelCosts(RowKernelOp kernel, StepCosts &costs);
 
 } // namespace genrec

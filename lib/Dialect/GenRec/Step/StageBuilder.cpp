@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// Makes a function of a step alone at the builder's insertion point, and moves into it.
+/// Creates a function with a step as its argument, and moves the builder into it.
 void StageBuilder::makeFunction(const Twine &name, StringRef stepType) {
   EmitCBuilder b(builder, program.getLoc());
   FunctionType type = builder.getFunctionType({b.pointer(b.opaque(stepType))}, {});

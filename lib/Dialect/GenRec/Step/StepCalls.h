@@ -1,6 +1,6 @@
-//===- StepCalls.h - ops of a step as calls of the runtime ------*- C++ -*-===//
+//===- StepCalls.h - lowers step ops to runtime calls -----------*- C++ -*-===//
 //
-// One overload per op that becomes a call; its description calls it (StepOpModels.h).
+// One overload per op that becomes a call, used by the op's StepOpInterface (StepOpModels.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@ namespace genrec {
 
 class StageBuilder;
 
-// Domains and moves between them.
+// Derived domains and moves between domains.
 mlir::LogicalResult lowerCall(TruncateOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(PadOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(PairDomainsOp op, StageBuilder &stage);
@@ -74,7 +74,7 @@ mlir::LogicalResult lowerCall(OutputOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(LaunchOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(LaunchColumnsOp op, StageBuilder &stage);
 
-/// The `kernels::SegmentSums *` of a sum that its reader adds up row by row.
+/// The `kernels::SegmentSums *` of a sum that the reading kernel adds up row by row.
 mlir::Value makeSegmentSums(SegmentSumOp op, StageBuilder &stage);
 
 } // namespace genrec

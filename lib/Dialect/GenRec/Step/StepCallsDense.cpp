@@ -75,8 +75,9 @@ LogicalResult genrec::lowerCall(WeightGradientOp op, StageBuilder &stage) {
   return success();
 }
 
-/// What forward and gradient begin with: where the lookups' rows are among the distinct ones, the
-/// values of those, the weight, and which of its rows belong to which lookup.
+/// The first arguments of distinct_linear and its gradient: for each row of each lookup the number
+/// of its distinct row, the distinct rows' values, the weight, and the rows of the weight that
+/// belong to each lookup.
 template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
@@ -96,7 +97,8 @@ template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilde
           array};
 }
 
-/// Widths of the distinct rows and of the layer's result, `wide`.
+/// Template arguments: the sizes of the distinct rows and of the rows of `wide`, the layer's
+/// result.
 template <typename OpT>
 static SmallVector<Attribute> getFactorTemplate(OpT op, Value wide, const EmitCBuilder &b) {
   return {b.templateInteger(getRowSize(op.getValues().getType())),
@@ -157,7 +159,7 @@ LogicalResult genrec::lowerCall(DotInteractionGradOp op, StageBuilder &stage) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A local struct whose fields are set one by one.
+/// A local struct whose fields are assigned one by one.
 struct Record {
   const EmitCBuilder &b;
   Value place;
@@ -233,7 +235,7 @@ static SmallVector<Attribute> getAttentionTemplate(OpT op, const EmitCBuilder &b
           b.templateBool(op.getContextual() > 0 || op.getTarget())};
 }
 
-/// The buffer of log Σ exp that the forward op `op` keeps for its gradient.
+/// Passes the buffer of log Σ exp that the forward op `op` keeps for its gradient.
 static void setLogSumExp(Operation *op, StageBuilder &stage, const EmitCBuilder &b,
                          const Record &args) {
   if (int64_t number = getOwnBuffer(op, kLogSumExpSlot); number >= 0)
@@ -294,7 +296,7 @@ static SmallVector<Attribute> getCrossTemplate(OpT op, const EmitCBuilder &b) {
           b.templateInteger(getRowSize(op.getV().getType()) / heads)};
 }
 
-/// Sets what cross attention and its gradient read.
+/// Sets the inputs of cross attention, for the forward op or its gradient.
 template <typename OpT>
 static void setCrossInputs(OpT op, StageBuilder &stage, const EmitCBuilder &b, const Record &args) {
   args.set("queries", stage.getDomainOf(op.getQ()));

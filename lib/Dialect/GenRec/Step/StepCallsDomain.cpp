@@ -21,7 +21,7 @@ static Value getWidth(const EmitCBuilder &b, Value tensor) {
   return b.integer(getRowSize(tensor.getType()));
 }
 
-/// The three arrays of a domain that an op makes.
+/// The three arrays of a derived domain.
 static void addDomainArrays(Operation *op, StageBuilder &stage, SmallVectorImpl<Value> &operands) {
   EmitCBuilder b = stage.at(op);
   std::string name =
@@ -31,7 +31,7 @@ static void addDomainArrays(Operation *op, StageBuilder &stage, SmallVectorImpl<
   operands.push_back(stage.getBuffer(getOwnBuffer(op, kIdentitySlot), b.u64(), name + "_identity"));
 }
 
-/// The op that made `domain`; null where there is none.
+/// The op that makes `domain`, or null.
 static Operation *getMaker(Operation *op, FlatSymbolRefAttr domain) {
   Value value = lookupDomainValue(op->getParentOfType<ProgramOp>(), domain);
   return value ? value.getDefiningOp() : nullptr;
@@ -77,7 +77,7 @@ LogicalResult genrec::lowerCall(ConcatDomainsOp op, StageBuilder &stage) {
   return success();
 }
 
-/// derive and derive_grad: `derived` is the domain that truncate or pad made.
+/// Lowers derive and derive_grad; `derived` is made by truncate_domain or pad_domain.
 static LogicalResult lowerDerive(Operation *op, bool isGradient, FlatSymbolRefAttr derived,
                                  StageBuilder &stage) {
   Operation *maker = getMaker(op, derived);
@@ -99,7 +99,8 @@ static LogicalResult lowerDerive(Operation *op, bool isGradient, FlatSymbolRefAt
   return success();
 }
 
-/// pair_rows and pair_sum: `pairs` is the domain of pairs, `second` that of their second halves.
+/// Lowers pair_rows and pair_sum; `pairs` is the domain of pairs, `second` that of each pair's
+/// second row.
 static void lowerPairMove(Operation *op, StringRef callee, FlatSymbolRefAttr second,
                           FlatSymbolRefAttr pairs, StageBuilder &stage) {
   Value x = op->getOperand(0);
@@ -110,7 +111,7 @@ static void lowerPairMove(Operation *op, StringRef callee, FlatSymbolRefAttr sec
   b.callVoid(callee, operands);
 }
 
-/// tile and tile_grad: `list` is a value of the rows of the lists.
+/// Lowers tile and tile_grad; the rows of `list` are the rows of the lists.
 template <typename OpT>
 static void lowerTile(OpT op, StringRef callee, Value list, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
@@ -152,7 +153,7 @@ LogicalResult genrec::lowerCall(SplitRowsOp op, StageBuilder &stage) {
   return success();
 }
 
-/// lead and lag: `distance` rows towards the end of the list, or the start.
+/// Lowers lead and lag: a shift by `distance` rows towards the end or the start of the list.
 static void lowerShift(Operation *op, int64_t distance, StageBuilder &stage) {
   Value x = op->getOperand(0);
   EmitCBuilder b = stage.at(op);

@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace genrec;
 
-// launch(step, domain, grain, kernel, pointers...), or, where rows add up,
+// launch(step, domain, grain, kernel, pointers...), or, for a kernel with accumulated results,
 // launchSums<n>(step, domain, grain, kernel, out, size, ..., pointers...).
 LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   SmallVector<Value> inputs, sums, outputs;
@@ -50,7 +50,7 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   return success();
 }
 
-// launchColumns(step, count, kernels, domains, arguments), three arrays by column.
+// launchColumns(step, count, kernels, domains, arguments): three arrays with an entry per column.
 LogicalResult genrec::lowerCall(LaunchColumnsOp launch, StageBuilder &stage) {
   EmitCBuilder b = stage.at(launch);
   Type function = b.opaque("genrec_rt_chunk_fn"), domain = b.pointer(b.opaque("const genrec_domain"));

@@ -15,12 +15,12 @@ static Value getNullDomain(const EmitCBuilder &b) {
   return b.literal("nullptr", b.pointer(b.opaque("genrec_domain")));
 }
 
-/// i1 buffers hold a byte per row, as the runtime's `valid` does.
+/// i1 buffers hold a byte per row, as `valid` arrays of the runtime do.
 static Value getValid(const EmitCBuilder &b, Value valid, StageBuilder &stage) {
   return b.cast(stage.getOptionalPointer(valid, b.i1()), b.pointer(b.u8()));
 }
 
-/// The number of the feature that `x` is; -1 where it is none.
+/// The number of the feature that `x` is, or -1.
 static int64_t getFeatureNumber(Value x, StageBuilder &stage) {
   auto feature = x.getDefiningOp<FeatureOp>();
   return feature ? stage.index.getFeature(feature.getDomain().getType().getDomain(),
@@ -38,7 +38,7 @@ LogicalResult genrec::lowerCall(ResolveOp op, StageBuilder &stage) {
   return success();
 }
 
-/// Queries, items, and what is excluded: the first operands of scoring calls.
+/// The first arguments of scoring calls: queries, items, excluded items.
 static SmallVector<Value> getScoring(Operation *op, Value query, Value items, Value exclude,
                                      StageBuilder &stage, const EmitCBuilder &b) {
   Value excluding = exclude ? stage.getDomainOf(exclude) : getNullDomain(b);
@@ -117,7 +117,7 @@ LogicalResult genrec::lowerCall(ScoresGradOp op, StageBuilder &stage) {
   return success();
 }
 
-/// Sinks take rows that lie one behind another.
+/// Fails unless rows are contiguous, which these calls require.
 static LogicalResult expectDense(Operation *op, Value x) {
   if (getRowPlace(x).stride == getRowSize(x.getType()))
     return success();

@@ -20,7 +20,7 @@ static void lowerTableRows(TableRowsOp op, StageBuilder &stage) {
               b.cast(valid, b.pointer(b.u8())), stage.getPointer(op.getResult())});
 }
 
-/// Handles by keys of a merged table.
+/// Looks up handles by keys of a merged table.
 static void lowerMergedRows(TableRowsOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   b.callVoid("genrec_rt_merged_rows",
@@ -59,7 +59,7 @@ LogicalResult genrec::lowerCall(MergedKeysOp op, StageBuilder &stage) {
   return success();
 }
 
-/// The handles' maker, behind views of parts and choices of distinct ones.
+/// The table_rows op that made the handles, which may have passed unstack_rows and distinct_rows.
 static TableRowsOp findMaker(Value rows) {
   while (true)
     if (auto part = rows.getDefiningOp<UnstackRowsOp>())
@@ -133,7 +133,8 @@ LogicalResult genrec::lowerCall(UniqueRowsOp op, StageBuilder &stage) {
 }
 
 namespace {
-/// What a segment_sum adds up: the members of segments, rows of an array of gradients.
+/// The inputs of a segment_sum: the segments (the gradients of each distinct row) and the arrays of
+/// gradients.
 struct SegmentInputs {
   SegmentInputs(SegmentSumOp op, StageBuilder &stage);
 

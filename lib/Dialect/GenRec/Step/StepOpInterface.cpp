@@ -1,4 +1,4 @@
-//===- StepOpInterface.cpp - what an op of a step says of itself ----------===//
+//===- StepOpInterface.cpp - planning and lowering of an op ---------------===//
 
 #include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
 

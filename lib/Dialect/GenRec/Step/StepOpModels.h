@@ -1,6 +1,6 @@
-//===- StepOpModels.h - descriptions of the genrec dialect's ops -*- C++ -*-===//
+//===- StepOpModels.h - StepOpInterface of the dialect's ops ----*- C++ -*-===//
 //
-// One file per family of ops, each with a function that attaches its descriptions.
+// One file per family of ops. Each has a function that attaches the interface to the family's ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +13,8 @@
 
 namespace genrec {
 
-/// The description of `OpT` by class `ModelT`. Its call is the overload of `lowerCall`, where there
-/// is one.
+/// The StepOpInterface of `OpT`, implemented by `ModelT`. `lower` calls the overload of `lowerCall`
+/// for the op, if there is one.
 template <typename ModelT, typename OpT>
 struct StepModel : StepOpInterface::ExternalModel<ModelT, OpT> {
   mlir::LogicalResult lower(mlir::Operation *op, StageBuilder &stage) const {
@@ -25,21 +25,21 @@ struct StepModel : StepOpInterface::ExternalModel<ModelT, OpT> {
   }
 };
 
-/// A call about which the defaults say everything.
+/// A call for which all defaults of the interface are right.
 template <typename OpT> struct PlainCall : StepModel<PlainCall<OpT>, OpT> {};
 
-/// A value without code of its own.
+/// An op without code of its own.
 template <typename ModelT, typename OpT> struct DeclarationModel : StepModel<ModelT, OpT> {
   StepKind getStepKind(mlir::Operation *) const { return StepKind::declaration; }
 };
 template <typename OpT> struct Declaration : DeclarationModel<Declaration<OpT>, OpT> {};
 
-/// Code that takes no time.
+/// An op whose code takes no time.
 template <typename OpT> struct Setup : StepModel<Setup<OpT>, OpT> {
   StepKind getStepKind(mlir::Operation *) const { return StepKind::setup; }
 };
 
-/// Attaches `ModelT<OpT>` to each of the ops.
+/// Attaches `ModelT<OpT>` to each op class.
 template <template <typename> typename ModelT, typename... OpT>
 void attachModels(mlir::MLIRContext *context) {
   (OpT::template attachInterface<ModelT<OpT>>(*context), ...);

@@ -20,7 +20,7 @@ LogicalResult expectFloats(Operation *op) {
   return success();
 }
 
-/// What dense calls have in common: they are compiled for f32.
+/// Dense calls are compiled for f32 only.
 template <typename ModelT, typename OpT> struct DenseModel : StepModel<ModelT, OpT> {
   LogicalResult lower(Operation *op, StageBuilder &stage) const {
     return failed(expectFloats(op)) ? failure() : StepModel<ModelT, OpT>::lower(op, stage);
@@ -73,11 +73,11 @@ struct WeightGradientStep : DenseModel<WeightGradientStep, WeightGradientOp> {
   }
 };
 
-/// Where the rows of each lookup are among the distinct ones.
+/// The buffer with the number of the distinct row of each row of each lookup.
 KeptBuffer getPlaces(Operation *op) { return {op->getOperand(0).getDefiningOp(), kPlacesSlot}; }
 
-/// `products` matrix products per distinct row of `values`, and per row of the batch a sum, as
-/// wide as `sums`, of the rows that its `lookups` found.
+/// Adds `products` matrix products per distinct row of `values`, and per row of the batch a sum of
+/// `lookups` rows of the size of `sums`.
 void addFactorCosts(Value values, Value sums, size_t lookups, double products, StepCosts &costs) {
   costs.get(getRowDomain(values.getType())).productFlops +=
       2 * products * getWidth(values) * getWidth(sums);
@@ -119,7 +119,7 @@ struct DistinctLinearGradStep : DenseModel<DistinctLinearGradStep, DistinctLinea
   }
 };
 
-/// A dot product per pair of the vectors of a row.
+/// A dot product per pair of the vectors in a row.
 struct DotInteractionStep : DenseModel<DotInteractionStep, DotInteractionOp> {
   void addCosts(Operation *op, StepCosts &costs) const {
     auto interaction = cast<DotInteractionOp>(op);
@@ -150,7 +150,7 @@ template <typename OpT> double getFlopsPerPair(OpT attention, bool isGradient) {
   return isGradient ? 2 * (3 * qk + 2 * v) : 2 * (qk + v);
 }
 
-/// What attention and its gradient have in common.
+/// The interface of attention and of its gradient.
 template <typename ModelT, typename OpT, bool isGradient>
 struct AttentionModel : DenseModel<ModelT, OpT> {
   FlatSymbolRefAttr getBlockDomain(Operation *op) const {
@@ -185,7 +185,7 @@ private:
 };
 
 struct AttentionStep : AttentionModel<AttentionStep, AttentionOp, /*isGradient=*/false> {
-  /// With softmax scores, log Σ exp of each row and head is kept for the gradient.
+  /// With softmax scores, the forward op keeps log Σ exp of each row and head for the gradient.
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     auto attention = cast<AttentionOp>(op);
     if (attention.getScore() == ScoreKind::softmax)
@@ -201,8 +201,8 @@ struct AttentionGradStep : AttentionModel<AttentionGradStep, AttentionGradOp, /*
   }
 };
 
-/// Queries of one list with keys of another. Lists of one parent are counted as if they were as
-/// long as that of the keys: what is known of a domain are its own rows and lists.
+/// Queries of one list attend to keys of another list of the same parent. The lists of the queries
+/// are assumed to be as long as those of the keys, as costs are per row and list of one domain.
 template <typename OpT, bool isGradient>
 struct CrossAttentionStep : DenseModel<CrossAttentionStep<OpT, isGradient>, OpT> {
   void addCosts(Operation *op, StepCosts &costs) const {
@@ -217,7 +217,7 @@ struct CrossAttentionStep : DenseModel<CrossAttentionStep<OpT, isGradient>, OpT>
     else
       costs.get(keys).pairFlops += 2 * flops;
   }
-  /// Scores of one query per thread and their gradients, in whole vectors of the widest machine.
+  /// Scores of one query and their gradients, per thread, rounded up to the widest vectors.
   int64_t getScratchBytes(Operation *op, const StepSizes &sizes) const {
     int64_t longest = sizes.getLongest(getRowDomain(cast<OpT>(op).getK().getType()));
     return sizes.getThreads() * 2 * 4 * static_cast<int64_t>(llvm::alignTo(longest, 16));

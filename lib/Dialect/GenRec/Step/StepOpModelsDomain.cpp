@@ -11,16 +11,17 @@ namespace {
 
 FlatSymbolRefAttr getDomain(Value domain) { return cast<DomainType>(domain.getType()).getDomain(); }
 
-/// The domain of the lists that hold the rows of `domain`.
+/// The domain of the lists that `domain`'s rows belong to.
 FlatSymbolRefAttr getParent(Operation *op, FlatSymbolRefAttr domain) {
   return lookupDomain(op, domain).getParentAttr();
 }
 
 //===----------------------------------------------------------------------===//
-// Ops that make a domain of lists from others
+// Ops that derive a domain of lists
 //===----------------------------------------------------------------------===//
 
-/// Offsets (one per parent row and one more), parent rows and identities, in the order of
+/// Adds the slots for offsets (one per parent row and one more), parent rows and identities, in the
+/// order of DomainSlot.
 /// DomainSlot.
 void addDomainSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) {
   FlatSymbolRefAttr domain = getDomain(op->getResult(0));
@@ -49,7 +50,7 @@ private:
   }
 };
 
-/// Lists shorter than `count` become that long, others stay.
+/// Lists shorter than `count` are padded to it, longer ones keep their length.
 struct PadStep : StepModel<PadStep, PadOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     addDomainSlots(op, slots);
@@ -66,7 +67,7 @@ struct PadStep : StepModel<PadStep, PadOp> {
   }
 };
 
-/// Each row of `first` with each row of the list of `second` beside it.
+/// All pairs of a row of `first` and a row of `second` below the same parent row.
 struct PairDomainsStep : StepModel<PairDomainsStep, PairDomainsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     addDomainSlots(op, slots);
@@ -88,7 +89,7 @@ struct ConcatDomainsStep : StepModel<ConcatDomainsStep, ConcatDomainsOp> {
   std::optional<SizeTerm> getDomainRows(Operation *op, SizeBuilder &sizes) const {
     return sizes.addRowsOf(cast<ConcatDomainsOp>(op).getSources());
   }
-  // A part that is no list gives each list one row.
+  // A part whose domain is the parent adds one row to each list.
   std::optional<SizeTerm> getLongestList(Operation *op, SizeBuilder &sizes) const {
     FlatSymbolRefAttr parent = getParent(op, getDomain(op->getResult(0)));
     std::optional<SizeTerm> total;
@@ -124,7 +125,7 @@ struct FixedRowsStep : StepModel<FixedRowsStep, FixedRowsOp> {
   }
 };
 
-/// Rows of a parameter are where the parameter is.
+/// The rows of a parameter alias the parameter.
 struct ParameterRowsStep : StepModel<ParameterRowsStep, ParameterRowsOp> {
   StepKind getStepKind(Operation *) const { return StepKind::setup; }
   bool ownsResult(Operation *, unsigned) const { return false; }
@@ -139,7 +140,7 @@ struct ParameterRowsStep : StepModel<ParameterRowsStep, ParameterRowsOp> {
 // Columns, parameters, constants
 //===----------------------------------------------------------------------===//
 
-/// A builder of what is called as the value is.
+/// A builder that names its next value like `value`.
 EmitCBuilder getNamed(Value value, StageBuilder &stage) {
   return stage.at(value.getLoc()).named(getValueName(value));
 }
@@ -188,7 +189,7 @@ template <typename ModelT, typename OpT> struct ViewModel : StepModel<ModelT, Op
   StepKind getStepKind(Operation *) const { return StepKind::view; }
 };
 
-/// A shared tensor as rows, or rows as a shared tensor.
+/// A view of a shared tensor as rows, or of rows as a shared tensor.
 template <typename OpT> struct RowsView : ViewModel<RowsView<OpT>, OpT> {
   std::optional<AliasedRows> getAliasedRows(Operation *, unsigned) const {
     return AliasedRows{0, /*keepsStride=*/false};
@@ -205,7 +206,7 @@ struct SliceColumnsStep : ViewModel<SliceColumnsStep, SliceColumnsOp> {
   }
 };
 
-/// The parts lie one behind another.
+/// The parts are contiguous, one after another.
 struct SplitSharedStep : ViewModel<SplitSharedStep, SplitSharedOp> {
   std::optional<AliasedRows> getAliasedRows(Operation *op, unsigned number) const {
     AliasedRows place;
@@ -215,7 +216,7 @@ struct SplitSharedStep : ViewModel<SplitSharedStep, SplitSharedOp> {
   }
 };
 
-/// Where a part of a stack begins is known when the step runs.
+/// The offset of a part of a stack is known only at run time.
 struct UnstackRowsStep : ViewModel<UnstackRowsStep, UnstackRowsOp> {
   Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
     auto part = cast<UnstackRowsOp>(op);

@@ -15,7 +15,8 @@ bool isRowsOf(Value value, FlatSymbolRefAttr domain) {
   return isa<RankedTensorType>(value.getType()) && getRowDomain(value.getType()) == domain;
 }
 
-/// Rows of the kernel's domain are read where they are, and only there.
+/// Whether the kernel uses `domain` only row by row: it gathers, broadcasts, pools and stores none
+/// of its rows.
 bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
   for (auto [role, input] :
        llvm::zip(kernel.getOperandRoles().getAsRange<OperandRoleAttr>(), kernel.getInputs())) {
@@ -32,7 +33,7 @@ bool readsOwnRows(RowKernelOp kernel, FlatSymbolRefAttr domain) {
   return !storesRows(kernel);
 }
 
-/// Sums that chunks of a row kernel keep apart.
+/// Floats of the partial sums that each chunk of a row kernel keeps.
 int64_t getSumFloats(RowKernelOp kernel, const StepSizes &sizes) {
   int64_t floats = 0;
   for (auto [index, role] : llvm::enumerate(kernel.getResultRoles().getAsRange<ResultRoleAttr>())) {
@@ -68,7 +69,7 @@ struct RowKernelStep : StepModel<RowKernelStep, RowKernelOp> {
   }
 };
 
-/// A launch carries the costs of the row kernel that it was (`genrec.costs`).
+/// A launch has the costs of the row kernel that it was made from (`genrec.costs`).
 struct LaunchStep : StepModel<LaunchStep, LaunchOp> {
   StepKind getStepKind(Operation *) const { return StepKind::kernel; }
 };

@@ -17,7 +17,7 @@ int64_t getItemRows(Value items, const StepSizes &sizes) {
   return sizes.getRows(getRowDomain(items.getType()));
 }
 
-/// Queries against all items of a catalogue; how far rows of both lie apart is told.
+/// Scores queries against all items of a catalogue; takes the strides of both.
 template <typename ModelT, typename OpT> struct ScoringModel : StepModel<ModelT, OpT> {
   bool takesPaddedRows(Operation *, unsigned number) const { return number < 2; }
 };

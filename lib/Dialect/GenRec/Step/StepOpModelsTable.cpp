@@ -17,10 +17,10 @@ bool genrec::isAddedByReader(Value value) {
 
 namespace {
 
-/// A lookup reads a bucket of keys.
+/// A lookup reads one bucket of keys.
 constexpr double kProbeBytes = 64;
 
-/// A search per row.
+/// An op that does a lookup per row.
 template <typename OpT> struct SearchStep : StepModel<SearchStep<OpT>, OpT> {
   void addCosts(Operation *op, StepCosts &costs) const {
     costs.addOperandsAndResults(op);
@@ -28,7 +28,7 @@ template <typename OpT> struct SearchStep : StepModel<SearchStep<OpT>, OpT> {
   }
 };
 
-/// The rows that a step touches, each once.
+/// The distinct table rows that a step touches.
 struct UniqueRowsStep : StepModel<UniqueRowsStep, UniqueRowsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     FlatSymbolRefAttr domain = cast<UniqueRowsOp>(op).getDomain().getType().getDomain();
@@ -42,13 +42,13 @@ struct UniqueRowsStep : StepModel<UniqueRowsStep, UniqueRowsOp> {
     auto unique = cast<UniqueRowsOp>(op);
     if (!unique.getAll())
       return costs.addOperandsAndResults(op);
-    for (Value rows : unique.getRows()) // gradients are not looked at
+    for (Value rows : unique.getRows()) // gradients are not read
       costs.addTensor(rows.getType());
     costs.addTensor(unique.getResult().getType());
   }
 };
 
-/// A sum that one kernel reads is added up there, row by row: it is a view of what it adds.
+/// A sum that is added up by the kernel that reads it is a view of its operands.
 struct SegmentSumStep : StepModel<SegmentSumStep, SegmentSumOp> {
   StepKind getStepKind(Operation *op) const {
     return isAddedByReader(op->getResult(0)) ? StepKind::view : StepKind::call;
@@ -65,7 +65,7 @@ struct SegmentSumStep : StepModel<SegmentSumStep, SegmentSumOp> {
   }
 };
 
-/// The rows that several lookups found, each once.
+/// The distinct rows of several lookups.
 struct DistinctRowsStep : StepModel<DistinctRowsStep, DistinctRowsOp> {
   void addOwnSlots(Operation *op, SmallVectorImpl<BufferSlot> &slots) const {
     auto distinct = cast<DistinctRowsOp>(op);

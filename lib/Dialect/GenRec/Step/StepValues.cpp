@@ -1,4 +1,4 @@
-//===- StepValues.cpp - what a step holds, as values of emitted C++ -------===//
+//===- StepValues.cpp - values of a step in emitted C++ -------------------===//
 
 #include "genrec/Dialect/GenRec/Step/StepValues.h"
 

@@ -1,4 +1,4 @@
-//===- Target.cpp - what compiled code runs on ----------------------------===//
+//===- Target.cpp - differences between targets ---------------------------===//
 
 #include "genrec/Dialect/GenRec/Step/Target.h"
 

@@ -1,9 +1,9 @@
-//===- Costs.h - what an op of a step has to do at least --------*- C++ -*-===//
+//===- Costs.h - lower bounds on the work of step ops -----------*- C++ -*-===//
 //
-// Bytes and floating-point operations of row kernels and library calls, per row of the domains
-// that they go over. Bytes are those that must be touched: a value that several lines of a kernel
-// read counts once. `--explain`, the profile of a binary and the roofline's predictions use
-// them; a test compares those of row kernels with the loads and stores of the emitted code.
+// Bytes and floating-point operations of row kernels and library calls, per row of the domains that
+// they iterate over. Each byte counts once, even if several lines of a kernel read it. `--explain`,
+// the profile of a binary and the roofline predictions use these costs. A test compares those of
+// row kernels with the loads and stores of the emitted code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,37 +15,37 @@
 namespace genrec {
 
 
-/// What is done once per row of `domain`, or once at all where that is null.
+/// The work per row of `domain`, or per step if that is null.
 struct OpCost {
   mlir::FlatSymbolRefAttr domain;
-  double bytes = 0;         ///< read and written one after another
-  double gatheredBytes = 0; ///< in rows picked by an index
+  double bytes = 0;         ///< read and written sequentially
+  double gatheredBytes = 0; ///< of rows that are gathered or scattered by an index
   double flops = 0;         ///< outside of matrix products, by Analysis/Operations.h
   double productFlops = 0;
-  double pairFlops = 0;   ///< per pair of an entry with itself or one before it in its list
-  double sourceBytes = 0; ///< that others pick rows from
+  double pairFlops = 0; ///< per causal pair: a row with itself or with a row before it in its list
+  double sourceBytes = 0; ///< of tensors that rows are gathered from
 
   CostAttr toAttribute(mlir::MLIRContext *context) const;
   static OpCost fromAttribute(CostAttr attribute);
 };
 
-/// Bytes of an index, an offset, an identity or a handle.
+/// Bytes of an index, offset, identity or handle.
 inline constexpr double kIndexBytes = 8;
 
-/// Costs of one op by domain; the first domain asked for stays the first.
+/// The costs of one op, by domain. The domain that was asked for first stays the first.
 class StepCosts {
 public:
   explicit StepCosts(mlir::FlatSymbolRefAttr over) : own(over) { get(over); }
 
   OpCost &get(mlir::FlatSymbolRefAttr domain);
-  /// Of the domain that the op goes over.
+  /// The costs for the domain that the op iterates over.
   OpCost &getOwn() { return get(own); }
 
-  /// All of a tensor, read or written once; other types count nothing.
+  /// Adds one sequential read or write of a tensor; other types cost nothing.
   void addTensor(mlir::Type type);
-  /// A tensor that rows are picked from.
+  /// Adds a tensor that rows are gathered from.
   void addSource(mlir::Type type);
-  /// Every operand read once, every result written once.
+  /// Adds one read of every operand and one write of every result.
   void addOperandsAndResults(mlir::Operation *op);
 
   llvm::SmallVector<OpCost> take();
@@ -55,17 +55,19 @@ private:
   llvm::SmallVector<OpCost> costs;
 };
 
-/// The costs of a row kernel, a launch or a library call, the domain that it goes over first.
+/// The costs of a row kernel, a launch or a library call; those of the domain it iterates over come
+/// first.
 llvm::SmallVector<OpCost> getCosts(mlir::Operation *op);
 
-/// The domain of the first result that has one, else of the first operand; null where none has.
+/// The domain of the first result that has one, or else of the first such operand; null if there is
+/// none.
 mlir::FlatSymbolRefAttr getFirstDomain(mlir::Operation *op);
 
-/// What the C++ and profiles call `op`: a kernel's function, or the op's own name. Kernels of one
-/// name get numbers behind theirs when they are outlined.
+/// The name of `op` in the C++ code and in profiles: that of a kernel's function, or the op's own.
+/// When kernels are outlined, equal names get a number appended.
 std::string getStepOpName(mlir::Operation *op);
 
-/// "lookup, pool (ranker.py:9)": what `op` came from, by the names and lines of the user's model.
+/// "lookup, pool (ranker.py:9)": the ops that `op` was made from, with user names and source lines.
 std::string describeOrigin(mlir::Operation *op);
 
 } // namespace genrec

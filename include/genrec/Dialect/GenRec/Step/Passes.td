@@ -1,7 +1,7 @@
 //===- Passes.td - planning of steps ----------------------------*- tablegen -*-===//
 //
-// The passes between row kernels and their lowering: what runs for a block of lists at a
-// time, and where values lie. Each is one file in lib/Dialect/GenRec/Step of the same stem.
+// The passes between row kernels and their lowering: they decide which calls run for a block of
+// lists at a time, and plan memory. Each is in the file of its name in lib/Dialect/GenRec/Step.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- StageBuilder.h - a stage of a program as a function ------*- C++ -*-===//
 //
-// Where the values of a program are when its stage functions run: columns,
+// Emits the function of one stage of a program, and gives access to what it reads: columns,
 // parameters, buffers and domains of the step.
 //
 //===----------------------------------------------------------------------===//
@@ -15,7 +15,7 @@
 
 namespace genrec {
 
-/// A kernel or library call, as errors and profiles name it.
+/// A kernel or library call, as errors and profiles show it.
 struct StepOp {
   std::string name;
   mlir::Location loc;
@@ -35,47 +35,47 @@ public:
   void end();
   bool isEmpty() const { return opCount == 0; }
 
-  /// Starts a function, before the stage's own, of the calls of `run`, and ends it with a call
-  /// in the stage that runs it (row_blocks.h).
+  /// Begins a separate function for the calls of `run`. When it ends, the stage's function gets a
+  /// call that runs it block by block (row_blocks.h).
   void beginBlock(RowBlockAttr run);
   void endBlock();
-  /// The run whose function has begun; null for none.
+  /// The run whose function is being built; null if there is none.
   RowBlockAttr getBlock() const { return block; }
   mlir::emitc::FuncOp getFunction() const { return current.function; }
 
-  /// A builder for the code of `op`.
+  /// A builder at the location of `op`.
   EmitCBuilder at(mlir::Operation *op);
   EmitCBuilder at(mlir::Location loc) { return {builder, loc}; }
 
   mlir::Value getStep() const { return current.step; }
   /// `genrec_rt_pool *`.
   mlir::Value getPool();
-  /// `genrec_domain *` of a domain's instance.
+  /// A `genrec_domain *` for the domain of this step.
   mlir::Value getDomain(mlir::FlatSymbolRefAttr domain);
   mlir::Value getDomain(mlir::Value domain);
-  /// The domain whose rows `tensor` holds.
+  /// The domain of `tensor`'s rows.
   mlir::Value getDomainOf(mlir::Value tensor);
-  /// Its number of rows.
+  /// The number of `tensor`'s rows.
   mlir::Value getCount(mlir::Value tensor);
-  /// The first element of `tensor`, as a pointer to its element type.
+  /// A pointer to the first element of `tensor`.
   mlir::Value getPointer(mlir::Value tensor);
-  /// The same for part `part` of rows of `stack`, made by stack_domains.
+  /// The same for part `part` of `tensor`, whose rows are those of the stack_domains `stack`.
   mlir::Value getPartPointer(mlir::Value tensor, mlir::Value stack, int64_t part);
-  /// A local array of `element`, as a pointer to its first.
+  /// A pointer to the first element of a new local array.
   mlir::Value makeArray(const EmitCBuilder &b, mlir::Type element, mlir::ValueRange values);
-  /// The same, or a null pointer where `tensor` is null.
+  /// Like getPointer, but a null pointer of type `element` if `tensor` is null.
   mlir::Value getOptionalPointer(mlir::Value tensor, mlir::Type element);
-  /// Elements from row to row of `tensor`.
+  /// The number of elements from one row of `tensor` to the next.
   mlir::Value getStride(mlir::Value tensor);
   /// `step->buffers[number]` as a pointer to `element`.
   mlir::Value getBuffer(int64_t number, mlir::Type element, llvm::StringRef name);
-  /// `rows` of `domain`, or, in a block's function, where the block's begin.
+  /// `rows` of `domain`; in a block's function, a pointer to the block's first row.
   mlir::Value getBlockRows(const EmitCBuilder &b, mlir::Value rows, mlir::FlatSymbolRefAttr domain,
                            int64_t bytesPerRow);
   mlir::Value getColumnMember(int64_t feature, llvm::StringRef member, mlir::Type element);
   /// `step->parameters[number].member`.
   mlir::Value getParameterMember(int64_t number, llvm::StringRef member);
-  /// The number under which the runtime knows the op that is being lowered.
+  /// The number of `op` in the runtime's list of step ops.
   mlir::Value getOpNumber(mlir::Operation *op);
 
   ProgramOp program;
@@ -83,7 +83,7 @@ public:
   mlir::OpBuilder &builder;
 
 private:
-  /// A function that is being built, and what its code has fetched.
+  /// A function that is being built, with the values that its code has loaded so far.
   struct Function {
     mlir::emitc::FuncOp function;
     mlir::Value step, pool;

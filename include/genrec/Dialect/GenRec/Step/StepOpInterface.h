@@ -1,8 +1,8 @@
-//===- StepOpInterface.h - what an op of a step says of itself --*- C++ -*-===//
+//===- StepOpInterface.h - planning and lowering of an op -------*- C++ -*-===//
 //
-// Below `form-row-kernels` a program is a list of row kernels, calls of library kernels, and values
-// that take no time. What planning, costs, reports and lowering need to know of each is its
-// StepOpInterface. docs/adding-an-op.md shows one from end to end.
+// After `form-row-kernels`, a program consists of row kernels, calls of library kernels, and ops
+// that take no time. Planning, costs, reports and lowering use the StepOpInterface of each.
+// docs/adding-an-op.md has a complete example.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,49 +22,49 @@ namespace genrec {
 class StageBuilder;
 
 enum class StepKind {
-  declaration, ///< reached where it is used: a column, a parameter, a constant; no code of its own
+  declaration, ///< no code of its own: a column, a parameter, a constant
   view,        ///< its results alias memory of its operands
-  setup,       ///< code that takes no time: fills a descriptor, reports a number
+  setup,       ///< code that takes no time: it fills a descriptor or reports a number
   kernel,      ///< a generated kernel
-  call,        ///< a call of a library kernel, or of the runtime
+  call,        ///< a call of a library kernel or of the runtime
 };
 
-/// Memory that an op needs: `bytesPerRow` * capacity(domain) + bytes.
+/// Memory that an op needs: `bytesPerRow` * capacity(domain) + bytes bytes.
 struct BufferSlot {
   mlir::FlatSymbolRefAttr domain; ///< null: a fixed size
   int64_t bytesPerRow = 0;
   int64_t bytes = 0;
   std::string name;
   bool needed = true;
-  bool untilEnd = false; ///< lives to the end of the program: arrays of a domain
-  int64_t stride = 0;    ///< elements from row to row; 0: rows lie densely
+  bool untilEnd = false; ///< live until the end of the program, as arrays of a domain are
+  int64_t stride = 0;    ///< elements from one row to the next; 0: rows are contiguous
 };
 
-/// Buffer `slot` of those that `maker` needs beside its results'.
+/// Own slot `slot` of op `maker`.
 struct KeptBuffer {
   mlir::Operation *maker = nullptr;
   unsigned slot = 0;
 };
 
-/// How the rows of a view lie in the memory that it aliases.
+/// The location of a view's rows in the memory that it aliases.
 struct AliasedRows {
-  int64_t offset = 0;      ///< elements before the first
-  bool keepsStride = true; ///< false: rows lie densely, whatever they are in the operand
+  int64_t offset = 0;      ///< elements before the first row
+  bool keepsStride = true; ///< false: the view's rows are contiguous, whatever the operand's stride
 };
 
-/// A number of rows, as an expression of emitted C++ or evaluated.
+/// A number of rows: an expression in emitted C++ or a number.
 struct SizeTerm {
   int64_t number = 0;
   mlir::Value value;
 };
 
-/// Builds formulas of sizes: one implementation emits C++, another one evaluates.
+/// Builds formulas for numbers of rows. One implementation emits C++, another evaluates them.
 class SizeBuilder {
 public:
   virtual ~SizeBuilder() = default;
 
   virtual SizeTerm constant(int64_t number) = 0;
-  /// The bound on the rows of a domain, and on those of one of its lists.
+  /// The largest number of rows of a domain, and of one of its lists.
   virtual SizeTerm rowsOf(mlir::FlatSymbolRefAttr domain) = 0;
   virtual SizeTerm longestOf(mlir::FlatSymbolRefAttr domain) = 0;
   virtual SizeTerm add(SizeTerm lhs, SizeTerm rhs) = 0;
@@ -72,11 +72,11 @@ public:
   virtual SizeTerm min(SizeTerm lhs, SizeTerm rhs) = 0;
   virtual SizeTerm max(SizeTerm lhs, SizeTerm rhs) = 0;
 
-  /// The sum over the domains of `values`: domains themselves, or rows of them.
+  /// The sum over the domains of `values`, which are domains or tensors of their rows.
   SizeTerm addRowsOf(mlir::ValueRange values);
 };
 
-/// How large a batch is.
+/// The sizes of a batch.
 class StepSizes {
 public:
   virtual ~StepSizes() = default;
@@ -86,14 +86,14 @@ public:
   virtual int64_t getThreads() const = 0;
 };
 
-/// What a call that runs block by block takes from the runtime, in bytes.
+/// Bytes that a call takes from the runtime when it runs block by block.
 struct BlockScratch {
   int64_t kept = 0;     ///< once, for all blocks
   int64_t perChunk = 0; ///< partial sums of each chunk of blocks
-  int64_t scratch = 0;  ///< of each thread, shared by the calls of a run
+  int64_t scratch = 0;  ///< per thread; the calls of a run share it
 };
 
-/// Attaches the descriptions of the genrec dialect's ops.
+/// Attaches the StepOpInterface to the genrec dialect's ops.
 void registerStepOpModels(mlir::DialectRegistry &registry);
 
 } // namespace genrec
@@ -102,14 +102,14 @@ void registerStepOpModels(mlir::DialectRegistry &registry);
 
 namespace genrec {
 
-/// What `op` is; `call` where it says nothing of itself.
+/// The kind of `op`; `call` for an op without the interface.
 StepKind getStepKind(mlir::Operation *op);
 
 /// Whether the results of `op` alias memory of its operands.
 inline bool isView(mlir::Operation *op) { return getStepKind(op) == StepKind::view; }
 /// Whether `op` has no code of its own in any stage.
 inline bool isDeclaration(mlir::Operation *op) { return getStepKind(op) == StepKind::declaration; }
-/// Whether a step spends time in `op`.
+/// Whether `op` takes time in a step.
 inline bool isStepOp(mlir::Operation *op) {
   StepKind kind = getStepKind(op);
   return kind == StepKind::kernel || kind == StepKind::call;

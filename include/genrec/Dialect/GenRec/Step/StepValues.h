@@ -1,4 +1,4 @@
-//===- StepValues.h - what a step holds, as values of emitted C++ -*- C++ -*-===//
+//===- StepValues.h - values of a step in emitted C++ -----------*- C++ -*-===//
 
 #ifndef GENREC_DIALECT_GENREC_STEP_STEPVALUES_H
 #define GENREC_DIALECT_GENREC_STEP_STEPVALUES_H
@@ -11,13 +11,13 @@ namespace genrec {
 /// The C type of an element in a buffer.
 mlir::Type getBufferElement(const EmitCBuilder &b, mlir::Type element);
 
-/// The parameter whose rows `value` holds; null for anything else.
+/// The parameter whose rows `value` holds, or null.
 ParameterOp getRowsParameter(mlir::Value value);
 
 /// `&step->domains[number]`.
 mlir::Value getDomainPointer(const EmitCBuilder &b, mlir::Value step, int64_t number);
 
-/// Floats that one chunk of rows adds up for `result`, as a C value.
+/// The number of floats in one chunk's partial sum for `result`, as a C value.
 mlir::Value getAccumulatorSize(const EmitCBuilder &b, mlir::Value step, const ModelIndex &index,
                                mlir::Value result);
 

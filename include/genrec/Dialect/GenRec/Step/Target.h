@@ -1,4 +1,4 @@
-//===- Target.h - what compiled code runs on --------------------*- C++ -*-===//
+//===- Target.h - differences between targets -------------------*- C++ -*-===//
 
 #ifndef GENREC_DIALECT_GENREC_STEP_TARGET_H
 #define GENREC_DIALECT_GENREC_STEP_TARGET_H
@@ -7,23 +7,24 @@
 
 namespace genrec {
 
-/// What differs between targets, for passes to ask. How a kernel is printed is a `KernelTarget`.
+/// The differences between targets that passes ask for. `KernelTarget` has those in the code of
+/// kernels.
 struct Target {
   TargetKind kind;
-  /// Whether a row kernel adds up the gradients of a table row itself (kernels/segments.h): then
-  /// `plan-memory` gives such a sum no buffer.
+  /// Whether a row kernel adds up the gradients of a table row itself (kernels/segments.h).
+  /// `plan-memory` then gives the sum no buffer.
   bool addsSegments;
-  /// Whether calls over lists run for a block of lists at a time (kernels/row_blocks.h).
+  /// Whether calls over lists can run for a block of lists at a time (kernels/row_blocks.h).
   bool hasRowBlocks;
-  /// Whether every call of a step has a kernel there, so that whole models compile.
+  /// Whether every step op has a kernel for the target, so that whole models can be compiled.
   bool runsModels;
-  /// Whether constant tables of kernels live on a device.
+  /// Whether constant tables of kernels are in device memory.
   bool hasDevice;
 
   llvm::StringRef getName() const { return stringifyTargetKind(kind); }
 
   static const Target &get(TargetKind kind);
-  /// That of the module around `op` (`attach-target`); the CPU where it has none.
+  /// The target of the module that holds `op` (see `attach-target`); the CPU if it has none.
   static const Target &of(mlir::Operation *op);
 };
 
