@@ -13,21 +13,20 @@ include "mlir/Pass/PassBase.td"
 def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "turns the bodies of row kernels into functions with loops";
   let description = [{
-    Each `genrec.row_kernel` becomes a `genrec.launch` and a function beside
-    the model that runs the body for a range of rows. The vectors of the body
-    become loops over their elements: elementwise ops of one phase run fused in
-    one loop, a reduction or a gather ends a phase, and what a later phase needs
-    is kept in a small local array or, where that is only a load or a little
-    arithmetic, computed again. Scalars that only become columns of results (a
-    number's transforms, joined with others) run first, in a loop of their own that
-    takes many rows at a time. Kernels of equal code are made once.
+    Each `genrec.row_kernel` becomes a `genrec.launch` and a function, next to the model, that runs
+    the body for a range of rows. The vectors of the body become loops over their elements.
+    Elementwise ops of one phase are fused into one loop; a reduction or a gather ends a phase. A
+    value that a later phase needs is stored in a small local array, or recomputed if it is a load
+    or a little arithmetic. Scalar ops whose results are only written to elements of results (for
+    example transforms of a number that is then concatenated with others) run first, in a loop of
+    their own that is vectorised over rows. Kernels with equal code share a function.
 
-    The functions hold EmitC control flow and memory accesses around scalar
-    `arith` and `math`, which `lower-to-emitc` converts. For target `cuda`
-    (`attach-target`) the same phases are handed to the lanes of a warp per row.
+    The functions contain EmitC control flow and memory accesses, and scalar `arith` and `math`,
+    which `lower-to-emitc` converts. For target `cuda` (`attach-target`) a warp processes a row, and
+    its lanes the elements of a phase.
 
-    Preconditions: none but valid row kernels. A body op that has no loop form is
-    an error with its location.
+    There are no preconditions besides valid row kernels. A body op that has no loop form is an
+    error with its location.
   }];
   let dependentDialects = ["::genrec::GenRecDialect", "::mlir::emitc::EmitCDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -41,12 +40,11 @@ def OutlineKernels : Pass<"genrec-outline-kernels", "::mlir::ModuleOp"> {
 def LowerToRuntime : Pass<"genrec-lower-to-runtime", "::mlir::ModuleOp"> {
   let summary = "turns programs into stage functions that call the runtime";
   let description = [{
-    Each program becomes one function per stage, `<program>_<stage>(genrec_step *)`:
-    launches and library ops become calls of the runtime's kernels, specialised
-    by template arguments, over the buffers of `plan-memory`. The declarations of the model
-    become the constant tables that `genrec_model()` hands to the runtime. What
-    is left holds no op of the genrec dialect; an op without a lowering is an
-    error with its location.
+    Each program becomes one function per stage, `<program>_<stage>(genrec_step *)`. Launches and
+    library ops become calls of the runtime's kernels, specialised by template arguments, on the
+    buffers of `plan-memory`. The declarations of the model become constant tables, which
+    `genrec_model()` returns to the runtime. No op of the genrec dialect remains; an op without a
+    lowering is an error with its location.
 
     Preconditions: `plan-memory` and `outline-kernels` have run.
   }];
@@ -60,12 +58,11 @@ def LowerToRuntime : Pass<"genrec-lower-to-runtime", "::mlir::ModuleOp"> {
 }
 
 def LowerToEmitC : Pass<"genrec-lower-to-emitc", "::mlir::ModuleOp"> {
-  let summary = "converts scalar arithmetic to EmitC, so that nothing else is left";
+  let summary = "converts scalar arithmetic to EmitC";
   let description = [{
-    Converts the scalar `arith` and `math` ops of outlined kernels. Functions of
-    `math` become calls of the branch-free ones in `genrec_rt/kernels/math.h`, so that
-    loops over them vectorise. Anything that is not EmitC afterwards is an
-    error with its location.
+    Converts the scalar `arith` and `math` ops of outlined kernels. Functions of `math` become calls
+    of branch-free functions in `genrec_rt/kernels/math.h`, so that loops over them can be
+    vectorised. Any op that is not EmitC afterwards is an error with its location.
   }];
   let dependentDialects = ["::mlir::emitc::EmitCDialect"];
 }

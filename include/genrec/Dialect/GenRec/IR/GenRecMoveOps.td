@@ -11,8 +11,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_MoveOpsDocs : OpDocGroup {
   let summary = "Moves between domains";
   let description = [{
-    Ops that carry values from one domain to another. A value that is per request never
-    silently becomes per impression: that takes a `genrec.fanout`.
+    Ops that move values from one domain to another. Broadcasting is explicit: a value per request
+    becomes a value per impression only by a `genrec.fanout`.
   }];
 }
 
@@ -20,12 +20,11 @@ let opDocGroup = GenRec_MoveOpsDocs in {
 
 def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_PassesRowsOn, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "brings a value into a domain made by truncate or pad";
+  let summary = "moves a value into a domain made by truncate or pad";
   let description = [{
-    Keeps the rows that `truncate` kept; gives 0 in the rows that `pad` added. `domain`
-    is the result of a `genrec.truncate` or `genrec.pad` whose source is x's domain;
-    element type (not strings, for pad) and row shape stay. Its gradient is
-    `genrec.derive_grad`.
+    Keeps the rows that `truncate` kept, and gives 0 in the rows that `pad` added. `domain` is the
+    result of a `genrec.truncate` or `genrec.pad` whose source is x's domain. Row shape and element
+    type are x's (strings cannot be padded). The gradient is `genrec.derive_grad`.
 
     ```mlir
     %recent_movie = genrec.derive %movie into %event
@@ -40,11 +39,11 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_PassesRowsOn, Pure,
 
 def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "spreads rows of a cut or lengthened domain back; dropped rows get 0";
+  let summary = "moves rows of a truncated or padded domain back; dropped rows get 0";
   let description = [{
-    The adjoint of `genrec.derive`: x has rows of a domain made by `genrec.truncate` or
-    `genrec.pad`, `domain` is the source of that op. Rows that were not kept are 0;
-    rows that pad added are dropped.
+    The adjoint of `genrec.derive`. x has rows of a domain made by `genrec.truncate` or
+    `genrec.pad`, and `domain` is the source of that op. Rows that truncate dropped are 0; rows that
+    pad added are dropped.
 
     ```mlir
     %spread = genrec.derive_grad %event_vector into %history
@@ -59,11 +58,11 @@ def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
 
 def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_BoundsIds, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "joins values of several domains per parent row";
+  let summary = "concatenates values of several domains per parent row";
   let description = [{
-    One value per source of the `genrec.concat_domains` op that made `domain`, in
-    its order, all of one row shape and element type. A source that is the parent
-    gives one row per list. The gradient of part p is `genrec.split_rows` of p.
+    One value per source of the `genrec.concat_domains` op that made `domain`, in the same order,
+    all of one row shape and element type. A source that is the parent domain gives one row per
+    list. The gradient of part p is `genrec.split_rows` of p.
 
     ```mlir
     %joined = genrec.concat_rows %user_vector, %event_vector into %seq
@@ -79,11 +78,10 @@ def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_BoundsIds, Pure,
 
 def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "takes one part out of a joined value";
+  let summary = "takes one part out of a concatenated value";
   let description = [{
-    The rows of part `part` (counted from 0) of the `genrec.concat_domains` op that
-    made x's domain; `domain` is that part's source domain. Its gradient is 0 in the
-    other parts.
+    The rows of part `part` (0-based) of the `genrec.concat_domains` op that made x's domain.
+    `domain` is that part's source domain. The gradient is 0 in the other parts.
 
     ```mlir
     %encoded = genrec.split_rows %seq_vector part 1 into %event
@@ -98,12 +96,12 @@ def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_PassesRowsOn, GenRec_Sy
 
 def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_FansOut, GenRec_KernelPart, GenRec_IsOperandRow, GenRec_CopiesElements, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "copies each row of an ancestor to its descendants";
+  let summary = "broadcasts each row of an ancestor to its descendants";
   let description = [{
-    `domain` is a descendant (child, grandchild, …) of x's domain; every row of it
-    gets the row of x that it lies below. Nothing else copies rows downwards: an op
-    that meets values of two domains is an error. Its gradient is a `genrec.pool` by
-    sum. Free in a row kernel, which reads the ancestor's row instead.
+    `domain` is a descendant (child, grandchild, …) of x's domain. Each of its rows gets the row of
+    x that is its ancestor. No other op broadcasts rows downwards: operands of two domains are an
+    error. The gradient is a `genrec.pool` by sum. A fanout in a row kernel costs nothing, as the
+    kernel reads the ancestor's row.
 
     ```mlir
     %context = genrec.fanout %user_vector to %impression
@@ -118,15 +116,14 @@ def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_FansOut, GenRec_KernelPart, Ge
 
 def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_KernelPart, GenRec_ReducesLists, GenRec_ListLocal, GenRec_IsOperandRow, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "reduces the children of every ancestor row";
+  let summary = "reduces the descendants of every ancestor row";
   let description = [{
-    `domain` is an ancestor of x's domain for kind sum (through several levels), its
-    parent for the other kinds. Row shape and element type stay: mean takes floats,
-    sum and max also integers, first and last also i1.
+    For kind sum, `domain` is an ancestor of x's domain, through any number of levels; for other
+    kinds it is the parent. Row shape and element type are x's. mean takes floats, sum and max also
+    integers, first and last also i1.
 
-    An empty list pools to 0 for every kind, and gives no gradient; max works on each
-    element of the row apart and breaks ties in favour of the first row, which then
-    gets the whole gradient.
+    An empty list pools to 0 for every kind, and gives no gradient. max is computed for each element
+    of the row separately. In a tie, the first row gets the whole gradient.
 
     ```mlir
     %taste = genrec.pool mean %movie_vector to %request
@@ -143,10 +140,9 @@ def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_KernelPart, GenRec_ReducesLists, G
 def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradient of a pool of kind max, first or last";
   let description = [{
-    x is what the `genrec.pool` read, `domain` and `kind` are the pool's, `gradient`
-    is that of its result. Row r of the result receives its parent's gradient (per
-    element) where r is the row that the pool chose, else 0. Not differentiable
-    again.
+    x is the operand of the `genrec.pool`, `domain` and `kind` are the pool's, and `gradient` is
+    that of its result. An element of row r gets the gradient of its parent row if the pool chose
+    row r, and 0 otherwise. The op is not differentiable itself.
 
     ```mlir
     %dx = genrec.pool_grad max %movie_vector, %user_vector to %request
@@ -163,11 +159,11 @@ def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
 
 def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_FansOut, GenRec_PassesRowsOn, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "brings a value of the second list into a domain of pairs";
+  let summary = "moves a value of the second list into a domain of pairs";
   let description = [{
-    Each pair gets the row of x that is its second half. `domain` is the result of a
-    `genrec.pair_domains` whose `second` is x's domain. Its gradient is
-    `genrec.pair_sum`. (Values of `first` enter by `genrec.fanout`.)
+    Each pair gets the row of x that is the second row of the pair. `domain` is the result of a
+    `genrec.pair_domains` whose `second` is x's domain. The gradient is `genrec.pair_sum`. (Values
+    of `first` are moved by `genrec.fanout`.)
 
     ```mlir
     %beside = genrec.pair_rows %event_vector into %pair
@@ -184,9 +180,9 @@ def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "sums pairs over the first list, per row of the second";
   let description = [{
-    The adjoint of `genrec.pair_rows`: x has f32 rows of a domain made by
-    `genrec.pair_domains`, `domain` is that op's `second`; each of its rows gets the sum
-    of its pairs, in the order of the rows of `first`. 0 where `first` is empty.
+    The adjoint of `genrec.pair_rows`. x has f32 rows of a domain made by `genrec.pair_domains`, and
+    `domain` is that op's `second`. Each row of the result is the sum over its pairs, in the order
+    of the rows of `first`; 0 if `first` is empty.
 
     ```mlir
     %attention_received = genrec.pair_sum %pair_vector to %event
@@ -201,13 +197,12 @@ def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_SymbolUser, Pure,
 
 def GenRec_TileOp : GenRec_Op<"tile", [GenRec_ReducesLists, GenRec_ListLocal, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "the first or last rows of each list side by side in its parent's row";
+  let summary = "concatenates the first or last rows of each list in the row of its parent";
   let description = [{
-    x: rows [d] (or [], which counts as [1]) of a list; `domain`: its parent. The result
-    has rows [count * d], element type that of x (not strings): row i of the list at
-    [i * d, (i + 1) * d), counted from the list's start or, with `keep` last, from the
-    first of its last `count` rows. Past the end of a list: 0. Further rows are
-    dropped, and get gradient 0.
+    x has rows [d] (or [], which counts as [1]) of a list, and `domain` is its parent. The result
+    has rows [count * d] and x's element type (not strings). Row i of the list is at [i * d, (i + 1)
+    * d), counted from the list's start or, with `keep` last, from the first of its last `count`
+    rows. Lists with fewer rows are padded with 0. Further rows are dropped and get gradient 0.
 
     ```mlir
     %three = genrec.tile %movie_vector to %request {count = 3 : i64}
@@ -225,10 +220,10 @@ def GenRec_TileOp : GenRec_Op<"tile", [GenRec_ReducesLists, GenRec_ListLocal, Ge
 
 def GenRec_TileGradOp : GenRec_Op<"tile_grad", [GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "spreads a tiled row back over the rows of its list";
+  let summary = "splits a tiled row into the rows of its list";
   let description = [{
-    The adjoint of `genrec.tile`: x has rows [count * d] of the parent of `domain`; the
-    result has rows [d] (or []) of `domain`, 0 in rows that tile dropped.
+    The adjoint of `genrec.tile`. x has rows [count * d] of the parent of `domain`; the result has
+    rows [d] (or []) of `domain`, with 0 in rows that tile dropped.
 
     ```mlir
     %spread = genrec.tile_grad %best_score into %history {count = 4 : i64}
@@ -255,8 +250,8 @@ class GenRec_ShiftOp<string mnemonic> : GenRec_Op<mnemonic, [GenRec_ListLocal, G
 def GenRec_LeadOp : GenRec_ShiftOp<"lead"> {
   let summary = "the value `distance` rows later in the same list";
   let description = [{
-    The next item as label, the next event's time. Past the end of the list: 0, and
-    `valid` (i1 per row) is false, which a loss takes as weight 0. In a root domain
+    For example the next item as a label, or the time of the next event. Past the end of the list
+    the value is 0 and `valid` (i1 per row) is false; a loss uses it as weight 0. In a root domain
     every row is a list of its own, so no row is valid.
 
     ```mlir
@@ -268,8 +263,8 @@ def GenRec_LeadOp : GenRec_ShiftOp<"lead"> {
 def GenRec_LagOp : GenRec_ShiftOp<"lag"> {
   let summary = "the value `distance` rows earlier in the same list";
   let description = [{
-    Before the start of the list: 0, and `valid` (i1 per row) is false. In a root
-    domain every row is a list of its own, so no row is valid.
+    Before the start of the list the value is 0 and `valid` (i1 per row) is false. In a root domain
+    every row is a list of its own, so no row is valid.
 
     ```mlir
     %before, %has_before = genrec.lag %time {distance = 2 : i64}
@@ -279,10 +274,10 @@ def GenRec_LagOp : GenRec_ShiftOp<"lag"> {
 }
 
 def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
-  let summary = "each row's ordinal in its list, from 0";
+  let summary = "the position of each row in its list, from 0";
   let description = [{
-    i64 per row. With `from_end` the last row of a list has 0. In a root domain every
-    row is a list of its own and has 0.
+    An i64 per row. With `from_end`, positions count from the end: the last row of a list has 0. In
+    a root domain every row is a list of its own and has 0.
 
     ```mlir
     %age_rank = genrec.position %history {from_end} : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
@@ -295,9 +290,9 @@ def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
 }
 
 def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
-  let summary = "how many rows of `children` each row of their parent has";
+  let summary = "the number of rows of `children` per row of their parent";
   let description = [{
-    i64 per row of the parent domain of `children`; 0 for an empty list.
+    An i64 per row of the parent domain of `children`; 0 for an empty list.
 
     ```mlir
     %events = genrec.length %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@request>>
@@ -311,13 +306,13 @@ def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
 
 def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
-  let summary = "reads rows of another domain by index";
+  let summary = "gathers rows of another domain by index";
   let description = [{
-    `source` holds rows [] of any domain and element type but strings, `index` i64 rows
-    [] or [d]: row numbers of that domain. The result has index's rows and shape and
-    source's element type. A source of rows [n] takes an index of rows [], and gives
-    rows [n]. An index of -1 reads 0 (false); others must exist. It has no gradient: it
-    reads what a catalogue says about an item, and turns its positions back into ids.
+    `source` has rows [] of any domain and any element type but strings. `index` has i64 rows [] or
+    [d]: row numbers in that domain. The result has index's domain and row shape, and source's
+    element type. A source with rows [n] takes an index with rows [] and gives rows [n]. Index -1
+    reads 0 (false); any other index must exist. The op has no gradient: it reads features of
+    catalogue items, and maps item positions to ids.
 
     ```mlir
     %best_ids = genrec.gather_rows %item_ids at %best

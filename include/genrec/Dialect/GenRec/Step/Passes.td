@@ -11,11 +11,11 @@
 include "mlir/Pass/PassBase.td"
 
 def AttachTarget : Pass<"genrec-attach-target", "::mlir::ModuleOp"> {
-  let summary = "says what the code of a module will run on";
+  let summary = "sets the target that a module is compiled for";
   let description = [{
-    Sets the module's attribute `genrec.target`, which later passes ask what differs between
-    targets: whether kernels add up gradients of table rows themselves, whether calls run
-    for blocks of lists, how kernels are printed. A module without it is for the CPU.
+    Sets the module's attribute `genrec.target`. Later passes ask it for the differences between
+    targets: whether kernels add up gradients of table rows themselves, whether calls can run for a
+    block of lists at a time, how kernels are printed. Without the attribute, the target is the CPU.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "`cpu` or `cuda`">];
@@ -23,24 +23,25 @@ def AttachTarget : Pass<"genrec-attach-target", "::mlir::ModuleOp"> {
 }
 
 def FormRowBlocks : Pass<"genrec-form-row-blocks", "::genrec::ModelOp"> {
-  let summary = "lets consecutive calls over lists run for a block of lists at a time";
+  let summary = "groups calls over lists into runs that process a block of lists at a time";
   let description = [{
-    A stage runs call after call, each over all rows of a batch, so that each reads what
-    left the caches since it was written. Row kernels over a domain with lists that read
-    rows of it and shared values only, matrix products, gradients of their weights,
-    attention and its gradient need no row of another list. Those of them that nothing else
-    stands between get the attribute `genrec.row_block`, one number for each run of calls, and
-    are put next to each other: what the run needs comes before it, what needs its results
-    after. The runtime runs them for a few lists at a time (row_blocks.h): what no other call
-    reads has room for one block's rows, and stays in the second-level cache.
+    Without this pass, a stage runs one call after another, each over all rows of a batch: when a
+    call reads a value, the value has already been evicted from the caches. Some calls need no row
+    of another list: row kernels over a domain of lists that read only its rows and shared values,
+    matrix products, gradients of their weights, attention and its gradient. The pass groups such
+    calls into *runs*: the ops of a run get the attribute `genrec.row_block` with the run's number
+    and are moved next to each other, after the ops that the run depends on and before those that
+    use its results. The runtime executes a run for a few lists at a time (row_blocks.h). The buffer
+    of a value that only the run reads then holds the rows of one block only, and stays in the
+    second-level cache.
 
-    A run ends where rows of all lists are needed: a sum over rows, a pooled value, a moved
-    row. Runs are formed where they hold a matrix product or attention, and keep at least a
-    cache line per row out of memory.
+    An op that needs rows of all lists ends a run: a sum over rows, a pooled value, a row moved to
+    another domain. A run is formed only if it has a matrix product or attention, and keeps values
+    of at least a cache line per row out of memory.
 
-    A target without row blocks has no runs.
+    There are no runs on a target without row blocks.
 
-    Preconditions: `form-row-kernels` has run; what needs a kernel is in one.
+    Precondition: `form-row-kernels` has run, so all row-wise ops are in kernels.
   }];
   let dependentDialects = ["::genrec::GenRecDialect"];
   let statistics = [
@@ -49,31 +50,30 @@ def FormRowBlocks : Pass<"genrec-form-row-blocks", "::genrec::ModelOp"> {
 }
 
 def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
-  let summary = "gives every value of a program a buffer, with its size and life";
+  let summary = "plans the buffers of a program: sizes, strides and live ranges";
   let description = [{
-    Orders the ops of a program by stage (copy, dispatch, compute; the order
-    within a stage stays), then gives each value that needs memory a buffer:
-    `bytes_per_row` times the capacity of a domain plus `bytes`, live from op
-    `first` to op `last` of the program. The program gets them as the attribute
-    `genrec.buffers`, an op the numbers of its own as `genrec.buffer_ids`.
-    The attribute `genrec.first_compute_op` is the number of the first op of the
-    dispatch or compute stage. The runtime places the buffers that the copy stage
-    makes in an arena per batch in flight and the others in one that all batches
-    share; those whose lives do not meet may share memory.
+    Orders the ops of a program by stage (copy, dispatch, compute; the order within a stage is kept)
+    and assigns a buffer to each value that needs memory. Its size is `bytes_per_row` times the
+    capacity of a domain plus `bytes`; its live range is from op `first` to op `last` of the
+    program. The program gets the list of buffers as `genrec.buffers`, an op the numbers of its
+    buffers as `genrec.buffer_ids`. `genrec.first_compute_op` is the number of the first op of the
+    dispatch or compute stage. The runtime allocates buffers of the copy stage in one arena per
+    batch in flight, and all others in one arena that the batches share. Buffers with disjoint live
+    ranges may share memory.
 
-    Rows that a kernel picks by index, or adds to so, are padded to whole cache lines
-    (16 floats; shorter ones to a power of two): a buffer's `stride`, in elements. Only
-    where everything that reads them is told the distance of rows.
+    Rows that a kernel gathers or scatters by index are padded to whole cache lines (16 floats), and
+    smaller rows to a power of two, if every reader takes a stride. The buffer's `stride` is in
+    elements.
 
-    A buffer of which only one run of `form-row-blocks` knows takes no room in an arena:
-    `block` is the number of the run, `place` the bytes per row before it, among the run's
-    own. Other buffers that a run makes or reads live as long as the run.
+    A buffer that only one run of `form-row-blocks` uses takes no memory in an arena: `block` is the
+    number of the run, and `place` the buffer's offset in the run's own memory, in bytes per row.
+    The live ranges of other buffers that a run uses are extended to the whole run.
 
-    Columns of the data, parameters, constants and views (`shared_rows`,
-    `rows_as_shared`, a `slice_columns` left outside of row kernels) need no memory. The
-    life of what a view shows ends with the last use of the view.
+    Columns of the data, parameters, constants and views (`shared_rows`, `rows_as_shared`, a
+    `slice_columns` outside of row kernels) need no memory. A use of a view extends the live range
+    of the value that the view aliases.
 
-    Preconditions: `form-row-kernels` has run; what needs a kernel is in one.
+    Precondition: `form-row-kernels` has run, so all row-wise ops are in kernels.
   }];
   let dependentDialects = ["::genrec::GenRecDialect"];
   let statistics = [

@@ -1,7 +1,7 @@
 //===- Passes.td - passes over the genrec dialect ---------------*- tablegen -*-===//
 //
-// One record, one file in lib/Dialect/GenRec/Transforms, one test in
-// test/Dialect/GenRec/Transforms, all of one stem. In the order of the pipeline.
+// Each pass has a file in lib/Dialect/GenRec/Transforms and a test in
+// test/Dialect/GenRec/Transforms with the same name. The order is that of the pipeline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,24 +17,23 @@ class GenRecPass<string flag> : Pass<flag, "::genrec::ModelOp"> {
 def VerifyModel : GenRecPass<"genrec-verify-model"> {
   let summary = "rejects models that later passes could not compile";
   let description = [{
-    The first pass of the pipeline. What it accepts, later passes may take for
-    granted:
+    The first pass of the pipeline. Later passes may assume what it checks:
 
     - the model has exactly one program, of mode `all`;
-    - there is something to do: at least one loss, metric or output;
+    - the program has at least one loss, metric or output;
     - every loss depends on a parameter or on a table;
-    - rows of a `step` domain appear nowhere (only passes make them).
+    - no value has rows of a `step` domain (only passes make them).
 
-    What holds for every valid program, in any mode, is checked by the verifiers
-    of the ops. The IR does not change.
+    Rules for valid programs of any mode are checked by the verifiers of the ops. The IR does not
+    change.
   }];
   let statistics = [Statistic<"ops", "ops", "ops of the program that were checked">];
 }
 
 def InferDomains : GenRecPass<"genrec-infer-domains"> {
-  let summary = "completes the batch and bounds the ids that features feed into tables";
+  let summary = "adds missing ancestors to the batch and bounds the ids of features";
   let description = [{
-    Three things that a front end need not know:
+    Does three things that a front end need not do:
 
     - `genrec.batch` gets a result for every ancestor of a domain it yields
       (nested lists cannot be read without the lists around them) and loses
@@ -43,7 +42,7 @@ def InferDomains : GenRecPass<"genrec-infer-domains"> {
       `fanout`, `lead`, `lag`, `concat_rows`, `split_rows`) gets the table's
       `id_bits`, so that an id out of range is an error that names the
       feature, the file and the row; the smallest, when it feeds several;
-    - ids made by `hash` or `mod` must fit the table: more bits are an error here.
+    - ids computed by `hash` or `mod` must fit the table: more bits are an error here.
 
     ```mlir
     %ids = genrec.feature %user "user" : !genrec.domain<@user> -> tensor<?xi64, #genrec.rows<@user>>
@@ -59,21 +58,21 @@ def InferDomains : GenRecPass<"genrec-infer-domains"> {
 }
 
 def SpecializeModes : GenRecPass<"genrec-specialize-modes"> {
-  let summary = "makes a program each for training, evaluation, prediction and item vectors";
+  let summary = "creates a program each for training, evaluation, prediction and item vectors";
   let description = [{
     Clones the imported program (mode `all`) into
 
     - `@train`: the losses;
-    - `@evaluate`: losses and metrics; nothing is dropped out;
-    - `@predict`: the outputs that belong to the data; nothing is dropped out;
-    - `@items`: the outputs of catalogues; of a catalogue without any, the vectors that
-      queries are compared with (`sampled_softmax`, `scores`, `top_k`, `rank`), as
-      outputs `vectors`, `vectors_2`, … in the order of the program;
+    - `@evaluate`: losses and metrics, without dropout;
+    - `@predict`: the outputs of data domains, without dropout;
+    - `@items`: the outputs of catalogue domains. A catalogue without outputs gets the vectors that
+      queries are compared with (in `sampled_softmax`, `scores`, `top_k`, `rank`), as outputs
+      `vectors`, `vectors_2`, … in program order;
 
-    and erases from each the losses, metrics and outputs of the others; what led to
-    them alone is left to `prune-columns`. A feature with a padding id stays where its
-    rows are needed. A mode with nothing to do gets no program. A program whose name
-    something else has gets underscores; its `mode` tells.
+    and erases from each program the losses, metrics and outputs of the other modes. `prune-columns`
+    then removes ops that have become unused. A feature with a padding id is kept if its domain is
+    needed. A mode without losses, metrics and outputs gets no program. If the name of a program is
+    taken, it gets underscores; its `mode` is authoritative.
 
     ```mlir
     %loss = genrec.sampled_softmax %query, %target, %normalized {…} : …
@@ -88,13 +87,12 @@ def SpecializeModes : GenRecPass<"genrec-specialize-modes"> {
 }
 
 def PruneColumns : GenRecPass<"genrec-prune-columns"> {
-  let summary = "neither reads nor computes what no loss, metric or output depends on";
+  let summary = "removes columns and ops that no loss, metric or output depends on";
   let description = [{
-    Erases from every program the ops whose results nothing needs, down to the
-    features they read and the domains of the batch. What is left says which columns
-    a reader decodes: a column that no program reads may be missing from the file.
-    Every column that a program drops is a decision of the model (`genrec.decisions`,
-    which `--explain` prints).
+    Erases the ops of every program whose results are unused, up to the features they read and the
+    domains of the batch. The remaining features are the columns that a reader decodes: a column
+    that no program reads may be missing from the file. Every column that a program drops is
+    recorded as a decision (`genrec.decisions`, which `--explain` prints).
 
     ```mlir
     %age = genrec.feature %user "age" : …
@@ -104,8 +102,8 @@ def PruneColumns : GenRecPass<"genrec-prune-columns"> {
     genrec.output "score" %score
     ```
 
-    Runs after `specialize-modes`: what a label is to training, prediction does not
-    need. Without it, later passes erase dead ops too, but say nothing.
+    Runs after `specialize-modes`, as prediction does not need labels, for example. Later passes
+    erase dead ops as well, but record no decisions.
   }];
   let statistics = [
     Statistic<"columns", "columns", "columns that a program no longer reads">,
@@ -114,30 +112,28 @@ def PruneColumns : GenRecPass<"genrec-prune-columns"> {
 }
 
 def MergeTables : GenRecPass<"genrec-merge-tables"> {
-  let summary = "puts logical tables of one spec into one physical table";
+  let summary = "merges logical tables with the same attributes into one table";
   let description = [{
-    Tables that agree in all but name and `id_bits` (dimension, optimizer,
-    initializer, kind, eviction) get one physical table: a `genrec.table` with
-    `members`, in the order of their declaration. Table i of m owns the keys
-    `(i << (63 - k)) | id`, k = ceil(log2(m + 1)), so no two of them can meet and ids
-    lose nothing. The lookups of a program into one physical table become one
-    `genrec.grouped_lookup` (a second one where ids depend on the first), and its
-    gradients one update: per step one search for rows, one list of distinct rows, one
-    reduction and one update kernel per physical table. Equal lookups are one part.
+    *Logical tables* are those of the user's model. Logical tables that differ only in name and
+    `id_bits` (so they have the same dimension, optimizer, initializer, kind, eviction rules) get
+    one *merged table*: a `genrec.table` with `members`, in the order of their declaration. Table i
+    of m owns the keys `(i << (63 - k)) | id`, k = ceil(log2(m + 1)): keys of different tables never
+    collide, and ids are not truncated. The lookups of a program in one merged table become one
+    `genrec.grouped_lookup` (a second one if ids depend on the first), with one update. A step then
+    has one search for rows, one list of distinct rows, one reduction and one update kernel per
+    merged table. Equal lookups become one part of the grouped lookup.
 
-    Nothing that outlives a step knows: a row's initial value, checkpoints, exports
-    and gradients speak of (table, id), and a row's gradients are added in the order
-    they were, so results have the same bits. (With `clip_norm` the norm is a sum in
-    another order.)
+    Merging does not change results. Initial values of rows, checkpoints, exports and gradients are
+    identified by (logical table, id), and the gradients of a row are added in the same order, so
+    results are bitwise equal. (Except with `clip_norm`: the norm is summed in another order.)
 
-    Rules about rows (`bounded`, `ttl`, `admit_after`) are part of the spec, and each
-    member of a merged table has them for itself: a bound counts its own rows.
+    Admission and eviction rules (`bounded`, `ttl`, `admit_after`) must agree as well. They apply to
+    each member separately: a bound counts the member's own rows.
 
-    A table stays apart when no other has its spec, when its ids and the number of
-    the table do not fit into 63 bits (as many tables as possible are kept together,
-    narrow ones first), or when it is looked up for all rows of a catalogue, whose
-    rows the runtime finds once and keeps. `genrec.decisions` names each with the
-    reason.
+    A logical table is not merged if no other table has its attributes; if its ids and the number of
+    the table do not fit into 63 bits (as many tables as possible are merged, those with the fewest
+    bits first); or if it is looked up for all rows of a catalogue, whose rows the runtime finds
+    once and keeps. `genrec.decisions` records the reason.
 
     ```mlir
     genrec.table @user dim 8 {…}
@@ -153,7 +149,7 @@ def MergeTables : GenRecPass<"genrec-merge-tables"> {
     %u, %c = genrec.grouped_lookup %keys in @merged_8 into %request, %request
     ```
 
-    Runs before `differentiate`, which makes one update of a grouped lookup.
+    Runs before `differentiate`, which creates one update per grouped lookup.
   }];
   let statistics = [
     Statistic<"merged", "merged", "physical tables made of several">,
@@ -163,19 +159,19 @@ def MergeTables : GenRecPass<"genrec-merge-tables"> {
 }
 
 def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
-  let summary = "does per request what is the same for all impressions of a request";
+  let summary = "moves work from below a fan-out to above it, such as from impressions to requests";
   let description = [{
-    Moves `fanout` behind the ops that read it, so that they run over the rows of the
-    ancestor: row-wise ops and blocks whose operands are all fanned out from one
-    line of ancestors (or shared), linear layers and lookups. A sunk lookup gets
-    `valid`, true where the ancestor has descendants at all: the others were never
-    looked up. What draws random numbers per row is never moved.
+    Moves `fanout` after its users, so that these run over the rows of the ancestor. It moves past
+    row-wise ops and blocks whose operands are all fanned out along one path of ancestors (or
+    shared), linear layers, and lookups. A lookup that is moved to the ancestor gets `valid`, which
+    is true for rows with descendants: other rows were never looked up. Ops that draw random numbers
+    per row are never moved.
 
-    `pair_rows` is a copy too: below each row of the first list of
-    `genrec.pair_domains` lies the same second list. Row-wise ops on second halves (and on
-    what lies above both lists) run over the second list; attention without dropout,
-    HSTU blocks, `lead`, `lag`, `position` run over its lists; `pool`, `tile` and `length`
-    give a row per parent of the two lists:
+    `pair_rows` copies rows too: for each row of the first list, a `genrec.pair_domains` repeats the
+    whole second list. Row-wise ops on rows of the second list (and on values of common ancestors of
+    both lists) are moved to the second list, as are attention without dropout, HSTU blocks, `lead`,
+    `lag` and `position`. `pool`, `tile` and `length` are computed once per parent row of the two
+    lists:
 
     ```mlir
     %p = genrec.pair_rows %x into %pairs
@@ -185,7 +181,9 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     %h = genrec.pair_rows %e into %pairs
     ```
 
-    Where the two halves of a pair meet, the pairs begin. A linear layer over joined columns of which some are fanned out is split:
+    An op that combines values of both lists stays in the domain of pairs.
+
+    A linear layer is split if some of the columns that it concatenates are fanned out:
 
     ```mlir
     %f = genrec.fanout %x to %impression
@@ -199,9 +197,10 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     %z = genrec.add %f, %zy
     ```
 
-    where the fanned out columns are at least `least-width` in all. Neighbouring
-    columns of one domain stay joined. A sum or difference of two kinds of copies among
-    the columns is two products with one part of the weight. After `differentiate` the mirror images apply:
+    This is done if at least `least-width` columns are fanned out. Adjacent columns of one domain
+    remain concatenated. A sum or difference of a fanned-out column and another column is split into
+    two products with the same rows of the weight. After `differentiate`, the transposed patterns
+    apply:
 
     ```mlir
     genrec.weight_gradient (genrec.fanout %x), %y    // becomes weight_gradient %x, (pool sum %y)
@@ -210,9 +209,9 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     genrec.pair_sum (genrec.linear %y, %w)           // becomes linear (pair_sum %y), %w
     ```
 
-    Sums change their order there and where a layer is split; everything else keeps
-    its bits. Where a fanout stays although a matrix product, norm or lookup reads it,
-    `genrec.decisions` names the op that stopped it. Runs before and after
+    The order of summation changes in these patterns and where a layer is split; all other results
+    are bitwise equal. If a fanout is read by a matrix product, norm or lookup and cannot be moved,
+    `genrec.decisions` records the op that prevents it. The pass runs before and after
     `decompose-blocks` and after `differentiate`.
   }];
   let options = [Option<"leastWidth", "least-width", "unsigned", /*default=*/"8",
@@ -225,20 +224,20 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
 }
 
 def FuseTransforms : GenRecPass<"genrec-fuse-transforms"> {
-  let summary = "computes the keys of all columns in one launch";
+  let summary = "computes the keys of merged tables for all columns in one launch";
   let description = [{
-    The chains of row-wise ops that lead from columns to `genrec.merged_keys` (hash,
-    mod, bucketize, cross, …) and the keys themselves become one
-    `genrec.transform_columns`: vertically, a chain runs in registers and writes keys
-    straight into the buffer that the lookup reads; horizontally, all columns of all
-    physical tables that do not depend on another lookup are one launch.
+    The chains of row-wise ops from columns of the data to `genrec.merged_keys` (hash, mod,
+    bucketize, cross, …), and the computation of the keys, become one `genrec.transform_columns`.
+    Each chain is fused: it runs in registers and writes keys directly into the buffer that the
+    lookup reads. All chains that do not depend on another lookup, of all merged tables, are one
+    launch.
 
-    Columns whose chains differ in constants only share a program: constants that
-    differ within it (divisors, edges, numbers of tables) are operands of the column, the others
-    stay in the code. There is no dispatch per value.
+    Columns whose chains differ only in constants share a column program. Constants that differ
+    between them (divisors, edges, numbers of tables) become operands of the column; others stay in
+    the code. There is no dispatch per value.
 
-    The keys of a physical table are left to `merged_keys`, which checks them, where
-    the bits of an id are not known to fit its table; `genrec.decisions` names it.
+    If the bits of an id are not known to fit its table, the keys of its merged table are left to
+    `merged_keys`, which checks them. `genrec.decisions` records the id.
 
     ```mlir
     %h = genrec.hash xxh3 %name {bits = 52 : i64}
@@ -268,26 +267,24 @@ def FuseTransforms : GenRecPass<"genrec-fuse-transforms"> {
 }
 
 def VerifyOwnership : GenRecPass<"genrec-verify-ownership"> {
-  let summary = "rejects a plan in which a table, column or id has no owner, or two";
+  let summary = "checks that every table, column and id has exactly one owner";
   let description = [{
-    Compares the plan with the model's declarations and with what the programs read:
+    Checks the program against the model's declarations and against what the program read before:
 
-    - every logical table is a member of at most one physical table, and a table that
-      is a member is looked up and updated through that one only;
-    - a program reads every column in one way (it is decoded once);
-    - in a training program every physical table has at most one list of distinct
-      rows and one update, every list of handles that the step found and that takes
-      part in it does so once per gradient, and rows are stored through distinct
-      handles only: no id is updated twice in a step;
-    - the parts of stacked keys are looked up in the table that their tag stands for;
-    - a program reads the columns and the logical tables that it read when it was
-      differentiated, which `differentiate` wrote on it (`genrec.columns`,
-      `genrec.tables`), and every table that its losses train (`genrec.trains`) has an
-      update, of the gradients of the very rows that were found to be distinct.
+    - every logical table is a member of at most one merged table, and is then looked up and updated
+      only through that one;
+    - a program reads every column of the data by one feature (it is decoded once);
+    - in a training program, every table that has an update has one list of distinct rows and one
+      update; every list of handles in it occurs once per gradient; and rows are stored only through
+      distinct handles. So no id is updated twice in a step;
+    - the parts of stacked keys are looked up in the table of their tag;
+    - a program reads the columns and logical tables that it read when it was differentiated, which
+      `differentiate` recorded (`genrec.columns`, `genrec.tables`); and every table that its losses
+      train (`genrec.trains`) has an update with the gradients of exactly its distinct rows.
 
-    An error is at the op that breaks the rule, at the program where an op is missing.
-    The IR does not change. Runs after `expand-updates`, and again after
-    `factor-lookups`, which regroups gradients.
+    An error is reported at the op that breaks the rule, or at the program if an op is missing. The
+    IR does not change. Runs after `expand-updates` and again after `factor-lookups`, which regroups
+    gradients.
   }];
   let statistics = [
     Statistic<"tables", "tables", "logical tables whose owner was checked">,
@@ -298,8 +295,8 @@ def VerifyOwnership : GenRecPass<"genrec-verify-ownership"> {
 def DecomposeBlocks : GenRecPass<"genrec-decompose-blocks"> {
   let summary = "rewrites composite blocks into simpler ops";
   let description = [{
-    Rewrites every op with `CompositeOpInterface` (`hstu_block`, the norms,
-    `bce_with_logits`) into what it stands for, until none is left.
+    Rewrites every op with `CompositeOpInterface` (`hstu_block`, the norms, `bce_with_logits`) into
+    the ops that define it, until none is left.
 
     ```mlir
     %y = genrec.rms_norm %x {eps = 1.0e-6} : …
@@ -317,17 +314,16 @@ def DecomposeBlocks : GenRecPass<"genrec-decompose-blocks"> {
 def Differentiate : GenRecPass<"genrec-differentiate"> {
   let summary = "turns losses into reports, gradients and updates";
   let description = [{
-    In every program each `genrec.loss` becomes the two sums that
-    `genrec.report_loss` hands to the trainer. In the training program, reverse
-    mode through `DifferentiableOpInterface` then appends gradients, as ops of
-    this dialect, and one `genrec.update_parameter` per trained parameter, one
-    `genrec.update_table` per trained table (with one pair per lookup).
+    In every program, each `genrec.loss` becomes two sums and a `genrec.report_loss`, which passes
+    them to the trainer. In the training program, reverse-mode differentiation by
+    `DifferentiableOpInterface` then appends the gradients as ops of this dialect, one
+    `genrec.update_parameter` per trained parameter, and one `genrec.update_table` per trained table
+    (with the ids and gradients of each of its lookups).
 
-    The seed of a loss is scale * weight / Σ weight per row, 0 where Σ weight is 0.
-    Only ops on a path from a parameter or a table to a loss are
-    differentiated; an op on such a path without a gradient is an error. Gradients
-    of several uses add up in the order of the uses; those of column slices that
-    cover a row are joined instead.
+    The gradient of a loss with respect to the value of a row is scale * weight / Σ weight, or 0 if
+    Σ weight is 0. Only ops on a path from a parameter or table to a loss are differentiated; an op
+    on such a path that has no gradient is an error. The gradients of several uses are added in the
+    order of the uses. Gradients of slices that together cover a row are concatenated instead.
 
     ```mlir
     genrec.loss "bce" %x : tensor<?xf32, #genrec.rows<@user>>
@@ -351,15 +347,15 @@ def Differentiate : GenRecPass<"genrec-differentiate"> {
 }
 
 def SplitClasses : GenRecPass<"genrec-split-classes"> {
-  let summary = "computes a softmax over many classes without all logits in memory";
+  let summary = "computes a softmax over many classes without storing all logits";
   let description = [{
-    A linear layer or `genrec.scores` whose only reader is a softmax cross entropy, and
-    its gradients, are computed for a block of classes at a time. Going forward, a
-    block's logits leave their part of log Σ exp and the logit of the label if it is
-    among them; going backward, the logits are computed again, the last block's apart,
-    turned into their gradient and used up before the next block's (for rows of tokens:
-    Wijmans et al., "Cut your losses in large-vocabulary language models", 2024). The
-    price is nearly one more product in backward.
+    If a softmax cross entropy is the only reader of a linear layer or `genrec.scores`, the logits
+    and their gradients are computed for a block of classes at a time. In the forward pass, each
+    block contributes to log Σ exp, and gives the logit of the label if the label is in the block.
+    In the backward pass, the logits of a block are recomputed (except those of the last block),
+    turned into gradients, and used before the next block is computed. (For tokens: Wijmans et al.,
+    "Cut your losses in large-vocabulary language models", 2024.) This costs nearly one more matrix
+    product in the backward pass.
 
     ```mlir
     %l = genrec.scores %q, %items                     // rows [3000]
@@ -375,12 +371,11 @@ def SplitClasses : GenRecPass<"genrec-split-classes"> {
     %y = genrec.sub %s5, %p5                          // 0 where the label is no class
     ```
 
-    `genrec.after` keeps the blocks apart: without it, `form-row-kernels` would make one
-    kernel of all blocks, and CSE would keep the logits instead of computing them again.
+    `genrec.after` orders the blocks: without it, `form-row-kernels` would fuse all blocks into one
+    kernel, and CSE would keep the logits instead of recomputing them.
 
-    Split are logits of at least four blocks, into at most 16. Logits that something else
-    reads too stay whole; `genrec.decisions` names who reads them. Runs after
-    `differentiate`.
+    Logits are split if they have at least four blocks, into at most 16 blocks. They are not split
+    if another op reads them; `genrec.decisions` records the readers. Runs after `differentiate`.
   }];
   let options = [Option<"block", "block", "unsigned", /*default=*/"512",
                         "columns of logits in memory at a time; more where there would be more than 16 blocks">];
@@ -393,18 +388,18 @@ def SplitClasses : GenRecPass<"genrec-split-classes"> {
 def ExpandUpdates : GenRecPass<"genrec-expand-updates"> {
   let summary = "expands lookups and updates into row handles and row kernels";
   let description = [{
-    - `lookup` becomes `table_rows` and a row kernel that loads the row; lookups
-      and the update of the same ids share one `table_rows`;
-    - `update_parameter` becomes a row kernel over `parameter_rows`, whose body is
-      the optimizer's equations in `arith` and `math`;
-    - `update_table` becomes `unique_rows`, `segment_sum` and such a kernel over
-      the touched rows. A gradient fanned out from the parent (a pooled lookup's) is
-      read from the parent's rows, so that it is never written once per list entry.
+    - `lookup` becomes `table_rows` and a row kernel that loads the rows. Lookups and the update of
+      the same ids share one `table_rows`;
+    - `update_parameter` becomes a row kernel over `parameter_rows`. Its body is the optimizer's
+      equations in `arith` and `math`;
+    - `update_table` becomes `unique_rows`, `segment_sum` and such a kernel over the distinct rows.
+      A gradient that is fanned out from the parent (that of a pooled lookup) is read from the
+      parent's rows instead of being stored per list entry.
 
-    With `clip_value` or `clip_norm` on the model the gradients go through
-    ordinary ops first: clamped to [-v, v]; then scaled by min(1, c / norm), norm² the sum
-    of squares of all parameters' gradients and of all tables' summed gradients.
-    The limits are step values, so that flags of a binary can override them.
+    With `clip_value` or `clip_norm` on the model, gradients are first clamped to [-v, v], then
+    scaled by min(1, c / norm). norm² is the sum of squares of the gradients of all parameters and
+    of the summed gradients of all table rows. The limits are step values, so that flags of a binary
+    can change them.
 
     ```mlir
     %x = genrec.lookup %ids in @users : …
@@ -424,15 +419,14 @@ def ExpandUpdates : GenRecPass<"genrec-expand-updates"> {
 }
 
 def FactorLookups : GenRecPass<"genrec-factor-lookups"> {
-  let summary = "multiplies a looked-up row by a linear layer once, however often it was found";
+  let summary = "computes a linear layer of lookups once per distinct table row";
   let description = [{
-    A linear layer over joined columns of which many are looked up computes the same product for
-    every row of the batch that found the same table row. It is split by columns: lookups that
-    nothing else reads become `genrec.distinct_rows` (per width, the distinct rows of each
-    lookup), `genrec.distinct_linear` (a product per distinct row, added where it was found) and
-    `genrec.distinct_linear_grad`; the other columns stay a linear layer. Neither the joined
-    columns nor their gradient are in memory any more, and `unique_rows` sees each distinct row
-    once:
+    A linear layer over concatenated lookups computes the same product for every row of the batch
+    with the same table row. The pass splits the layer by columns. Lookups without other users
+    become `genrec.distinct_rows` (the distinct rows of lookups of one table and width),
+    `genrec.distinct_linear` (a product per distinct row, gathered and added per row of the batch)
+    and `genrec.distinct_linear_grad`; other columns remain a linear layer. The concatenation and
+    its gradient are no longer stored, and `unique_rows` gets each distinct row once:
 
     ```mlir
     %x = genrec.concat_columns %a, %b, %c           // lookups a and c of rows %ra, %rc
@@ -451,10 +445,10 @@ def FactorLookups : GenRecPass<"genrec-factor-lookups"> {
     %touched, %rows = genrec.unique_rows (%r) by (%dv)
     ```
 
-    The sums are those of the linear layer in another order. Lookups stay columns of a layer where
-    those of their table and width are less than `least-width` columns together (their sums are
-    written and added apart), where the result has less than 4 columns, or where something else
-    reads them. Runs after `expand-updates`.
+    The order of summation changes. A lookup stays in the linear layer if the lookups of its table
+    and width have less than `least-width` columns together (their sum is stored and added
+    separately), if the result has less than 4 columns, or if another op reads the lookup. Runs
+    after `expand-updates`.
   }];
   let dependentDialects = ["::genrec::GenRecDialect", "::mlir::vector::VectorDialect"];
   let options = [
