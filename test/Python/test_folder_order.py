@@ -16,6 +16,8 @@ RUNTIME = [
     "genrec_rt",
     "genrec_rt/kernels",
     "core",
+    "comm",
+    "comm_mpi",
     "kernels/cpu",
     "embedding",
     "genrec_rt/cuda",
@@ -34,6 +36,7 @@ RUNTIME = [
 # Public headers directly in genrec_rt/ that describe what a folder above holds; the others belong to genrec_rt itself.
 HEADERS = {
     "core": ["batch.h"],
+    "comm": ["comm.h"],
     "embedding": ["store.h", "table_view.h"],
     "data": ["dataset.h"],
     "session": ["metrics.h", "session.h"],

@@ -1,0 +1,279 @@
+//===- mpi_comm.cpp - ranks that are processes, over MPI ------------------===//
+//
+// A library of its own (libgenrec-comm-mpi.so), which the runtime loads where a launcher started
+// several processes: a compiled model needs MPI on the machine only then. Messages go peer by
+// peer, so that one which stalls has a name. Waiting polls with growing pauses: two ranks on one
+// core must not take it from each other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec_rt/comm.h"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+using namespace genrec::rt;
+
+namespace {
+
+constexpr int kDataTag = 1, kAbortTag = 2;
+/// What one message holds at most: MPI 3 counts in int.
+constexpr int64_t kMostBytes = int64_t(1) << 30;
+constexpr size_t kMostAbortText = 1024;
+
+/// A message under way, or a piece of one.
+struct Transfer {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int32_t peer = 0;
+  int64_t expected = -1; ///< bytes to receive; -1: sent
+};
+
+class MpiComm : public Communicator {
+public:
+  /// Takes `data` and `control`, which no one else uses.
+  MpiComm(MPI_Comm data, MPI_Comm control, bool endsMpi)
+      : data(data), control(control), endsMpi(endsMpi) {
+    for (MPI_Comm comm : {data, control})
+      MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(data, &rank);
+    MPI_Comm_size(data, &size);
+  }
+  ~MpiComm() override {
+    if (error) // others may be anywhere: nothing collective may be called
+      return;
+    MPI_Comm_free(&data);
+    MPI_Comm_free(&control);
+    if (endsMpi)
+      MPI_Finalize();
+  }
+
+  std::string getName() const override { return "mpi"; }
+  int32_t getRank() const override { return rank; }
+  int32_t getSize() const override { return size; }
+  void abort(const std::string &why) noexcept override;
+  std::optional<std::string> getError() override;
+  std::unique_ptr<Communicator> duplicate() override;
+
+protected:
+  void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override;
+
+private:
+  void check(int status, const std::string &what);
+  void startReceives(std::span<const ReceivePart> receive);
+  void startSends(std::span<const SendPart> send);
+  void finish();
+  /// Checks the size of a message that came.
+  void complete(const Transfer &transfer, MPI_Status &status);
+  [[noreturn]] void fail(const std::string &why);
+  void dropTransfers();
+
+  MPI_Comm data, control;
+  bool endsMpi;
+  int rank = 0, size = 1;
+  std::vector<Transfer> transfers;
+  std::optional<std::string> error;
+};
+
+} // namespace
+
+/// Tells the others before it throws.
+void MpiComm::fail(const std::string &why) {
+  dropTransfers();
+  abort(why);
+  throw CommError("rank " + std::to_string(rank) + ": " + why);
+}
+
+void MpiComm::check(int status, const std::string &what) {
+  if (status == MPI_SUCCESS)
+    return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  fail(what + ": " + std::string(text, length));
+}
+
+void MpiComm::dropTransfers() {
+  for (Transfer &transfer : transfers)
+    if (transfer.request != MPI_REQUEST_NULL) {
+      MPI_Cancel(&transfer.request);
+      MPI_Request_free(&transfer.request);
+    }
+  transfers.clear();
+}
+
+void MpiComm::abort(const std::string &why) noexcept {
+  if (error)
+    return;
+  error = "rank " + std::to_string(rank) + ": " + why;
+  std::string text = error->substr(0, kMostAbortText);
+  // Nobody waits for these: a rank that is gone does not receive.
+  static thread_local std::vector<std::string> kept;
+  kept.push_back(text);
+  for (int other = 0; other < size; ++other)
+    if (other != rank) {
+      MPI_Request request;
+      if (MPI_Isend(kept.back().data(), static_cast<int>(kept.back().size()), MPI_CHAR, other,
+                    kAbortTag, control, &request) == MPI_SUCCESS)
+        MPI_Request_free(&request);
+    }
+}
+
+std::optional<std::string> MpiComm::getError() {
+  int isThere = 0;
+  MPI_Status status;
+  if (!error && MPI_Iprobe(MPI_ANY_SOURCE, kAbortTag, control, &isThere, &status) == MPI_SUCCESS &&
+      isThere) {
+    int length = 0;
+    MPI_Get_count(&status, MPI_CHAR, &length);
+    std::string text(length, '\0');
+    MPI_Recv(text.data(), length, MPI_CHAR, status.MPI_SOURCE, kAbortTag, control,
+             MPI_STATUS_IGNORE);
+    error = text;
+  }
+  return error;
+}
+
+std::unique_ptr<Communicator> MpiComm::duplicate() {
+  MPI_Comm newData, newControl;
+  check(MPI_Comm_dup(data, &newData), "cannot duplicate the communicator");
+  check(MPI_Comm_dup(control, &newControl), "cannot duplicate the communicator");
+  auto copy = std::make_unique<MpiComm>(newData, newControl, /*endsMpi=*/false);
+  copy->setPatience(getPatience());
+  return copy;
+}
+
+// An empty part is a message too: a peer that sends more than is expected is noticed.
+void MpiComm::startReceives(std::span<const ReceivePart> receive) {
+  for (int peer = 0; peer < size; ++peer) {
+    auto *to = static_cast<char *>(receive[peer].data);
+    int64_t left = peer == rank ? 0 : receive[peer].bytes;
+    do {
+      int64_t bytes = std::min(left, kMostBytes);
+      if (peer != rank) {
+        transfers.push_back({MPI_REQUEST_NULL, peer, bytes});
+        check(MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, kDataTag, data,
+                        &transfers.back().request),
+              "cannot receive from rank " + std::to_string(peer));
+      }
+      to += bytes, left -= bytes;
+    } while (left > 0);
+  }
+}
+
+void MpiComm::startSends(std::span<const SendPart> send) {
+  for (int peer = 0; peer < size; ++peer) {
+    const auto *from = static_cast<const char *>(send[peer].data);
+    int64_t left = peer == rank ? 0 : send[peer].bytes;
+    do {
+      int64_t bytes = std::min(left, kMostBytes);
+      if (peer != rank) {
+        transfers.push_back({MPI_REQUEST_NULL, peer, -1});
+        check(MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, kDataTag, data,
+                        &transfers.back().request),
+              "cannot send to rank " + std::to_string(peer));
+      }
+      from += bytes, left -= bytes;
+    } while (left > 0);
+  }
+}
+
+void MpiComm::complete(const Transfer &transfer, MPI_Status &status) {
+  if (transfer.expected < 0)
+    return;
+  int bytes = 0;
+  MPI_Get_count(&status, MPI_BYTE, &bytes);
+  if (bytes != transfer.expected)
+    fail("rank " + std::to_string(transfer.peer) + " sends " + std::to_string(bytes) +
+         " bytes to rank " + std::to_string(rank) + ", which expects " +
+         std::to_string(transfer.expected));
+}
+
+void MpiComm::finish() {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point begin = Clock::now();
+  auto pause = std::chrono::microseconds(0);
+  while (true) {
+    bool moved = false, isOpen = false;
+    for (Transfer &transfer : transfers) {
+      if (transfer.request == MPI_REQUEST_NULL)
+        continue;
+      int isDone = 0;
+      MPI_Status status;
+      int code = MPI_Test(&transfer.request, &isDone, &status);
+      if (code != MPI_SUCCESS) {
+        int kind = MPI_SUCCESS;
+        MPI_Error_class(code, &kind);
+        if (kind == MPI_ERR_TRUNCATE)
+          fail("rank " + std::to_string(transfer.peer) + " sends more to rank " +
+               std::to_string(rank) + " than the " + std::to_string(transfer.expected) +
+               " bytes that it expects");
+        check(code, "lost rank " + std::to_string(transfer.peer));
+      }
+      if (isDone)
+        complete(transfer, status);
+      (isDone ? moved : isOpen) = true;
+    }
+    if (!isOpen)
+      break;
+    if (std::optional<std::string> other = getError()) {
+      dropTransfers();
+      throw CommError(*other);
+    }
+    if (moved) {
+      begin = Clock::now();
+      pause = {};
+      continue;
+    }
+    if (Clock::now() - begin > getPatience()) {
+      std::string late;
+      for (const Transfer &transfer : transfers)
+        if (std::string name = std::to_string(transfer.peer);
+            transfer.request != MPI_REQUEST_NULL && transfer.expected >= 0)
+          late += (late.empty() ? "" : ", ") + name;
+      fail("waited " + std::to_string(getPatience().count()) + " ms for rank " + late);
+    }
+    if (pause.count() == 0)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(pause);
+    pause = std::min(pause + std::chrono::microseconds(1), std::chrono::microseconds(50));
+  }
+  transfers.clear();
+}
+
+void MpiComm::doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) {
+  if (std::optional<std::string> other = getError())
+    throw CommError(*other);
+  const SendPart &own = send[rank];
+  if (own.bytes != receive[rank].bytes)
+    fail("rank " + std::to_string(rank) + " sends itself " + std::to_string(own.bytes) +
+         " bytes and expects " + std::to_string(receive[rank].bytes));
+  startReceives(receive);
+  startSends(send);
+  if (own.bytes)
+    std::memcpy(receive[rank].data, own.data, own.bytes);
+  finish();
+}
+
+/// What loadMpiComm looks for; null, with a problem, where MPI does not start.
+extern "C" Communicator *genrec_make_mpi_comm(std::string &problem) {
+  int isStarted = 0, level = 0;
+  MPI_Initialized(&isStarted);
+  if (isStarted) {
+    problem = "MPI has been started before in this process";
+    return nullptr;
+  }
+  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level) != MPI_SUCCESS ||
+      level < MPI_THREAD_MULTIPLE) {
+    problem = "this MPI lets one thread communicate only; stages of a step need their own";
+    return nullptr;
+  }
+  MPI_Comm data, control;
+  MPI_Comm_dup(MPI_COMM_WORLD, &data);
+  MPI_Comm_dup(MPI_COMM_WORLD, &control);
+  return new MpiComm(data, control, /*endsMpi=*/true);
+}

@@ -1,0 +1,112 @@
+//===- comm.h - What ranks say to each other --------------------*- C++ -*-===//
+//
+// A communicator carries bytes between ranks: an exchange with one part per peer, all-gather,
+// broadcast. It adds nothing up: reductions are the runtime's own kernels, in a fixed order, so that
+// results do not depend on the number of ranks. Every call is collective: all ranks make the
+// same calls in the same order, and counts are known to the host before. Where a peer stalls, the
+// call that waits for it names it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_COMM_H
+#define GENREC_RT_COMM_H
+
+#include "genrec_rt/error.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace genrec::rt {
+
+/// What a call of a communicator throws: a peer that stalls or was lost, parts whose sizes do not
+/// agree, another rank's abort.
+class CommError : public Error {
+public:
+  using Error::Error;
+};
+
+/// Where the bytes of a call lie, and the stream in whose order they are written and read.
+struct CommMemory {
+  enum class Kind { host, device };
+  Kind kind = Kind::host;
+  void *stream = nullptr; ///< of the device; null on the host
+};
+
+struct SendPart {
+  const void *data = nullptr;
+  int64_t bytes = 0;
+};
+
+struct ReceivePart {
+  void *data = nullptr;
+  int64_t bytes = 0;
+};
+
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  /// "thread", "mpi", "single": what carries the bytes, for messages.
+  virtual std::string getName() const = 0;
+  virtual int32_t getRank() const = 0;
+  virtual int32_t getSize() const = 0;
+
+  /// Sends `send[r]` to rank r and receives `receive[r]` from it, for every r, this rank itself
+  /// included; parts may be empty. Rank a's `send[b].bytes` is rank b's `receive[a].bytes`, else
+  /// both throw. Buffers sent must not overlap buffers received. Returns when all parts have
+  /// arrived and those sent may be written again (device: on the stream).
+  void exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                CommMemory memory = {});
+  /// `bytes` of every rank, one behind another in the order of ranks, to every rank: `receive`
+  /// has room for getSize() * bytes.
+  void allGather(const void *send, void *receive, int64_t bytes, CommMemory memory = {});
+  /// `bytes` of rank `root` to all others.
+  void broadcast(void *data, int64_t bytes, int32_t root, CommMemory memory = {});
+  /// Returns when every rank has called it.
+  void barrier();
+
+  /// Makes every call that waits or will come, on any rank, throw a CommError that says `why`,
+  /// with this rank's number. Not collective; any thread may call it.
+  virtual void abort(const std::string &why) noexcept = 0;
+  /// What another rank aborted with, where that is known; nothing is waited for.
+  virtual std::optional<std::string> getError() = 0;
+
+  /// A communicator of the same ranks with an order of calls of its own: for a stage that runs
+  /// beside others. Collective.
+  virtual std::unique_ptr<Communicator> duplicate() = 0;
+
+  /// How long a call waits for a peer before it throws. Five minutes unless told.
+  void setPatience(std::chrono::milliseconds time) { patience = time; }
+  std::chrono::milliseconds getPatience() const { return patience; }
+
+protected:
+  /// One exchange; sizes of the spans are getSize(), bytes are not negative.
+  virtual void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) = 0;
+
+private:
+  void check(CommMemory memory) const;
+
+  std::chrono::milliseconds patience = std::chrono::minutes(5);
+};
+
+/// The communicator of one rank alone.
+std::unique_ptr<Communicator> makeSingleComm();
+
+/// Runs `run` on `ranks` threads of this process, each with a communicator of its own: for tests,
+/// and to train with several ranks where no launcher is. The first exception that a rank ends with is
+/// thrown here once all have ended; the others see it as an abort.
+void runThreadRanks(int32_t ranks, const std::function<void(Communicator &)> &run);
+
+/// The communicator of all ranks that mpirun, mpiexec or srun started, over MPI; `library` is the
+/// file that holds it (build/lib/libgenrec-comm-mpi.so), which alone needs MPI on the machine. Throws
+/// Error where the library or MPI is missing. Once per process: MPI can be started once.
+std::unique_ptr<Communicator> loadMpiComm(const std::string &library);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_COMM_H

@@ -1,0 +1,115 @@
+//===- conformance.h - what every communicator must do --------------------===//
+//
+// Run by every rank: threads of one process (test/Runtime/comm_test.cpp) and processes under mpirun
+// (test/Comm/mpi_ranks.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_TEST_COMM_CONFORMANCE_H
+#define GENREC_TEST_COMM_CONFORMANCE_H
+
+#include "genrec_rt/comm.h"
+
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace genrec::rt::conformance {
+
+inline void expect(bool holds, const std::string &what) {
+  if (!holds)
+    throw std::runtime_error("not so: " + what);
+}
+
+/// Element i of what rank `from` sends to rank `to`.
+inline int64_t element(int64_t from, int64_t to, int64_t i) { return from * 1000003 + to * 1009 + i; }
+
+/// Parts of many sizes, some empty; `scale` elements at most per part.
+inline void checkExchange(Communicator &comm, int64_t scale) {
+  int32_t size = comm.getSize(), rank = comm.getRank();
+  auto count = [&](int64_t from, int64_t to) { return (from * 7 + to * 3) % 5 * scale / 4; };
+  std::vector<std::vector<int64_t>> out(size), in(size);
+  std::vector<SendPart> send(size);
+  std::vector<ReceivePart> receive(size);
+  for (int32_t other = 0; other < size; ++other) {
+    for (int64_t i = 0; i < count(rank, other); ++i)
+      out[other].push_back(element(rank, other, i));
+    in[other].assign(count(other, rank), -1);
+    send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * 8)};
+    receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * 8)};
+  }
+  comm.exchange(send, receive);
+  for (int32_t other = 0; other < size; ++other)
+    for (int64_t i = 0; i < count(other, rank); ++i)
+      expect(in[other][i] == element(other, rank, i), "an element of rank " + std::to_string(other));
+}
+
+inline void checkAllGather(Communicator &comm) {
+  std::vector<int32_t> all(comm.getSize(), -1);
+  int32_t mine = comm.getRank() * 11;
+  comm.allGather(&mine, all.data(), sizeof mine);
+  for (int32_t rank = 0; rank < comm.getSize(); ++rank)
+    expect(all[rank] == rank * 11, "all-gather");
+  comm.allGather(nullptr, nullptr, 0);
+}
+
+inline void checkBroadcast(Communicator &comm) {
+  for (int32_t root = 0; root < comm.getSize(); ++root) {
+    std::vector<int32_t> data(100);
+    if (comm.getRank() == root)
+      std::iota(data.begin(), data.end(), root);
+    comm.broadcast(data.data(), static_cast<int64_t>(data.size() * 4), root);
+    expect(data[0] == root && data[99] == root + 99, "broadcast by " + std::to_string(root));
+  }
+}
+
+/// A duplicate has an order of calls of its own: rank 0 uses the two in another order than others.
+inline void checkDuplicate(Communicator &comm) {
+  std::unique_ptr<Communicator> other = comm.duplicate();
+  expect(other->getRank() == comm.getRank() && other->getSize() == comm.getSize(), "a duplicate");
+  int32_t a = comm.getRank(), b = -comm.getRank();
+  std::vector<int32_t> as(comm.getSize()), bs(comm.getSize());
+  comm.allGather(&a, as.data(), 4);
+  other->allGather(&b, bs.data(), 4);
+  expect(as.back() == comm.getSize() - 1 && bs.back() == 1 - comm.getSize(), "both orders");
+}
+
+/// Whether `call` throws a CommError that holds `text`.
+template <typename CallT> void expectError(CallT call, const std::string &text) {
+  try {
+    call();
+  } catch (const CommError &error) {
+    expect(std::string(error.what()).find(text) != std::string::npos,
+           "'" + std::string(error.what()) + "' says '" + text + "'");
+    return;
+  }
+  throw std::runtime_error("not so: an error that says '" + text + "'");
+}
+
+/// Calls that no communicator takes; nothing is sent.
+inline void checkRefusals(Communicator &comm) {
+  char byte = 0;
+  expectError([&] { comm.broadcast(&byte, 1, comm.getSize()); }, "a broadcast by rank");
+  expectError([&] { comm.allGather(&byte, &byte, -1); }, "-1 bytes");
+  expectError([&] { comm.exchange({}, {}); }, "0 parts to send");
+  expectError([&] { comm.allGather(&byte, &byte, 1, {CommMemory::Kind::device, nullptr}); },
+              "host memory only");
+}
+
+/// All that a run without faults does.
+inline void checkAll(Communicator &comm) {
+  checkRefusals(comm);
+  for (int round = 0; round < 20; ++round)
+    checkExchange(comm, round * 10);
+  checkExchange(comm, 200000);
+  checkAllGather(comm);
+  checkBroadcast(comm);
+  checkDuplicate(comm);
+  comm.barrier();
+  expect(!comm.getError(), "no error");
+}
+
+} // namespace genrec::rt::conformance
+
+#endif // GENREC_TEST_COMM_CONFORMANCE_H

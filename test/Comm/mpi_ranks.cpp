@@ -1,0 +1,70 @@
+//===- mpi_ranks.cpp - a rank under mpirun, for test_ranks.py -------------===//
+//
+// mpi_ranks <libgenrec-comm-mpi.so> conform | stall | mismatch | abort
+//
+//===----------------------------------------------------------------------===//
+
+#include "conformance.h"
+
+#include <cstdio>
+#include <thread>
+
+using namespace genrec::rt;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Rank 1 does not come.
+void stall(Communicator &comm) {
+  comm.setPatience(300ms);
+  comm.barrier();
+  if (comm.getRank() == 1)
+    std::this_thread::sleep_for(2s);
+  comm.barrier();
+}
+
+/// Rank 0 sends more than rank 1 expects.
+void mismatch(Communicator &comm) {
+  std::vector<char> data(64);
+  std::vector<SendPart> send(comm.getSize());
+  std::vector<ReceivePart> receive(comm.getSize());
+  if (comm.getRank() == 0)
+    send[1] = {data.data(), 32};
+  if (comm.getRank() == 1)
+    receive[0] = {data.data(), 16};
+  comm.exchange(send, receive);
+  comm.barrier();
+}
+
+void abortOne(Communicator &comm) {
+  if (comm.getRank() == 1) {
+    comm.abort("no rows in part-7.parquet");
+    std::this_thread::sleep_for(500ms);
+    return;
+  }
+  comm.barrier();
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 2;
+  std::string task = argv[2];
+  try {
+    std::unique_ptr<Communicator> comm = loadMpiComm(argv[1]);
+    if (task == "conform")
+      conformance::checkAll(*comm);
+    else if (task == "stall")
+      stall(*comm);
+    else if (task == "mismatch")
+      mismatch(*comm);
+    else
+      abortOne(*comm);
+    std::printf("rank %d of %d: done\n", comm->getRank(), comm->getSize());
+  } catch (const std::exception &error) {
+    std::printf("error: %s\n", error.what());
+    std::fflush(stdout);
+    std::_Exit(1); // MPI is in no state to be ended
+  }
+}
