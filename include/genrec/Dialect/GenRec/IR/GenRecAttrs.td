@@ -17,8 +17,8 @@ def GenRec_RowsAttr : GenRec_Attr<"Rows", "rows",
     [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "the domain whose rows a tensor holds";
   let description = [{
-    The encoding of a table of rows: dimension 0 of the tensor counts the rows
-    of this domain. A check and a label; dropped by `outline-kernels`.
+    The encoding of a tensor whose dimension 0 ranges over the rows of this domain. Verifiers check
+    it; `outline-kernels` drops it.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$domain);
   let assemblyFormat = "`<` $domain `>`";
@@ -48,10 +48,10 @@ def GenRec_InitKind : GenRec_Enum<"InitKind", "distribution of initial values", 
 def GenRec_InitAttr : GenRec_Attr<"Init", "init"> {
   let summary = "initial values of a parameter or of a table's rows";
   let description = [{
-    `scale` is the constant, the standard deviation (normal, truncated_normal:
-    cut at two of them), half the width of the interval around 0 (uniform), or
-    the gain (xavier_*: fan in and fan out are the last two sizes of the
-    parameter; for a table 1 and its dimension).
+    `scale` is the constant; the standard deviation (normal; truncated_normal, which is truncated at
+    two standard deviations); half the width of the interval around 0 (uniform); or the gain
+    (xavier_*, where fan in and fan out are the last two dimensions of the parameter, or 1 and `dim`
+    for a table).
     Written `#genrec.init<truncated_normal, 0.02>`.
   }];
   let parameters = (ins EnumParameter<GenRec_InitKind>:$kind,
@@ -68,18 +68,17 @@ def GenRec_OptimizerKind : GenRec_Enum<"OptimizerKind", "update rule", [
 def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
   let summary = "update rule of a parameter or a table, with its constants";
   let description = [{
-    PyTorch's equations and defaults. `options` is a dictionary of f64:
+    The equations and defaults are PyTorch's. `options` is a dictionary of f64:
     sgd: `momentum` (0), `weight_decay` (0); adagrad, rowwise_adagrad: `eps` (1e-10),
-    `initial_accumulator` (0), `weight_decay` (0); adam, adamw: `beta1` (0.9),
-    `beta2` (0.999), `eps` (1e-8), `weight_decay` (0 for adam; for adamw 0.01
-    on parameters, 0 on table rows). `per_row_step` (0 or 1; tables with adam,
-    adamw only) counts steps per row. rowwise_adagrad (tables only) keeps one
-    accumulator per row: with g the row's gradient and d its width,
-    a += sum(g^2) / d, then w -= lr * g / (sqrt(a) + eps), which is Adagrad
-    (Duchi, Hazan and Singer 2011, figure 1) with the mean of a row's squared
-    gradients in place of each (FBGEMM's EXACT_ROWWISE_ADAGRAD). `lr` is the base learning rate, which the
-    `--lr` flag of a binary scales away from. `frozen` (0 or 1, every kind): values are never updated
-    and no state is kept beside them.
+    `initial_accumulator` (0), `weight_decay` (0); adam, adamw: `beta1` (0.9), `beta2` (0.999),
+    `eps` (1e-8), `weight_decay` (0 for adam; for adamw 0.01 on parameters, 0 on table rows).
+    `per_row_step` (0 or 1; only for tables with adam or adamw) counts steps per row.
+    rowwise_adagrad (only for tables) keeps one accumulator per row: with g the row's gradient and d
+    its width, a += sum(g^2) / d, then w -= lr * g / (sqrt(a) + eps). This is Adagrad (Duchi, Hazan
+    and Singer 2011, figure 1) with the mean of a row's squared gradients instead of one value per
+    weight (FBGEMM's EXACT_ROWWISE_ADAGRAD). `lr` is the base learning rate; the `--lr` flag of a
+    binary scales all rates. With `frozen` (0 or 1, any kind) values are never updated and there are
+    no optimizer states.
     Written `#genrec.optimizer<adamw, {lr = 1.0e-3, beta2 = 0.98}>`.
   }];
   let parameters = (ins EnumParameter<GenRec_OptimizerKind>:$kind,

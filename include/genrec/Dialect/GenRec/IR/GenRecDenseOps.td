@@ -8,7 +8,7 @@ include "genrec/Dialect/GenRec/IR/GenRecRowOps.td"
 def GenRec_DenseOpsDocs : OpDocGroup {
   let summary = "Dense layers, embeddings";
   let description = [{
-    Matrix products, interactions of columns, and lookups of rows.
+    Matrix products, feature interactions, and lookups of rows.
   }];
 }
 
@@ -37,9 +37,9 @@ def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_IsColumnProduct, GenRec_ReadsS
 def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_IsColumnProduct, GenRec_ReadsStrided, Pure]> {
   let summary = "xᵀ · y, contracted over all rows";
   let description = [{
-    x: rows [k], y: rows [n] of one domain; result shared [k, n], summed over rows in
-    fixed chunks, so that it has the same bits at any number of threads. The gradient
-    of a linear's weight.
+    x: rows [k], y: rows [n] of one domain; result: shared [k, n]. The gradient of a linear layer's
+    weight. Rows are summed in fixed chunks, so the result is bitwise equal for any number of
+    threads.
 
     ```mlir
     %dweight = genrec.weight_gradient %shown_vector, %logits
@@ -55,8 +55,8 @@ def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_IsColumnProdu
 def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [GenRec_KernelPart, Pure]> {
   let summary = "sum over all rows";
   let description = [{
-    Rows [d] give a shared [d], rows [] a shared scalar; no rows give 0. Numbers
-    only. Added in a fixed order of fixed chunks.
+    Rows [d] give a shared [d], rows [] a shared scalar; no rows give 0. Numbers only. Chunks and
+    the order of summation are fixed.
 
     ```mlir
     %dbias = genrec.reduce_rows %logits : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<4xf32>
@@ -73,9 +73,9 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [GenRec_KernelPart, Pure]> {
 def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [GenRec_ReadsStrided, Pure, Differentiable]> {
   let summary = "dot products of all pairs of vectors in a row";
   let description = [{
-    x: f32 rows [n * d], n = `count` vectors end to end; the result holds v_i · v_j for
-    all j < i in the order (1,0), (2,0), (2,1), (3,0), …: rows [n(n-1)/2]. With `self`
-    also j = i, at the end of each i: rows [n(n+1)/2]. Naumov et al. 2019 (DLRM).
+    x: f32 rows [n * d], n = `count` concatenated vectors. The result holds v_i · v_j for all j < i
+    in the order (1,0), (2,0), (2,1), (3,0), …: rows [n(n-1)/2]. With `self` also j = i, after the
+    pairs of each i: rows [n(n+1)/2]. Naumov et al. 2019 (DLRM).
 
     ```mlir
     %products = genrec.dot_interaction %user_vector {count = 4 : i64}
@@ -91,8 +91,8 @@ def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [GenRec_ReadsStrided,
 def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [GenRec_ReadsStrided, Pure]> {
   let summary = "gradient of dot_interaction";
   let description = [{
-    x as in the forward op, `gradient` with its result's rows. Vector i of the result's
-    row is Σ_j g_ij v_j over all pairs with i (twice for the pair of i with itself).
+    x is that of the forward op, `gradient` that of its result. Vector i of a row of the result is
+    Σ_j g_ij v_j over all pairs with i (twice for the pair of i with itself).
 
     ```mlir
     %dx = genrec.dot_interaction_grad %user_vector, %pair_scores {count = 2 : i64}
@@ -109,9 +109,9 @@ def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [GenRec_Read
 def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [Pure, Composite]> {
   let summary = "one cross layer of DCN v2";
   let description = [{
-    x0 ∘ (x · weight + bias) + x; with `reduce` (low rank): x0 ∘ (x · reduce · weight +
-    bias) + x. x0, x: rows [d] of one domain; weight: shared [d, d], or [r, d] beside
-    reduce: shared [d, r]; bias: shared [d]. Wang et al. 2021, eq. 1 and 2.
+    x0 ∘ (x · weight + bias) + x; with `reduce` (low rank): x0 ∘ (x · reduce · weight + bias) + x.
+    x0, x: rows [d] of one domain; bias: shared [d]; weight: shared [d, d], or shared [r, d] with
+    reduce: shared [d, r]. Wang et al. 2021, eq. 1 and 2.
 
     ```mlir
     %full = genrec.cross_layer %user_vector, %user_vector, %square_weight, %scale
@@ -130,13 +130,13 @@ def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [Pure, Composite]> {
 }
 
 def GenRec_MixtureOp : GenRec_Op<"mixture", [Pure, Composite]> {
-  let summary = "experts' outputs weighed by a softmax gate";
+  let summary = "mixture of experts: a sum of expert outputs, weighted by a softmax gate";
   let description = [{
-    `experts`: rows [n * d], the n experts' outputs end to end; `logits`: rows [n] of the
-    same domain; result rows [d]: Σ_e softmax(logits)_e * expert_e. With `top_k` k > 0 the
-    softmax runs over the k greatest logits of the row only (ties: the lower expert),
-    the others weigh 0 and their logits get no gradient. One op per task makes the
-    gates of an MMoE (Ma et al. 2018, eq. 6 and 7; top-k: Shazeer et al. 2017).
+    `experts`: rows [n * d], the concatenated outputs of n experts; `logits`: rows [n] of the same
+    domain; result: rows [d], Σ_e softmax(logits)_e * expert_e. With `top_k` k > 0, the softmax is
+    over the k largest logits of the row (ties: the lower expert); other experts have weight 0 and
+    their logits gradient 0. An MMoE has one such op per task (Ma et al. 2018, eq. 6 and 7; top-k:
+    Shazeer et al. 2017).
 
     ```mlir
     %mixed = genrec.mixture %user_vector, %pair_gate {top_k = 1 : i64}
@@ -155,11 +155,11 @@ def GenRec_MixtureOp : GenRec_Op<"mixture", [Pure, Composite]> {
 def GenRec_LookupOp : GenRec_Op<"lookup", [GenRec_TableReadOpInterface, GenRec_NeedsRunningStep, GenRec_RowLocal, GenRec_SymbolUser, Pure, Differentiable]> {
   let summary = "rows of an embedding table by id";
   let description = [{
-    `ids`: i64 rows []; result f32 rows [dim], dim that of the table. `valid` (i1
-    rows [] of the same domain): a null id gives the zero vector, inserts nothing,
-    gets no gradient. Training inserts an unseen id with its initial value;
-    evaluation reads the initial value and inserts nothing. The gradient goes to the
-    table's update, duplicates summed in a fixed order.
+    `ids`: i64 rows []; result: f32 rows [dim], with the table's dim. `valid` (i1 rows [] of the
+    same domain) is false for null ids: they give a vector of zeros, insert no row and get no
+    gradient. In training, a new id is inserted with its initial value; evaluation reads the initial
+    value and inserts nothing. The gradient goes to the table's update, which sums duplicate ids in
+    a fixed order.
 
     ```mlir
     %vector = genrec.lookup %movie valid %movie_valid in @item
@@ -177,9 +177,9 @@ def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "rows of a dense parameter by index";
   let description = [{
-    `index`: i64 rows []; `weight`: shared f32 [n, d]; result f32 rows [d]. Position
-    embeddings are `embedding(position(domain), weight)`. An index outside [0, n)
-    reads row 0 or n - 1 (a position beyond the last shares its vector).
+    `index`: i64 rows []; `weight`: shared f32 [n, d]; result: f32 rows [d]. Position embeddings are
+    `embedding(position(domain), weight)`. An index outside of [0, n) is clamped: positions beyond
+    the last share its vector.
 
     ```mlir
     %place = genrec.position %history : (!genrec.domain<@history>) -> tensor<?xi64, #genrec.rows<@history>>
@@ -194,10 +194,10 @@ def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
 }
 
 def GenRec_EmbeddingGradOp : GenRec_Op<"embedding_grad", [GenRec_KernelPart, Pure]> {
-  let summary = "sums rows into a dense parameter's gradient by index";
+  let summary = "scatters rows into a dense parameter's gradient by index";
   let description = [{
-    The adjoint of `genrec.embedding`: row i of the shared f32 [n, d] result is the
-    sum of the rows of y whose (clamped) index is i.
+    The adjoint of `genrec.embedding`: row i of the result, shared f32 [n, d], is the sum of the
+    rows of y with (clamped) index i.
 
     ```mlir
     %dpositions = genrec.embedding_grad %movie, %movie_vector

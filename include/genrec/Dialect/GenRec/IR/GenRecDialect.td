@@ -1,7 +1,7 @@
 //===- GenRecDialect.td - the genrec dialect --------------------*- tablegen -*-===//
 //
-// The dialect itself and the base classes of its ops. Types, attributes,
-// interfaces and ops live in files of their own, ops split by theme.
+// The dialect and the base classes of its ops. Types, attributes, interfaces and ops have files of
+// their own; ops are split by theme.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,35 +16,33 @@ def GenRec_Dialect : Dialect {
   let cppNamespace = "::genrec";
   let summary = "recommendation-model graphs over row domains";
   let description = [{
-    Every value of a model is a table of rows, and every table says *whose*
-    rows it holds: one per request, per impression, per event of a history.
-    Those are **row domains**. A domain instance is an SSA value of type
-    `!genrec.domain<@history>`; a table of rows is a ranked tensor whose leading
-    size is dynamic and whose encoding names the domain:
-    `tensor<?x50xf32, #genrec.rows<@history>>`. A tensor without the encoding is
-    *shared*: a parameter, or something reduced over all rows.
+    Every value of a model is a table of rows with a **row domain**: one row per request, per
+    impression, or per event of a history, for example. The rows of a domain in one batch are an SSA
+    value of type `!genrec.domain<@history>`. A value is a ranked tensor with a dynamic leading
+    dimension whose encoding names the domain: `tensor<?x50xf32, #genrec.rows<@history>>`. A tensor
+    without the encoding is *shared* by all rows, like a parameter or a sum over all rows.
 
-    A program holds exactly one value of each domain type, so the symbol in the
-    encoding identifies the instance; the verifier of `genrec.program` checks it.
+    A program has at most one value of each domain type, so the symbol in the encoding identifies
+    the domain value; the verifier of `genrec.program` checks it.
 
-    A row is a scalar, written [], or a vector of static size, written [d]. Element
-    types are i1, i32, i64, f32, f64 and `!genrec.string`. There are no nullable
-    types: where a value may be missing, an i1 value beside it says where it is
-    there, and the ops that care take it as `valid`.
+    A row is a scalar, written [], or a vector of static size, written [d]. Element types are i1,
+    i32, i64, f32, f64 and `!genrec.string`. There are no nullable types: for a nullable value, a
+    separate i1 value is the mask of valid rows, which ops take as the operand `valid`.
 
-    An op that draws random numbers has a `stream`. A draw is a function of (seed,
-    step, stream, the row's identity, the element), so it does not depend on the
-    batch, the thread or what a pass did.
+    An op that draws random numbers has a `stream`. A random number is a function of (seed, step,
+    stream, identity of the row, element), so it does not depend on the batch, the number of
+    threads, or on passes.
 
-    The levels, from what a user wrote to what is emitted:
+    The IR has three levels:
 
-    - model: features, transforms, lookups, layers, losses, in one program;
-    - after `differentiate` and `expand-updates`: gradients and updates as ops of
-      the same kind, table rows found once and updated once;
-    - after `form-row-kernels`: `genrec.row_kernel` for everything row-wise, and the
-      ops that become calls of the runtime's library.
+    - model: features, transforms, lookups, layers and losses, in one program;
+    - after `differentiate` and `expand-updates`: gradients and updates are ops of the same kind;
+      each distinct table row is found once and updated once;
+    - after `form-row-kernels`: all row-wise ops are in `genrec.row_kernel`s; the other ops become
+      calls of the runtime's library.
   }];
-  // What passes leave for later ones, as `genrec.<name>`; the verifier refuses other names and types.
+  // Attributes that passes leave for later passes, as `genrec.<name>`. The verifier rejects other
+  // names and types.
   let discardableAttrs = (ins
     // On an op of a program.
     "::genrec::StageAttr":$stage,            // assign-stages: the stage that runs it
@@ -78,8 +76,8 @@ def GenRec_Dialect : Dialect {
 class GenRec_Op<string mnemonic, list<Trait> traits = []>
     : Op<GenRec_Dialect, mnemonic, traits>;
 
-/// An op whose rules need declarations of the model (the domain tree, tables,
-/// parameters): they are checked once the whole model is there.
+/// An op whose verifier needs declarations of the model (domain tree, tables, parameters). It runs
+/// when the whole model has been built.
 def GenRec_SymbolUser : DeclareOpInterfaceMethods<SymbolUserOpInterface>;
 
 #endif // GENREC_DIALECT_TD

@@ -9,11 +9,11 @@ include "genrec/Dialect/GenRec/IR/GenRecInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def GenRec_DistinctOpsDocs : OpDocGroup {
-  let summary = "Work per distinct row";
+  let summary = "Computation per distinct row";
   let description = [{
-    What `factor-lookups` makes of a linear layer over looked-up rows: the lookups of a
-    batch repeat few rows, and what is computed from a row alone is computed once. No
-    front end writes these.
+    `factor-lookups` rewrites a linear layer over lookups into these ops. The lookups of a batch
+    find few distinct rows, and what depends on a row alone is computed once per distinct row. Front
+    ends do not use these ops.
   }];
 }
 
@@ -22,11 +22,10 @@ let opDocGroup = GenRec_DistinctOpsDocs in {
 def GenRec_DistinctRowsOp : GenRec_Op<"distinct_rows", [GenRec_NeedsRunningStep, Pure]> {
   let summary = "the distinct rows of each of several lookups";
   let description = [{
-    `rows`: tensors of `!genrec.row` of one width over one domain, a lookup each.
-    `domain` is a `step` domain with one row per distinct row of each lookup: those of the
-    first, in the order of first appearance, then those of the second, and so on; a row
-    that two lookups found counts twice. `result` holds their handles. A row of zeros is a
-    row like others.
+    `rows`: tensors of `!genrec.row` of one width and one domain, one per lookup. `domain` is a
+    `step` domain with one row per distinct row of each lookup: those of the first lookup, in the
+    order of first occurrence, then those of the second, and so on. A row that two lookups find is
+    in the domain twice. `result` holds the handles. The row of zeros counts like any other.
 
     ```mlir
     %distinct, %handles = genrec.distinct_rows (%user_rows)
@@ -41,12 +40,13 @@ def GenRec_DistinctRowsOp : GenRec_Op<"distinct_rows", [GenRec_NeedsRunningStep,
 }
 
 def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [Pure]> {
-  let summary = "a linear layer over looked-up rows, by distinct row";
+  let summary = "a linear layer over lookups, computed per distinct row";
   let description = [{
-    `domain` is made by a `genrec.distinct_rows` op of p lookups, `values` are the values of
-    its distinct rows, f32 rows [d] of it; weight: shared [k, n]. Lookup i is multiplied by the
-    d rows of the weight from `columns[i]` on. Row r of the result, f32 rows [n] of the domain
-    of the lookups, is the sum of the p products of what they found for r, added in their order.
+    `domain` is the result of a `genrec.distinct_rows` of p lookups, and `values` are the values of
+    its distinct rows (f32 rows [d]); weight: shared [k, n]. The values of lookup i are multiplied
+    by the d rows of the weight from `columns[i]` on. The result has f32 rows [n] of the domain of
+    the lookups: row r is the sum of the p products for the rows that the lookups found for r, added
+    in the order of the lookups.
 
     ```mlir
     %distinct, %handles = genrec.distinct_rows (%user_rows)
@@ -75,10 +75,10 @@ def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [Pure]> {
 def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [Pure]> {
   let summary = "the gradients of genrec.distinct_linear";
   let description = [{
-    Operands as of `genrec.distinct_linear`; `gradient`: that of its result. `dvalues` are the
-    gradients of the distinct rows, each already the sum over the rows of the batch that found
-    it; `dweight`, shared [p · d, n], those of the rows of the weight that lookup 0 is multiplied
-    by, then of those of lookup 1, and so on.
+    Operands as for `genrec.distinct_linear`; `gradient` is that of its result. `dvalues` are the
+    gradients of the distinct rows, each summed over the rows of the batch that found it. `dweight`,
+    shared [p · d, n], holds the gradients of the weight's rows for lookup 0, then for lookup 1, and
+    so on.
 
     ```mlir
     %distinct, %handles = genrec.distinct_rows (%user_rows)

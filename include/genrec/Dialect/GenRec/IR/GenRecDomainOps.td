@@ -11,7 +11,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_DomainOpsDocs : OpDocGroup {
   let summary = "Domains and features";
   let description = [{
-    Ops that make domain values, and read columns and parameters.
+    Ops that make domains, and read columns and parameters.
   }];
 }
 
@@ -22,9 +22,9 @@ let opDocGroup = GenRec_DomainOpsDocs in {
 def GenRec_BatchOp : GenRec_Op<"batch", [GenRec_ReadsDomains, GenRec_SymbolUser, Pure]> {
   let summary = "the domains of one batch of data";
   let description = [{
-    One value per `data` domain of the dataset that the program uses, in any order;
-    each domain once. `infer-domains` drops those that nothing uses and adds those that
-    are missing. Lists of a catalogue are results of `genrec.catalogue`.
+    One result per `data` domain of the dataset that the program uses, in any order, each domain
+    once. `infer-domains` removes unused domains and adds missing ancestors. Lists of a catalogue
+    are results of `genrec.catalogue`.
 
     ```mlir
     %clicks = genrec.batch : !genrec.domain<@click>
@@ -36,12 +36,11 @@ def GenRec_BatchOp : GenRec_Op<"batch", [GenRec_ReadsDomains, GenRec_SymbolUser,
 }
 
 def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_ReadsDomains, GenRec_SymbolUser, Pure]> {
-  let summary = "the rows of a catalogue, loaded once, and of the lists in it";
+  let summary = "the rows of a catalogue and of its lists, loaded once";
   let description = [{
-    A second root domain: the items that exist. The universe of negatives, of top-k
-    and of evaluation; never "the items that happen to be in the batch". After it come
-    the `data` domains below it that the program uses (the tags of every item), each
-    once.
+    A root domain besides the dataset: all items. Negatives, top-k and evaluation range over the
+    whole catalogue, not over the items of a batch. The other results are the `data` domains below
+    the catalogue that the program uses (the tags of every item, for example), each once.
 
     ```mlir
     %movies, %credits = genrec.catalogue : !genrec.domain<@movies>, !genrec.domain<@credit>
@@ -55,11 +54,11 @@ def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_ReadsDomains, GenRec_Sym
 def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at most `count` rows per parent row";
   let description = [{
-    Keeps the last (default) or first `count` rows of every list, in order; a list
-    that is not longer stays as it is. The result is a domain of kind `derived` with
-    the parent of `source`, which is not a root. Rows keep their identity (random
-    streams do not move). Values enter the new domain through `genrec.derive`; the
-    children of `source` do not follow.
+    Keeps the last (default) or first `count` rows of every list, in order; shorter lists are
+    unchanged. The result is a domain of kind `derived` with the parent of `source`, which must not
+    be a root. Rows keep their identity, so random streams do not change. Values are moved to the
+    new domain by `genrec.derive`. The children of `source` have no counterpart below the new
+    domain.
 
     ```mlir
     %recent = genrec.truncate %history {count = 200 : i64, keep = #genrec<keep first>}
@@ -78,12 +77,11 @@ def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
 def GenRec_PadOp : GenRec_Op<"pad", [GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at least `count` rows per parent row";
   let description = [{
-    Lengthens every list with fewer than `count` rows to `count`, with new rows at its
-    `front` or at its `back` (default); a list that is not shorter stays as it is. The
-    result is a domain of kind `derived` with the parent of `source`, which is not a
-    root. Values enter through `genrec.derive`, which gives 0 (false) in the new rows: a
-    derived i1 tells them apart. Rows of the source keep their identity; new row i of
-    parent row p has identity mix(p, 2^32 + i).
+    Pads every list with fewer than `count` rows to `count` rows, at its `front` or its `back`
+    (default); longer lists are unchanged. The result is a domain of kind `derived` with the parent
+    of `source`, which must not be a root. Values are moved to it by `genrec.derive`, which gives 0
+    (false) in the new rows: a derived i1 is a mask of them. Rows of the source keep their identity;
+    new row i of parent row p has identity mix(p, 2^32 + i).
 
     ```mlir
     %padded = genrec.pad %history {count = 20 : i64, side = #genrec<pad_side front>}
@@ -100,14 +98,13 @@ def GenRec_PadOp : GenRec_Op<"pad", [GenRec_SymbolUser, Pure]> {
 }
 
 def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_SymbolUser, Pure]> {
-  let summary = "derives a domain with a row per pair of two lists of one parent";
+  let summary = "derives a domain with a row per pair of rows of two lists";
   let description = [{
-    `result` is a child of `first`: below each of its rows lie the rows of `second` that
-    have the same parent row, in their order. So values of `first` enter by
-    `genrec.fanout`, those of `second` by `genrec.pair_rows`, and `genrec.pool` reduces the
-    pairs to `first`. `second` is a child of the parent of `first`; the two may be one
-    domain. The pair of a row with identity r and the other list's row j has identity
-    mix(r, j).
+    `result` is a child of `first`. Below each row of `first` it has the rows of `second` with the
+    same parent row, in their order. So values of `first` are moved to the pairs by `genrec.fanout`
+    and those of `second` by `genrec.pair_rows`, and `genrec.pool` reduces the pairs to `first`.
+    `second` is a child of the parent of `first`; both may be the same domain. The pair of a row
+    with identity r and row j of the other list has identity mix(r, j).
 
     ```mlir
     // Every impression beside every event of its request.
@@ -122,13 +119,12 @@ def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_SymbolUser, Pure]> 
 }
 
 def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pure]> {
-  let summary = "derives a domain that joins others per parent row";
+  let summary = "derives a domain that concatenates lists per parent row";
   let description = [{
-    All sources have the result's parent, or *are* that parent (which then
-    contributes one row). A list of the result holds the rows of the first source,
-    then those of the second, and so on. A source may appear twice. Row identities:
-    part p's row with identity r gets mix(r, p). Values enter through
-    `genrec.concat_rows` and leave through `genrec.split_rows`.
+    Each source is a child of the result's parent, or is that parent, which then contributes one
+    row. A list of the result holds the rows of the first source, then those of the second, and so
+    on. A source may occur twice. A row of part p with identity r has identity mix(r, p). Values are
+    moved to the result by `genrec.concat_rows` and back by `genrec.split_rows`.
 
     ```mlir
     // Per request: the request itself, its events, its impressions.
@@ -148,20 +144,18 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_BoundsIds, GenRec_SymbolUser
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a column of the data";
   let description = [{
-    A value per row of a `data` or `catalogue` domain: i1, i32, i64, f32, f64 or
-    `!genrec.string`; or a row [d] of f32 or f64, of a column of lists that all have d
-    entries. `column` is the dotted path in the file's schema.
+    A value per row of a `data` or `catalogue` domain: i1, i32, i64, f32, f64 or `!genrec.string`,
+    or a row [d] of f32 or f64 if the column has lists of d entries. `column` is the dotted path in
+    the file's schema.
 
-    - `nullable` permits nulls: a null reads as 0 (or the empty string), and
-      `genrec.feature_valid` tells them apart. Without it a null is an error that
-      names file, column and row, whatever the file's schema says. A null among the
-      entries of a row [d] always is one.
-    - `padding_id` drops the list entries with that id when read (integers, not in a
-      root domain): all columns of the list lose that row. Such a feature says which
-      rows its domain has, so it stays, used or not, while anything needs the domain
-      or one below it.
-    - `id_bits` > 0 checks that values lie in `[0, 2^id_bits)` (integers);
-      `infer-domains` sets it where a feature feeds a table. Id 0 is an ordinary id.
+    - `nullable` permits nulls. A null reads as 0 (or the empty string), and `genrec.feature_valid`
+      distinguishes it. Without `nullable`, a null is an error that names file, column and row, even
+      if the file's schema allows nulls. A null among the entries of a row [d] is always an error.
+    - `padding_id` drops list entries with that id when a batch is read (integers, not in a root
+      domain): all columns of the list lose these rows. As such a feature affects the rows of its
+      domain, it is kept, even if unused, as long as the domain or one below it is used.
+    - `id_bits` > 0 checks that values are in `[0, 2^id_bits)` (integers). `infer-domains` sets it
+      for ids of a table. Id 0 is an ordinary id.
 
     ```mlir
     %genre = genrec.feature %tag "history.tags.genre" {nullable, id_bits = 20 : i64}
@@ -180,13 +174,13 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_BoundsIds, GenRec_SymbolUser
 }
 
 def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_SymbolUser, Pure]> {
-  let summary = "which rows of a nullable column are not null";
+  let summary = "which rows of a nullable column are valid";
   let arguments = (ins GenRec_DomainType:$domain, StrAttr:$column);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain $column attr-dict `:` functional-type($domain, $result)";
   let description = [{
-    i1 per row, true where the column holds a value. The column is one that a
-    `genrec.feature` with `nullable` reads; of any other column all rows are valid.
+    i1 per row, true if the column is not null there. A `genrec.feature` with `nullable` must read
+    the same column; in any other column all rows are valid.
 
     ```mlir
     %has_movie = genrec.feature_valid %history "history.movie"

@@ -1,7 +1,7 @@
 //===- GenRecGroupOps.td - merged tables and fused columns ------*- tablegen -*-===//
 //
-// What `merge-tables` makes of many lookups and `fuse-transforms` of many
-// columns: the ids of all lookups into one physical table end to end, as keys.
+// merge-tables rewrites the lookups in one merged table into one lookup of the stacked keys of all
+// ids; fuse-transforms fuses the computation of keys from many columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,20 +16,18 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_GroupOpsDocs : OpDocGroup {
   let summary = "Merged tables and fused columns";
   let description = [{
-    Logical table i of the m members of a merged table owns the keys
-    `(i << (63 - k)) | id` with k = ceil(log2(m + 1)); -1 is the key of a null id.
-    Keys exist within a step only.
+    Member i of the m logical tables of a merged table owns the keys `(i << (63 - k)) | id` with k =
+    ceil(log2(m + 1)). -1 is the key of a null id. Keys exist only within a step.
   }];
 }
 
 let opDocGroup = GenRec_GroupOpsDocs in {
 
 def GenRec_StackDomainsOp : GenRec_Op<"stack_domains", [GenRec_SymbolUser, Pure]> {
-  let summary = "the rows of several domains end to end";
+  let summary = "a domain that stacks the rows of several domains";
   let description = [{
-    A `step` domain whose rows are those of the first part, then those of the second,
-    and so on; part p begins at the sum of the row counts before it. A domain may be
-    several parts.
+    A `step` domain with the rows of the first part, then those of the second, and so on. Part p
+    starts at the sum of the row counts of the parts before it. A domain may occur as several parts.
 
     ```mlir
     %all = genrec.stack_domains %request, %history
@@ -45,8 +43,8 @@ def GenRec_StackDomainsOp : GenRec_Op<"stack_domains", [GenRec_SymbolUser, Pure]
 def GenRec_UnstackRowsOp : GenRec_Op<"unstack_rows", [Pure]> {
   let summary = "the rows of one part of stacked domains";
   let description = [{
-    x has rows of `stack`, made by `genrec.stack_domains`; the result are those of
-    part `part`, as rows of `domain`, that part's domain. No copy.
+    x has rows of `stack`, made by `genrec.stack_domains`. The result is a view of part `part`, with
+    rows of `domain`, the domain of that part.
 
     ```mlir
     %keys = genrec.merged_keys %user, %movie valid (%movie_valid) of [1] in [@item, @item] of @all_items into %both
@@ -63,12 +61,12 @@ def GenRec_UnstackRowsOp : GenRec_Op<"unstack_rows", [Pure]> {
 }
 
 def GenRec_MergedKeysOp : GenRec_Op<"merged_keys", [GenRec_MakesMergedKeys, GenRec_SymbolUser, Pure, AttrSizedOperandSegments]> {
-  let summary = "the keys of ids in the logical tables of a merged table";
+  let summary = "the merged table's keys of ids in its logical tables";
   let description = [{
-    `domain` is made by `genrec.stack_domains`; `ids[p]` are i64 rows [] of its part p,
-    ids in the logical table `tables[p]`, a member of `table`. `valid_of` lists the
-    parts that `valid` belong to. The result holds the key of every id, -1 where it
-    is not valid. An id out of its table's range is an error that names its row.
+    `domain` is made by `genrec.stack_domains`. `ids[p]` are i64 rows [] of its part p: ids in the
+    logical table `tables[p]`, a member of `table`. `valid_of` lists the parts that the `valid`
+    operands belong to. The result holds the key of every id, or -1 if it is not valid. An id out of
+    its table's range is an error that names its row.
 
     ```mlir
     %keys = genrec.merged_keys %user, %movie valid (%movie_valid) of [1] in [@item, @item] of @all_items into %both
@@ -91,12 +89,11 @@ def GenRec_MergedKeysOp : GenRec_Op<"merged_keys", [GenRec_MakesMergedKeys, GenR
 
 def GenRec_GroupedLookupOp : GenRec_Op<"grouped_lookup", [DeclareOpInterfaceMethods<GenRec_TableReadOpInterface, ["getReadKeys"]>, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "rows of a merged table for several features at once";
+  let summary = "looks up rows of a merged table for several features at once";
   let description = [{
-    `keys` are made by `genrec.merged_keys` (or `genrec.transform_columns`), `domains`
-    are the parts of their domain in order; result p holds the rows of part p: f32
-    rows [dim], zeros for the key -1. What `genrec.lookup` says of insertion and
-    gradients holds for every logical table.
+    `keys` are made by `genrec.merged_keys` (or `genrec.transform_columns`), and `domains` are the
+    parts of their domain in order. Result p holds the rows of part p: f32 rows [dim], zeros for key
+    -1. Insertion and gradients are those of `genrec.lookup`, for every logical table.
 
     ```mlir
     %keys = genrec.merged_keys %user, %movie in [@item, @item] of @all_items into %both
@@ -115,15 +112,15 @@ def GenRec_GroupedLookupOp : GenRec_Op<"grouped_lookup", [DeclareOpInterfaceMeth
 }
 
 def GenRec_TransformColumnsOp : GenRec_Op<"transform_columns", [GenRec_MakesMergedKeys, Pure, AttrSizedOperandSegments, IsolatedFromAbove]> {
-  let summary = "many columns by few programs, in one launch";
+  let summary = "computes many columns by few column programs, in one launch";
   let description = [{
-    Each region is a program for one row of one column, as in the body of a
-    `genrec.row_kernel`; `genrec.row_yield` hands over one i64, a key. Column c runs
-    program `programs[c]` with the next operands of `inputs`, one per block argument
-    of the program: rows of the column's domain, rows of an ancestor, a shared scalar
-    (which is how columns of one program differ), or a shared [n] tensor that the
-    body searches. Results belong to `domains`, each made by `genrec.stack_domains`:
-    the columns are the parts of the first result in order, then those of the second.
+    Each region is a *column program*: it computes one row of a column, like the body of a
+    `genrec.row_kernel`, and yields one i64, a key. Column c runs program `programs[c]` on the next
+    operands of `inputs`, one per block argument of the program: rows of the column's domain, rows
+    of an ancestor, a shared scalar (the constants in which columns of one program differ), or a
+    shared [n] tensor that the body searches. Each result belongs to one of `domains`, which are
+    made by `genrec.stack_domains`: the columns are the parts of the first result in order, then
+    those of the second.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>

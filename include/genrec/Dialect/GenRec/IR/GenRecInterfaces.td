@@ -8,25 +8,22 @@ include "mlir/IR/OpBase.td"
 def GenRec_RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    An op whose every result row depends on the same row of its operands (and
-    on shared tensors). `form-row-kernels` wraps such ops into
-    `genrec.row_kernel` and merges them. An op states its semantics for one row
-    once, in `arith`, `math`, `vector` and the body ops of this dialect; the CPU
-    and the CUDA target both lower that body.
+    An op where each row of the results depends on the same row of the operands (and on shared
+    tensors). `form-row-kernels` wraps such ops into `genrec.row_kernel` and fuses them. The op
+    defines the computation of one row, in `arith`, `math`, `vector` and the body ops of this
+    dialect; the CPU and CUDA targets both lower that body.
   }];
   let methods = [
     InterfaceMethod<[{
-      Appends the computation of one row at the builder's insertion point.
-      `operands` holds, per operand of the op, its row: a scalar for a row shape
-      of rank 0, `vector<dxT>` for rank 1; a shared operand is a scalar or vector
-      too (its whole value), unless `isGatherSource` says it is left a tensor.
-      Pushes one scalar or vector per result.
+      Appends the computation of one row at the builder's insertion point. `operands` holds the row
+      of each operand of the op: a scalar for row shape [], `vector<dxT>` for [d]. A shared operand
+      is its whole value, as a scalar or vector, unless `isGatherSource` is true for it. Appends one
+      scalar or vector per result to `results`.
     }], "::llvm::LogicalResult", "buildRowBody",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands,
            "::llvm::SmallVectorImpl<::mlir::Value> &":$results)>,
     InterfaceMethod<[{
-      True when operand `index` is read by gathering (it stays a tensor, whole,
-      inside the body).
+      Whether the body gathers rows of operand `index`, which then stays a tensor in the body.
     }], "bool", "isGatherSource", (ins "unsigned":$index), [{}], [{
       return false;
     }]>,
@@ -36,15 +33,14 @@ def GenRec_RowwiseOpInterface : OpInterface<"RowwiseOpInterface"> {
 def GenRec_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    Reverse mode. An op that implements it knows, from the gradients of its
-    results, the gradients of its operands, as ops of this dialect.
+    Reverse-mode differentiation. The op builds the gradients of its operands from those of its
+    results, as ops of this dialect.
   }];
   let methods = [
     InterfaceMethod<[{
-      Builds the gradients of the operands at the builder's insertion point.
-      `resultGradients[i]` is null where nothing depends on result i.
-      Pushes one value per operand; null for an operand that has no gradient
-      (integers, masks, domains) or whose gradient is zero.
+      Builds the gradients of the operands at the builder's insertion point. `resultGradients[i]` is
+      null if no loss depends on result i. Appends one value per operand: null if the operand has no
+      gradient (integers, masks, domains) or its gradient is 0.
     }], "::llvm::LogicalResult", "buildGradient",
       (ins "::mlir::OpBuilder &":$builder,
            "::mlir::ValueRange":$resultGradients,
@@ -55,8 +51,8 @@ def GenRec_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> 
 def GenRec_CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    A block that stays whole until `decompose-blocks`, so that earlier passes
-    may see it as a block; then it is rewritten into simpler ops.
+    A block that `decompose-blocks` rewrites into simpler ops. Earlier passes can match it as a
+    whole.
   }];
   let methods = [
     InterfaceMethod<"Builds the replacement values of the op's results.",
@@ -71,7 +67,7 @@ def GenRec_CompositeOpInterface : OpInterface<"CompositeOpInterface"> {
 def GenRec_SinkOpInterface : OpInterface<"SinkOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    An op without results for whose sake a program runs: a loss, a metric, an output, a check.
+    A loss, metric, output or check: an op without results that a program runs for.
   }];
   let methods = [
     InterfaceMethod<"Whether a program of `mode` needs the op.",
@@ -85,17 +81,17 @@ def GenRec_ActivationOpInterface : OpInterface<"ActivationOpInterface"> {
     An elementwise function that a matrix product can apply to its result (`fold-epilogues`).
   }];
   let methods = [
-    InterfaceMethod<"Which one.", "::genrec::Activation", "getActivation", (ins)>,
+    InterfaceMethod<"The activation.", "::genrec::Activation", "getActivation", (ins)>,
   ];
 }
 
 def GenRec_CatalogueOpInterface : OpInterface<"CatalogueOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    An op that compares queries with the vectors of a catalogue's rows.
+    An op that computes scores of queries and the vectors of a catalogue's items.
   }];
   let methods = [
-    InterfaceMethod<"The vectors.", "::mlir::Value", "getItemVectors", (ins), [{}], [{
+    InterfaceMethod<"The vectors of the items.", "::mlir::Value", "getItemVectors", (ins), [{}], [{
       return $_op.getItems();
     }]>,
   ];
@@ -103,7 +99,7 @@ def GenRec_CatalogueOpInterface : OpInterface<"CatalogueOpInterface"> {
 
 def GenRec_TableReadOpInterface : OpInterface<"TableReadOpInterface"> {
   let cppNamespace = "::genrec";
-  let description = [{ An op that finds rows of a table by keys. }];
+  let description = [{ An op that looks up rows of a table. }];
   let methods = [
     InterfaceMethod<"The table.", "::mlir::FlatSymbolRefAttr", "getReadTable", (ins), [{}], [{
       return $_op.getTableAttr();
@@ -119,7 +115,7 @@ def GenRec_DrawOpInterface : OpInterface<"DrawOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{ An op that may draw random numbers. }];
   let methods = [
-    InterfaceMethod<"Whether it draws for each row, by the row's identity.",
+    InterfaceMethod<"Whether it draws random numbers per row, with the row's identity.",
       "bool", "drawsPerRow", (ins), [{}], [{
       return true;
     }]>,
@@ -129,10 +125,10 @@ def GenRec_DrawOpInterface : OpInterface<"DrawOpInterface"> {
 def GenRec_StridedReadOpInterface : OpInterface<"StridedReadOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    A library op that can read some columns of wider rows where they lie, without a copy.
+    A library op that can read a slice of wider rows in place, with a stride, without a copy.
   }];
   let methods = [
-    InterfaceMethod<"Whether it does so for operand `index`.",
+    InterfaceMethod<"Whether it can read a slice as operand `index`.",
       "bool", "readsColumnsInPlace", (ins "unsigned":$index)>,
   ];
 }
@@ -140,11 +136,11 @@ def GenRec_StridedReadOpInterface : OpInterface<"StridedReadOpInterface"> {
 def GenRec_KernelPartOpInterface : OpInterface<"KernelPartOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{
-    An op that becomes part of a row kernel though it is not row-wise: it reads rows of other
-    domains, or adds rows up. Of a row-wise op (`RowwiseOpInterface`), the defaults are true.
+    An op that becomes part of a row kernel without being row-wise: it reads rows of other domains,
+    or sums rows. For a row-wise op (`RowwiseOpInterface`) the default roles are used.
   }];
   let methods = [
-    InterfaceMethod<"The domain over whose rows the kernel runs; null: over none.",
+    InterfaceMethod<"The domain over whose rows the kernel iterates, or null.",
       "::mlir::FlatSymbolRefAttr", "getKernelDomain", (ins)>,
     InterfaceMethod<"How the kernel reads operand `index`.",
       "::genrec::OperandRole", "getKernelOperandRole", (ins "unsigned":$index)>,
@@ -155,11 +151,11 @@ def GenRec_KernelPartOpInterface : OpInterface<"KernelPartOpInterface"> {
 
 def GenRec_IdBitsOpInterface : OpInterface<"IdBitsOpInterface"> {
   let cppNamespace = "::genrec";
-  let description = [{ An op that bounds the integers it makes. }];
+  let description = [{ An op with a known bound on its integer results. }];
   let methods = [
     InterfaceMethod<[{
-      The number of bits that hold every element of the result, `kUnknownIdBits` where that is
-      unknown or an element may be negative; `bitsOf` tells of operands.
+      A number of bits that every element of the result fits into; `kUnknownIdBits` if it is unknown
+      or an element may be negative. `bitsOf` returns that of an operand.
     }], "int64_t", "inferIdBits", (ins "::llvm::function_ref<int64_t(::mlir::Value)>":$bitsOf)>,
   ];
 }
@@ -168,7 +164,7 @@ def GenRec_BodyOpInterface : OpInterface<"BodyOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{ An op of this dialect in the body of a row kernel. }];
   let methods = [
-    InterfaceMethod<"The form that it takes in a kernel's loops.",
+    InterfaceMethod<"How the op is emitted in the loops of a kernel.",
       "::genrec::BodyKind", "getBodyKind", (ins)>,
   ];
 }
@@ -186,7 +182,7 @@ def GenRec_Body : DeclareOpInterfaceMethods<GenRec_BodyOpInterface>;
 class GenRec_Trait<string name> : NativeOpTrait<name> {
   let cppNamespace = "::genrec";
 }
-// GenRecTraits.h says what each means.
+// GenRecTraits.h documents each trait.
 def GenRec_PassesRowsOn : GenRec_Trait<"PassesRowsOn">;
 def GenRec_ReadsDomains : GenRec_Trait<"ReadsDomains">;
 def GenRec_CopiesElements : GenRec_Trait<"CopiesElements">;

@@ -1,7 +1,7 @@
 //===- GenRecPlanAttrs.td - what passes leave for later ones ----*- tablegen -*-===//
 //
-// Typed values of the dialect's discardable attributes (GenRecDialect.td names them) and the
-// initial values of emitted structs.
+// Types of the dialect's discardable attributes (declared in GenRecDialect.td), and the initial
+// values of emitted structs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +17,10 @@ def GenRec_TargetAttr : GenRec_EnumAttr<GenRec_TargetKind, "target">;
 def GenRec_BufferAttr : GenRec_Attr<"Buffer", "buffer"> {
   let summary = "a buffer of a program, with its size and live range";
   let description = [{
-    `bytes_per_row` * capacity(`domain`) + `bytes`, live from op `first` to op `last` of the
-    program. `stride`: elements from row to row, 0 where rows lie densely. A buffer that only
-    run `block` of `form-row-blocks` uses has `place`: the bytes per row before it, among those
-    of the run; -1: of no run alone.
+    A buffer of `bytes_per_row` * capacity(`domain`) + `bytes` bytes, live from op `first` to op
+    `last` of the program. `stride` is the number of elements from one row to the next, 0 if rows
+    are contiguous. If only run `block` of `form-row-blocks` uses the buffer, `place` is its offset
+    in the run's memory, in bytes per row; otherwise `block` is -1.
     Written `#genrec.buffer<name = "h", domain = @event, bytes_per_row = 200, first = 3, last = 9>`.
   }];
   let parameters = (ins StringRefParameter<>:$name,
@@ -37,7 +37,7 @@ def GenRec_BufferAttr : GenRec_Attr<"Buffer", "buffer"> {
 def GenRec_RowBlockAttr : GenRec_Attr<"RowBlock", "row_block"> {
   let summary = "the run of calls that an op belongs to";
   let description = [{
-    Ops with one `number` run for a block of the lists of `domain` at a time.
+    Ops with the same `number` are executed for a block of the lists of `domain` at a time.
     Written `#genrec.row_block<@event, 0>`.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$domain, "int64_t":$number);
@@ -47,7 +47,7 @@ def GenRec_RowBlockAttr : GenRec_Attr<"RowBlock", "row_block"> {
 def GenRec_CostAttr : GenRec_Attr<"Cost", "cost"> {
   let summary = "what an op does per row of a domain, or once where no domain is said";
   let description = [{
-    Bytes and floating-point operations, as `genrec::OpCost` documents them; absent: 0.
+    Bytes and floating-point operations; see `genrec::OpCost`. An absent parameter is 0.
     Written `#genrec.cost<domain = @user, bytes = 64.0 : f64, flops = 57.0 : f64>`.
   }];
   let parameters = (ins OptionalParameter<"::mlir::FlatSymbolRefAttr">:$domain,
@@ -63,8 +63,9 @@ def GenRec_CostAttr : GenRec_Attr<"Cost", "cost"> {
 def GenRec_FieldsAttr : GenRec_Attr<"Fields", "fields"> {
   let summary = "the initial value of a C struct";
   let description = [{
-    Values by the names of fields, in the order of the struct's declaration: a string is a text,
-    an opaque EmitC attribute a name that C++ knows, an array or other fields a nested initialiser.
+    Names and values of the fields, in the order of the struct's declaration. A string attribute is
+    a string literal, an opaque EmitC attribute a C++ name, an array or another `#genrec.fields` a
+    nested initializer.
     Written `#genrec.fields<"name" = "user", "kind" = 0 : i64>`.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$names,

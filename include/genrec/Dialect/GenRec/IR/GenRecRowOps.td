@@ -16,8 +16,7 @@ defvar Composite = DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>;
 def GenRec_RowOpsDocs : OpDocGroup {
   let summary = "Transforms, arithmetic, norms";
   let description = [{
-    What is computed per row: the result has the rows of the operands, and shared
-    tensors may stand beside rows.
+    Row-wise computation: the result has the operands' domain. Operands may also be shared tensors.
   }];
 }
 
@@ -33,13 +32,13 @@ class GenRec_TransformOp<string mnemonic, list<Trait> traits = []>
 }
 
 def GenRec_HashOp : GenRec_TransformOp<"hash"> {
-  let summary = "a published hash, cut to `bits` bits";
+  let summary = "a published hash function, truncated to `bits` bits";
   let description = [{
-    xxh3: XXH3_64bits_withSeed of the 8 little-endian bytes of an i64 (or of a
-    string's bytes); murmur3: the first 64 bits of MurmurHash3_x64_128 with the low
-    32 bits of the seed; farmhash64: FarmHash's Fingerprint64 for seed 0, else its
-    Hash64WithSeed (the portable variant, "na"). The result is the hash's low `bits` bits as i64 (1 to 63):
-    as many as its table's `id_bits`.
+    xxh3: XXH3_64bits_withSeed of the 8 little-endian bytes of an i64 (or of a string's bytes);
+    murmur3: the first 64 bits of MurmurHash3_x64_128 with the low 32 bits of the seed; farmhash64:
+    FarmHash's Fingerprint64 for seed 0, otherwise its Hash64WithSeed (the portable variant, "na").
+    The result is the low `bits` bits (1 to 63) of the hash as i64: as many as the `id_bits` of the
+    table.
 
     ```mlir
     %id = genrec.hash xxh3 %name {bits = 52 : i64, seed = 7 : i64}
@@ -52,11 +51,11 @@ def GenRec_HashOp : GenRec_TransformOp<"hash"> {
 }
 
 def GenRec_MultiHashOp : GenRec_TransformOp<"multi_hash"> {
-  let summary = "several hashes of one value, by consecutive seeds";
+  let summary = "several hashes of one value, with consecutive seeds";
   let description = [{
-    Element i of the result's row [n] is `genrec.hash` of x with seed `seed` + i: an id
-    is told apart from others by the n small tables that its hashes are looked up in
-    (Tito Svenstrup et al. 2017, hash embeddings). x: i64 or string rows [].
+    Element i of the result's row [n] is `genrec.hash` of x with seed `seed` + i. The n hashes are
+    looked up in n small tables, and together identify the id (Tito Svenstrup et al. 2017, hash
+    embeddings). x: i64 or string rows [].
 
     ```mlir
     %two = genrec.multi_hash xxh3 %movie {bits = 16 : i64}
@@ -70,11 +69,11 @@ def GenRec_MultiHashOp : GenRec_TransformOp<"multi_hash"> {
 }
 
 def GenRec_CrossOp : GenRec_Op<"cross", [Pure, Rowwise]> {
-  let summary = "one id of two or more columns";
+  let summary = "feature cross: one id from two or more columns";
   let description = [{
-    i64 rows of one domain (or shared), of equal row shapes. With H the hash `kind` of an
-    i64 with `seed`, cut to 63 bits: c_1 = H(x_1), c_i = H(c_{i-1} + x_i) (wrapping), and
-    the result is the low `bits` bits of the last. The order of columns matters.
+    Operands are i64 rows of one domain (or shared) with equal row shapes. With H the hash function
+    `kind` of an i64 with `seed`, truncated to 63 bits: c_1 = H(x_1), c_i = H(c_{i-1} + x_i)
+    (wrapping). The result is the low `bits` bits of the last c_i. The order of operands matters.
 
     ```mlir
     %city_and_hour = genrec.cross xxh3 %movie, %time {bits = 40 : i64, seed = 3 : i64}
@@ -104,9 +103,8 @@ def GenRec_ModOp : GenRec_TransformOp<"mod", [GenRec_BoundsIds]> {
 def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize", [GenRec_BoundsIds]> {
   let summary = "index of the interval a value falls in";
   let description = [{
-    The number of edges that are <= x (edges ascending, 1 to 4096 of them): 0 below
-    the first edge, n from the last on. NaN falls into bucket 0. x: f32, f64 or i64,
-    compared as f64; result i64.
+    The number of edges that are <= x (1 to 4096 ascending edges): 0 for x below the first edge, n
+    for x at or above the last. NaN gives 0. x: f32, f64 or i64, compared as f64; result: i64.
 
     ```mlir
     %age_group = genrec.bucketize %age {edges = array<f64: 18.0, 30.0, 50.0>}
@@ -119,10 +117,9 @@ def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize", [GenRec_BoundsIds]> {
 def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, Differentiable]> {
   let summary = "converts the element type";
   let description = [{
-    Between i1, i32, i64, f32 and f64; rows and row shape stay. Floats to integers
-    truncate towards 0 and saturate; NaN becomes 0. To i1: true where an integer is
-    not 0, where a float is at least 1; from i1: 0 or 1. The gradient passes between
-    floats only.
+    Converts between i1, i32, i64, f32 and f64; domain and row shape are x's. Floats to integers
+    truncate towards 0 and saturate; NaN becomes 0. To i1: true if an integer is not 0, or if a
+    float is at least 1. From i1: 0 or 1. There is a gradient only between floats.
 
     ```mlir
     %seconds = genrec.cast %time : (tensor<?xi64, #genrec.rows<@history>>) -> tensor<?xf32, #genrec.rows<@history>>
@@ -187,9 +184,9 @@ def GenRec_MinimumOp : GenRec_BinaryOp<"minimum", "the smaller of lhs and rhs; a
 def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
   let summary = "elementwise comparison, giving i1";
   let description = [{
-    Operands as for the arithmetic ops: one domain or shared, one element type; the
-    ordering kinds take numbers, `eq` and `ne` also i1. A comparison with NaN is
-    false, but `ne` is true. The result is i1 and has no gradient.
+    Operands as for the arithmetic ops: one domain or shared, one element type. The ordering kinds
+    take numbers, `eq` and `ne` also i1. A comparison with NaN is false, except that `ne` is true.
+    The result is i1 and has no gradient.
 
     ```mlir
     %adult = genrec.compare ge %age, %half
@@ -204,9 +201,9 @@ def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
 def GenRec_SelectOp : GenRec_Op<"select", [GenRec_BoundsIds, Pure, Rowwise, Differentiable]> {
   let summary = "elementwise choice";
   let description = [{
-    `on_true` where the i1 `condition` holds, else `on_false`. The three broadcast
-    like the operands of the arithmetic ops. A gradient goes to the chosen operand,
-    0 to the other, even where the other is NaN or infinite.
+    `on_true` if the i1 `condition` is true, otherwise `on_false`. The three operands broadcast like
+    those of the arithmetic ops. The selected operand gets the gradient, and the other one 0, even
+    if it is NaN or infinite.
 
     ```mlir
     %chosen = genrec.select %liked, %age, %half
@@ -224,9 +221,8 @@ def GenRec_SelectOp : GenRec_Op<"select", [GenRec_BoundsIds, Pure, Rowwise, Diff
 def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]> {
   let summary = "sum, mean or maximum along each row";
   let description = [{
-    Row shape [d] becomes []; x may also be a shared [d]. mean takes floats, sum and
-    max also integers. The gradient of max goes to all elements equal to it, divided
-    among them.
+    Row shape [d] becomes []; x may also be a shared [d]. mean takes floats, sum and max also
+    integers. The gradient of max is divided equally among all elements that equal the maximum.
 
     ```mlir
     %sum_of_squares = genrec.row_reduce sum %user_vector
@@ -239,11 +235,11 @@ def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]
   let hasVerifier = 1;
 }
 def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differentiable]> {
-  let summary = "joins rows end to end";
+  let summary = "concatenates rows";
   let description = [{
-    Row shapes [d1], [d2], … (rank 0 counts as [1]) of one domain become
-    [d1 + d2 + …]; or all parts are shared. One element type, not strings. Nothing is
-    fanned out here: a front end inserts `genrec.fanout` first.
+    Rows [d1], [d2], … (row shape [] counts as [1]) of one domain become rows [d1 + d2 + …]; or all
+    operands are shared. One element type, not strings. Rows of an ancestor need a `genrec.fanout`
+    first.
 
     ```mlir
     %features = genrec.concat_columns %user_vector, %age
@@ -256,10 +252,10 @@ def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differe
   let hasVerifier = 1;
 }
 def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [GenRec_CopiesElements, Pure, Rowwise, Differentiable]> {
-  let summary = "takes a range of each row";
+  let summary = "slices each row";
   let description = [{
-    Elements [offset, offset + size) of every row, where size is the result's row
-    size. x may also be a shared [d]. Its gradient is `genrec.pad_columns`.
+    Elements [offset, offset + size) of every row, where size is the result's row size. x may also
+    be a shared [d]. The gradient is `genrec.pad_columns`.
 
     ```mlir
     %upper = genrec.slice_columns %user_vector from 4
@@ -308,8 +304,8 @@ def GenRec_RmsNormOp : GenRec_Op<"rms_norm", [GenRec_RowLocal, Pure, Composite]>
 def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [GenRec_RowLocal, Pure, Composite]> {
   let summary = "x / max(‖x‖₂, eps)";
   let description = [{
-    Along each row of shape [d]. A row shorter than `eps` is divided by `eps`, so a
-    row of zeros stays one.
+    Along each row of shape [d]. A row with a norm below `eps` is divided by `eps`, so a row of
+    zeros stays a row of zeros.
 
     ```mlir
     %unit = genrec.l2_normalize %user_vector {eps = 1.0e-6 : f64}
@@ -325,7 +321,7 @@ def GenRec_L2NormalizeOp : GenRec_Op<"l2_normalize", [GenRec_RowLocal, Pure, Com
 def GenRec_SoftmaxOp : GenRec_Op<"softmax", [Pure, Composite, SameOperandsAndResultType]> {
   let summary = "exp(x - max x) / Σ exp(x - max x), along each row";
   let description = [{
-    Row shape [d] stays; x may also be a shared [d].
+    The row shape is x's; x may also be a shared [d].
 
     ```mlir
     %gate = genrec.softmax %user_vector : tensor<?x8xf32, #genrec.rows<@request>>
@@ -340,10 +336,10 @@ def GenRec_SoftmaxOp : GenRec_Op<"softmax", [Pure, Composite, SameOperandsAndRes
 def GenRec_DropoutOp : GenRec_Op<"dropout", [GenRec_DrawOpInterface, GenRec_NeedsRunningStep, Pure, Rowwise, Differentiable]> {
   let summary = "zeroes elements with probability `rate`, scales the rest by 1 / (1 - rate)";
   let description = [{
-    Element e of a row with identity r is dropped when the Philox word
-    (seed, step, `stream`, r, e) is below rate * 2^32. `rate` is in [0, 1). The
-    identity outside training. x has rows, because a draw belongs to a row; for the
-    same reason dropout is never moved across a fanout.
+    Element e of a row with identity r is dropped if the Philox word (seed, step, `stream`, r, e) is
+    below rate * 2^32. `rate` is in [0, 1). Outside of training, dropout is the identity. x must
+    have rows, as draws depend on the row's identity; for the same reason dropout is never moved
+    across a fanout.
 
     ```mlir
     %dropped = genrec.dropout %user_vector {rate = 0.2 : f64, stream = 256 : i64}
@@ -359,11 +355,10 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [GenRec_DrawOpInterface, GenRec_Need
 def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [GenRec_DrawOpInterface, GenRec_NeedsRunningStep, Pure, Rowwise]> {
   let summary = "uniform random numbers in [0, 1), per row";
   let description = [{
-    f32 rows [] or [d] of `domain`. Element e of a row with identity r is the top 24 bits
-    of the Philox word (seed, step, `stream`, r, e), times 2^-24. Drawn in every mode:
-    outside training, step is the number of steps that the model was trained for. No two
-    ops of a program share a `stream`. Never moved across a fanout: the draw belongs to
-    the row of `domain`.
+    f32 rows [] or [d] of `domain`. Element e of a row with identity r is the top 24 bits of the
+    Philox word (seed, step, `stream`, r, e), times 2^-24. Drawn in every mode; outside of training,
+    step is the number of steps the model was trained for. No two ops of a program have the same
+    `stream`. Never moved across a fanout, as draws depend on the identity of the row of `domain`.
 
     ```mlir
     %noise = genrec.random_uniform %request {stream = 512 : i64}

@@ -15,7 +15,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_StepOpsDocs : OpDocGroup {
   let summary = "Step level";
   let description = [{
-    What row kernels are between `outline-kernels` and `lower-to-runtime`.
+    Row kernels between `outline-kernels` and `lower-to-runtime`.
   }];
 }
 
@@ -24,13 +24,12 @@ let opDocGroup = GenRec_StepOpsDocs in {
 def GenRec_LaunchOp : GenRec_Op<"launch"> {
   let summary = "runs an outlined row kernel over the rows of a domain";
   let description = [{
-    `kernel` names a function of the enclosing module, made by
-    `outline-kernels` from a `genrec.row_kernel` with the same inputs and
-    results. `domain` is the one whose rows are handed out to threads: the row
-    kernel's own, or the uppermost one it pools into. `grain` is the
-    least number of its rows per chunk. `accumulators` lists the results that the
-    rows of a chunk add up in memory of their own, to be combined after the
-    kernel; the kernel writes the others directly.
+    `kernel` names a function of the enclosing module, which `outline-kernels` made from a
+    `genrec.row_kernel` with the same inputs and results. The rows of `domain` are distributed to
+    threads: it is the kernel's own domain, or the uppermost domain that the kernel pools into.
+    `grain` is the smallest number of its rows per chunk. `accumulators` lists the results for which
+    each chunk computes a partial sum in memory of its own; these are combined after the kernel. The
+    kernel writes other results directly.
 
     ```mlir
     %sum = genrec.launch @train_bce over %impression(%logit, %label) {accumulators = array<i64: 0>, grain = 4096 : i64}
@@ -47,9 +46,9 @@ def GenRec_LaunchOp : GenRec_Op<"launch"> {
 def GenRec_LaunchColumnsOp : GenRec_Op<"launch_columns", [AttrSizedOperandSegments]> {
   let summary = "runs outlined column programs, all in one parallel region";
   let description = [{
-    What `outline-kernels` makes of a `genrec.transform_columns`: the same operands and
-    results, with the functions of its programs in `kernels`, and in `columns` for each
-    column its kernel, its number of inputs, its result and its part of that result.
+    `outline-kernels` makes this op from a `genrec.transform_columns` with the same operands and
+    results. `kernels` are the functions of its column programs. `columns` has four numbers per
+    column: its kernel, its number of inputs, its result, and its part of that result.
 
     ```mlir
     %first = genrec.constant dense<0> : tensor<i64>

@@ -19,7 +19,7 @@ def GenRec_SymbolOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_SymbolOpsDocs in {
 
-/// An op that stands in a model, not in a program.
+/// A declaration in a model, outside of programs.
 class GenRec_DeclarationOp<string mnemonic, list<Trait> traits = []>
     : GenRec_Op<mnemonic, !listconcat([Symbol, HasParent<"ModelOp">], traits)>;
 
@@ -28,18 +28,16 @@ def GenRec_ModelOp : GenRec_Op<"model", [
     NoRegionArguments]> {
   let summary = "one recommendation model: declarations and programs";
   let description = [{
-    Holds the declarations of domains, tables and parameters, then one
-    `genrec.program`; `specialize-modes` makes of that program one for each of
-    training, evaluation and prediction.
+    Holds the declarations of domains, tables and parameters, then one `genrec.program`, from which
+    `specialize-modes` makes one for each of training, evaluation and prediction.
 
-    - `clip_norm`, `clip_value`: bounds of gradients, 0 for none. The norm is taken
-      over all gradients together, those of table rows after duplicates are summed.
-    - `schedule`: of the learning rate, a dictionary of `kind` ("constant",
-      "linear", "cosine"), `warmup` and `steps` (i64, steps), `final` (float, the
-      factor reached at the end).
+    - `clip_norm`, `clip_value`: limits of gradients, 0 for none. The norm is over all gradients
+      together; gradients of duplicate ids are summed before.
+    - `schedule`: the schedule of the learning rate, a dictionary of `kind` ("constant", "linear",
+      "cosine"), `warmup` and `steps` (i64, in steps) and `final` (float, the factor at the end).
 
-    All of it can be overridden by flags of the binary. At most one root domain is
-    of kind data, and no two programs have one mode.
+    Flags of the binary can override these attributes. At most one root domain has kind data, and no
+    two programs have the same mode.
 
     ```mlir
     genrec.model @ranker attributes {clip_norm = 1.0 : f64, schedule = {kind = "cosine", warmup = 500 : i64}} {
@@ -66,19 +64,19 @@ def GenRec_ModelOp : GenRec_Op<"model", [
 def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
   let summary = "declares a row domain";
   let description = [{
-    A domain is a set of rows that belong together: one per request, one per event
-    of a history. Domains form a tree; `parent` is absent for a root, and at most 32
-    domains lie above any (`kMostDomainDepth`). The kinds:
+    A domain is a set of rows: one per request, or one per event of a history, for example. Domains
+    form a tree. A root has no `parent`, and a domain has at most 32 ancestors (`kMostDomainDepth`).
+    The kinds:
 
-    - `data` (the default): read from a file. The root's rows are the rows of the
-      dataset; another domain names the list `column` (dotted path) that opens it, in
-      the dataset or in a catalogue.
+    - `data` (the default): read from a file. The rows of the root are the rows of the dataset; any
+      other domain has the rows of the lists in `column` (a dotted path), of the dataset or of a
+      catalogue.
     - `derived`: made by exactly one op (`genrec.truncate`, `genrec.pad`,
       `genrec.pair_domains`, `genrec.concat_domains`), as a child of a data, catalogue
       or derived domain.
     - `catalogue`: a root of its own, loaded once from the file that a flag names
       (`--catalogue <name>=<file>`); `source` is its default path.
-    - `step`: rows that exist within a step only (touched table rows); no parent.
+    - `step`: rows that exist only within a step (distinct table rows, for example); no parent.
 
     ```mlir
     genrec.domain @basket parent @request {column = "basket"}
@@ -100,31 +98,30 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
 def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
   let summary = "declares an embedding table";
   let description = [{
-    A dynamic hash table from ids in `[0, 2^id_bits)` (1 to 63 bits) to rows of
-    `dim` f32. The initial value of a row is a function of (seed, table name, id,
-    column) alone. With the `xavier_*` initializers, fan in is 1 and fan out `dim`.
+    A dynamic hash table from ids in `[0, 2^id_bits)` (1 to 63 bits) to rows of `dim` f32. The
+    initial value of a row is a function of (seed, table name, id, element). For the `xavier_*`
+    initializers, fan in is 1 and fan out is `dim`.
 
-    Rows come and go by rules; without them a table grows and keeps every row. A
-    step of training *sees* an id once, however often its lookups have it; evaluation
-    and prediction see nothing.
+    Admission and eviction rules are optional; without them a table grows and keeps every row. A
+    training step *sees* an id once, however often its lookups contain the id; evaluation and
+    prediction do not count.
 
-    - `admit_after`: an id gets a row in the step in which it is seen for this many
-      steps. Until then it reads its initial value, and its gradients are dropped.
-    - `ttl`: at the end of step t, rows last seen in step t - ttl or before leave.
-      From 16 on this is looked at in the steps that `ttl / 16` (rounded down) divides.
-    - `bounded`: at the end of a step that leaves more rows than this, the lowest
-      leave until `bounded - bounded / 16` (rounded down) remain. `evict` says which
-      are lowest: `lru` (the default) those last seen in the earliest step, `lfu`
-      those seen in the fewest steps since they came, of these the earliest; of
-      equal ones the lower id.
+    - `admit_after`: an id gets a row in the step that is the n-th to see it. Until then lookups
+      give its initial value, and its gradients are dropped.
+    - `ttl`: at the end of step t, rows last seen in step t - ttl or before are evicted. From a ttl
+      of 16 on, this happens only in steps that are multiples of `ttl / 16` (rounded down).
+    - `bounded`: if a table has more rows than this at the end of a step, rows are evicted until
+      `bounded - bounded / 16` (rounded down) remain. `evict` chooses them: `lru` (the default)
+      evicts the least recently seen rows; `lfu` those seen in the fewest steps since they were
+      inserted, and of these the least recently seen. In a tie the row with the lower id is evicted.
 
-    A row that leaves takes its optimizer state and its counts along; its id starts
-    anew. Ids that wait to be admitted leave by the same rules.
+    Eviction discards the row's optimizer state and counts; its id starts anew. Ids that wait for
+    admission are evicted by the same rules.
 
-    With `members`, which `merge-tables` writes, the table is a physical one: it holds
-    the rows of those logical tables, which stay declared and keep their names in
-    everything that outlives a step. Its ids are keys (see `genrec.merged_keys`). Rules
-    about rows are those of its members, each of which has them for itself.
+    With `members` the table is a *merged table*, created by `merge-tables`. It holds the rows of
+    those *logical tables*, which stay declared: checkpoints and exports use their names. The ids of
+    a merged table are keys (see `genrec.merged_keys`). Its admission and eviction rules are those
+    of its members, and apply to each of them separately.
 
     ```mlir
     genrec.table @city dim 16 {
@@ -158,9 +155,8 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
 def GenRec_ParameterOp : GenRec_DeclarationOp<"parameter"> {
   let summary = "declares a dense parameter";
   let description = [{
-    A trained tensor of f32 with static shape, rank 0 to 2. `genrec.param` reads it.
-    The `xavier_*` initializers need rank 2: fan in is the first size, fan out the
-    second.
+    A trained tensor of f32 with static shape and rank 0 to 2, read by `genrec.param`. The
+    `xavier_*` initializers need rank 2: fan in is the first dimension, fan out the second.
 
     ```mlir
     genrec.parameter @dense : tensor<64x16xf32> {
@@ -176,19 +172,18 @@ def GenRec_ParameterOp : GenRec_DeclarationOp<"parameter"> {
 
 def GenRec_ProgramOp : GenRec_DeclarationOp<"program", [
     NoTerminator, SingleBlock, NoRegionArguments]> {
-  let summary = "what is done with one batch";
+  let summary = "the computation on one batch";
   let description = [{
-    A straight list of ops of this dialect. Mode `all` (as imported) holds losses,
-    metrics and outputs together; the specialised modes hold what each needs. Mode
-    `items` gives out vectors of catalogue rows and reads no batch.
+    A list of ops of this dialect. Mode `all` (the imported program) contains losses, metrics and
+    outputs; a program of a specialised mode contains those of its mode. Mode `items` outputs
+    vectors of catalogue rows and reads no batch.
 
     A program has at most one value of each domain type, so that the symbol in
-    `#genrec.rows<@history>` says whose rows a tensor holds; every domain of a
-    tensor in the program has such a value. The domain's kind fits the op that makes
-    it: data from `genrec.batch`, catalogue from `genrec.catalogue`, derived from
-    `genrec.truncate`, `genrec.pad`, `genrec.pair_domains` and `genrec.concat_domains`,
-    step from the others. Losses, metrics and outputs have names of their own; outputs
-    in mode `items` belong to catalogues.
+    `#genrec.rows<@history>` identifies the rows of a tensor; every domain of a tensor in the
+    program has such a value. The kind of a domain must match the op that makes it: data for
+    `genrec.batch`, catalogue for `genrec.catalogue`, derived for `genrec.truncate`, `genrec.pad`,
+    `genrec.pair_domains` and `genrec.concat_domains`, step for other ops. Names of losses, of
+    metrics and of outputs are unique. Outputs in mode `items` have rows of catalogues.
 
     ```mlir
     genrec.program @predict mode predict {

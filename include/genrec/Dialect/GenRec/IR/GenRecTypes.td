@@ -14,9 +14,9 @@ class GenRec_Type<string name, string typeMnemonic>
 def GenRec_DomainType : GenRec_Type<"Domain", "domain"> {
   let summary = "one batch's instance of a row domain";
   let description = [{
-    Carries, at run time, the row count, the capacity (a bucketed upper bound
-    known on the host), the offsets of each parent row's range of rows and the
-    identity of every row. Written `!genrec.domain<@history>`.
+    At run time a domain has a number of rows, a capacity (an upper bound, rounded up to a bucket,
+    that the host knows), offsets of the list of each parent row, and the identity of every row.
+    Written `!genrec.domain<@history>`.
   }];
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$domain);
   let assemblyFormat = "`<` $domain `>`";
@@ -25,8 +25,8 @@ def GenRec_DomainType : GenRec_Type<"Domain", "domain"> {
 def GenRec_RowType : GenRec_Type<"Row", "row"> {
   let summary = "a handle on one row of an embedding table";
   let description = [{
-    What `genrec.table_rows` finds for an id: the place of the row's `width`
-    values (f32) and of its optimizer state, valid until the row's update.
+    The result of `genrec.table_rows` for an id: a pointer to the row's `width` values (f32) and its
+    optimizer states, valid until the row is updated.
     Written `!genrec.row<50>`.
   }];
   let parameters = (ins "int64_t":$width);
@@ -41,14 +41,12 @@ def GenRec_StringType : GenRec_Type<"String", "string"> {
 def GenRec_AccumulatorType : GenRec_Type<"Accumulator", "accumulator"> {
   let summary = "where a row kernel adds up contributions of many rows";
   let description = [{
-    Only seen as a block argument of `genrec.row_kernel`: the chunk-private
-    accumulator of a reduced or scattered result. The kernel's rows are cut
-    into fixed chunks; each chunk adds in row order, chunks combine in a fixed
-    tree, so that the sum has the same bits at any number of threads.
-    `!genrec.accumulator<tensor<50xf32>>` is a sum over all rows;
-    `!genrec.accumulator<tensor<211x50xf32>>` and
-    `!genrec.accumulator<tensor<?x50xf32, #genrec.rows<@movies>>>` are
-    addressed by an index.
+    Occurs only as a block argument of `genrec.row_kernel`, for a reduced or scattered result. The
+    rows of a kernel are split into fixed chunks. Each chunk has its own accumulator, to which it
+    adds in row order; the accumulators are then combined in a fixed tree, so that the sum is
+    bitwise equal for any number of threads. `!genrec.accumulator<tensor<50xf32>>` is a sum over all
+    rows; `!genrec.accumulator<tensor<211x50xf32>>` and `!genrec.accumulator<tensor<?x50xf32,
+    #genrec.rows<@movies>>>` are scattered into by an index.
   }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";

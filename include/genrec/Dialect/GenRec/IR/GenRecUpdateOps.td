@@ -11,8 +11,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_UpdateOpsDocs : OpDocGroup {
   let summary = "Updates";
   let description = [{
-    What `differentiate` makes of gradients, and `expand-updates` of updates. No
-    front end writes these.
+    `differentiate` creates updates from gradients, and `expand-updates` lowers them. Front ends do
+    not use these ops.
   }];
 }
 
@@ -21,8 +21,8 @@ let opDocGroup = GenRec_UpdateOpsDocs in {
 def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]> {
   let summary = "one optimizer step of a dense parameter";
   let description = [{
-    `gradient`: shared, the parameter's type. Clipping of the model op is applied
-    before. Made by `differentiate`, expanded by `expand-updates`.
+    `gradient`: shared, of the parameter's type. It is clipped first if the model says so. Created
+    by `differentiate`, lowered by `expand-updates`.
 
     ```mlir
     genrec.update_parameter @bias by %bias : tensor<4xf32>
@@ -34,13 +34,12 @@ def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]
 }
 
 def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVariadicOperandSize]> {
-  let summary = "one optimizer step of the touched rows of a table";
+  let summary = "one optimizer step of the looked-up rows of a table";
   let description = [{
-    Pair i says: the rows `ids[i]` (i64 rows []) have gradients `gradients[i]` (f32
-    rows [dim]) of the same domain. A contribution whose gradient row is exactly 0 in
-    every element does not touch its row (invalid and never drawn rows have such
-    gradients). All gradients of an id are summed in the order (pair, row); each
-    touched row is updated once.
+    The rows of `ids[i]` (i64 rows []) have the gradients `gradients[i]` (f32 rows [dim], same
+    domain). A gradient that is exactly 0 in every element does not count (those of invalid ids and
+    of items that were not drawn are 0). All gradients of an id are summed in the order (operand,
+    row), and each row with a gradient is updated once.
 
     ```mlir
     genrec.update_table @item ids (%user, %movie) by (%user_vector, %movie_vector)
@@ -57,11 +56,11 @@ def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVar
 //===-- what updates and lookups become -------------------------------------===//
 
 def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_TableReadOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
-  let summary = "finds (training: or inserts) table rows";
+  let summary = "finds table rows, and inserts them in training";
   let description = [{
-    `ids`: i64 rows []. Result `!genrec.row<dim>` rows []. Where `valid` is false: a
-    row of zeros that updates skip. Outside training an unseen id, and in training one
-    that is not admitted yet, gives a temporary row holding its initial value.
+    `ids`: i64 rows []; result: `!genrec.row<dim>` rows []. If `valid` is false, the result is the
+    row of zeros, which updates skip. A new id outside of training, or an id that is not admitted
+    yet, gives a temporary row with the initial value.
 
     ```mlir
     %handles = genrec.table_rows %movie valid %movie_valid in @item
@@ -76,17 +75,15 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_TableReadOpInterface, G
 }
 
 def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_MakesUniqueRows, GenRec_ReadsStrided, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure, SameVariadicOperandSize]> {
-  let summary = "the distinct touched rows among several lookups, with their segments";
+  let summary = "the distinct rows of several lookups that have gradients";
   let description = [{
-    `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table;
-    `gradients`: their gradients, f32 rows [width] of the same domains, or of the
-    parent domain: then every row takes the gradient of its parent (a pooled lookup's,
-    which nobody writes once per list entry). `domain` is a
-    `step` domain with one row per distinct row that some gradient touches (is not
-    exactly 0); `result` holds the handles, in the order of first appearance in
-    (operand, row). `genrec.segment_sum` adds what belongs to each. With `all`, every row
-    that was looked up counts as touched: for updates that leave a row as it is where its
-    gradient is 0.
+    `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table. `gradients`: their
+    gradients, f32 rows [width] of the same domain, or of its parent domain: then every row takes
+    the gradient of its parent row (for a pooled lookup, whose gradient is not stored per list
+    entry). `domain` is a `step` domain with one row per distinct row that has a gradient other than
+    exactly 0. `result` holds the handles, in the order of first occurrence in (operand, row).
+    `genrec.segment_sum` sums the gradients of each. With `all`, every distinct row is included: for
+    optimizer steps that do nothing on a gradient of 0.
 
     ```mlir
     %distinct, %handles = genrec.unique_rows (%user_rows) by (%user_vector)
@@ -100,11 +97,11 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_MakesUniqueRows, GenR
   let hasVerifier = 1;
 }
 def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [GenRec_ReadsStrided, GenRec_NeedsRunningStep, Pure]> {
-  let summary = "per distinct row, the sum of its gradients";
+  let summary = "the sum of the gradients of each distinct row";
   let description = [{
-    `domain` is made by a `genrec.unique_rows` op and `gradients` have the types of
-    that op's gradients (scaled or clipped, say); row r of the result is the sum of
-    those that belong to distinct row r, in the order (operand, row).
+    `domain` is made by a `genrec.unique_rows`, and `gradients` have the types of that op's
+    gradients (they may be scaled or clipped). Row r of the result is the sum of the gradients of
+    distinct row r, in the order (operand, row).
 
     ```mlir
     %summed = genrec.segment_sum %touched (%user_vector, %movie_vector)
@@ -119,10 +116,10 @@ def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [GenRec_ReadsStrided, GenRec_
 }
 
 def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
-  let summary = "a dense parameter as rows that a kernel may update in place";
+  let summary = "a dense parameter as row handles, for updates in place";
   let description = [{
-    [n, w] gives n rows of `!genrec.row<w>`; [w] gives one, a scalar one of
-    `!genrec.row<1>`. `domain` is a `step` domain with that many rows.
+    [n, w] gives n handles `!genrec.row<w>`; [w] gives one, and a scalar one `!genrec.row<1>`.
+    `domain` is a `step` domain with that many rows.
 
     ```mlir
     %eight, %handles = genrec.parameter_rows @weight
@@ -135,11 +132,11 @@ def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows
 }
 
 def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
-  let summary = "a shared tensor seen as rows of a step domain";
+  let summary = "a view of a shared tensor as rows of a step domain";
   let description = [{
-    Shared [n, w] gives rows [w] of a domain with n rows; shared [w] one row [w], a
-    scalar one row [] or [1]. `domain` is a `step` domain of that many rows, from
-    `genrec.fixed_rows` or `genrec.parameter_rows`. No copy.
+    Shared [n, w] gives rows [w] of a domain with n rows; shared [w] gives one row [w], a scalar one
+    row [] or [1]. `domain` is a `step` domain with that many rows, from `genrec.fixed_rows` or
+    `genrec.parameter_rows`. The result aliases x.
 
     ```mlir
     %row = genrec.shared_rows %bias as %one : (tensor<4xf32>, !genrec.domain<@one>) -> tensor<?x4xf32, #genrec.rows<@one>>
@@ -154,14 +151,13 @@ def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
 def GenRec_StepValueOp : GenRec_Op<"step_value", [GenRec_NeedsRunningStep, Pure]> {
   let summary = "a scalar that the trainer supplies each step";
   let description = [{
-    A shared f32 scalar, by `name`:
+    A shared f32 scalar, identified by `name`:
 
-    - `learning_rate`: `argument` is the declared base rate; the value is the
-      scheduled one.
-    - `bias_correction`: 1 - argument^t with t the 1-based step, computed in double;
-      argument in [0, 1).
-    - `clip_norm`, `clip_value`: `argument` is the model's bound of gradients; the
-      value is the bound in force, which a flag may change. 0: no clipping.
+    - `learning_rate`: `argument` is the base learning rate; the value is the scheduled rate.
+    - `bias_correction`: 1 - argument^t with the 1-based step t, computed in double; argument is in
+      [0, 1).
+    - `clip_norm`, `clip_value`: `argument` is the model's limit of gradients; the value is that
+      limit or the one that a flag sets. 0: no clipping.
 
     ```mlir
     %rate = genrec.step_value "learning_rate"(1.0e-3) : tensor<f32>
