@@ -11,7 +11,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_AttentionOpsDocs : OpDocGroup {
   let summary = "Attention";
   let description = [{
-    Attention among the rows of each list, and blocks of it.
+    Attention among the rows of each list, and blocks that contain attention.
   }];
 }
 
@@ -45,21 +45,19 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_ReadsStrided, GenRec_May
         out_i  = Σ_j dropout(a_ij) v_j
 
     - `causal`: j <= i. `window` w > 0: |i - j| < w.
-    - `contextual` c > 0: the first c rows of each list are a prefix of context. They see
-      all rows but targets, whatever `causal` and `window` say, and all rows see them.
-    - `target`: i64 rows [] of the lists' parent: so many rows at the end of each list
-      (at most all of them, at least 0) are targets. A target is seen by itself alone;
-      it sees of the other rows what the rules above say.
-    - `position_bias`: shared [B], B odd, one for all heads.
-    - `time_bias`: shared [T], T <= 128, with `time`: i64 seconds per row;
-      dt_ij = time_i - time_j in seconds, or, with `next_event_time`, the time of i's
-      next event (of its own for the last) instead of time_i. Negative differences
-      count as 0.
+    - `contextual` c > 0: the first c rows of each list are a context prefix. They attend to all
+      rows except targets, and all rows attend to them, regardless of `causal` and `window`.
+    - `target`: i64 rows [] of the lists' parent: this many rows at the end of each list (clamped to
+      0 and to the list's length) are targets. Only a target itself attends to it; a target attends
+      to other rows by the rules above.
+    - `position_bias`: shared [B], B odd, used by all heads.
+    - `time_bias`: shared [T], T <= 128, with `time`: i64 seconds per row. dt_ij = time_i - time_j
+      in seconds; with `next_event_time`, the time of the event after i (for the last event its own)
+      replaces time_i. Negative differences count as 0.
     - `dropout` draws element head * 2^20 + j of the query row's stream.
 
-    An empty list gives nothing. Lists are at most 2^20 rows long. In a root domain
-    every row attends to itself alone. SiLU scores: Zhai et al. 2024 (HSTU), eq. 2
-    and 3.
+    An empty list has no result rows. Lists have at most 2^20 rows. In a root domain every row
+    attends only to itself. SiLU scores: Zhai et al. 2024 (HSTU), eq. 2 and 3.
 
     ```mlir
     %mixed = genrec.attention softmax %seq_vector, %seq_vector, %seq_vector position_bias %position_bias
@@ -93,9 +91,9 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_ReadsStrided, GenRec_May
 def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_ReadsStrided, GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "gradients of genrec.attention";
   let description = [{
-    Operands of the forward op, its result `out`, and the gradient of that, both of
-    v's type. Results: the gradients of q, k, v, and of each bias table that is an
-    operand, all of the operands' types.
+    The operands are those of the forward op, its result `out`, and the gradient of `out`, both of
+    v's type. The results are the gradients of q, k, v and of each bias operand, of the operands'
+    types.
 
     ```mlir
     %dq, %dk, %dv, %dbias = genrec.attention_grad silu %seq_vector, %seq_vector, %seq_vector
@@ -127,17 +125,16 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_MayDraw, GenRec_ListLoc
     AttrSizedOperandSegments]> {
   let summary = "one HSTU layer";
   let description = [{
-    x: rows [d]. With n(·) a layer norm without parameters (`eps`):
+    x: rows [d]. n(·) is a layer norm without parameters (`eps`):
 
         u, v, q, k = split(silu(n(x) · uvqk))     sizes heads*dv, heads*dv, heads*qk, heads*qk
         o = u ∘ n(attention_silu(q, k, v))
         y = x + dropout(o) · out_weight + out_bias
 
-    `uvqk`: shared [d, 2*heads*dv + 2*heads*qk]; `out_weight`: shared [heads*dv, d];
-    `out_bias`: shared [d]. The scores are `silu`; the other options are those of
-    `genrec.attention`. `linear_dropout` applies to o, `dropout` inside attention.
-    Zhai et al. 2024, eq. 1 to 3. Random streams: `stream` for the attention,
-    `stream` + 1 for o. Stays whole until `decompose-blocks`.
+    `uvqk`: shared [d, 2*heads*dv + 2*heads*qk]; `out_weight`: shared [heads*dv, d]; `out_bias`:
+    shared [d]. The score function is `silu`; other options are those of `genrec.attention`.
+    `linear_dropout` applies to o, `dropout` inside of attention. Random streams: `stream` for the
+    attention, `stream` + 1 for o. Zhai et al. 2024, eq. 1 to 3. `decompose-blocks` rewrites the op.
 
     ```mlir
     %y = genrec.hstu_block silu %seq_vector, %uvqk, %out_weight, %scale position_bias %position_bias
@@ -167,17 +164,17 @@ defvar CrossAttentionAttributes = (ins ConfinedAttr<I64Attr, [IntPositive]>:$hea
 
 def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "rows attend to those of another list";
+  let summary = "attention of rows to the rows of another list";
   let description = [{
-    `q`: rows [heads * qk]; `k`: rows [heads * qk], `v`: rows [heads * dv] of a list of
-    the same parent, or of a list below the rows of q. Per head, with i a row of q and
-    j one of the list of i's parent (or of i's own):
+    `q`: rows [heads * qk]. `k`: rows [heads * qk] and `v`: rows [heads * dv] of a list with the
+    same parent as q's domain, or of a child of q's domain. Per head, with i a row of q and j a row
+    of the list of i's parent (or of i itself):
 
         a_ij = exp(scale * q_i · k_j) / Σ_j exp(scale * q_i · k_j)
         out_i = Σ_j a_ij v_j
 
-    rows [heads * dv] of q's domain; 0 where the list is empty. No score is in memory
-    for longer than a query takes.
+    The result has rows [heads * dv] of q's domain; 0 if the list is empty. Only the scores of one
+    query are stored at a time.
 
     ```mlir
     %attended = genrec.cross_attention %shown_vector, %event_vector, %event_vector
@@ -198,7 +195,7 @@ def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_ReadsStrided,
 def GenRec_CrossAttentionGradOp : GenRec_Op<"cross_attention_grad", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of cross_attention for q, k and v";
   let description = [{
-    `gradient`: rows [heads * dv], of the result. The weights are computed again.
+    `gradient`: rows [heads * dv], of the result. The attention weights are recomputed.
 
     ```mlir
     %dq, %dk, %dv = genrec.cross_attention_grad %shown_vector, %event_vector, %event_vector, %shown_vector {heads = 2 : i64}

@@ -20,8 +20,8 @@ def GenRec_ResultRoleAttr : GenRec_EnumAttr<GenRec_ResultRole, "result_role">;
 def GenRec_KernelOpsDocs : OpDocGroup {
   let summary = "Row kernels";
   let description = [{
-    `genrec.row_kernel` computes one row of a domain; its body holds upstream ops and
-    the body ops below, on scalars and vectors of static size.
+    `genrec.row_kernel` computes one row of a domain. Its body has upstream ops and the body ops
+    below, on scalars and vectors of static size.
   }];
 }
 
@@ -29,30 +29,29 @@ let opDocGroup = GenRec_KernelOpsDocs in {
 
 def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_KernelPart, GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "a computation per row of a domain";
+  let summary = "computes each row of a domain";
   let description = [{
-    The body sees one row. It has one block argument per input, by `operand_roles`:
+    The body computes one row. It has one block argument per input, by `operand_roles`:
 
-    - aligned: this domain's row: a scalar (row shape []) or `vector<dxT>` (row shape [d]);
-    - ancestor: the row of an ancestor domain above this row (a fanout that costs nothing);
-    - shared: the whole of a shared tensor of rank 0 or 1, as a scalar or vector;
-    - source: a tensor that body ops gather from (stays a tensor).
+    - aligned: the row of this domain: a scalar (row shape []) or `vector<dxT>` (row shape [d]);
+    - ancestor: the row of an ancestor domain that this row belongs to (a free broadcast);
+    - shared: a whole shared tensor of rank 0 or 1, as a scalar or vector;
+    - source: a tensor that body ops gather from (it stays a tensor).
 
-    Then one `!genrec.accumulator` argument per result that is reduced or scattered,
-    in the order of the results. `genrec.row_yield` hands over one value per
-    *aligned* or *pooled* result, in the order of the results. Result roles:
+    Then one `!genrec.accumulator` argument per reduced or scattered result, in the order of the
+    results. `genrec.row_yield` yields one value per *aligned* or *pooled* result, in the order of
+    the results. Result roles:
 
-    - aligned: this domain's row;
-    - pooled: combined into the row of an ancestor domain by the next entry of
-      `pool_kinds` (sum: any ancestor, else the parent; empty list: 0);
-    - reduced: a shared sum over all rows, of what the body adds to the accumulator;
-    - scattered: the same, added to the rows that an index picks, of another domain
-      or of a shared tensor; rows that nothing is added to are 0.
+    - aligned: the row of this domain;
+    - pooled: reduced to the row of an ancestor domain by the next entry of `pool_kinds` (sum: any
+      ancestor; other kinds: the parent; an empty list gives 0);
+    - reduced: a shared sum over all rows of what the body adds to the accumulator;
+    - scattered: such sums for rows, picked by an index, of another domain or of a shared tensor;
+      rows that nothing is added to are 0.
 
-    The body holds `arith`, `math`, `vector` (broadcast, reduction,
-    extract_strided_slice, insert_strided_slice) and the body ops below, on scalars
-    and 1-D vectors of static size. A kernel has memory effects where its body loads
-    or stores table and parameter rows.
+    The body consists of `arith`, `math` and `vector` ops (broadcast, reduction,
+    extract_strided_slice, insert_strided_slice) and the body ops below, on scalars and 1-D vectors
+    of static size. A kernel has memory effects if its body loads or stores table or parameter rows.
 
     ```mlir
     %scaled, %sums = genrec.row_kernel %history(%movie_vector, %user_vector)
@@ -101,17 +100,17 @@ def GenRec_RowYieldOp : GenRec_Op<"row_yield", [Pure, Terminator, ParentOneOf<["
 
 //===-- body ops ------------------------------------------------------------===//
 
-/// An op on scalars and vectors of one row, in the body of a row kernel.
+/// An op in the body of a row kernel, on scalars and vectors of one row.
 class GenRec_BodyOp<string mnemonic, list<Trait> traits = []>
     : GenRec_Op<mnemonic, traits> {
   let hasVerifier = 1;
 }
 
 def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_Body, MemoryEffects<[MemRead]>]> {
-  let summary = "reads a table or parameter row, or one of its optimizer states";
+  let summary = "loads a table or parameter row, or one of its optimizer states";
   let description = [{
-    `slot` 0 is the value, 1, 2, … the optimizer's states. A vector<width x f32>, or
-    vector<1xf32> for a state that the row has once.
+    `slot` 0 is the value; 1, 2, … are the optimizer's states. The result is a vector<width x f32>,
+    or a vector<1xf32> for a state with one value per row.
 
     ```mlir
     %momentum = genrec.row_load %row {slot = 1 : i64} : (!genrec.row<8>) -> vector<8xf32>
@@ -122,9 +121,9 @@ def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_Body, MemoryEffects<[Me
   let assemblyFormat = "$row attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [GenRec_Body, MemoryEffects<[MemWrite]>]> {
-  let summary = "writes a table or parameter row, or one of its optimizer states";
+  let summary = "stores a table or parameter row, or one of its optimizer states";
   let description = [{
-    `slot` as in `genrec.row_load`. No two rows of a kernel store to one table row.
+    `slot` is that of `genrec.row_load`. No two rows of a kernel store to the same table row.
 
     ```mlir
     genrec.row_store %x to %row : vector<8xf32>, !genrec.row<8>
@@ -134,11 +133,11 @@ def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [GenRec_Body, MemoryEffects<[
   let assemblyFormat = "$value `to` $row attr-dict `:` type(operands)";
 }
 def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [GenRec_Body, Pure]> {
-  let summary = "one row of a source tensor";
+  let summary = "gathers one row of a source tensor";
   let description = [{
-    `source`: a rank-1 (scalars) or rank-2 (rows) tensor argument; `index`: i64, for
-    rank 1 also a vector of them (element by element). -1 reads 0. With `clamp`,
-    indices outside read the nearest row; without it, others must exist.
+    `source`: a tensor argument of rank 1 (scalars) or 2 (rows); `index`: i64, for rank 1 also a
+    vector of i64 (elementwise). -1 reads 0. With `clamp`, an index out of range reads the nearest
+    row; without it, it must be in range.
 
     ```mlir
     %vector = genrec.row_gather %source[%id] {clamp} : (tensor<?x8xf32, #genrec.rows<@items>>, i64) -> vector<8xf32>
@@ -150,10 +149,10 @@ def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [GenRec_Body, Pure]> {
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [GenRec_Body, Pure]> {
-  let summary = "dot products of a row with many gathered rows";
+  let summary = "dot products of a vector with gathered rows";
   let description = [{
-    result_j = Σ_i source[index_j][i] * row[i]; source: rank 2; index: vector<mxi64>;
-    row: vector<dxf32>; result vector<mxf32>. No gathered row is stored.
+    result_j = Σ_i source[index_j][i] * row[i]. source: rank 2; index: vector<mxi64>; row:
+    vector<dxf32>; result: vector<mxf32>. Gathered rows are not stored.
 
     ```mlir
     %dots = genrec.gather_dot %source[%index], %x
@@ -167,8 +166,8 @@ def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [GenRec_Body, Pure]> {
 def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [GenRec_Body, Pure]> {
   let summary = "weighted sum of gathered rows";
   let description = [{
-    result = Σ_j coefficient_j * source[index_j], in the order of j; the adjoint of
-    `genrec.gather_dot` in row.
+    result = Σ_j coefficient_j * source[index_j], in the order of j. The adjoint of
+    `genrec.gather_dot` with respect to row.
 
     ```mlir
     %mix = genrec.gather_sum %source[%index], %coefficient
@@ -182,10 +181,9 @@ def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [GenRec_Body, Pure]> {
 def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [GenRec_Body, MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "adds to an accumulator";
   let description = [{
-    Without index: accumulator += value (scalar or vector). With an i64 `index`: row
-    `index` += value (-1: nothing). With a vector index and `coefficient` of the same
-    length m: row index_j += coefficient_j * value for j = 0 … m-1, in order. `clamp`
-    as in `genrec.row_gather`.
+    Without index: accumulator += value (scalar or vector). With an i64 `index`: row `index` +=
+    value (-1: no effect). With a vector index and a `coefficient` of the same length m: row index_j
+    += coefficient_j * value for j = 0 … m-1, in order. `clamp` is that of `genrec.row_gather`.
 
     ```mlir
     genrec.accumulate %x into %sum : !genrec.accumulator<tensor<8xf32>>, vector<8xf32>
@@ -200,10 +198,10 @@ def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [GenRec_Body, MemoryEffect
   let assemblyFormat = "$value `into` $accumulator (`at` $index^)? (`times` $coefficient^)? attr-dict `:` type(operands)";
 }
 def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [GenRec_Body, GenRec_DrawOpInterface, Pure]> {
-  let summary = "dropout's mask for this row";
+  let summary = "the dropout mask of this row";
   let description = [{
-    i1 or vector<dxi1>: true where the Philox word (seed, step, stream, this row's
-    identity, element) is at least rate * 2^32.
+    i1 or vector<dxi1>: true if the Philox word (seed, step, stream, identity of this row, element)
+    is at least rate * 2^32.
 
     ```mlir
     %keep = genrec.keep_mask {rate = 0.2 : f64, stream = 256 : i64} : vector<8xi1>
@@ -216,8 +214,8 @@ def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [GenRec_Body, GenRec_DrawOpIn
 def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_Body, GenRec_DrawOpInterface, Pure]> {
   let summary = "uniform random numbers in [0, 1) for this row";
   let description = [{
-    f32 or vector<dxf32>: the top 24 bits of the Philox word (seed, step, stream, this
-    row's identity, element), times 2^-24.
+    f32 or vector<dxf32>: the top 24 bits of the Philox word (seed, step, stream, identity of this
+    row, element), times 2^-24.
 
     ```mlir
     %u = genrec.row_uniform {stream = 512 : i64} : vector<4xf32>
@@ -228,10 +226,10 @@ def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_Body, GenRec_Draw
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [GenRec_Body, GenRec_MayDraw, Pure]> {
-  let summary = "uniform row numbers of a source";
+  let summary = "uniform random row numbers of a source";
   let description = [{
-    vector<mxi64> in [0, number of rows of source): (word_j * rows) >> 32, word_j the
-    Philox word (seed, step, stream, this row's identity or 0 if `shared`, j). At
+    vector<mxi64> in [0, number of rows of source): (word_j * rows) >> 32, where word_j is the
+    Philox word (seed, step, stream, identity of this row or 0 if `shared`, j). The source has at
     most 2^32 - 1 rows.
 
     ```mlir
@@ -245,7 +243,7 @@ def GenRec_RandomIndexOp : GenRec_BodyOp<"random_index", [GenRec_Body, GenRec_Ma
 def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [GenRec_ElementwiseBody, GenRec_Body, Pure]> {
   let summary = "hash of a scalar";
   let description = [{
-    As `genrec.hash`, on an i64, a vector of i64 (element by element) or a string.
+    Computes `genrec.hash` on an i64, a vector of i64 (elementwise) or a string.
 
     ```mlir
     %hashed = genrec.row_hash murmur3 %text {bits = 20 : i64, seed = 0 : i64} : (!genrec.string) -> i64
@@ -258,7 +256,7 @@ def GenRec_RowHashOp : GenRec_BodyOp<"row_hash", [GenRec_ElementwiseBody, GenRec
 def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [GenRec_ElementwiseBody, GenRec_Body, Pure]> {
   let summary = "bucket of a scalar";
   let description = [{
-    As `genrec.bucketize`, on a scalar or a vector (element by element).
+    Computes `genrec.bucketize` on a scalar or a vector (elementwise).
 
     ```mlir
     %bucket = genrec.row_bucketize %s {edges = array<f64: 0.0, 1.0, 10.0>} : (f32) -> i64
@@ -269,10 +267,10 @@ def GenRec_RowBucketizeOp : GenRec_BodyOp<"row_bucketize", [GenRec_ElementwiseBo
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowSearchOp : GenRec_BodyOp<"row_search", [GenRec_Body, Pure]> {
-  let summary = "bucket of a scalar, by edges of a tensor";
+  let summary = "bucket of a scalar, with edges from a tensor";
   let description = [{
-    `genrec.row_bucketize` with edges that are no constants of the body: `edges`,
-    ascending, is a shared [n] x f64 that the kernel reads as a source.
+    `genrec.row_bucketize` with edges that are not constants of the body: `edges`, ascending, is a
+    shared [n] x f64 that the kernel reads as a source.
 
     ```mlir
     %bucket = genrec.row_search %s in %bounds : (f32, tensor<3xf64>) -> i64
@@ -295,9 +293,9 @@ def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [GenRec_Body, Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_Body, Pure]> {
-  let summary = "vectors (and scalars) end to end";
+  let summary = "concatenates vectors and scalars";
   let description = [{
-    The in-row form of `genrec.concat_columns`: a scalar counts as one element.
+    `genrec.concat_columns` on one row: a scalar counts as one element.
 
     ```mlir
     %joined = genrec.row_concat %x, %s, %coefficient : (vector<8xf32>, f32, vector<4xf32>) -> vector<13xf32>
@@ -308,10 +306,9 @@ def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_Body, Pure]> {
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
 def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [GenRec_Body, Pure]> {
-  let summary = "a range of a vector";
+  let summary = "slices a vector";
   let description = [{
-    The in-row form of `genrec.slice_columns`; the result's size says how many
-    elements.
+    `genrec.slice_columns` on one row; the result's size is the number of elements.
 
     ```mlir
     %part = genrec.row_slice %x from 2 : (vector<8xf32>) -> vector<4xf32>

@@ -11,8 +11,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 def GenRec_LossOpsDocs : OpDocGroup {
   let summary = "Losses, catalogues, metrics, outputs";
   let description = [{
-    What a program is for: a loss per row and its declaration, ranking over a
-    catalogue, metrics, columns to be written.
+    The results of a program: losses per row and their declaration, ranking over a catalogue,
+    metrics, output columns.
   }];
 }
 
@@ -24,9 +24,8 @@ def GenRec_BceWithLogitsOp : GenRec_Op<"bce_with_logits", [GenRec_RowLocal, Pure
     DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>]> {
   let summary = "binary cross entropy of a logit, per row";
   let description = [{
-    softplus(logit) - label * logit; logit and label: float rows [] of one domain and
-    type; label in [0, 1], which `genrec.require_range` sees to. The label gets no
-    gradient.
+    softplus(logit) - label * logit. logit and label: float rows [] of one domain and type. The
+    label must be in [0, 1], which `genrec.require_range` checks, and gets no gradient.
 
     ```mlir
     %loss = genrec.bce_with_logits %logit, %label
@@ -44,11 +43,10 @@ def GenRec_SoftmaxCrossEntropyOp : GenRec_Op<"softmax_cross_entropy", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "cross entropy of logits against a class, per row";
   let description = [{
-    log Σ_c exp(logits_c) - Σ_c target_c * logits_c; logits: float rows [C], label: i64
-    rows [] in [0, C). With ε = `label_smoothing` in [0, 1), target is 1 - ε at the label,
-    plus ε / C everywhere (Szegedy et al. 2016, section 7). A row whose label is outside
-    has loss 0 and gradient 0: that is for nulls, which the loss leaves out;
-    `genrec.require_range` sees to all others.
+    log Σ_c exp(logits_c) - Σ_c target_c * logits_c. logits: float rows [C]; label: i64 rows [] in
+    [0, C). With ε = `label_smoothing` in [0, 1), the target is 1 - ε at the label plus ε / C for
+    every class (Szegedy et al. 2016, section 7). A row with a label out of range, which stands for
+    a null, has loss 0 and gradient 0. `genrec.require_range` rejects other labels out of range.
 
     ```mlir
     %loss = genrec.softmax_cross_entropy %logits, %shown
@@ -66,13 +64,12 @@ def GenRec_SoftmaxCrossEntropyGradOp : GenRec_Op<"softmax_cross_entropy_grad", [
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
   let summary = "gradient of softmax_cross_entropy with respect to the logits";
   let description = [{
-    (softmax(logits) - target) * gradient; target and `label_smoothing` as there,
-    gradient: rows [] of the loss. 0 where the label is outside [0, C).
+    (softmax(logits) - target) * gradient, with target and `label_smoothing` as in the forward op.
+    gradient: rows [], of the loss. 0 for a label outside of [0, C).
 
-    With `log_sum_exp` (rows []: log Σ exp of the logits of all classes) the logits
-    are those of C classes from `first` on, a block of all: softmax is
-    exp(logits - log_sum_exp), and a label outside the block is that of another one;
-    there is no smoothing then.
+    With `log_sum_exp` (rows []: log Σ exp of the logits of all classes), the logits are those of a
+    block of C classes from class `first` on. softmax is then exp(logits - log_sum_exp), a label
+    outside of the block belongs to another block, and there is no label smoothing.
 
     ```mlir
     %dlogits = genrec.softmax_cross_entropy_grad %logits, %shown, %row_loss
@@ -101,13 +98,12 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_DrawOpInterfa
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "softmax over the positive item and uniform negatives, per row";
   let description = [{
-    `query`: f32 rows [d]; `positive`: i64 rows [], a row number of the catalogue
-    (`genrec.resolve`), -1 for none; `items`: f32 rows [d] of a catalogue domain.
-    Draws `negatives` rows of the catalogue uniformly, with replacement, per row (or
-    once for the whole step, with `shared`: row identity 0); a negative equal to the
-    row's own positive is masked. With logits l = query · item / temperature:
-    loss = log(exp(l_pos) + Σ_neg exp(l_neg)) - l_pos. A row without positive has
-    loss 0 and gradient 0. Draw j is Philox element j of the row's `stream`.
+    `query`: f32 rows [d]; `positive`: i64 rows [], a row number of the catalogue (`genrec.resolve`)
+    or -1 for none; `items`: f32 rows [d] of a catalogue domain. Draws `negatives` rows of the
+    catalogue uniformly, with replacement, per row (or, with `shared`, once per step, with row
+    identity 0). A negative that equals the row's own positive is masked. With logits l = query ·
+    item / temperature: loss = log(exp(l_pos) + Σ_neg exp(l_neg)) - l_pos. A row without a positive
+    has loss 0 and gradient 0. Draw j is Philox element j of the row's `stream`.
 
     ```mlir
     %loss = genrec.sampled_softmax %user_vector, %target, %item_vectors
@@ -126,9 +122,9 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_DrawOpInterfa
 def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_KernelPart, GenRec_DrawOpInterface, GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of sampled_softmax for query and items";
   let description = [{
-    `gradient`: f32 rows [], of the loss. Draws the same negatives again. `dquery` is
-    aligned with query; `ditems` holds a row per catalogue row, exactly 0 where it
-    was not used.
+    `gradient`: f32 rows [], of the loss. Draws the same negatives as the forward op. `dquery` has
+    query's rows; `ditems` has a row per catalogue row, which is exactly 0 if the row is neither a
+    positive nor a negative.
 
     ```mlir
     %dquery, %ditems = genrec.sampled_softmax_grad %user_vector, %target, %item_vectors, %age
@@ -149,9 +145,9 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Kern
 def GenRec_ResolveOp : GenRec_Op<"resolve", [GenRec_SymbolUser, Pure]> {
   let summary = "row numbers of ids in a catalogue";
   let description = [{
-    `ids`: i64 rows []; `catalogue`: i64 rows [] of a catalogue domain, distinct. The
-    result is the catalogue row of each id; -1 where `valid` is false. An id that the
-    catalogue lacks is an error that names it, or -1 with `allow_missing`.
+    `ids`: i64 rows []; `catalogue`: i64 rows [] of a catalogue domain, distinct. The result is the
+    row number of each id in the catalogue, or -1 if `valid` is false. An id that the catalogue
+    lacks is an error that names it, or -1 with `allow_missing`.
 
     ```mlir
     %rows = genrec.resolve %movie valid %movie_valid in %item_ids {allow_missing}
@@ -170,14 +166,13 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_CatalogueOpInterface, GenRec_S
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "query · item for every item of a catalogue";
   let description = [{
-    `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain with at most n
-    rows, where the result has rows [n]; a larger catalogue is an error of the run.
-    Columns past the catalogue's end are -1e30. Meant for full-softmax losses, of
-    which `genrec-split-classes` makes blocks of columns; `genrec.top_k` and
-    `genrec.rank` never hold all scores.
+    `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain with at most n rows, where
+    the result has rows [n]. A larger catalogue is an error at run time. Columns beyond the last
+    item are -1e30. The op is meant for full-softmax losses, which `genrec-split-classes` computes
+    in blocks of columns; `genrec.top_k` and `genrec.rank` never store all scores.
 
-    With `first` the columns are the items from row `first` on; with `partial` the
-    catalogue may have more rows than they show.
+    With `first`, the columns are the items from row `first` on. With `partial`, the catalogue may
+    have more rows than there are columns.
 
     ```mlir
     %all = genrec.scores %user_vector, %item_vectors
@@ -196,10 +191,9 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_CatalogueOpInterface, GenRec_S
 def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
   let summary = "gradients of genrec.scores for query and items";
   let description = [{
-    dquery = gradient · items; ditems = gradientᵀ · query; columns past the
-    catalogue's end are ignored. With `first` and `partial` as there, ditems is 0
-    outside of the columns. With `onto`, a dquery and a ditems, the results are added
-    to these.
+    dquery = gradient · items; ditems = gradientᵀ · query. Columns beyond the last item are ignored.
+    `first` and `partial` are those of the forward op; ditems is 0 for items outside of the columns.
+    With `onto`, a dquery and a ditems, the results are added to these.
 
     ```mlir
     %dquery, %ditems = genrec.scores_grad %user_vector, %item_vectors, %best_score
@@ -223,12 +217,11 @@ def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
 def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "the k best catalogue rows for each query";
   let description = [{
-    `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain; `exclude`:
-    i64 rows [] (catalogue rows, -1 ignored) of a child of query's domain: these are
-    left out. Results: `index` i64 rows [k] (best first; ties: the lower row first;
-    -1 past the last item that is left) and `score` f32 rows [k] (-1e30 there; an
-    output of them has `valid`). The scores of all items are never in memory at once.
-    No gradient.
+    `query`: f32 rows [d]; `items`: f32 rows [d] of a catalogue domain; `exclude`: i64 rows []
+    (catalogue rows, -1 is ignored) of a child of query's domain: items to exclude. Results:
+    `index`, i64 rows [k] (best first; ties: the lower row first; -1 beyond the last item), and
+    `score`, f32 rows [k] (-1e30 there; an output of it has `valid`). The scores of all items are
+    never stored at once. No gradient.
 
     ```mlir
     %index, %score = genrec.top_k %user_vector, %item_vectors exclude %seen
@@ -244,17 +237,16 @@ def GenRec_TopKOp : GenRec_Op<"top_k", [GenRec_CatalogueOpInterface, GenRec_Symb
 }
 
 def GenRec_RankOp : GenRec_Op<"rank", [GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
-  let summary = "the rank of a target, or of several, among all catalogue rows";
+  let summary = "the rank of one or several targets among all catalogue rows";
   let description = [{
-    1 + the number of rows, other than the target and not excluded, whose score is at
-    least the target's: ties count against the model. i64 rows []; 0 where `target`
-    (a catalogue row) is -1. A NaN score fails the run. `exclude` as in
-    `genrec.top_k`; the target itself is never excluded.
+    1 + the number of other items, not excluded, whose score is at least the target's: ties count
+    against the model. i64 rows []; 0 if `target` (a catalogue row) is -1. A NaN score is an error
+    at run time. `exclude` is that of `genrec.top_k`; the target itself is never excluded.
 
-    `target` may be rows of a child of query's domain: several targets per query. Their
-    ranks are their places in one order of all items that are targets of the query or
-    not excluded: by score, of equal ones the targets last, and of equal targets the
-    first of the list first. A target that the list has had before has rank 0.
+    `target` may have rows of a child of query's domain: several targets per query. Their ranks are
+    their positions in one order of all items that are targets of the query or not excluded. The
+    order is by score; among equal scores other items come before targets, and targets are in the
+    order of the list. A target that occurred earlier in the list has rank 0.
 
     ```mlir
     %place = genrec.rank %user_vector, %target, %item_vectors exclude %seen
@@ -275,12 +267,11 @@ def GenRec_RankOp : GenRec_Op<"rank", [GenRec_CatalogueOpInterface, GenRec_Symbo
 def GenRec_RankInListOp : GenRec_Op<"rank_in_list", [GenRec_SymbolUser, Pure]> {
   let summary = "the ranks of the relevant rows of each list by score";
   let description = [{
-    `score`, `label`: f32 rows [] of a domain with a parent; label 0 or 1, anything
-    else fails the run, as a NaN score does. The rows of each list are ordered by
-    score, the highest first; of equal ones those of label 0 first (ties count against
-    the model), then in the list's order. The result, i64 rows [], is a row's place in
-    that order, from 1 on, where its label is 1; else 0. Rows where `valid` (i1 rows
-    []) is false are not in the order and have rank 0.
+    `score`, `label`: f32 rows [] of a domain with a parent. The label is 0 or 1; any other label,
+    or a NaN score, is an error at run time. The rows of each list are ordered by descending score;
+    among equal scores, rows with label 0 come first (ties count against the model), then the list's
+    order decides. The result, i64 rows [], is the 1-based position of a row in that order if its
+    label is 1, otherwise 0. Rows whose `valid` (i1 rows []) is false are left out and have rank 0.
 
     ```mlir
     %places = genrec.rank_in_list %logit, %label
@@ -298,11 +289,10 @@ def GenRec_RankInListOp : GenRec_Op<"rank_in_list", [GenRec_SymbolUser, Pure]> {
 def GenRec_LossOp : GenRec_Op<"loss", [GenRec_Sink, AttrSizedOperandSegments]> {
   let summary = "declares a loss: a weighted mean of a value per row";
   let description = [{
-    x: f32 rows []. The task's loss is Σ w·x / Σ w over all rows of the batch; where
-    Σ w = 0 there is none ("no rows"), and no gradient. w = `weight` (f32 rows [],
-    default 1), 0 where `valid` (i1 rows []) is false. The model's loss adds `scale`
-    times each task's.
-    Each loss of a program has a name of its own. `differentiate` turns it into
+    x: f32 rows []. The loss of the task is Σ w·x / Σ w over all rows of the batch; if Σ w = 0,
+    there is no loss ("no rows") and no gradient. w is `weight` (f32 rows [], default 1), and 0
+    where `valid` (i1 rows []) is false. The model's loss is the sum over tasks of `scale` times the
+    task's loss. Names of losses are unique in a program. `differentiate` replaces the op by
     gradients and a `genrec.report_loss`.
 
     ```mlir
@@ -318,10 +308,9 @@ def GenRec_LossOp : GenRec_Op<"loss", [GenRec_Sink, AttrSizedOperandSegments]> {
 }
 
 def GenRec_ReportLossOp : GenRec_Op<"report_loss", [GenRec_Sink]> {
-  let summary = "hands a loss's weighted sum and weight to the trainer";
+  let summary = "passes a loss's weighted sum and weight to the trainer";
   let description = [{
-    Two shared f32 scalars: Σ w·x and Σ w. What `differentiate` leaves of
-    `genrec.loss`.
+    Two shared f32 scalars: Σ w·x and Σ w. `differentiate` makes this op from `genrec.loss`.
 
     ```mlir
     genrec.report_loss "click" %total, %half : tensor<f32>, tensor<f32>
@@ -334,14 +323,14 @@ def GenRec_ReportLossOp : GenRec_Op<"report_loss", [GenRec_Sink]> {
 }
 
 def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_Sink, GenRec_SymbolUser, AttrSizedOperandSegments]> {
-  let summary = "ends the run where data lies outside of what a loss takes";
+  let summary = "checks that data is in the range that a loss requires";
   let description = [{
-    x: rows [] of numbers. Every row must lie in [`min`, `max`] (NaN lies nowhere) but
-    those where `valid` (i1 rows []) is false or `weight` (f32 rows []) is 0, which no
-    loss counts. With `items`, rows of a catalogue, x must be below their number too:
-    classes are its rows. The first row that does not is an error of the run, which
-    names `what`, the value, the data's file and row, the column where x is one, and
-    the op's line. Programs that train and evaluate keep the op, others drop it.
+    x: rows [] of numbers. Every row must be in [`min`, `max`] (NaN is not), except rows whose
+    `valid` (i1 rows []) is false or whose `weight` (f32 rows []) is 0, which losses ignore. With
+    `items` (rows of a catalogue) x must also be below the number of items, which are the classes.
+    The first row out of range is an error at run time that names `what`, the value, the file and
+    row of the data, the column if x is one, and the op's source line. Programs for training and
+    evaluation keep the op, others drop it.
 
     ```mlir
     genrec.require_range "the label of the loss 'click'" %label {min = 0.0 : f64, max = 1.0 : f64}
@@ -360,9 +349,9 @@ def GenRec_RequireRangeOp : GenRec_Op<"require_range", [GenRec_Sink, GenRec_Symb
 def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_Sink, GenRec_SymbolUser, AttrSizedOperandSegments]> {
   let summary = "adds rows to an evaluation metric";
   let description = [{
-    With w = `weight` (f32 rows [], finite and not negative; 1 unless given), 0 where
-    `valid` (i1 rows []) is false. Rows of weight 0 count nowhere and are not looked
-    at. A metric whose rows have no weight is undefined: it says "no rows".
+    With w = `weight` (f32 rows [], finite and not negative; default 1), and 0 where `valid` (i1
+    rows []) is false. Rows of weight 0 are ignored and not checked. A metric without any weight is
+    undefined and prints "no rows".
 
     | kind | x | value |
     | --- | --- | --- |
@@ -373,10 +362,10 @@ def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_Sink, GenRec_SymbolUser, AttrS
     | ne | logits | Σ w · cross entropy / Σ w, divided by the entropy of Σ w · label / Σ w (He et al. 2014, eq. 1) |
     | rmse, mae | predictions | sqrt(Σ w (x - label)² / Σ w); Σ w ∣x - label∣ / Σ w |
 
-    All but ranking need `label` (f32 rows []): 0 or 1, of rmse and mae any finite
-    number. Another label, a NaN score or a weight that is none is an error of the run
-    that names the row. `note` is printed beside the metric (which items are excluded,
-    say). Each metric of a program has a name of its own.
+    All kinds but ranking need `label` (f32 rows []): 0 or 1, or any finite number for rmse and mae.
+    Any other label, a NaN score or an invalid weight is an error at run time that names the row.
+    `note` is printed with the metric (it may say which items are excluded, for example). Names of
+    metrics are unique in a program.
 
     ```mlir
     genrec.metric ranking "next" %target {at = array<i64: 10, 50>, note = "history excluded"} : tensor<?xi64, #genrec.rows<@request>>
@@ -399,11 +388,11 @@ def GenRec_MetricOp : GenRec_Op<"metric", [GenRec_Sink, GenRec_SymbolUser, AttrS
 }
 
 def GenRec_OutputOp : GenRec_Op<"output", [GenRec_Sink]> {
-  let summary = "a column of what `predict` writes";
+  let summary = "an output column of predict";
   let description = [{
-    One column per op, of the given name (top-k lists are rows [k]). Outputs of each
-    domain are a table of their own. Where `valid` is false the column is null: i1
-    rows [], or, to tell the elements of rows [k] apart, i1 rows [k].
+    One column per op, of the given name (top-k lists are rows [k]). The outputs of each domain form
+    a separate table. Where `valid` is false the output is null: i1 rows [], or i1 rows [k] for
+    single elements of rows [k].
 
     ```mlir
     genrec.output "best" %best : tensor<?x4xi64, #genrec.rows<@request>>

@@ -1,8 +1,8 @@
 //===- GenRecPassOps.td - small ops that only passes make -------*- tablegen -*-===//
 //
-// Differentiation and the forming of row kernels need a few ops that no user
-// writes: the adjoint of slice_columns, a shared value given to every row, a
-// matrix product with what follows it, and shared tensors seen as rows and back.
+// Ops that differentiation and fusion need and that models do not use: the adjoint of
+// slice_columns, the broadcast of a shared value, a matrix product with fused epilogue, and views
+// of shared tensors as rows and back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ def GenRec_ActivationAttr : GenRec_EnumAttr<GenRec_Activation, "activation">;
 def GenRec_PassOpsDocs : OpDocGroup {
   let summary = "Small ops that passes make";
   let description = [{
-    No user writes these.
+    Only passes create these ops.
   }];
 }
 
@@ -32,10 +32,10 @@ let opDocGroup = GenRec_PassOpsDocs in {
 def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [GenRec_CopiesElements, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "widens each row with zeros";
+  let summary = "pads each row with zeros";
   let description = [{
-    The adjoint of `genrec.slice_columns`: rows [k] become elements
-    [offset, offset + k) of rows [d]; the others are 0.
+    The adjoint of `genrec.slice_columns`: a row [k] becomes elements [offset, offset + k) of a row
+    [d]; other elements are 0.
 
     ```mlir
     %wide = genrec.pad_columns %logits at 2
@@ -51,9 +51,9 @@ def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [GenRec_CopiesElements, Pure,
 def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [GenRec_CopiesElements, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "a shared value given to every row of a domain";
+  let summary = "broadcasts a shared value to every row of a domain";
   let description = [{
-    `x`: shared scalar or shared [d]; the result has that row shape. Its gradient is
+    `x`: shared scalar or shared [d]; the result has that row shape. The gradient is
     `genrec.reduce_rows`.
 
     ```mlir
@@ -70,9 +70,9 @@ def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [GenRec_CopiesElements,
 def GenRec_DetachOp : GenRec_Op<"detach", [GenRec_PassesRowsOn, Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "its operand, through which no gradient flows";
+  let summary = "the identity, without a gradient";
   let description = [{
-    What a label is to a loss. `differentiate` removes it.
+    Used for labels of a loss, for example. `differentiate` removes it.
 
     ```mlir
     %fixed = genrec.detach %user_vector : tensor<?x8xf32, #genrec.rows<@request>>
@@ -86,10 +86,10 @@ def GenRec_DetachOp : GenRec_Op<"detach", [GenRec_PassesRowsOn, Pure, SameOperan
 def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_ReadsStrided, Pure, AttrSizedOperandSegments]> {
   let summary = "activation(x · weight + bias) + residual";
   let description = [{
-    `genrec.linear` with what follows it done before anything is stored: x, weight,
-    bias and `transposed` as there; `residual`: rows [n] of the same domain, added
-    last. With a second result, `pre`, what the activation was applied to is stored
-    too, for its gradient. Made by `fold-epilogues`, after differentiation.
+    `genrec.linear` with a fused epilogue: x, weight, bias and `transposed` are those of
+    `genrec.linear`; `residual`, rows [n] of the same domain, is added last. A second result, `pre`,
+    stores the operand of the activation for its gradient. Created by `fold-epilogues`, after
+    differentiation.
 
     ```mlir
     %y, %pre = genrec.fused_linear %user_vector, %weight bias %bias activation silu
@@ -110,10 +110,10 @@ def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_ReadsStrided, Pure,
 
 def GenRec_SplitSharedOp : GenRec_Op<"split_shared", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "the rows of a shared matrix, in several parts";
+  let summary = "splits a shared matrix into blocks of rows";
   let description = [{
-    Result p holds the next rows of the shared [k, n] matrix x; together the results
-    are x. No copy. Its gradient is `genrec.concat_shared`.
+    Result p is the next block of rows of the shared [k, n] matrix x; together the results are x.
+    The results alias x. The gradient is `genrec.concat_shared`.
 
     ```mlir
     %upper, %lower = genrec.split_shared %weight : (tensor<8x4xf32>) -> (tensor<3x4xf32>, tensor<5x4xf32>)
@@ -127,10 +127,9 @@ def GenRec_SplitSharedOp : GenRec_Op<"split_shared", [Pure,
 
 def GenRec_ConcatSharedOp : GenRec_Op<"concat_shared", [Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
-  let summary = "shared matrices, one below the other";
+  let summary = "concatenates shared matrices along their rows";
   let description = [{
-    The inverse of `genrec.split_shared`: shared [k1, n], [k2, n], … give
-    [k1 + k2 + …, n].
+    The inverse of `genrec.split_shared`: shared [k1, n], [k2, n], … give [k1 + k2 + …, n].
 
     ```mlir
     %upper, %lower = genrec.split_shared %weight : (tensor<8x4xf32>) -> (tensor<3x4xf32>, tensor<5x4xf32>)
@@ -146,8 +145,8 @@ def GenRec_ConcatSharedOp : GenRec_Op<"concat_shared", [Pure,
 def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
   let summary = "a step domain with a fixed number of rows";
   let description = [{
-    One list of `count` rows: what shared tensors are rows of when a row kernel
-    computes with them (`genrec.shared_rows`).
+    One list of `count` rows. Row kernels that compute with shared tensors iterate over such a
+    domain (`genrec.shared_rows`).
 
     ```mlir
     %eight = genrec.fixed_rows 8 : !genrec.domain<@step_rows>
@@ -159,10 +158,10 @@ def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
 }
 
 def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure]> {
-  let summary = "rows of a fixed step domain seen as a shared tensor";
+  let summary = "a view of rows of a fixed step domain as a shared tensor";
   let description = [{
-    The inverse of `genrec.shared_rows`: rows [w] of a domain of n rows give shared
-    [n, w]; one row [w] or [] gives shared [w] or a shared scalar. No copy.
+    The inverse of `genrec.shared_rows`: rows [w] of a domain with n rows give shared [n, w]; one
+    row [w] or [] gives shared [w] or a shared scalar. The result aliases the operand.
 
     ```mlir
     %row = genrec.shared_rows %bias as %one : (tensor<4xf32>, !genrec.domain<@one>) -> tensor<?x4xf32, #genrec.rows<@one>>
@@ -179,10 +178,10 @@ def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure
 
 def GenRec_LogSumExpOp : GenRec_Op<"log_sum_exp", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
-  let summary = "log Σ exp of each row, and of what came before it";
+  let summary = "log Σ exp of each row, combined with that of other columns";
   let description = [{
-    x: float rows [k]; `before`: rows [], the log Σ exp of other columns, which are
-    counted as well. Without overflow: the largest is subtracted before exp.
+    x: float rows [k]; `before`: rows [], log Σ exp of other columns, which the result includes. The
+    largest element is subtracted before exp, to avoid overflow.
 
     ```mlir
     %sum = genrec.log_sum_exp %logits : (tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<?xf32, #genrec.rows<@impression>>
@@ -198,10 +197,10 @@ def GenRec_LogSumExpOp : GenRec_Op<"log_sum_exp", [Pure,
 
 def GenRec_PickColumnOp : GenRec_Op<"pick_column", [Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
-  let summary = "one element of each row";
+  let summary = "picks one element of each row by index";
   let description = [{
-    x: float rows [k], columns `first`, `first` + 1, … of something wider; index: i64
-    rows [], the column. 0 where it is none of these.
+    x: float rows [k], the columns from `first` on of a wider row; index: i64 rows [], a column of
+    the wider row. 0 if x does not have that column.
 
     ```mlir
     %chosen = genrec.pick_column %logits at %shown {first = 4 : i64}
@@ -216,11 +215,11 @@ def GenRec_PickColumnOp : GenRec_Op<"pick_column", [Pure,
 }
 
 def GenRec_AfterOp : GenRec_Op<"after", [Pure]> {
-  let summary = "its operand, for ops that must wait until others are done";
+  let summary = "the identity, ordered after other ops";
   let description = [{
-    The result is x, without a copy. What reads it runs after `others` are in memory:
-    so buffers that the two would hold at once can share their place, and an op that
-    repeats an earlier one, rather than keep its result, is not merged with it.
+    The result aliases x. Its readers run after `others` have been computed and stored. So buffers
+    that would otherwise be live at the same time can share memory, and an op that recomputes an
+    earlier result is not merged with the earlier op.
 
     ```mlir
     %later = genrec.after %shown_vector on %logit

@@ -8,15 +8,14 @@ include "mlir/Pass/PassBase.td"
 def AssignStages : GenRecPass<"genrec-assign-stages"> {
   let summary = "marks each op with the stage of the step that runs it";
   let description = [{
-    `copy` runs for batch t+1 while batch t computes. An op goes there when it
-    depends on nothing but the batch and catalogues, draws nothing and makes no
-    floats: domain work, transforms of ids, comparisons, `resolve`. Features and shared constants are of
-    no stage. Everything else is `compute`: parameters, tables, whatever follows from them.
-    Float transforms of features stay in `compute`, where their
-    consumers are, so that nothing is buffered between the stages for them; floats
-    of derived rows that an op of `copy` reads go along with it.
+    The `copy` stage of batch t+1 runs while batch t computes. An op is assigned to it if it depends
+    only on the batch and on catalogues, draws no random numbers and has no float results: ops on
+    domains, transforms of ids, comparisons, `resolve`. All other ops are in stage `compute`: those
+    that depend on parameters or tables, and float transforms of features, which are computed where
+    they are used, so that they need no buffer between the stages. An exception are floats of
+    derived rows that an op of `copy` reads. Features and shared constants have no stage.
 
-    Sets `genrec.stage` on every op of every program.
+    Sets `genrec.stage` on every other op of every program.
   }];
   let statistics = [
     Statistic<"copyOps", "copy-ops", "ops of the copy stage">,
@@ -26,20 +25,17 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
 def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
   let summary = "folds activations and residuals into matrix products";
   let description = [{
-    A `linear` followed by an activation (relu, silu, gelu, sigmoid, tanh), by an
-    addition of rows, or by both in this order, becomes one `fused_linear`, which does
-    all of it before anything is stored. Runs before `form-row-kernels`, whose kernels
-    would read the product back.
+    A `linear` followed by an activation (relu, silu, gelu, sigmoid, tanh), by an addition of rows,
+    or by both in this order, becomes one `fused_linear`, which computes all of it before it stores
+    a row. Runs before `form-row-kernels`, whose kernels would have to read the product back.
 
-    An activation is folded when its result must be in memory anyway: another matrix
-    product or attention reads it, whole or some columns of it; or when nobody else
-    reads the product. Where somebody else does (the activation's gradient), the
-    product is stored too (`pre`).
+    An activation is folded if its result is stored anyway, because another matrix product or
+    attention reads it or a slice of it, or if the product has no other reader. If the product has
+    another reader (the activation's gradient), it is stored as well (`pre`).
 
-    An addition is folded when nobody else reads the product, and the other operand is
-    in memory anyway: it is not computed by row-wise ops, or something else than
-    row-wise ops reads it, or the product depends on it (a residual connection: the
-    product's own input was made from it, by an earlier kernel).
+    An addition is folded if the product has no other reader and the other operand is stored anyway:
+    it is not computed by row-wise ops, or an op that is not row-wise reads it, or the product
+    depends on it (in a residual connection an earlier kernel computes the product's input from it).
 
     ```mlir
     %p = genrec.linear %n, %w bias %b
@@ -59,36 +55,34 @@ def FoldEpilogues : GenRecPass<"genrec-fold-epilogues"> {
 def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
   let summary = "wraps row-wise ops into row kernels and fuses them";
   let description = [{
-    After this pass, per-row computation happens in `genrec.row_kernel` ops only.
-    What is left between them: domains, features, parameters, views of
-    shared tensors as rows and back, and library ops.
+    After this pass, all row-wise computation is in `genrec.row_kernel` ops. The other ops are
+    domains, features, parameters, views of shared tensors as rows and of rows as shared tensors,
+    and library ops.
 
-    Wrapped are ops with `RowwiseOpInterface`, `fanout` (an ancestor operand),
-    `pool` (a pooled result), `reduce_rows` (a reduced result), `embedding_grad` and
-    `sampled_softmax_grad` (scattered results), and the kernels of
-    `expand-updates`. Constants move into bodies. Computation on shared tensors alone becomes a kernel over
-    a fixed step domain (`fixed_rows`, `shared_rows`, `rows_as_shared`).
+    The pass wraps ops with `RowwiseOpInterface`, `fanout` (as an ancestor operand), `pool` (as a
+    pooled result), `reduce_rows` (as a reduced result), `embedding_grad` and `sampled_softmax_grad`
+    (as scattered results), and the kernels of `expand-updates`. Constants are moved into bodies.
+    Computation on shared tensors only becomes a kernel over a fixed step domain (`fixed_rows`,
+    `shared_rows`, `rows_as_shared`).
 
-    A column slice that library ops read in place stays `slice_columns`, a view.
-    Kernels that store rows come last: everything else reads what they overwrite.
+    A slice that library ops read in place remains a `slice_columns`, which is a view. Kernels that
+    store table or parameter rows come last, as other ops read the rows that they overwrite.
 
-    `opt=0` makes one kernel of each op. From `opt=1` on, everything row-wise of
-    one domain and stage that no library op and no other kernel separates is one
-    kernel: chains, fanned out operands, pools, sums and scatters, and siblings
-    that read the same rows. Arithmetic on shared scalars is done inside each
-    kernel that needs it. Equal computations in a body are merged. After 256 ops in
-    a row a value goes to memory, whatever it costs: bodies are walked along such
-    chains, and a C++ compiler takes long for longer ones.
+    `opt=0` makes a kernel per op. From `opt=1` on, row-wise ops of one domain and stage are fused
+    into one kernel unless a library op or another kernel must run between them: chains, fanned-out
+    operands, pools, sums and scatters, and siblings that read the same rows. Arithmetic on shared
+    scalars is repeated in each kernel that needs it. Equal computations in a body are merged. A
+    chain of more than 256 ops is split, at any cost: passes recurse along such chains, and a C++
+    compiler is slow on longer ones.
 
-    What an earlier kernel computes and a later one of the same domain and stage
-    needs is kept in a buffer (`opt=1`) or, with `opt=2`, computed again if that
-    costs less. The cost of keeping a row is its bytes twice (a write and a
-    read). The cost of computing it again is 0.35 bytes per elementwise operation
-    (4 for a division or root, 12 for exp and its like, 16 for a random word)
-    plus the bytes that have to be read for it and are not read anyway. Losses over
-    samples, pools, sums and scatters are never repeated. Every value kept, with the reason, is a line
-    of the program's attribute `genrec.notes`; a fused kernel lists the ops it was made of as
-    `genrec.ops`.
+    If a kernel needs a value that an earlier kernel of the same domain and stage computes, the
+    value is stored in a buffer (`opt=1`), or with `opt=2` recomputed if that costs less. Storing
+    costs twice the bytes of a row (a write and a read). Recomputing costs 0.35 bytes per
+    elementwise operation (4 for a division or root, 12 for exp and similar functions, 16 for a
+    random word), plus the bytes of operands that the kernel does not read otherwise. Sampled
+    losses, pools, sums and scatters are never recomputed. Each stored value is a line of the
+    program's attribute `genrec.notes`, with the reason. `genrec.ops` lists the ops of a fused
+    kernel.
 
     ```mlir
     %y = genrec.mul %x, %v

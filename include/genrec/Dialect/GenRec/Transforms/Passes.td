@@ -198,9 +198,9 @@ def SinkFanout : GenRecPass<"genrec-sink-fanout"> {
     ```
 
     This is done if at least `least-width` columns are fanned out. Adjacent columns of one domain
-    remain concatenated. A sum or difference of a fanned-out column and another column is split into
-    two products with the same rows of the weight. After `differentiate`, the transposed patterns
-    apply:
+    remain concatenated. A column that is a sum or difference of two broadcasts (of a `fanout`
+    and a `pair_rows`, for example) becomes two products with the same rows of the weight. After
+    `differentiate`, the transposed patterns apply:
 
     ```mlir
     genrec.weight_gradient (genrec.fanout %x), %y    // becomes weight_gradient %x, (pool sum %y)
