@@ -96,7 +96,7 @@ void ExtendedModel::addKey(const genrec_model_desc &model, const std::vector<int
   int32_t owner = found.depth == 0 ? dataRoot(model) : listDomain(model, domains, found, path);
   if (owner < 0)
     throw Error(file + ": key '" + path +
-                    "' is of another list than the outputs, which are rows of " +
+                    "' is of a list that the outputs do not belong to: they are rows of " +
                     namesOf(model, domains),
                 "keys are columns of the rows of the file or of a list that outputs belong to");
   key.feature = static_cast<int32_t>(features.size());

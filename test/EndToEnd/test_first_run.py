@@ -79,7 +79,7 @@ MISTAKES = {
     "out_nowhere": ([*PREDICT, "--out", "absent/p.parquet"], "--out absent/p.parquet: cannot be written: No such file"),
     "key_of_another_list": (
         [*PREDICT, "--out", "p.parquet", "--keys", "history.item"],
-        "key 'history.item' is of another list than the outputs, which are rows of 'shown'",
+        "key 'history.item' is of a list that the outputs do not belong to: they are rows of 'shown'",
     ),
 }
 

@@ -444,8 +444,8 @@ TEST_F(TrainerTest, PredictErrors) {
                                 "target, history.movie\n  help: did you mean 'user'?"),
             std::string::npos);
   EXPECT_NE(errorOf("history.movie")
-                .find("key 'history.movie' lies in 1 lists, but the outputs are "
-                      "rows of 'user'"),
+                .find("key 'history.movie' is of a list that the outputs do not belong to: "
+                      "they are rows of 'user'"),
             std::string::npos);
   EXPECT_NE(errorOf("score").find("key 'score' has the name of an output"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder / "scores.parquet"));
