@@ -1,4 +1,4 @@
-//===- AttentionOps.cpp - rules of attention and blocks of it -------------===//
+//===- AttentionOps.cpp - verifiers of attention and HSTU blocks ----------===//
 
 #include "VerifierRules.h"
 
@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
-/// Rules of the attributes that attention, its gradient and blocks of it share.
+/// Checks the attributes of attention, its gradient and blocks.
 template <typename OpT> static LogicalResult verifyOptions(OpT op) {
   double fixedLength = op.getFixedLength().convertToDouble();
   if (failed(expectRange(op, "window", op.getWindow(), 0)) ||
@@ -26,7 +26,7 @@ template <typename OpT> static LogicalResult verifyOptions(OpT op) {
   return success();
 }
 
-/// Rules of `target`: a count per row of the parent of the lists, the domain of `rows`.
+/// Checks `target`: an integer per row of the parent of the lists of `rows`.
 template <typename OpT> static LogicalResult verifyTarget(OpT op, Named rows) {
   if (!op.getTarget())
     return success();
@@ -41,7 +41,7 @@ template <typename OpT> static LogicalResult verifyTarget(OpT op, Named rows) {
                           << "its parent, but is " << describe(target);
 }
 
-/// Rules of the bias tables and of `time`, of rows like those of `rows`.
+/// Checks the bias tables and `time`, which has the domain of `rows`.
 template <typename OpT> static LogicalResult verifyBiases(OpT op, Named rows) {
   constexpr int64_t kMaxTimeBuckets = 128;
   Form table = Form::shared().vector().elementOf(rows.type);
@@ -69,7 +69,7 @@ template <typename OpT> static LogicalResult verifyBiases(OpT op, Named rows) {
   return expect(op, time, Form::alike(rows.type).scalar().element(i64), "seconds");
 }
 
-/// Rules of q, k and v, then of the rest.
+/// Checks q, k and v, then the other operands.
 template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   Named q{"q", op.getQ().getType()}, k{"k", op.getK().getType()}, v{"v", op.getV().getType()};
   if (failed(expect(op, q, Form::rows().vector().element(floats))) ||
@@ -145,7 +145,7 @@ LogicalResult HstuBlockOp::verify() {
 // Cross attention
 //===----------------------------------------------------------------------===//
 
-/// Rules of the operands of cross attention and its gradient.
+/// Checks the operands of cross attention and its gradient.
 template <typename OpT> static LogicalResult verifyCrossInputs(OpT op) {
   Named q{"q", op.getQ().getType()}, k{"k", op.getK().getType()}, v{"v", op.getV().getType()};
   if (failed(expect(op, q, Form::rows().vector().element(f32))) ||
@@ -161,7 +161,7 @@ template <typename OpT> static LogicalResult verifyCrossInputs(OpT op) {
   return expectFinite(op, "scale", op.getScale().convertToDouble());
 }
 
-/// The keys' list lies below the queries, or below their parent.
+/// The list of the keys must be a child of the queries' domain or of its parent.
 template <typename OpT> static LogicalResult verifyCrossLists(OpT op) {
   FlatSymbolRefAttr queries = getRowDomain(op.getQ().getType()),
                     keys = getRowDomain(op.getK().getType());

@@ -1,4 +1,4 @@
-//===- Attributes.cpp - rules of encodings, initializers, optimizers ------===//
+//===- Attributes.cpp - verifiers of encodings, initializers, optimizers --===//
 
 #include "VerifierRules.h"
 
@@ -50,7 +50,7 @@ LogicalResult InitAttr::verify(function_ref<InFlightDiagnostic()> emitError, Ini
 }
 
 namespace {
-/// An option of an optimizer: who has it, and the range of its values.
+/// An option of an optimizer: which kinds have it, and the range of its values.
 struct OptimizerOption {
   StringRef name;
   StringRef range;

@@ -1,7 +1,6 @@
-//===- BodyOps.cpp - rules of the ops in a row kernel's body --------------===//
+//===- BodyOps.cpp - verifiers of the ops in a row kernel's body ----------===//
 //
-// Values here are scalars and vectors of one dimension: "v[d] x f32" below is a
-// vector<dxf32>, "f32" a scalar.
+// Messages print a vector<dxf32> as "v[d] x f32" and a scalar as "f32".
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +14,7 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
-/// The size of a vector of one dimension; nothing for another type.
+/// The size of a 1-D vector; nothing for another type.
 static std::optional<int64_t> vectorSize(Type type) {
   auto vector = dyn_cast<VectorType>(type);
   if (!vector || vector.getRank() != 1 || vector.isScalable())
@@ -25,7 +24,7 @@ static std::optional<int64_t> vectorSize(Type type) {
 
 static bool isScalarOrVector(Type type) { return !isa<ShapedType>(type) || vectorSize(type); }
 
-/// Reports that the value `name` is not `rule`.
+/// Reports that the type of value `name` violates `rule`.
 static LogicalResult complain(Operation *op, StringRef name, Type type, const Twine &rule) {
   return op->emitOpError() << "'" << name << "' must be " << rule << ", but is " << typeText(type);
 }
@@ -40,14 +39,14 @@ static LogicalResult expectExactly(Operation *op, StringRef name, Type type, Typ
 
 static Type i64Type(Operation *op) { return IntegerType::get(op->getContext(), 64); }
 
-/// `type` is a vector of one dimension and elements `element`.
+/// Checks that `type` is a 1-D vector with elements `element`.
 static LogicalResult expectVector(Operation *op, StringRef name, Type type, Type element) {
   if (vectorSize(type) && getElementTypeOrSelf(type) == element)
     return success();
   return complain(op, name, type, "a vector of " + typeText(element));
 }
 
-/// A scalar or vector like `shape`'s, with elements `element`.
+/// A scalar or vector with the shape of `shape` and elements `element`.
 static Type withElement(Type shape, Type element) {
   if (std::optional<int64_t> size = vectorSize(shape))
     return VectorType::get({*size}, element);
@@ -95,7 +94,7 @@ LogicalResult RowGatherOp::verify() {
   return expectExactly(*this, "result", getType(), expected, "what 'index' picks from 'source'");
 }
 
-/// Rules of a source of vectors and a vector of indices. The element type, or failure.
+/// Checks a source of rows and a vector of indices. Returns the element type.
 template <typename OpT> static FailureOr<Type> verifyGather(OpT op) {
   auto source = cast<RankedTensorType>(op.getSource().getType());
   Type element = source.getElementType();

@@ -1,4 +1,4 @@
-//===- ColumnTags.cpp - what fused columns are keys of --------------------===//
+//===- ColumnTags.cpp - table tags in keys of fused columns ---------------===//
 
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
 
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// The constant that a body value is, per column; none where it is computed.
+/// The constant value of a body value for one column; none if it is computed.
 static std::optional<int64_t> getConstant(Value value, const TransformColumnsOp::Column &column) {
   IntegerAttr number;
   if (auto argument = dyn_cast<BlockArgument>(value)) {

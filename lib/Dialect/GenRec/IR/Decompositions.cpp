@@ -1,4 +1,4 @@
-//===- Decompositions.cpp - composite blocks in simpler ops ---------------===//
+//===- Decompositions.cpp - decompositions of composite ops ---------------===//
 
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 
@@ -41,8 +41,8 @@ LogicalResult RmsNormOp::decompose(OpBuilder &builder,
   return success();
 }
 
-// max(norm, eps) is sqrt(max(norm², eps²)); this form's gradient at x = 0 is 0
-// instead of 0 * infinity.
+// max(norm, eps) is computed as sqrt(max(norm², eps²)), whose gradient at x = 0 is 0 rather than 0
+// * infinity.
 LogicalResult L2NormalizeOp::decompose(OpBuilder &builder,
                                        SmallVectorImpl<Value> &results) {
   GradientBuilder b(builder, getLoc());
@@ -54,7 +54,7 @@ LogicalResult L2NormalizeOp::decompose(OpBuilder &builder,
   return success();
 }
 
-// The label gets no gradient, whatever it was computed from.
+// The label gets no gradient.
 LogicalResult BceWithLogitsOp::decompose(OpBuilder &builder,
                                          SmallVectorImpl<Value> &results) {
   GradientBuilder b(builder, getLoc());

@@ -1,11 +1,12 @@
-//===- DecompositionsRanking.cpp - blocks of ranking models ---------------===//
+//===- DecompositionsRanking.cpp - decompositions of ranking layers -------===//
 
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 
 using namespace mlir;
 using namespace genrec;
 
-/// exp(x - max x) along each row; the shift cancels, so it has no gradient.
+/// exp(x - max x) along each row. The softmax does not depend on the shift, so the shift needs no
+/// gradient.
 static Value buildShiftedExp(GradientBuilder &b, Value x) {
   Value largest = b.rowReduce(ReduceKind::max, b.unary<DetachOp>(x));
   return b.unary<ExpOp>(b.sub(x, largest));
@@ -35,12 +36,12 @@ LogicalResult CrossLayerOp::decompose(OpBuilder &builder, SmallVectorImpl<Value>
 // Mixture of experts
 //===----------------------------------------------------------------------===//
 
-/// Column `index` of x as a scalar per row: the sum of one element.
+/// Element `index` of each row of x, as rows []: the sum of a slice of one element.
 static Value buildColumn(GradientBuilder &b, Value x, int64_t index) {
   return b.rowReduce(ReduceKind::sum, b.slice(x, index, 1));
 }
 
-/// A shared vector of `count` elements: 1 below `bound`, else 0.
+/// A shared vector of `count` elements: 1 for elements below `bound`, otherwise 0.
 static Value buildBelow(GradientBuilder &b, Type like, int64_t count, int64_t bound) {
   Type element = cast<RankedTensorType>(like).getElementType();
   auto type = RankedTensorType::get({count}, element);
@@ -50,8 +51,8 @@ static Value buildBelow(GradientBuilder &b, Type like, int64_t count, int64_t bo
   return ConstantOp::create(b.builder, b.loc, type, DenseElementsAttr::get(type, values));
 }
 
-/// Per logit, whether it is among the `count` greatest of its row: fewer than
-/// `count` are greater, or as great and before it.
+/// For each logit whether it is among the `count` largest of its row: fewer than `count` logits are
+/// larger, or equal and before it.
 static Value buildIsAmongTop(GradientBuilder &b, Value logits, int64_t count) {
   logits = b.unary<DetachOp>(logits);
   Type type = logits.getType();
@@ -66,7 +67,7 @@ static Value buildIsAmongTop(GradientBuilder &b, Value logits, int64_t count) {
     ahead.push_back(b.rowReduce(ReduceKind::sum, isAhead));
   }
   Value ranks = ConcatColumnsOp::create(b.builder, b.loc, type, ahead);
-  // Ranks are whole numbers: half-way between two, no rounding of their sums decides.
+  // Ranks are integers: comparing with a half-integer is robust against rounding of their sums.
   return b.compare(CompareKind::lt, ranks, b.constant(static_cast<double>(count) - 0.5, type));
 }
 

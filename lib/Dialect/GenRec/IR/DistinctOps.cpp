@@ -1,4 +1,4 @@
-//===- DistinctOps.cpp - work per distinct looked-up row ------------------===//
+//===- DistinctOps.cpp - verifiers of ops per distinct row ----------------===//
 
 #include "VerifierRules.h"
 
@@ -24,7 +24,7 @@ LogicalResult DistinctRowsOp::verify() {
                 Form::rows(domainOf(getDomain())).scalar().element(row), "the distinct rows");
 }
 
-/// What both ops ask of domain, values, weight and columns. Yields the op that found the rows.
+/// Checks domain, values, weight and columns of both ops. Returns the op that made the domain.
 template <typename OpT> static FailureOr<DistinctRowsOp> verifyFactors(OpT op) {
   auto distinct = op.getDomain().template getDefiningOp<DistinctRowsOp>();
   if (!distinct)
@@ -48,7 +48,7 @@ template <typename OpT> static FailureOr<DistinctRowsOp> verifyFactors(OpT op) {
   return distinct;
 }
 
-/// The rows of the lookups, as wide as the weight.
+/// The form of rows of the lookups' domain with the size of the weight's rows.
 template <typename OpT> static Form sumsOf(OpT op, DistinctRowsOp distinct) {
   int64_t columns = cast<RankedTensorType>(op.getWeight().getType()).getDimSize(1);
   return Form::alike(distinct.getRows().front().getType()).shape({columns}).element(f32);

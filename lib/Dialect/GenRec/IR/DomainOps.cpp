@@ -9,10 +9,10 @@ using namespace genrec;
 using namespace genrec::rules;
 
 //===----------------------------------------------------------------------===//
-// Domain instances
+// Domains
 //===----------------------------------------------------------------------===//
 
-/// Each of the domains that `op` gives is given once.
+/// Checks that all results of `op` are different domains.
 static LogicalResult expectDistinct(Operation *op, ValueRange domains) {
   llvm::SmallDenseSet<Attribute> seen;
   for (Value domain : domains)
@@ -50,8 +50,8 @@ LogicalResult CatalogueOp::verifySymbolUses(SymbolTableCollection &) {
   return success();
 }
 
-/// The rule of ops that derive a domain from a list: `result` is another domain, and `count` rows
-/// of every list of a batch are a number that 64 bits hold.
+/// Checks an op that derives a domain from a list: `result` is another domain, and `count` rows for
+/// every list of a batch do not overflow 64 bits.
 template <typename OpT> static LogicalResult verifyResize(OpT op) {
   constexpr uint64_t kMostRows = std::numeric_limits<int32_t>::max();
   if (static_cast<uint64_t>(op.getCount()) > kMostRows)
@@ -64,7 +64,8 @@ template <typename OpT> static LogicalResult verifyResize(OpT op) {
   return success();
 }
 
-/// `source` is a list, and `result` is declared with its parent. `verb`: what is done to it.
+/// Checks that `source` is a list and that `result` is declared with its parent. `verb` names the
+/// op in messages.
 template <typename OpT> static LogicalResult verifyResizeSymbols(OpT op, StringRef verb) {
   if (!isInProgram(op))
     return success();
@@ -152,10 +153,10 @@ LogicalResult ConcatDomainsOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
-// Reading
+// Features
 //===----------------------------------------------------------------------===//
 
-/// Columns exist where rows come from a file.
+/// Only domains whose rows are read from a file have columns.
 static LogicalResult verifyReadDomain(Operation *op, Value domain) {
   return expectKind(op, "domain", domainOf(domain), {DomainKind::data, DomainKind::catalogue});
 }
@@ -163,7 +164,7 @@ static LogicalResult verifyReadDomain(Operation *op, Value domain) {
 LogicalResult FeatureOp::verify() {
   Named result{"result", getType()};
   Form form = Form::rows(domainOf(getDomain()));
-  // A column of lists of one length.
+  // A column of lists of a fixed length.
   if (getRowShape(getType()).empty())
     form.scalar();
   else
@@ -191,8 +192,8 @@ LogicalResult FeatureOp::verifySymbolUses(SymbolTableCollection &) {
   return success();
 }
 
-// A padding id says which rows the domain has, which is more than a value: without its
-// feature a program would see rows that were not there before.
+// A padding id affects the rows of the domain, not just a value: erasing its feature would add rows
+// to the domain.
 void FeatureOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   if (getPaddingIdAttr())

@@ -46,7 +46,8 @@ template <typename AttrT> static bool isArrayOf(Attribute value) {
   return array && llvm::all_of(array, [](Attribute element) { return isa<AttrT>(element); });
 }
 
-/// What the value of a discardable attribute must be; null where there is none of the name.
+/// The rule for the value of a discardable attribute, as a predicate; null if the dialect has no
+/// attribute of that name.
 static bool (*findAttributeRule(StringRef name))(Attribute) {
   using D = GenRecDialect;
   static constexpr std::pair<StringRef, bool (*)(Attribute)> rules[] = {
@@ -174,14 +175,14 @@ double OptimizerAttr::getOption(StringRef name, bool onTable) const {
     return 0.999;
   if (name == "eps")
     return kind == OptimizerKind::adagrad || kind == OptimizerKind::rowwise_adagrad ? 1e-10 : 1e-8;
-  // A row that is not in a batch is not decayed, so tables decay only on demand.
+  // Rows that are not in the batch do not decay, so for tables the default is no weight decay.
   if (name == "weight_decay")
     return kind == OptimizerKind::adamw && !onTable ? 1e-2 : 0.0;
   return 0.0;
 }
 
 int64_t OptimizerAttr::getStateCount() const {
-  if (getOption("frozen") != 0.0) // Nothing is updated, so nothing is kept.
+  if (getOption("frozen") != 0.0) // frozen values need no states
     return 0;
   switch (getKind()) {
   case OptimizerKind::sgd:
@@ -191,7 +192,7 @@ int64_t OptimizerAttr::getStateCount() const {
     return 1;
   case OptimizerKind::adam:
   case OptimizerKind::adamw:
-    // Per-row step counts are kept as one more state of the row.
+    // Per-row step counts are one more state of the row.
     return getOption("per_row_step") != 0.0 ? 3 : 2;
   }
   llvm_unreachable("every optimizer kind is handled");

@@ -1,4 +1,4 @@
-//===- GenRecSymbols.cpp - declarations seen from an op -------------------===//
+//===- GenRecSymbols.cpp - lookup of declarations -------------------------===//
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -11,8 +11,8 @@ ModelOp genrec::getModel(Operation *op) {
   return op->getParentOfType<ModelOp>();
 }
 
-/// Compares names by identity: a model has thousands of tables, and verifiers ask for one per
-/// lookup, where `SymbolTable::lookupSymbolIn` compares the characters of each.
+/// Compares names as attributes, by pointer: a model has thousands of tables, and verifiers look
+/// one up per lookup op. `SymbolTable::lookupSymbolIn` compares the characters.
 template <typename OpT>
 static OpT lookup(Operation *op, FlatSymbolRefAttr name) {
   ModelOp model = getModel(op);

@@ -1,4 +1,4 @@
-//===- GradientBuilder.cpp - idioms of gradients as ops -------------------===//
+//===- GradientBuilder.cpp - builds ops for gradients ---------------------===//
 
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
@@ -28,8 +28,8 @@ static Type getElement(Value value) {
   return cast<RankedTensorType>(value.getType()).getElementType();
 }
 
-/// The type of an elementwise result: the operands' domain, if one has one, and
-/// the longer row shape.
+/// The type of an elementwise result: the domain of an operand that has one, and the longer row
+/// shape.
 static RankedTensorType getElementwiseType(ValueRange operands, Type element) {
   FlatSymbolRefAttr domain;
   ArrayRef<int64_t> shape;
@@ -122,11 +122,11 @@ Value GradientBuilder::repeatTo(Value x, Type type) const {
   return mul(x, ones);
 }
 
-/// A shared [n, d] or [d] summed to a shared scalar.
+/// Sums a shared [n, d] or [d] to a shared scalar.
 Value GradientBuilder::reduceShared(Value gradient) const {
   auto type = cast<RankedTensorType>(gradient.getType());
   if (type.getRank() == 2) {
-    // Seen as n rows, it is summed along and then over them.
+    // Viewed as n rows, it is reduced along the rows and then over them.
     auto program =
         cast<ProgramOp>(builder.getInsertionBlock()->getParentOp());
     Value domain = getFixedRows(program, getSharedRowCount(type));

@@ -69,7 +69,7 @@ PadColumnsOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
-// The same stream draws the same mask.
+// The gradient uses the same stream, and hence the same mask.
 LogicalResult
 DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                          SmallVectorImpl<Value> &operandGradients) {
@@ -113,7 +113,7 @@ LogicalResult SplitSharedOp::buildGradient(OpBuilder &builder, ValueRange result
                                            SmallVectorImpl<Value> &operandGradients) {
   SmallVector<Value> parts(resultGradients);
   for (auto [part, own] : llvm::zip_equal(parts, getParts()))
-    if (!part) // nothing depends on it
+    if (!part) // no loss depends on it
       part = SubOp::create(builder, getLoc(), own.getType(), own, own);
   operandGradients.push_back(ConcatSharedOp::create(builder, getLoc(), getX().getType(), parts));
   return success();
@@ -126,8 +126,7 @@ LogicalResult ConcatSharedOp::buildGradient(OpBuilder &builder, ValueRange resul
   return success();
 }
 
-// What lookups of one table receive becomes one update of it; `differentiate`
-// collects that.
+// The gradients of all lookups of a table become one update, which `differentiate` creates.
 LogicalResult
 LookupOp::buildGradient(OpBuilder &, ValueRange,
                         SmallVectorImpl<Value> &operandGradients) {

@@ -46,7 +46,7 @@ ConcatRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
-// The gradient goes to one part; the others get rows of zeros.
+// One part gets the gradient; the other parts get zeros.
 LogicalResult
 SplitRowsOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
                            SmallVectorImpl<Value> &operandGradients) {
@@ -181,8 +181,8 @@ PoolOp::buildGradient(OpBuilder &builder, ValueRange resultGradients,
   return success();
 }
 
-// Row i of lead(x) is row i + n of x, so row j of the gradient is row j - n of
-// the result's: a lag, whose zeros before the start are right.
+// Row i of lead(x) is row i + n of x, so row j of x's gradient is row j - n of the result's
+// gradient: a lag. Its zeros before the start of the list are correct.
 LogicalResult LeadOp::buildGradient(OpBuilder &builder,
                                     ValueRange resultGradients,
                                     SmallVectorImpl<Value> &operandGradients) {

@@ -113,11 +113,11 @@ LogicalResult DetachOp::buildGradient(OpBuilder &, ValueRange,
 }
 
 //===----------------------------------------------------------------------===//
-// Binary ops and choice
+// Binary ops and select
 //===----------------------------------------------------------------------===//
 
-/// Pushes the gradients of the two operands, summed to the operands' types;
-/// nulls for integers. The functions build the gradient of one operand each.
+/// Appends the gradients of the two operands, reduced to the operands' types, or nulls for
+/// integers. Each function builds the gradient of one operand.
 static LogicalResult
 pushBinary(GradientBuilder &b, Value lhs, Value rhs,
            SmallVectorImpl<Value> &operandGradients,

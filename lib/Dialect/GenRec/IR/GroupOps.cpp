@@ -12,7 +12,7 @@ static std::string numbered(StringRef name, size_t index) {
   return (name + " " + Twine(index)).str();
 }
 
-/// The op that stacked the rows of `domain`; an error at `op` when there is none.
+/// The stack_domains that made `domain`; if there is none, an error at `op`.
 static FailureOr<StackDomainsOp> findStack(Operation *op, FlatSymbolRefAttr domain) {
   if (auto stack = dyn_cast_or_null<StackDomainsOp>(makerOf(op, domain)))
     return stack;
@@ -150,8 +150,7 @@ LogicalResult GroupedLookupOp::verifySymbolUses(SymbolTableCollection &) {
                        << " parts of the domain of its keys, in order";
 }
 
-// What lookups of one table receive becomes one update of it; `differentiate`
-// collects that.
+// The gradients of all lookups of a table become one update, which `differentiate` creates.
 LogicalResult GroupedLookupOp::buildGradient(OpBuilder &, ValueRange,
                                              SmallVectorImpl<Value> &operandGradients) {
   operandGradients.append(getNumOperands(), Value());
@@ -213,7 +212,8 @@ LogicalResult TransformColumnsOp::verify() {
   return success();
 }
 
-/// What the body of a column sees of `input`: its row or value, or, where it searches, the tensor.
+/// Whether a block argument of type `argument` fits `input`: one row, the value of a shared scalar,
+/// or a tensor to search.
 static bool fitsArgument(Value input, Type argument) {
   return argument == input.getType() || argument == getBodyType(input.getType());
 }

@@ -1,4 +1,4 @@
-//===- KernelOps.cpp - rules of row kernels -------------------------------===//
+//===- KernelOps.cpp - verifiers of row kernels ---------------------------===//
 
 #include "VerifierRules.h"
 
@@ -28,7 +28,7 @@ static OperandRole operandRole(RowKernelOp kernel, size_t index) {
   return cast<OperandRoleAttr>(kernel.getOperandRoles()[index]).getValue();
 }
 
-/// The kind of the pooled results, in order.
+/// The kind of pooled result number `pooled`.
 static PoolKind poolKind(RowKernelOp kernel, size_t pooled) {
   return cast<PoolKindAttr>((*kernel.getPoolKinds())[pooled]).getValue();
 }
@@ -141,7 +141,7 @@ LogicalResult RowKernelOp::verifySymbolUses(SymbolTableCollection &) {
 // The body
 //===----------------------------------------------------------------------===//
 
-/// What the block arguments of `kernel` must be, with what each stands for.
+/// The required types of the block arguments of `kernel`, each with a description.
 static SmallVector<std::pair<std::string, Type>> expectedArguments(RowKernelOp kernel) {
   SmallVector<std::pair<std::string, Type>> expected;
   for (auto [index, input] : llvm::enumerate(kernel.getInputs())) {
@@ -220,7 +220,7 @@ LogicalResult RowKernelOp::verifyRegions() {
   return success();
 }
 
-// Accumulators are the kernel's own; only table and parameter rows are seen from outside.
+// Accumulators are local to the kernel; only accesses to table and parameter rows are side effects.
 void RowKernelOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   bool reads = false, writes = false;

@@ -19,7 +19,7 @@ LogicalResult BceWithLogitsOp::verify() {
   return expectType(*this, {"result", getType()}, logit.type, "a loss per row");
 }
 
-/// Rules of the logits and the class of softmax_cross_entropy and its gradient.
+/// Checks the logits and the label of softmax_cross_entropy and its gradient.
 static LogicalResult verifyClasses(Operation *op, Named logits, Named label) {
   if (failed(expect(op, logits, Form::rows().vector().element(floats))) ||
       failed(expectSameDomain(op, {logits, label})))
@@ -60,7 +60,7 @@ LogicalResult SoftmaxCrossEntropyGradOp::verify() {
 // Catalogues
 //===----------------------------------------------------------------------===//
 
-/// `query` and `items` are vectors of one size; the items are another domain's.
+/// Checks that `query` and `items` are vectors of one size, and of different domains.
 static LogicalResult verifyQueryAndItems(Operation *op, Type query, Type items) {
   if (failed(expect(op, {"query", query}, Form::rows().vector().element(f32))))
     return failure();
@@ -158,7 +158,7 @@ LogicalResult ScoresGradOp::verifySymbolUses(SymbolTableCollection &) {
   return expectCatalogue(*this, "items", getItems());
 }
 
-/// Rules of `exclude`, of top_k and rank: catalogue rows listed below each query row.
+/// Checks `exclude` of top_k and rank: catalogue rows in a list below each query row.
 template <typename OpT> static LogicalResult verifyExclude(OpT op) {
   if (!op.getExclude())
     return success();
@@ -216,7 +216,7 @@ LogicalResult RankOp::verifySymbolUses(SymbolTableCollection &) {
                        << target;
 }
 
-/// `rows` are of a domain with a parent, whose lists `what` is about.
+/// Checks that `rows` are rows of a domain with a parent. `what` names the lists in messages.
 static LogicalResult expectLists(Operation *op, StringRef name, Value rows) {
   FlatSymbolRefAttr domain = getRowDomain(rows.getType());
   if (!isInProgram(op) || parentOf(op, domain))
@@ -246,10 +246,10 @@ LogicalResult RankInListOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
-// What leaves a program
+// Losses, metrics, outputs
 //===----------------------------------------------------------------------===//
 
-/// An optional operand beside the rows of x.
+/// Checks an optional operand with x's domain.
 static LogicalResult expectBeside(Operation *op, Named x, StringRef name, Value value,
                                   unsigned element) {
   if (!value)
@@ -299,7 +299,7 @@ LogicalResult RequireRangeOp::verifySymbolUses(SymbolTableCollection &) {
   return getItems() ? expectCatalogue(*this, "items", getItems()) : success();
 }
 
-/// Cut-offs are positive and ascend, so that a table of them reads well.
+/// Cut-offs must be positive and ascending.
 static LogicalResult verifyCutoffs(MetricOp op, ArrayRef<int64_t> at) {
   int64_t last = 0;
   for (int64_t cutoff : at) {
@@ -311,7 +311,7 @@ static LogicalResult verifyCutoffs(MetricOp op, ArrayRef<int64_t> at) {
   return success();
 }
 
-/// What is in a metric's `x`.
+/// The content of a metric's `x`, for messages.
 static StringRef describeMeasured(MetricKind kind) {
   switch (kind) {
   case MetricKind::ranking:

@@ -9,10 +9,10 @@ using namespace genrec;
 using namespace genrec::rules;
 
 //===----------------------------------------------------------------------===//
-// Into and out of derived domains
+// Derived domains
 //===----------------------------------------------------------------------===//
 
-/// The form of a value that went from x's domain to `domain` unchanged.
+/// Checks that a value moved from x's domain to `domain` has x's row shape and element type.
 static LogicalResult expectMoved(Operation *op, Type x, Type result, FlatSymbolRefAttr domain) {
   if (failed(expect(op, {"x", x}, Form::rows())))
     return failure();
@@ -20,7 +20,7 @@ static LogicalResult expectMoved(Operation *op, Type x, Type result, FlatSymbolR
                 "x's rows in another domain");
 }
 
-/// The source of the truncate or pad op `maker`; null for another op.
+/// The source of the truncate or pad `maker`; null for any other op.
 static Value resizedBy(Operation *maker) {
   if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
     return truncate.getSource();
@@ -100,10 +100,10 @@ LogicalResult PairSumOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
-// Lists side by side
+// Tiles
 //===----------------------------------------------------------------------===//
 
-/// `list` are rows of a list, `tiled` rows of its parent with `count` times as many columns.
+/// Checks that `list` has rows of a list, and `tiled` rows of its parent, `count` times as large.
 template <typename OpT>
 static LogicalResult verifyTile(OpT op, Named list, Named tiled, FlatSymbolRefAttr tiledDomain) {
   if (failed(expect(op, list, Form::rows().element(values))))
@@ -113,7 +113,7 @@ static LogicalResult verifyTile(OpT op, Named list, Named tiled, FlatSymbolRefAt
                 "'count' rows of '" + list.name + "' side by side");
 }
 
-/// Outside a program the domain tree is not known.
+/// Outside of a program the domain tree is unknown.
 static LogicalResult verifyTileSymbols(Operation *op, FlatSymbolRefAttr list,
                                        FlatSymbolRefAttr parent) {
   if (!isInProgram(op) || parentOf(op, list) == parent)
@@ -186,7 +186,7 @@ LogicalResult SplitRowsOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
-// Up and down the domain tree
+// Fan-out and pooling
 //===----------------------------------------------------------------------===//
 
 LogicalResult FanoutOp::verify() {
@@ -207,7 +207,7 @@ LogicalResult FanoutOp::verifySymbolUses(SymbolTableCollection &) {
   return diagnostic;
 }
 
-/// Element types a kind of pool can combine.
+/// The element types that a kind of pool can reduce.
 static unsigned poolElements(PoolKind kind) {
   switch (kind) {
   case PoolKind::mean:
@@ -252,7 +252,7 @@ LogicalResult PoolGradOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
-// Within a list
+// Lead, lag, position, length
 //===----------------------------------------------------------------------===//
 
 template <typename OpT> static LogicalResult verifyShift(OpT op) {

@@ -1,6 +1,6 @@
-//===- PassInterfaces.cpp - what ops answer to passes ---------------------===//
+//===- PassInterfaces.cpp - implementations of the passes' interfaces -----===//
 //
-// The questions are in GenRecInterfaces.td.
+// GenRecInterfaces.td documents the interfaces.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using namespace genrec;
 // Sinks
 //===----------------------------------------------------------------------===//
 
-/// What a loss is made of is needed where it is trained or evaluated.
+/// Training and evaluation compute losses.
 static bool evaluatesLosses(ProgramMode mode) {
   return mode == ProgramMode::all || mode == ProgramMode::train || mode == ProgramMode::evaluate;
 }
@@ -29,7 +29,7 @@ bool MetricOp::isNeededIn(ProgramMode mode) {
   return mode == ProgramMode::all || mode == ProgramMode::evaluate;
 }
 
-/// Outputs of a catalogue's rows are computed once, others per batch.
+/// Outputs with a catalogue's rows are computed once, others per batch.
 bool OutputOp::isNeededIn(ProgramMode mode) {
   bool isOfItems = isOfCatalogue(*this, getRowDomain(getX().getType()));
   return mode == ProgramMode::all ||
@@ -53,10 +53,10 @@ bool RandomIndexOp::drawsPerRow() { return !getShared(); }
 Value GroupedLookupOp::getReadKeys() { return getKeys(); }
 
 //===----------------------------------------------------------------------===//
-// Columns of wider rows, read where they lie
+// Slices that are read in place
 //===----------------------------------------------------------------------===//
 
-// q, k and v come first.
+// q, k and v are the first operands.
 bool AttentionOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool AttentionGradOp::readsColumnsInPlace(unsigned index) { return index < 3; }
 bool CrossAttentionOp::readsColumnsInPlace(unsigned index) { return index < 3; }
@@ -70,15 +70,15 @@ bool FusedLinearOp::readsColumnsInPlace(unsigned index) {
   return index == 0 || (*this)->getOperand(index) == getResidual();
 }
 
-/// Whether gradient `number` has a row per list, that every row of the list reads.
+/// Whether gradient `number` has one row per list, which all rows of the list read.
 static bool isReadByLists(UniqueRowsOp unique, unsigned number) {
   return getRowDomain(unique.getRows()[number].getType()) !=
          getRowDomain(unique.getGradients()[number].getType());
 }
 
-// The handles come first, the gradients after them. What is read once is read where it lies;
-// what a whole list reads is worth the copy: rows that lie a power of two apart share a few
-// sets of the cache (pooled lookups of 20 ids: 36 ms in place, 33 copied).
+// The first operands are the handles, then come the gradients. A slice that is read once is read in
+// place. A gradient row that a whole list reads is worth a copy: rows with a stride of a power of
+// two share few sets of the cache (pooled lookups of 20 ids: 36 ms in place, 33 ms copied).
 bool UniqueRowsOp::readsColumnsInPlace(unsigned index) {
   unsigned handles = getRows().size();
   return index >= handles && !isReadByLists(*this, index - handles);
@@ -191,10 +191,10 @@ int64_t CastOp::inferIdBits(BitsOf bitsOf) {
 }
 
 //===----------------------------------------------------------------------===//
-// Forms in the loops of a kernel
+// Forms of body ops
 //===----------------------------------------------------------------------===//
 
-/// `ofVector` where the op makes a vector, else a scalar.
+/// `ofVector` if the op's result is a vector, otherwise scalar.
 static BodyKind pickKind(Operation *op, BodyKind ofVector) {
   return isa<VectorType>(op->getResult(0).getType()) ? ofVector : BodyKind::scalar;
 }
@@ -210,7 +210,7 @@ BodyKind RowHashOp::getBodyKind() { return pickKind(*this, BodyKind::element); }
 BodyKind RowBucketizeOp::getBodyKind() { return pickKind(*this, BodyKind::element); }
 BodyKind RowSearchOp::getBodyKind() { return pickKind(*this, BodyKind::element); }
 
-// A row of a source of vectors is where it lies.
+// A row of a source of vectors is read in place.
 BodyKind RowGatherOp::getBodyKind() {
   bool picksRow = cast<RankedTensorType>(getSource().getType()).getRank() == 2;
   return picksRow ? BodyKind::address : pickKind(*this, BodyKind::element);
@@ -222,7 +222,7 @@ BodyKind AccumulateOp::getBodyKind() {
   return isa<VectorType>(getValue().getType()) ? BodyKind::element : BodyKind::scalar;
 }
 
-// Draws depend on nothing: they come before the loops that use them.
+// Draws have no operands, so they come before the loops that use them.
 BodyKind KeepMaskOp::getBodyKind() { return pickKind(*this, BodyKind::address); }
 BodyKind RowUniformOp::getBodyKind() { return pickKind(*this, BodyKind::address); }
 BodyKind RandomIndexOp::getBodyKind() { return pickKind(*this, BodyKind::address); }

@@ -19,7 +19,7 @@ LogicalResult PadColumnsOp::verify() {
                        << wide;
 }
 
-/// Reports unless `parts` are matrices that give `whole` one below the other.
+/// Checks that `parts` are matrices whose concatenation along rows is `whole`.
 static LogicalResult expectStacked(Operation *op, TypeRange parts, Type whole) {
   int64_t rows = 0;
   if (parts.empty())

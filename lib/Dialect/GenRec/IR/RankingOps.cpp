@@ -1,4 +1,4 @@
-//===- RankingOps.cpp - layers of ranking models ----------------------===//
+//===- RankingOps.cpp - verifiers of ranking layers -----------------------===//
 
 #include "VerifierRules.h"
 
@@ -6,12 +6,13 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
-/// The number of pairs of `count` vectors, each with itself too if `self`.
+/// The number of pairs of `count` vectors; with `self` including each vector with itself.
 static int64_t countPairs(int64_t count, bool self) {
   return count * (self ? count + 1 : count - 1) / 2;
 }
 
-/// x is `count` vectors end to end; `products` has a dot product per pair of them.
+/// Checks that x consists of `count` vectors and that `products` has a dot product per pair of
+/// them.
 template <typename OpT> static LogicalResult verifyInteraction(OpT op, Named products) {
   Type x = op.getX().getType();
   if (failed(expect(op, {"x", x}, Form::rows().vector().element(f32))))

@@ -1,4 +1,4 @@
-//===- RowBodiesColumns.cpp - one row of ops along a row, gathers, dropout -===//
+//===- RowBodiesColumns.cpp - bodies of ops along a row, gathers, dropout -===//
 
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 

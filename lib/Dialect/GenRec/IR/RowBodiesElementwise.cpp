@@ -1,4 +1,4 @@
-//===- RowBodiesElementwise.cpp - one row of elementwise arithmetic -------===//
+//===- RowBodiesElementwise.cpp - bodies of elementwise arithmetic --------===//
 
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 
@@ -61,8 +61,7 @@ LogicalResult GeluOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   return success();
 }
 
-// max(x, 0) + log1p(exp(-|x|)): exp never overflows, log1p keeps the digits of
-// a small exp.
+// max(x, 0) + log1p(exp(-|x|)): exp cannot overflow, and log1p is accurate for a small argument.
 LogicalResult SoftplusOp::buildRowBody(OpBuilder &builder, ValueRange operands,
                                        SmallVectorImpl<Value> &results) {
   RowBodyBuilder b(builder, getLoc());
@@ -75,10 +74,10 @@ LogicalResult SoftplusOp::buildRowBody(OpBuilder &builder, ValueRange operands,
 }
 
 //===----------------------------------------------------------------------===//
-// Binary ops, comparison, choice
+// Binary ops, comparison, select
 //===----------------------------------------------------------------------===//
 
-/// Both operands repeated along the row where the other needs it.
+/// Broadcasts each operand along the row if the other one is a vector.
 static std::pair<Value, Value> fitBoth(RowBodyBuilder &b, ValueRange operands) {
   ArrayRef<int64_t> shape = bodyShape(operands[0].getType());
   if (shape.empty())

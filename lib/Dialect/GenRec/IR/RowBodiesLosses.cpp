@@ -1,8 +1,8 @@
-//===- RowBodiesLosses.cpp - one row of the softmax losses ----------------===//
+//===- RowBodiesLosses.cpp - bodies of the softmax losses -----------------===//
 //
-// Softmax over classes and over sampled items, each with its gradient. Both
-// subtract the largest logit before exp. Forward and backward build the same ops
-// in the same order, so that a body that holds both shares them after CSE.
+// Softmax over classes and over sampled items, with gradients. All subtract the largest logit
+// before exp. Forward op and gradient build the same ops in the same order, so that CSE shares them
+// in a body with both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,14 +19,14 @@ using namespace genrec;
 namespace {
 struct ClassSoftmax {
   Value isLabel;   // vector<Cxi1>
-  Value isValid;   // i1: the label is a class
+  Value isValid;   // i1: whether the label is a class
   Value exps;      // exp(logits - largest)
   Value sum;       // of exps
   Value logSumExp; // log of Σ exp(logits)
 };
 } // namespace
 
-/// Per element of a row of columns from `first` on, whether it is column `index`.
+/// For each element of a block of columns from `first` on, whether it is column `index`.
 static Value buildIsColumn(RowBodyBuilder &b, ArrayRef<int64_t> shape, Value index, int64_t first) {
   Type type = index.getType();
   Value columns = b.make<RowIotaOp>(VectorType::get(shape, type));
@@ -133,8 +133,8 @@ LogicalResult PickColumnOp::buildRowBody(OpBuilder &builder, ValueRange operands
 namespace {
 struct SampledSoftmax {
   Value index;      // vector<mxi64>: rows of the negatives
-  Value positive;   // vector<dxf32>: the positive item, 0 without one
-  Value isValid;    // i1: there is a positive
+  Value positive;   // vector<dxf32>: the positive item, 0 if there is none
+  Value isValid;    // i1: whether there is a positive
   Value logit;      // of the positive
   Value largest;    // of all logits
   Value exps;       // exp(negative logits - largest)
@@ -142,7 +142,7 @@ struct SampledSoftmax {
   Value sum;        // of all exps
 };
 
-/// The masked logit of an accidental hit: exp of it is 0 beside any other.
+/// The logit of a negative that equals the positive: its exp is 0 compared with any other.
 constexpr double maskedLogit = -1e30;
 } // namespace
 
@@ -205,16 +205,16 @@ Value genrec::buildSampledSoftmaxGradient(OpBuilder &builder, Location loc,
   Value seed = b.select(s.isValid, gradient, zero);
   Value scaled = b.mul(seed, b.constant(type, 1.0 / draw.temperature));
   Value perExp = b.make<arith::DivFOp>(scaled, s.sum);
-  // An exp of NaN times a seed of 0 is NaN: rows without positive are selected
-  // away, not multiplied away.
+  // Rows without a positive are masked by a select, as the product of a NaN and a gradient of 0
+  // would be NaN.
   Value negative = b.mul(s.exps, b.fit(perExp, {draw.negatives}));
   Value zeros = b.constant(negative.getType(), 0.0);
   Value isValid = b.fit(s.isValid, {draw.negatives});
   Value coefficients = b.select(isValid, negative, zeros);
   Value onPositive = b.sub(b.mul(s.positiveExp, perExp), scaled);
   onPositive = b.select(s.isValid, onPositive, zero);
-  // Before the accumulation, which drives the drawn rows out of the first-level
-  // cache, where the logits have just brought them.
+  // Before the accumulation, which evicts the drawn rows from the first-level cache; the
+  // computation of the logits has just loaded them.
   Value sum =
       b.make<GatherSumOp>(query.getType(), items, s.index, coefficients);
   if (accumulator) {

@@ -1,4 +1,4 @@
-//===- RowBodiesTransforms.cpp - one row of id and value transforms -------===//
+//===- RowBodiesTransforms.cpp - bodies of transforms of ids and values ---===//
 
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 
@@ -40,7 +40,7 @@ LogicalResult CrossOp::buildRowBody(OpBuilder &builder, ValueRange operands,
   return success();
 }
 
-// The sign of remsi follows the dividend; a Euclidean remainder has none.
+// The result of remsi has the sign of the dividend; a Euclidean remainder is not negative.
 LogicalResult ModOp::buildRowBody(OpBuilder &builder, ValueRange operands,
                                   SmallVectorImpl<Value> &results) {
   RowBodyBuilder b(builder, getLoc());
@@ -67,14 +67,14 @@ LogicalResult BucketizeOp::buildRowBody(OpBuilder &builder,
 // Cast
 //===----------------------------------------------------------------------===//
 
-/// Truncates towards 0 and saturates; NaN gives 0. `fptosi` alone is undefined
-/// outside the integer's range, so it only sees values inside.
+/// Truncates towards 0 and saturates; NaN gives 0. `fptosi` is undefined for values out of the
+/// integer's range, so it gets only values within the range.
 static Value castFloatToInteger(RowBodyBuilder &b, Value x, Type type) {
   int width = bodyElement(type).getIntOrFloatBitWidth();
   Type from = x.getType();
   if (width == 1)
     return b.compare(CompareKind::ge, x, b.constant(from, 1.0));
-  // -2^(w-1) and 2^(w-1) are exact in every float type; the largest integer is not.
+  // -2^(w-1) and 2^(w-1) are exact in every float type; 2^(w-1) - 1 is not.
   double limit = std::ldexp(1.0, width - 1);
   Value low = b.constant(from, -limit), high = b.constant(from, limit);
   Value isAbove = b.compare(CompareKind::ge, x, high);

@@ -1,4 +1,4 @@
-//===- RowBodyBuilder.cpp - idioms of row kernel bodies -------------------===//
+//===- RowBodyBuilder.cpp - builds bodies of row kernels ------------------===//
 
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 
@@ -77,7 +77,7 @@ static arith::CmpFPredicate getFloatPredicate(CompareKind kind) {
   llvm_unreachable("every comparison is handled");
 }
 
-/// i1 compares as 0 < 1, so its predicates are the unsigned ones.
+/// For i1, 0 < 1, so its predicates are the unsigned ones.
 static arith::CmpIPredicate getIntegerPredicate(CompareKind kind, bool isBool) {
   switch (kind) {
   case CompareKind::eq:

@@ -16,7 +16,7 @@ using namespace genrec::rules;
 // Transforms of ids and raw values
 //===----------------------------------------------------------------------===//
 
-/// The result has the rows and the row shape of x.
+/// Checks that the result has x's domain and row shape.
 static LogicalResult expectSameRows(Operation *op, Type x, Type result, unsigned elements) {
   return expect(op, {"result", result}, Form::alike(x).shape(getRowShape(x)).element(elements),
                 "a value per value of 'x'");
@@ -107,7 +107,7 @@ LogicalResult ReluOp::verify() { return verifyUnary(*this); }
 LogicalResult GeluOp::verify() { return verifyUnary(*this); }
 LogicalResult SoftplusOp::verify() { return verifyUnary(*this); }
 
-/// The two operands of an elementwise op have one element type, out of `elements`.
+/// Checks that the two operands of an elementwise op have the same element type, out of `elements`.
 static LogicalResult expectOperandPair(Operation *op, Named lhs, Named rhs, unsigned elements) {
   if (failed(expect(op, lhs, Form::any().element(elements))))
     return failure();
@@ -204,7 +204,8 @@ LogicalResult SliceColumnsOp::verify() {
                        << ") of 'x', which has " << getRowSize(x);
 }
 
-/// x is a float vector per row, the result like it; `weights` are shared vectors of its size.
+/// Checks that x has float rows [d], that the result has x's type, and that `weights` are shared
+/// [d].
 static LogicalResult verifyNorm(Operation *op, Type x, Type result, ArrayRef<Named> weights) {
   if (failed(expect(op, {"x", x}, Form::any().vector().element(floats))))
     return failure();

@@ -42,8 +42,8 @@ static LogicalResult verifyScheduleEntry(ModelOp model, NamedAttribute entry) {
                              << "'; it has kind, warmup, steps and final";
 }
 
-/// Rejects cycles and deep trees before anything walks from a domain to its root: the verifiers of
-/// domains and ops run later.
+/// Rejects cycles and deep trees first: the verifiers of domains and ops, which walk from a domain
+/// to its root, run later.
 static LogicalResult verifyDomainTree(ModelOp model) {
   llvm::DenseMap<Attribute, DomainOp> domains;
   for (auto domain : model.getBody().front().getOps<DomainOp>())
@@ -172,7 +172,7 @@ LogicalResult TableOp::verify() {
   return success();
 }
 
-/// Attributes of a logical table that its merged table need not have.
+/// Attributes that may differ between a logical table and its merged table.
 static bool isOwnOfTable(StringAttr name) {
   return name == "sym_name" || name == "id_bits" || name == "members";
 }
@@ -239,7 +239,7 @@ LogicalResult ParameterOp::verify() {
 // ProgramOp
 //===----------------------------------------------------------------------===//
 
-/// The kind of the domain that result `index` of `op` is.
+/// The kind of domain that result `index` of `op` must have.
 static DomainKind kindMadeBy(Operation &op, unsigned index) {
   if (isa<BatchOp>(op))
     return DomainKind::data;
@@ -250,7 +250,7 @@ static DomainKind kindMadeBy(Operation &op, unsigned index) {
   return DomainKind::step;
 }
 
-/// Rules of a value's type that hold wherever the value comes from.
+/// Checks the type of a value, whatever op makes it.
 static LogicalResult verifyValueType(Operation &op, unsigned index, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -266,7 +266,7 @@ static LogicalResult verifyValueType(Operation &op, unsigned index, Type type) {
 }
 
 namespace {
-/// Checks what belongs to the program as a whole rather than to an op.
+/// Checks rules of the program as a whole.
 class ProgramVerifier {
 public:
   explicit ProgramVerifier(ProgramOp program) : program(program) {}
@@ -295,7 +295,7 @@ private:
 } // namespace
 
 LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
-  // Declarations and body ops name the op they must stand in themselves.
+  // Declarations and body ops check their parent themselves.
   if (isa<GenRecDialect>(op.getDialect()))
     return success();
   return program.emitOpError() << "holds ops of the genrec dialect only, but has '" << op.getName()

@@ -29,7 +29,7 @@ static std::string numbered(StringRef name, size_t index) {
 }
 
 //===----------------------------------------------------------------------===//
-// Updates as differentiate leaves them
+// Updates before expand-updates
 //===----------------------------------------------------------------------===//
 
 LogicalResult UpdateParameterOp::verify() {
@@ -72,7 +72,7 @@ LogicalResult UpdateTableOp::verifySymbolUses(SymbolTableCollection &) {
 }
 
 //===----------------------------------------------------------------------===//
-// What updates and lookups become
+// Lowered updates and lookups
 //===----------------------------------------------------------------------===//
 
 LogicalResult TableRowsOp::verify() {
@@ -161,7 +161,7 @@ LogicalResult SharedRowsOp::verify() {
     return failure();
   Form row = Form::rows(domainOf(getDomain())).elementOf(x);
   ArrayRef<int64_t> shape = getRowShape(x);
-  // A scalar may be one row [] or, beside a parameter's row, one row [1].
+  // A scalar is one row [], or one row [1] like the rows of a parameter.
   bool isVector = !getRowShape(getType()).empty();
   if (shape.empty())
     return expect(*this, {"result", getType()}, isVector ? row.shape({1}) : row.scalar(),

@@ -161,7 +161,7 @@ LogicalResult rules::expectType(Operation *op, Named value, Type type, const Twi
 // Domains
 //===----------------------------------------------------------------------===//
 
-/// What brings two values into one domain.
+/// Advice on how to move two values to one domain.
 static std::string mixingAdvice(Operation *op, Named left, Named right) {
   FlatSymbolRefAttr leftDomain = getRowDomain(left.type), rightDomain = getRowDomain(right.type);
   auto fanOut = [](Named value, FlatSymbolRefAttr domain) {
@@ -314,7 +314,7 @@ LogicalResult rules::expectRange(Operation *op, StringRef attribute, int64_t val
   return diagnostic << ", but is " << value;
 }
 
-/// Writes a double as a person would.
+/// A double with up to six digits.
 static std::string numberText(double value) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%g", value);

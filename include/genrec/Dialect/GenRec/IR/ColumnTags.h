@@ -1,7 +1,7 @@
-//===- ColumnTags.h - what fused columns are keys of ------------*- C++ -*-===//
+//===- ColumnTags.h - table tags in keys of fused columns -------*- C++ -*-===//
 //
-// Several tables may share one physical table, whose keys are (number of the table << bits) | id. A
-// column of transform_columns that makes such keys ends with that `or`.
+// The keys of a merged table are (number of the logical table << bits) | id. A column of
+// transform_columns that computes such keys ends with that `or`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +15,12 @@
 namespace genrec {
 
 struct ColumnTag {
-  int64_t value;   ///< what ids are joined with: the number of a table, shifted
-  mlir::Value ids; ///< what is joined, where it is an input as it is; null where it is computed
+  int64_t value;   ///< the tag: the number of the logical table, shifted
+  /// the ids, if they are an input of the column; null if the column computes them
+  mlir::Value ids;
 };
 
-/// The tag of the keys that a column yields; none where it ends with something else.
+/// The tag of the keys that a column yields; none if it does not end with such an `or`.
 std::optional<ColumnTag> getColumnTag(TransformColumnsOp op,
                                       const TransformColumnsOp::Column &column);
 

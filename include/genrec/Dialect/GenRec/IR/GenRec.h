@@ -1,7 +1,7 @@
 //===- GenRec.h - the genrec dialect: types, attributes, ops ----*- C++ -*-===//
 //
-// One include for all that the dialect declares. See GenRecDialect.td for the
-// idea of row domains and GenRec*Ops.td for the ops.
+// Includes all that the dialect declares. GenRecDialect.td explains row domains, GenRec*Ops.td the
+// ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,16 +32,16 @@
 #define GET_TYPEDEF_CLASSES
 #include "genrec/Dialect/GenRec/IR/GenRecTypes.h.inc"
 
-// After the attributes, which its discardable attributes are of.
+// After the attributes: the dialect's discardable attributes use them.
 #include "genrec/Dialect/GenRec/IR/GenRecDialect.h.inc"
 
 namespace genrec {
 
-/// The domain whose rows `type` holds; null for a shared tensor.
+/// The domain of `type`'s rows; null for a shared tensor.
 mlir::FlatSymbolRefAttr getRowDomain(mlir::Type type);
 
-/// The sizes of one row: the tensor's shape without its row dimension; for a
-/// shared tensor its whole shape.
+/// The shape of one row: the tensor's shape without its first dimension. For a shared tensor, its
+/// whole shape.
 llvm::ArrayRef<int64_t> getRowShape(mlir::Type type);
 
 /// `tensor<?xSHAPExELEMENT, #genrec.rows<@domain>>`.
@@ -49,15 +49,15 @@ mlir::RankedTensorType getRowsType(mlir::FlatSymbolRefAttr domain,
                                    llvm::ArrayRef<int64_t> rowShape,
                                    mlir::Type element);
 
-/// What the body of a row kernel sees of one row of `type`: its element type
-/// for a row shape of rank 0, a vector for rank 1.
+/// The type of one row of `type` in the body of a row kernel: the element type for row shape [], a
+/// vector for [d].
 mlir::Type getBodyType(mlir::Type type);
 
 /// A printable form of `type` for diagnostics: "rows of @history, [50] x f32"
 /// or "shared [50, 200] x f32".
 std::string describe(mlir::Type type);
 
-/// `element count` of one row.
+/// The number of elements in one row.
 int64_t getRowSize(mlir::Type type);
 
 } // namespace genrec
@@ -67,24 +67,23 @@ int64_t getRowSize(mlir::Type type);
 
 namespace genrec {
 
-/// How many domains may lie above a domain: what walks or recurses from a row to its
-/// root takes at most so many steps, and deeper lists cannot be read: Arrow takes Parquet
-/// schemas of up to 100 levels, and a list has three. The Python package refuses a deeper schema
-/// (MOST_DOMAIN_DEPTH), the model's verifier a deeper model.
+/// The largest number of ancestors of a domain, which bounds walks and recursion from a row to its
+/// root. Deeper lists cannot be read anyway: Arrow accepts Parquet schemas of up to 100 levels, and
+/// a list takes three. The Python package rejects a deeper schema (MOST_DOMAIN_DEPTH), and the
+/// model's verifier a deeper model.
 inline constexpr int kMostDomainDepth = 32;
 
 /// The model that encloses `op`.
 ModelOp getModel(mlir::Operation *op);
-/// The declaration of a domain, table or parameter visible from `op`; null
-/// when there is none.
+/// The declaration of a domain, table or parameter that is visible from `op`, or null.
 DomainOp lookupDomain(mlir::Operation *op, mlir::FlatSymbolRefAttr domain);
 TableOp lookupTable(mlir::Operation *op, mlir::FlatSymbolRefAttr table);
 ParameterOp lookupParameter(mlir::Operation *op, mlir::FlatSymbolRefAttr name);
-/// The value of `domain`'s type in `program`; null when it has none.
+/// The value of `domain` in `program`, or null.
 mlir::Value lookupDomainValue(ProgramOp program, mlir::FlatSymbolRefAttr domain);
-/// Whether `domain` is a catalogue, or lies below one.
+/// Whether `domain` is a catalogue or a descendant of one.
 bool isOfCatalogue(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
-/// True when `ancestor` lies above `domain` in the domain tree (not itself).
+/// Whether `ancestor` is a proper ancestor of `domain`.
 bool isAncestor(mlir::Operation *scope, mlir::FlatSymbolRefAttr ancestor,
                 mlir::FlatSymbolRefAttr domain);
 

@@ -1,7 +1,7 @@
-//===- GradientBuilder.h - idioms of gradients as ops -----------*- C++ -*-===//
+//===- GradientBuilder.h - builds ops for gradients -------------*- C++ -*-===//
 //
-// Builds ops of the dialect whose result types follow from their operands, and
-// the adjoint of broadcasting. Used by gradients and decompositions.
+// Builds ops of the dialect whose result types are inferred from their operands, and the adjoint of
+// broadcasting. Gradients and decompositions use it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +21,7 @@ public:
   /// A shared scalar of the element type of `like`.
   mlir::Value constant(double value, mlir::Type like) const;
 
-  /// Elementwise ops; the result's domain and row shape are those of the
-  /// operands together.
+  /// Elementwise ops. The result type is that of the broadcast operands.
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value sub(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value mul(mlir::Value lhs, mlir::Value rhs) const;
@@ -32,7 +31,7 @@ public:
   mlir::Value compare(CompareKind kind, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value select(mlir::Value condition, mlir::Value onTrue,
                      mlir::Value onFalse) const;
-  /// `value` where `condition` holds, else 0.
+  /// `value` where `condition` is true, otherwise 0.
   mlir::Value maskWith(mlir::Value condition, mlir::Value value) const;
 
   template <typename OpT>
@@ -46,12 +45,12 @@ public:
   mlir::Value reduceRows(mlir::Value x) const;
   mlir::Value slice(mlir::Value x, int64_t offset, int64_t size) const;
 
-  /// A value of row shape [] repeated to `type`, whose row shape is [d].
+  /// Broadcasts a value of row shape [] to `type`, whose row shape is [d].
   mlir::Value repeatTo(mlir::Value x, mlir::Type type) const;
   /// The adjoint of broadcasting: `gradient` summed to `type`.
   mlir::Value reduceTo(mlir::Value gradient, mlir::Type type) const;
 
-  /// The value of the domain of `type` in the program being built.
+  /// The value of `type`'s domain in the program being built.
   mlir::Value domainOf(mlir::Type type) const;
 
   mlir::OpBuilder &builder;
@@ -61,12 +60,12 @@ private:
   mlir::Value reduceShared(mlir::Value gradient) const;
 };
 
-/// Rows of `element` with the domain and row shape of `type` (or shared).
+/// A tensor type with elements `element`; domain (or shared) and row shape are `type`'s.
 mlir::RankedTensorType withElement(mlir::Type type, mlir::Type element);
-/// Rows of `rowShape` with the domain and element of `type` (or shared).
+/// A tensor type with row shape `rowShape`; domain (or shared) and element type are `type`'s.
 mlir::RankedTensorType withRowShape(mlir::Type type,
                                     llvm::ArrayRef<int64_t> rowShape);
-/// True for tensors of floats: what gradients exist for.
+/// Whether `type` is a tensor of floats, for which gradients exist.
 bool isDifferentiable(mlir::Type type);
 
 } // namespace genrec

@@ -1,8 +1,8 @@
 //===- RowBodies.h - bodies of ops that need an accumulator -----*- C++ -*-===//
 //
-// Most row-wise ops state their body through `RowwiseOpInterface`. The gradient
-// of sampled_softmax also scatters into the items, which takes an accumulator
-// of a row kernel; `form-row-kernels` builds it through this function.
+// Most row-wise ops define their body through `RowwiseOpInterface`. The gradient of sampled_softmax
+// also scatters into the items, for which it needs an accumulator of a row kernel;
+// `form-row-kernels` builds it by this function.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@
 
 namespace genrec {
 
-/// The draw of negatives of a sampled_softmax op.
+/// How a sampled_softmax op draws its negatives.
 struct SampledSoftmaxDraw {
   int64_t negatives;
   int64_t stream;
@@ -21,9 +21,9 @@ struct SampledSoftmaxDraw {
   double temperature;
 };
 
-/// Appends one row of sampled_softmax_grad: adds the gradients of the items to
-/// `accumulator` (nothing if null) and returns that of the query. `query`:
-/// vector<dxf32>, `positive`: i64, `items`: the source tensor, `gradient`: f32.
+/// Appends one row of sampled_softmax_grad: adds the gradients of the items to `accumulator`
+/// (unless it is null) and returns the gradient of the query. `query`: vector<dxf32>, `positive`:
+/// i64, `items`: the source tensor, `gradient`: f32.
 mlir::Value buildSampledSoftmaxGradient(mlir::OpBuilder &builder,
                                         mlir::Location loc, mlir::Value query,
                                         mlir::Value positive, mlir::Value items,

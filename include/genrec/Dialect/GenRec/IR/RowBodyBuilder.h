@@ -1,7 +1,6 @@
-//===- RowBodyBuilder.h - idioms of row kernel bodies -----------*- C++ -*-===//
+//===- RowBodyBuilder.h - builds bodies of row kernels ----------*- C++ -*-===//
 //
-// Small named builders for what the bodies of row-wise ops are made of: scalars
-// and static vectors of `arith` and `math`.
+// Builders for `arith` and `math` ops on scalars and vectors of static size.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,27 +15,26 @@
 
 namespace genrec {
 
-/// Builds body ops at one location. Types are body types: a scalar, or a
-/// vector of static size.
+/// Builds body ops at one location. A body type is a scalar type or a vector type of static size.
 class RowBodyBuilder {
 public:
   RowBodyBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(builder), loc(loc) {}
 
-  /// A constant of float or integer `type`, in every element of a vector.
+  /// A constant of a float or integer `type`; for a vector, in every element.
   mlir::Value constant(mlir::Type type, double value) const;
   mlir::Value integer(mlir::Type type, int64_t value) const;
 
-  /// `value`, repeated along the row if it is a scalar and `shape` is not.
+  /// `value`, broadcast along the row if it is a scalar and `shape` is not.
   mlir::Value fit(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
 
-  /// Arithmetic that works on floats and integers alike.
+  /// Arithmetic on floats or integers.
   mlir::Value add(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value sub(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value mul(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value max(mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value min(mlir::Value lhs, mlir::Value rhs) const;
-  /// Signed or ordered comparison; `ne` with NaN is true.
+  /// A signed comparison of integers, or an ordered one of floats; `ne` with NaN is true.
   mlir::Value compare(CompareKind kind, mlir::Value lhs, mlir::Value rhs) const;
   mlir::Value select(mlir::Value condition, mlir::Value onTrue,
                      mlir::Value onFalse) const;

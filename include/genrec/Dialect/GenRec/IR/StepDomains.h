@@ -1,7 +1,7 @@
 //===- StepDomains.h - domains that exist within a step ---------*- C++ -*-===//
 //
-// Passes compute with shared tensors and touched table rows as rows of `step`
-// domains. These functions declare such domains and give their values.
+// In passes, shared tensors and distinct table rows are rows of `step` domains. These functions
+// declare such domains and create their values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,21 +12,20 @@
 
 namespace genrec {
 
-/// Declares a `step` domain in `model`, called `name` or, if something else has
-/// that name, `name` with underscores; an existing step domain of that name is
-/// returned when `reuse` is set.
+/// Declares a `step` domain in `model`, named `name`, or `name` with underscores if that name is
+/// taken. With `reuse`, an existing step domain of that name is returned.
 mlir::FlatSymbolRefAttr declareStepDomain(ModelOp model, llvm::StringRef name,
                                           bool reuse = false);
 
-/// The value of the step domain of exactly `count` rows in `program`; made at
-/// the program's start when there is none.
+/// The value in `program` of the step domain with `count` rows. It is created at the start of the
+/// program if there is none.
 mlir::Value getFixedRows(ProgramOp program, int64_t count);
 
-/// The number of rows that a shared tensor has as rows of a fixed step domain:
-/// n for [n, w], else 1.
+/// The number of rows of a shared tensor seen as rows of a fixed step domain: n for [n, w],
+/// otherwise 1.
 int64_t getSharedRowCount(mlir::Type shared);
 
-/// The shared tensor `x` seen as rows of `domain`, a fixed step domain.
+/// A view of the shared tensor `x` as rows of `domain`, a fixed step domain.
 mlir::Value viewSharedAsRows(mlir::OpBuilder &builder, mlir::Location loc,
                              mlir::Value x, mlir::Value domain);
 

@@ -1,10 +1,9 @@
 //===- RewriteCounter.h - how often each rewrite was applied ----*- C++ -*-===//
 //
-// Every rewrite pattern of genrec has a debug name, and what is rewritten
-// without a pattern (fusions) reports under a name too. A counter that is in
-// force adds up the applications, so that a fuzzer can tell which rewrites its
-// models exercised. It also adds up the statistics of passes: release builds of
-// LLVM leave those of `Pass::Statistic` out.
+// Every rewrite pattern of genrec has a debug name; rewrites without a pattern (fusions) report a
+// name as well. An active counter counts how often each is applied, so that a fuzzer can tell which
+// rewrites its models exercise. It also adds up the statistics of passes, as release builds of LLVM
+// compile `Pass::Statistic` out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,20 +19,19 @@
 
 namespace genrec {
 
-/// Counts applications of rewrites by name. One counter at a time is in force
-/// in a process; it may be used from several threads.
+/// Counts applications of rewrites by name. A process has at most one active counter; several
+/// threads may use it.
 class RewriteCounter : public mlir::RewriterBase::Listener {
 public:
-  /// Puts the counter in force until it is destroyed.
+  /// Activates the counter until it is destroyed.
   RewriteCounter();
   ~RewriteCounter() override;
   RewriteCounter(const RewriteCounter &) = delete;
   RewriteCounter &operator=(const RewriteCounter &) = delete;
 
-  /// The counter in force as a listener for a rewrite driver; null when there
-  /// is none.
+  /// The active counter as a listener for a rewrite driver, or null.
   static mlir::RewriterBase::Listener *getListener();
-  /// Counts `times` applications of `rewrite`, if a counter is in force.
+  /// Counts `times` applications of `rewrite`, if a counter is active.
   static void count(llvm::StringRef rewrite, uint64_t times = 1);
 
   /// The applications so far, by name.
@@ -53,16 +51,16 @@ private:
   std::map<std::string, uint64_t> counts, statistics;
 };
 
-/// Adds `times` to a statistic of `pass`, and to that of the counter in force
-/// under the name that the pass declares.
+/// Adds `times` to a statistic of `pass`, and to that of the active counter under the name that the
+/// pass declares.
 void countStatistic(mlir::Pass &pass, mlir::Pass::Statistic &statistic,
                     llvm::StringRef name, uint64_t times);
 
-/// The names of every rewrite that genrec's passes may report, sorted.
+/// The names of all rewrites that genrec's passes may report, sorted.
 llvm::ArrayRef<llvm::StringRef> getRewriteNames();
 
-/// Adds the command line flags --genrec-count-rewrites and
-/// --genrec-pass-statistics, which print the counts to stderr when the tool ends.
+/// Registers the command line flags --genrec-count-rewrites and --genrec-pass-statistics, which
+/// print the counts to stderr when the tool exits.
 void registerRewriteCounterOptions();
 
 } // namespace genrec
