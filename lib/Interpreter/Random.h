@@ -1,4 +1,4 @@
-//===- Random.h - random words, identities, hashes, initial values -*- C++ -*-===//
+//===- Random.h - random words, hashes, initial values ----------*- C++ -*-===//
 //
 // The reference definitions of random words, identities and hashes. They share no code with the
 // runtime's, so that each checks the other.

@@ -1,4 +1,4 @@
-//===- AssignStages.cpp - which stage of a step runs an op ----------------===//
+//===- AssignStages.cpp - assigns ops to stages of a step -----------------===//
 
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -11,14 +11,13 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// What only the step itself knows: weights, rows of tables, step values, and
-/// what is reported to the trainer.
+/// Ops that read weights, table rows or step values, and ops that report to the trainer.
 static bool belongsToStep(Operation *op) {
   return op->getNumResults() == 0 || op->hasTrait<NeedsRunningStep>() ||
          (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op));
 }
 
-/// Floats stay where their consumers are.
+/// Float results are computed in the stage of their users.
 static bool makesFloats(Operation *op) {
   if (isa<FeatureOp>(op) || op->hasTrait<OpTrait::ConstantLike>())
     return false;
@@ -38,7 +37,7 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
   void assign(ProgramOp program) {
     DenseSet<Value> ofCopy;
     auto isReady = [&](Value value) { return ofCopy.contains(value); };
-    // Floats of derived rows go along with keys that are computed from them.
+    // Floats of derived rows are moved to the copy stage if keys are computed from them.
     auto canMove = [&](Value value) {
       auto derive = value.getDefiningOp<DeriveOp>();
       return derive && llvm::all_of(derive->getOperands(), isReady);

@@ -1,4 +1,4 @@
-//===- Batch.cpp - the domains that a program's batch yields --------------===//
+//===- Batch.cpp - the results of a program's batch op --------------------===//
 
 #include "Batch.h"
 
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// Inserts `domain` after all domains of the dataset above it.
+/// Inserts `domain` after all of its ancestors in the dataset.
 static void insertWithAncestors(ModelOp model, FlatSymbolRefAttr domain,
                                 llvm::SetVector<Attribute> &wanted) {
   DomainOp declaration = lookupDomain(model, domain);
@@ -32,13 +32,13 @@ static llvm::SetVector<Attribute> collectDataDomains(ProgramOp program) {
   return wanted;
 }
 
-/// A feature that is only there for its padding id.
+/// Whether a feature has no users and is kept for its padding id.
 static bool isPaddingOnly(Operation *op) {
   auto feature = dyn_cast<FeatureOp>(op);
   return feature && feature.getPaddingIdAttr() && feature->use_empty();
 }
 
-/// Erases features with a padding id of lists that nothing else in `program` needs.
+/// Erases features with a padding id if no other op in `program` uses their domain.
 static void eraseUnneededPadding(ProgramOp program) {
   ModelOp model = getModel(program);
   llvm::SetVector<Attribute> needed;

@@ -1,4 +1,4 @@
-//===- Batch.h - the domains that a program's batch yields ------*- C++ -*-===//
+//===- Batch.h - the results of a program's batch op ------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_BATCH_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_BATCH_H
@@ -7,18 +7,18 @@
 
 namespace genrec {
 
-/// How many results `completeBatch` added to and dropped from a batch op.
+/// The numbers of results that `completeBatch` added and removed.
 struct BatchChange {
   unsigned added = 0;
   unsigned dropped = 0;
 };
 
-/// Makes the batch op of `program` yield exactly the data domains that are used
-/// and the data domains above any domain of the program, parents first.
+/// Makes the batch op of `program` have exactly these results, parents first: the data domains that
+/// are used, and the data domains that are ancestors of any domain of the program.
 BatchChange completeBatch(ProgramOp program);
 
-/// Erases, from the end, the ops of `program` whose results nothing uses and
-/// that have no effect. Returns how many.
+/// Erases the ops of `program` without effects whose results are unused, last ones first. Returns
+/// their number.
 unsigned eraseDeadOps(ProgramOp program);
 
 } // namespace genrec

@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// row_slice(row_concat(a, b)) of exactly one part is that part.
+/// row_slice(row_concat(a, b)) of exactly one operand is that operand.
 struct SliceOfConcat : OpRewritePattern<RowSliceOp> {
   explicit SliceOfConcat(MLIRContext *context) : OpRewritePattern(context) {
     setDebugName("slice-of-concat");
@@ -38,7 +38,7 @@ struct SliceOfConcat : OpRewritePattern<RowSliceOp> {
   }
 };
 
-/// A slice of a whole row is the row.
+/// A slice of all elements is the operand.
 struct WholeSlice : OpRewritePattern<RowSliceOp> {
   explicit WholeSlice(MLIRContext *context) : OpRewritePattern(context) {
     setDebugName("whole-slice");
@@ -53,7 +53,7 @@ struct WholeSlice : OpRewritePattern<RowSliceOp> {
   }
 };
 
-/// row_concat of one vector is that vector.
+/// A row_concat of one vector is that vector.
 struct SingleConcat : OpRewritePattern<RowConcatOp> {
   explicit SingleConcat(MLIRContext *context) : OpRewritePattern(context) {
     setDebugName("single-concat");
@@ -70,7 +70,7 @@ struct SingleConcat : OpRewritePattern<RowConcatOp> {
 };
 } // namespace
 
-/// Vector's own canonicalizations bring ops that bodies need not hold.
+/// Without the canonicalizations of the vector dialect, which create ops that bodies may not have.
 static FrozenRewritePatternSet collectPatterns(MLIRContext *context) {
   RewritePatternSet patterns(context);
   patterns.add<SliceOfConcat, WholeSlice, SingleConcat>(context);
@@ -80,7 +80,7 @@ static FrozenRewritePatternSet collectPatterns(MLIRContext *context) {
   return patterns;
 }
 
-/// Removes inputs whose block argument nothing reads.
+/// Removes inputs whose block argument is unused.
 static void dropUnreadInputs(RowKernelOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Attribute> roles;

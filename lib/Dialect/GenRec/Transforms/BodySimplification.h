@@ -7,9 +7,8 @@
 
 namespace genrec {
 
-/// Folds and canonicalises the bodies of the row kernels of `program`, merges
-/// equal computations in them and drops inputs that they do not read. Values do
-/// not change by a bit.
+/// Canonicalizes the bodies of the row kernels of `program`, merges equal computations in them, and
+/// removes unused inputs. Results are bitwise equal.
 void simplifyBodies(ProgramOp program);
 
 } // namespace genrec

@@ -1,4 +1,4 @@
-//===- ClassLogits.cpp - what makes the logits of many classes ------------===//
+//===- ClassLogits.cpp - logits of many classes, in blocks ----------------===//
 
 #include "ClassLogits.h"
 #include "Decisions.h"
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// Sets `place` to `op`; false when it was set before.
+/// Sets `place` to `op`; false if it was already set.
 template <typename OpT> static bool setOnce(OpT &place, OpT op) {
   if (place)
     return false;
@@ -24,7 +24,8 @@ class LinearLogits : public ClassLogits {
 public:
   explicit LinearLogits(LinearOp linear) : ClassLogits(linear), linear(linear) {}
 
-  /// The readers of the logits' gradient; the first that is none of a linear layer's.
+  /// Records the readers of the logits' gradient. Returns the first that is not a gradient op of
+  /// the linear layer.
   Operation *setReaders(SoftmaxCrossEntropyGradOp gradient);
 
   Value buildBlock(const GradientBuilder &b, Value input, const ClassBlock &block) override;
@@ -33,7 +34,8 @@ public:
   void finishGradients(const GradientBuilder &b) override;
 
 private:
-  /// The weight of a block. Both directions build it; CSE makes one of the two.
+  /// The rows or columns of the weight for a block. Forward and backward pass both build it; CSE
+  /// merges them.
   Value buildWeight(const GradientBuilder &b, const ClassBlock &block);
 
   LinearOp linear;
@@ -62,7 +64,7 @@ Operation *LinearLogits::setReaders(SoftmaxCrossEntropyGradOp gradient) {
   return nullptr;
 }
 
-/// Rows of the shared matrix x, as rows.
+/// A view of the shared matrix x as rows.
 static Value viewRows(const GradientBuilder &b, Value x) {
   auto program = cast<ProgramOp>(b.builder.getInsertionBlock()->getParentOp());
   return viewSharedAsRows(b.builder, b.loc, x,
@@ -138,7 +140,8 @@ class CatalogueLogits : public ClassLogits {
 public:
   explicit CatalogueLogits(ScoresOp scores) : ClassLogits(scores), scores(scores) {}
 
-  /// The readers of the logits' gradient; the first that is none of the scores'.
+  /// Records the readers of the logits' gradient. Returns the first that is not a gradient op of
+  /// the scores.
   Operation *setReaders(SoftmaxCrossEntropyGradOp gradient) {
     for (Operation *user : gradient->getUsers()) {
       auto op = dyn_cast<ScoresGradOp>(user);
@@ -174,7 +177,7 @@ public:
   }
 
 private:
-  /// The last block says when the catalogue is too large.
+  /// Only the last block reports a catalogue that is too large.
   bool isPartial(const ClassBlock &block) { return block.first + block.size < getClasses(); }
 
   ScoresOp scores;
@@ -184,7 +187,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Either
+// Both
 //===----------------------------------------------------------------------===//
 
 template <typename LogitsT>

@@ -1,7 +1,7 @@
-//===- ClassLogits.h - what makes the logits of many classes ----*- C++ -*-===//
+//===- ClassLogits.h - logits of many classes, in blocks --------*- C++ -*-===//
 //
-// The product whose result a softmax cross entropy reads: a linear layer, or
-// scores of a catalogue; built anew for a block of classes at a time.
+// The logits of a softmax cross entropy are the product of a linear layer or the scores of a
+// catalogue. A ClassLogits builds that product for a block of classes at a time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,33 +24,33 @@ class ClassLogits {
 public:
   virtual ~ClassLogits() = default;
 
-  /// The product behind `loss`, if it and what follows `gradient` (which may be null)
-  /// can be built in blocks; else null, and `reason` says what stands against it.
+  /// The product that computes the logits of `loss`, if it and the ops that depend on `gradient`
+  /// (which may be null) can be built in blocks. Otherwise null, and `reason` says why.
   static std::unique_ptr<ClassLogits> find(SoftmaxCrossEntropyOp loss,
                                            SoftmaxCrossEntropyGradOp gradient, std::string &reason);
 
-  /// The rows that are multiplied.
+  /// The left operand of the product.
   mlir::Value getInput() const { return product->getOperand(0); }
   int64_t getClasses() const { return getRowSize(product->getResult(0).getType()); }
 
-  /// The logits of a block, of `input` instead of `getInput()`.
+  /// The logits of a block, computed from `input` instead of `getInput()`.
   virtual mlir::Value buildBlock(const GradientBuilder &b, mlir::Value input,
                                  const ClassBlock &block) = 0;
-  /// Adds what a block's gradient contributes; called from the last block to the
-  /// first. Returns the values that are then made, of this block and all before.
+  /// Adds the contribution of a block's gradient; called from the last block to the first. Returns
+  /// the values computed so far, for this block and all earlier calls.
   virtual llvm::SmallVector<mlir::Value>
   addGradients(const GradientBuilder &b, mlir::Value gradient, const ClassBlock &block) = 0;
-  /// Puts the gradients of all blocks in the place of those there were.
+  /// Replaces the old gradients by those of all blocks.
   virtual void finishGradients(const GradientBuilder &b) = 0;
 
-  /// Erases what blocks have replaced.
+  /// Erases the ops that blocks have replaced.
   void eraseReplaced(SoftmaxCrossEntropyOp loss, SoftmaxCrossEntropyGradOp gradient);
 
 protected:
   explicit ClassLogits(mlir::Operation *product) : product(product) {}
 
   mlir::Operation *product;
-  /// What reads the gradient of the logits.
+  /// The ops that read the gradient of the logits.
   llvm::SmallVector<mlir::Operation *> readers;
 };
 

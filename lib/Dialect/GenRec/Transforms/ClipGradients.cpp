@@ -1,4 +1,4 @@
-//===- ClipGradients.cpp - gradient clipping in ordinary ops --------------===//
+//===- ClipGradients.cpp - gradient clipping as ops -----------------------===//
 
 #include "ClipGradients.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// A limit that flags may override, declared by the model.
+/// A limit declared by the model, which flags may override.
 static Value buildLimit(GradientBuilder &b, StringRef name, double declared) {
   auto type = RankedTensorType::get({}, b.builder.getF32Type());
   return StepValueOp::create(b.builder, b.loc, type,
@@ -14,7 +14,7 @@ static Value buildLimit(GradientBuilder &b, StringRef name, double declared) {
                              b.builder.getF64FloatAttr(declared));
 }
 
-/// Every element in [-limit, limit], unless the limit is off.
+/// Clamps every element to [-limit, limit], unless the limit is 0.
 static Value clampElements(GradientBuilder &b, Value gradient, Value limit) {
   Value isOn = b.compare(CompareKind::gt, limit,
                          b.constant(0.0, limit.getType()));
@@ -33,7 +33,7 @@ static Value sumSquares(GradientBuilder &b, Value gradient) {
   return b.reduceRows(square);
 }
 
-/// min(1, limit / norm), 1 where the limit is off.
+/// min(1, limit / norm), or 1 if the limit is 0.
 static Value buildCoefficient(GradientBuilder &b, ArrayRef<Value> gradients,
                               Value limit) {
   Value total;
@@ -41,7 +41,7 @@ static Value buildCoefficient(GradientBuilder &b, ArrayRef<Value> gradients,
     Value part = sumSquares(b, gradient);
     total = total ? b.add(total, part) : part;
   }
-  // A norm this small is scaled by a coefficient far above 1, which min cuts.
+  // Avoids a division by 0: for so small a norm, the coefficient is clamped to 1 anyway.
   constexpr double tiny = 1e-30;
   Value one = b.constant(1.0, limit.getType());
   Value norm = b.maximum(b.unary<SqrtOp>(total),

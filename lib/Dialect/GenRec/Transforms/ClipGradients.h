@@ -1,4 +1,4 @@
-//===- ClipGradients.h - gradient clipping in ordinary ops ------*- C++ -*-===//
+//===- ClipGradients.h - gradient clipping as ops ---------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_CLIPGRADIENTS_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_CLIPGRADIENTS_H
@@ -7,9 +7,9 @@
 
 namespace genrec {
 
-/// Clips `gradients` (rows of step domains, one entry per parameter and table,
-/// duplicates summed) as `model` declares: by value, then by global norm. Each
-/// entry is replaced. Limits of 0 at run time leave gradients as they are.
+/// Clips `gradients` (rows of step domains, one entry per parameter and table, duplicates summed)
+/// as `model` declares: by value, then by global norm. Replaces each entry. A limit of 0 at run
+/// time means no clipping.
 void clipGradients(mlir::OpBuilder &builder, ModelOp model,
                    llvm::MutableArrayRef<mlir::Value> gradients);
 

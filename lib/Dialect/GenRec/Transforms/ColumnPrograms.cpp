@@ -1,4 +1,4 @@
-//===- ColumnPrograms.cpp - the programs that columns share ---------------===//
+//===- ColumnPrograms.cpp - column programs -------------------------------===//
 
 #include "ColumnPrograms.h"
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
@@ -17,8 +17,8 @@ static bool isScalarRow(Value value) {
   return type && getRowShape(type).empty();
 }
 
-/// True for ops that a column computes itself: scalars per row or shared, drawing and
-/// gathering nothing.
+/// Whether a column can compute the op itself: it works on scalars, per row or shared, and neither
+/// draws random numbers nor gathers.
 static bool isTransform(Operation *op) {
   auto rowwise = dyn_cast_or_null<RowwiseOpInterface>(op);
   if (!rowwise || op->hasAttr("stream") || op->getNumResults() != 1 ||
@@ -37,7 +37,7 @@ public:
     builder.setInsertionPointToEnd(body.block.get());
   }
 
-  /// The row of `value` inside the body.
+  /// The value of `value`'s row inside of the body.
   FailureOr<Value> build(Value value);
 
   ColumnBody &body;
@@ -62,7 +62,7 @@ FailureOr<Value> BodyBuilder::build(Value value) {
     return result = arith::ConstantOp::create(builder, op->getLoc(), number).getResult();
   }
   if (!isTransform(op)) {
-    // A fanned out value is the ancestor's row.
+    // A fan-out is an input with the row of the ancestor.
     if (auto fanout = dyn_cast_or_null<FanoutOp>(op))
       value = fanout.getX();
     body.inputs.push_back(value);
@@ -94,7 +94,7 @@ FailureOr<ColumnBody> genrec::buildColumnBody(MLIRContext *context, const Column
     return failure();
   RowBodyBuilder b(builder.builder, column.ids.getLoc());
   Type i64 = builder.builder.getI64Type();
-  // Ids fit below the tag.
+  // The bits of an id do not overlap those of the tag.
   Value key = b.make<arith::OrIOp>(*id, b.integer(i64, column.tag));
   if (*valid)
     key = b.select(*valid, key, b.integer(i64, -1));
@@ -103,10 +103,10 @@ FailureOr<ColumnBody> genrec::buildColumnBody(MLIRContext *context, const Column
 }
 
 //===----------------------------------------------------------------------===//
-// Programs
+// Column programs
 //===----------------------------------------------------------------------===//
 
-/// The attribute of a body op that columns of one program may differ in; null for none.
+/// The attribute of a body op in which columns of one program may differ, or null.
 static StringAttr getParameterName(Operation &op) {
   MLIRContext *context = op.getContext();
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
@@ -116,8 +116,8 @@ static StringAttr getParameterName(Operation &op) {
   return {};
 }
 
-/// What two bodies of one program have in common: ops, operands by number, types and
-/// all other attributes. `constants` gets the others.
+/// What two bodies must have in common to share a program: ops, operands by number, types, and all
+/// attributes that are not returned in `constants`.
 static Attribute describeStructure(const ColumnBody &body, SmallVectorImpl<Attribute> &constants) {
   MLIRContext *context = body.block->begin()->getContext();
   Builder b(context);
@@ -148,8 +148,8 @@ static Attribute describeStructure(const ColumnBody &body, SmallVectorImpl<Attri
   return b.getArrayAttr(items);
 }
 
-/// The domains of inputs of a column, where some are rows of ancestors: the code that
-/// finds those is made for these domains.
+/// The domains of a column's inputs, if some are rows of ancestors: the code that finds those rows
+/// depends on the domains.
 static Attribute describeAncestors(const ColumnBody &body) {
   MLIRContext *context = body.block->begin()->getContext();
   SmallVector<Attribute> domains;
@@ -206,7 +206,7 @@ void ColumnPrograms::fill(unsigned number, Region &region) const {
   }
 }
 
-/// A constant of a body as a shared tensor.
+/// A constant of a body, as a shared tensor.
 static ElementsAttr makeShared(Attribute constant) {
   MLIRContext *context = constant.getContext();
   if (auto edges = dyn_cast<DenseF64ArrayAttr>(constant)) {

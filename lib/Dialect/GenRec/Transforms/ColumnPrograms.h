@@ -1,8 +1,7 @@
-//===- ColumnPrograms.h - the programs that columns share -------*- C++ -*-===//
+//===- ColumnPrograms.h - column programs -----------------------*- C++ -*-===//
 //
-// The chain of transforms of one column becomes a body for one row. Bodies that
-// differ in constants only are one program; the constants that differ are then
-// operands of the columns.
+// The chain of transforms of a column becomes a body for one row. Columns whose bodies differ only
+// in constants share one *column program*; these constants then become operands of the columns.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,41 +17,41 @@
 
 namespace genrec {
 
-/// One column: ids, where they are valid, and the number of their table.
+/// A column: ids, their valid mask, and the tag of their table.
 struct ColumnSpec {
   mlir::Value ids, valid; ///< `valid` may be null
   int64_t tag = 0;
 };
 
-/// The body of one column: its block has an argument per input.
+/// The body of one column. Its block has an argument per input.
 struct ColumnBody {
   llvm::SmallVector<mlir::Value> inputs;
   std::unique_ptr<mlir::Block> block;
-  llvm::SmallVector<mlir::Operation *> transforms; ///< what went into it
+  llvm::SmallVector<mlir::Operation *> transforms; ///< the ops that became part of it
 };
 
-/// Builds the body that yields the key of `column`. Ops that cannot be part of
-/// it are inputs.
+/// Builds the body that yields the key of `column`. Results of ops that cannot be part of a body
+/// become inputs.
 mlir::FailureOr<ColumnBody> buildColumnBody(mlir::MLIRContext *context, const ColumnSpec &column);
 
-/// Columns by program.
+/// Assigns columns to column programs.
 class ColumnPrograms {
 public:
-  /// Adds a column; returns its program.
+  /// Adds a column and returns its program.
   unsigned add(ColumnBody body);
   size_t size() const { return programs.size(); }
 
-  /// Fills `region` with the body of `program`, once all columns are there.
+  /// Moves the body of `program` into `region`. Call it after all columns have been added.
   void fill(unsigned program, mlir::Region &region) const;
-  /// The operands of the columns in the order in which they were added. New
-  /// constants are made at the builder's insertion point.
+  /// The operands of the columns, in the order in which the columns were added. New constants are
+  /// created at the builder's insertion point.
   llvm::SmallVector<mlir::Value> makeInputs(mlir::OpBuilder &builder, mlir::Location loc) const;
 
 private:
   struct Program {
     std::unique_ptr<mlir::Block> block;           ///< of its first column
     llvm::SmallVector<mlir::Attribute> constants; ///< of its first column, in order
-    llvm::SmallVector<bool> differs;              ///< by constant
+    llvm::SmallVector<bool> differs;              ///< per constant: whether columns differ in it
   };
   struct Column {
     unsigned program;

@@ -1,4 +1,4 @@
-//===- Decisions.cpp - what passes did, and why ---------------------------===//
+//===- Decisions.cpp - records decisions of passes ------------------------===//
 
 #include "Decisions.h"
 
@@ -33,7 +33,7 @@ void Decisions::forget(ModelOp model, StringRef start) const {
     model->setDiscardableAttr(GenRecDialect::DecisionsAttrHelper::getNameStr(), ArrayAttr::get(model.getContext(), kept));
 }
 
-/// The first name location in `loc`, from the outside in.
+/// The outermost NameLoc in `loc`.
 static StringRef findName(Location loc) {
   if (auto name = dyn_cast<NameLoc>(loc))
     return name.getName();

@@ -1,7 +1,7 @@
-//===- Decisions.h - what passes did, and why -------------------*- C++ -*-===//
+//===- Decisions.h - records decisions of passes ----------------*- C++ -*-===//
 //
-// Every graph pass says what it decided and the reason. The lines are kept on
-// the model, for `--explain`.
+// Every graph pass records its decisions and their reasons as an attribute of the model, which
+// `--explain` prints.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,14 +16,14 @@
 namespace genrec {
 
 
-/// Collects the decisions of one pass and adds them to a model when told to.
-/// Equal lines (of several programs) are kept once.
+/// Collects the decisions of one pass, and adds them to a model on request. Equal lines (from
+/// several programs) are added once.
 class Decisions {
 public:
   explicit Decisions(llvm::StringRef pass) : pass(pass) {}
 
   void add(const llvm::Twine &line) { lines.push_back((pass + ": " + line).str()); }
-  /// Drops what an earlier run of the pass said in lines that begin with `start`.
+  /// Removes lines of an earlier run of the pass that begin with `start`.
   void forget(ModelOp model, llvm::StringRef start) const;
   void attachTo(ModelOp model) const;
 
@@ -32,10 +32,10 @@ private:
   std::vector<std::string> lines;
 };
 
-/// " (ranker.py:41)", or "" where nobody knows.
+/// " (ranker.py:41)", or "" if the location is unknown.
 std::string placeForUser(mlir::Operation *op);
 
-/// How a value or op is called in a decision: the user's name, else the column or the op.
+/// The name of a value or op in a decision: the user's name, or else the column or the op.
 std::string nameForUser(mlir::Operation *op);
 
 } // namespace genrec

@@ -1,4 +1,4 @@
-//===- DecomposeBlocks.cpp - composite blocks into simpler ops ------------===//
+//===- DecomposeBlocks.cpp - rewrites composite blocks into simpler ops ---===//
 
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Replaces a composite op by what it stands for.
+/// Replaces a composite op by its decomposition.
 struct DecomposeComposite
     : OpInterfaceRewritePattern<CompositeOpInterface> {
   DecomposeComposite(MLIRContext *context, unsigned &blocks)
@@ -49,7 +49,7 @@ struct DecomposeBlocks : genrec::impl::DecomposeBlocksBase<DecomposeBlocks> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       return signalPassFailure();
     countStatistic(*this, blocks, "blocks", rewritten);
-    // A block that could not be rewritten has said why.
+    // A block that could not be decomposed has already reported an error.
     WalkResult left = getOperation().walk([](CompositeOpInterface op) {
       op.emitOpError() << "could not be decomposed";
       return WalkResult::interrupt();

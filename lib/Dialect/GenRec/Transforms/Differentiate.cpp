@@ -1,9 +1,9 @@
-//===- Differentiate.cpp - losses into gradients and updates --------------===//
+//===- Differentiate.cpp - turns losses into gradients and updates --------===//
 //
-// Reverse mode over a straight list of ops. Values on a path from a parameter
-// or a table are *active*; walking the forward ops backwards, each op whose
-// result has a gradient and whose operands are active hands gradients to its
-// operands. What parameters and tables received becomes updates.
+// Reverse-mode differentiation of a list of ops without control flow. A value that depends on a
+// parameter or a table is *active*. The forward ops are visited in reverse; each op whose result
+// has a gradient, and which has active operands, builds the gradients of its operands. The
+// gradients of parameters and tables become updates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,8 +29,8 @@ using namespace genrec;
 // Sums of gradients
 //===----------------------------------------------------------------------===//
 
-/// Takes out of `gradients` column ranges that together cover a row without gap
-/// or overlap, in order of their columns; none where there are no such.
+/// Removes from `gradients` padded columns that together cover a row without gap or overlap, and
+/// returns them in column order. Returns none if there are no such columns.
 static SmallVector<PadColumnsOp> takeTiledPads(SmallVector<Value> &gradients) {
   SmallVector<PadColumnsOp> pads;
   for (Value gradient : gradients)
@@ -50,14 +50,14 @@ static SmallVector<PadColumnsOp> takeTiledPads(SmallVector<Value> &gradients) {
   });
   if (pads.size() < 2 || next != getRowSize(gradients.front().getType()))
     return {};
-  // One gradient may be there twice; each pad stands for one of them.
+  // A gradient may occur twice in the list: removes one occurrence per pad.
   for (PadColumnsOp pad : pads)
     gradients.erase(llvm::find(gradients, pad.getResult()));
   return pads;
 }
 
 namespace {
-/// One run of reverse mode over a training program.
+/// Differentiates one training program.
 class ReverseMode {
 public:
   ReverseMode(ProgramOp program) : program(program) {
@@ -72,7 +72,7 @@ public:
       gradients[value].push_back(gradient);
   }
 
-  /// Builds the gradients of `forward`, the ops as they were before.
+  /// Builds the gradients of `forward`, the ops before differentiation.
   LogicalResult run(ArrayRef<Operation *> forward);
   void buildUpdates();
 
@@ -95,7 +95,7 @@ private:
 };
 } // namespace
 
-/// Gradients flow through floats only, and not through `detach`.
+/// Gradients exist for floats only; `detach` stops them.
 void ReverseMode::findActive() {
   for (Operation &op : program.getBody().front()) {
     bool isActive = readsTrained(&op) ||
@@ -112,7 +112,7 @@ void ReverseMode::findActive() {
 }
 
 Value ReverseMode::sumGradients(ArrayRef<Value> parts) {
-  // Uses were met backwards; the sum is in their own order.
+  // Uses were visited in reverse; the sum is in their order.
   SmallVector<Value> terms(llvm::reverse(parts));
   Type type = parts.front().getType();
   SmallVector<PadColumnsOp> pads = takeTiledPads(terms);
@@ -132,7 +132,7 @@ Value ReverseMode::sumGradients(ArrayRef<Value> parts) {
   return sum;
 }
 
-/// The sum of what `value` received; null when nothing.
+/// The sum of the gradients of `value`'s uses; null if there is none.
 Value ReverseMode::takeGradient(Value value) {
   auto it = gradients.find(value);
   if (it == gradients.end())
@@ -149,12 +149,13 @@ void ReverseMode::collectLookup(LookupOp lookup, Value gradient) {
   tables[lookup.getTableAttr()].emplace_back(lookup.getIds(), gradient);
 }
 
-/// A pair per part that has a gradient. The key -1 has no row, so nothing is masked.
+/// One list of ids and gradients per part that has a gradient. No mask is needed, as key -1 has no
+/// row.
 void ReverseMode::collectLookup(GroupedLookupOp lookup, ArrayRef<Value> gradients) {
   auto &pairs = tables[lookup.getTableAttr()];
   FlatSymbolRefAttr stacked = getRowDomain(lookup.getKeys().getType());
   Value stack = lookupDomainValue(program, stacked);
-  // Pairs are collected backwards.
+  // Lists are collected in reverse.
   for (int64_t part = static_cast<int64_t>(gradients.size()) - 1; part >= 0; --part) {
     if (!gradients[part])
       continue;
@@ -209,8 +210,8 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> forward) {
 }
 
 void ReverseMode::buildUpdates() {
-  // Collected backwards; parameters and tables are updated in the order of
-  // their declaration, the pairs of a table in the order of its lookups.
+  // Everything was collected in reverse. Updates are in the order of the declarations of parameters
+  // and tables, and the lists of a table in the order of its lookups.
   ModelOp model = getModel(program);
   for (auto parameter : model.getBody().front().getOps<ParameterOp>()) {
     auto name = FlatSymbolRefAttr::get(parameter.getSymNameAttr());
@@ -259,8 +260,7 @@ struct Differentiate : genrec::impl::DifferentiateBase<Differentiate> {
   }
 
   LogicalResult runOnProgram(ProgramOp program) {
-    // Forward ops: those that losses may depend on, without the sums that
-    // reports add.
+    // The ops before differentiation, without the sums that reports add.
     SmallVector<Operation *> forward;
     SmallVector<LossOp> lossOps;
     for (Operation &op : program.getBody().front()) {

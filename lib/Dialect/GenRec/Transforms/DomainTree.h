@@ -1,4 +1,4 @@
-//===- DomainTree.h - the domains of a program, ready to ask ----*- C++ -*-===//
+//===- DomainTree.h - the domain tree of a program --------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_DOMAINTREE_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_DOMAINTREE_H
@@ -7,8 +7,8 @@
 
 namespace genrec {
 
-/// Parents and values of the domains of a program, read once: symbol look-ups
-/// cost as much as a model has declarations.
+/// Parents and values of the domains of a program, looked up once: a symbol lookup takes time in
+/// proportion to the model's declarations.
 class DomainTree {
 public:
   explicit DomainTree(ProgramOp program) {
@@ -26,14 +26,14 @@ public:
   }
   /// The program's value of `domain`.
   mlir::Value getValue(mlir::FlatSymbolRefAttr domain) const { return values.lookup(domain); }
-  /// True when `above` lies above `domain`, and is not it.
+  /// Whether `above` is a proper ancestor of `domain`.
   bool isAbove(mlir::FlatSymbolRefAttr above, mlir::FlatSymbolRefAttr domain) const {
     for (mlir::FlatSymbolRefAttr next = getParent(domain); next; next = getParent(next))
       if (next == above)
         return true;
     return false;
   }
-  /// How many domains lie above `domain`.
+  /// The number of ancestors of `domain`.
   unsigned getDepth(mlir::FlatSymbolRefAttr domain) const {
     unsigned depth = 0;
     for (mlir::FlatSymbolRefAttr next = getParent(domain); next; next = getParent(next))

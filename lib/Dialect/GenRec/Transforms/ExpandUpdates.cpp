@@ -1,4 +1,4 @@
-//===- ExpandUpdates.cpp - lookups and updates into row kernels -----------===//
+//===- ExpandUpdates.cpp - expands lookups and updates into row kernels ---===//
 
 #include "ClipGradients.h"
 #include "OptimizerBodies.h"
@@ -21,8 +21,8 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// One parameter or table to update: its rows and their gradients, both rows of
-/// a step domain.
+/// The update of one parameter or table: its row handles and their gradients, both rows of a step
+/// domain.
 struct PendingUpdate {
   Operation *op;
   Value domain, rows;
@@ -31,7 +31,7 @@ struct PendingUpdate {
   std::string name;
 };
 
-/// The expansion of one program.
+/// Expands one program.
 class Expansion {
 public:
   explicit Expansion(ProgramOp program)
@@ -59,9 +59,9 @@ private:
 
   ProgramOp program;
   ModelOp model;
-  /// The handles of the rows that lookups of the same ids found.
+  /// The row handles for lookups of the same ids.
   llvm::MapVector<IdsAndTable, Value> handles;
-  /// The handles of the parts of stacked keys.
+  /// The row handles of the parts of stacked keys.
   DenseMap<std::pair<Value, int64_t>, Value> partHandles;
 };
 } // namespace
@@ -79,13 +79,13 @@ Value Expansion::buildHandles(OpBuilder &builder, Value ids, Value valid,
       FlatSymbolRefAttr::get(table.getSymNameAttr()));
 }
 
-/// Builds one table_rows per ids and table, valid where any of its lookups is.
+/// Builds one table_rows per list of ids and table. It is valid where any of the lookups is.
 void Expansion::collectHandles() {
   llvm::MapVector<IdsAndTable, SmallVector<LookupOp>> groups;
   for (auto lookup : program.getBody().front().getOps<LookupOp>())
     groups[{lookup.getIds(), lookup.getTableAttr()}].push_back(lookup);
   for (auto &[key, group] : groups) {
-    // Placed where the last of the validities is known.
+    // Inserted after all valid masks have been computed.
     LookupOp first = group.front();
     Operation *place = first;
     llvm::SmallSetVector<Value, 2> validities;
@@ -111,7 +111,7 @@ void Expansion::collectHandles() {
   }
 }
 
-/// A kernel that loads the rows, zeros where they are not valid.
+/// A kernel that loads the rows, with zeros for rows that are not valid.
 Value Expansion::buildLoad(OpBuilder &builder, Value rows, Value valid, Type type, Location loc) {
   Value domain = lookupDomainValue(program, getRowDomain(rows.getType()));
   SmallVector<KernelInput> inputs{{rows, OperandRole::aligned}};
@@ -129,7 +129,7 @@ Value Expansion::buildLoad(OpBuilder &builder, Value rows, Value valid, Type typ
   return kernel.getResult(0);
 }
 
-/// All rows of a grouped lookup are found at once; its parts are views.
+/// All rows of a grouped lookup are found by one table_rows, whose parts are views.
 void Expansion::expandGroups() {
   Block &body = program.getBody().front();
   for (auto lookup : llvm::make_early_inc_range(body.getOps<GroupedLookupOp>())) {
@@ -165,7 +165,7 @@ void Expansion::expandLookups() {
     ++lookups;
     RewriteCounter::count("expand-lookup");
   }
-  // Handles valid for several lookups may come after the first of these.
+  // The handles of several lookups may have been inserted after the first of them.
   sortTopologically(&body);
 }
 
@@ -196,9 +196,9 @@ PendingUpdate Expansion::prepare(UpdateParameterOp update, Value &gradient) {
           ("update_" + parameter.getSymName()).str()};
 }
 
-/// The gradient of a pooled lookup is its list's, fanned out to the entries: taken
-/// from the parent's row, it is never written once per entry. From further above it
-/// is fanned out to the parents.
+/// The gradient of a pooled lookup is that of its list, fanned out to the entries. It is read from
+/// the parent's row instead of being stored per entry. If it is fanned out from a higher ancestor,
+/// it is fanned out to the parent first.
 Value Expansion::readThroughParent(Value gradient) {
   auto fanout = gradient.getDefiningOp<FanoutOp>();
   if (!fanout)
@@ -275,8 +275,8 @@ void Expansion::buildUpdateKernel(OpBuilder &builder,
   RowYieldOp::create(inner, loc, ValueRange());
 }
 
-/// All rows are found first, then all gradients are clipped together, then every
-/// parameter and table is updated: nothing reads them after that.
+/// First all rows are found, then all gradients are clipped together, then parameters and tables
+/// are updated: no later op reads them.
 void Expansion::expandUpdates() {
   SmallVector<PendingUpdate> pending;
   SmallVector<Value> gradients;

@@ -1,4 +1,4 @@
-//===- FactorLookups.cpp - linear layers by distinct looked-up row --------===//
+//===- FactorLookups.cpp - linear layers per distinct table row -----------===//
 
 #include "Decisions.h"
 #include "RowKernelBuilder.h"
@@ -18,17 +18,17 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// A result narrower than this costs more to add up than to compute.
+/// For a narrower result, adding up products costs more than computing them.
 static constexpr int64_t kLeastResult = 4;
 
 namespace {
-/// One of the joined columns: columns [offset, offset + width) of the layer's input.
+/// One operand of the concatenation: columns [offset, offset + width) of the layer's input.
 struct Part {
   Value value;
   int64_t offset, width;
-  /// What was looked up, where the part can be factored; else null.
+  /// The row handles of the lookup if the part can be factored, otherwise null.
   Value handles;
-  /// Its gradient, and the update that reads it; null where nobody does.
+  /// The part's gradient and the update that reads it, or null.
   Value gradient;
   UniqueRowsOp update;
 
@@ -38,19 +38,20 @@ struct Part {
   }
 };
 
-/// Factored parts of one width and one update.
+/// The factored parts of one width and one update.
 struct Group {
   SmallVector<Part *> parts;
   Value domain, handles, values;
   DenseI64ArrayAttr columns;
 };
 
-/// A linear layer over joined columns and its gradients.
+/// A linear layer over concatenated columns, with its gradients.
 class Layer {
 public:
   Layer(LinearOp linear, ProgramOp program) : linear(linear), program(program) {}
 
-  /// Whether lookups of one table, `leastWidth` columns in all, can be factored.
+  /// Whether some lookups of one table, with at least `leastWidth` columns together, can be
+  /// factored.
   bool match(int64_t leastWidth);
   void rewrite();
 
@@ -78,7 +79,7 @@ private:
   LinearOp inputGradient;
   SmallVector<Part> parts;
   llvm::MapVector<std::pair<int64_t, Operation *>, Group> groups;
-  /// The columns that stay, joined, and the rows of the weight that belong to them.
+  /// The concatenation of the other columns, and the rows of the weight for them.
   Value rest, restWeight;
 };
 } // namespace
@@ -87,7 +88,7 @@ private:
 // What can be factored
 //===----------------------------------------------------------------------===//
 
-/// The handles of a kernel that only loads the value of a table's row; else null.
+/// The handles of a kernel that does nothing but load the values of table rows, or null.
 static Value getLoadedRows(Value value) {
   auto kernel = value.getDefiningOp<RowKernelOp>();
   if (!kernel || kernel.getInputs().size() != 1 || kernel->getNumResults() != 1)
@@ -105,7 +106,7 @@ static Value getLoadedRows(Value value) {
   return isTable ? kernel.getInputs()[0] : Value();
 }
 
-/// Whether all that reads `slice` is one update of the part's rows.
+/// Whether the only reader of `slice` is one update of the part's rows.
 bool Layer::hasOnlyUpdate(Part &part, SliceColumnsOp slice) {
   UniqueRowsOp unique;
   unsigned uses = 0;
@@ -123,7 +124,7 @@ bool Layer::hasOnlyUpdate(Part &part, SliceColumnsOp slice) {
   }
   if (!unique || uses != 2)
     return false;
-  // The sum reads what the rows were found by, in the same place.
+  // The segment_sum must read the gradients that unique_rows reads.
   for (Operation *user : unique.getDomain().getUsers())
     if (auto sum = dyn_cast<SegmentSumOp>(user);
         sum && !llvm::equal(sum.getGradients(), unique.getGradients()))
@@ -150,7 +151,8 @@ void Layer::matchPart(Part &part) {
   }
 }
 
-/// Finds the gradients of weight and input. False where something reads them in another way.
+/// Finds the gradients of weight and input. False if they have readers that the rewrite cannot
+/// handle.
 bool Layer::matchGradients() {
   for (Operation *user : concat->getUsers()) {
     if (user == linear)
@@ -190,7 +192,7 @@ bool Layer::match(int64_t leastWidth) {
   for (Part &part : parts)
     if (part.handles)
       groups[{part.width, part.update.getOperation()}].parts.push_back(&part);
-  // A group's sums are written and added: the products saved must be worth that.
+  // The sums of a group are stored and added: the group must save enough products to be worth that.
   groups.remove_if([&](auto &entry) {
     auto &members = entry.second.parts;
     bool isNarrow = entry.first.first * static_cast<int64_t>(members.size()) < leastWidth;
@@ -248,7 +250,8 @@ void Layer::buildGroup(OpBuilder &builder, Group &group) {
   group.columns = builder.getDenseI64ArrayAttr(columns);
 }
 
-/// The rows of a matrix by runs of columns: those of what stays, one value per run.
+/// Splits the rows of a matrix at the boundaries between factored and other columns, and returns
+/// the blocks of the other columns.
 SmallVector<Value> Layer::splitRest(OpBuilder &builder, Value whole) {
   auto matrix = cast<RankedTensorType>(whole.getType());
   SmallVector<Type> types;
@@ -272,7 +275,7 @@ SmallVector<Value> Layer::splitRest(OpBuilder &builder, Value whole) {
   return kept;
 }
 
-/// `pieces` one below the other.
+/// Concatenates `pieces` along their rows.
 static Value joinShared(OpBuilder &builder, Location loc, ArrayRef<Value> pieces) {
   if (pieces.size() == 1)
     return pieces.front();
@@ -318,7 +321,7 @@ Value Layer::buildForward(OpBuilder &builder) {
 // Backward
 //===----------------------------------------------------------------------===//
 
-/// The gradient of the whole weight, from those of its runs.
+/// The gradient of the whole weight, assembled from those of its blocks.
 Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
   Location loc = weightGradient.getLoc();
   auto whole = cast<RankedTensorType>(weightGradient.getType());
@@ -337,7 +340,7 @@ Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
   for (auto [entry, gradient] : llvm::zip_equal(groups, ofGroups))
     split(entry.second.parts, gradient);
   if (rest) {
-    // What stays is joined without gaps; its runs go back between the others.
+    // The gradient for the other columns is contiguous: splits it into its blocks.
     Value gradient = WeightGradientOp::create(
         builder, loc, whole.clone({getRowSize(rest.getType()), whole.getDimSize(1)}), rest,
         weightGradient.getY());
@@ -353,7 +356,7 @@ Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
   return joinShared(builder, loc, ordered);
 }
 
-/// Columns of the input's gradient that stay are columns of a narrower one.
+/// Makes slices of other columns read from a gradient of these columns only.
 void Layer::moveSlices() {
   OpBuilder builder(inputGradient);
   Value narrow;
@@ -379,7 +382,7 @@ void Layer::moveSlices() {
   }
 }
 
-/// Each distinct row is one entry of the update, where its first lookup was.
+/// The update gets each distinct row once, in the position of the group's first lookup.
 void Layer::replaceUpdates(ArrayRef<Value> gradients) {
   for (auto [entry, gradient] : llvm::zip_equal(groups, gradients)) {
     Group &group = entry.second;
@@ -464,7 +467,7 @@ struct FactorLookups : genrec::impl::FactorLookupsBase<FactorLookups> {
   }
 
   void run(ProgramOp program, Decisions &decisions) {
-    SmallVector<LinearOp> linears; // without gradients, which are erased with their layers
+    SmallVector<LinearOp> linears; // gradients are erased together with their layers
     for (auto linear : program.getBody().front().getOps<LinearOp>())
       if (!linear.getTransposed())
         linears.push_back(linear);

@@ -1,4 +1,4 @@
-//===- FoldEpilogues.cpp - what follows a matrix product, in it -----------===//
+//===- FoldEpilogues.cpp - folds epilogues into matrix products -----------===//
 
 #include "RowOps.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
@@ -15,10 +15,10 @@ using namespace mlir;
 using namespace genrec;
 
 //===----------------------------------------------------------------------===//
-// What may be folded
+// Conditions
 //===----------------------------------------------------------------------===//
 
-/// Products are compiled for f32 only; interpreted ones may have other elements.
+/// Products are compiled for f32 only; the interpreter also has other element types.
 static bool isCompiled(LinearOp op) { return getElementTypeOrSelf(op.getType()).isF32(); }
 
 static Activation getActivation(Operation *op) {
@@ -26,8 +26,8 @@ static Activation getActivation(Operation *op) {
   return activation ? activation.getActivation() : Activation::none;
 }
 
-/// True when something that no row kernel is formed of reads `value`, or some
-/// columns of it in place: then it is in memory whatever kernels are formed.
+/// Whether an op outside of row kernels reads `value`, or a slice of it in place. The value is then
+/// stored however kernels are formed.
 static bool isReadFromMemory(Value value) {
   return llvm::any_of(value.getUses(), [](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -37,7 +37,7 @@ static bool isReadFromMemory(Value value) {
   });
 }
 
-/// The one activation of `product` that is worth folding; null for none or several.
+/// The only activation of `product` that is profitable to fold; null if there is none or several.
 static Operation *findActivation(Value product) {
   Operation *found = nullptr;
   for (Operation *user : product.getUsers()) {
@@ -52,7 +52,7 @@ static Operation *findActivation(Value product) {
   return found;
 }
 
-/// The addition to a product that nobody else reads; null where there is none.
+/// The addition to a product that has no other reader, or null.
 static AddOp findAddition(Value product) {
   if (!product.hasOneUse())
     return {};
@@ -63,7 +63,7 @@ static AddOp findAddition(Value product) {
              : AddOp();
 }
 
-/// True when `value` is in memory anyway at the product that `x` is the input of.
+/// Whether `value` is stored anyway when the product of `x` is computed.
 static bool isInMemory(Value value, Value x) {
   Operation *maker = value.getDefiningOp();
   if (!maker || !isRowOp(maker) || isReadFromMemory(value))
@@ -107,8 +107,8 @@ bool FoldEpilogues::fold(LinearOp product) {
   if (activation)
     last = activation->getResult(0);
   AddOp addition = findAddition(last);
-  // The fused op stands where the addition does, as the residual may be made after
-  // the product; whoever reads what the activation was applied to must come later.
+  // The fused op is inserted at the addition, as the residual may be computed after the product.
+  // Other readers of the activation's operand must therefore come later.
   bool isReadBefore =
       addition && llvm::any_of(product->getUsers(), [&](Operation *user) {
         return user != activation && user != addition && user->isBeforeInBlock(addition);

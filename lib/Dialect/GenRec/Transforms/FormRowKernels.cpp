@@ -1,4 +1,4 @@
-//===- FormRowKernels.cpp - row-wise ops into row kernels -----------------===//
+//===- FormRowKernels.cpp - fuses row-wise ops into row kernels -----------===//
 
 #include "Batch.h"
 #include "BodySimplification.h"
@@ -18,13 +18,13 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// True when a column slice is only read in place: it stays, as a view.
+/// Whether a slice is only read in place, and so remains as a view.
 static bool isView(Operation *op) {
   return isa<SliceColumnsOp>(op) &&
          llvm::all_of(op->getUses(), readsColumnsInPlace);
 }
 
-/// One plan for one op.
+/// The plan of a kernel for one op.
 static KernelPlan planAlone(Operation *op) {
   KernelPlan plan;
   plan.domain = getRowOpDomain(op);
@@ -39,7 +39,7 @@ static KernelPlan planAlone(Operation *op) {
   return plan;
 }
 
-/// "lookup, mul, add": what a kernel was made of.
+/// "lookup, mul, add": the ops of a kernel.
 static std::string listOps(const KernelPlan &plan) {
   std::string list;
   for (Operation *op : plan.ops) {
@@ -115,8 +115,8 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
     return success();
   }
 
-  /// Emits a kernel at the end of the program and gives it, and the views it
-  /// needs, a position: that of its first op that leaves it; last for updates.
+  /// Emits a kernel at the end of the program. It and the views that it needs get a position in the
+  /// program: that of the kernel's first op with an output, or the end for updates.
   LogicalResult emitPlan(ProgramOp program, const KernelPlan &plan,
                          const KernelPlanner &planner,
                          DenseMap<Operation *, unsigned> &positions,
@@ -126,8 +126,8 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
     OpBuilder builder = OpBuilder::atBlockEnd(&body);
     if (failed(emitKernel(builder, plan, replacements)))
       return failure();
-    // Updates read nothing that later ops make, and everything may read what they
-    // overwrite: they come after all other ops.
+    // Updates come last: no op reads their results, and any op may read the rows that they
+    // overwrite.
     unsigned position = positions.size() + planner.getPosition(plan.ops.back());
     for (Value output : plan.outputs)
       position = std::min(position, planner.getPosition(output.getDefiningOp()));
@@ -143,7 +143,7 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
     return success();
   }
 
-  /// Erases the ops that kernels now compute; views stay.
+  /// Erases the ops that kernels now compute, except views.
   static void eraseReplaced(ArrayRef<Operation *> replaced) {
     for (Operation *op : llvm::reverse(replaced)) {
       if (isa<SliceColumnsOp>(op) && !op->use_empty())
@@ -153,7 +153,7 @@ struct FormRowKernels : genrec::impl::FormRowKernelsBase<FormRowKernels> {
     }
   }
 
-  /// What `--explain` says about values kept between kernels.
+  /// Records the values stored between kernels for `--explain`.
   void noteKept(ProgramOp program, const KernelPlanner &planner) {
     countStatistic(*this, recomputed, "recomputed", planner.getRecomputed());
     RewriteCounter::count("recompute-row-op", planner.getRecomputed());

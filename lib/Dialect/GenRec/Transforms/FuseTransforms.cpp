@@ -1,4 +1,4 @@
-//===- FuseTransforms.cpp - the keys of all columns in one launch ---------===//
+//===- FuseTransforms.cpp - keys of all columns in one launch -------------===//
 
 #include "Batch.h"
 #include "ColumnPrograms.h"
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// The fusion of one program.
+/// Fuses the columns of one program.
 class Fuser {
 public:
   Fuser(ProgramOp program, Decisions &decisions) : program(program), decisions(decisions) {
@@ -43,13 +43,13 @@ private:
   ProgramOp program;
   Decisions &decisions;
   DenseMap<Attribute, TableOp> tables;
-  /// By how many lookups lie one behind the other above.
+  /// By depth: the length of the longest chain of lookups that the keys depend on.
   std::map<unsigned, SmallVector<MergedKeysOp>> byDepth;
   llvm::DenseSet<Operation *> fused;
 };
 } // namespace
 
-/// Whether every id is known to fit; merged_keys checks the others.
+/// Whether every id is known to fit its table; otherwise merged_keys has to check.
 bool Fuser::isBounded(MergedKeysOp keys) {
   for (auto [ids, name] : llvm::zip_equal(keys.getIds(), keys.getTables())) {
     int64_t bits = getIdBits(ids), limit = tables.lookup(name).getIdBits();
@@ -147,7 +147,7 @@ LogicalResult Fuser::run() {
   if (byDepth.empty())
     return success();
   transforms = fused.size();
-  // What the last of the merged keys needed may stand behind the lookup of the first.
+  // Operands of the last merged_keys may come after the lookup of the first.
   sortTopologically(&program.getBody().front());
   eraseDeadOps(program);
   return success();

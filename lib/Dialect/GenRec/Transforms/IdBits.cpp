@@ -1,4 +1,4 @@
-//===- IdBits.cpp - how many bits an id has -------------------------------===//
+//===- IdBits.cpp - bounds on ids -----------------------------------------===//
 
 #include "IdBits.h"
 
@@ -14,12 +14,12 @@ int64_t genrec::getIdBits(Value ids) {
   if (auto type = dyn_cast<RankedTensorType>(ids.getType());
       type && type.getElementType().isInteger(1))
     return 1;
-  // Past the end of a list: 0.
+  // Rows that an op adds are 0, which fits.
   if (op->hasTrait<PassesRowsOn>())
     return getIdBits(op->getOperand(0));
   if (auto bounded = dyn_cast<IdBitsOpInterface>(op))
     return bounded.inferIdBits(getIdBits);
-  // hash and its like say how many bits they make.
+  // hash and similar ops have the number of bits as an attribute.
   auto bits = op->getAttrOfType<IntegerAttr>("bits");
   return bits && isa<RowwiseOpInterface>(op) ? bits.getInt() : kUnknownIdBits;
 }

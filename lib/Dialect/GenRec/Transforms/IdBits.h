@@ -1,4 +1,4 @@
-//===- IdBits.h - how many bits an id has ------------------------*- C++ -*-===//
+//===- IdBits.h - bounds on ids ---------------------------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_IDBITS_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_IDBITS_H
@@ -7,8 +7,8 @@
 
 namespace genrec {
 
-/// A number of bits that every integer of `ids` is known to fit in, not negative;
-/// 64 where nothing is known. A feature has those that `infer-domains` gave it.
+/// A number of bits that every element of `ids` is known to fit into, or 64 if it is unknown or an
+/// element may be negative. For a feature it is the bound of `infer-domains`.
 int64_t getIdBits(mlir::Value ids);
 
 } // namespace genrec

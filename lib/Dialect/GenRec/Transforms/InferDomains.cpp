@@ -14,7 +14,7 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// The operands whose values an op passes on unchanged; empty for other ops.
+/// The operands whose elements the op passes on unchanged; empty for other ops.
 static OperandRange getPassedOperands(Operation *op) {
   if (auto concat = dyn_cast<ConcatRowsOp>(op))
     return concat.getParts();
@@ -23,7 +23,7 @@ static OperandRange getPassedOperands(Operation *op) {
   return op->getOperands().take_front(0);
 }
 
-/// The values that `ids` takes its elements from, behind moves between domains.
+/// The values that the elements of `ids` come from, before moves between domains.
 static SmallVector<Value> findSources(Value ids) {
   SmallVector<Value> sources, pending{ids};
   DenseSet<Value> seen;
@@ -41,8 +41,7 @@ static SmallVector<Value> findSources(Value ids) {
   return sources;
 }
 
-/// The number of bits that hold every value of a transform's result; 0 when it
-/// is not known.
+/// A number of bits that every result of a transform fits into; 0 if unknown.
 static int64_t getResultBits(Operation *op) {
   if (auto hash = dyn_cast<HashOp>(op))
     return hash.getBits();
@@ -51,7 +50,7 @@ static int64_t getResultBits(Operation *op) {
   return 0;
 }
 
-/// Reports a transform whose results do not fit the table that `lookup` reads.
+/// Reports ids with more bits than the table of `lookup` takes.
 static LogicalResult verifyBits(LookupOp lookup, TableOp table, Operation *op) {
   int64_t bits = getResultBits(op), limit = table.getIdBits();
   if (bits <= limit)
@@ -76,7 +75,7 @@ struct InferDomains : genrec::impl::InferDomainsBase<InferDomains> {
     }
   }
 
-  /// Gives features the id_bits of the tables that they feed.
+  /// Gives features the id_bits of the tables that their ids are looked up in.
   LogicalResult boundFeatures(ProgramOp program) {
     llvm::SmallSetVector<Operation *, 8> bounded;
     for (auto lookup : program.getBody().front().getOps<LookupOp>()) {
@@ -94,7 +93,7 @@ struct InferDomains : genrec::impl::InferDomainsBase<InferDomains> {
     return success();
   }
 
-  /// True when `feature` got a (smaller) bound.
+  /// True if `feature` got a smaller bound than before.
   static bool boundFeature(FeatureOp feature, int64_t bits) {
     int64_t current = feature.getIdBits();
     if (current > 0 && current <= bits)

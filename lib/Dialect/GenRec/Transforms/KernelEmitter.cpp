@@ -1,4 +1,4 @@
-//===- KernelEmitter.cpp - a group of row ops as one row kernel -----------===//
+//===- KernelEmitter.cpp - emits planned row kernels ----------------------===//
 
 #include "KernelEmitter.h"
 #include "RowKernelBuilder.h"
@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// The emission of one kernel: signature first, then the body op by op.
+/// Emits one kernel: first its operands and results, then the body op by op.
 class Emitter {
 public:
   Emitter(OpBuilder &builder, const KernelPlan &plan)
@@ -39,7 +39,7 @@ private:
     return plan.ops.contains(value.getDefiningOp());
   }
   Location getLoc() const;
-  /// Gives an op made here the stage of the plan.
+  /// Sets the stage of an op created here to that of the plan.
   template <typename OpT> OpT staged(OpT op) const {
     if (plan.stage)
       op->setDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr(), plan.stage);
@@ -55,7 +55,7 @@ private:
   llvm::MapVector<InputKey, BlockArgument> inputs;
   SmallVector<Value> outputs;
   DenseMap<Value, Value> accumulators;
-  /// The body value of every value that an op of the plan made.
+  /// The body value for each value of the plan's ops.
   DenseMap<Value, Value> values;
 };
 } // namespace
@@ -64,7 +64,7 @@ static bool isConstant(Value value) {
   return isa_and_nonnull<ConstantOp>(value.getDefiningOp());
 }
 
-/// Inputs are what the plan's ops read from outside; constants move inside.
+/// The inputs are the operands from outside of the plan; constants are copied into the body.
 void Emitter::collectInputs() {
   for (Operation *op : plan.ops)
     for (unsigned index = 0; index < op->getNumOperands(); ++index) {
@@ -80,7 +80,7 @@ void Emitter::collectInputs() {
     }
 }
 
-/// Outputs in the order of the program; all that is not aligned leaves anyway.
+/// The results are the outputs in program order, and all results that are not aligned.
 void Emitter::collectResults() {
   for (Operation *op : plan.ops)
     for (OpResult result : op->getResults())
@@ -104,7 +104,7 @@ Location Emitter::getLoc() const {
   return FusedLoc::get(builder.getContext(), locations);
 }
 
-/// Shared results of a kernel over a fixed step domain are its rows first.
+/// A shared result of a kernel over a fixed step domain has the type of that domain's rows.
 Type Emitter::getResultType(Value output) const {
   auto type = cast<RankedTensorType>(output.getType());
   auto result = cast<OpResult>(output);
@@ -123,7 +123,7 @@ void Emitter::createSignature() {
   SmallVector<KernelInput> kernelInputs;
   for (auto &[key, argument] : inputs) {
     auto [value, role] = key;
-    // A shared matrix is rows of the fixed step domain.
+    // A shared matrix is viewed as rows of the fixed step domain.
     if (role == OperandRole::shared && !plan.domain &&
         cast<RankedTensorType>(value.getType()).getRank() == 2) {
       Value rows = viewSharedAsRows(builder, value.getLoc(), value, domain);
@@ -155,7 +155,7 @@ void Emitter::createSignature() {
       accumulators[output] = body.getArgument(next++);
 }
 
-/// The row of an operand inside the body.
+/// The body value for an operand's row.
 Value Emitter::readOperand(Operation *op, unsigned index) {
   std::optional<OperandRole> role = getOperandRole(op, index);
   Value operand = op->getOperand(index);
@@ -180,7 +180,7 @@ Value Emitter::readOperand(Operation *op, unsigned index) {
   return constant;
 }
 
-/// Puts the body of a kernel that an earlier pass made into this one.
+/// Inlines the body of a kernel that an earlier pass created.
 void Emitter::inlineKernel(RowKernelOp inlined) {
   IRMapping mapping;
   Block &body = inlined.getBody().front();

@@ -1,4 +1,4 @@
-//===- KernelPlanner.cpp - which row ops share a row kernel ---------------===//
+//===- KernelPlanner.cpp - assigns row ops to row kernels -----------------===//
 
 #include "KernelPlanner.h"
 #include "RecomputeCost.h"
@@ -20,7 +20,7 @@ KernelPlanner::KernelPlanner(ProgramOp program, bool recompute)
 // Levels
 //===----------------------------------------------------------------------===//
 
-/// Arithmetic on shared scalars: computed inside whichever kernel needs it.
+/// Arithmetic on shared scalars is repeated in each kernel that needs it.
 static bool isScalarMath(Operation *op) {
   auto isScalar = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -33,7 +33,8 @@ static bool isScalarMath(Operation *op) {
 
 static bool storesRows(Operation *op) { return op->getNumResults() == 0; }
 
-/// Where an op's kernel runs: over which rows, in which stage.
+/// The number of an op's (domain, stage): ops with the same number iterate over the same rows in
+/// the same stage.
 unsigned KernelPlanner::getPlace(Operation *op) {
   FlatSymbolRefAttr domain = getRowOpDomain(op);
   int64_t rows =
@@ -42,7 +43,7 @@ unsigned KernelPlanner::getPlace(Operation *op) {
   return places.try_emplace(place, places.size()).first->second;
 }
 
-/// True when `use` can read its value inside the body that makes it.
+/// Whether `use` can read its value in the body that computes it.
 bool KernelPlanner::flows(OpOperand &use) {
   Operation *reader = use.getOwner();
   auto result = dyn_cast<OpResult>(use.get());
@@ -58,8 +59,8 @@ bool KernelPlanner::flows(OpOperand &use) {
   return isScalarMath(maker) || getPlace(maker) == getPlace(reader);
 }
 
-/// Bodies are walked along their chains of ops, here and where they become loops, and a C++
-/// compiler takes long for a long one: after so many ops in a row a value goes to memory.
+/// Stores the result of an op after so many fused ops in a chain: passes recurse along the chains
+/// of a body, and a C++ compiler is slow on long ones.
 void KernelPlanner::endLongChains() {
   constexpr unsigned kLongestChain = 256;
   llvm::DenseMap<Operation *, unsigned> lengths;
@@ -112,7 +113,7 @@ void KernelPlanner::collectRoots() {
       for (OpOperand &use : result.getUses()) {
         if (flows(use))
           continue;
-        // A column slice that is read in place is a view of a whole row.
+        // A slice that is read in place is a view, so its operand must be stored.
         Value needed = result;
         if (isa<SliceColumnsOp>(op) && readsColumnsInPlace(use))
           needed = op.getOperand(0);
@@ -127,8 +128,8 @@ void KernelPlanner::collectRoots() {
 // Bodies
 //===----------------------------------------------------------------------===//
 
-/// Ops that are free inside a body, whoever else computes them. A column slice of
-/// a value in memory reads those columns only.
+/// Ops that cost nothing in a body, even if another kernel computes them too. A slice of a stored
+/// value reads only its own columns.
 bool KernelPlanner::mustInclude(Operation *op) {
   if (isa<SliceColumnsOp>(op))
     return isInMemory(op->getOperand(0));
@@ -151,7 +152,7 @@ double KernelPlanner::getOperandCost(OpOperand &use, Group &group) {
   return getReadCost(reader, use.getOperandNumber());
 }
 
-/// What it costs `group` to have the result of `op`, per row.
+/// The cost per row for `group` to have the result of `op`.
 double KernelPlanner::getCost(Operation *op, Group &group) {
   if (group.body.contains(op) || isScalarMath(op) || isa<BroadcastRowsOp>(op))
     return 0.0;
@@ -172,7 +173,7 @@ double KernelPlanner::getCost(Operation *op, Group &group) {
   return cost;
 }
 
-/// Decides for an op that an earlier kernel computes. `cost`: of recomputing it.
+/// Decides whether to recompute an op of an earlier kernel. `cost`: of recomputing it.
 bool KernelPlanner::shouldRecompute(Operation *op, Group &group, double &cost) {
   if (!recompute || !isRecomputable(op))
     return false;
@@ -194,7 +195,7 @@ static std::string formatBytes(double bytes) {
   return llvm::formatv("{0:F0}", bytes).str();
 }
 
-/// Marks a value that an earlier kernel computes as read from memory.
+/// Marks a value of an earlier kernel as stored and loaded.
 void KernelPlanner::keep(Value value, double recomputeCost, Group &group) {
   group.loaded.insert(value);
   group.costs.clear();
@@ -210,8 +211,8 @@ void KernelPlanner::keep(Value value, double recomputeCost, Group &group) {
           : "it is computed once";
 }
 
-/// Includes `op` and all that it needs and only this kernel can compute; what
-/// there is a choice about goes to `choices`, in the order of the program.
+/// Adds `op` and the ops it depends on that only this kernel can compute. Values that could be
+/// loaded or recomputed are added to `choices`, in program order.
 void KernelPlanner::includeWithNeeds(Operation *first, Group &group,
                                      std::map<unsigned, Value> &choices) {
   SmallVector<Operation *> pending{first};
@@ -238,8 +239,7 @@ void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
   for (Operation *root : group.roots)
     includeWithNeeds(root, group, choices);
   while (!choices.empty()) {
-    // The earliest first: what is decided for one counts for those computed
-    // from it.
+    // The earliest first, as its decision affects the values computed from it.
     Value value = choices.begin()->second;
     choices.erase(choices.begin());
     Operation *maker = value.getDefiningOp();
@@ -254,7 +254,7 @@ void KernelPlanner::formGroup(const GroupKey &key, Group &group) {
   splitGroup(key, group);
 }
 
-/// Ops that share neither ops nor rows of memory get kernels of their own.
+/// Splits ops without common ops and inputs into separate kernels.
 void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
   llvm::EquivalenceClasses<void *> classes;
   for (Operation *op : group.body) {
@@ -284,7 +284,7 @@ void KernelPlanner::splitGroup(const GroupKey &key, Group &group) {
     addPlan(key, ops, group);
 }
 
-/// Adds the scalar math that `ops` need.
+/// Adds the arithmetic on shared scalars that `ops` need.
 void KernelPlanner::addScalarMath(SmallVectorImpl<Operation *> &ops) {
   llvm::SmallSetVector<Operation *, 8> all(ops.begin(), ops.end());
   for (unsigned index = 0; index < all.size(); ++index)
@@ -320,10 +320,10 @@ void KernelPlanner::addPlan(const GroupKey &key, ArrayRef<Operation *> members,
 }
 
 //===----------------------------------------------------------------------===//
-// The whole
+// Planning
 //===----------------------------------------------------------------------===//
 
-/// Why `value` is in memory although another kernel of its place reads it.
+/// Why `value` is stored although another kernel of the same domain and stage reads it.
 std::string KernelPlanner::describeKept(Value value) {
   if (auto it = keepReasons.find(value); it != keepReasons.end())
     return it->second;
@@ -333,7 +333,7 @@ std::string KernelPlanner::describeKept(Value value) {
   return "a view of it is read in place";
 }
 
-/// Lists every value that joins two kernels of one domain and stage.
+/// Lists every value that one kernel stores for another of the same domain and stage.
 void KernelPlanner::noteKept() {
   for (const KernelPlan &plan : plans) {
     llvm::SmallSetVector<Value, 8> read;
@@ -347,7 +347,7 @@ void KernelPlanner::noteKept() {
   }
 }
 
-/// `<domain>_<ops of the first and the last root>`, unique in the program.
+/// Names kernels `<domain>_<ops of the first and the last root>`, unique in the program.
 static void namePlans(std::vector<KernelPlan> &plans) {
   llvm::StringMap<unsigned> used;
   for (KernelPlan &plan : plans) {

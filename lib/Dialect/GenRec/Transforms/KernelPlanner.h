@@ -1,12 +1,11 @@
-//===- KernelPlanner.h - which row ops share a row kernel -------*- C++ -*-===//
+//===- KernelPlanner.h - assigns row ops to row kernels ---------*- C++ -*-===//
 //
-// Fusion as a partition of a program's row ops. What must exist in memory (an
-// operand of a library op, of a kernel over other rows, of a report) is a root.
-// Every op has a level, which rises where a value must leave one kernel before
-// another reads it; roots of one domain, stage and level can share a kernel. A
-// kernel's body is what its roots need: ops of its own level, ops of lower
-// levels that no kernel has computed yet, and ops that are cheaper to compute
-// again than to keep.
+// Fusion is a partition of a program's row ops. An op is a *root* if its result must be stored: it
+// is an operand of a library op, of a kernel over other rows, or of a report. The *level* of an op
+// increases where one kernel must store a value before another can read it. Roots of one domain,
+// stage and level can share a kernel. The body of a kernel has the ops that its roots depend on:
+// ops of its own level, ops of lower levels that no kernel has computed yet, and ops that are
+// cheaper to recompute than to load.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,26 +23,25 @@ namespace genrec {
 /// Plans the row kernels of one program.
 class KernelPlanner {
 public:
-  /// `recompute`: compute what is cheap again instead of keeping it.
+  /// `recompute`: recompute cheap values instead of storing them.
   KernelPlanner(ProgramOp program, bool recompute);
 
-  /// The kernels, each after those it depends on. Their `ops` are in the order
-  /// of the program.
+  /// The kernels, each after those that it depends on. Their `ops` are in program order.
   std::vector<KernelPlan> run();
 
-  /// A value that one kernel keeps for another of the same domain and stage.
+  /// A value that one kernel stores for another of the same domain and stage.
   struct Kept {
     mlir::Value value;
     std::string maker, reader, reason;
   };
   llvm::ArrayRef<Kept> getKept() const { return kept; }
-  /// How many ops are computed in more than one kernel.
+  /// The number of ops that more than one kernel computes.
   unsigned getRecomputed() const { return recomputed; }
-  /// The position of an op in the program before.
+  /// The position of an op in the program before fusion.
   unsigned getPosition(mlir::Operation *op) const { return positions.lookup(op); }
 
 private:
-  /// What the ops of one kernel have in common; sorted by level.
+  /// The common properties of a kernel's ops; sorted by level.
   struct GroupKey {
     unsigned level, place;
     bool stores;
@@ -84,11 +82,11 @@ private:
   bool recompute;
   llvm::MapVector<Place, unsigned> places;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, levels;
-  /// Ops whose chain of ops that could share a body is long enough: all read their
-  /// results from memory.
+  /// Ops at the end of a chain of fusible ops of the largest allowed length: their results are
+  /// stored.
   llvm::DenseSet<mlir::Operation *> ends;
   std::map<GroupKey, Group> groups;
-  /// Values that some kernel writes, and why those that no other op needs.
+  /// Values that a kernel stores. keepReasons: why, for those that only fused ops read.
   llvm::DenseSet<mlir::Value> materialised;
   llvm::DenseMap<mlir::Value, std::string> keepReasons;
   /// The first kernel that computes an op.

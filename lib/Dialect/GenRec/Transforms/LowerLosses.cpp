@@ -1,4 +1,4 @@
-//===- LowerLosses.cpp - losses as two sums and a gradient's seed ---------===//
+//===- LowerLosses.cpp - losses as sums and gradients ---------------------===//
 
 #include "LowerLosses.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
@@ -6,7 +6,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// The weight of every row: 1 or the declared one, and 0 where not valid.
+/// The weight of every row: the declared one or 1, and 0 if not valid.
 static Value buildRowWeight(GradientBuilder &b, Value x, Value weight,
                             Value valid) {
   if (weight)
@@ -27,7 +27,7 @@ LoweredLoss genrec::lowerLoss(LossOp loss) {
   Value x = lowered.x;
   if (lowered.weight)
     x = b.mul(x, lowered.weight);
-  // Masked rows are selected away: a weight of 0 would keep their NaN.
+  // Masks by a select, as a weight of 0 would not remove a NaN.
   if (lowered.valid)
     x = b.maskWith(lowered.valid, x);
   lowered.sum = b.reduceRows(x);

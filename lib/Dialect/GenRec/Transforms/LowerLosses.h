@@ -1,4 +1,4 @@
-//===- LowerLosses.h - losses as two sums and a gradient's seed -*- C++ -*-===//
+//===- LowerLosses.h - losses as sums and gradients -------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_LOWERLOSSES_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_LOWERLOSSES_H
@@ -7,10 +7,10 @@
 
 namespace genrec {
 
-/// A loss as the values it is made of.
+/// The values that a loss consists of.
 struct LoweredLoss {
   mlir::Value x;      ///< rows []: the loss of each row
-  mlir::Value weight; ///< rows [] or null: its declared weight
+  mlir::Value weight; ///< rows [] or null: the declared weight
   mlir::Value valid;  ///< rows [] of i1 or null
   mlir::Value sum;    ///< shared []: Σ w·x
   mlir::Value total;  ///< shared []: Σ w
@@ -21,8 +21,8 @@ struct LoweredLoss {
 /// Replaces `loss` by its sums and a `genrec.report_loss`.
 LoweredLoss lowerLoss(LossOp loss);
 
-/// The gradients of scale * Σ w·x / Σ w: of x, and of the declared weight where
-/// `wantsWeight`. Both 0 where Σ w is 0.
+/// The gradients of scale * Σ w·x / Σ w with respect to x and, with `wantsWeight`, to the declared
+/// weight. Both are 0 if Σ w is 0.
 struct LossSeeds {
   mlir::Value x;
   mlir::Value weight;

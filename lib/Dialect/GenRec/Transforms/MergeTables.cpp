@@ -1,4 +1,4 @@
-//===- MergeTables.cpp - logical tables of one spec share a physical one --===//
+//===- MergeTables.cpp - merges logical tables with equal attributes ------===//
 
 #include "Decisions.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
@@ -21,10 +21,10 @@ using namespace mlir;
 using namespace genrec;
 
 //===----------------------------------------------------------------------===//
-// Which tables
+// Choice of tables
 //===----------------------------------------------------------------------===//
 
-/// What two tables must have in common: all attributes but name and range of ids.
+/// The attributes that tables must share to be merged: all but name and id_bits.
 static DictionaryAttr getSpec(TableOp table) {
   SmallVector<NamedAttribute> spec;
   for (NamedAttribute entry : table->getAttrs())
@@ -33,7 +33,7 @@ static DictionaryAttr getSpec(TableOp table) {
   return DictionaryAttr::get(table.getContext(), spec);
 }
 
-/// The names of the attributes in which two specs differ.
+/// The names of the attributes in which two tables differ.
 static std::string listDifferences(DictionaryAttr left, DictionaryAttr right) {
   llvm::SetVector<StringRef> names;
   for (DictionaryAttr side : {left, right})
@@ -43,16 +43,16 @@ static std::string listDifferences(DictionaryAttr left, DictionaryAttr right) {
   return llvm::join(names, ", ");
 }
 
-/// Names of members that a decision lists; the plan has all.
+/// The most members that a decision names; the plan has all.
 constexpr size_t kMostNamed = 8;
 
-/// Bits that are left for ids beside `members` tables.
+/// The bits of a key that are left for ids in a merged table of `members` tables.
 static int64_t getKeyBits(size_t members) {
   return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
 }
 
 namespace {
-/// A spec and the tables that have it, in the order of their declaration.
+/// The shared attributes and the tables that have them, in declaration order.
 struct Group {
   SmallVector<TableOp> tables;
   TableOp merged;
@@ -88,8 +88,8 @@ private:
 };
 } // namespace
 
-/// The runtime keeps the handles of a catalogue's column between steps, which a
-/// key buffer made in each step would lose.
+/// Whether a lookup is over all rows of a catalogue. The runtime keeps their handles between steps,
+/// which it could not do for a buffer of keys that is computed in each step.
 bool Merger::isLookedUpWhole(LookupOp lookup) {
   return isOfCatalogue(model, getRowDomain(lookup.getIds().getType()));
 }
@@ -107,8 +107,9 @@ void Merger::collectUses() {
       used.push_back(table);
 }
 
-/// Leaves in `group` as many tables as there can be whose ids fit beside each
-/// other's numbers: fewer tables leave more bits, so the narrowest ones go first.
+/// Keeps in `group` as many tables as possible whose ids fit into a key next to the number of the
+/// table. With fewer tables there are more bits for ids, so tables with the fewest bits are taken
+/// first.
 void Merger::dropWideTables(Group &group) {
   SmallVector<TableOp> byBits(group.tables);
   llvm::sort(byBits, [](TableOp a, TableOp b) {
@@ -127,8 +128,8 @@ void Merger::dropWideTables(Group &group) {
   llvm::erase_if(group.tables, [&](TableOp table) { return !kept.contains(table); });
 }
 
-/// What sets the merged table of `group` apart from the merged ones of its dimension that
-/// are made before it.
+/// The attributes in which the merged table of `group` differs from earlier merged tables of its
+/// dimension.
 std::string Merger::describeOthers(const Group &group) const {
   TableOp first = group.tables.front();
   std::string text;
@@ -143,7 +144,7 @@ std::string Merger::describeOthers(const Group &group) const {
   return text;
 }
 
-/// Says what sets the only table of a spec apart from the others of its dimension.
+/// Records the attributes in which an unmerged table differs from others of its dimension.
 void Merger::noteLonely(const Group &group) {
   TableOp table = group.tables.front();
   DictionaryAttr spec = getSpec(table);
@@ -217,12 +218,13 @@ void Merger::declareMerged() {
 }
 
 //===----------------------------------------------------------------------===//
-// Their lookups
+// Lookups
 //===----------------------------------------------------------------------===//
 
 using Depths = DenseMap<Operation *, unsigned>;
 
-/// For each lookup that `counts`: how many such lookups lie one behind the other above it.
+/// For each lookup that `counts`: the length of the longest chain of such lookups that it depends
+/// on.
 static Depths computeDepths(ProgramOp program, llvm::function_ref<bool(LookupOp)> counts) {
   DenseMap<Value, unsigned> depths;
   Depths result;
@@ -242,7 +244,7 @@ static Depths computeDepths(ProgramOp program, llvm::function_ref<bool(LookupOp)
 }
 
 void Merger::groupLookups(ProgramOp program, TableOp table, ArrayRef<LookupOp> group) {
-  // Equal lookups are one part; validities belong to parts.
+  // Equal lookups become one part; a valid mask belongs to a part.
   using PartKey = std::tuple<Value, Value, Attribute>;
   llvm::MapVector<PartKey, SmallVector<LookupOp>> parts;
   for (LookupOp lookup : group)
@@ -291,7 +293,7 @@ void Merger::rewriteProgram(ProgramOp program) {
     for (Value value : op.getResults())
       if (auto type = dyn_cast<DomainType>(value.getType()))
         domainValues[type.getDomain()] = value;
-  // Almost always no lookup depends on another, and nothing more is to be known.
+  // In most programs no lookup depends on another, and this is all.
   Depths all = computeDepths(program, [](LookupOp) { return true; });
   llvm::MapVector<Operation *, SmallVector<LookupOp>> byTable;
   for (auto lookup : body.getOps<LookupOp>())
@@ -309,7 +311,7 @@ void Merger::rewriteProgram(ProgramOp program) {
     for (auto &[depth, group] : byDepth)
       groupLookups(program, table, group);
     if (!depths.empty() || byTable.back().first == owner)
-      // What one lookup needs may stand behind another of its group.
+      // Operands of one lookup may come after another lookup of its group.
       sortTopologically(&body);
   }
 }

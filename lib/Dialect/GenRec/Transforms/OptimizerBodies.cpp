@@ -1,9 +1,8 @@
 //===- OptimizerBodies.cpp - one row of an optimizer step -----------------===//
 //
-// The equations are those of torch.optim, in its order of operations. State
-// slots: sgd 1 = momentum buffer; adagrad 1 = sum of squares; rowwise_adagrad 1 =
-// the row's one sum of mean squares; adam and adamw 1, 2 = first and second moment,
-// 3 = the row's own step count.
+// The equations and the order of operations are those of torch.optim. State slots: sgd 1 = momentum
+// buffer; adagrad 1 = sum of squares; rowwise_adagrad 1 = the row's sum of mean squares; adam and
+// adamw 1, 2 = first and second moment, 3 = the row's own step count.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +41,7 @@ bool genrec::changesWithoutGradient(OptimizerAttr optimizer, bool onTable) {
 }
 
 namespace {
-/// One row's step under construction.
+/// Builds the step of one row.
 class OptimizerStep {
 public:
   OptimizerStep(OpBuilder &builder, Location loc, OptimizerAttr optimizer,
@@ -82,7 +81,7 @@ private:
 };
 } // namespace
 
-/// The gradient with L2 weight decay.
+/// The gradient with L2 weight decay added.
 Value OptimizerStep::withDecay(Value weight) const {
   double decay = option("weight_decay");
   return decay == 0.0 ? gradient : b.add(gradient, scale(weight, decay));
@@ -90,7 +89,7 @@ Value OptimizerStep::withDecay(Value weight) const {
 
 Value OptimizerStep::buildSgd(Value weight, Value rate) const {
   Value step = withDecay(weight);
-  // The buffer starts as zeros, so the first step's buffer is the gradient.
+  // The buffer is initially 0, so the first step sets it to the gradient, as in torch.optim.
   if (double momentum = option("momentum"); momentum != 0.0) {
     step = b.add(scale(load(1), momentum), step);
     store(step, 1);
@@ -106,8 +105,8 @@ Value OptimizerStep::buildAdagrad(Value weight, Value rate) const {
   return b.sub(weight, b.mul(spread(rate), divide(g, divisor)));
 }
 
-/// As FBGEMM's EXACT_ROWWISE_ADAGRAD: one factor for the whole row, from the mean of
-/// its squared gradients.
+/// FBGEMM's EXACT_ROWWISE_ADAGRAD: one factor for the whole row, from the mean of its squared
+/// gradients.
 Value OptimizerStep::buildRowwiseAdagrad(Value weight, Value rate) const {
   Value g = withDecay(weight);
   Value mean = scale(b.reduceAdd(b.mul(g, g)), 1.0 / static_cast<double>(bodyShape(type).front()));
@@ -119,8 +118,8 @@ Value OptimizerStep::buildRowwiseAdagrad(Value weight, Value rate) const {
   return b.sub(weight, b.mul(spread(factor), g));
 }
 
-/// 1 - beta^count with a count per row: -expm1(count * log beta). 1 - exp(…) would
-/// lose what f32 has: 1 - 0.999 is off by 6e-5 of itself.
+/// 1 - beta^count with the row's step count: -expm1(count * log beta). 1 - exp(…) would lose
+/// precision in f32: 1 - 0.999 has a relative error of 6e-5.
 Value OptimizerStep::buildRowCorrection(Value count, double beta) const {
   Value power = b.make<math::ExpM1Op>(scale(count, std::log(beta)));
   return b.make<arith::NegFOp>(power);
@@ -152,8 +151,7 @@ Value OptimizerStep::buildAdam(Value weight, Value rate,
     correction1 = corrections[0];
     correction2 = corrections[1];
   }
-  // Step size and root are of the corrections' shape: scalars are computed once,
-  // not per element.
+  // Step size and root have the shape of the corrections, so scalars are computed once per row.
   Value like = countsPerRow(optimizer) ? spread(rate) : rate;
   Value size = spread(divide(like, correction1));
   Value root = spread(squareRoot(correction2));

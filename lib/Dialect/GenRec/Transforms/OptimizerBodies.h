@@ -7,16 +7,16 @@
 
 namespace genrec {
 
-/// A scalar that the trainer supplies to an optimizer each step, in the order of
-/// the arguments that `buildOptimizerBody` takes: the scheduled learning rate,
-/// then Adam's bias corrections of the two moments.
+/// A scalar that the trainer passes to an optimizer in each step. In the order of the arguments of
+/// `buildOptimizerBody`: the scheduled learning rate, then Adam's bias corrections of the two
+/// moments.
 struct OptimizerStepValue {
   llvm::StringRef name;
   double argument;
 };
 llvm::SmallVector<OptimizerStepValue> getStepValues(OptimizerAttr optimizer);
 
-/// Whether a step changes rows whose gradient is 0: by moments, by weight decay, or by 0 / 0.
+/// Whether a step changes rows with gradient 0: through moments, weight decay, or 0 / 0.
 bool changesWithoutGradient(OptimizerAttr optimizer, bool onTable);
 
 /// Appends one optimizer step of a row: loads the row and its states, applies

@@ -1,4 +1,4 @@
-//===- OwnershipContract.cpp - what a program must own --------------------===//
+//===- OwnershipContract.cpp - what a program reads and trains ------------===//
 
 #include "OwnershipContract.h"
 
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace genrec;
 
-/// Adds the members of `table` that `keys` are of.
+/// Adds the members of the merged table `table` whose keys are in `keys`.
 static void addMembers(TableOp table, Value keys, Names &names) {
   if (auto merged = keys.getDefiningOp<MergedKeysOp>())
     names.insert(merged.getTables().begin(), merged.getTables().end());

@@ -1,8 +1,8 @@
-//===- OwnershipContract.h - what a program must own ------------*- C++ -*-===//
+//===- OwnershipContract.h - what a program reads and trains ----*- C++ -*-===//
 //
-// Once a program is differentiated, it is settled which columns and tables it reads and
-// which tables it trains. `differentiate` writes that down, for `verify-ownership` to
-// compare plans with.
+// After differentiation, the columns and tables that a program reads and the tables that it trains
+// must no longer change. `differentiate` records them, and `verify-ownership` compares later
+// programs with the record.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +20,10 @@ using Names = llvm::SetVector<mlir::Attribute>;
 
 Names collectReadColumns(ProgramOp program);
 
-/// The logical tables whose rows `program` looks up or finds, by the keys where tables are
-/// merged.
+/// The logical tables whose rows `program` looks up; for merged tables they follow from the keys.
 Names collectReadTables(ProgramOp program);
 
-/// Writes down what `program` reads and trains, which is differentiated and without dead ops.
+/// Records what `program` reads and trains. It must be differentiated and have no dead ops.
 void writeOwnershipContract(ProgramOp program);
 
 } // namespace genrec

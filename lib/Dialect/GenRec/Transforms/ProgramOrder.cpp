@@ -1,4 +1,4 @@
-//===- ProgramOrder.cpp - puts a program's ops in order -------------------===//
+//===- ProgramOrder.cpp - topological order by position -------------------===//
 
 #include "ProgramOrder.h"
 
@@ -12,7 +12,7 @@ using namespace genrec;
 void genrec::orderProgram(ProgramOp program,
                           const DenseMap<Operation *, unsigned> &positions) {
   Block &body = program.getBody().front();
-  using Entry = std::pair<unsigned, unsigned>; // position, index as it was
+  using Entry = std::pair<unsigned, unsigned>; // position, index before sorting
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, unsigned> indices, waiting;

@@ -1,4 +1,4 @@
-//===- ProgramOrder.h - puts a program's ops in order -----------*- C++ -*-===//
+//===- ProgramOrder.h - topological order by position -----------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_PROGRAMORDER_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_PROGRAMORDER_H
@@ -7,9 +7,8 @@
 
 namespace genrec {
 
-/// Reorders the ops of `program` so that each comes after what it reads; among
-/// those that could come next, the one with the lowest entry in `positions`
-/// does.
+/// Sorts the ops of `program` topologically. Among the ops whose operands are available, the one
+/// with the lowest entry in `positions` comes next.
 void orderProgram(ProgramOp program,
                   const llvm::DenseMap<mlir::Operation *, unsigned> &positions);
 

@@ -1,4 +1,4 @@
-//===- PruneColumns.cpp - neither read nor compute what nothing needs -----===//
+//===- PruneColumns.cpp - removes unused columns and ops ------------------===//
 
 #include "Batch.h"
 #include "Decisions.h"
@@ -13,7 +13,7 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// Domain and dotted path.
+/// A column: domain and dotted path.
 using ColumnKey = std::pair<Attribute, Attribute>;
 
 static std::optional<ColumnKey> getColumn(Operation &op) {

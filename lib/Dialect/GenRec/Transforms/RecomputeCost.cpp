@@ -1,4 +1,4 @@
-//===- RecomputeCost.cpp - what computing a row again costs ---------------===//
+//===- RecomputeCost.cpp - the cost of recomputing a row ------------------===//
 
 #include "RecomputeCost.h"
 #include "RowOps.h"
@@ -36,7 +36,7 @@ double genrec::getReadCost(Operation *op, unsigned index) {
     return op->getNumResults() ? getRowBytes(op->getResult(0).getType()) : 0.0;
   Type type = op->getOperand(index).getType();
   double bytes = getRowBytes(type);
-  // A handle stands for the table row that the kernel loads through it.
+  // For a handle, the bytes of the table row that the kernel loads through it.
   if (auto row = dyn_cast<RowType>(getElementTypeOrSelf(type)))
     bytes += 4.0 * row.getWidth();
   constexpr double rowsPerAncestor = 4.0;

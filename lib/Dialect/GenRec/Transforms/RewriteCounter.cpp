@@ -53,8 +53,7 @@ void genrec::countStatistic(Pass &pass, Pass::Statistic &statistic,
   counter->statistics[(pass.getArgument() + " " + name).str()] += times;
 }
 
-// Patterns of other dialects (canonicalizations) have names of their own and
-// are not counted.
+// Patterns of other dialects (canonicalizations) have names of other forms and are not counted.
 void RewriteCounter::notifyPatternEnd(const Pattern &pattern,
                                       LogicalResult status) {
   if (succeeded(status) &&
@@ -82,7 +81,7 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A counter that prints what it counted when the process ends.
+/// A counter that prints its counts when the process exits.
 struct PrintedCounter {
   RewriteCounter counter;
   bool printsRewrites = false, printsStatistics = false;

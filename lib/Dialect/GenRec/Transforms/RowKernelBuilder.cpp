@@ -1,4 +1,4 @@
-//===- RowKernelBuilder.cpp - makes a genrec.row_kernel -------------------===//
+//===- RowKernelBuilder.cpp - creates row kernels -------------------------===//
 
 #include "RowKernelBuilder.h"
 

@@ -1,4 +1,4 @@
-//===- RowKernelBuilder.h - makes a genrec.row_kernel -----------*- C++ -*-===//
+//===- RowKernelBuilder.h - creates row kernels -----------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_ROWKERNELBUILDER_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_ROWKERNELBUILDER_H
@@ -13,17 +13,15 @@ struct KernelInput {
   OperandRole role;
 };
 
-/// A result of a row kernel and where its rows go. `pool` counts for pooled
-/// results only.
+/// A result of a row kernel and its role. `pool` is used by pooled results only.
 struct KernelResult {
   mlir::Type type;
   ResultRole role;
   PoolKind pool = PoolKind::sum;
 };
 
-/// Creates a row kernel over `domain` with a body that has its block arguments
-/// and nothing else yet; the caller fills it and ends it with
-/// `genrec.row_yield`.
+/// Creates a row kernel over `domain` whose body has its block arguments and no ops. The caller
+/// adds the ops and the final `genrec.row_yield`.
 RowKernelOp createRowKernel(mlir::OpBuilder &builder, mlir::Location loc,
                             mlir::Value domain,
                             llvm::ArrayRef<KernelInput> inputs,

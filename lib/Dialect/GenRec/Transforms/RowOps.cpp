@@ -1,4 +1,4 @@
-//===- RowOps.cpp - which ops become part of a row kernel -----------------===//
+//===- RowOps.cpp - ops that row kernels can compute ----------------------===//
 
 #include "RowOps.h"
 

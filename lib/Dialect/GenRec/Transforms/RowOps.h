@@ -1,4 +1,4 @@
-//===- RowOps.h - which ops become part of a row kernel ---------*- C++ -*-===//
+//===- RowOps.h - ops that row kernels can compute --------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_ROWOPS_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_ROWOPS_H
@@ -7,25 +7,23 @@
 
 namespace genrec {
 
-/// True for ops that row kernels compute: row-wise ops, moves between a domain
-/// and those above it, reductions and scatters over rows, and row kernels.
+/// Whether row kernels compute `op`: row-wise ops, fan-outs and pools, reductions and scatters over
+/// rows, and row kernels.
 bool isRowOp(mlir::Operation *op);
 
-/// The domain over whose rows a row op runs; null for one of shared tensors
-/// alone.
+/// The domain that a row op iterates over; null for an op on shared tensors only.
 mlir::FlatSymbolRefAttr getRowOpDomain(mlir::Operation *op);
 
-/// True when every operand and result of the row op is a shared tensor.
+/// Whether all operands and results of the row op are shared tensors.
 bool isSharedOnly(mlir::Operation *op);
 
 /// How the body of `op` reads operand `index`. Domain operands have no role.
 std::optional<OperandRole> getOperandRole(mlir::Operation *op, unsigned index);
 
-/// Where result `index` of a row op goes when it leaves the kernel.
+/// The role of result `index` of a row op as a result of a kernel.
 ResultRole getResultRole(mlir::Operation *op, unsigned index);
 
-/// True when `use` reads a column slice in place, through a leading dimension:
-/// the slice is then a view and not copied.
+/// Whether `use` reads a slice in place, with a stride: the slice is then a view and needs no copy.
 bool readsColumnsInPlace(mlir::OpOperand &use);
 
 } // namespace genrec

@@ -1,8 +1,8 @@
-//===- SinkFanout.cpp - once per request what impressions share -----------===//
+//===- SinkFanout.cpp - moves fan-outs after their users ------------------===//
 //
-// One sweep over a program in its order: an op whose operands are copies (fanned
-// out, or the second halves of pairs) is replaced by the op on the rows that were
-// copied and a copy behind it, which the ops after it find in turn.
+// One sweep over a program in order. An op whose operands are spread (by `fanout` or `pair_rows`,
+// see Spreads.h) is replaced by the same op before the spread, followed by a spread of its result.
+// Later ops then find the new spread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,25 +33,25 @@ static bool drawsPerRow(Operation *op) {
   return draw && draw.drawsPerRow();
 }
 
-/// True when a row of the results follows from the same row of the operands, and
-/// nothing is drawn for it.
+/// Whether each row of the results depends on the same row of the operands, and the op draws no
+/// random numbers.
 static bool isRowLocal(Operation *op) {
   if (drawsPerRow(op) || isa<BroadcastRowsOp>(op))
     return false;
   return isa<RowwiseOpInterface>(op) || op->hasTrait<RowLocal>();
 }
 
-/// True when the rows of the results that belong to a list follow from the rows of
-/// the operands that belong to it, and nothing is drawn. Below the first halves of
-/// pairs lie copies of one list, so that such an op can run over that list.
+/// Whether the rows of a list in the results depend on the rows of the same list in the operands,
+/// and the op draws no random numbers. For pairs, all lists with the same parent row are copies of
+/// the second list, so such an op can run on the second list.
 static bool isListLocal(Operation *op) {
   return !drawsPerRow(op) && op->hasTrait<ListLocal>();
 }
 
-/// True when the result is a row per list.
+/// Whether the result has one row per list.
 static bool reducesLists(Operation *op) { return op->hasTrait<ReducesLists>(); }
 
-/// How many rows of each list are targets; a value per list, where `op` has it.
+/// The number of targets per list, if `op` has that operand.
 static Value getTargetCounts(Operation *op) {
   if (auto attention = dyn_cast<AttentionOp>(op))
     return attention.getTarget();
@@ -60,7 +60,7 @@ static Value getTargetCounts(Operation *op) {
   return Value();
 }
 
-/// The operands that must be rows of the op's own domain.
+/// The operands that must have the op's own domain.
 static SmallVector<Value> getRowOperands(Operation *op) {
   SmallVector<Value> operands;
   auto rowwise = dyn_cast<RowwiseOpInterface>(op);
@@ -76,7 +76,7 @@ static SmallVector<Spread> getSpreads(ArrayRef<Value> values) {
 }
 
 namespace {
-/// The rewrites of one program.
+/// Rewrites one program.
 class Sinker {
 public:
   Sinker(ProgramOp program, unsigned leastWidth, Decisions &decisions)
@@ -115,16 +115,16 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Copies of copies
+// Spreads of spreads
 //===----------------------------------------------------------------------===//
 
-/// A fanout of a fanout is one.
+/// A fanout of a fanout is one fanout.
 void Sinker::compose(FanoutOp fanout) {
   if (auto above = fanout.getX().getDefiningOp<FanoutOp>())
     fanout.getXMutable().assign(above.getX());
 }
 
-/// What lies above the second list lies above the pairs too.
+/// pair_rows of a fanout is a fanout, as ancestors of the second list are ancestors of the pairs.
 void Sinker::compose(PairRowsOp beside) {
   auto above = beside.getX().getDefiningOp<FanoutOp>();
   if (!above)
@@ -136,10 +136,10 @@ void Sinker::compose(PairRowsOp beside) {
 }
 
 //===----------------------------------------------------------------------===//
-// Ops on copied rows alone
+// Ops on spread operands only
 //===----------------------------------------------------------------------===//
 
-/// i1 per row of `ancestor`: whether any row of `domain` is its copy.
+/// i1 per row of `ancestor`: whether the spread copies it to any row of `domain`.
 Value Sinker::getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc) {
   Type i64 = builder.getI64Type();
   auto constant = [&](int64_t value) -> Value {
@@ -147,7 +147,7 @@ Value Sinker::getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc)
                               DenseElementsAttr::get(RankedTensorType::get({}, i64),
                                                      builder.getI64IntegerAttr(value).getValue()));
   };
-  // The other half of pairs, below the parent of both.
+  // The number of copies is the length of the first list below the same parent row.
   FlatSymbolRefAttr below = domain, above = ancestor.domain;
   if (ancestor.isBeside) {
     below = spreads.getPairs(domain).getFirst().getType().getDomain();
@@ -166,7 +166,7 @@ Value Sinker::getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc)
   return spreads.spread(exists, ancestor.domain, loc);
 }
 
-/// A row without copies was never looked up.
+/// Masks rows without copies, as the original lookup never looked them up.
 void Sinker::limitLookup(LookupOp lookup, Spread place, FlatSymbolRefAttr domain) {
   if (program.getMode() == ProgramMode::evaluate || program.getMode() == ProgramMode::predict)
     return;
@@ -178,7 +178,7 @@ void Sinker::limitLookup(LookupOp lookup, Spread place, FlatSymbolRefAttr domain
   lookup.getValidMutable().assign(exists);
 }
 
-/// `op` with the sources of `operands`, as rows of `domain`, in their place.
+/// A clone of `op` on the sources of `operands`, which are rows of `domain`.
 Operation *Sinker::cloneOver(Operation *op, ArrayRef<Value> operands, FlatSymbolRefAttr domain) {
   IRMapping mapping;
   for (Value operand : operands)
@@ -187,7 +187,7 @@ Operation *Sinker::cloneOver(Operation *op, ArrayRef<Value> operands, FlatSymbol
   return builder.clone(*op, mapping);
 }
 
-/// Gives the results of `moved` rows of `rows`, and the users of `op` their copies.
+/// Gives the results of `moved` rows of `rows`, and spreads them for the users of `op`.
 void Sinker::replace(Operation *op, Operation *moved, FlatSymbolRefAttr rows, bool isBeside) {
   for (auto [result, old] : llvm::zip_equal(moved->getResults(), op->getResults())) {
     auto type = cast<RankedTensorType>(result.getType());
@@ -214,7 +214,7 @@ bool Sinker::sink(Operation *op) {
   return true;
 }
 
-/// An op over the lists of pairs, all of whose rows are of their second halves.
+/// Moves an op over the lists of pairs to the second list, if all its operands come from there.
 bool Sinker::sinkList(Operation *op) {
   if (!isListLocal(op))
     return false;
@@ -242,7 +242,7 @@ bool Sinker::sinkList(Operation *op) {
   return true;
 }
 
-/// Below each query lies a copy of the list that all queries of a parent share.
+/// The keys of each query are a copy of the second list: attends to that list instead.
 void Sinker::sinkCross(CrossAttentionOp op) {
   Spread place = spreads.getMeetingPlace(getSpreads(SmallVector<Value>{op.getK(), op.getV()}));
   FlatSymbolRefAttr queries = getRowDomain(op.getQ().getType());
@@ -255,7 +255,7 @@ void Sinker::sinkCross(CrossAttentionOp op) {
   RewriteCounter::count("sink-fanout");
 }
 
-/// A pair's place in its list is that of its second half.
+/// The position of a pair in its list is that of its row in the second list.
 void Sinker::sinkPosition(PositionOp position) {
   PairDomainsOp pairs = spreads.getPairs(getRowDomain(position.getType()));
   if (!pairs)
@@ -266,7 +266,7 @@ void Sinker::sinkPosition(PositionOp position) {
   replace(position, moved, pairs.getSecond().getType().getDomain(), /*isBeside=*/true);
 }
 
-/// The lists of pairs are as long as those of their second halves.
+/// A list of pairs is as long as the second list.
 void Sinker::sinkLength(LengthOp length) {
   PairDomainsOp pairs = spreads.getPairs(length.getChildren().getType().getDomain());
   if (!pairs)
@@ -279,7 +279,7 @@ void Sinker::sinkLength(LengthOp length) {
 }
 
 //===----------------------------------------------------------------------===//
-// Backwards
+// Gradients
 //===----------------------------------------------------------------------===//
 
 bool Sinker::poolWeightGradient(WeightGradientOp op) {
@@ -297,7 +297,7 @@ bool Sinker::poolWeightGradient(WeightGradientOp op) {
   return true;
 }
 
-/// The sum `sum` of products is the product of the sum of `x`.
+/// A sum of products is the product of the sum of `x`.
 bool Sinker::hoistSum(Operation *sum, Value x, Spread to) {
   auto linear = x.getDefiningOp<LinearOp>();
   if (!linear || linear.getBias() || !linear->hasOneUse())
@@ -314,7 +314,7 @@ bool Sinker::hoistSum(Operation *sum, Value x, Spread to) {
 }
 
 //===----------------------------------------------------------------------===//
-// The whole
+// Driver
 //===----------------------------------------------------------------------===//
 
 void Sinker::visit(Operation *op) {
@@ -350,7 +350,7 @@ void Sinker::visit(Operation *op) {
     }
 }
 
-/// Which operand of `user` keeps it over rows of `domain`, and how.
+/// Why `user` runs over rows of `domain`: the operand that is not spread, or the two that differ.
 static std::string describeRows(Operation *user, StringRef domain) {
   SmallVector<Spread> froms = getSpreads(getRowOperands(user));
   for (const Spread &from : froms)
@@ -363,15 +363,15 @@ static std::string describeRows(Operation *user, StringRef domain) {
   return {};
 }
 
-/// Why a copy could not go on; empty where it costs nothing.
+/// Why `copy`, a spread, could not be moved further; empty if that costs nothing.
 std::string Sinker::describeStop(Operation *copy) {
   StringRef domain = getRowDomain(copy->getResult(0).getType()).getValue();
   for (Operation *user : copy->getUsers()) {
     std::string name = nameForUser(user) + placeForUser(user);
     if (isa<UpdateTableOp>(user))
-      continue; // a gradient per row that was looked up
+      continue; // its gradients are per row that was looked up
     if (auto lookup = dyn_cast<LookupOp>(user); lookup && lookup.getValid() == copy->getResult(0))
-      continue; // rows without copies, said row by row
+      continue; // the mask of a lookup that was moved
     if (drawsPerRow(user))
       return name + ", which draws for each row of @" + domain.str();
     if (isa<SinkOpInterface>(user))

@@ -1,4 +1,4 @@
-//===- SpecializeModes.cpp - a program per mode ---------------------------===//
+//===- SpecializeModes.cpp - creates a program per mode -------------------===//
 
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -15,13 +15,13 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// A sink that a program of `mode` has no need of.
+/// Whether a program of `mode` does not need the sink `op`.
 static bool isSuperfluous(ProgramMode mode, Operation *op) {
   auto sink = dyn_cast<SinkOpInterface>(op);
   return sink && !sink.isNeededIn(mode);
 }
 
-/// An output's name that no other output of `program` has: `vectors`, `vectors_2`, …
+/// An unused name of an output of `program`: `vectors`, `vectors_2`, …
 static std::string pickOutputName(ProgramOp program) {
   DenseSet<StringRef> taken;
   for (auto output : program.getBody().front().getOps<OutputOp>())
@@ -32,10 +32,10 @@ static std::string pickOutputName(ProgramOp program) {
   return name;
 }
 
-/// Gives out the item vectors of the catalogues that `program` has no output of. Returns
-/// how many there are.
+/// Adds outputs of item vectors for the catalogues that have no output in `program`. Returns their
+/// number.
 static unsigned addItemVectors(ProgramOp program) {
-  // The same expression written twice is one kind of vector.
+  // CSE, so that equal expressions give one output.
   IRRewriter rewriter(program.getContext());
   DominanceInfo dominance(program);
   eliminateCommonSubExpressions(rewriter, dominance, program);
@@ -60,7 +60,7 @@ static unsigned addItemVectors(ProgramOp program) {
   return added;
 }
 
-/// Takes dropout out of `program`. Returns how many ops that changed.
+/// Removes dropout from `program`. Returns the number of changed ops.
 static unsigned removeDropout(ProgramOp program) {
   unsigned removed = 0;
   FloatAttr none = FloatAttr::get(Float64Type::get(program.getContext()), 0.0);
@@ -108,7 +108,7 @@ struct SpecializeModes : genrec::impl::SpecializeModesBase<SpecializeModes> {
     }
   }
 
-  /// Clones `program` for `mode`, unless that mode has nothing to do.
+  /// Clones `program` for `mode`, unless the clone would have no losses, metrics and outputs.
   void specialize(ProgramOp program, ProgramMode mode) {
     OpBuilder builder(program);
     auto clone = cast<ProgramOp>(builder.clone(*program));

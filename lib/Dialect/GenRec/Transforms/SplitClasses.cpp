@@ -1,4 +1,4 @@
-//===- SplitClasses.cpp - softmax over many classes, a block at a time ----===//
+//===- SplitClasses.cpp - softmax over many classes in blocks -------------===//
 
 #include "ClassLogits.h"
 #include "Decisions.h"
@@ -13,17 +13,17 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// Code per block is what more blocks cost; beyond these, blocks are wider.
+/// More blocks mean more code; beyond this number, blocks get wider.
 static constexpr int64_t kMostBlocks = 16;
-/// Below, a block and its gradient are not much less than all logits.
+/// With fewer blocks, one block and its gradient take hardly less memory than all logits.
 static constexpr int64_t kLeastBlocks = 4;
 
-/// Even blocks of about `columns` of `classes`; none where they would be few.
+/// Splits `classes` evenly into blocks of about `columns`; none if there would be too few.
 static SmallVector<ClassBlock> cutClasses(int64_t classes, int64_t columns) {
   if (classes < kLeastBlocks * columns)
     return {};
   int64_t count = std::min(kMostBlocks, static_cast<int64_t>(llvm::divideCeil(classes, columns)));
-  // Rows of a block begin at a cache line where blocks are that wide.
+  // If blocks are that wide, the rows of a block are aligned to cache lines.
   constexpr int64_t kLineFloats = 16;
   int64_t width = llvm::divideCeil(classes, count);
   if (width >= kLineFloats)
@@ -39,19 +39,19 @@ static SmallVector<ClassBlock> cutClasses(int64_t classes, int64_t columns) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A softmax cross entropy, its gradient (null outside of training), and its logits.
+/// A softmax cross entropy, its gradient (null outside of training) and its logits.
 struct ClassLoss {
   SoftmaxCrossEntropyOp loss;
   SoftmaxCrossEntropyGradOp gradient;
 };
 
-/// What forward leaves for backward.
+/// Values that the backward pass needs from the forward pass.
 struct ForwardBlocks {
   Value logSumExp, lastLogits;
 };
 } // namespace
 
-/// `value` where `label` is one of `classes` classes, else 0.
+/// `value` if `label` is one of `classes` classes, otherwise 0.
 static Value buildWhereLabelled(const GradientBuilder &b, Value value, Value label,
                                 int64_t classes) {
   auto type = RankedTensorType::get({}, b.builder.getI64Type());
@@ -83,7 +83,7 @@ static ForwardBlocks buildForward(ClassLoss parts, ClassLogits &logits,
   return {sum, block};
 }
 
-/// From the last block, whose logits are still there, to the first.
+/// From the last block, whose logits are still stored, to the first.
 static void buildBackward(ClassLoss parts, ClassLogits &logits, ArrayRef<ClassBlock> blocks,
                           const ForwardBlocks &forward) {
   OpBuilder builder(parts.gradient);
@@ -134,7 +134,7 @@ private:
 };
 } // namespace
 
-/// The one gradient of `loss`; null without one, or with several.
+/// The only gradient op of `loss`; null if there is none or several.
 static SoftmaxCrossEntropyGradOp findGradient(SoftmaxCrossEntropyOp loss) {
   SoftmaxCrossEntropyGradOp found;
   for (Operation *user : loss.getLogits().getUsers()) {

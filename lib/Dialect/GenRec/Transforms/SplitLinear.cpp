@@ -1,4 +1,4 @@
-//===- SplitLinear.cpp - a linear layer by the domains of its columns -----===//
+//===- SplitLinear.cpp - splits linear layers by domain -------------------===//
 
 #include "SplitLinear.h"
 
@@ -6,9 +6,9 @@ using namespace mlir;
 using namespace genrec;
 
 namespace {
-/// Neighbouring columns that are copies of rows of one domain, or its own rows. Those of a
-/// sum or a difference of two kinds of copies are multiplied by the same rows of the
-/// weight, `part`, as one run each.
+/// Adjacent columns with the same source: spread from rows of one domain, or not spread. The two
+/// terms of a sum or difference of spread values are two runs that use the same rows of the weight,
+/// `part`.
 struct Run {
   Spread from;
   SmallVector<Value> columns;
@@ -17,7 +17,7 @@ struct Run {
   bool isNegative = false;
 };
 
-/// What is known of the result so far: a sum over rows of a domain.
+/// A partial sum of the result, over rows of `from`.
 struct Partial {
   Spread from;
   Value sum;
@@ -25,7 +25,7 @@ struct Partial {
 };
 } // namespace
 
-/// The columns of `value` in order: those of joined columns for themselves.
+/// The columns of `value` in order, looking through concatenations.
 static void collectParts(Value value, SmallVectorImpl<Value> &parts) {
   if (auto concat = value.getDefiningOp<ConcatColumnsOp>())
     for (Value part : concat.getParts())
@@ -34,14 +34,15 @@ static void collectParts(Value value, SmallVectorImpl<Value> &parts) {
     parts.push_back(value);
 }
 
-/// Where the columns `x` come from, and the rows that were copied.
+/// The spread that made the columns `x`, and its operand; `x` itself if it is not spread.
 static std::pair<Spread, Value> findSource(Value x) {
   if (Spread from = getSpread(x))
     return {from, getSpreadSource(x)};
   return {{getRowDomain(x.getType()), false}, x};
 }
 
-/// The terms of a sum or difference of copies from two places, each of `x`'s size; else none.
+/// The terms of `x` if it is a sum or difference of two different spreads of its size; otherwise
+/// none.
 static SmallVector<Value, 2> getCopiedTerms(Value x) {
   Operation *op = x.getDefiningOp();
   if (!op || !op->hasTrait<IsSum>())
@@ -54,12 +55,12 @@ static SmallVector<Value, 2> getCopiedTerms(Value x) {
   return {lhs, rhs};
 }
 
-/// The runs of the columns of `x`; `widths` are those of the parts of the weight.
+/// The runs of the columns of `x`; `widths` are the sizes of the weight's parts.
 static SmallVector<Run> collectRuns(Value x, SmallVectorImpl<int64_t> &widths) {
   SmallVector<Value> parts;
   collectParts(x, parts);
   SmallVector<Run> runs;
-  bool isClosed = true; // nothing joins the run before
+  bool isClosed = true; // the next column starts a new run
   for (Value part : parts) {
     int64_t width = getRowSize(part.getType());
     SmallVector<Value, 2> terms = getCopiedTerms(part);
@@ -86,7 +87,7 @@ static SmallVector<Run> collectRuns(Value x, SmallVectorImpl<int64_t> &widths) {
   return runs;
 }
 
-/// The product of a run with its rows of the weight.
+/// The product of a run and its rows of the weight.
 static Value multiplyRun(const Run &run, Value weight, Value bias, Location loc,
                          OpBuilder &builder) {
   auto matrix = cast<RankedTensorType>(weight.getType());
@@ -100,10 +101,10 @@ static Value multiplyRun(const Run &run, Value weight, Value bias, Location loc,
                           bias, false);
 }
 
-/// All sums together as rows of `own`, each added as far up as can be.
+/// Adds all partial sums as rows of `own`; each addition is done in the highest possible domain.
 static Value addPartials(SmallVector<Partial> partials, FlatSymbolRefAttr own, Location loc,
                          SpreadBuilder &spreads) {
-  // The uppermost first; the two halves of pairs lie beside each other, above the pairs.
+  // Highest domains first. The two lists of pairs are siblings, both above the pairs.
   llvm::sort(partials, [&](const Partial &a, const Partial &b) {
     return std::tuple(spreads.tree.getDepth(a.from.domain), a.order) <
            std::tuple(spreads.tree.getDepth(b.from.domain), b.order);
@@ -149,7 +150,7 @@ bool genrec::splitLinear(LinearOp linear, SpreadBuilder &spreads, unsigned least
     auto split = SplitSharedOp::create(builder, loc, types, linear.getWeight());
     weights.assign(split.getParts().begin(), split.getParts().end());
   }
-  // The bias goes with the first product that is added over the rows that were copied.
+  // The bias is added to the first spread product that is not subtracted, before the spread.
   const Run *biased = llvm::find_if(
       runs, [&](const Run &run) { return run.from.domain != own && !run.isNegative; });
   assert(biased != runs.end() && "what is taken away is taken from a copy");

@@ -1,4 +1,4 @@
-//===- SplitLinear.h - a linear layer by the domains of its columns -*- C++ -*-===//
+//===- SplitLinear.h - splits linear layers by domain -----------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_SPLITLINEAR_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_SPLITLINEAR_H
@@ -7,9 +7,9 @@
 
 namespace genrec {
 
-/// Splits a linear layer over joined columns, of which at least `leastWidth` are copies
-/// of other rows, into a layer per domain: each runs over the rows that were copied, and
-/// the products are copied and added. False where there is nothing to split.
+/// Splits a linear layer over concatenated columns, of which at least `leastWidth` are broadcast
+/// from other rows, into one layer per domain. Each layer runs over the rows before the broadcast;
+/// the products are then broadcast and added. False if the layer is not split.
 bool splitLinear(LinearOp linear, SpreadBuilder &spreads, unsigned leastWidth);
 
 } // namespace genrec

@@ -1,4 +1,4 @@
-//===- Spreads.cpp - copies of rows below a list's parent -----------------===//
+//===- Spreads.cpp - broadcasts to descendants and to pairs ---------------===//
 
 #include "Spreads.h"
 

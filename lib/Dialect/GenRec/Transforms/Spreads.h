@@ -1,8 +1,8 @@
-//===- Spreads.h - copies of rows below a list's parent ---------*- C++ -*-===//
+//===- Spreads.h - broadcasts to descendants and to pairs -------*- C++ -*-===//
 //
-// Two ops copy rows into a domain below: `fanout` gives every child its parent's
-// row, `pair_rows` gives every pair the row of its second half. What is computed
-// from copies alone can be computed once, from what was copied.
+// Two ops *spread* (broadcast) rows into a domain below: `fanout` gives every child the row of its
+// ancestor, `pair_rows` gives every pair its row of the second list. What is computed from spread
+// values alone can be computed once, before the spread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 
 namespace genrec {
 
-/// Where copied rows come from: rows of `domain`, copied by `pair_rows` (`isBeside`) or
-/// by `fanout`. Without `domain`: nowhere.
+/// The source of a spread value: rows of `domain`, spread by `pair_rows` (`isBeside`) or by
+/// `fanout`. Without `domain`, the value is not spread.
 struct Spread {
   mlir::FlatSymbolRefAttr domain;
   bool isBeside = false;
@@ -24,30 +24,30 @@ struct Spread {
   bool operator==(const Spread &) const = default;
 };
 
-/// The rows that `value` copies, and how; null where it copies none.
+/// The operand of the spread that makes `value`, and its Spread; null if `value` is not spread.
 mlir::Value getSpreadSource(mlir::Value value);
 Spread getSpread(mlir::Value value);
 
-/// Builds copies and their adjoints in one program.
+/// Builds spreads and their adjoints in one program.
 class SpreadBuilder {
 public:
   explicit SpreadBuilder(ProgramOp program) : tree(program), builder(program.getContext()) {}
 
-  /// The op that made `domain` of pairs; null for others.
+  /// The op that made `domain`, if it is a domain of pairs; otherwise null.
   PairDomainsOp getPairs(mlir::FlatSymbolRefAttr domain) const {
     mlir::Value value = tree.getValue(domain);
     return value ? value.getDefiningOp<PairDomainsOp>() : PairDomainsOp();
   }
-  /// `x` as rows of `domain`, its own or one below it, by `fanout`, or by `pair_rows`.
+  /// Spreads `x` to `domain` (its own or a lower one) by `fanout`, or by `pair_rows`.
   mlir::Value spread(mlir::Value x, mlir::FlatSymbolRefAttr domain, mlir::Location loc,
                      bool isBeside = false);
-  /// The adjoint of `spread`: per row that was copied, the sum over its copies.
+  /// The adjoint of `spread`: sums all copies of each row.
   mlir::Value collect(mlir::Value x, Spread to, mlir::Location loc);
   mlir::Value poolTo(mlir::Value x, mlir::FlatSymbolRefAttr domain, mlir::Location loc,
                      PoolKind kind = PoolKind::sum);
-  /// Where an op over `spreads` in one domain can run instead: at the deepest of what
-  /// was fanned out, or at the second halves of pairs, where everything else is from above
-  /// those. Nowhere when two halves meet.
+  /// Where an op on values with these `spreads` can run instead of below them: in the lowest domain
+  /// that is fanned out; or in the second list of pairs, if all other operands come from its
+  /// ancestors. Nowhere if values of both lists of pairs are combined.
   Spread getMeetingPlace(llvm::ArrayRef<Spread> spreads) const;
 
   DomainTree tree;

@@ -1,4 +1,4 @@
-//===- Trained.h - what training changes ------------------------*- C++ -*-===//
+//===- Trained.h - values that training changes -----------------*- C++ -*-===//
 
 #ifndef GENREC_LIB_DIALECT_GENREC_TRANSFORMS_TRAINED_H
 #define GENREC_LIB_DIALECT_GENREC_TRANSFORMS_TRAINED_H
@@ -7,8 +7,8 @@
 
 namespace genrec {
 
-/// Whether `op` reads a parameter or rows of a table that training changes, as it does unless they
-/// are frozen (an option of their optimizers).
+/// Whether `op` reads a parameter or table rows that training changes, that is, that are not frozen
+/// (an option of the optimizer).
 inline bool readsTrained(mlir::Operation *op) {
   auto isTrained = [](OptimizerAttr optimizer) { return optimizer.getOption("frozen") == 0.0; };
   if (auto param = llvm::dyn_cast<ParamOp>(op))

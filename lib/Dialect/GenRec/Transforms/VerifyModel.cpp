@@ -12,7 +12,7 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// The model's one program; reports anything else.
+/// The model's only program; reports an error if there is none or several.
 static FailureOr<ProgramOp> findProgram(ModelOp model) {
   SmallVector<ProgramOp> programs(
       model.getBody().front().getOps<ProgramOp>());

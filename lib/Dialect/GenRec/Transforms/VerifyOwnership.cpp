@@ -1,4 +1,4 @@
-//===- VerifyOwnership.cpp - one owner per table, column and id -----------===//
+//===- VerifyOwnership.cpp - checks the owner of tables, columns, ids -----===//
 
 #include "OwnershipContract.h"
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
@@ -15,8 +15,8 @@ namespace genrec {
 using namespace mlir;
 using namespace genrec;
 
-/// The op that found the handles `rows`, behind the views of its parts; of a list of distinct
-/// handles one of those that found them, none where they are of several tables.
+/// The table_rows that made the handles `rows`, looking through views of parts. For distinct
+/// handles, one of the ops that made them; null if they are of several tables.
 static TableRowsOp findMaker(Value rows) {
   while (auto part = rows.getDefiningOp<UnstackRowsOp>())
     rows = part.getX();
@@ -57,11 +57,11 @@ private:
 
   ModelOp model;
   DenseMap<Attribute, TableOp> declared; ///< by symbol
-  DenseMap<Attribute, TableOp> owners;   ///< merged table by symbol of the member
+  DenseMap<Attribute, TableOp> owners;   ///< the merged table, by symbol of the member
 };
 } // namespace
 
-/// Whether `rows` names no row twice.
+/// Whether `rows` has no duplicates.
 static bool isUnique(Value rows) {
   Operation *maker = rows.getDefiningOp();
   return maker && maker->hasTrait<MakesUniqueRows>();
@@ -74,7 +74,7 @@ LogicalResult OwnershipVerifier::complainTwice(Operation *op, Operation *first,
   return diagnostic;
 }
 
-/// Every logical table has one owner: itself, or one merged table.
+/// Every logical table has one owner: itself or one merged table.
 LogicalResult OwnershipVerifier::verifyTables() {
   for (auto table : model.getBody().front().getOps<TableOp>())
     declared[FlatSymbolRefAttr::get(table.getSymNameAttr())] = table;
@@ -100,7 +100,7 @@ LogicalResult OwnershipVerifier::verifyColumns(ProgramOp program) {
     ++columns;
     auto [place, isNew] = seen.try_emplace(
         {feature.getDomain().getType().getDomain(), feature.getColumnAttr()}, feature);
-    // Bounds of ids may differ: a column is decoded once for all that read it.
+    // Bounds of ids may differ, as all readers of a column share one decoder.
     auto first = cast<FeatureOp>(place->second);
     if (!isNew &&
         (first.getType() != feature.getType() || first.getPaddingId() != feature.getPaddingId()))
@@ -111,7 +111,7 @@ LogicalResult OwnershipVerifier::verifyColumns(ProgramOp program) {
   return success();
 }
 
-/// Rows of a member are found through its owner only, by keys of that owner.
+/// Rows of a member are looked up only in its merged table, by that table's keys.
 LogicalResult OwnershipVerifier::verifyLookups(ProgramOp program) {
   for (Operation &op : program.getBody().front()) {
     auto rows = dyn_cast<TableRowsOp>(op);
@@ -136,8 +136,8 @@ LogicalResult OwnershipVerifier::verifyLookups(ProgramOp program) {
   return success();
 }
 
-/// Every column of fused keys is tagged with the number of a member of the table that
-/// its keys are looked up in.
+/// The tag of every fused column is the number of a member of the table that its keys are looked up
+/// in.
 LogicalResult OwnershipVerifier::verifyTags(TransformColumnsOp op) {
   SmallVector<TableOp> looked(op.getNumResults());
   for (OpResult result : op.getResults())
@@ -163,7 +163,7 @@ LogicalResult OwnershipVerifier::verifyTags(TransformColumnsOp op) {
   return success();
 }
 
-/// A list of handles takes part once per gradient, and all are of one table.
+/// A list of handles occurs once per gradient, and all lists are of one table.
 LogicalResult OwnershipVerifier::verifyDistinct(UniqueRowsOp unique) {
   llvm::DenseSet<std::pair<Value, Value>> seen;
   TableRowsOp first = findMaker(unique.getRows().front());
@@ -186,7 +186,7 @@ LogicalResult OwnershipVerifier::verifyDistinct(UniqueRowsOp unique) {
   return success();
 }
 
-/// Rows are stored through distinct handles (or those of a parameter) only.
+/// Rows are stored only through distinct handles (or those of a parameter).
 LogicalResult OwnershipVerifier::verifyStores(ProgramOp program) {
   for (auto kernel : program.getBody().front().getOps<RowKernelOp>())
     for (auto store : kernel.getBody().front().getOps<RowStoreOp>()) {
@@ -267,7 +267,7 @@ LogicalResult OwnershipVerifier::verifyRead(ProgramOp program) {
   return success();
 }
 
-/// Every table that a loss trains is updated, and no other.
+/// The tables with updates are exactly those that a loss trains.
 LogicalResult
 OwnershipVerifier::verifyTrained(ProgramOp program,
                                  const llvm::MapVector<Attribute, Operation *> &distinct) {
