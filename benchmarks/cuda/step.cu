@@ -51,7 +51,7 @@ void trainingStep(Report &report, cudaStream_t stream, int64_t equal, const std:
     unique.run(ids, kIds, batch, 1, {distinct, inverse, nullptr, nullptr, total}, s);
     GENREC_CUDA_CHECK(cudaMemcpyAsync(&found, total, 4, cudaMemcpyDeviceToHost, s));
     GENREC_CUDA_CHECK(cudaStreamSynchronize(s));
-    store.findOrInsert(distinct, nullptr, found, rows, s);
+    store.findOrInsert(onStream(s), distinct, nullptr, found, rows);
     poolRows<float>(const_cast<const float *const *>(rows), inverse, lists, kIds, kDim, Pool::sum,
                     pooled, kDim, s);
   };

@@ -26,15 +26,17 @@ void measure(Report &report, const std::string &kind, const StoreCase &c, const 
     Arrays filling;
     const int64_t *all = filling.of(c.filled());
     for (int64_t begin = 0; begin < c.rows(); begin += kStoreBatch)
-      store.findOrInsert(all + begin, nullptr, std::min(kStoreBatch, c.rows() - begin), places,
-                         stream);
+      store.findOrInsert(onStream(stream), all + begin, nullptr,
+                         std::min(kStoreBatch, c.rows() - begin), places);
     GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
   }
   const int64_t *batch = arrays.of(c.known());
   auto rate = [&](int repeats, auto body) {
     return 1e-6 * kStoreBatch / milliseconds(stream, repeats, body);
   };
-  auto find = [&](cudaStream_t s) { store.find(batch, nullptr, kStoreBatch, places, nullptr, s); };
+  auto find = [&](cudaStream_t s) {
+    store.find(onStream(s), batch, nullptr, kStoreBatch, places, nullptr);
+  };
   report.add(kind + "find, pointers" + c.text(), rate(kRepeats, find), "G ids/s");
   report.add(kind + "find, values" + c.text(),
              rate(kRepeats,
@@ -44,19 +46,20 @@ void measure(Report &report, const std::string &kind, const StoreCase &c, const 
                                       values, c.dim, s);
                   }),
              "G ids/s");
-  report.add(
-      kind + "find_or_insert, pointers, ids known" + c.text(),
-      rate(kRepeats,
-           [&](cudaStream_t s) { store.findOrInsert(batch, nullptr, kStoreBatch, places, s); }),
-      "G ids/s");
+  report.add(kind + "find_or_insert, pointers, ids known" + c.text(),
+             rate(kRepeats,
+                  [&](cudaStream_t s) {
+                    store.findOrInsert(onStream(s), batch, nullptr, kStoreBatch, places);
+                  }),
+             "G ids/s");
   const int64_t *mixed = arrays.of(c.mixed());
   int call = 0;
   if (!limit.rows) {
     report.add(kind + "find_or_insert, pointers, an eighth new" + c.text(),
                rate(kInsertRepeats,
                     [&](cudaStream_t s) {
-                      store.findOrInsert(mixed + kStoreBatch * call++, nullptr, kStoreBatch, places,
-                                         s);
+                      store.findOrInsert(onStream(s), mixed + kStoreBatch * call++, nullptr,
+                                         kStoreBatch, places);
                     }),
                "G ids/s");
     return;

@@ -87,9 +87,8 @@ int main(int argc, char **argv) {
   Session session(model, {.seed = 1, .threads = threads, .profile = true});
   std::vector<int64_t> ids(kIds);
   std::iota(ids.begin(), ids.end(), 0);
-  std::vector<float *> places(kIds);
   for (int32_t table = 0; table < model.table_count; ++table)
-    session.table(table).findOrInsert(pool, ids.data(), nullptr, kIds, places.data());
+    session.table(table).findOrInsert(ids.data(), kIds);
   Batch batch = randomBatch(rows);
   std::fflush(stdout);
   for (int c = std::getchar(); c != EOF; c = std::getchar()) {

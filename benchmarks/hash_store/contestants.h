@@ -52,22 +52,22 @@ class Store final : public Contestant {
 public:
   explicit Store(genrec_rt_pool *pool) : Contestant("genrec"), pool(pool) { clear(); }
   void find(const int64_t *ids, int64_t count, float **rows) override {
-    store->find(pool, ids, nullptr, count, rows);
+    store->find(pool, ids, nullptr, count, rows, nullptr);
   }
   void findOrInsert(const int64_t *ids, int64_t count, float **rows) override {
     store->findOrInsert(pool, ids, nullptr, count, rows);
   }
-  int64_t size() const override { return store->size(); }
+  int64_t size() const override { return store->size({}); }
   void clear() override {
     genrec::rt::StoreConfig config;
     config.dim = kRowFloats;
-    store = std::make_unique<genrec::rt::EmbeddingStore>(config);
+    store = genrec::rt::makeHostStore(config);
   }
-  void makeRoom(int64_t) override { store->clear(); } // it keeps what it had
+  void makeRoom(int64_t) override { store->clear({}); } // it keeps what it had
 
 private:
   genrec_rt_pool *pool;
-  std::unique_ptr<genrec::rt::EmbeddingStore> store;
+  std::unique_ptr<genrec::rt::TableStore> store;
 };
 
 /// Addresses of rows, one after another.

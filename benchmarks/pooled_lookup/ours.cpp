@@ -65,15 +65,14 @@ double secondsPerRow(genrec_rt_pool *pool, int threads, int64_t rows, bool isWri
 }
 
 /// Gives every table its rows, in an order of its own.
-void fill(Session &session, genrec_rt_pool *pool, int64_t rows) {
+void fill(Session &session, int64_t rows) {
   constexpr int64_t kBatch = 1 << 18;
-  std::vector<float *> places(kBatch);
   for (int32_t table = 0; table < kTables; ++table) {
     TableView view = session.table(table);
     for (int64_t first = 0; first < rows; first += kBatch) {
       std::vector<int64_t> ids(static_cast<size_t>(std::min(kBatch, rows - first)));
       std::iota(ids.begin(), ids.end(), first);
-      view.findOrInsert(pool, ids.data(), nullptr, static_cast<int64_t>(ids.size()), places.data());
+      view.findOrInsert(ids.data(), static_cast<int64_t>(ids.size()));
     }
   }
 }
@@ -133,7 +132,7 @@ int main(int argc, char **argv) {
   double read = secondsPerRow(pool, sizes.threads, allRows, false);
   double write = secondsPerRow(pool, sizes.threads, allRows, true);
   Session session(*genrec_model(), {.seed = 1, .threads = sizes.threads, .profile = true});
-  fill(session, pool, sizes.rows);
+  fill(session, sizes.rows);
   std::printf("{\"seconds_per_row_read\": %.4g, \"seconds_per_row_written\": %.4g}\n", read, write);
   std::fflush(stdout);
   bench::Random random(7);

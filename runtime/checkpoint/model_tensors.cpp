@@ -1,13 +1,12 @@
 //===- model_tensors.cpp - A session's state as named tensors -------------===//
 
+#include "model_tensors.h"
 #include "../core/text.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/safetensors.h"
-#include "model_tensors.h"
 
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <set>
 
 namespace genrec::rt {
@@ -29,43 +28,48 @@ std::vector<int64_t> shapeOf(const genrec_parameter_desc &parameter) {
 /// with rules, where others take the places of rows that left, that of ids.
 class SavedRows {
 public:
-  explicit SavedRows(const TableView &table) : table(table) {
+  explicit SavedRows(const TableView &table) : table(table), count(table.size()) {
     if (!table.configuration().rules.any())
       return;
-    places = std::make_shared<std::vector<int64_t>>(table.size());
-    std::iota(places->begin(), places->end(), int64_t(0));
-    std::sort(places->begin(), places->end(),
-              [&](int64_t a, int64_t b) { return table.id(a) < table.id(b); });
+    sorted = std::make_shared<std::vector<int64_t>>(table.ids(0, count));
+    std::sort(sorted->begin(), sorted->end());
   }
 
-  int64_t size() const { return table.size(); }
-  int64_t id(int64_t i) const { return table.id(placeOf(i)); }
-  const float *row(int64_t i) const { return table.row(placeOf(i)); }
-  const Sighting &sighting(int64_t i) const { return table.sighting(placeOf(i)); }
+  int64_t size() const { return count; }
+  std::vector<int64_t> ids(int64_t first, int64_t block) const {
+    if (!sorted)
+      return table.ids(first, block);
+    return {sorted->begin() + first, sorted->begin() + first + block};
+  }
+  TableRows rows(int64_t first, int64_t block) const {
+    return sorted ? table.find(sorted->data() + first, block) : table.rows(first, block);
+  }
 
 private:
-  int64_t placeOf(int64_t i) const { return places ? (*places)[i] : i; }
-
   TableView table;
-  std::shared_ptr<std::vector<int64_t>> places; ///< copies share it
+  int64_t count;
+  std::shared_ptr<std::vector<int64_t>> sorted; ///< ids; copies share it
 };
 
+/// Calls body(first, count) for blocks of rows, in order.
+template <class Body> void forBlocks(int64_t rows, Body body) {
+  for (int64_t first = 0; first < rows; first += kBlockRows)
+    body(first, std::min(kBlockRows, rows - first));
+}
+
 void putIds(const SavedRows &rows, const SafetensorsWriter::Put &put) {
-  std::vector<int64_t> block;
-  for (int64_t row = 0; row < rows.size(); row += kBlockRows) {
-    int64_t end = std::min(rows.size(), row + kBlockRows);
-    block.clear();
-    for (int64_t i = row; i < end; ++i)
-      block.push_back(rows.id(i));
-    put(block.data(), static_cast<int64_t>(block.size()) * 8);
-  }
+  forBlocks(rows.size(),
+            [&](int64_t first, int64_t count) { put(rows.ids(first, count).data(), count * 8); });
 }
 
 /// `width` floats of every row from `offset` on.
 void putRows(const SavedRows &rows, int64_t offset, int64_t width,
              const SafetensorsWriter::Put &put) {
-  for (int64_t row = 0; row < rows.size(); ++row)
-    put(rows.row(row) + offset, width * 4);
+  std::vector<float> block(static_cast<size_t>(std::min(kBlockRows, rows.size()) * width));
+  forBlocks(rows.size(), [&](int64_t first, int64_t count) {
+    rows.rows(first, count).read(offset, width, block.data());
+    put(block.data(), count * width * 4);
+  });
 }
 
 /// The shape of a table's state, -1 for the number of rows.
@@ -94,8 +98,12 @@ void addSightings(SafetensorsWriter &writer, const std::string &name, const Save
   for (const SightingTensor &tensor : kSightings)
     writer.add(name + tensor.name, "I64", {rows.size()},
                [rows, tensor](const SafetensorsWriter::Put &put) {
-                 for (int64_t row = 0; row < rows.size(); ++row)
-                   put(&(rows.sighting(row).*tensor.field), 8);
+                 std::vector<Sighting> block(static_cast<size_t>(kBlockRows));
+                 forBlocks(rows.size(), [&](int64_t first, int64_t count) {
+                   rows.rows(first, count).readSightings(block.data());
+                   for (int64_t i = 0; i < count; ++i)
+                     put(&(block[i].*tensor.field), 8);
+                 });
                });
 }
 
@@ -257,21 +265,24 @@ void checkRowCounts(const SafetensorsReader &file, const std::string &ids,
 }
 
 /// Sets the sightings of a table's rows, in blocks.
-void readSightings(const SafetensorsReader &file, const std::string &name, TableView rows) {
-  std::vector<int64_t> block(kBlockRows);
+void readSightings(const SafetensorsReader &file, const std::string &name, const TableView &table) {
+  std::vector<int64_t> numbers(kBlockRows);
+  std::vector<Sighting> sightings(kBlockRows);
   for (const SightingTensor &tensor : kSightings) {
     if (!file.has(name + tensor.name))
       continue;
-    for (int64_t first = 0; first < rows.size(); first += kBlockRows) {
-      int64_t count = std::min(kBlockRows, rows.size() - first);
-      file.readIntegers(name + tensor.name, first, count, block.data());
+    forBlocks(table.size(), [&](int64_t first, int64_t count) {
+      file.readIntegers(name + tensor.name, first, count, numbers.data());
+      TableRows rows = table.rows(first, count);
+      rows.readSightings(sightings.data());
       for (int64_t i = 0; i < count; ++i) {
-        if (block[i] < 0)
+        if (numbers[i] < 0)
           throw Error(file.path() + ": tensor '" + name + tensor.name + "' holds " +
-                      std::to_string(block[i]) + " in row " + std::to_string(first + i));
-        rows.sighting(first + i).*tensor.field = block[i];
+                      std::to_string(numbers[i]) + " in row " + std::to_string(first + i));
+        sightings[i].*tensor.field = numbers[i];
       }
-    }
+      rows.writeSightings(sightings.data());
+    });
   }
 }
 
@@ -284,11 +295,10 @@ void readRules(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
   checkRowCounts(file, waits + ".ids", {waits + kSightings[0].name, waits + kSightings[1].name});
   int64_t count = file.tensor(waits + ".ids").shape[0];
   std::vector<int64_t> ids(count);
-  std::vector<float *> rows(count);
   file.readIntegers(waits + ".ids", 0, count, ids.data());
   checkIds(file, desc, ids);
   TableView waiting = *table.waiting();
-  waiting.findOrInsert(nullptr, ids.data(), nullptr, count, rows.data());
+  waiting.findOrInsert(ids.data(), count);
   if (waiting.size() != count)
     throw Error(file.path() + ": tensor '" + waits + ".ids' holds an id twice");
   readSightings(file, waits, waiting);
@@ -304,14 +314,13 @@ void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
   checkRowCounts(file, name + ".ids", tensors);
   checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
   std::vector<int64_t> ids(kBlockRows);
-  std::vector<float *> rows(kBlockRows);
   std::vector<float> values(kBlockRows * desc.dim);
   for (int64_t first = 0; first < count; first += kBlockRows) {
     int64_t block = std::min(kBlockRows, count - first);
     ids.resize(block);
     file.readIntegers(name + ".ids", first, block, ids.data());
     checkIds(file, desc, ids);
-    table.findOrInsert(nullptr, ids.data(), nullptr, block, rows.data());
+    TableRows rows = table.findOrInsert(ids.data(), block);
     if (table.size() != first + block)
       throw Error(file.path() + ": tensor '" + name + ".ids' holds an id twice, before row " +
                   std::to_string(first + block));
@@ -319,8 +328,7 @@ void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
     for (const std::string &tensor : tensors) {
       if (file.has(tensor)) {
         file.readFloats(tensor, first * width, block * width, values.data());
-        for (int64_t i = 0; i < block; ++i)
-          std::copy_n(values.data() + i * width, width, rows[i] + offset);
+        rows.write(offset, width, values.data());
       }
       offset += width;
       width = table.configuration().stateWidth();

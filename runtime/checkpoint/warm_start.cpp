@@ -77,7 +77,10 @@ std::vector<Target> targetsOf(const genrec_model_desc &model) {
   }
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &desc = model.tables[i];
-    targets.push_back({desc.name, true, i, {-1, desc.dim},
+    targets.push_back({desc.name,
+                       true,
+                       i,
+                       {-1, desc.dim},
                        desc.id_bits >= 63 ? INT64_MAX : int64_t(1) << desc.id_bits});
   }
   return targets;
@@ -199,7 +202,8 @@ void Filler::chooseAll(const Entry &entry) {
   if (!fitsAny)
     throw Error("--init " + entry.text + ": nothing in it has a name of the model; it has " +
                     listNames(found) + ", the model has " + listNames(names()),
-                "give each its name in the model: --init <name>=" + entry.path + ":<its name there>");
+                "give each its name in the model: --init <name>=" + entry.path +
+                    ":<its name there>");
 }
 
 void Filler::choose(const std::vector<std::string> &entries) {
@@ -223,8 +227,9 @@ void Filler::checkShapes() const {
       text += (text.empty() ? "" : "; ") + one.values.source + " is " + describe(one.values) +
               ", " + describe(target);
   if (!text.empty())
-    throw Error("--init: " + text, "write it with the shape and type of the model, or give the model "
-                                   "those of the file");
+    throw Error("--init: " + text,
+                "write it with the shape and type of the model, or give the model "
+                "those of the file");
 }
 
 void checkFinite(const WarmValues &values, int64_t first, const float *from, int64_t count) {
@@ -255,7 +260,6 @@ int64_t Filler::fillRows(const Target &target, const WarmValues &values) {
     isSet.resize(static_cast<size_t>(target.idEnd));
   }
   std::vector<int64_t> ids(static_cast<size_t>(kBlockRows));
-  std::vector<float *> rows(static_cast<size_t>(kBlockRows));
   std::vector<float> block(static_cast<size_t>(kBlockRows * width));
   auto refuse = [&](int64_t row, const std::string &what) {
     return Error(values.source + ", row " + withThousands(row) + ": " + what);
@@ -276,8 +280,9 @@ int64_t Filler::fillRows(const Target &target, const WarmValues &values) {
       if (!target.isTable)
         isSet[ids[i]] = true;
     }
+    std::optional<TableRows> rows;
     if (table) {
-      table->findOrInsert(nullptr, ids.data(), nullptr, size, rows.data());
+      rows.emplace(table->findOrInsert(ids.data(), size));
       if (table->size() != first + size)
         throw Error(values.source + ": an id is there twice, before row " +
                         withThousands(first + size),
@@ -285,9 +290,10 @@ int64_t Filler::fillRows(const Target &target, const WarmValues &values) {
     }
     values.read(first * width, size * width, block.data());
     checkFinite(values, first * width, block.data(), size * width);
-    for (int64_t i = 0; i < size; ++i)
-      std::copy_n(block.data() + i * width, width,
-                  table ? rows[i] : parameter.data() + ids[i] * width);
+    if (rows)
+      rows->write(0, width, block.data());
+    for (int64_t i = 0; !rows && i < size; ++i)
+      std::copy_n(block.data() + i * width, width, parameter.data() + ids[i] * width);
   }
   return count;
 }

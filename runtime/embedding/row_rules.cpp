@@ -12,22 +12,22 @@ namespace genrec::rt {
 /// Entries per chunk of the parallel-for.
 static constexpr int64_t kSeeGrain = 2048;
 
-int64_t EmbeddingStore::findOrAdmit(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
-                                    int64_t count, int64_t step, float **rows) {
-  int64_t missing = find(pool, ids, valid, count, rows), waits = 0, first = rowCount;
+void EmbeddingStore::findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                                 int64_t count, int64_t step, float **rows, int64_t *waits) {
+  int64_t missing = search(on.pool, ids, valid, count, rows), first = rowCount;
   for (int64_t i = 0; i < count && missing > 0; ++i) {
     if ((valid && !valid[i]) || rows[i])
       continue;
     --missing;
     rows[i] = findOrAdmitOne(ids[i], step);
-    waits += rows[i] == nullptr;
+    if (waits)
+      *waits += rows[i] == nullptr;
   }
   if (rowCount > first) {
-    initializeRows(pool, first, rowCount);
+    initializeRows(on.pool, first, rowCount);
     allocateAhead();
   }
-  see(pool, count, step, rows, valid);
-  return waits;
+  see(on.pool, count, step, rows, valid);
 }
 
 /// Whether an id without a row gets one in `step`, which sees it.
@@ -35,10 +35,10 @@ bool EmbeddingStore::isAdmitted(int64_t id, int64_t step) {
   if (!waitingIds)
     return true;
   float *row;
-  waitingIds->findOrAdmit(nullptr, &id, nullptr, 1, step, &row);
+  waitingIds->findOrAdmit({}, &id, nullptr, 1, step, &row, nullptr);
   if (waitingIds->sightingOf(row).steps < config.rules.admitAfter)
     return false;
-  waitingIds->erase(&id, 1);
+  waitingIds->erase({}, &id, 1);
   return true;
 }
 
@@ -60,33 +60,33 @@ void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, floa
   });
 }
 
-void EmbeddingStore::evict(int64_t step) {
+void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
   const RowRules &rules = config.rules;
   if (rules.checksTime(step)) {
     leaving.reserve(
         static_cast<size_t>(rowCount)); // not again before the table is larger than ever
     for (int64_t number = 0; number < rowCount; ++number)
-      if (sighting(number).lastStep <= step - rules.ttl)
+      if (sightingOf(row(number)).lastStep <= step - rules.ttl)
         leaving.push_back(number);
     removeLeaving();
   }
   for (int64_t member = 0; member < std::max<int64_t>(1, memberCounts.size()); ++member)
-    if (int64_t excess = rules.excess(memberSize(member)))
+    if (int64_t excess = rules.excess(sizeOf(member)))
       listLowest(member, excess);
   std::sort(leaving.begin(), leaving.end());
   removeLeaving();
   if (waitingIds)
-    waitingIds->evict(step);
+    waitingIds->evict(on, step);
 }
 
 /// Adds the numbers of the `count` lowest rows of a member (in a store of one table, of all)
 /// to `leaving`.
 void EmbeddingStore::listLowest(int64_t member, int64_t count) {
   ranks.clear();
-  ranks.reserve(static_cast<size_t>(memberSize(member)));
+  ranks.reserve(static_cast<size_t>(sizeOf(member)));
   for (int64_t number = 0; number < rowCount; ++number)
     if (memberCounts.empty() || id(number) >> config.keyBits == member)
-      ranks.push_back({sighting(number).rank(config.rules.eviction, id(number)), number});
+      ranks.push_back({sightingOf(row(number)).rank(config.rules.eviction, id(number)), number});
   std::nth_element(ranks.begin(), ranks.begin() + (count - 1), ranks.end());
   for (int64_t i = 0; i < count; ++i)
     leaving.push_back(ranks[i].second);
@@ -100,12 +100,12 @@ void EmbeddingStore::removeLeaving() {
   leaving.clear();
 }
 
-void EmbeddingStore::erase(const int64_t *ids, int64_t count) {
+void EmbeddingStore::erase(const StoreStream &on, const int64_t *ids, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (int64_t number = numberOf(ids[i]); number >= 0)
       removeRow(number);
     if (waitingIds)
-      waitingIds->erase(ids + i, 1);
+      waitingIds->erase(on, ids + i, 1);
   }
 }
 

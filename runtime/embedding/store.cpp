@@ -105,12 +105,12 @@ private:
 };
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config)
-    : config(config), hashSeed(config.hashSeed) {
+    : TableStore(config), hashSeed(config.hashSeed) {
   assert(config.dim >= 0 && config.states >= 0);
   memberCounts.resize(config.members.size());
   memberRows.resize(config.members.size());
   stride = config.rowFloats();
-  sightingOffset = storeSightingOffset(config.dim, config.usedFloats() - config.dim);
+  sightingFloats = storeSightingOffset(config.dim, config.usedFloats() - config.dim);
   if (config.rules.admitAfter > 1) {
     StoreConfig ids;
     ids.rules = config.rules;
@@ -382,8 +382,8 @@ int64_t EmbeddingStore::findRange(const int64_t *ids, const uint8_t *valid, int6
   return missing;
 }
 
-int64_t EmbeddingStore::find(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
-                             int64_t count, float **rows) const {
+int64_t EmbeddingStore::search(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+                               int64_t count, float **rows) const {
   std::atomic<int64_t> missing{0};
   parallelFor(pool, count, kFindGrain, [&](int64_t begin, int64_t end, int64_t) {
     int64_t here = findRange(ids, valid, begin, end, rows);
@@ -391,6 +391,13 @@ int64_t EmbeddingStore::find(genrec_rt_pool *pool, const int64_t *ids, const uin
       missing.fetch_add(here, std::memory_order_relaxed);
   });
   return missing.load(std::memory_order_relaxed);
+}
+
+void EmbeddingStore::find(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                          int64_t count, float **rows, int64_t *missing) const {
+  int64_t absent = search(on.pool, ids, valid, count, rows);
+  if (missing)
+    *missing += absent;
 }
 
 void EmbeddingStore::initializeRows(genrec_rt_pool *pool, int64_t from, int64_t to) {
@@ -423,13 +430,14 @@ void EmbeddingStore::insertRange(const int64_t *ids, const uint8_t *valid, int64
   });
 }
 
-void EmbeddingStore::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
+void EmbeddingStore::findOrInsert(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
                                   int64_t count, float **rows) {
   // Many threads find all, then one inserts what is missing. One alone does so by blocks whose
   // buckets stay in its cache; where many ids were new, it finds and inserts at once.
+  genrec_rt_pool *pool = on.pool;
   int64_t first = rowCount;
   const bool areFound = genrec_rt_pool_threads(pool) > 1;
-  if (areFound && find(pool, ids, valid, count, rows) == 0)
+  if (areFound && search(pool, ids, valid, count, rows) == 0)
     return;
   bool expectsNew = false, hasGrown = false;
   for (int64_t begin = 0; begin < count; begin += kInsertBlock) {
@@ -491,12 +499,12 @@ void EmbeddingStore::removeRow(int64_t number) {
     rows.clear();
 }
 
-void EmbeddingStore::clear() {
+void EmbeddingStore::clear(const StoreStream &on) {
   rowCount = 0;
   usedSlots = 0;
   listedRows = 0;
   if (waitingIds)
-    waitingIds->clear();
+    waitingIds->clear(on);
   std::fill(memberCounts.begin(), memberCounts.end(), 0);
   for (std::vector<int64_t> &rows : memberRows)
     rows.clear();

@@ -2,31 +2,57 @@
 
 #include "genrec_rt/table_view.h"
 
+#include <cassert>
+
 namespace genrec::rt {
 
-void TableView::findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid,
-                             int64_t count, float **rows) {
-  if (key == 0)
-    return store->findOrInsert(pool, ids, valid, count, rows);
+/// Keys of the store for ids of the table.
+StoreArray<int64_t> TableView::keysOf(const int64_t *ids, int64_t count) const {
   std::vector<int64_t> keys(ids, ids + count);
   for (int64_t &id : keys)
     id |= key;
-  store->findOrInsert(pool, keys.data(), valid, count, rows);
+  return {*store, keys.data(), count, {}};
+}
+
+std::vector<int64_t> TableView::ids(int64_t first, int64_t count) const {
+  StoreArray<int64_t> keys(*store, count, {});
+  store->exportRows({}, member, first, count, keys.data(), nullptr);
+  std::vector<int64_t> ids(static_cast<size_t>(count));
+  keys.fetch(ids.data());
+  for (int64_t &id : ids)
+    id ^= key;
+  return ids;
+}
+
+TableRows TableView::rows(int64_t first, int64_t count) const {
+  StoreArray<float *> addresses(*store, count, {});
+  store->exportRows({}, member, first, count, nullptr, addresses.data());
+  return {*store, std::move(addresses)};
+}
+
+TableRows TableView::find(const int64_t *ids, int64_t count) const {
+  StoreArray<int64_t> keys = keysOf(ids, count);
+  StoreArray<float *> addresses(*store, count, {});
+  store->find({}, keys.data(), nullptr, count, addresses.data(), nullptr);
+  return {*store, std::move(addresses)};
+}
+
+TableRows TableView::findOrInsert(const int64_t *ids, int64_t count) {
+  StoreArray<int64_t> keys = keysOf(ids, count);
+  StoreArray<float *> addresses(*store, count, {});
+  store->findOrInsert({}, keys.data(), nullptr, count, addresses.data());
+  return {*store, std::move(addresses)};
 }
 
 void TableView::erase(const int64_t *ids, int64_t count) {
-  std::vector<int64_t> keys(ids, ids + count);
-  for (int64_t &id : keys)
-    id |= key;
-  store->erase(keys.data(), count);
+  store->erase({}, keysOf(ids, count).data(), count);
 }
 
-int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
-  if (config.members.empty())
-    return place;
-  for (; listedRows < rowCount; ++listedRows)
-    memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);
-  return memberRows[member][place];
+float *TableView::row(int64_t number) const {
+  assert(store->rowMemory() == MemoryKind::host);
+  float *address = nullptr;
+  store->exportRows({}, member, number, 1, nullptr, &address);
+  return address;
 }
 
 } // namespace genrec::rt

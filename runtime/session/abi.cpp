@@ -70,7 +70,8 @@ void findTemporary(StepSlot &slot, int32_t table, const int64_t *ids, const uint
 
 /// Whether ids that have no row get one: in training, unless the table is frozen.
 bool insertsRows(const StepSlot &slot, const genrec_table_desc &table) {
-  return slot.mode == static_cast<int32_t>(Mode::train) && table.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
+  return slot.mode == static_cast<int32_t>(Mode::train) &&
+         table.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
 }
 
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
@@ -80,7 +81,7 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   int64_t count = domain->count;
   if (count == 0)
     return;
-  EmbeddingStore &store = *shared.tables[table];
+  TableStore &store = *shared.tables[table];
   bool hasRules = store.configuration().rules.any();
   // Rows of a table with rules may be gone, or elsewhere, in the next step.
   bool wholeCatalogue = !valid && !hasRules && shared.isCatalogueColumn(ids);
@@ -103,12 +104,12 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   bool inserts = insertsRows(slot, desc);
   int64_t missing = 0;
   if (inserts && hasRules)
-    missing =
-        store.findOrAdmit(slot.pool, ids, valid, count, static_cast<int64_t>(slot.step), rows);
+    store.findOrAdmit(slot.pool, ids, valid, count, static_cast<int64_t>(slot.step), rows,
+                      &missing);
   else if (inserts)
     store.findOrInsert(slot.pool, ids, valid, count, rows);
   else
-    missing = store.find(slot.pool, ids, valid, count, rows);
+    store.find(slot.pool, ids, valid, count, rows, &missing);
   if (missing > 0) {
     findTemporary(slot, table, ids, valid, count, rows);
     return; // temporary rows go with the step: not to be kept
@@ -129,13 +130,13 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
       rows[row] = zeros;
     }
   });
-  EmbeddingStore &store = *shared.tables[table];
+  TableStore &store = *shared.tables[table];
   int64_t missing = 0;
   if (!insertsRows(slot, shared.model.tables[table]))
-    missing = store.find(slot.pool, keys, valid, count, rows);
+    store.find(slot.pool, keys, valid, count, rows, &missing);
   else if (store.configuration().rules.any())
-    missing =
-        store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows);
+    store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows,
+                      &missing);
   else
     store.findOrInsert(slot.pool, keys, valid, count, rows);
   if (missing == 0)

@@ -83,7 +83,7 @@ void genrec_runtime::makeTables() {
           config.members[placeInGroup(model.tables[j])] = makeInitializer(model.tables[j], seed);
         }
       config.keyBits = desc.group ? desc.key_bits : 63;
-      auto store = std::make_shared<EmbeddingStore>(config);
+      std::shared_ptr<TableStore> store = makeHostStore(config);
       if (config.rules.any())
         ruledStores.push_back(store.get());
       for (int32_t j = i; j < model.table_count; ++j)
@@ -97,8 +97,8 @@ void genrec_runtime::makeTables() {
 }
 
 void genrec_runtime::evict(uint64_t step) {
-  for (EmbeddingStore *store : ruledStores)
-    store->evict(static_cast<int64_t>(step));
+  for (TableStore *store : ruledStores)
+    store->evict(pool.get(), static_cast<int64_t>(step));
 }
 
 void genrec_runtime::makeParameters() {

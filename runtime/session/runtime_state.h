@@ -64,9 +64,9 @@ struct genrec_runtime {
 
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
   /// By table; tables of one group have one store.
-  std::vector<std::shared_ptr<genrec::rt::EmbeddingStore>> tables;
-  std::vector<genrec::rt::EmbeddingStore *> ruledStores; ///< of tables with rules, each once
-  std::vector<genrec::rt::GrowBuffer<float>> zeroRows;   ///< per table
+  std::vector<std::shared_ptr<genrec::rt::TableStore>> tables;
+  std::vector<genrec::rt::TableStore *> ruledStores;   ///< of tables with rules, each once
+  std::vector<genrec::rt::GrowBuffer<float>> zeroRows; ///< per table
   std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
   std::vector<genrec_parameter> parameters;
 

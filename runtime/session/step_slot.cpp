@@ -70,8 +70,8 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   std::fill(losses.begin(), losses.end(), LossValue{});
   failure.clear();
   for (auto &table : temporaries)
-    if (table && table->size() > 0)
-      table->clear();
+    if (table && table->size({}) > 0)
+      table->clear({});
 
   requireGiven();
   const genrec_model_desc &model = shared.model;
@@ -227,9 +227,9 @@ void StepSlot::runRest() {
   runStage(plan->program->compute, Phase::compute, shared.pool.get());
 }
 
-EmbeddingStore &StepSlot::temporaryTable(int32_t table) {
+TableStore &StepSlot::temporaryTable(int32_t table) {
   if (!temporaries[table])
-    temporaries[table] = std::make_unique<EmbeddingStore>(shared.tables[table]->configuration());
+    temporaries[table] = makeHostStore(shared.tables[table]->configuration());
   return *temporaries[table];
 }
 

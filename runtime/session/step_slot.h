@@ -66,7 +66,7 @@ public:
   SpanRecorder spans; ///< with --profile
 
   /// Rows that only this step sees: unseen ids outside training.
-  EmbeddingStore &temporaryTable(int32_t table);
+  TableStore &temporaryTable(int32_t table);
   GrowBuffer<uint8_t> missing; ///< scratch of genrec_rt_table_rows
   GrowBuffer<char> ownScratch; ///< for a copy stage beside the pool
 
@@ -106,7 +106,7 @@ private:
   std::vector<genrec_domain> domainTable;
   std::vector<genrec_column> columnTable;
   std::vector<DescribedRows> rows; ///< of data domains
-  std::vector<std::unique_ptr<EmbeddingStore>> temporaries;
+  std::vector<std::unique_ptr<TableStore>> temporaries;
   std::vector<std::unique_ptr<Plan>> plans;
   Arena arena;
 };

@@ -6,10 +6,14 @@
 #include "genrec_rt/safetensors.h"
 #include "overwriting.h"
 
+#include <algorithm>
 
 namespace genrec::rt {
 
 namespace {
+
+/// Rows written at a time.
+constexpr int64_t kBlockRows = 1 << 14;
 
 /// The ids of a catalogue: its first int64 feature that feeds a table, else its
 /// first int64 feature; -1 where there is none.
@@ -129,15 +133,17 @@ private:
       any = true;
       std::vector<int64_t> ids = addIds(writer, domain, feature);
       TableView table = session->table(model.features[feature].table);
-      std::vector<float *> rows(ids.size());
-      table.findOrInsert(nullptr, ids.data(), nullptr, static_cast<int64_t>(ids.size()),
-                         rows.data());
-      int64_t dim = table.configuration().dim;
+      int64_t count = static_cast<int64_t>(ids.size()), dim = table.dim();
+      table.findOrInsert(ids.data(), count);
       writer.add(std::string(model.domains[domain].name) + "." + model.features[feature].table,
-                 "F32", {static_cast<int64_t>(ids.size()), dim},
-                 [rows, dim](const SafetensorsWriter::Put &put) {
-                   for (float *row : rows)
-                     put(row, dim * 4);
+                 "F32", {count, dim}, [table, ids, count, dim](const SafetensorsWriter::Put &put) {
+                   std::vector<float> values(
+                       static_cast<size_t>(std::min(kBlockRows, count) * dim));
+                   for (int64_t first = 0; first < count; first += kBlockRows) {
+                     int64_t block = std::min(kBlockRows, count - first);
+                     table.find(ids.data() + first, block).read(0, dim, values.data());
+                     put(values.data(), block * dim * 4);
+                   }
                  });
     }
     if (any)

@@ -271,13 +271,13 @@ TEST_F(CudaCache, NothingIsAllocatedInTheSteadyState) {
   std::vector<int64_t> ids(300);
   std::iota(ids.begin(), ids.end(), 0);
   store.insert(ids);
-  const int64_t before = cuda::namedAllocations();
+  const int64_t before = cuda::namedAllocations("movie");
   for (int round = 0; round < 3; ++round) {
     for (int64_t &id : ids)
       id += 100;
     store.insert(ids);
   }
-  EXPECT_EQ(cuda::namedAllocations(), before);
+  EXPECT_EQ(cuda::namedAllocations("movie"), before);
   EXPECT_LE(store.size(), 256);
 }
 

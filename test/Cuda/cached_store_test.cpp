@@ -136,14 +136,14 @@ public:
   }
   /// Value and state in column 0 of every row, read in host memory.
   std::map<int64_t, std::pair<float, float>> exported(int64_t dim) {
-    const auto numbers = static_cast<size_t>(store.numbersInUse(nullptr));
-    Copy<int64_t> ids(std::vector<int64_t>(numbers, 0));
-    Copy<Row> rows(std::vector<Row>(numbers, nullptr));
-    const int64_t count = store.exportRows(ids.data(), rows.data(), nullptr);
+    const auto count = static_cast<size_t>(store.size(nullptr));
+    Copy<int64_t> ids(std::vector<int64_t>(count, 0));
+    Copy<Row> rows(std::vector<Row>(count, nullptr));
+    store.exportRows(0, static_cast<int64_t>(count), ids.data(), rows.data(), nullptr);
     const std::vector<int64_t> all = ids.fetch();
     const std::vector<Row> places = rows.fetch();
     std::map<int64_t, std::pair<float, float>> result;
-    for (size_t i = 0; i < static_cast<size_t>(count); ++i)
+    for (size_t i = 0; i < count; ++i)
       result[all[i]] = {places[i][0], places[i][dim]};
     return result;
   }
@@ -203,13 +203,13 @@ TEST(CudaCachedStore, NothingIsAllocatedInTheSteadyState) {
   std::iota(ids.begin(), ids.end(), 0);
   for (int round = 0; round < 2; ++round)
     cached.insert(ids);
-  const int64_t before = cuda::namedAllocations();
+  const int64_t before = cuda::namedAllocations("movie");
   for (int round = 0; round < 3; ++round) {
     for (int64_t &id : ids)
       id += 10;
     cached.insert(ids);
   }
-  EXPECT_EQ(cuda::namedAllocations(), before);
+  EXPECT_EQ(cuda::namedAllocations("movie"), before);
 }
 
 std::string refusalOf(const StoreConfig &config, int64_t cachedRows) {

@@ -31,9 +31,9 @@ TEST(CudaRowRules, NothingIsAllocatedInTheSteadyState) {
     store.train(ids, step);
     store.evict(step);
     if (step == 18)
-      before = cuda::namedAllocations();
+      before = cuda::namedAllocations("movie");
   }
-  EXPECT_EQ(cuda::namedAllocations(), before);
+  EXPECT_EQ(cuda::namedAllocations("movie"), before);
 }
 
 TEST(CudaRowRules, ACacheHasNone) {

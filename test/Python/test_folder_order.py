@@ -10,8 +10,8 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2]
 
-# From the bottom up. A folder that is not listed here belongs to the listed folder it lies in. A folder includes its own
-# files and those of folders above it in the list.
+# From the bottom up. A folder that is not listed here belongs to the listed folder it lies in. A folder includes its
+# own files and those of folders before it in the list.
 RUNTIME = [
     "genrec_rt",
     "genrec_rt/kernels",
@@ -37,14 +37,15 @@ RUNTIME = [
 HEADERS = {
     "core": ["batch.h"],
     "comm": ["comm.h"],
-    "embedding": ["store.h", "table_view.h"],
+    "embedding": ["store.h", "table_store.h", "table_view.h"],
     "data": ["dataset.h"],
     "session": ["metrics.h", "session.h"],
     "checkpoint": ["checkpoint.h", "safetensors.h", "warm_start.h"],
     "trainer": ["trainer.h"],
 }
 
-# A folder of lib/ and its twin of include/genrec/ are one. Of the runtime, lib includes headers of genrec_rt itself alone.
+# A folder of lib/ and its twin of include/genrec/ are one. Of the runtime, lib includes headers of genrec_rt itself
+# alone.
 LIB = [
     "Dialect/GenRec/IR",
     "Analysis",
@@ -136,6 +137,15 @@ def test_folders_include_what_is_below_them(edges, order: list[str]) -> None:
         if order.index(to) > order.index(of)
     ]
     assert not upwards, "\n".join(upwards)
+
+
+def test_stores_are_seen_through_their_interface() -> None:
+    """Session, checkpoint, trainer and data know TableStore (table_store.h) and no implementation of it."""
+    implementations = ["genrec_rt/store.h", "genrec_rt/cuda/store.h", "genrec_rt/cuda/cached_store.h"]
+    above = RUNTIME[RUNTIME.index("data") :]
+    found = [(path, include) for path, include, of, _ in runtime_edges() if include in implementations and of in above]
+    assert found == []
+    assert [include for _, include, of, _ in runtime_edges() if include == "genrec_rt/table_store.h"]
 
 
 def test_lib_includes_the_foot_of_the_runtime() -> None:

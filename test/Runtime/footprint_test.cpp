@@ -9,8 +9,10 @@
 #include "genrec_rt/kernels/distinct_gradient.h"
 #include "genrec_rt/kernels/gemm.h"
 #include "genrec_rt/kernels/gemm_rows.h"
+#include "genrec_rt/store.h"
 
 #include <arrow/memory_pool.h>
+
 #include <gtest/gtest.h>
 
 namespace genrec::rt::test {
@@ -41,10 +43,10 @@ TEST(Footprint, ChoosingRowsThatLeaveTakesWhatTheirNumberSays) {
     std::vector<float *> found(kRows);
     for (int64_t i = 0; i < kRows; ++i)
       ids[i] = i * 7;
-    store.findOrAdmit(nullptr, ids.data(), nullptr, kRows, 1, found.data());
+    store.findOrAdmit({}, ids.data(), nullptr, kRows, 1, found.data(), nullptr);
     EXPECT_EQ(storeValueBytes(kRows, 8, 8, /*hasRules=*/true), store.valueBytes());
     int64_t before = store.keyBytes();
-    store.evict(2);
+    store.evict({}, 2);
     int64_t taken = store.keyBytes() - before + (kRows - store.size()) * 8; // ids that are gone
     EXPECT_LE(taken, storeEvictionBytes(kRows, isBounded, !isBounded));
     EXPECT_GE(taken, kRows * (isBounded ? 32 : 8));

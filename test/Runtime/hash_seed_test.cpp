@@ -4,6 +4,8 @@
 #include "TinyModel.h"
 #include "id_of_hash.h"
 
+#include "genrec_rt/store.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,12 +1,6 @@
 //===- row_rules_conformance.h - Rows that come and leave by rule *- C++ -*-===//
 //
-// One suite for all stores, beside store_conformance.h. An adapter has besides
-//
-//   train(ids, step)   findOrAdmit of one lookup: rows, null where an id waits
-//   evict(step), erase(ids)
-//   sighting(id)       of an id that has a row
-//
-// and `ids()` may be in any order.
+// One suite for all stores, beside store_conformance.h.
 //
 //===----------------------------------------------------------------------===//
 

@@ -163,10 +163,9 @@ TEST(Session, UnseenIdsHaveTheirInitialValuesInEvaluation) {
   // With all rows inserted (by findOrInsert), predictions are the same.
   trained.setCatalogue(kTinyMovies, tinyCatalogue(kMovies));
   std::vector<int64_t> ids(kMovies);
-  std::vector<float *> rows(kMovies);
   for (int64_t i = 0; i < kMovies; ++i)
     ids[i] = i;
-  trained.table(0).findOrInsert(nullptr, ids.data(), nullptr, kMovies, rows.data());
+  trained.table(0).findOrInsert(ids.data(), kMovies);
   trained.predict(batch);
   EXPECT_EQ(scores, std::vector<float>(trained.output(0).as<float>().begin(),
                                        trained.output(0).as<float>().end()));
@@ -315,10 +314,10 @@ TEST(Session, ErasedRowsStartAnewAndOthersStay) {
     if (table.id(row) == keptId)
       EXPECT_TRUE(std::equal(kept.begin(), kept.end(), table.row(row)));
   }
-  float *again, *initial;
-  table.findOrInsert(nullptr, erased.data(), nullptr, 1, &again);
-  untrained.table("movie").findOrInsert(nullptr, erased.data(), nullptr, 1, &initial);
-  EXPECT_TRUE(std::equal(again, again + 2 * table.dim(), initial)) << "value and state";
+  std::vector<float> again(2 * table.dim()), initial(again);
+  table.findOrInsert(erased.data(), 1).read(0, 2 * table.dim(), again.data());
+  untrained.table("movie").findOrInsert(erased.data(), 1).read(0, 2 * table.dim(), initial.data());
+  EXPECT_EQ(again, initial) << "value and state";
 }
 
 } // namespace

@@ -1,7 +1,9 @@
 //===- store_conformance.h - What every embedding store does -----*- C++ -*-===//
 //
-// One suite for all implementations. An implementation comes as an adapter, a
-// class over one store with host-side values: see CpuStore in store_test.cpp.
+// One suite for all implementations of TableStore, which see them as HostSide has them
+// (host_side.h). An implementation comes as a class derived from that which is made from a
+// StoreConfig, and has `slots()` and `kMany`, how many ids make a large test: see CpuStore in
+// store_test.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,7 +12,7 @@
 
 #include "id_of_hash.h"
 
-#include "genrec_rt/store.h"
+#include "genrec_rt/table_store.h"
 
 #include <gtest/gtest.h>
 
@@ -188,12 +190,42 @@ TYPED_TEST_P(StoreConformance, TablesThatShareAStoreHaveInitialValuesOfTheirOwn)
   TypeParam store(config);
   const std::vector<int64_t> ids = {5, int64_t(1) << 40 | 5, 6, int64_t(1) << 40 | 7};
   auto rows = store.insert(ids);
-  EXPECT_EQ(store.ids(), ids);
   for (size_t i = 0; i < ids.size(); ++i) {
     std::vector<float> expected(70), values = store.values(rows[i]);
     config.members[i % 2].fill(static_cast<uint64_t>(ids[i] & 0xFF), 70, expected.data());
     EXPECT_TRUE(std::equal(expected.begin(), expected.end(), values.begin())) << ids[i];
   }
+}
+
+TYPED_TEST_P(StoreConformance, TablesThatShareAStoreAreExportedApart) {
+  StoreConfig config = configOf(2, 0);
+  config.keyBits = 40;
+  config.members.assign(3, config.initializer);
+  TypeParam store(config);
+  const int64_t second = int64_t(1) << 40;
+  auto rows = store.insert({5, second | 5, 6, second | 7, 8});
+  using Exported = decltype(store.exported());
+  EXPECT_EQ(store.exported(0), (Exported{{5, rows[0]}, {6, rows[2]}, {8, rows[4]}}));
+  EXPECT_EQ(store.exported(1), (Exported{{second | 5, rows[1]}, {second | 7, rows[3]}}));
+  EXPECT_TRUE(store.exported(2).empty());
+  store.erase({6, second | 5});
+  EXPECT_EQ(store.exported(0).size(), 2u);
+  EXPECT_EQ(store.exported(1)[0].first, second | 7);
+  store.insert({second | 9});
+  EXPECT_EQ(store.exported(1).size(), 2u);
+}
+
+TYPED_TEST_P(StoreConformance, WhatLeavesAStoreDoesNotDependOnTheSeed) {
+  StoreConfig config = configOf(3, 0);
+  TypeParam unseeded(config);
+  config.hashSeed = splitMix64(99);
+  TypeParam seeded(config);
+  const auto ids = this->randomIds(500, 5, uint64_t(1) << 40);
+  auto rows = seeded.insert(ids);
+  unseeded.insert(ids);
+  EXPECT_EQ(seeded.ids(), unseeded.ids());
+  EXPECT_EQ(seeded.find(ids), rows);
+  EXPECT_EQ(seeded.values(rows[7]), unseeded.values(unseeded.find({ids[7]})[0]));
 }
 
 TYPED_TEST_P(StoreConformance, AdagradStatesStartAtTheAccumulator) {
@@ -220,14 +252,13 @@ TYPED_TEST_P(StoreConformance, ClearForgetsRowsAndKeepsWorking) {
   EXPECT_EQ(again[2], 0.0f);
 }
 
-REGISTER_TYPED_TEST_SUITE_P(StoreConformance, EmptyBatchAndEmptyStore,
-                            RowsAreNumberedByFirstAppearanceAndAligned, InvalidEntriesAreLeftAlone,
-                            BatchesOfEverySize, AllIdsEqual, GrowthMovesKeysAndNeverValues,
-                            ATableExactlyFullIsFound,
-                            AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
-                            InitialValuesDependOnSeedNameAndIdAlone,
-                            TablesThatShareAStoreHaveInitialValuesOfTheirOwn,
-                            AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking);
+REGISTER_TYPED_TEST_SUITE_P(
+    StoreConformance, EmptyBatchAndEmptyStore, RowsAreNumberedByFirstAppearanceAndAligned,
+    InvalidEntriesAreLeftAlone, BatchesOfEverySize, AllIdsEqual, GrowthMovesKeysAndNeverValues,
+    ATableExactlyFullIsFound, AdversarialIdsOfOneGroupDigestAndStepAreAllFound,
+    InitialValuesDependOnSeedNameAndIdAlone, TablesThatShareAStoreHaveInitialValuesOfTheirOwn,
+    TablesThatShareAStoreAreExportedApart, WhatLeavesAStoreDoesNotDependOnTheSeed,
+    AdagradStatesStartAtTheAccumulator, ClearForgetsRowsAndKeepsWorking);
 
 } // namespace genrec::rt::test
 

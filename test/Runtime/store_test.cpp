@@ -1,8 +1,10 @@
 //===- store_test.cpp - The embedding store -------------------------------===//
 
+#include "host_side.h"
 #include "row_rules_conformance.h"
 
 #include "genrec_rt/buffer.h"
+#include "genrec_rt/store.h"
 
 #include <gtest/gtest.h>
 
@@ -30,60 +32,14 @@ std::vector<float *> insertAll(EmbeddingStore &store, genrec_rt_pool *pool,
   return rows;
 }
 
-/// EmbeddingStore as the conformance suite sees a store.
-class CpuStore {
+/// EmbeddingStore as the conformance suites see a store.
+class CpuStore : public HostSide {
 public:
-  using Row = float *;
   static constexpr int64_t kMany = 200000;
 
-  explicit CpuStore(const StoreConfig &config) : store(config) {}
+  explicit CpuStore(const StoreConfig &config) : HostSide(store), store(config) {}
 
-  std::vector<Row> insert(const std::vector<int64_t> &ids, const std::vector<uint8_t> &valid = {},
-                          Row untouched = nullptr) {
-    std::vector<Row> rows(ids.size(), untouched);
-    store.findOrInsert(nullptr, ids.data(), valid.empty() ? nullptr : valid.data(),
-                       static_cast<int64_t>(ids.size()), rows.data());
-    return rows;
-  }
-  std::vector<Row> find(const std::vector<int64_t> &ids, int64_t *missing = nullptr) const {
-    std::vector<Row> rows(ids.size());
-    int64_t count =
-        store.find(nullptr, ids.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data());
-    if (missing)
-      *missing = count;
-    return rows;
-  }
-  std::vector<float> values(Row row) const { return {row, row + store.rowStride()}; }
-  void write(Row row, int64_t column, float value) { row[column] = value; }
-  /// Ids by ascending row number.
-  std::vector<int64_t> ids() const {
-    std::vector<int64_t> all(static_cast<size_t>(store.size()));
-    for (size_t i = 0; i < all.size(); ++i)
-      all[i] = store.id(static_cast<int64_t>(i));
-    return all;
-  }
-  std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step) {
-    std::vector<Row> rows(ids.size());
-    int64_t waits = store.findOrAdmit(nullptr, ids.data(), nullptr,
-                                      static_cast<int64_t>(ids.size()), step, rows.data());
-    EXPECT_EQ(waits, std::count(rows.begin(), rows.end(), nullptr));
-    return rows;
-  }
-  void evict(int64_t step) { store.evict(step); }
-  void erase(const std::vector<int64_t> &ids) {
-    store.erase(ids.data(), static_cast<int64_t>(ids.size()));
-  }
-  Sighting sighting(int64_t id) const {
-    for (int64_t number = 0; number < store.size(); ++number)
-      if (store.id(number) == id)
-        return store.sighting(number);
-    ADD_FAILURE() << id << " has no row";
-    return {};
-  }
-  int64_t size() const { return store.size(); }
   int64_t slots() const { return store.slots(); }
-  int64_t rowStride() const { return store.rowStride(); }
-  void clear() { store.clear(); }
 
 private:
   EmbeddingStore store;
@@ -183,7 +139,8 @@ TEST(Store, IdsRepeatWhileTheyAreSearched) {
         ASSERT_EQ(rows[i], valid[i] ? store.row(known - order.begin()) : &untouched) << i;
       }
       ASSERT_EQ(store.size(), static_cast<int64_t>(order.size()));
-      int64_t missing = store.find(pool, ids.data(), nullptr, count, found.data());
+      int64_t missing = 0;
+      store.find(pool, ids.data(), nullptr, count, found.data(), &missing);
       EXPECT_EQ(missing, std::count(found.begin(), found.end(), nullptr));
       for (size_t i = 0; i < ids.size(); ++i) {
         auto known = std::find(order.begin(), order.end(), ids[i]);
@@ -208,7 +165,7 @@ TEST(Store, IdsComeAndGoAsInAMap) {
     for (int64_t &id : ids)
       id = pool[random() % pool.size()];
     if (round % 3 == 2) {
-      store.erase(ids.data(), 200);
+      store.erase({}, ids.data(), 200);
       for (int64_t i = 0; i < 200; ++i)
         known.erase(ids[static_cast<size_t>(i)]);
     } else {
@@ -241,10 +198,10 @@ TEST(Store, RulesGiveTheSameRowsAtAnyNumberOfThreads) {
   for (int64_t step = 1; step <= 30; ++step) {
     for (int64_t &id : ids)
       id = static_cast<int64_t>(random() % 3000 * (random() % 10));
-    one.findOrAdmit(nullptr, ids.data(), nullptr, 20000, step, rows.data());
-    many.findOrAdmit(four.pool, ids.data(), nullptr, 20000, step, rows.data());
-    one.evict(step);
-    many.evict(step);
+    one.findOrAdmit({}, ids.data(), nullptr, 20000, step, rows.data(), nullptr);
+    many.findOrAdmit(four.pool, ids.data(), nullptr, 20000, step, rows.data(), nullptr);
+    one.evict({}, step);
+    many.evict(four.pool, step);
     ASSERT_EQ(one.size(), many.size());
   }
   EXPECT_GT(one.size(), 1000);
@@ -262,14 +219,14 @@ TEST(Store, ErasingOfTablesThatShareAStoreListsEachAnew) {
   EmbeddingStore store(config);
   const int64_t second = int64_t(1) << 40;
   insertAll(store, nullptr, {5, second | 5, 6, second | 7, 8});
-  EXPECT_EQ(store.memberRow(0, 2), 4);
-  const int64_t erased[] = {5, second | 7};
-  store.erase(erased, 2);
-  EXPECT_EQ(store.memberSize(0), 2);
-  EXPECT_EQ(store.memberSize(1), 1);
-  EXPECT_EQ(store.id(store.memberRow(0, 0)), 8) << "the last row took the place of the first";
-  EXPECT_EQ(store.id(store.memberRow(0, 1)), 6);
-  EXPECT_EQ(store.id(store.memberRow(1, 0)), second | 5);
+  HostSide host(store);
+  EXPECT_EQ(host.exported(0)[2].second, store.row(4));
+  host.erase({5, second | 7});
+  ASSERT_EQ(host.exported(0).size(), 2u);
+  ASSERT_EQ(host.exported(1).size(), 1u);
+  EXPECT_EQ(host.exported(0)[0].first, 8) << "the last row took the place of the first";
+  EXPECT_EQ(host.exported(0)[1].first, 6);
+  EXPECT_EQ(host.exported(1)[0].first, second | 5);
 }
 
 TEST(Store, XavierOfATableUsesOneAndItsDimension) {
@@ -307,20 +264,18 @@ TEST(EmbeddingStore, TablesThatShareAStoreHaveRulesEachForItself) {
         for (int64_t id : ids)
           keys.push_back(member << kBits | id);
       }
-      std::vector<float *> rows(keys.size());
-      store.findOrAdmit(nullptr, keys.data(), nullptr, static_cast<int64_t>(keys.size()), step,
-                        rows.data());
-      store.evict(step);
+      HostSide(store).train(keys, step);
+      store.evict({}, step);
       for (int64_t member = 0; member < kMembers; ++member) {
         naive[member].evict(step);
-        auto expect = [&](const EmbeddingStore &actual, const std::map<int64_t, Sighting> &wanted) {
-          ASSERT_EQ(actual.memberSize(member), static_cast<int64_t>(wanted.size()));
-          for (int64_t place = 0; place < actual.memberSize(member); ++place) {
-            int64_t number = actual.memberRow(member, place);
-            auto row = wanted.find(actual.id(number) ^ member << kBits);
+        auto expect = [&](TableStore &actual, const std::map<int64_t, Sighting> &wanted) {
+          HostSide host(actual);
+          ASSERT_EQ(host.exported(member).size(), wanted.size());
+          for (auto [key, address] : host.exported(member)) {
+            auto row = wanted.find(key ^ member << kBits);
             ASSERT_NE(row, wanted.end());
-            EXPECT_EQ(actual.sighting(number).lastStep, row->second.lastStep);
-            EXPECT_EQ(actual.sighting(number).steps, row->second.steps);
+            EXPECT_EQ(host.sighting(key).lastStep, row->second.lastStep);
+            EXPECT_EQ(host.sighting(key).steps, row->second.steps);
           }
         };
         expect(store, naive[member].rows);

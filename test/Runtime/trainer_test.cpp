@@ -273,31 +273,30 @@ TEST_F(TrainerTest, NoRunBeginsOverACheckpoint) {
   // Damage is no reason to begin anew either.
   std::ofstream(folder / "c/manifest.json") << "x";
   Ran damaged = run(training("c", {"--max-steps", "3"}));
-  EXPECT_EQ(damaged.err, "tiny: error: " + folder / "c" +
-                             "/ holds a checkpoint that cannot be used: " +
-                             (folder / "c/manifest.json") +
-                             ": is damaged: no JSON object\n  help: generation step-3 is whole: "
-                             "--generation step-3 uses it; --overwrite starts anew\n");
-  Ran resumed =
-      run(training("c", {"--max-steps", "6", "--resume", "--generation", "step-3"}));
+  EXPECT_EQ(damaged.err,
+            "tiny: error: " + folder / "c" +
+                "/ holds a checkpoint that cannot be used: " + (folder / "c/manifest.json") +
+                ": is damaged: no JSON object\n  help: generation step-3 is whole: "
+                "--generation step-3 uses it; --overwrite starts anew\n");
+  Ran resumed = run(training("c", {"--max-steps", "6", "--resume", "--generation", "step-3"}));
   EXPECT_EQ(resumed.status, 0) << resumed.err;
   EXPECT_EQ(readTrainingState(folder / "c").step, 6u);
 }
 
 TEST_F(TrainerTest, ASecondRunInOneFolderIsRefused) {
-  int status = runApart(training("c", {"--epochs", "100000", "--progress", "none"}),
-                        [&](pid_t child) {
-                          waitForStep(folder / "c", 1);
-                          for (const char *flag : {"--resume", "--overwrite"}) {
-                            Ran second = run(training("c", {flag}));
-                            EXPECT_EQ(second.status, 1);
-                            EXPECT_NE(second.err.find("/c is being trained into by process " +
-                                                      std::to_string(child) + " on "),
-                                      std::string::npos)
-                                << second.err;
-                          }
-                          kill(child, SIGTERM);
-                        });
+  int status =
+      runApart(training("c", {"--epochs", "100000", "--progress", "none"}), [&](pid_t child) {
+        waitForStep(folder / "c", 1);
+        for (const char *flag : {"--resume", "--overwrite"}) {
+          Ran second = run(training("c", {flag}));
+          EXPECT_EQ(second.status, 1);
+          EXPECT_NE(second.err.find("/c is being trained into by process " + std::to_string(child) +
+                                    " on "),
+                    std::string::npos)
+              << second.err;
+        }
+        kill(child, SIGTERM);
+      });
   EXPECT_EQ(status, 128 + SIGTERM);
 }
 
@@ -475,8 +474,8 @@ TEST_F(TrainerTest, ExportWritesParametersTablesAndItems) {
     items.readFloats(name, 0, kMovies * 4, rows.data());
     for (int64_t i = 0; i < kMovies; ++i) {
       EXPECT_EQ(ids[i], i);
-      float *row = nullptr;
-      session.table(0).findOrInsert(nullptr, &ids[i], nullptr, 1, &row);
+      float row[4];
+      session.table(0).findOrInsert(&ids[i], 1).read(0, 4, row);
       for (int64_t d = 0; d < 4; ++d)
         EXPECT_EQ(rows[i * 4 + d], factor * row[d]);
     }
@@ -570,7 +569,8 @@ TEST_F(TrainerTest, WhatCannotBeWrittenIsToldAtTheStart) {
     EXPECT_EQ(wrong.status, 1);
     EXPECT_EQ(wrong.out, "");
     EXPECT_EQ(wrong.err, std::string("tiny: error: ") + flag + " " + (folder / "file") +
-                             ": cannot make folder " + (folder / "file") + ": Not a directory\n"
+                             ": cannot make folder " + (folder / "file") +
+                             ": Not a directory\n"
                              "  help: name another place\n");
   }
   Ran missing = run(training("", {"--metrics-json", folder / "none/m.json"}));

@@ -18,7 +18,7 @@ struct Ledger {
   };
   std::mutex mutex;
   std::map<void *, Entry> entries;
-  int64_t allocations = 0;
+  std::map<std::string, int64_t> allocations; ///< by name
 };
 
 // Never destroyed: buffers of static objects may be freed after it.
@@ -73,7 +73,7 @@ void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream)
   }
   GENREC_CUDA_CHECK(status);
   all.entries[memory] = {name, bytes};
-  ++all.allocations;
+  ++all.allocations[name];
   return memory;
 }
 
@@ -90,7 +90,7 @@ void *allocateNamedHost(const std::string &name, int64_t bytes) {
   }
   GENREC_CUDA_CHECK(status);
   all.entries[memory] = {name, bytes};
-  ++all.allocations;
+  ++all.allocations[name];
   return memory;
 }
 
@@ -117,10 +117,49 @@ int64_t namedBytes(const std::string &prefix) {
   return bytes;
 }
 
-int64_t namedAllocations() {
+int64_t namedAllocations(const std::string &prefix) {
   Ledger &all = ledger();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  return all.allocations;
+  int64_t count = 0;
+  for (const auto &[name, times] : all.allocations)
+    if (name.starts_with(prefix))
+      count += times;
+  return count;
+}
+
+namespace {
+
+class DeviceMemory final : public ArgumentMemory {
+public:
+  MemoryKind kind() const override { return MemoryKind::device; }
+  void *allocate(int64_t bytes, const StoreStream &on) const override {
+    return bytes > 0 ? allocateNamed("arguments", bytes, streamOf(on)) : nullptr;
+  }
+  void release(void *memory, int64_t, const StoreStream &on) const noexcept override {
+    freeNamed(memory, streamOf(on));
+  }
+  void copyIn(void *to, const void *host, int64_t bytes, const StoreStream &on) const override {
+    copy(to, host, bytes, cudaMemcpyHostToDevice, streamOf(on));
+  }
+  void copyOut(void *host, const void *from, int64_t bytes, const StoreStream &on) const override {
+    copy(host, from, bytes, cudaMemcpyDeviceToHost, streamOf(on));
+  }
+
+private:
+  static void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind,
+                   cudaStream_t stream) {
+    if (bytes == 0)
+      return;
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream));
+    GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  }
+};
+
+} // namespace
+
+const ArgumentMemory &deviceMemory() {
+  static const DeviceMemory memory;
+  return memory;
 }
 
 } // namespace genrec::rt::cuda

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kCacheThreads)
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     if (missing[i]) {
       positions[ranks[i]] = static_cast<uint32_t>(i);
-      buckets[ranks[i]] = static_cast<uint32_t>(shape.bucketOf(hashOf(ids[i])));
+      buckets[ranks[i]] = static_cast<uint32_t>(shape.bucketOf(hashOf(ids[i], kCacheSeed)));
     }
 }
 

@@ -140,10 +140,10 @@ KeyTable CachedStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
 }
 
 void CachedStore::find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-                       uint32_t *missing, cudaStream_t stream) const {
+                       int64_t *missing, cudaStream_t stream) const {
   if (count == 0)
     return;
-  table.find(ids, valid, count, rows, missing, stream);
+  table.find(onStream(stream), ids, valid, count, rows, missing);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findCached, cache.table(),
                      viewOf(cachedRows, hostRows, table.rowStride()), ids, valid, count,
                      wordRows(rows));
@@ -157,7 +157,7 @@ void CachedStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t
   batchRows.ensure(room, stream);
   slotOf.ensure(room, stream);
   leaving.ensure(room, stream);
-  table.findOrInsert(ids, valid, count, batchRows.data(), stream);
+  table.findOrInsert(onStream(stream), ids, valid, count, batchRows.data());
   cache.place(ids, valid, count, slotOf.data(), leaving.data(), refused.data(), stream);
   const CachedRows cached = viewOf(cachedRows, hostRows, table.rowStride());
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), exchangeRows, cache.table(), cached,
@@ -170,7 +170,7 @@ void CachedStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) 
   if (count == 0)
     return;
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), dropCached, cache.table(), ids, count);
-  table.erase(ids, count, stream);
+  table.erase(onStream(stream), ids, count);
 }
 
 void CachedStore::flush(cudaStream_t stream) {
@@ -183,7 +183,7 @@ void CachedStore::clear(cudaStream_t stream) {
   GENREC_CUDA_CHECK(
       cudaMemsetAsync(slots.digests, kEmpty, static_cast<size_t>(slots.slots()), stream));
   cache.clear(stream);
-  table.clear(stream);
+  table.clear(onStream(stream));
 }
 
 int64_t CachedStore::uncached(cudaStream_t stream) const {

@@ -37,12 +37,12 @@ __global__ void __launch_bounds__(kStoreThreads)
 /// admitted[i]: an absent id that has been seen in enough steps.
 __global__ void __launch_bounds__(kStoreThreads)
     maskAdmitted(float *const *waitingRows, const uint8_t *absent, int64_t count, int64_t offset,
-                 Word admitAfter, uint8_t *admitted, uint32_t *waits) {
+                 Word admitAfter, uint8_t *admitted, Word *waits) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
     const bool isAdmitted = absent[i] && sightingOf(waitingRows[i], offset)[1] >= admitAfter;
     admitted[i] = isAdmitted;
     if (waits && absent[i] && !isAdmitted)
-      atomicAdd(waits, 1u);
+      atomicAdd(waits, Word(1));
   }
 }
 
@@ -71,24 +71,25 @@ void EmbeddingStore::see(const uint8_t *valid, int64_t count, int64_t step, floa
                      static_cast<Word>(step));
 }
 
-void EmbeddingStore::findOrAdmit(const int64_t *ids, const uint8_t *valid, int64_t count,
-                                 int64_t step, float **rows, uint32_t *waits, cudaStream_t stream) {
+void EmbeddingStore::findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                                 int64_t count, int64_t step, float **rows, int64_t *waits) {
+  const cudaStream_t stream = streamOf(on);
   if (count == 0)
     return;
   if (waitingIds) {
     const int64_t room = capacityBucket(count);
     uint8_t *absent = masks.ensure(2 * room, stream), *admitted = absent + room;
     waitingRows.ensure(room, stream);
-    find(ids, valid, count, rows, nullptr, stream);
+    find(on, ids, valid, count, rows, nullptr);
     GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), maskAbsent, rows, valid, count, absent);
-    waitingIds->findOrAdmit(ids, absent, count, step, waitingRows.data(), nullptr, stream);
+    waitingIds->findOrAdmit(on, ids, absent, count, step, waitingRows.data(), nullptr);
     GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), maskAdmitted, waitingRows.data(), absent, count,
                        waitingIds->sightingOffset(), static_cast<Word>(config.rules.admitAfter),
-                       admitted, waits);
-    findOrInsert(ids, admitted, count, rows, stream);
+                       admitted, reinterpret_cast<Word *>(waits));
+    findOrInsert(on, ids, admitted, count, rows);
     waitingIds->eraseValid(ids, admitted, count, stream);
   } else {
-    findOrInsert(ids, valid, count, rows, stream);
+    findOrInsert(on, ids, valid, count, rows);
   }
   see(valid, count, step, rows, stream);
 }
@@ -100,7 +101,8 @@ void EmbeddingStore::eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaS
   eraseValid(leavingIds.data(), flagged, numbers, stream);
 }
 
-void EmbeddingStore::evict(int64_t step, cudaStream_t stream) {
+void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
+  const cudaStream_t stream = streamOf(on);
   const RowRules &rules = config.rules;
   const bool checksTime = rules.checksTime(step);
   if (checksTime || (rules.bound > 0 && sizeBound > rules.bound)) {
@@ -108,21 +110,21 @@ void EmbeddingStore::evict(int64_t step, cudaStream_t stream) {
     const int64_t numbers = now.rows, room = capacityBucket(numbers);
     uint8_t *inUse = masks.ensure(2 * room, stream), *flagged = inUse + room;
     if (checksTime && numbers > 0) {
-      flagInUse(numbers, inUse, stream);
+      flagInUse(-1, numbers, inUse, stream);
       GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, places, sightingOffset(), inUse,
                          numbers, step - rules.ttl, flagged);
       eraseFlagged(flagged, numbers, stream);
       now = readCounters(stream);
     }
     if (const int64_t excess = rules.excess(int64_t(now.rows) - now.freed)) {
-      flagInUse(numbers, inUse, stream);
+      flagInUse(-1, numbers, inUse, stream);
       lowest.flag(places, sightingOffset(), rules.eviction, inUse, numbers, excess, step, flagged,
                   stream);
       eraseFlagged(flagged, numbers, stream);
     }
   }
   if (waitingIds)
-    waitingIds->evict(step, stream);
+    waitingIds->evict(on, step);
 }
 
 } // namespace genrec::rt::cuda

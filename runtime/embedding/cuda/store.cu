@@ -28,13 +28,15 @@ constexpr int64_t kMostRows = int64_t(1) << 31;
 
 EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &name,
                                cudaStream_t stream, const StoreOptions &options)
-    : config(config), options(options), name(name), digests(name + ".digests"),
+    : TableStore(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
       counters(name + ".counters"), draws(name + ".draws"), slotOf(name + ".batch_slots"),
       flags(name + ".batch_flags"), leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"),
       freedNumbers(name + ".freed"), firstOf(name + ".first_of"), masks(name + ".batch_masks"),
       waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
-      flagRanks(name) {
+      listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
+              DeviceArray<float *>(name + ".listed_rows")},
+      transfer(name + ".transfer"), flagRanks(name) {
   checkOptions();
   places.stride = storeRowFloats(valueFloats(), stateFloats(), config.rules.any());
   const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
@@ -54,6 +56,9 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
     StoreConfig ids;
     ids.rules = config.rules;
     ids.rules.admitAfter = 1;
+    ids.members = config.members;
+    ids.keyBits = config.keyBits;
+    ids.hashSeed = config.hashSeed;
     waitingIds = std::make_unique<EmbeddingStore>(ids, name + ".waiting", stream);
   }
 }
@@ -77,7 +82,7 @@ EmbeddingStore::~EmbeddingStore() {
 // What the host knows
 //===----------------------------------------------------------------------===//
 
-StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) {
+StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) const {
   GENREC_CUDA_CHECK(cudaMemcpyAsync(answer, counters.data(), sizeof(StoreCounters),
                                     cudaMemcpyDeviceToHost, stream));
   GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
@@ -111,14 +116,12 @@ void EmbeddingStore::takeAnswer() {
   sizeBound = rowsBound - answer->freed;
 }
 
-int64_t EmbeddingStore::size(cudaStream_t stream) {
-  const StoreCounters now = readCounters(stream);
+int64_t EmbeddingStore::size(const StoreStream &on) const {
+  const StoreCounters now = readCounters(streamOf(on));
   return int64_t(now.rows) - now.freed;
 }
 
-int64_t EmbeddingStore::numbersInUse(cudaStream_t stream) { return readCounters(stream).rows; }
-
-int64_t EmbeddingStore::refused(cudaStream_t stream) { return readCounters(stream).refused; }
+int64_t EmbeddingStore::refused(cudaStream_t stream) const { return readCounters(stream).refused; }
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -127,6 +130,7 @@ int64_t EmbeddingStore::refused(cudaStream_t stream) { return readCounters(strea
 void EmbeddingStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
   const int64_t slots = buckets * kBucketSlots;
   table.bucketMask = buckets - 1;
+  table.seed = options.cache.rows ? kCacheSeed : config.hashSeed;
   table.digests = digests.ensure(slots, stream);
   table.keys = keys.ensure(slots, stream);
   table.rows = rowNumbers.ensure(slots, stream);
@@ -179,12 +183,13 @@ void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
 // Finding and inserting
 //===----------------------------------------------------------------------===//
 
-void EmbeddingStore::find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-                          uint32_t *missing, cudaStream_t stream) const {
+void EmbeddingStore::find(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                          int64_t count, float **rows, int64_t *missing) const {
+  const cudaStream_t stream = streamOf(on);
   if (count > 0)
     withTable([&](const auto &keys) {
       GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findRows<std::decay_t<decltype(keys)>>,
-                         keys, places, ids, valid, count, rows, missing);
+                         keys, places, ids, valid, count, rows, reinterpret_cast<Word *>(missing));
     });
 }
 
@@ -268,8 +273,9 @@ void EmbeddingStore::reportEvicted(int64_t count, const EvictedRows &evicted, cu
                        count, leaving.data(), ranks.data(), evicted.ids, evicted.values);
 }
 
-void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, int64_t count,
-                                    float **rows, const EvictedRows &evicted, cudaStream_t stream) {
+void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                                    int64_t count, float **rows, const EvictedRows &evicted) {
+  const cudaStream_t stream = streamOf(on);
   if (evicted.count)
     GENREC_CUDA_CHECK(cudaMemsetAsync(evicted.count, 0, sizeof(uint32_t), stream));
   if (count == 0)
@@ -279,6 +285,7 @@ void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, in
                 std::to_string(kMostRows - 1) + " may be looked up at once in table '" + name +
                 "'");
   takeAnswer();
+  ++version;
   const int64_t room = capacityBucket(count);
   slotOf.ensure(room, stream);
   flags.ensure(room, stream);
@@ -296,7 +303,7 @@ void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, in
   numberFresh(ids, count, stream);
   sizeBound += count;
   askedSinceRequest += count;
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeRows, table, places, slotOf.data(), count,
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeAddresses, table, places, slotOf.data(), count,
                      rows);
   requestCounters(stream);
 }
@@ -305,14 +312,16 @@ void EmbeddingStore::insertAndEvict(const int64_t *ids, const uint8_t *valid, in
 // Clearing
 //===----------------------------------------------------------------------===//
 
-void EmbeddingStore::clear(cudaStream_t stream) {
+void EmbeddingStore::clear(const StoreStream &on) {
+  const cudaStream_t stream = streamOf(on);
+  ++version;
   GENREC_CUDA_CHECK(
       cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(table.slots()), stream));
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   if (cache)
     cache->clear(stream);
   if (waitingIds)
-    waitingIds->clear(stream);
+    waitingIds->clear(on);
   readCounters(stream);
 }
 

@@ -1,4 +1,4 @@
-//===- store_erase.cu - Erasing and exporting rows on a device ------------===//
+//===- store_erase.cu - Erasing rows on a device --------------------------===//
 
 #include "genrec_rt/cuda/store.h"
 
@@ -79,28 +79,6 @@ __global__ void __launch_bounds__(kStoreThreads)
 
 __global__ void countErased(StoreCounters *counters) { counters->freed += counters->fresh; }
 
-/// flags[number]: the row is in use.
-template <class Table>
-__global__ void __launch_bounds__(kStoreThreads)
-    flagStored(Table table, RowPlaces places, int64_t numbers, uint8_t *flags) {
-  const Tile tile = tileOf();
-  for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
-    const int64_t slot = findSlot(table, *places.id(static_cast<uint32_t>(number)), tile);
-    if (tile.rank == 0)
-      flags[number] = slot != kNoSlot && table.rows[slot] == static_cast<uint32_t>(number);
-  }
-}
-
-__global__ void __launch_bounds__(kStoreThreads)
-    writeStored(RowPlaces places, int64_t numbers, const uint8_t *flags, const uint32_t *ranks,
-                int64_t *ids, float **rows) {
-  for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
-    if (flags[number]) {
-      ids[ranks[number]] = *places.id(static_cast<uint32_t>(number));
-      rows[ranks[number]] = places.row(static_cast<uint32_t>(number));
-    }
-}
-
 } // namespace
 
 /// Makes room for the numbers of all rows that memory has room for; keeps those in `freedNumbers`.
@@ -124,6 +102,7 @@ void EmbeddingStore::eraseValid(const int64_t *ids, const uint8_t *valid, int64_
                                 cudaStream_t stream) {
   if (count == 0)
     return;
+  ++version;
   const int64_t room = capacityBucket(count);
   slotOf.ensure(room, stream);
   flags.ensure(room, stream);
@@ -146,27 +125,8 @@ void EmbeddingStore::eraseValid(const int64_t *ids, const uint8_t *valid, int64_
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
 }
 
-void EmbeddingStore::flagInUse(int64_t numbers, uint8_t *inUse, cudaStream_t stream) {
-  withTable([&](const auto &keys) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
-                       flagStored<std::decay_t<decltype(keys)>>, keys, places, numbers, inUse);
-  });
-}
-
-int64_t EmbeddingStore::exportRows(int64_t *ids, float **rows, cudaStream_t stream) {
-  const int64_t numbers = numbersInUse(stream);
-  if (numbers == 0)
-    return 0;
-  flags.ensure(numbers, stream);
-  ranks.ensure(numbers, stream);
-  flagInUse(numbers, flags.data(), stream);
-  flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
-                     ranks.data(), ids, rows);
-  return readCounters(stream).fresh;
-}
-
-void EmbeddingStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
+void EmbeddingStore::erase(const StoreStream &on, const int64_t *ids, int64_t count) {
+  const cudaStream_t stream = streamOf(on);
   eraseValid(ids, nullptr, count, stream);
   if (waitingIds)
     waitingIds->eraseValid(ids, nullptr, count, stream);

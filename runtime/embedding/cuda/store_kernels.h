@@ -14,7 +14,7 @@ namespace genrec::rt::cuda {
 template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
     findRows(Table table, RowPlaces places, const int64_t *ids, const uint8_t *valid, int64_t count,
-             float **rows, uint32_t *missing) {
+             float **rows, Word *missing) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     if (valid && !valid[i])
@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kStoreThreads)
       continue;
     rows[i] = slot == kNoSlot ? nullptr : places.row(table.rows[slot]);
     if (slot == kNoSlot && missing)
-      atomicAdd(missing, 1u);
+      atomicAdd(missing, Word(1));
   }
 }
 
@@ -155,8 +155,8 @@ __global__ void countRows(StoreCounters *counters) {
 }
 
 __global__ void __launch_bounds__(kStoreThreads)
-    writeRows(KeyTable table, RowPlaces places, const int64_t *slotOf, int64_t count,
-              float **rows) {
+    writeAddresses(KeyTable table, RowPlaces places, const int64_t *slotOf, int64_t count,
+                   float **rows) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     if (slotOf[i] >= 0)
       rows[i] = places.row(table.rows[slotOf[i]]);

@@ -20,7 +20,6 @@
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/metrics.h"
-#include "genrec_rt/store.h"
 #include "genrec_rt/table_view.h"
 
 #include <functional>

@@ -1,6 +1,7 @@
-//===- store.h - The embedding store -----------------------------*- C++ -*-===//
+//===- store.h - The embedding store of the host -----------------*- C++ -*-===//
 //
-// A hash table from 64-bit ids to rows of floats, keys and values apart.
+// TableStore (table_store.h) in the memory of the host: a hash table from 64-bit ids to rows of
+// floats, keys and values apart.
 //
 // Keys: open addressing over buckets of 4 slots, a cache line each, whose ids are compared
 // at once; a power of two of buckets, an odd key-dependent step from bucket to bucket (so
@@ -13,10 +14,8 @@
 // Values: chunks of rows [value dim][state dim]…, each row aligned to 64 bytes,
 // allocated a chunk ahead.
 //
-// A store without rules (row_rules.h) is unbounded: it keeps every row. With rules a
-// row ends with its sighting, training finds by `findOrAdmit`, and ends each step
-// with `evict`. Only `evict` and `erase` move rows: numbers stay without gaps, the
-// last rows take the places of those that leave.
+// With rules a row ends with its sighting. Only `evict` and `erase` move rows: numbers stay
+// without gaps, the last rows take the places of those that leave.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +23,7 @@
 #define GENREC_RT_STORE_H
 
 #include "genrec_rt/buffer.h"
-#include "genrec_rt/footprint.h"
-#include "genrec_rt/identity.h"
-#include "genrec_rt/parallel.h"
-#include "genrec_rt/row_rules.h"
+#include "genrec_rt/table_store.h"
 
 #include <bit>
 #include <cstdint>
@@ -37,115 +33,51 @@
 
 namespace genrec::rt {
 
-/// What initial values are drawn from, as kernels/init.h has it.
-struct InitialDistribution {
-  int32_t kind = 0; ///< kernels::Distribution
-  float mean = 0, scale = 0;
-};
-
-/// Writes the `dim` initial values of the row of `id`.
-struct RowInitializer {
-  int32_t kind = 0; ///< genrec_init_kind
-  double scale = 0;
-  uint64_t seed = 0;
-  uint64_t nameHash = 0; ///< nameHash of the table's name
-  double fanIn = 1;      ///< xavier kinds only
-  double fanOut = 1;
-
-  void fill(uint64_t id, int64_t columns, float *out) const;
-  InitialDistribution distribution() const;
-};
-
-struct StoreConfig {
-  int64_t dim = 0;               ///< 0: ids without values
-  int32_t states = 0;            ///< arrays of dim floats behind the value
-  bool rowStates = false;        ///< states are one float per row instead
-  double initialAccumulator = 0; ///< what state 0 starts with; others with 0
-  RowInitializer initializer;
-  /// Tables that share the store: the initializers of members by the key's number,
-  /// key >> keyBits; empty for a store of one table, whose keys are ids.
-  std::vector<RowInitializer> members;
-  int64_t keyBits = 63;
-  RowRules rules;
-  /// Where ids go; nothing that leaves the store depends on it. Tests of collisions set it.
-  uint64_t hashSeed = processHashSeed();
-
-  int64_t stateWidth() const { return rowStates ? 1 : dim; }
-  /// Floats of a row's value and states.
-  int64_t usedFloats() const { return dim + states * stateWidth(); }
-  /// Floats from one row to the next.
-  int64_t rowFloats() const { return storeRowFloats(dim, states * stateWidth(), rules.any()); }
-  const RowInitializer &initializerOf(int64_t key) const {
-    return members.empty() ? initializer : members[key >> keyBits];
-  }
-  uint64_t idOf(int64_t key) const {
-    return static_cast<uint64_t>(members.empty() ? key : key & ((int64_t(1) << keyBits) - 1));
-  }
-};
-
-class EmbeddingStore {
+class EmbeddingStore final : public TableStore {
 public:
   explicit EmbeddingStore(const StoreConfig &config);
-  ~EmbeddingStore();
-  EmbeddingStore(const EmbeddingStore &) = delete;
-  EmbeddingStore &operator=(const EmbeddingStore &) = delete;
+  ~EmbeddingStore() override;
 
-  /// rows[i] = the row of ids[i], null where the store has none; entries with
-  /// valid[i] == 0 are left untouched. `valid` may be null. Returns how many
-  /// were not found. Safe beside other finds.
-  int64_t find(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
-               float **rows) const;
+  const ArgumentMemory &arguments() const override { return hostMemory(); }
+  MemoryKind rowMemory() const override { return MemoryKind::host; }
 
-  /// The same, inserting what is missing: new rows are numbered in the order of
-  /// first appearance in `ids`, whatever the number of threads, and hold their
-  /// initial values.
-  void findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
-                    float **rows);
+  void find(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
+            float **rows, int64_t *missing = nullptr) const override;
+  void findOrInsert(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
+                    float **rows) override;
+  void findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
+                   int64_t step, float **rows, int64_t *waits) override;
+  void evict(const StoreStream &on, int64_t step) override;
+  void erase(const StoreStream &on, const int64_t *ids, int64_t count) override;
+  void clear(const StoreStream &on) override;
 
-  /// The same for a store with rules, in training: `step` sees the ids, and gives rows to
-  /// those that are admitted; the others' rows[i] are null. Returns how many entries have
-  /// such ids.
-  int64_t findOrAdmit(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
-                      int64_t step, float **rows);
-
-  /// The end of a step of training: the rows that the rules send away leave. Voids
-  /// addresses of rows.
-  void evict(int64_t step);
-
-  /// Forgets ids, with their states and counts; those it does not have, and repeated ones,
-  /// count once or not at all. Voids addresses of rows.
-  void erase(const int64_t *ids, int64_t count);
-
-  /// The number of rows; they are numbered from 0 in the order of insertion, but that a row
-  /// that leaves gives its number to the last one.
   int64_t size() const { return rowCount; }
-  /// Row `number`: value, then states. Its address changes with its number only.
+  int64_t size(const StoreStream &on) const override { return rowCount; }
+  int64_t memberSize(const StoreStream &on, int64_t member) const override {
+    return sizeOf(member);
+  }
+  void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count, int64_t *ids,
+                  float **rows) const override;
+  void readRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
+                int64_t width, float *to) const override;
+  void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
+                 int64_t width, const float *from) override;
+
+  TableStore *waiting() const override { return waitingIds.get(); }
+  int64_t rowStride() const override { return stride; }
+  int64_t sightingOffset() const override { return sightingFloats; }
+  int64_t keyBytes() const override;
+  int64_t valueBytes() const override;
+
+  /// Rows are numbered from 0 in the order of insertion, but that a row that leaves gives its
+  /// number to the last one. Value, then states of row `number`; its address changes with its
+  /// number only.
   float *row(int64_t number) const {
     return chunks[number >> chunkShift] + (number & chunkMask) * stride;
   }
   int64_t id(int64_t number) const { return idChunks[number >> kIdShift][number & (kIdChunk - 1)]; }
-  /// The rows of one of the tables that share the store, in the order of insertion: how
-  /// many, and the number among all rows of the one at `place`. 0 in a store of one table.
-  int64_t memberSize(int64_t member) const {
-    return config.members.empty() ? rowCount : memberCounts[member];
-  }
-  int64_t memberRow(int64_t member, int64_t place) const;
-  /// With rules: when training saw the id of row `number`.
-  Sighting &sighting(int64_t number) const { return sightingOf(row(number)); }
-  /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
-  EmbeddingStore *waiting() const { return waitingIds.get(); }
-  /// Floats from one row to the next, a multiple of 16.
-  int64_t rowStride() const { return stride; }
-  const StoreConfig &configuration() const { return config; }
   /// Slots of the key table; a power of two.
   int64_t slots() const { return (bucketMask + 1) * kSlots; }
-  /// Bytes of keys and of values in use.
-  int64_t keyBytes() const;
-  int64_t valueBytes() const;
-
-  /// Forgets all rows and keeps the memory.
-  void clear();
-
   /// How many buckets a search for `id` reads, for tests of collisions.
   int64_t bucketsRead(int64_t id) const;
 
@@ -171,6 +103,8 @@ private:
   void place(int64_t id, uint64_t hash, float *row);
   void allocateKeys(int64_t count);
   void rehash(int64_t times);
+  int64_t search(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
+                 float **rows) const;
   void growAhead(const int64_t *ids, const uint8_t *valid, int64_t count);
   float *newRow(int64_t id);
   void allocateAhead();
@@ -182,9 +116,15 @@ private:
                    bool onlyMissing, float **rows);
   int64_t findRange(const int64_t *ids, const uint8_t *valid, int64_t begin, int64_t end,
                     float **rows) const;
+  /// With rules: when training saw the id of a row.
   Sighting &sightingOf(float *row) const {
-    return *reinterpret_cast<Sighting *>(row + sightingOffset);
+    return *reinterpret_cast<Sighting *>(row + sightingFloats);
   }
+  int64_t sizeOf(int64_t member) const {
+    return config.members.empty() ? rowCount : memberCounts[member];
+  }
+  /// The number among all rows of the one at `place` among those of a member.
+  int64_t memberRow(int64_t member, int64_t place) const;
   bool isAdmitted(int64_t id, int64_t step);
   void see(genrec_rt_pool *pool, int64_t count, int64_t step, float *const *rows,
            const uint8_t *valid);
@@ -194,7 +134,6 @@ private:
   void listLowest(int64_t member, int64_t count);
   void removeLeaving();
 
-  StoreConfig config;
   int64_t stride = 0;
   int64_t chunkShift = 0, chunkMask = 0;
   int64_t rowCount = 0;
@@ -209,7 +148,7 @@ private:
   mutable std::vector<std::vector<int64_t>> memberRows;
   mutable int64_t listedRows = 0;
   // With rules.
-  int64_t sightingOffset = 0;
+  int64_t sightingFloats = 0;
   std::unique_ptr<EmbeddingStore> waitingIds;
   std::vector<std::pair<Sighting::Rank, int64_t>> ranks; ///< scratch: rank and number
   std::vector<int64_t> leaving;                          ///< scratch: numbers

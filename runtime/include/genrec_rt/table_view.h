@@ -4,54 +4,87 @@
 // outlives a step sees them apart: by id, in the order in which their rows were
 // inserted, as if each had a store of its own.
 //
+// Arrays here are the host's, whatever memory the store has.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_TABLE_VIEW_H
 #define GENREC_RT_TABLE_VIEW_H
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/store.h"
+#include "genrec_rt/table_store.h"
 
 #include <optional>
 
 namespace genrec::rt {
 
+/// Some rows of a table, whose contents go to and from the host, row behind row. Void once rows of
+/// the table leave.
+class TableRows {
+public:
+  TableRows(TableStore &store, StoreArray<float *> addresses)
+      : store(&store), addresses(std::move(addresses)) {}
+
+  int64_t size() const { return addresses.size(); }
+  /// `width` floats of each row from `offset` on: value, then states.
+  void read(int64_t offset, int64_t width, float *to) const {
+    store->readRows({}, addresses.data(), size(), offset, width, to);
+  }
+  void write(int64_t offset, int64_t width, const float *from) {
+    store->writeRows({}, addresses.data(), size(), offset, width, from);
+  }
+  /// Where the table has rules (row_rules.h).
+  void readSightings(Sighting *to) const {
+    read(store->sightingOffset(), kSightingFloats, reinterpret_cast<float *>(to));
+  }
+  void writeSightings(const Sighting *from) {
+    write(store->sightingOffset(), kSightingFloats, reinterpret_cast<const float *>(from));
+  }
+
+private:
+  static constexpr int64_t kSightingFloats = sizeof(Sighting) / sizeof(float);
+
+  TableStore *store;
+  StoreArray<float *> addresses;
+};
+
 /// A logical table; copies see the same rows. The store must live longer.
 class TableView {
 public:
-  TableView(EmbeddingStore &store, const genrec_table_desc &desc)
+  TableView(TableStore &store, const genrec_table_desc &desc)
       : store(&store), member(desc.group ? desc.key >> desc.key_bits : 0),
         key(desc.group ? desc.key : 0) {}
 
-  int64_t size() const { return store->memberSize(member); }
-  /// Row `number` of the table, from 0 in the order of insertion: value, then states.
-  float *row(int64_t number) const { return store->row(store->memberRow(member, number)); }
-  int64_t id(int64_t number) const { return store->id(store->memberRow(member, number)) ^ key; }
+  int64_t size() const { return store->memberSize({}, member); }
   int64_t dim() const { return store->configuration().dim; }
-  /// Row `number`'s, where the table has rules (row_rules.h).
-  Sighting &sighting(int64_t number) const {
-    return store->sighting(store->memberRow(member, number));
-  }
+  int32_t states() const { return store->configuration().states; }
+  const StoreConfig &configuration() const { return store->configuration(); }
   /// The ids that are not admitted yet, as a table of dimension 0; none without `admit_after`.
   std::optional<TableView> waiting() const {
     if (!store->waiting())
       return std::nullopt;
     return TableView(*store->waiting(), member, key);
   }
-  int32_t states() const { return store->configuration().states; }
-  const StoreConfig &configuration() const { return store->configuration(); }
 
-  /// As EmbeddingStore::findOrInsert, by ids of this table.
-  void findOrInsert(genrec_rt_pool *pool, const int64_t *ids, const uint8_t *valid, int64_t count,
-                    float **rows);
-  /// As EmbeddingStore::erase, by ids of this table.
+  /// Ids and rows by number, from `first` on, in the order of insertion.
+  std::vector<int64_t> ids(int64_t first, int64_t count) const;
+  TableRows rows(int64_t first, int64_t count) const;
+  /// Rows by id. All of them are there, or are inserted with their initial values.
+  TableRows find(const int64_t *ids, int64_t count) const;
+  TableRows findOrInsert(const int64_t *ids, int64_t count);
   void erase(const int64_t *ids, int64_t count);
 
+  /// Row `number`, where the host reaches the store's rows, and its id.
+  float *row(int64_t number) const;
+  int64_t id(int64_t number) const { return ids(number, 1)[0]; }
+
 private:
-  TableView(EmbeddingStore &store, int64_t member, int64_t key)
+  TableView(TableStore &store, int64_t member, int64_t key)
       : store(&store), member(member), key(key) {}
 
-  EmbeddingStore *store;
+  StoreArray<int64_t> keysOf(const int64_t *ids, int64_t count) const;
+
+  TableStore *store;
   int64_t member, key;
 };
 

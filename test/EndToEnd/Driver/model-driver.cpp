@@ -114,8 +114,10 @@ static json::Object tableToJson(const TableView &table) {
   for (int64_t number = 0; number < table.size(); ++number) {
     json::Array row = toJson(table.row(number), config.usedFloats());
     if (config.rules.any()) {
-      row.push_back(table.sighting(number).lastStep);
-      row.push_back(table.sighting(number).steps);
+      Sighting sighting;
+      table.rows(number, 1).readSightings(&sighting);
+      row.push_back(sighting.lastStep);
+      row.push_back(sighting.steps);
     }
     rows[std::to_string(table.id(number))] = std::move(row);
   }

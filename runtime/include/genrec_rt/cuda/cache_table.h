@@ -30,6 +30,10 @@ constexpr uint32_t kLastCall = 255;
 /// Calls count on from here after marks were numbered anew.
 constexpr uint32_t kFirstCallAnew = kBucketSlots + 1;
 
+/// A cache has no seed: which rows it has follows from the calls alone. Ids made to meet in one
+/// bucket cost it no time, since a search reads one bucket.
+constexpr uint64_t kCacheSeed = 0;
+
 /// Copied into kernels.
 struct CacheTable : KeyTable {
   uint8_t *marks = nullptr;  ///< by slot; 0 where no call has touched it
@@ -55,7 +59,7 @@ __host__ __device__ inline uint32_t frequencyScore(Word count) {
 
 /// The slot of `key`, or kNoSlot; called by all lanes of a tile. Not beside inserts.
 __device__ inline int64_t findSlot(const CacheTable &table, int64_t key, const Tile &tile) {
-  const uint64_t hash = hashOf(key);
+  const uint64_t hash = hashOf(key, kCacheSeed);
   const int64_t bucket = table.shape.bucketOf(hash);
   const uint4 digests = *detail::laneDigests(table, bucket, tile);
   return detail::slotInBucket<false>(table, bucket, key, digestOf(hash), digests, tile);
@@ -69,7 +73,7 @@ constexpr int kSlotsPerWarpLane = kBucketSlots / kWarp;
 
 /// The slot of `key` in a bucket, or kNoSlot; every lane looks for a key of its own.
 __device__ inline int64_t findSlotAlone(const CacheTable &table, int64_t bucket, int64_t key) {
-  const uint32_t digest = digestOf(hashOf(key));
+  const uint32_t digest = digestOf(hashOf(key, kCacheSeed));
   const uint4 *digests = reinterpret_cast<const uint4 *>(table.digests + bucket * kBucketSlots);
   for (int part = 0; part < kBucketSlots / 16; ++part)
     for (uint32_t rest = matchBytes(digests[part], digest); rest; rest &= rest - 1) {
@@ -100,7 +104,8 @@ __device__ inline int64_t leastWide(const CacheTable &table, int64_t first, uint
     if (!(marked >> i & 1))
       continue;
     const int64_t slot = first + i;
-    const WideScore own = {table.counts ? table.counts[slot] : 0, hashOf(table.keys[slot]), slot};
+    const WideScore own = {table.counts ? table.counts[slot] : 0,
+                           hashOf(table.keys[slot], kCacheSeed), slot};
     if (least.slot == kNoSlot || own.isBelow(least))
       least = own;
   }
@@ -181,7 +186,7 @@ __device__ inline Placed placeKey(const CacheTable &table, int64_t bucket, int64
     return {kNoRoom, false};
   __syncwarp(); // all lanes have read the bytes
   if (laneOf() == 0) {
-    table.digests[slot] = static_cast<uint8_t>(digestOf(hashOf(key)));
+    table.digests[slot] = static_cast<uint8_t>(digestOf(hashOf(key, kCacheSeed)));
     table.keys[slot] = key;
     if (!isEvicting)
       table.rows[slot] = pending;

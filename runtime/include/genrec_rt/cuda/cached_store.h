@@ -29,24 +29,23 @@ public:
 
   /// As EmbeddingStore has them. Rows are where they are until the next call of
   /// findOrInsert.
-  void find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-            uint32_t *missing, cudaStream_t stream) const;
+  void find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows, int64_t *missing,
+            cudaStream_t stream) const;
   void findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
                     cudaStream_t stream);
   void erase(const int64_t *ids, int64_t count, cudaStream_t stream);
   /// Copies every cached row back, so that the host may read all rows once
   /// `stream` is done. The cache keeps them.
   void flush(cudaStream_t stream);
-  /// Ids and rows, by ascending row number; rows are host memory. Flushes and
+  /// Ids and rows from place `first` on, by ascending row number; rows are host memory. Flushes and
   /// waits.
-  int64_t exportRows(int64_t *ids, float **rows, cudaStream_t stream) {
+  void exportRows(int64_t first, int64_t count, int64_t *ids, float **rows, cudaStream_t stream) {
     flush(stream);
-    return table.exportRows(ids, rows, stream);
+    table.exportRows(onStream(stream), 0, first, count, ids, rows);
   }
   void clear(cudaStream_t stream);
 
-  int64_t size(cudaStream_t stream) { return table.size(stream); }
-  int64_t numbersInUse(cudaStream_t stream) { return table.numbersInUse(stream); }
+  int64_t size(cudaStream_t stream) { return table.size(onStream(stream)); }
   int64_t rowStride() const { return table.rowStride(); }
   /// Bytes of rows on the device.
   int64_t cachedBytes() const { return cachedRows.capacity() * 4; }

@@ -35,9 +35,10 @@ constexpr int64_t kNoRoom = -2;
 /// Row numbers from here on are positions in a batch, of keys that have no row yet.
 constexpr uint32_t kPending = 0x80000000u;
 
-/// A bijection of 64-bit words; the CPU store has the same.
-__host__ __device__ inline uint64_t hashOf(int64_t id) {
-  return splitMix64(static_cast<uint64_t>(id));
+/// A bijection of 64-bit words, as the store of the host has it: where an id goes depends on a seed
+/// that no two processes share, so that nobody can make ids that all go to one bucket.
+__host__ __device__ inline uint64_t hashOf(int64_t id, uint64_t seed) {
+  return splitMix64(static_cast<uint64_t>(id) ^ seed);
 }
 /// Digest, bucket and step come from different bits of the hash. Of two hashes the greater never
 /// has the lesser digest.
@@ -54,6 +55,7 @@ struct KeyTable {
   int64_t *keys = nullptr;
   uint32_t *rows = nullptr;
   int64_t bucketMask = 0;
+  uint64_t seed = 0;
 
   __host__ __device__ int64_t slots() const { return (bucketMask + 1) * kBucketSlots; }
 };
@@ -112,7 +114,7 @@ __device__ inline int64_t slotInBucket(const KeyTable &table, int64_t bucket, in
 
 /// The slot of `key`, or kNoSlot; called by all lanes of a tile. Not beside inserts.
 __device__ inline int64_t findSlot(const KeyTable &table, int64_t key, const Tile &tile) {
-  const uint64_t hash = hashOf(key);
+  const uint64_t hash = hashOf(key, table.seed);
   const uint32_t digest = digestOf(hash);
   int64_t bucket = static_cast<int64_t>(hash) & table.bucketMask;
   for (int64_t tried = 0; tried <= table.bucketMask; ++tried) {
@@ -163,7 +165,7 @@ __device__ inline int64_t claimSlot(const KeyTable &table, int64_t bucket, int64
 /// all lanes of a tile; any tiles at once.
 __device__ inline int64_t findOrClaimSlot(const KeyTable &table, int64_t key, const Tile &tile,
                                           uint32_t row, uint32_t *used, uint32_t limit) {
-  const uint64_t hash = hashOf(key);
+  const uint64_t hash = hashOf(key, table.seed);
   const uint32_t digest = digestOf(hash);
   int64_t bucket = static_cast<int64_t>(hash) & table.bucketMask;
   for (int64_t tried = 0; tried <= table.bucketMask;) {

@@ -9,6 +9,7 @@
 #define GENREC_RT_CUDA_MEMORY_H
 
 #include "genrec_rt/cuda/check.h"
+#include "genrec_rt/table_store.h"
 
 #include <cstdint>
 #include <string>
@@ -26,8 +27,14 @@ void *allocateNamedHost(const std::string &name, int64_t bytes);
 void freeNamedHost(void *memory) noexcept;
 /// Bytes in use by buffers whose name starts with `prefix`.
 int64_t namedBytes(const std::string &prefix = {});
-/// How often allocateNamed ran in this process.
-int64_t namedAllocations();
+/// How often these ran in this process for such buffers.
+int64_t namedAllocations(const std::string &prefix = {});
+
+/// The stream that a call of a store was given.
+inline cudaStream_t streamOf(const StoreStream &on) { return static_cast<cudaStream_t>(on.device); }
+
+/// Memory of the device for the arguments of a store's calls, in the order of their streams.
+const ArgumentMemory &deviceMemory();
 
 /// An array of T on the device that only grows.
 template <class T> class DeviceArray {

@@ -1,8 +1,8 @@
 //===- store.h - The embedding store on a device -----------------*- C++ -*-===//
 //
-// EmbeddingStore (genrec_rt/store.h) for CUDA, with the same semantics: rows are
-// numbered by the first appearance of their ids, whatever runs at the same time;
-// initial values are a function of (seed, table, id, column); rows never move.
+// TableStore (genrec_rt/table_store.h) for CUDA: rows are numbered by the first appearance of
+// their ids, whatever runs at the same time; initial values are a function of (seed, table, id,
+// column); rows never move.
 //
 // Tables that share a store (StoreConfig::members) are told apart by their keys, which stand for
 // ids everywhere here.
@@ -27,7 +27,7 @@
 #include "genrec_rt/cuda/lowest_rows.h"
 #include "genrec_rt/cuda/ranks.h"
 #include "genrec_rt/cuda/row_places.h"
-#include "genrec_rt/store.h"
+#include "genrec_rt/table_store.h"
 
 #include <memory>
 #include <optional>
@@ -71,74 +71,65 @@ struct EvictedRows {
   float *values = nullptr; ///< rowStride() floats each: value and states; may be null
 };
 
-class EmbeddingStore {
+/// The stream of a device as calls of a TableStore take it.
+inline StoreStream onStream(cudaStream_t stream) { return StoreStream::ofDevice(stream); }
+
+class EmbeddingStore final : public TableStore {
 public:
   /// `name` is that of the table, for messages. Every row is below 2^31; so are batches.
   EmbeddingStore(const StoreConfig &config, const std::string &name, cudaStream_t stream,
                  const StoreOptions &options = {});
-  ~EmbeddingStore();
-  EmbeddingStore(const EmbeddingStore &) = delete;
-  EmbeddingStore &operator=(const EmbeddingStore &) = delete;
+  ~EmbeddingStore() override;
 
-  /// rows[i] = the row of ids[i], null where the store has none; entries with
-  /// valid[i] == 0 are left untouched. `valid` may be null. Adds the number not found to
-  /// *missing, unless that is null. All pointers are the device's.
-  void find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-            uint32_t *missing, cudaStream_t stream) const;
-
-  /// The same, inserting what is missing. A cache evicts where it is full (cache_shape.h);
-  /// rows[i] is null where ids[i] was refused.
-  void findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-                    cudaStream_t stream) {
-    insertAndEvict(ids, valid, count, rows, {}, stream);
+  const ArgumentMemory &arguments() const override { return deviceMemory(); }
+  MemoryKind rowMemory() const override {
+    return options.values == ValueMemory::host ? MemoryKind::pinned : MemoryKind::device;
   }
 
+  void find(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
+            float **rows, int64_t *missing) const override;
+  /// A cache evicts where it is full (cache_shape.h); rows[i] is null where ids[i] was refused.
+  void findOrInsert(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
+                    float **rows) override {
+    insertAndEvict(on, ids, valid, count, rows, {});
+  }
   /// The same, handing over what leaves: rows that are evicted are copied before others take them.
-  void insertAndEvict(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-                      const EvictedRows &evicted, cudaStream_t stream);
+  void insertAndEvict(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                      int64_t count, float **rows, const EvictedRows &evicted);
+  void findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
+                   int64_t step, float **rows, int64_t *waits) override;
+  /// Rows that stay keep their places. Waits where there may be more rows than the bound.
+  void evict(const StoreStream &on, int64_t step) override;
+  /// The rows' numbers are given out again, the one erased last first.
+  void erase(const StoreStream &on, const int64_t *ids, int64_t count) override;
+  void clear(const StoreStream &on) override;
 
-  /// Training with rules about rows (row_rules.h): `step` sees the ids, and gives rows to those
-  /// that are admitted; the others' rows[i] are null, and their number is added to *waits, unless
-  /// that is null.
-  void findOrAdmit(const int64_t *ids, const uint8_t *valid, int64_t count, int64_t step,
-                   float **rows, uint32_t *waits, cudaStream_t stream);
+  int64_t size(const StoreStream &on) const override;
+  int64_t memberSize(const StoreStream &on, int64_t member) const override;
+  void exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count, int64_t *ids,
+                  float **rows) const override;
+  void readRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
+                int64_t width, float *to) const override;
+  void writeRows(const StoreStream &on, float *const *rows, int64_t count, int64_t offset,
+                 int64_t width, const float *from) override;
 
-  /// The end of a step of training: the rows that the rules send away leave. Other rows keep their
-  /// places. Waits where there may be more rows than the bound.
-  void evict(int64_t step, cudaStream_t stream);
+  TableStore *waiting() const override { return waitingIds.get(); }
+  int64_t rowStride() const override { return places.stride; }
+  int64_t sightingOffset() const override {
+    return storeSightingOffset(valueFloats(), stateFloats());
+  }
+  int64_t keyBytes() const override { return slots() * 13 + (cache ? cache->bytes() : 0); }
+  int64_t valueBytes() const override { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
 
-  /// Forgets ids, with their states and counts; those it does not have, and repeated ones, count
-  /// once or not at all. Their rows' numbers are given out again, the one erased last first.
-  void erase(const int64_t *ids, int64_t count, cudaStream_t stream);
-
-  /// Writes ids and rows of what is stored by ascending row number; `ids` and `rows` hold
-  /// numbersInUse() elements. Returns how many there are; waits.
-  int64_t exportRows(int64_t *ids, float **rows, cudaStream_t stream);
-
-  /// Forgets all rows and keeps the memory.
-  void clear(cudaStream_t stream);
-
-  /// These wait for `stream`.
-  int64_t size(cudaStream_t stream);
-  /// Row numbers given out so far, erased ones among them.
-  int64_t numbersInUse(cudaStream_t stream);
-  /// Ids, counted as often as they occurred, that a cache had no room for.
-  int64_t refused(cudaStream_t stream);
-
+  /// Ids, counted as often as they occurred, that a cache had no room for. Waits.
+  int64_t refused(cudaStream_t stream) const;
   int64_t slots() const { return table.slots(); }
-  /// Floats from one row to the next.
-  int64_t rowStride() const { return places.stride; }
+  /// As kernels take it, for tests of where keys lie.
+  const KeyTable &keyTable() const { return table; }
   /// Floats that a row's value takes.
   int64_t valueFloats() const {
     return options.element == RowElement::bf16 ? (config.dim + 1) / 2 : config.dim;
   }
-  /// With rules: floats of a row before its Sighting.
-  int64_t sightingOffset() const { return storeSightingOffset(valueFloats(), stateFloats()); }
-  /// The ids that are not admitted yet, a store of dimension 0; null without `admitAfter`.
-  EmbeddingStore *waiting() const { return waitingIds.get(); }
-  const StoreConfig &configuration() const { return config; }
-  int64_t keyBytes() const { return slots() * 13 + (cache ? cache->bytes() : 0); }
-  int64_t valueBytes() const { return static_cast<int64_t>(chunks.size()) * chunkBytes(); }
 
 private:
   void checkOptions() const;
@@ -164,25 +155,26 @@ private:
   void eraseValid(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void see(const uint8_t *valid, int64_t count, int64_t step, float *const *rows,
            cudaStream_t stream);
-  /// Flags the rows in use of numbers 0 to `numbers` - 1.
-  void flagInUse(int64_t numbers, uint8_t *inUse, cudaStream_t stream);
+  /// Flags the rows in use of numbers 0 to `numbers` - 1, those of a member where it is not -1.
+  void flagInUse(int64_t member, int64_t numbers, uint8_t *inUse, cudaStream_t stream) const;
+  /// Brings `listing` up to date; its number of rows.
+  int64_t list(int64_t member, cudaStream_t stream) const;
   void eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaStream_t stream);
   /// Waits for `stream` and takes over what it says.
-  StoreCounters readCounters(cudaStream_t stream);
+  StoreCounters readCounters(cudaStream_t stream) const;
   /// Asks for the counters without waiting, and takes over the last answer if it is there.
   void requestCounters(cudaStream_t stream);
   void takeAnswer();
 
-  StoreConfig config;
   StoreOptions options;
   std::string name;
   KeyTable table;
   RowPlaces places;
   std::vector<float *> chunks;
   // Bounds from what the host last heard and what it asked for since.
-  int64_t usedBound = 0, rowsBound = 0, sizeBound = 0;
-  int64_t askedSinceRequest = 0;
-  bool isRequested = false;
+  mutable int64_t usedBound = 0, rowsBound = 0, sizeBound = 0;
+  mutable int64_t askedSinceRequest = 0;
+  mutable bool isRequested = false;
   StoreCounters *answer = nullptr; ///< pinned
   cudaEvent_t answered = nullptr;
 
@@ -194,8 +186,9 @@ private:
   DeviceArray<RowDraws> draws;
   // Of the current batch.
   DeviceArray<int64_t> slotOf;
-  DeviceArray<uint8_t> flags, leaving;
-  DeviceArray<uint32_t> ranks;
+  mutable DeviceArray<uint8_t> flags;
+  DeviceArray<uint8_t> leaving;
+  mutable DeviceArray<uint32_t> ranks;
   DeviceArray<uint32_t> freedNumbers;
   DeviceArray<uint32_t> firstOf; ///< by row number, of erase
   // With rules.
@@ -205,7 +198,18 @@ private:
   LowestRows lowest;
   std::unique_ptr<EmbeddingStore> waitingIds;
 
-  FlagRanks flagRanks;
+  /// Ids and rows of a member by ascending number, as of a version of the store.
+  struct Listing {
+    uint64_t version = 0;
+    int64_t member = 0, count = 0;
+    DeviceArray<int64_t> ids;
+    DeviceArray<float *> rows;
+  };
+  uint64_t version = 1; ///< counts the calls that rows come or leave by
+  mutable Listing listing;
+  mutable DeviceArray<float> transfer; ///< of rows to and from the host
+
+  mutable FlagRanks flagRanks;
   std::optional<CacheKeys> cache;
 };
 

@@ -1,0 +1,128 @@
+//===- store_export.cu - Rows of a store on a device, in and out ----------===//
+
+#include "genrec_rt/cuda/store.h"
+
+#include "store_shape.h"
+
+#include <type_traits>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+/// flags[number]: the row is in use, by the member that keys of it have above `keyBits`, where that
+/// is not -1.
+template <class Table>
+__global__ void __launch_bounds__(kStoreThreads)
+    flagStored(Table table, RowPlaces places, int64_t member, int64_t keyBits, int64_t numbers,
+               uint8_t *flags) {
+  const Tile tile = tileOf();
+  for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
+    const int64_t key = *places.id(static_cast<uint32_t>(number));
+    const int64_t slot =
+        member < 0 || key >> keyBits == member ? findSlot(table, key, tile) : kNoSlot;
+    if (tile.rank == 0)
+      flags[number] = slot != kNoSlot && table.rows[slot] == static_cast<uint32_t>(number);
+  }
+}
+
+__global__ void __launch_bounds__(kStoreThreads)
+    writeStored(RowPlaces places, int64_t numbers, const uint8_t *flags, const uint32_t *ranks,
+                int64_t *ids, float **rows) {
+  for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
+    if (flags[number]) {
+      ids[ranks[number]] = *places.id(static_cast<uint32_t>(number));
+      rows[ranks[number]] = places.row(static_cast<uint32_t>(number));
+    }
+}
+
+/// to[i][c] = rows[i][offset + c]
+__global__ void __launch_bounds__(kStoreThreads)
+    gatherColumns(float *const *rows, int64_t count, int64_t offset, int64_t width, float *to) {
+  for (int64_t i = threadInGrid(); i < count * width; i += threadsInGrid())
+    to[i] = rows[i / width][offset + i % width];
+}
+
+/// rows[i][offset + c] = from[i][c]
+__global__ void __launch_bounds__(kStoreThreads)
+    scatterColumns(float *const *rows, int64_t count, int64_t offset, int64_t width,
+                   const float *from) {
+  for (int64_t i = threadInGrid(); i < count * width; i += threadsInGrid())
+    rows[i / width][offset + i % width] = from[i];
+}
+
+} // namespace
+
+void EmbeddingStore::flagInUse(int64_t member, int64_t numbers, uint8_t *inUse,
+                               cudaStream_t stream) const {
+  withTable([&](const auto &keys) {
+    GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
+                       flagStored<std::decay_t<decltype(keys)>>, keys, places, member,
+                       config.keyBits, numbers, inUse);
+  });
+}
+
+int64_t EmbeddingStore::list(int64_t member, cudaStream_t stream) const {
+  if (config.members.empty())
+    member = -1;
+  if (listing.version == version && listing.member == member)
+    return listing.count;
+  const int64_t numbers = readCounters(stream).rows;
+  listing.version = version;
+  listing.member = member;
+  listing.count = 0;
+  if (numbers == 0)
+    return 0;
+  flags.ensure(numbers, stream);
+  ranks.ensure(numbers, stream);
+  listing.ids.ensure(numbers, stream);
+  listing.rows.ensure(numbers, stream);
+  flagInUse(member, numbers, flags.data(), stream);
+  flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
+                     ranks.data(), listing.ids.data(), listing.rows.data());
+  return listing.count = readCounters(stream).fresh;
+}
+
+int64_t EmbeddingStore::memberSize(const StoreStream &on, int64_t member) const {
+  return config.members.empty() ? size(on) : list(member, streamOf(on));
+}
+
+void EmbeddingStore::exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
+                                int64_t *ids, float **rows) const {
+  const cudaStream_t stream = streamOf(on);
+  list(member, stream);
+  auto copy = [&](auto *to, const auto *from) {
+    if (to && count > 0)
+      GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from + first, static_cast<size_t>(count) * sizeof(*to),
+                                        cudaMemcpyDeviceToDevice, stream));
+  };
+  copy(ids, listing.ids.data());
+  copy(rows, listing.rows.data());
+  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+void EmbeddingStore::readRows(const StoreStream &on, float *const *rows, int64_t count,
+                              int64_t offset, int64_t width, float *to) const {
+  if (count == 0 || width == 0)
+    return;
+  const cudaStream_t stream = streamOf(on);
+  float *gathered = transfer.ensure(count * width, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count * width, 1), gatherColumns, rows, count, offset, width,
+                     gathered);
+  deviceMemory().copyOut(to, gathered, count * width * static_cast<int64_t>(sizeof(float)), on);
+}
+
+void EmbeddingStore::writeRows(const StoreStream &on, float *const *rows, int64_t count,
+                               int64_t offset, int64_t width, const float *from) {
+  if (count == 0 || width == 0)
+    return;
+  const cudaStream_t stream = streamOf(on);
+  float *scattered = transfer.ensure(count * width, stream);
+  deviceMemory().copyIn(scattered, from, count * width * static_cast<int64_t>(sizeof(float)), on);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count * width, 1), scatterColumns, rows, count, offset, width,
+                     scattered);
+  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+} // namespace genrec::rt::cuda

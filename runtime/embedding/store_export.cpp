@@ -1,0 +1,73 @@
+//===- store_export.cpp - Rows of the host's store, in and out ------------===//
+
+#include "genrec_rt/store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace genrec::rt {
+
+namespace {
+
+class HostMemory final : public ArgumentMemory {
+public:
+  MemoryKind kind() const override { return MemoryKind::host; }
+  void *allocate(int64_t bytes, const StoreStream &) const override {
+    return ::operator new(static_cast<size_t>(bytes));
+  }
+  void release(void *memory, int64_t, const StoreStream &) const noexcept override {
+    ::operator delete(memory);
+  }
+  void copyIn(void *to, const void *host, int64_t bytes, const StoreStream &) const override {
+    if (bytes > 0)
+      std::memcpy(to, host, static_cast<size_t>(bytes));
+  }
+  void copyOut(void *host, const void *from, int64_t bytes, const StoreStream &on) const override {
+    copyIn(host, from, bytes, on);
+  }
+};
+
+} // namespace
+
+const ArgumentMemory &hostMemory() {
+  static const HostMemory memory;
+  return memory;
+}
+
+std::unique_ptr<TableStore> makeHostStore(const StoreConfig &config) {
+  return std::make_unique<EmbeddingStore>(config);
+}
+
+int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
+  if (config.members.empty())
+    return place;
+  for (; listedRows < rowCount; ++listedRows)
+    memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);
+  return memberRows[member][place];
+}
+
+void EmbeddingStore::exportRows(const StoreStream &, int64_t member, int64_t first, int64_t count,
+                                int64_t *ids, float **rows) const {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t number = memberRow(member, first + i);
+    if (ids)
+      ids[i] = id(number);
+    if (rows)
+      rows[i] = row(number);
+  }
+}
+
+void EmbeddingStore::readRows(const StoreStream &, float *const *rows, int64_t count,
+                              int64_t offset, int64_t width, float *to) const {
+  for (int64_t i = 0; i < count; ++i)
+    std::copy_n(rows[i] + offset, width, to + i * width);
+}
+
+void EmbeddingStore::writeRows(const StoreStream &, float *const *rows, int64_t count,
+                               int64_t offset, int64_t width, const float *from) {
+  for (int64_t i = 0; i < count; ++i)
+    std::copy_n(from + i * width, width, rows[i] + offset);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,114 @@
+//===- host_side.h - A store with the host's values, for tests ---*- C++ -*-===//
+
+#ifndef GENREC_TEST_RUNTIME_HOST_SIDE_H
+#define GENREC_TEST_RUNTIME_HOST_SIDE_H
+
+#include "genrec_rt/table_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace genrec::rt::test {
+
+/// A store of any memory as the conformance suites see it: vectors of the host go in and out.
+/// Nothing here knows more of the store than the interface says.
+class HostSide {
+public:
+  using Row = float *;
+
+  explicit HostSide(TableStore &store) : table(store) {}
+
+  std::vector<Row> insert(const std::vector<int64_t> &ids, const std::vector<uint8_t> &valid = {},
+                          Row untouched = nullptr) {
+    auto mask = onStore(valid);
+    auto rows = onStore(std::vector<Row>(ids.size(), untouched));
+    table.findOrInsert({}, onStore(ids).data(), valid.empty() ? nullptr : mask.data(), countOf(ids),
+                       rows.data());
+    return fetched(rows);
+  }
+  std::vector<Row> find(const std::vector<int64_t> &ids, int64_t *missing = nullptr) const {
+    auto rows = onStore(std::vector<Row>(ids.size()));
+    auto count = onStore(std::vector<int64_t>{0});
+    table.find({}, onStore(ids).data(), nullptr, countOf(ids), rows.data(), count.data());
+    if (missing)
+      *missing = fetched(count)[0];
+    return fetched(rows);
+  }
+  std::vector<Row> train(const std::vector<int64_t> &ids, int64_t step) {
+    auto rows = onStore(std::vector<Row>(ids.size()));
+    auto waits = onStore(std::vector<int64_t>{0});
+    table.findOrAdmit({}, onStore(ids).data(), nullptr, countOf(ids), step, rows.data(),
+                      waits.data());
+    std::vector<Row> found = fetched(rows);
+    EXPECT_EQ(fetched(waits)[0], std::count(found.begin(), found.end(), nullptr));
+    return found;
+  }
+  void evict(int64_t step) { table.evict({}, step); }
+  void erase(const std::vector<int64_t> &ids) {
+    table.erase({}, onStore(ids).data(), countOf(ids));
+  }
+  void clear() { table.clear({}); }
+
+  /// Ids and rows by ascending number; of a member, where tables share the store.
+  std::vector<std::pair<int64_t, Row>> exported(int64_t member = 0) const {
+    std::vector<int64_t> all(static_cast<size_t>(table.memberSize({}, member)));
+    auto ids = onStore(all);
+    auto rows = onStore(std::vector<Row>(all.size()));
+    table.exportRows({}, member, 0, countOf(all), ids.data(), rows.data());
+    all = fetched(ids);
+    std::vector<Row> places = fetched(rows);
+    std::vector<std::pair<int64_t, Row>> result;
+    for (size_t i = 0; i < all.size(); ++i)
+      result.push_back({all[i], places[i]});
+    return result;
+  }
+  std::vector<int64_t> ids() const {
+    std::vector<int64_t> result;
+    for (auto &[id, row] : exported())
+      result.push_back(id);
+    return result;
+  }
+  std::vector<float> values(Row row) const {
+    std::vector<float> result(static_cast<size_t>(table.rowStride()));
+    table.readRows({}, onStore(std::vector<Row>{row}).data(), 1, 0, table.rowStride(),
+                   result.data());
+    return result;
+  }
+  void write(Row row, int64_t column, float value) {
+    table.writeRows({}, onStore(std::vector<Row>{row}).data(), 1, column, 1, &value);
+  }
+  Sighting sighting(int64_t id) const {
+    Sighting result;
+    const Row row = find({id})[0];
+    if (!row)
+      ADD_FAILURE() << id << " has no row";
+    else
+      table.readRows({}, onStore(std::vector<Row>{row}).data(), 1, table.sightingOffset(),
+                     sizeof(Sighting) / sizeof(float), reinterpret_cast<float *>(&result));
+    return result;
+  }
+  int64_t size() const { return table.size({}); }
+  int64_t rowStride() const { return table.rowStride(); }
+
+private:
+  template <class T> StoreArray<T> onStore(const std::vector<T> &values) const {
+    return {table, values.data(), static_cast<int64_t>(values.size()), {}};
+  }
+  template <class T> static std::vector<T> fetched(const StoreArray<T> &array) {
+    std::vector<T> result(static_cast<size_t>(array.size()));
+    array.fetch(result.data());
+    return result;
+  }
+  static int64_t countOf(const std::vector<int64_t> &ids) {
+    return static_cast<int64_t>(ids.size());
+  }
+
+  TableStore &table;
+};
+
+} // namespace genrec::rt::test
+
+#endif // GENREC_TEST_RUNTIME_HOST_SIDE_H
