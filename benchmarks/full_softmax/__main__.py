@@ -30,17 +30,9 @@ VARIANTS = {"blocks of classes": 512, "all classes at once": 0, "sampled softmax
 
 def parse_arguments() -> argparse.Namespace:
     """Command line; flags of other benchmarks are passed over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = ROOT.parent / "shared" / "data" / "ml-1m"
-    parser.add_argument(
-        "--data", type=Path, default=default, help="folder of MovieLens-1M (default: ../shared/data/ml-1m)"
-    )
-    parser.add_argument("--batch", type=int, default=128, help="sequences per step")
+    parser = report.movielens_arguments(__doc__, "full_softmax")
     parser.add_argument("--steps", type=int, default=6, help="steps per run; the first is not counted")
     parser.add_argument("--runs", type=int, default=3, help="runs per variant")
-    parser.add_argument("--threads", type=int, default=report.available_cores())
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "full_softmax", help="folder to work in")
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
     return parser.parse_known_args()[0]
 
 

@@ -50,18 +50,8 @@ class Model:
 
 def parse_arguments() -> argparse.Namespace:
     """Command line; flags of other benchmarks are passed over."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = ROOT.parent / "shared" / "data" / "ml-1m"
-    parser.add_argument(
-        "--data", type=Path, default=default, help="folder of MovieLens-1M (default: ../shared/data/ml-1m)"
-    )
-    parser.add_argument("--batch", type=int, default=128, help="sequences per step")
-    parser.add_argument("--threads", type=int, default=report.available_cores())
+    parser = report.movielens_arguments(__doc__, "hstu_resources")
     parser.add_argument("--runs", type=int, default=5, help="runs that medians are of")
-    parser.add_argument(
-        "--out", type=Path, default=ROOT / "build" / "bench" / "hstu_resources", help="folder to work in"
-    )
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
     return parser.parse_known_args()[0]
 
 

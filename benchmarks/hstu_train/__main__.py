@@ -23,7 +23,6 @@ import report
 import theirs
 from prepare import ROOT, Sequences, prepare
 
-DATA = ROOT.parent / "shared" / "data" / "ml-1m"
 PADDED = 211  # places per sequence in the peer: 200 events, 11 reserved behind them
 
 
@@ -55,19 +54,12 @@ def say(text: str) -> None:
 
 def parse_arguments() -> argparse.Namespace:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = report.movielens_arguments(__doc__, "hstu_train")
     parser.add_argument("--peer", type=Path, help="checkout of the public PyTorch code; without it only we are timed")
     parser.add_argument("--peer-python", default=sys.executable, help="the Python that has PyTorch (default: this one)")
-    parser.add_argument(
-        "--data", type=Path, default=DATA, help="folder of MovieLens-1M (default: ../shared/data/ml-1m)"
-    )
-    parser.add_argument("--batch", type=int, default=128, help="sequences per step")
-    parser.add_argument("--threads", type=int, default=report.available_cores())
     parser.add_argument("--warm-up", type=int, default=8, help="steps that do not count, per run of ours")
     parser.add_argument("--steps", type=int, default=24, help="timed steps per round")
     parser.add_argument("--rounds", type=int, default=3, help="rounds; in each, every side has its turn")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / "hstu_train", help="folder to work in")
-    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
     args = parser.parse_args()
     if min(args.batch, args.threads, args.warm_up, args.steps, args.rounds) < 1:
         parser.error("--batch, --threads, --warm-up, --steps and --rounds must be at least 1")

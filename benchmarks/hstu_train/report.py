@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import json
 import os
@@ -17,6 +18,20 @@ INSTRUCTION_SETS = ("avx2", "fma", "avx512f", "avx512vl", "avx512_bf16", "amx_ti
 def available_cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+def movielens_arguments(description: str | None, name: str) -> argparse.ArgumentParser:
+    """A parser with the flags of every benchmark on MovieLens-1M, called `name`."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = ROOT.parent / "shared" / "data" / "ml-1m"
+    parser.add_argument(
+        "--data", type=Path, default=data, help="folder of MovieLens-1M (default: ../shared/data/ml-1m)"
+    )
+    parser.add_argument("--batch", type=int, default=128, help="sequences per step")
+    parser.add_argument("--threads", type=int, default=available_cores())
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench" / name, help="folder to work in")
+    parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results", help="folder of the results")
+    return parser
 
 
 def hardware() -> dict[str, object]:
