@@ -1,4 +1,4 @@
-//===- Operations.cpp - what arithmetic costs -----------------------------===//
+//===- Operations.cpp - costs of arithmetic -------------------------------===//
 
 #include "genrec/Analysis/Operations.h"
 
@@ -14,7 +14,7 @@ static double getElements(Type type) {
   return vector ? static_cast<double>(vector.getNumElements()) : 1.0;
 }
 
-/// Per element of the result.
+/// Operations per element of the result.
 static double getPrice(Operation *op) {
   constexpr double kDivision = 4, kFunction = 16;
   if (isa<arith::ConstantOp>(op))

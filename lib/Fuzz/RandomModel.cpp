@@ -16,7 +16,7 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 5;
     options.ops = 30;
     break;
-  case 5: // layers over lookups that nothing else reads
+  case 5: // layers over lookups that have no other users
     options.joinedLookups = 2;
     break;
   case 7: // a deep tree

@@ -1,6 +1,7 @@
 //===- ExplainMemory.cpp - memory of a run by use -------------------------===//
 //
-// Adds up what the runtime allocates. Both use the functions of genrec_rt/footprint.h.
+// Adds up the allocations of the runtime, by the functions of genrec_rt/footprint.h that the
+// runtime uses as well.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
-//===- Operations.h - what arithmetic costs ---------------------*- C++ -*-===//
+//===- Operations.h - costs of arithmetic -----------------------*- C++ -*-===//
 //
-// The one price list of arithmetic: `form-row-kernels` weighs computing a value again against
-// keeping it by it, `--explain`, profiles and the roofline count floating-point operations by it.
+// The costs of arithmetic, for `form-row-kernels`, which weighs recomputing a value against storing
+// it, and for the floating-point operations in `--explain`, profiles and the roofline.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,14 +12,13 @@
 
 namespace genrec {
 
-/// Operations that an op of a row kernel's body takes, per row: 1 per element for an addition, a
-/// product or a comparison, 4 for a division or a square root, 16 for exp, log and their kin
-/// (a polynomial and what reduces its argument), a word of random bits or a hash; a reduction one
-/// per element that it reads. Moving values takes none. Rows picked by index are priced
-/// by their bytes, not here.
+/// The operations of a body op per row. An addition, product or comparison counts 1 per element, a
+/// division or square root 4; exp, log and similar functions (a polynomial and a range reduction),
+/// a random word and a hash count 16. A reduction counts 1 per element that it reads. Moving values
+/// costs nothing. Gathered rows cost bytes, which are counted elsewhere.
 double getOperations(mlir::Operation *op);
 
-/// The same of a row-wise op of the model: what its body takes.
+/// The operations of a row-wise op per row: the sum over the ops of its body.
 double getRowOperations(RowwiseOpInterface op);
 
 } // namespace genrec

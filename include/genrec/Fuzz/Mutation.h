@@ -17,12 +17,12 @@ namespace genrec::fuzz {
 /// One way to change an op.
 struct Mutation {
   enum class Kind {
-    operand,      ///< operand `index` replaced by another value of its type
-    constant,     ///< attribute `index` changed: a number, a kind, a flag
+    operand,  ///< operand `index` replaced by another value of its type
+    constant, ///< attribute `index` changed: a number, a kind, a flag
     /// a reduction removed: the list's first row replaces its sum, or nothing is accumulated
     reduction,
-    fanout,       ///< the result of a fan-out is doubled
-    tableBits,    ///< only the lowest bits of a table's ids are kept
+    fanout,    ///< the result of a fan-out is doubled
+    tableBits, ///< only the lowest bits of a table's ids are kept
     /// gradient list `index` of a table is 0, or the gradients of its duplicate ids are
     lostGradient,
   };

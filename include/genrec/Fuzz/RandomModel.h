@@ -15,13 +15,13 @@
 namespace genrec::fuzz {
 
 struct RandomModelOptions {
-  int64_t ops = 14;          ///< number of random ops to try, between features and losses
-  int64_t longestRow = 9;    ///< largest row size to draw; attention may need larger rows
-  int64_t lists = 4;         ///< largest number of domains below the root
-  int64_t features = 1;      ///< sets of columns per domain, each with its own tables
-  bool deep = false; ///< a new list becomes the child of the last one instead of a random one
-  int64_t transforms = 1;    ///< longest chain of hash and mod ops between a column and its table
-  int64_t fanouts = 0;       ///< number of fan-outs to try, between features and random ops
+  int64_t ops = 14;       ///< number of random ops to try, between features and losses
+  int64_t longestRow = 9; ///< largest row size to draw; attention may need larger rows
+  int64_t lists = 4;      ///< largest number of domains below the root
+  int64_t features = 1;   ///< sets of columns per domain, each with its own tables
+  bool deep = false;      ///< a new list becomes the child of the last one instead of a random one
+  int64_t transforms = 1; ///< longest chain of hash and mod ops between a column and its table
+  int64_t fanouts = 0;    ///< number of fan-outs to try, between features and random ops
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
 

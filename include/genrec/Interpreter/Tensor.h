@@ -87,9 +87,9 @@ public:
 /// every row is a list of its own.
 struct DomainRows {
   int64_t count = 0;
-  std::vector<int64_t> offsets; ///< for each list its first row, then `count`; empty for a root
-  std::vector<int64_t> parent;       ///< for each row its list; empty for a root
-  std::vector<uint64_t> identity;    ///< for each row the key of its random streams
+  std::vector<int64_t> offsets;   ///< for each list its first row, then `count`; empty for a root
+  std::vector<int64_t> parent;    ///< for each row its list; empty for a root
+  std::vector<uint64_t> identity; ///< for each row the key of its random streams
   const DomainRows *above = nullptr; ///< the parent's rows; null for a root and a step domain
   /// For each row where it comes from: its row in the batch, in the source of a truncate, or in
   /// source `part[row]` of a concat_domains. Empty: row r comes from row r.

@@ -29,7 +29,7 @@ struct RowHandle {
 
 /// The C values of a body's arguments, for the current row.
 struct BodyBindings {
-  llvm::DenseMap<mlir::Value, mlir::Value> scalars;  ///< scalar arguments
+  llvm::DenseMap<mlir::Value, mlir::Value> scalars; ///< scalar arguments
   /// vector arguments: a pointer to the first element
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
   llvm::DenseMap<mlir::Value, SourcePlace> sources;

@@ -15,7 +15,7 @@
 namespace genrec {
 
 struct ColumnTag {
-  int64_t value;   ///< the tag: the number of the logical table, shifted
+  int64_t value; ///< the tag: the number of the logical table, shifted
   /// the ids, if they are an input of the column; null if the column computes them
   mlir::Value ids;
 };

@@ -77,9 +77,9 @@ def FormRowKernels : GenRecPass<"genrec-form-row-kernels"> {
 
     If a kernel needs a value that an earlier kernel of the same domain and stage computes, the
     value is stored in a buffer (`opt=1`), or with `opt=2` recomputed if that costs less. Storing
-    costs twice the bytes of a row (a write and a read). Recomputing costs 0.35 bytes per
-    elementwise operation (4 for a division or root, 12 for exp and similar functions, 16 for a
-    random word), plus the bytes of operands that the kernel does not read otherwise. Sampled
+    costs twice the bytes of a row (a write and a read). Recomputing costs 0.35 bytes per operation,
+    plus the bytes of operands that the kernel does not read otherwise. A division or square root
+    counts as 4 operations; exp and similar functions, a random word and a hash count as 16. Sampled
     losses, pools, sums and scatters are never recomputed. Each stored value is a line of the
     program's attribute `genrec.notes`, with the reason. `genrec.ops` lists the ops of a fused
     kernel.
