@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compiled import ROOT, assert_same, call, read_tensors, run_both, tool
-from training import compile_merged_and_apart, train, write_drifting_rows
+from training import compile_merged_and_apart, expect_interchangeable, train, write_drifting_rows
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged_rules.mlir"
 PAIRS = [("few", "fewer"), ("seen", "often"), ("now", "then")]
@@ -53,7 +53,4 @@ def test_merging_changes_no_bit(binaries: dict[str, Path], data: Path, tmp_path:
 def test_checkpoints_load_into_each_other(
     first: str, second: str, binaries: dict[str, Path], data: Path, tmp_path: Path
 ) -> None:
-    """A run that is interrupted and goes on in the other binary ends with the bits of one that is not."""
-    whole = train(binaries[first], data, tmp_path / "whole", 33)
-    train(binaries[first], data, tmp_path / "halves", 14)
-    assert train(binaries[second], data, tmp_path / "halves", 33, "--resume") == whole
+    expect_interchangeable(binaries[first], binaries[second], data, tmp_path, steps=33, part=14)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, call, tool
-from training import compile_merged_and_apart, random_lists, train
+from training import compile_merged_and_apart, expect_interchangeable, random_lists, train
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged.mlir"
 ROWS = 240
@@ -50,10 +50,7 @@ def test_merging_changes_no_bit(binaries: dict[str, Path], data: Path, tmp_path:
 def test_checkpoints_load_into_each_other(
     first: str, second: str, binaries: dict[str, Path], data: Path, tmp_path: Path
 ) -> None:
-    """A run that is interrupted and goes on in the other binary ends with the bits of one that is not."""
-    whole = train(binaries[first], data, tmp_path / "whole", 20)
-    train(binaries[first], data, tmp_path / "halves", 9)
-    assert train(binaries[second], data, tmp_path / "halves", 20, "--resume") == whole
+    expect_interchangeable(binaries[first], binaries[second], data, tmp_path, steps=20, part=9)
 
 
 def test_export_speaks_of_logical_tables(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:

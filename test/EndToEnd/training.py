@@ -27,6 +27,15 @@ def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | P
     return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()
 
 
+def expect_interchangeable(first: Path, second: Path, data: Path, folder: Path, steps: int, part: int) -> None:
+    """A run of `first` that is interrupted after `part` steps and goes on in `second` ends with the bits of one that is
+    not interrupted.
+    """
+    whole = train(first, data, folder / "whole", steps)
+    train(first, data, folder / "halves", part)
+    assert train(second, data, folder / "halves", steps, "--resume") == whole
+
+
 def random_lists(draw: random.Random, rows: int) -> pa.Array:
     """A list of up to 3 structs with an id `k` per row."""
     return pa.array(
