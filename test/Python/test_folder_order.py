@@ -36,7 +36,7 @@ RUNTIME = [
 # Public headers directly in genrec_rt/ that describe what a folder above holds; the others belong to genrec_rt itself.
 HEADERS = {
     "core": ["batch.h"],
-    "comm": ["comm.h"],
+    "comm": ["comm.h", "portions.h", "owner.h"],
     "embedding": ["store.h", "table_store.h", "table_view.h"],
     "data": ["dataset.h"],
     "session": ["metrics.h", "session.h"],

@@ -1,0 +1,148 @@
+//===- portions.cpp - sums whose bits no number of ranks changes ----------===//
+
+#include "genrec_rt/portions.h"
+
+#include <algorithm>
+#include <functional>
+
+using namespace genrec::rt;
+
+PortionRange genrec::rt::getPortions(int32_t portions, int32_t rank, int32_t ranks) {
+  if (portions < ranks)
+    throw Error(std::to_string(portions) + " portions are too few for " + std::to_string(ranks) +
+                    " ranks",
+                "ask for at least one portion per rank: --portions " + std::to_string(ranks));
+  int32_t each = portions / ranks, more = portions % ranks;
+  return {rank * each + std::min(rank, more), each + (rank < more ? 1 : 0)};
+}
+
+/// Adds `from` to `to`.
+static void add(std::span<float> to, std::span<const float> from) {
+  for (size_t i = 0; i < to.size(); ++i)
+    to[i] += from[i];
+}
+
+PortionSums::PortionSums(int64_t length, int32_t portions, PortionRange own)
+    : length(length), portions(portions), own(own) {
+  if (own.first < 0 || own.count < 1 || own.first + own.count > portions)
+    throw Error("portions " + std::to_string(own.first) + " to " +
+                std::to_string(own.first + own.count - 1) + " are not among " +
+                std::to_string(portions));
+}
+
+std::vector<float> PortionSums::takeBuffer() {
+  if (free.empty())
+    return std::vector<float>(length);
+  std::vector<float> buffer = std::move(free.back());
+  free.pop_back();
+  std::fill(buffer.begin(), buffer.end(), 0.0F);
+  return buffer;
+}
+
+float *PortionSums::begin() {
+  if (committed == own.count)
+    throw Error("all " + std::to_string(own.count) + " portions of this rank are there");
+  if (current.empty())
+    current = takeBuffer();
+  return current.data();
+}
+
+// As a binary counter: two neighbours of one level that are children of one node become it.
+void PortionSums::commit() {
+  int32_t portion = own.first + committed++;
+  nodes.push_back({portion, 0, std::move(current)});
+  current = {};
+  while (nodes.size() > 1) {
+    Node &left = nodes[nodes.size() - 2], &right = nodes.back();
+    bool isLeft = (left.first >> left.level) % 2 == 0;
+    if (left.level != right.level || !isLeft)
+      break;
+    add(left.sum, right.sum);
+    ++left.level;
+    free.push_back(std::move(right.sum));
+    nodes.pop_back();
+  }
+}
+
+PortionSums::Cover PortionSums::getCover(PortionRange range) const {
+  Cover cover;
+  for (int32_t portion = range.first; portion < range.first + range.count; ++portion) {
+    cover.emplace_back(portion, 0);
+    while (cover.size() > 1) {
+      auto &left = cover[cover.size() - 2];
+      if (left.second != cover.back().second || (left.first >> left.second) % 2 != 0)
+        break;
+      ++left.second;
+      cover.pop_back();
+    }
+  }
+  return cover;
+}
+
+namespace {
+/// One rank's part of each vector: slices are whole cache lines, the last may be shorter.
+struct Slices {
+  Slices(int64_t length, int32_t ranks)
+      : length(length), each((length + ranks - 1) / ranks + 15 & ~int64_t(15)) {}
+  int64_t begin(int32_t rank) const { return std::min(length, rank * each); }
+  int64_t size(int32_t rank) const { return begin(rank + 1) - begin(rank); }
+  int64_t length, each;
+};
+} // namespace
+
+void PortionSums::reduce(Communicator &comm, float *total) {
+  if (committed != own.count)
+    throw Error(std::to_string(own.count - committed) + " of " + std::to_string(own.count) +
+                " portions of this rank are missing");
+  int32_t ranks = comm.getSize(), rank = comm.getRank();
+  Slices slices(length, ranks);
+  int64_t mine = slices.size(rank);
+
+  // What every rank has of my slice, and what I have of everybody's.
+  std::vector<Cover> covers;
+  std::vector<std::vector<float>> out(ranks), in(ranks);
+  std::vector<SendPart> send(ranks);
+  std::vector<ReceivePart> receive(ranks);
+  for (int32_t other = 0; other < ranks; ++other) {
+    covers.push_back(getCover(getPortions(portions, other, ranks)));
+    for (const Node &node : nodes)
+      out[other].insert(out[other].end(), node.sum.begin() + slices.begin(other),
+                        node.sum.begin() + slices.begin(other) + slices.size(other));
+    in[other].resize(covers.back().size() * mine);
+    send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * sizeof(float))};
+    receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * sizeof(float))};
+  }
+  comm.exchange(send, receive);
+
+  // The rest of the tree, from the nodes that ranks have.
+  auto find = [&](int32_t first, int32_t level) -> float * {
+    for (int32_t other = 0; other < ranks; ++other)
+      for (size_t i = 0; i < covers[other].size(); ++i)
+        if (covers[other][i] == std::pair(first, level))
+          return in[other].data() + i * mine;
+    return nullptr;
+  };
+  std::function<float *(int32_t, int32_t)> evaluate = [&](int32_t first, int32_t level) -> float * {
+    if (float *known = find(first, level))
+      return known;
+    int32_t middle = first + (int32_t(1) << (level - 1));
+    float *left = evaluate(first, level - 1);
+    if (middle < portions)
+      add({left, static_cast<size_t>(mine)}, {evaluate(middle, level - 1), static_cast<size_t>(mine)});
+    return left;
+  };
+  int32_t root = 0;
+  while ((int32_t(1) << root) < portions)
+    ++root;
+  float *sum = mine ? evaluate(0, root) : nullptr;
+
+  std::vector<SendPart> gather(ranks, {sum, mine * static_cast<int64_t>(sizeof(float))});
+  for (int32_t other = 0; other < ranks; ++other)
+    receive[other] = {total + slices.begin(other),
+                      slices.size(other) * static_cast<int64_t>(sizeof(float))};
+  comm.exchange(gather, receive);
+  for (Node &node : nodes)
+    free.push_back(std::move(node.sum));
+  nodes.clear();
+  committed = 0;
+}

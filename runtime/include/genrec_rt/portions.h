@@ -1,0 +1,70 @@
+//===- portions.h - Sums whose bits no number of ranks changes --*- C++ -*-===//
+//
+// A global batch is S portions; every rank runs a run of consecutive ones, each as a micro-batch. What
+// portions give (gradients, losses, weights) is added in one fixed binary tree over portions: node
+// (level, i) covers portions i * 2^level to (i + 1) * 2^level - 1 of those that there are, and is the sum
+// of its two children, or its left child where the right one covers none. A node is added by one rank or
+// between two, always in this order, so the sum has the same bits on any number of ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_PORTIONS_H
+#define GENREC_RT_PORTIONS_H
+
+#include "genrec_rt/comm.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace genrec::rt {
+
+/// The portions of one rank: `count` of them from `first` on.
+struct PortionRange {
+  int32_t first = 0, count = 0;
+};
+
+/// The portions of `rank` of `ranks`: as many as of any other rank, or one more on the first ones.
+/// Throws Error where a rank would have none.
+PortionRange getPortions(int32_t portions, int32_t rank, int32_t ranks);
+
+/// Adds vectors of floats over the portions of a global batch.
+class PortionSums {
+public:
+  /// For vectors of `length` floats, of which this rank has those of `own` among `portions`.
+  PortionSums(int64_t length, int32_t portions, PortionRange own);
+
+  /// The vector of the next portion, all zero: the caller adds to it, then calls `commit`.
+  float *begin();
+  /// Ends the portion: sums of the tree that are complete are formed. At most
+  /// 2 * log2(portions) + 1 vectors are held at a time.
+  void commit();
+
+  /// The sum over all portions of all ranks, into `total`, on every rank: each rank adds one slice
+  /// of the vectors, then slices are gathered. Collective, once all portions are committed; a new
+  /// global batch may begin afterwards. Throws CommError, and Error where portions are missing.
+  void reduce(Communicator &comm, float *total);
+
+private:
+  /// The sum of a node of the tree.
+  struct Node {
+    int32_t first, level;
+    std::vector<float> sum;
+  };
+  using Cover = std::vector<std::pair<int32_t, int32_t>>; ///< first portion and level, in order
+
+  std::vector<float> takeBuffer();
+  /// The nodes that a rank with the portions `range` ends up with.
+  Cover getCover(PortionRange range) const;
+
+  int64_t length;
+  int32_t portions;
+  PortionRange own;
+  int32_t committed = 0;
+  std::vector<float> current;
+  std::vector<Node> nodes;
+  std::vector<std::vector<float>> free; ///< buffers of nodes that became part of others
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_PORTIONS_H
