@@ -84,6 +84,7 @@ FailureOr<Value> BodyBuilder::build(Value value) {
 
 FailureOr<ColumnBody> genrec::buildColumnBody(MLIRContext *context, const ColumnSpec &column) {
   ColumnBody body;
+  body.domain = getRowDomain(column.ids.getType());
   body.block = std::make_unique<Block>();
   BodyBuilder builder(body, context);
   FailureOr<Value> id = builder.build(column.ids);
@@ -148,16 +149,16 @@ static Attribute describeStructure(const ColumnBody &body, SmallVectorImpl<Attri
   return b.getArrayAttr(items);
 }
 
-/// The domains of a column's inputs, if some are rows of ancestors: the code that finds those rows
-/// depends on the domains.
+/// The domains of the keys and of a column's inputs, if some inputs are rows of ancestors: the code
+/// that finds those rows depends on the domains.
 static Attribute describeAncestors(const ColumnBody &body) {
-  MLIRContext *context = body.block->begin()->getContext();
-  SmallVector<Attribute> domains;
+  MLIRContext *context = body.domain.getContext();
+  SmallVector<Attribute> domains{body.domain};
   bool isSame = true;
   for (Value input : body.inputs) {
     FlatSymbolRefAttr domain = getRowDomain(input.getType());
     domains.push_back(domain ? Attribute(domain) : UnitAttr::get(context));
-    isSame &= domains.back() == domains.front();
+    isSame &= domain == body.domain;
   }
   return isSame ? Attribute(UnitAttr::get(context)) : ArrayAttr::get(context, domains);
 }

@@ -25,6 +25,7 @@ struct ColumnSpec {
 
 /// The body of one column. Its block has an argument per input.
 struct ColumnBody {
+  mlir::FlatSymbolRefAttr domain; ///< whose rows the keys are
   llvm::SmallVector<mlir::Value> inputs;
   std::unique_ptr<mlir::Block> block;
   llvm::SmallVector<mlir::Operation *> transforms; ///< the ops that became part of it

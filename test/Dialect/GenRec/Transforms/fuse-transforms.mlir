@@ -5,11 +5,11 @@
 
 // Chains of one shape are one program; what they differ in are operands. A null has the key -1.
 
-// COUNT: fuse-columns: 5
+// COUNT: fuse-columns: 7
 // COUNT: share-column-program: 2
-// COUNT: genrec-fuse-transforms columns: 5
-// COUNT: genrec-fuse-transforms launches: 1
-// COUNT: genrec-fuse-transforms programs: 3
+// COUNT: genrec-fuse-transforms columns: 7
+// COUNT: genrec-fuse-transforms launches: 2
+// COUNT: genrec-fuse-transforms programs: 5
 // COUNT: genrec-fuse-transforms transforms: 6
 
 // OFF-NOT: genrec.transform_columns
@@ -113,5 +113,30 @@ genrec.model @unbounded {
     %y = genrec.add %xa, %xb : (!x, !x) -> !x
     %z = genrec.row_reduce sum %y : (!x) -> tensor<?xf32, #genrec.rows<@user>>
     genrec.loss "z" %z : tensor<?xf32, #genrec.rows<@user>>
+  }
+}
+
+// -----
+
+// A column whose ids are rows of an ancestor is another program than one with ids of its own rows, though
+// both do the same to them.
+
+// CHECK-LABEL: genrec.model @ancestors
+// CHECK: genrec.transform_columns
+// CHECK-SAME: programs = array<i64: 0, 1>
+genrec.model @ancestors {
+  genrec.domain @user
+  genrec.domain @event parent @user {column = "event"}
+  genrec.table @users dim 4 {id_bits = 20 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @items dim 4 {id_bits = 20 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @main {
+    %user, %event = genrec.batch : !genrec.domain<@user>, !genrec.domain<@event>
+    %u = genrec.feature %user "u" {id_bits = 20 : i64} : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %i = genrec.feature %event "event.i" {id_bits = 20 : i64} : (!genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %spread = genrec.fanout %u to %event : (tensor<?xi64, #genrec.rows<@user>>, !genrec.domain<@event>) -> tensor<?xi64, #genrec.rows<@event>>
+    %a = genrec.lookup %spread in @users : (tensor<?xi64, #genrec.rows<@event>>) -> tensor<?x4xf32, #genrec.rows<@event>>
+    %b = genrec.lookup %i in @items : (tensor<?xi64, #genrec.rows<@event>>) -> tensor<?x4xf32, #genrec.rows<@event>>
+    genrec.output "a" %a : tensor<?x4xf32, #genrec.rows<@event>>
+    genrec.output "b" %b : tensor<?x4xf32, #genrec.rows<@event>>
   }
 }
