@@ -38,6 +38,12 @@ static void roundRow(const Evaluator &e, RowHandle row, int64_t count) {
 // Updates before expand-updates
 //===----------------------------------------------------------------------===//
 
+/// What the schedule makes of learning rates. An optimizer's constants are held as f32 where it is
+/// expanded into ops: perturbed runs are off by as much, and so is the gradient of the next step.
+static double getRateFactor(const Evaluator &e) {
+  return e.perturbed(e.state.schedule.factor(e.step));
+}
+
 static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
   StringRef name = op.getParameter();
   const std::vector<double> &gradient = e.get(op.getGradient()).floats();
@@ -46,7 +52,7 @@ static Error evaluateUpdateParameter(Evaluator &e, UpdateParameterOp op) {
   ParameterState &parameter = e.parameter(name);
   RowHandle row{parameter.memory.data(), parameter.size};
   applyOptimizer(lookupParameter(op, op.getParameterAttr()).getOptimizer(), /*onTable=*/false,
-                 e.state.schedule.factor(e.step), e.step, row, gradient);
+                 getRateFactor(e), e.step, row, gradient);
   roundRow(e, row, (1 + parameter.states) * parameter.size);
   return Error::success();
 }
@@ -85,8 +91,7 @@ static Error evaluateUpdateTable(Evaluator &e, UpdateTableOp op) {
       llvm::Expected<RowHandle> row = e.findRow(op, *table, id);
       if (!row)
         return row.takeError();
-      applyOptimizer(optimizer, /*onTable=*/true, e.state.schedule.factor(e.step), e.step, *row,
-                     gradient);
+      applyOptimizer(optimizer, /*onTable=*/true, getRateFactor(e), e.step, *row, gradient);
       roundRow(e, *row, table->dim + table->stateFloats);
     }
   return Error::success();
