@@ -14,6 +14,7 @@ using namespace genrec::rt;
 genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOptions &options)
     : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
+      explainNonFinite(options.explainNonFinite),
       catalogueRows(model), catalogues(model.domain_count), metrics(model),
       outputs(model.output_count) {
   if (options.profile)

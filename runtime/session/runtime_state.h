@@ -59,7 +59,7 @@ struct genrec_runtime {
   double rateScale = 1; ///< --lr over the model's largest rate
   double largestRate = 0;
   genrec::rt::Schedule schedule;
-  bool checkFinite;
+  bool checkFinite, explainNonFinite;
   std::unique_ptr<genrec::rt::Profile> profile; ///< null without --profile
 
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;

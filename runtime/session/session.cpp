@@ -73,6 +73,11 @@ std::optional<double> totalLoss(const genrec_model_desc &model, std::span<const 
   return total;
 }
 
+const std::string &StepReport::nonFiniteOrigin() const {
+  static const std::string none;
+  return slot ? slot->nonFiniteOrigin : none;
+}
+
 std::string StepReport::describeNonFiniteInput() const {
   return slot ? slot->describeNonFiniteInput() : std::string();
 }

@@ -66,7 +66,19 @@ template <class Body> void withValues(int32_t type, const void *values, const Bo
 extern "C" {
 
 void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight) {
-  StepSlot::of(step).losses[loss].add({sum, weight});
+  StepSlot &slot = StepSlot::of(step);
+  if (slot.isFindingNonFinite)
+    return;
+  slot.losses[loss].add({sum, weight});
+  bool isFinite = std::isfinite(sum) && std::isfinite(weight);
+  bool isAsked = slot.state().explainNonFinite && slot.mode == static_cast<int32_t>(Mode::train);
+  if (isFinite || !isAsked || !slot.nonFiniteOrigin.empty() || slot.failure.any())
+    return;
+  try {
+    slot.findNonFinite();
+  } catch (const std::exception &) {
+    // Without memory for it, the loss is named without its origin.
+  }
 }
 
 void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
@@ -161,16 +173,21 @@ void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *doma
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
                             int64_t row_size, int64_t stride) {
   StepSlot &slot = StepSlot::of(step);
+  if (slot.isFindingNonFinite && !slot.nonFiniteOrigin.empty())
+    return;
   guarded(slot, [&] {
     for (int64_t i = 0; i < rows * row_size; ++i) {
       int64_t row = i / row_size, element = i % row_size;
       float value = values[row * stride + element];
       if (std::isfinite(value))
         continue;
+      std::string what = slot.describeNonFinite(op, value, row, element);
+      if (slot.isFindingNonFinite) {
+        slot.nonFiniteOrigin = what;
+        return;
+      }
       std::string input = slot.describeNonFiniteInput();
-      throw Error(slot.describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") +
-                      " in row " + std::to_string(row) + ", element " + std::to_string(element) +
-                      ", in " + slot.describeBatch() + (input.empty() ? "" : "; " + input),
+      throw Error(what + ", in " + slot.describeBatch() + (input.empty() ? "" : "; " + input),
                   input.empty()
                       ? "look at the op's operands there; a smaller learning rate or gradient "
                         "clipping (clip_norm of the model) often helps"

@@ -26,6 +26,11 @@ void Failure::clear() {
   failed = false;
 }
 
+bool Failure::any() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failed;
+}
+
 void Failure::raise() {
   std::lock_guard<std::mutex> lock(mutex);
   if (!failed)
@@ -69,6 +74,7 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   step = stepNumber;
   std::fill(losses.begin(), losses.end(), LossValue{});
   failure.clear();
+  nonFiniteOrigin.clear();
   for (auto &table : temporaries)
     if (table && table->size({}) > 0)
       table->clear({});
@@ -227,6 +233,51 @@ void StepSlot::runRest() {
   runStage(plan->program->compute, Phase::compute, shared.pool.get());
 }
 
+/// "parameter 'weight' held a NaN when the step began"; empty where all are finite.
+std::string StepSlot::findNonFiniteParameter() const {
+  for (size_t i = 0; i < shared.parameters.size(); ++i) {
+    const genrec_parameter &parameter = shared.parameters[i];
+    for (int64_t at = 0; at < parameter.size; ++at)
+      if (!std::isfinite(parameter.value[at]))
+        return std::string("parameter '") + shared.model.parameters[i].name + "' held " +
+               (std::isnan(parameter.value[at]) ? "a NaN" : "an infinity") + " when the step began";
+  }
+  return {};
+}
+
+void StepSlot::findNonFinite() {
+  nonFiniteOrigin = findNonFiniteParameter();
+  if (!nonFiniteOrigin.empty())
+    return;
+  // The compute stage that is under way goes on afterwards: it gets back what it has.
+  Arena otherOwn, otherShared;
+  std::vector<GrowBuffer<char>> otherScratch(shared.workerScratch.size());
+  GrowBuffer<char> otherBlocks;
+  std::vector<genrec_domain> before = domainTable;
+  auto moveTo = [&](Arena &own, Arena &computed) {
+    place(plan->own, own, plan->addresses);
+    place(plan->shared, computed, plan->addresses);
+  };
+  otherOwn.ensure(plan->own.layout.bytes); // what throws does so before anything is moved
+  otherShared.ensure(plan->shared.layout.bytes);
+  moveTo(otherOwn, otherShared);
+  auto exchange = [&] {
+    shared.workerScratch.swap(otherScratch);
+    std::swap(shared.blockMemory, otherBlocks);
+    isFindingNonFinite = !isFindingNonFinite;
+    check_finite = isFindingNonFinite || shared.checkFinite;
+    profile = !isFindingNonFinite && shared.profile;
+  };
+  exchange();
+  for (genrec_stage_fn stage : {plan->program->copy, plan->program->dispatch, plan->program->compute})
+    if (stage)
+      stage(this);
+  exchange();
+  failure.clear();
+  std::copy(before.begin(), before.end(), domainTable.begin());
+  moveTo(arena, shared.computeArena);
+}
+
 TableStore &StepSlot::temporaryTable(int32_t table) {
   if (!temporaries[table])
     temporaries[table] = makeHostStore(shared.tables[table]->configuration());
@@ -284,6 +335,12 @@ std::string StepSlot::describePlace(int32_t op) const {
     return {};
   std::string where = describe(shared.model.ops[op].location);
   return where.empty() ? where : " (" + where + ")";
+}
+
+std::string StepSlot::describeNonFinite(int32_t op, float value, int64_t row,
+                                        int64_t element) const {
+  return describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") + " in row " +
+         std::to_string(row) + ", element " + std::to_string(element);
 }
 
 namespace {

@@ -20,6 +20,7 @@ class Failure {
 public:
   void record(const std::string &message, const std::string &help = {});
   void clear();
+  bool any();
   /// Throws the recorded failure as an Error, if any.
   void raise();
 
@@ -53,6 +54,8 @@ public:
   std::string describeOp(int32_t op) const;
   /// " (model.py:12)", or nothing where that is not known.
   std::string describePlace(int32_t op) const;
+  /// "op 'gate' (model.py:12) made a NaN in row 3, element 0".
+  std::string describeNonFinite(int32_t op, float value, int64_t row, int64_t element) const;
   /// "column 'price' is nan in row 3 of 'event' (train.parquet, …)": the first value that the
   /// program read and that is a NaN or an infinity; empty without any.
   std::string describeNonFiniteInput() const;
@@ -64,6 +67,12 @@ public:
   std::vector<LossValue> losses;
   Failure failure;
   SpanRecorder spans; ///< with --profile
+
+  /// Called while the step runs, when its loss turns out not to be finite: runs its stages once
+  /// more, in other memory and with checks, and notes what they find first.
+  void findNonFinite();
+  bool isFindingNonFinite = false;
+  std::string nonFiniteOrigin; ///< see StepReport
 
   /// Rows that only this step sees: unseen ids outside training.
   TableStore &temporaryTable(int32_t table);
@@ -98,6 +107,7 @@ private:
   static void choose(Placement &placement, const genrec_program_desc &program, bool ofCompute);
   static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
+  std::string findNonFiniteParameter() const;
   void runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *pool);
 
   genrec_runtime &shared;

@@ -270,6 +270,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.clipNorm = flags.clipNorm;
   options.clipValue = flags.clipValue;
   options.checkFinite = flags.checkFinite;
+  options.explainNonFinite = !flags.allowNonFinite;
   options.profile = !flags.profile.empty();
   Schedule schedule;
   if (model.schedule)

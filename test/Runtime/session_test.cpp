@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
@@ -243,6 +245,34 @@ TEST(Session, CheckFiniteNamesOpLineAndRow) {
   Batch batch = tinyBatch(1, 4, kMovies);
   EXPECT_EQ(messageOf([&] { session.train(batch); }),
             "op 'linear' ('logit') (tiny.py:12) made a NaN in row 0, element 0, in step 1");
+}
+
+TEST(Session, ALossThatIsNotFiniteIsTracedToItsOp) {
+  SessionOptions options = seeded(5);
+  Session plain(tinyModel(), options);
+  options.explainNonFinite = true;
+  Session tracing(tinyModel(), options);
+  for (Session *session : {&plain, &tracing}) {
+    auto isTold = [&](const StepReport &report, const std::string &begin) {
+      return report.nonFiniteOrigin().rfind(session == &tracing ? begin : "", 0) == 0 &&
+             report.nonFiniteOrigin().empty() == (session == &plain);
+    };
+    Batch batch = tinyBatch(1, 16, kMovies);
+    EXPECT_EQ(session->train(batch).nonFiniteOrigin(), "");
+    TableView movies = session->table("movie");
+    for (int64_t row = 0; row < movies.size(); ++row)
+      std::fill_n(movies.row(row), movies.dim(), FLT_MAX);
+    std::ranges::fill(session->parameter("weight").value, FLT_MAX);
+    StepReport report = session->train(batch);
+    ASSERT_FALSE(std::isfinite(*report.loss));
+    EXPECT_EQ(report.losses[0].weight, 16); // not counted twice
+    EXPECT_TRUE(isTold(report, "op 'linear' ('logit') (tiny.py:12) made an infinity in row "))
+        << report.nonFiniteOrigin();
+    report = session->train(batch);
+    EXPECT_TRUE(isTold(report, "parameter 'weight' held ")) << report.nonFiniteOrigin();
+  }
+  EXPECT_EQ(plain.table("movie").size(), tracing.table("movie").size());
+  EXPECT_EQ(plain.memoryUse().arenas, tracing.memoryUse().arenas);
 }
 
 TEST(Session, LearningRateScalesAndFollowsTheSchedule) {

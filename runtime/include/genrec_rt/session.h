@@ -67,6 +67,9 @@ struct SessionOptions {
   std::optional<double> clipValue;
   std::optional<Schedule> schedule; ///< overrides the model's
   bool checkFinite = false;
+  /// A training step whose loss is a NaN or an infinity runs once more, with every op's result
+  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else.
+  bool explainNonFinite = false;
   bool profile = false; ///< note when each op of each step runs
 };
 
@@ -93,6 +96,9 @@ struct StepReport {
   double learningRate = 0;           ///< the largest of this step; 0 outside of training
   const StepSlot *slot = nullptr;
 
+  /// "op 'linear' (model.py:12) made a NaN in row 0, element 0": the first op of a training step whose
+  /// loss is not finite that made one. Empty unless asked for (SessionOptions::explainNonFinite).
+  const std::string &nonFiniteOrigin() const;
   /// "column 'price' is nan in row 3 of 'event' (train.parquet, …)": what a loss that is not
   /// finite may come from. Empty where all columns of the batch are finite.
   std::string describeNonFiniteInput() const;
