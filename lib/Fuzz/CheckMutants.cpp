@@ -13,6 +13,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,9 +134,10 @@ static std::string findDifference(const Values &expected, const Values &shown) {
 
 void MutantChecker::observeOriginal(ModelOp model) {
   originals.clear();
+  interpreter::State initial(model, seed);
   for (ArrayRef<BatchSeries> all : {judge.getSeries(), ArrayRef<BatchSeries>(more)})
     for (const BatchSeries &series : all) {
-      llvm::Expected<Observations> seen = observe(model, series.batches, seed);
+      llvm::Expected<Observations> seen = observe(model, initial, series.batches);
       // Batches that the model rejects cannot tell mutants apart.
       originals.push_back(seen ? std::move(*seen) : Observations());
       llvm::consumeError(seen.takeError());
@@ -152,7 +154,8 @@ std::string MutantChecker::tellApart(ModelOp mutant, const BatchSeries &series,
       difference = findDifference(expected.trained, shown.trained);
     return !difference.empty();
   };
-  llvm::Expected<Observations> seen = observe(mutant, series.batches, seed, {}, watch);
+  llvm::Expected<Observations> seen = 
+      observe(mutant, interpreter::State(mutant, seed), series.batches, {{}, watch});
   if (!seen)
     return llvm::toString(seen.takeError());
   bool isMore = seen->forward.size() < expected.forward.size() ||
@@ -182,8 +185,11 @@ Fate MutantChecker::judgeMutant(ModelOp mutant, std::string &difference) {
              : Fate::equivalent;
 }
 
-/// Judges a mutant in a child process, as a mutant may crash the interpreter. A crash counts as
-/// caught.
+/// CPU seconds that a mutant may take; most take milliseconds.
+static constexpr rlim_t kMostSeconds = 60;
+
+/// Judges a mutant in a child process, as a mutant may crash the interpreter or make it loop. Both
+/// count as caught.
 Fate MutantChecker::judgeAside(ModelOp mutant, std::string &difference) {
   llvm::outs().flush(); // or a child that crashes prints it again
   int ends[2];
@@ -192,6 +198,8 @@ Fate MutantChecker::judgeAside(ModelOp mutant, std::string &difference) {
   pid_t child = fork();
   if (child == 0) {
     close(STDERR_FILENO); // silences crash reports
+    rlimit most{kMostSeconds, kMostSeconds};
+    setrlimit(RLIMIT_CPU, &most);
     close(ends[0]);
     int fate = static_cast<int>(judgeMutant(mutant, difference));
     llvm::raw_fd_ostream(ends[1], /*shouldClose=*/true) << difference;

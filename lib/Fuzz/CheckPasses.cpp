@@ -3,12 +3,12 @@
 #include "genrec/Fuzz/CheckPasses.h"
 
 #include "genrec/Fuzz/CheckpointPass.h"
+#include "genrec/Fuzz/LevelHash.h"
 #include "genrec/Fuzz/PassJudge.h"
 #include "genrec/Interpreter/GradientCheck.h"
 #include "genrec/Pipelines/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/xxhash.h"
 
 #include <set>
 
@@ -48,12 +48,7 @@ public:
 private:
   /// Whether this level is new. Most passes leave most models unchanged, and -O0 and -O2 share
   /// their first passes.
-  bool isNew(ModelOp model) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    model.print(os);
-    return looked.insert(llvm::xxh3_64bits(text)).second;
-  }
+  bool isNew(ModelOp model) { return looked.insert(hashOp(model)).second; }
 
   LogicalResult fail(StringRef step, StringRef what) {
     problem = ("after " + step + ": " + what).str();

@@ -14,6 +14,7 @@ public:
   void runOnOperation() override {
     if (failed(check(getOperation())))
       signalPassFailure();
+    markAllAnalysesPreserved(); // so that the pass manager need not verify the level once more
   }
 
 private:

@@ -2,6 +2,10 @@
 
 #include "genrec/Fuzz/Observations.h"
 
+#include "genrec/Fuzz/LevelHash.h"
+
+#include "llvm/ADT/Hashing.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -70,8 +74,7 @@ void growSizes(Values &sizes, const Values &state) {
 }
 
 /// The initial values of everything that exists after training, new table rows included.
-Values getInitialState(ModelOp model, uint64_t seed, const State &trained) {
-  State initial(model, seed);
+Values getInitialState(State initial, const State &trained) {
   for (auto &[name, table] : initial.tables)
     for (const auto &[id, row] : trained.tables.find(name)->second.rows)
       initial.insertRow(table, id);
@@ -97,8 +100,9 @@ namespace {
 /// Runs a model on batches with one state.
 class Observer {
 public:
-  Observer(ModelOp model, uint64_t seed, const interpreter::RunOptions &options, Watch watch)
-      : model(model), seed(seed), options(options), watch(watch), state(model, seed) {}
+  Observer(ModelOp model, const State &initial, const ObserveOptions &options)
+      : model(model), initial(initial), options(options), state(initial),
+        declarations(options.before ? hashDeclarations(model) : 0) {}
 
   llvm::Error observe(ArrayRef<Batch> batches);
   Observations observations;
@@ -106,21 +110,24 @@ public:
 private:
   using Kind = Values Observations::*;
   llvm::Error run(Mode mode, const Batch &batch, const std::string &prefix, Kind kind);
+  llvm::Expected<Observations> show(ProgramOp program, Mode mode, const Batch &batch,
+                                    const std::string &prefix, Kind kind);
   llvm::Error look(ArrayRef<Batch> batches, const std::string &when, Kind kind);
   llvm::Error train(ArrayRef<Batch> batches);
   void add(Observations shown);
 
   ModelOp model;
-  uint64_t seed;
-  const interpreter::RunOptions &options;
-  Watch watch;
+  const State &initial;
+  const ObserveOptions &options;
   State state;
+  uint64_t declarations; ///< their hash
+  size_t runs = 0;
   bool isEnough = false;
 };
 } // namespace
 
 void Observer::add(Observations shown) {
-  isEnough = watch && watch(shown);
+  isEnough = options.watch && options.watch(shown);
   observations.forward.merge(shown.forward);
   observations.trained.merge(shown.trained);
 }
@@ -131,18 +138,47 @@ static ProgramMode getProgramMode(Mode mode) {
                                   : ProgramMode::predict;
 }
 
+llvm::Expected<Observations> Observer::show(ProgramOp program, Mode mode, const Batch &batch,
+                                            const std::string &prefix, Kind kind) {
+  interpreter::RunOptions runOptions = options.run;
+  if (options.values && runOptions.faulty)
+    runOptions.sound = &(*options.values)[runs++];
+  else if (options.values)
+    runOptions.keepValues = true;
+  llvm::Expected<Results> results = runProgram(program, batch, state, mode, runOptions);
+  if (!results)
+    return results.takeError();
+  if (runOptions.keepValues)
+    options.values->push_back(std::move(results->values));
+  Observations shown;
+  note(shown.*kind, prefix, *results);
+  if (runOptions.sound) // a sum of some of the losses
+    (shown.*kind).erase(prefix + " total");
+  for (const auto &[name, gradient] : results->parameterGradients)
+    shown.trained[prefix + " gradient " + name] = gradient;
+  return std::move(shown);
+}
+
 llvm::Error Observer::run(Mode mode, const Batch &batch, const std::string &prefix, Kind kind) {
   ProgramOp program = findProgram(model, getProgramMode(mode));
   if (!program || isEnough)
     return llvm::Error::success();
-  llvm::Expected<Results> results = runProgram(program, batch, state, mode, options);
-  if (!results)
-    return results.takeError();
-  Observations shown;
-  note(shown.*kind, prefix, *results);
-  for (const auto &[name, gradient] : results->parameterGradients)
-    shown.trained[prefix + " gradient " + name] = gradient;
-  add(std::move(shown));
+  bool mayRepeat = options.before && mode != Mode::train && kind == &Observations::forward;
+  // The prefix names the batch, and the mode that a program of all modes is run in.
+  uint64_t key = 0;
+  if (mayRepeat)
+    key = static_cast<size_t>(llvm::hash_combine(declarations, hashOp(program), prefix));
+  if (mayRepeat)
+    if (auto place = options.before->find(key); place != options.before->end()) {
+      add({place->second, {}, {}});
+      return llvm::Error::success();
+    }
+  llvm::Expected<Observations> shown = show(program, mode, batch, prefix, kind);
+  if (!shown)
+    return shown.takeError();
+  if (mayRepeat)
+    options.before->emplace(key, shown->forward);
+  add(std::move(*shown));
   return llvm::Error::success();
 }
 
@@ -184,16 +220,17 @@ llvm::Error Observer::observe(ArrayRef<Batch> batches) {
     return error;
   if (isEnough)
     return llvm::Error::success();
-  growSizes(observations.sizes, getInitialState(model, seed, state));
+  growSizes(observations.sizes, getInitialState(initial, state));
   Observations left;
   noteState(left.trained, state);
   add(std::move(left));
   return llvm::Error::success();
 }
 
-llvm::Expected<Observations> fuzz::observe(ModelOp model, ArrayRef<Batch> batches, uint64_t seed,
-                                           const interpreter::RunOptions &options, Watch watch) {
-  Observer observer(model, seed, options, watch);
+llvm::Expected<Observations> fuzz::observe(ModelOp model, const State &initial,
+                                           ArrayRef<Batch> batches,
+                                           const ObserveOptions &options) {
+  Observer observer(model, initial, options);
   if (llvm::Error error = observer.observe(batches))
     return std::move(error);
   return std::move(observer.observations);

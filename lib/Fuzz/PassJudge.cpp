@@ -7,7 +7,8 @@ using namespace genrec;
 using namespace genrec::fuzz;
 
 PassJudge::PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed)
-    : seed(seed), series(std::move(series)), expected(this->series.size()) {}
+    : seed(seed), series(std::move(series)), expected(this->series.size()),
+      before(this->series.size()) {}
 
 /// Whether updates have been expanded into row kernels or ops that form them.
 static bool isExpanded(ModelOp model) {
@@ -32,8 +33,9 @@ std::optional<Difference> PassJudge::look(ModelOp model) {
   bool clips = !model.getClipNorm().isZero() || !model.getClipValue().isZero();
   bool mayTrain = !clips || isExpanded(model);
   Allowance allowance = isImported(model) ? kDoubleAllowance : kConstantsAllowance;
+  interpreter::State initial(model, seed);
   for (size_t number = 0; number < series.size(); ++number)
-    if (std::optional<Difference> difference = look(model, number, mayTrain, allowance)) {
+    if (std::optional<Difference> difference = look(model, initial, number, mayTrain, allowance)) {
       if (series.size() > 1)
         difference->text += " on " + series[number].name;
       return difference;
@@ -41,8 +43,8 @@ std::optional<Difference> PassJudge::look(ModelOp model) {
   return std::nullopt;
 }
 
-std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool mayTrain,
-                                          Allowance allowance) {
+std::optional<Difference> PassJudge::look(ModelOp model, const interpreter::State &initial,
+                                          size_t number, bool mayTrain, Allowance allowance) {
   ArrayRef<interpreter::Batch> batches = series[number].batches;
   std::optional<RoundedObservations> &meaning = expected[number];
   auto fail = [](llvm::Error error) { return Difference{"", llvm::toString(std::move(error))}; };
@@ -52,14 +54,16 @@ std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool may
            (compareShown(meaning->forward, shown.forward, allowance) ||
             (mayTrain && compareShown(meaning->trained, shown.trained, kConstantsAllowance)));
   };
-  llvm::Expected<Observations> seen = observe(model, batches, seed, {}, watch);
+  llvm::Expected<Observations> seen = observe(
+      model, initial, batches, {{}, watch, /*values=*/nullptr, &before[number]});
   if (!seen)
     return fail(seen.takeError());
   if (!mayTrain)
     seen->trained.clear();
   bool trainsFirst = !seen->trained.empty() && (!meaning || meaning->trained.exact.empty());
   if (!meaning || trainsFirst) {
-    llvm::Expected<RoundedObservations> rounded = observeRounding(model, batches, seed, kFewRuns);
+    llvm::Expected<RoundedObservations> rounded =
+        observeRounding(model, initial, batches, *seen, kFewRuns);
     if (!rounded)
       return fail(rounded.takeError());
     if (!meaning)
@@ -78,16 +82,27 @@ std::optional<Difference> PassJudge::look(ModelOp model, size_t number, bool may
   return difference;
 }
 
-bool PassJudge::showsFault(ModelOp model, Operation *op) const {
+void PassJudge::keepValues(ModelOp model) {
+  sound = {interpreter::State(model, seed), {}};
+  for (const BatchSeries &batches : series)
+    llvm::consumeError(observe(model, sound->initial, batches.batches,
+                               {{}, nullptr, &sound->values.emplace_back()})
+                           .takeError()); // `look` has told it
+}
+
+bool PassJudge::showsFault(ModelOp model, Operation *op) {
   interpreter::RunOptions options;
   options.faulty = op;
-  for (auto [batches, meaning] : llvm::zip_equal(series, expected)) {
+  if (!sound)
+    keepValues(model);
+  for (auto [batches, meaning, values] : llvm::zip_equal(series, expected, sound->values)) {
     bool isShown = false;
     auto watch = [&](const Observations &shown) {
       return isShown =
                  compareShown(meaning->forward, shown.forward, kCompiledAllowance).has_value();
     };
-    llvm::Expected<Observations> seen = observe(model, batches.batches, seed, options, watch);
+    llvm::Expected<Observations> seen =
+        observe(model, sound->initial, batches.batches, {options, watch, &values});
     isShown |= !seen; // the interpreter fails: visible too
     llvm::consumeError(seen.takeError());
     if (isShown)

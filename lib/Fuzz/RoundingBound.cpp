@@ -31,18 +31,26 @@ static void widen(RoundedValues &values, const Values &perturbed) {
 
 llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model, ArrayRef<Batch> batches,
                                                           uint64_t seed, uint64_t runs) {
-  RoundedObservations result;
-  llvm::Expected<Observations> exact = observe(model, batches, seed);
+  interpreter::State initial(model, seed);
+  llvm::Expected<Observations> exact = observe(model, initial, batches);
   if (!exact)
     return exact.takeError();
-  result.forward.exact = std::move(exact->forward);
-  result.trained.exact = std::move(exact->trained);
-  result.trained.sizes = std::move(exact->sizes);
+  return observeRounding(model, initial, batches, std::move(*exact), runs);
+}
+
+llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model,
+                                                          const interpreter::State &initial,
+                                                          ArrayRef<Batch> batches,
+                                                          Observations exact, uint64_t runs) {
+  RoundedObservations result;
+  result.forward.exact = std::move(exact.forward);
+  result.trained.exact = std::move(exact.trained);
+  result.trained.sizes = std::move(exact.sizes);
   for (uint64_t run = 1; run <= runs; ++run) {
-    interpreter::RunOptions options;
-    options.precision = interpreter::Precision::perturbed;
-    options.perturbation = run;
-    llvm::Expected<Observations> perturbed = observe(model, batches, seed, options);
+    ObserveOptions options;
+    options.run.precision = interpreter::Precision::perturbed;
+    options.run.perturbation = run;
+    llvm::Expected<Observations> perturbed = observe(model, initial, batches, options);
     if (!perturbed)
       return perturbed.takeError();
     widen(result.forward, perturbed->forward);
@@ -59,16 +67,27 @@ static bool isWrongRow(const RoundedValues &expected, const std::string &name) {
          !expected.byChance.count(name);
 }
 
-/// The bound on the difference of element `index` of a value.
-static double getAllowed(const RoundedValues &expected, StringRef name, size_t index,
-                         Allowance allowance) {
-  auto sizes = expected.sizes.find(name.str());
-  double size = sizes == expected.sizes.end()
-                    ? std::fabs(expected.exact.find(name.str())->second[index])
-                    : sizes->second[index];
-  return allowance.spreads * expected.spread.find(name.str())->second[index] +
-         allowance.units * size + kSmallestDifference;
-}
+namespace {
+/// The bounds on the differences of a value's elements.
+class Bounds {
+public:
+  Bounds(const RoundedValues &expected, const std::string &name, Allowance allowance)
+      : spread(expected.spread.find(name)->second), size(expected.exact.find(name)->second),
+        allowance(allowance) {
+    if (auto sizes = expected.sizes.find(name); sizes != expected.sizes.end())
+      size = sizes->second;
+  }
+
+  double operator[](size_t index) const {
+    return allowance.spreads * spread[index] + allowance.units * std::fabs(size[index]) +
+           kSmallestDifference;
+  }
+
+private:
+  ArrayRef<double> spread, size;
+  Allowance allowance;
+};
+} // namespace
 
 static std::optional<Difference> compareLists(const RoundedValues &expected,
                                               const std::string &name, ArrayRef<double> wanted,
@@ -77,11 +96,12 @@ static std::optional<Difference> compareLists(const RoundedValues &expected,
   if (got.size() != wanted.size())
     return Difference{name,
                       llvm::formatv("has {0} values, expected {1}", got.size(), wanted.size())};
+  Bounds bounds(expected, name, allowance);
   for (size_t i = 0; i < wanted.size(); ++i) {
     double a = wanted[i], b = got[i];
     if ((std::isnan(a) && std::isnan(b)) || a == b)
       continue;
-    double allowed = getAllowed(expected, name, i, allowance);
+    double allowed = bounds[i];
     double used = std::fabs(a - b) / allowed;
     if (margin && used > margin->used)
       *margin = {used, llvm::formatv("{0} [{1}]", name, i)};
@@ -125,11 +145,13 @@ std::optional<Difference> fuzz::compareShown(const RoundedValues &expected, cons
 }
 
 void BoundWidths::add(const RoundedValues &expected, Allowance allowance) {
-  for (const auto &[name, list] : expected.exact)
+  for (const auto &[name, list] : expected.exact) {
+    Bounds bounds(expected, name, allowance);
     for (auto [index, value] : llvm::enumerate(list)) {
       if (value == 0.0 || !std::isfinite(value))
         continue;
       ++values;
-      wide += !(getAllowed(expected, name, index, allowance) < std::fabs(value));
+      wide += !(bounds[index] < std::fabs(value));
     }
+  }
 }

@@ -104,6 +104,7 @@ private:
   void perturb(mlir::Operation *op, std::vector<double> &values) const;
   static void makeFaulty(mlir::Type element, Tensor &tensor);
   void markNeeded();
+  void keepReached();
   void release(mlir::Operation &op);
   llvm::Expected<DomainRows> buildDataRows(mlir::Operation *user, DomainOp declaration);
   void keepUnpadded(DomainOp declaration, const BatchRows &rows, std::vector<uint8_t> &kept);

@@ -2,7 +2,10 @@
 
 #include "Random.h"
 
+#include "llvm/ADT/bit.h"
+
 #include <cmath>
+#include <vector>
 
 using namespace genrec;
 using namespace genrec::interpreter;
@@ -33,34 +36,53 @@ static double normalQuantile(double p) {
   return p <= 0.5 ? lowerQuantile(p) : -lowerQuantile(1.0 - p);
 }
 
-double interpreter::initialValue(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row,
-                                 uint64_t column, double fanIn, double fanOut) {
+/// The same with a cache: runs of one model compute the same initial values over and over.
+static double rememberedQuantile(double p) {
+  struct Entry {
+    double p = 0.0, x = 0.0;
+  };
+  static thread_local std::vector<Entry> entries(1 << 14);
+  Entry &entry = entries[splitMix(llvm::bit_cast<uint64_t>(p)) % entries.size()];
+  if (entry.p != p)
+    entry = {p, normalQuantile(p)};
+  return entry.x;
+}
+
+void interpreter::fillInitialRow(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row,
+                                 double fanIn, double fanOut, llvm::MutableArrayRef<double> values) {
   constexpr uint32_t kStream = 0x494E4954; // "INIT"
   double scale = init.getScale().getValueAsDouble();
   uint64_t key = splitMix(seed ^ splitMix(hashName(name)));
-  uint32_t word = randomWord(key, /*step=*/0, kStream, row, column);
-  double u = (word + 0.5) / 4294967296.0; // in (0, 1)
   auto scaled = [](double x, double scale) -> double {
     return static_cast<float>(x * static_cast<float>(scale));
   };
-  switch (init.getKind()) {
-  case InitKind::zeros:
-    return 0.0;
-  case InitKind::constant:
-    return static_cast<float>(scale);
-  case InitKind::normal:
-    return scaled(normalQuantile(u), scale);
-  case InitKind::truncated_normal: {
-    // A normal truncated at two standard deviations, drawn by inverting its distribution function.
-    double below = std::erfc(M_SQRT2) / 2.0, inside = std::erf(M_SQRT2);
-    return scaled(normalQuantile(below + u * inside), scale);
+  // A normal truncated at two standard deviations, drawn by inverting its distribution function.
+  static const double below = std::erfc(M_SQRT2) / 2.0, inside = std::erf(M_SQRT2);
+  for (auto [column, value] : llvm::enumerate(values)) {
+    uint32_t word = randomWord(key, /*step=*/0, kStream, row, column);
+    double u = (word + 0.5) / 4294967296.0; // in (0, 1)
+    switch (init.getKind()) {
+    case InitKind::zeros:
+      value = 0.0;
+      break;
+    case InitKind::constant:
+      value = static_cast<float>(scale);
+      break;
+    case InitKind::normal:
+      value = scaled(rememberedQuantile(u), scale);
+      break;
+    case InitKind::truncated_normal:
+      value = scaled(rememberedQuantile(below + u * inside), scale);
+      break;
+    case InitKind::uniform:
+      value = scaled(2.0 * u - 1.0, scale);
+      break;
+    case InitKind::xavier_uniform:
+      value = scaled(2.0 * u - 1.0, scale * std::sqrt(6.0 / (fanIn + fanOut)));
+      break;
+    case InitKind::xavier_normal:
+      value = scaled(rememberedQuantile(u), scale * std::sqrt(2.0 / (fanIn + fanOut)));
+      break;
+    }
   }
-  case InitKind::uniform:
-    return scaled(2.0 * u - 1.0, scale);
-  case InitKind::xavier_uniform:
-    return scaled(2.0 * u - 1.0, scale * std::sqrt(6.0 / (fanIn + fanOut)));
-  case InitKind::xavier_normal:
-    return scaled(normalQuantile(u), scale * std::sqrt(2.0 / (fanIn + fanOut)));
-  }
-  llvm_unreachable("every initializer is handled");
 }

@@ -136,8 +136,25 @@ void Evaluator::markNeeded() {
   }
 }
 
+/// Keeps those needed ops that the fault reaches, and those that make domains.
+void Evaluator::keepReached() {
+  llvm::DenseSet<Operation *> reached;
+  for (Operation &op : program.getBody().front()) {
+    bool reads = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return operand.getDefiningOp() && reached.contains(operand.getDefiningOp());
+    });
+    bool makesDomain = llvm::any_of(op.getResultTypes(), llvm::IsaPred<DomainType>);
+    if (reads || &op == options.faulty)
+      reached.insert(&op);
+    else if (!makesDomain)
+      needed.erase(&op);
+  }
+}
+
 llvm::Expected<Results> Evaluator::run() {
   markNeeded();
+  if (options.sound)
+    keepReached();
   // Domains of the data first: types of any op may name them.
   for (Operation &op : program.getBody().front())
     if (needed.contains(&op))
@@ -188,6 +205,8 @@ void Evaluator::release(Operation &op) {
 
 const Tensor &Evaluator::get(Value value) const {
   auto place = values.find(value);
+  if (place == values.end() && options.sound)
+    return options.sound->find(value)->second;
   assert(place != values.end() && "an operand that was not evaluated");
   return *place->second;
 }

@@ -36,10 +36,10 @@ uint64_t hashBytes(HashKind kind, llvm::StringRef bytes, uint64_t seed);
 /// The hash of the 8 little-endian bytes of `value`.
 uint64_t hashInteger(HashKind kind, int64_t value, uint64_t seed);
 
-/// The initial value of element `column` of row `row` of the parameter or table `name`. Only the
-/// Xavier kinds use `fanIn` and `fanOut`.
-double initialValue(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row,
-                    uint64_t column, double fanIn, double fanOut);
+/// Computes the initial values of row `row` of the parameter or table `name`. Only the Xavier kinds
+/// use `fanIn` and `fanOut`.
+void fillInitialRow(InitAttr init, uint64_t seed, llvm::StringRef name, uint64_t row, double fanIn,
+                    double fanOut, llvm::MutableArrayRef<double> values);
 
 } // namespace genrec::interpreter
 

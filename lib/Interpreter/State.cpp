@@ -51,11 +51,11 @@ static ParameterState makeParameter(ParameterOp declaration, uint64_t seed) {
   parameter.states = optimizer.getStateCount();
   parameter.memory.assign((1 + parameter.states) * parameter.size,
                           optimizer.getOption("initial_accumulator"));
+  llvm::MutableArrayRef<double> value = parameter.value();
   for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      parameter.memory[row * columns + column] =
-          initialValue(declaration.getInit(), seed, declaration.getSymName(), row, column,
-                       static_cast<double>(rows), static_cast<double>(columns));
+    fillInitialRow(declaration.getInit(), seed, declaration.getSymName(), row,
+                   static_cast<double>(rows), static_cast<double>(columns),
+                   value.slice(row * columns, columns));
   return parameter;
 }
 
@@ -91,9 +91,9 @@ State::State(ModelOp model, uint64_t seed)
 
 std::vector<double> State::initialRow(const TableState &table, int64_t id) const {
   std::vector<double> row(table.dim + table.stateFloats, table.initialAccumulator);
-  for (int64_t column = 0; column < table.dim; ++column)
-    row[column] = initialValue(table.init, seed, table.name, static_cast<uint64_t>(id), column,
-                               /*fanIn=*/1.0, static_cast<double>(table.dim));
+  fillInitialRow(table.init, seed, table.name, static_cast<uint64_t>(id), /*fanIn=*/1.0,
+                 static_cast<double>(table.dim),
+                 llvm::MutableArrayRef<double>(row).take_front(table.dim));
   return row;
 }
 

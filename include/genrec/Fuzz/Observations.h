@@ -33,12 +33,29 @@ struct Observations {
 /// state. Returns true to stop.
 using Watch = llvm::function_ref<bool(const Observations &shown)>;
 
+/// The values of all ops, by run.
+using RunValues = std::vector<llvm::DenseMap<mlir::Value, interpreter::Tensor>>;
+
+/// Observations of untrained programs by the hash of the program: most passes change one of three
+/// programs, and the others need not run again on the same batches and seed.
+using ShownBefore = std::map<uint64_t, Values>;
+
+struct ObserveOptions {
+  interpreter::RunOptions run;
+  Watch watch = nullptr;
+  /// Receives the values of ops. If `run` has a faulty op: the values without the fault, which ops
+  /// that the fault does not reach take from here.
+  RunValues *values = nullptr;
+  /// For exact runs: read and extended.
+  ShownBefore *before = nullptr;
+};
+
 /// Runs `model`, at any level that the interpreter evaluates, on `batches`: evaluation and
 /// prediction of each batch, one training step per batch, then evaluation and prediction of the
-/// first batch again. Stops early if `watch` returns true.
-llvm::Expected<Observations> observe(ModelOp model, llvm::ArrayRef<interpreter::Batch> batches,
-                                     uint64_t seed, const interpreter::RunOptions &options = {},
-                                     Watch watch = nullptr);
+/// first batch again. Begins with state `initial`. Stops early if `options.watch` returns true.
+llvm::Expected<Observations> observe(ModelOp model, const interpreter::State &initial,
+                                     llvm::ArrayRef<interpreter::Batch> batches,
+                                     const ObserveOptions &options = {});
 
 /// The op whose value has `name` in the observations: a loss, metric, output, parameter or table;
 /// the model if there is none of that name.

@@ -22,17 +22,26 @@ public:
 
   /// Whether a fault injected into `op`, an op of the level that was looked at first, changes an
   /// observed value by more than compiled code may differ.
-  bool showsFault(ModelOp model, mlir::Operation *op) const;
+  bool showsFault(ModelOp model, mlir::Operation *op);
 
   /// Adds the bounds of all compared values.
   void addWidths(BoundWidths &widths) const;
 
 private:
-  std::optional<Difference> look(ModelOp model, size_t number, bool mayTrain, Allowance allowance);
+  std::optional<Difference> look(ModelOp model, const interpreter::State &initial, size_t number,
+                                 bool mayTrain, Allowance allowance);
+  void keepValues(ModelOp model);
 
   uint64_t seed;
   std::vector<BatchSeries> series;
   std::vector<std::optional<RoundedObservations>> expected; ///< one per series
+  std::vector<ShownBefore> before;                          ///< one per series
+  /// The first level without a fault.
+  struct Sound {
+    interpreter::State initial;
+    std::vector<RunValues> values; ///< one per series
+  };
+  std::optional<Sound> sound;
 };
 
 } // namespace genrec::fuzz

@@ -62,6 +62,11 @@ inline constexpr uint64_t kFewRuns = 6;
 llvm::Expected<RoundedObservations> observeRounding(ModelOp model,
                                                     llvm::ArrayRef<interpreter::Batch> batches,
                                                     uint64_t seed, uint64_t runs);
+/// The same where what it shows exactly, from `initial` on, is known.
+llvm::Expected<RoundedObservations> observeRounding(ModelOp model,
+                                                    const interpreter::State &initial,
+                                                    llvm::ArrayRef<interpreter::Batch> batches,
+                                                    Observations exact, uint64_t runs);
 
 /// A value that differs by more than its bound.
 struct Difference {

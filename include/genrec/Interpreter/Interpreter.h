@@ -36,6 +36,9 @@ struct RunOptions {
   /// An op whose results are made wrong, or null: floats are multiplied by 0.5 or 1.5, flags are
   /// inverted, and rows of other integers and of strings get the values of the next row.
   mlir::Operation *faulty = nullptr;
+  /// With `faulty`: values of a run without the fault (`keepValues`), on the same batch and state.
+  /// Ops that the fault does not reach are not evaluated and report nothing.
+  const llvm::DenseMap<mlir::Value, Tensor> *sound = nullptr;
   /// Values of `detach` results to use instead of computing them; others are computed.
   const llvm::DenseMap<mlir::Value, Tensor> *held = nullptr;
   /// Evaluates losses only: no gradients, no updates, no new table rows.
