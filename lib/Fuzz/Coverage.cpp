@@ -3,6 +3,7 @@
 #include "genrec/Fuzz/Coverage.h"
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -108,7 +109,7 @@ std::vector<std::string> Coverage::getMissing(MLIRContext *context) const {
     if (!seen.count(name.str()))
       missing.push_back(name.str());
   for (RegisteredOperationName op : context->getRegisteredOperations()) {
-    if (op.getDialectNamespace() != "genrec")
+    if (!hasModelOps(&op.getDialect()))
       continue;
     if (!ops.count(op.getStringRef().str()) && !llvm::is_contained(excludedOps, op.getStringRef()))
       missing.push_back(("op " + op.getStringRef()).str());

@@ -1,6 +1,6 @@
 //===- ModelBuilder.cpp - builds random models ----------------------------===//
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 
 #include <cmath>
 
@@ -155,7 +155,7 @@ Operation *ModelBuilder::make(StringRef name, TypeRange results, ValueRange oper
                               ArrayRef<NamedAttribute> attributes, ArrayRef<int32_t> segments) {
   // A distinct name per op, so that the ops fused in a kernel can be counted.
   Location loc = NameLoc::get(builder.getStringAttr("op" + std::to_string(nextOp++)));
-  OperationState state(loc, ("genrec." + name).str());
+  OperationState state(loc, name.contains('.') ? name.str() : ("genrec." + name).str());
   state.addTypes(results);
   state.addOperands(operands);
   state.addAttributes(attributes);

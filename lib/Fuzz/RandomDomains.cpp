@@ -1,6 +1,6 @@
 //===- RandomDomains.cpp - domain trees, features and lookups -------------===//
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -1,6 +1,6 @@
 //===- RandomLosses.cpp - losses, catalogues, metrics, outputs ------------===//
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 
 using namespace mlir;
 using namespace genrec;

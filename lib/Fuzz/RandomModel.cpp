@@ -2,7 +2,7 @@
 
 #include "genrec/Fuzz/RandomModel.h"
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 #include "genrec/Fuzz/Shrink.h"
 
 using namespace mlir;
@@ -43,6 +43,15 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
   return options;
 }
 
+/// The themes of plugins.
+static SmallVector<Theme> getPluginThemes(MLIRContext *context) {
+  SmallVector<Theme> themes;
+  for (Dialect *dialect : context->getLoadedDialects())
+    if (auto *generator = dialect->getRegisteredInterface<GeneratorDialectInterface>())
+      llvm::append_range(themes, generator->getThemes());
+  return themes;
+}
+
 OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
                                             const RandomModelOptions &options, uint64_t attempt) {
   ModelBuilder m(context, seed * 0x9E3779B97F4A7C15ull + 0xD1B54A32D192ED03ull * attempt + 1,
@@ -54,6 +63,9 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
     ArrayRef<Theme> themes = m.chance(60) ? getRowThemes() : getSequenceThemes();
     m.pick(themes)(m);
   }
+  if (SmallVector<Theme> themes = getPluginThemes(context); !themes.empty())
+    for (int64_t i = m.integer(1, 3); i > 0; --i)
+      m.pick(themes)(m);
   for (int64_t i = 0; i < options.joinedLookups; ++i)
     makeJoinedLookups(m);
   makeGroups(m);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 
 using namespace mlir;
 using namespace genrec;

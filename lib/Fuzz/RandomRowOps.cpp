@@ -1,6 +1,6 @@
 //===- RandomRowOps.cpp - arithmetic, norms, dense layers -----------------===//
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 
 #include <algorithm>
 

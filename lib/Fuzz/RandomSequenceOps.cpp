@@ -1,6 +1,6 @@
 //===- RandomSequenceOps.cpp - ops on lists, attention, HSTU blocks -------===//
 
-#include "ModelBuilder.h"
+#include "genrec/Fuzz/ModelBuilder.h"
 
 using namespace mlir;
 using namespace genrec;

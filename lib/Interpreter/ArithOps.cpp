@@ -1,6 +1,6 @@
 //===- ArithOps.cpp - arith, math and vector ops of row kernel bodies -----===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

@@ -1,6 +1,6 @@
 //===- AttentionOps.cpp - attention, its gradient, HSTU blocks ------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
 

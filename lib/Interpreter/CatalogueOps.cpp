@@ -1,6 +1,6 @@
 //===- CatalogueOps.cpp - sampled softmax, scores, ranking ----------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
 #include <map>

@@ -1,6 +1,6 @@
 //===- DistinctOps.cpp - work per distinct looked-up row ------------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 using namespace mlir;
 using namespace genrec;

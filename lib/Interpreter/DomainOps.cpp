@@ -1,6 +1,6 @@
 //===- DomainOps.cpp - batches, features, moves between domains -----------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 //===- Domains.cpp - the rows of domains ----------------------------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
 
 using namespace mlir;

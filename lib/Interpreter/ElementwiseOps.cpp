@@ -1,6 +1,6 @@
 //===- ElementwiseOps.cpp - transforms and elementwise arithmetic ---------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 //===- GroupOps.cpp - merged tables, stacked rows, split parameters -------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 using namespace mlir;
 using namespace genrec;

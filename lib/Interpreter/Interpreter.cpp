@@ -2,7 +2,7 @@
 
 #include "genrec/Interpreter/Interpreter.h"
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -84,12 +84,22 @@ const HandlerMap &interpreter::getHandlers() {
   return handlers;
 }
 
+/// The function that evaluates ops of that name; null where there is none.
+static Handler findHandler(OperationName name) {
+  if (Handler handler = getHandlers().lookup(name))
+    return handler;
+  Dialect *dialect = name.getDialect();
+  auto *evaluation =
+      dialect ? dialect->getRegisteredInterface<EvaluationDialectInterface>() : nullptr;
+  return evaluation ? evaluation->lookup(name) : nullptr;
+}
+
 bool interpreter::canEvaluate(OperationName name) {
   TypeID id = name.getTypeID();
   bool isDeclaration = id == TypeID::get<ModelOp>() || id == TypeID::get<DomainOp>() ||
                        id == TypeID::get<TableOp>() || id == TypeID::get<ParameterOp>() ||
                        id == TypeID::get<ProgramOp>() || id == TypeID::get<RowYieldOp>();
-  return isDeclaration || getHandlers().lookup(name);
+  return isDeclaration || findHandler(name);
 }
 
 llvm::Expected<Results> interpreter::runProgram(ProgramOp program, const Batch &batch, State &state,
@@ -186,7 +196,7 @@ llvm::Expected<Results> Evaluator::run() {
 }
 
 llvm::Error Evaluator::evaluate(Operation *op) {
-  if (Handler handler = getHandlers().lookup(op->getName()))
+  if (Handler handler = findHandler(op->getName()))
     return handler(*this, op);
   return fail(op, "cannot be evaluated by the interpreter");
 }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
 
 using namespace mlir;

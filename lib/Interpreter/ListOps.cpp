@@ -1,6 +1,6 @@
 //===- ListOps.cpp - padded lists, pairs, tiles ---------------------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 #include "Random.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 //===- LossOps.cpp - losses, metrics, outputs -----------------------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include "llvm/Support/Format.h"
 

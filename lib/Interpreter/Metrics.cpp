@@ -1,6 +1,6 @@
 //===- Metrics.cpp - ranking quality, areas under curves, errors ----------===//
 
-#include "Metrics.h"
+#include "genrec/Interpreter/Metrics.h"
 
 #include "llvm/ADT/STLExtras.h"
 

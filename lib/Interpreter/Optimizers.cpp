@@ -1,6 +1,6 @@
 //===- Optimizers.cpp - update rules, as PyTorch writes them --------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
 

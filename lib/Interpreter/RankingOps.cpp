@@ -1,6 +1,6 @@
 //===- RankingOps.cpp - layers of ranking models --------------------------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 //===- RowOps.cpp - ops along a row, norms, dense layers, moves -----------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
 

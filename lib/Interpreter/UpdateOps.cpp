@@ -1,6 +1,6 @@
 //===- UpdateOps.cpp - parameter and table updates, touched rows ----------===//
 
-#include "Evaluator.h"
+#include "genrec/Interpreter/Evaluator.h"
 
 #include "llvm/ADT/SetVector.h"
 

@@ -2,6 +2,7 @@
 
 #include "EnumKinds.h"
 
+#include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
 #include "genrec/Model/Model.h"
 #include "genrec/Model/model_generated.h"
 #include "genrec/Version.h"
@@ -184,9 +185,10 @@ LogicalResult Exporter::exportParameter(ParameterOp parameter, schema::Parameter
 }
 
 LogicalResult Exporter::exportOp(Operation &op, schema::OpT &result) {
-  if (!isa<GenRecDialect>(op.getDialect()) || op.getNumRegions() != 0)
+  if (!hasModelOps(op.getDialect()) || op.getNumRegions() != 0)
     return op.emitError() << "a model file has no place for this op";
-  result.name = op.getName().stripDialect().str();
+  result.name = isa<GenRecDialect>(op.getDialect()) ? op.getName().stripDialect().str()
+                                                    : op.getName().getStringRef().str();
   for (Value operand : op.getOperands())
     result.operands.push_back(numbers.lookup(operand));
   for (NamedAttribute attribute : op.getPropertiesAsAttribute()

@@ -1,19 +1,30 @@
 //===- ImportOps.cpp - ops of a model file --------------------------------===//
 //
-// Ops are created by name, so a new op of the dialect needs no change here or in the schema.
+// Ops are created by name, so a new op of the dialect or of a plugin needs no change here or in the
+// schema.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Importer.h"
+
+#include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace genrec;
 
+/// The op's name in MLIR. A plugin's op has its dialect in the file, "own.op"; that is loaded.
+static std::string getFullName(StringRef name, MLIRContext *context) {
+  if (!name.contains('.'))
+    return ("genrec." + name).str();
+  context->getOrLoadDialect(name.split('.').first);
+  return name.str();
+}
+
 LogicalResult Importer::importOp(const schema::Op &op) {
   Location location = importLocation(op.location());
-  OperationState state(location, ("genrec." + toRef(op.name())).str());
+  OperationState state(location, getFullName(toRef(op.name()), builder.getContext()));
   NamedAttrList attributes;
   if (failed(checkName(state.name, location)) || failed(importOperands(op, state)) ||
       failed(importAttributes(op, state, attributes)) || failed(importResults(op, state)))
@@ -36,9 +47,15 @@ LogicalResult Importer::importOp(const schema::Op &op) {
 LogicalResult Importer::checkName(OperationName name, Location location) {
   StringRef mnemonic = name.getStringRef();
   mnemonic.consume_front("genrec.");
+  if (!name.isRegistered() && name.getDialectNamespace() != "genrec")
+    return emitError(location) << "the model file has op '" << mnemonic
+                               << "' of a plugin that is not loaded; give it with --plugin=<file.so>";
   if (!name.isRegistered())
     return emitError(location) << "the model file has op '" << mnemonic
                                << "', which this build of genrec does not know";
+  if (!hasModelOps(name.getDialect()))
+    return emitError(location) << "the model file has op '" << mnemonic
+                               << "', which is not one of a model";
   if (name.hasTrait<OpTrait::OneRegion>() || name.hasTrait<OpTrait::IsTerminator>() ||
       name.hasInterface<SymbolOpInterface>())
     return emitError(location) << "the model file has '" << mnemonic

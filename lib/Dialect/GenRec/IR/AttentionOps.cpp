@@ -1,6 +1,6 @@
 //===- AttentionOps.cpp - verifiers of attention and HSTU blocks ----------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -1,6 +1,6 @@
 //===- Attributes.cpp - verifiers of encodings, initializers, optimizers --===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "llvm/ADT/StringSwitch.h"
 

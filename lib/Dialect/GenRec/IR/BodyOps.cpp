@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

@@ -1,6 +1,6 @@
 //===- DistinctOps.cpp - verifiers of ops per distinct row ----------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

@@ -1,6 +1,6 @@
 //===- DomainOps.cpp - batches, domains, features -------------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include <limits>
 

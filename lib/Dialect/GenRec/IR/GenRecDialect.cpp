@@ -1,6 +1,7 @@
 //===- GenRecDialect.cpp - registration, types, attributes ----------------===//
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -33,6 +34,7 @@ void GenRecDialect::initialize() {
 #define GET_OP_LIST
 #include "genrec/Dialect/GenRec/IR/GenRecOps.cpp.inc"
       >();
+  addInterfaces<ModelDialectInterface>();
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,6 @@
 //===- GroupOps.cpp - merged tables and fused columns ---------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

@@ -1,6 +1,6 @@
 //===- LossOps.cpp - losses, catalogues, metrics, outputs -----------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 using namespace mlir;
 using namespace genrec;

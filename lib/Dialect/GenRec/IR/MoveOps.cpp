@@ -1,6 +1,6 @@
 //===- MoveOps.cpp - moves between domains --------------------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include <limits>
 

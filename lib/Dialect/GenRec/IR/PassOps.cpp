@@ -1,6 +1,6 @@
 //===- PassOps.cpp - verifiers of the ops that only passes make -----------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -1,6 +1,6 @@
 //===- RankingOps.cpp - verifiers of ranking layers -----------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -1,6 +1,6 @@
 //===- RowOps.cpp - transforms, arithmetic, norms, dense layers -----------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

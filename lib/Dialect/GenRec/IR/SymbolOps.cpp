@@ -1,6 +1,7 @@
 //===- SymbolOps.cpp - models, domains, tables, parameters, programs ------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -296,10 +297,10 @@ private:
 
 LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
   // Declarations and body ops check their parent themselves.
-  if (isa<GenRecDialect>(op.getDialect()))
+  if (hasModelOps(op.getDialect()))
     return success();
-  return program.emitOpError() << "holds ops of the genrec dialect only, but has '" << op.getName()
-                               << "'";
+  return program.emitOpError() << "holds ops of genrec and of its plugins only, but has '"
+                               << op.getName() << "'";
 }
 
 LogicalResult ProgramVerifier::collectDomains(Operation &op) {

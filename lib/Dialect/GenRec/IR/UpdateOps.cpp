@@ -1,6 +1,6 @@
 //===- UpdateOps.cpp - parameter and table updates ------------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/STLExtras.h"

@@ -1,6 +1,6 @@
 //===- VerifierRules.cpp - rules that verifiers share ---------------------===//
 
-#include "VerifierRules.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

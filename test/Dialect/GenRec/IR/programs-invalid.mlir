@@ -4,7 +4,7 @@
 
 // A program holds ops of this dialect.
 genrec.model @m {
-  // expected-error@+1 {{'genrec.program' op holds ops of the genrec dialect only, but has 'arith.constant'}}
+  // expected-error@+1 {{'genrec.program' op holds ops of genrec and of its plugins only, but has 'arith.constant'}}
   genrec.program @main {
     %0 = arith.constant 1 : i64
   }

@@ -1,11 +1,14 @@
 //===- ModelBuilder.h - builds random models --------------------*- C++ -*-===//
 
-#ifndef GENREC_LIB_FUZZ_MODELBUILDER_H
-#define GENREC_LIB_FUZZ_MODELBUILDER_H
+#ifndef GENREC_FUZZ_MODELBUILDER_H
+#define GENREC_FUZZ_MODELBUILDER_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 #include "genrec/Fuzz/RandomModel.h"
 #include "genrec/Interpreter/Interpreter.h"
+
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/DialectInterface.h"
 
 #include <iterator>
 #include <optional>
@@ -79,8 +82,8 @@ public:
   void changeRows(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
 
   //===-- ops --------------------------------------------------------------===//
-  /// Creates `genrec.<name>`. `segments` are the sizes of its operand groups, for ops with optional
-  /// or variadic operands.
+  /// Creates `genrec.<name>`, or an op of another dialect, named with it: "own.op". `segments` are
+  /// the sizes of its operand groups, for ops with optional or variadic operands.
   mlir::Operation *make(llvm::StringRef name, mlir::TypeRange results, mlir::ValueRange operands,
                         llvm::ArrayRef<mlir::NamedAttribute> attributes = {},
                         llvm::ArrayRef<int32_t> segments = {});
@@ -131,6 +134,14 @@ private:
 // Themes: each function tries to add an op of its theme, and returns false if the model lacks the
 // operands for it.
 using Theme = bool (*)(ModelBuilder &);
+
+/// How random models come to have ops of a dialect other than genrec.
+class GeneratorDialectInterface : public mlir::DialectInterface::Base<GeneratorDialectInterface> {
+public:
+  explicit GeneratorDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
+  virtual llvm::ArrayRef<Theme> getThemes() const = 0;
+};
+
 void makeDomainsAndFeatures(ModelBuilder &m);
 /// Tables with equal attributes, and matrix products over a parent's and a child's values.
 void makeGroups(ModelBuilder &m);
@@ -149,4 +160,4 @@ void makeItemColumns(ModelBuilder &m);
 
 } // namespace genrec::fuzz
 
-#endif // GENREC_LIB_FUZZ_MODELBUILDER_H
+#endif // GENREC_FUZZ_MODELBUILDER_H

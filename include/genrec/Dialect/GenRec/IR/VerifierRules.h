@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_LIB_DIALECT_GENREC_IR_VERIFIERRULES_H
-#define GENREC_LIB_DIALECT_GENREC_IR_VERIFIERRULES_H
+#ifndef GENREC_DIALECT_GENREC_IR_VERIFIERRULES_H
+#define GENREC_DIALECT_GENREC_IR_VERIFIERRULES_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -152,4 +152,4 @@ llvm::LogicalResult expectStream(mlir::Operation *op, int64_t stream);
 
 } // namespace genrec::rules
 
-#endif // GENREC_LIB_DIALECT_GENREC_IR_VERIFIERRULES_H
+#endif // GENREC_DIALECT_GENREC_IR_VERIFIERRULES_H

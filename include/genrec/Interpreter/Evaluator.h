@@ -1,17 +1,20 @@
 //===- Evaluator.h - one run of one program ---------------------*- C++ -*-===//
 //
 // Holds the values of a run and hands each op to the function that evaluates
-// ops of its kind. The files beside this one hold those functions, by theme.
+// ops of its kind. lib/Interpreter holds those functions, by theme; a plugin
+// brings those of its ops with an EvaluationDialectInterface.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_LIB_INTERPRETER_EVALUATOR_H
-#define GENREC_LIB_INTERPRETER_EVALUATOR_H
+#ifndef GENREC_INTERPRETER_EVALUATOR_H
+#define GENREC_INTERPRETER_EVALUATOR_H
 
-#include "Metrics.h"
+#include "genrec/Interpreter/Metrics.h"
 
 #include "genrec/Interpreter/Interpreter.h"
 
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/DialectInterface.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
@@ -141,6 +144,19 @@ private:
   llvm::DenseMap<mlir::TypeID, Handler> handlers;
 };
 
+/// How the interpreter evaluates the ops of a dialect other than genrec and its body ops'. The
+/// constructor of the dialect's class fills `handlers`.
+class EvaluationDialectInterface
+    : public mlir::DialectInterface::Base<EvaluationDialectInterface> {
+public:
+  explicit EvaluationDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
+  /// Null for an op that it does not evaluate.
+  Handler lookup(mlir::OperationName name) const { return handlers.lookup(name); }
+
+protected:
+  HandlerMap handlers;
+};
+
 void addDomainOps(HandlerMap &map);
 void addElementwiseOps(HandlerMap &map);
 void addListOps(HandlerMap &map);
@@ -255,4 +271,4 @@ void applyOptimizer(OptimizerAttr optimizer, bool onTable, double scheduleFactor
 
 } // namespace genrec::interpreter
 
-#endif // GENREC_LIB_INTERPRETER_EVALUATOR_H
+#endif // GENREC_INTERPRETER_EVALUATOR_H

@@ -1,7 +1,7 @@
 //===- Metrics.h - evaluation metrics of one run ----------------*- C++ -*-===//
 
-#ifndef GENREC_LIB_INTERPRETER_METRICS_H
-#define GENREC_LIB_INTERPRETER_METRICS_H
+#ifndef GENREC_INTERPRETER_METRICS_H
+#define GENREC_INTERPRETER_METRICS_H
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
@@ -47,4 +47,4 @@ public:
 
 } // namespace genrec::interpreter
 
-#endif // GENREC_LIB_INTERPRETER_METRICS_H
+#endif // GENREC_INTERPRETER_METRICS_H
