@@ -2,25 +2,14 @@
 #
 #   add_genrec_library(<name> [DEPENDS <targets>] [LINK_LIBS <libraries>])
 #       every .cpp below the current folder becomes static library <name>; files may be added without touching CMake
-#   add_genrec_tool(<name> [LINK_LIBS <libraries>] [RUNTIME])
-#       every .cpp of the current folder becomes build/bin/<name>; RUNTIME links the runtime instead of MLIR
+#   add_genrec_tool(<name> [LINK_LIBS <libraries>] [RUNTIME] [PLUGINS])
+#       every .cpp of the current folder becomes build/bin/<name>; RUNTIME links the runtime instead of MLIR;
+#       PLUGINS: loads plugins, which find every function of the compiler in it, whether or not the tool calls it
+#   add_genrec_plugin(...): see GenRecPlugin.cmake
 #   add_genrec_tablegen(<file.td> <target> <output> <generator flags> [<output> <generator flags>]...)
 #       generates headers into the build folder; every library waits for all of them
 
-list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
-include(TableGen)
-include(AddLLVM)
-include(AddMLIR)
-
-# Flags and include paths of compiler code; the precompiled header requires that they are the same everywhere.
-add_library(genrec_compiler_flags INTERFACE)
-target_include_directories(genrec_compiler_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_BINARY_DIR}/include)
-target_include_directories(genrec_compiler_flags SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
-target_compile_definitions(genrec_compiler_flags INTERFACE
-  _GNU_SOURCE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS __STDC_LIMIT_MACROS)
-target_compile_options(genrec_compiler_flags INTERFACE
-  ${GENREC_COMPILER_OPTIMIZATION} -fno-rtti -fno-exceptions -Xclang -fno-pch-timestamp)
-target_link_libraries(genrec_compiler_flags INTERFACE MLIR LLVM)
+include(GenRecPlugin)
 if(NOT GENREC_COMPILER_ASSERTIONS)
   target_compile_definitions(genrec_compiler_flags INTERFACE NDEBUG)
 endif()
@@ -56,7 +45,7 @@ function(add_genrec_library name)
 endfunction()
 
 function(add_genrec_tool name)
-  cmake_parse_arguments(ARG "RUNTIME" "" "LINK_LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "RUNTIME;PLUGINS" "" "LINK_LIBS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(NOT sources)
     return()
@@ -67,6 +56,13 @@ function(add_genrec_tool name)
     add_dependencies(${name} genrec-headers)
   else()
     _genrec_compiler_target(${name} ${ARG_LINK_LIBS})
+  endif()
+  if(ARG_PLUGINS)
+    set(api GenRecIR GenRecAnalysis GenRecTargetEmitC GenRecStep GenRecInterpreter GenRecFuzz)
+    list(TRANSFORM api REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE archives)
+    set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON)
+    target_link_libraries(${name} PUBLIC GenRecPlugins ${api})
+    target_link_options(${name} PRIVATE -Wl,--whole-archive ${archives} -Wl,--no-whole-archive)
   endif()
 endfunction()
 

@@ -107,7 +107,9 @@ std::string CompiledChecker::precompile(Toolchain &flags, StringRef stem) {
 
 /// Compiles all levels, one after another, as the machine may be shared.
 void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries,
-                                 const Toolchain &flags) {
+                                 Toolchain flags) {
+  for (const std::string &folder : getKernelIncludeFolders(module.getContext()))
+    flags.addIncludeFolder(folder);
   for (Binary &binary : binaries) {
     binary.problem = writeSource(module, binary.level, binary.path + ".cpp", options.hook);
     if (!binary.problem.empty())

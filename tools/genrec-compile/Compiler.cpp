@@ -11,6 +11,7 @@
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Target/Cpp/CppPrinter.h"
 #include "genrec/Target/Cpp/Toolchain.h"
+#include "genrec/Target/EmitC/Callees.h"
 #include "genrec/Version.h"
 
 #include "mlir/Parser/Parser.h"
@@ -194,6 +195,8 @@ static std::string getCacheKey(const CompilerOptions &options, const Toolchain &
   // Locations of MLIR, which comments show, name the file.
   key.add(options.input);
   key.addFile(options.executable);
+  for (const std::string &plugin : options.plugins)
+    key.addFile(plugin);
   toolchain.visitInputs([&](StringRef text) { key.add(text); },
                         [&](StringRef file) { key.addFile(file); },
                         [&](StringRef folder) { key.addFolder(folder); });
@@ -205,7 +208,8 @@ static std::string getCacheKey(const CompilerOptions &options, const Toolchain &
   return key.get();
 }
 
-static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options) {
+static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options,
+                                              MLIRContext &context) {
   std::string path =
       options.toolchain.empty() ? Toolchain::getDefaultPath(options.executable) : options.toolchain;
   llvm::Expected<Toolchain> toolchain = Toolchain::load(path);
@@ -216,6 +220,8 @@ static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options) {
   toolchain->setMarch(options.march);
   if (options.level == 0)
     toolchain->setOptimization("-O1");
+  for (const std::string &folder : getKernelIncludeFolders(&context))
+    toolchain->addIncludeFolder(folder);
   return toolchain;
 }
 
@@ -292,7 +298,7 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
   std::optional<Toolchain> toolchain;
   std::string key;
   if (isProduct(options) && options.explanation.empty()) {
-    llvm::Expected<Toolchain> loaded = getToolchain(options);
+    llvm::Expected<Toolchain> loaded = getToolchain(options, context);
     if (!loaded)
       return loaded.takeError();
     toolchain = std::move(*loaded);

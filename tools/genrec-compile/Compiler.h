@@ -9,6 +9,7 @@
 #include "llvm/Support/Error.h"
 
 #include <string>
+#include <vector>
 
 namespace genrec {
 
@@ -33,6 +34,7 @@ struct CompilerOptions {
   bool keepsSource = false;
   bool isVerbose = false;
   std::string executable; ///< this program
+  std::vector<std::string> plugins;
 };
 
 /// Compiles. An error with an empty message was already reported as a diagnostic.

@@ -10,6 +10,7 @@
 
 #include "genrec/InitAllDialects.h"
 #include "genrec/Model/SourceDiagnostics.h"
+#include "genrec/Plugins/PluginOption.h"
 #include "genrec/ToolVersion.h"
 
 #include "llvm/Support/CommandLine.h"
@@ -99,6 +100,7 @@ static cl::opt<std::string>
                    "twice (default: $GENREC_CACHE, else in ~/.cache); none: keep nothing"));
 static cl::opt<bool> keepsSource("save-temps", cl::cat(category),
                                  cl::desc("keep the C++ source, beside the output"));
+static PluginOption plugins(category);
 static cl::opt<bool> isVerbose("v", cl::cat(category), cl::desc("show commands and times"));
 
 /// Splits "name=number"s; a number alone goes to `*all` where that is given.
@@ -187,6 +189,7 @@ int main(int argc, char **argv) {
       explanation.getNumOccurrences() && explanation.empty() ? "text" : explanation.getValue();
   options.keepsSource = keepsSource;
   options.isVerbose = isVerbose;
+  options.plugins = plugins.getFiles();
   options.executable = llvm::sys::fs::getMainExecutable(argv[0], &anchor);
 
   llvm::Expected<ExplainOptions> explain = parseExplainOptions();
@@ -205,7 +208,9 @@ int main(int argc, char **argv) {
 
   mlir::DialectRegistry registry;
   registerAllDialects(registry);
+  plugins.load(registry, "genrec-compile");
   mlir::MLIRContext context(registry);
+  plugins.loadDialects(context);
   SourceDiagnosticHandler diagnostics(&context, llvm::errs());
   if (llvm::Error error = compile(options, context)) {
     // An empty message: diagnostics said it all.

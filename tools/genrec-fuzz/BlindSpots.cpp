@@ -3,15 +3,11 @@
 #include "BlindTally.h"
 #include "Modes.h"
 
-#include "genrec/InitAllDialects.h"
-
 using namespace genrec;
 using namespace genrec::fuzz;
 
-int fuzz::countBlindSpots(uint64_t first, uint64_t last) {
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+int fuzz::countBlindSpots(uint64_t first, uint64_t last, const mlir::DialectRegistry &dialects) {
+  mlir::MLIRContext context(dialects, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   BlindTally tally;
   for (uint64_t seed = first; seed <= last; ++seed) {

@@ -10,7 +10,6 @@
 #include "genrec/Fuzz/Coverage.h"
 #include "genrec/Fuzz/Damage.h"
 #include "genrec/Fuzz/Shrink.h"
-#include "genrec/InitAllDialects.h"
 #include "genrec/Pipelines/Pipelines.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -68,9 +67,7 @@ static void coverLevels(mlir::ModuleOp module, Coverage &coverage) {
 }
 
 int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext context(*comparison.dialects, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   RewriteCounter counter;
   Coverage coverage;

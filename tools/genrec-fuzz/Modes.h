@@ -6,6 +6,7 @@
 #include "genrec/Fuzz/RoundingBound.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectRegistry.h"
 
 #include <cstdint>
 #include <functional>
@@ -21,13 +22,14 @@ using Check =
 /// Models whose levels, or binaries, are compared.
 struct Comparison {
   uint64_t first, last; ///< seeds
+  const mlir::DialectRegistry *dialects = nullptr;
   bool print = false, shrink = true, requireCoverage = false, printCoverage = false;
   int64_t shrinkAttempts = 2000;
 };
 
 /// Counts the ops of random models whose faults show nowhere, and prints them. The exit status: 1
 /// where they are 1 % of all or more.
-int countBlindSpots(uint64_t first, uint64_t last);
+int countBlindSpots(uint64_t first, uint64_t last, const mlir::DialectRegistry &dialects);
 
 /// Tries every seed; prints models that disagree and what was never exercised. The exit status.
 int compareLevels(const Comparison &comparison, const Check &find);
@@ -48,7 +50,7 @@ struct MutantRun {
 
 /// Damages the levels of every seed and counts what the comparison catches; prints what it misses.
 /// The exit status: 1 where a survivor that needs an explanation has none.
-int countMutants(const MutantRun &run);
+int countMutants(const MutantRun &run, const mlir::DialectRegistry &dialects);
 
 } // namespace genrec::fuzz
 

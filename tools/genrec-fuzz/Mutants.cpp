@@ -89,15 +89,13 @@ int Tally::finish() {
   return unexplained || !known.empty() ? 1 : 0;
 }
 
-int fuzz::countMutants(const MutantRun &run) {
+int fuzz::countMutants(const MutantRun &run, const mlir::DialectRegistry &dialects) {
   llvm::Expected<std::set<std::string>> known = readSurvivors(run.survivors);
   if (!known) {
     llvm::errs() << "genrec-fuzz: error: " << llvm::toString(known.takeError()) << "\n";
     return 2;
   }
-  mlir::DialectRegistry registry;
-  registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext context(dialects, mlir::MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
   MutantOptions options;
   options.mostPerStep = run.mostPerStep;

@@ -8,6 +8,8 @@
 #include "Modes.h"
 
 #include "genrec/Fuzz/CheckPasses.h"
+#include "genrec/InitAllDialects.h"
+#include "genrec/Plugins/PluginOption.h"
 #include "genrec/Target/Cpp/Toolchain.h"
 #include "genrec/ToolVersion.h"
 
@@ -65,6 +67,8 @@ static cl::opt<int64_t> moreBatches(
     cl::desc(
         "Try mutants that survive on n times as many other batches, which may tell them apart"));
 
+static PluginOption plugins;
+
 static bool parseSeeds(uint64_t &first, uint64_t &last) {
   auto [from, to] = llvm::StringRef(seeds).split("..");
   return !from.getAsInteger(10, first) && !to.getAsInteger(10, last) && first <= last;
@@ -102,11 +106,16 @@ int main(int argc, char **argv) {
   comparison.shrink = !noShrink;
   comparison.requireCoverage = requireCoverage;
   comparison.printCoverage = printCoverage;
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  plugins.load(registry, "genrec-fuzz");
+  comparison.dialects = &registry;
   if (blindSpots)
-    return fuzz::countBlindSpots(comparison.first, comparison.last);
+    return fuzz::countBlindSpots(comparison.first, comparison.last, registry);
   if (mutate)
     return fuzz::countMutants({comparison.first, comparison.last, mostPerStep, batchKinds,
-                               moreBatches, survivors, explainAll});
+                               moreBatches, survivors, explainAll},
+                              registry);
   if (!compiled)
     return fuzz::compareLevels(comparison, checkPasses);
   std::string self =

@@ -8,6 +8,7 @@
 #include "genrec/Fuzz/VerifyEach.h"
 #include "genrec/InitAllDialects.h"
 #include "genrec/InitAllPasses.h"
+#include "genrec/Plugins/PluginOption.h"
 #include "genrec/ToolVersion.h"
 
 #include "mlir/Support/FileUtilities.h"
@@ -23,6 +24,8 @@ static llvm::cl::opt<bool>
                llvm::cl::desc("Compare the model after every pass with the model before the first, "
                               "by the interpreter on random "
                               "and adversarial batches (up to form-row-kernels)"));
+
+static genrec::PluginOption plugins;
 
 /// Runs what the command line says on the file; with --genrec-verify-each watched by the
 /// interpreter.
@@ -70,5 +73,6 @@ int main(int argc, char **argv) {
       "pass\n\n"
       "docs/reference/passes.md describes the passes.\n",
       registry);
+  plugins.load(registry, "genrec-opt");
   return asMainReturnCode(runPasses(input, output, registry));
 }

@@ -2,6 +2,8 @@
 
 #include "Options.h"
 
+#include "genrec/Plugins/PluginOption.h"
+
 #include "llvm/Support/CommandLine.h"
 
 using namespace genrec;
@@ -30,7 +32,7 @@ Names are those of the columns in the files; null is a null; "positions" (option
 places in the dataset, which random streams depend on. docs/interpreter.md says more.
 )";
 
-Options run::parseCommandLine(int argc, char **argv) {
+Options run::parseCommandLine(int argc, char **argv, mlir::DialectRegistry &registry) {
   cl::OptionCategory category("genrec-run options");
   cl::opt<std::string> input(cl::Positional, cl::desc("<model file or MLIR>"), cl::init("-"),
                              cl::cat(category));
@@ -80,6 +82,7 @@ Options run::parseCommandLine(int argc, char **argv) {
   cl::opt<bool> allowZero("allow-zero", cl::cat(category),
                           cl::desc("let --check-gradients pass where all derivatives of a "
                                    "parameter or table are 0"));
+  PluginOption plugins(category);
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, kOverview);
 
@@ -90,6 +93,7 @@ Options run::parseCommandLine(int argc, char **argv) {
                  << (rows < 0 ? rows : steps) << "\n";
     std::exit(1);
   }
+  plugins.load(registry, "genrec-run");
   Options options;
   options.input = input;
   options.batches.assign(batches.begin(), batches.end());

@@ -5,6 +5,8 @@
 
 #include "Printer.h"
 
+#include "mlir/IR/DialectRegistry.h"
+
 namespace genrec::run {
 
 struct Options {
@@ -26,8 +28,9 @@ struct Options {
   interpreter::GradientCheckOptions check;
 };
 
-/// Ends the program with a message where the command line is wrong.
-Options parseCommandLine(int argc, char **argv);
+/// Adds the dialects of the plugins that the command line names. Ends the program with a message
+/// where it is wrong.
+Options parseCommandLine(int argc, char **argv, mlir::DialectRegistry &registry);
 
 } // namespace genrec::run
 

@@ -92,7 +92,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerAllPasses();
-  run::Options options = run::parseCommandLine(argc, argv);
+  run::Options options = run::parseCommandLine(argc, argv, registry);
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(options.input);
   if (!buffer) {
     llvm::errs() << "genrec-run: cannot open '" << options.input

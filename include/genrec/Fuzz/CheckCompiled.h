@@ -48,7 +48,7 @@ public:
 private:
   struct Binary;
   std::string precompile(Toolchain &flags, llvm::StringRef stem);
-  void compileAll(mlir::ModuleOp module, std::vector<Binary> &binaries, const Toolchain &flags);
+  void compileAll(mlir::ModuleOp module, std::vector<Binary> &binaries, Toolchain flags);
   std::string judge(const Binary &binary, const RoundedObservations &expected,
                     llvm::StringRef batches, llvm::ArrayRef<Run> runs, uint64_t seed);
 

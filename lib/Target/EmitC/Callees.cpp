@@ -131,18 +131,42 @@ static constexpr Callee callees[] = {
 
 ArrayRef<Callee> genrec::getCallees() { return callees; }
 
-const Callee *genrec::lookupCallee(StringRef name) {
-  const Callee *found = llvm::find_if(callees, [&](const Callee &entry) { return entry.name == name; });
-  return found == std::end(callees) ? nullptr : found;
+static SmallVector<const KernelDialectInterface *> getPluginKernels(MLIRContext *context) {
+  SmallVector<const KernelDialectInterface *> kernels;
+  for (Dialect *dialect : context->getLoadedDialects())
+    if (auto *own = dialect->getRegisteredInterface<KernelDialectInterface>())
+      kernels.push_back(own);
+  return kernels;
+}
+
+SmallVector<std::string> genrec::getKernelIncludeFolders(MLIRContext *context) {
+  SmallVector<std::string> folders;
+  for (const KernelDialectInterface *kernels : getPluginKernels(context))
+    folders.push_back(kernels->getIncludeFolder());
+  return folders;
+}
+
+static const Callee *findCallee(ArrayRef<Callee> list, StringRef name) {
+  const Callee *found = llvm::find_if(list, [&](const Callee &entry) { return entry.name == name; });
+  return found == list.end() ? nullptr : found;
+}
+
+const Callee *genrec::lookupCallee(StringRef name, MLIRContext *context) {
+  if (const Callee *callee = findCallee(callees, name))
+    return callee;
+  for (const KernelDialectInterface *kernels : getPluginKernels(context))
+    if (const Callee *callee = findCallee(kernels->getCallees(), name))
+      return callee;
+  return nullptr;
 }
 
 LogicalResult genrec::checkCallees(ModuleOp module) {
   std::set<StringRef> headers = {ABI};
   WalkResult result = module.walk([&](emitc::CallOpaqueOp call) {
-    const Callee *callee = lookupCallee(call.getCallee());
+    const Callee *callee = lookupCallee(call.getCallee(), module.getContext());
     if (!callee) {
       call.emitOpError() << "calls '" << call.getCallee()
-                         << "', which is not on the list of the runtime's functions";
+                         << "', which is not on the list of the runtime's functions or a plugin's";
       return WalkResult::interrupt();
     }
     if (!callee->header.empty())

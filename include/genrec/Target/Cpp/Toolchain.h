@@ -34,6 +34,8 @@ public:
   void setMarch(llvm::StringRef march);
   /// Replaces the optimisation level.
   void setOptimization(llvm::StringRef flag);
+  /// Adds a folder of headers.
+  void addIncludeFolder(llvm::StringRef folder) { include.push_back(folder.str()); }
   /// A precompiled header for shared objects, made with the same flags.
   void setPrecompiledHeader(llvm::StringRef path) { precompiledHeader = path.str(); }
 

@@ -1,8 +1,8 @@
 //===- Callees.h - the functions that emitted code may call -----*- C++ -*-===//
 //
-// Emitted code calls only the functions of this list, most of them of the runtime. Each entry names
-// the header that declares the function. A call of any other function is an error of the compiler;
-// a test compares the list with the headers.
+// Emitted code calls only the functions of this list, most of them of the runtime, and those that
+// plugins list. Each entry names the header that declares the function. A call of any other function
+// is an error of the compiler; a test compares the list with the headers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,19 +10,37 @@
 #define GENREC_TARGET_EMITC_CALLEES_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/DialectInterface.h"
+
+#include <string>
 
 namespace genrec {
 
 struct Callee {
   llvm::StringLiteral name;
-  /// The declaring header below runtime/include; empty for a function of the language.
+  /// The declaring header below runtime/include, or a plugin's folder; empty for a function of the
+  /// language.
   llvm::StringLiteral header;
 };
 
-/// Every function that emitted code may call.
+/// The library kernels of a dialect other than genrec.
+class KernelDialectInterface : public mlir::DialectInterface::Base<KernelDialectInterface> {
+public:
+  explicit KernelDialectInterface(mlir::Dialect *dialect) : Base(dialect) {}
+  /// What lowered ops of the dialect call; `Callee::header` lies below the folder.
+  virtual llvm::ArrayRef<Callee> getCallees() const = 0;
+  /// The folder of headers that the C++ compiler is given.
+  virtual std::string getIncludeFolder() const = 0;
+};
+
+/// The folders of headers of the plugins that `context` has loaded.
+llvm::SmallVector<std::string> getKernelIncludeFolders(mlir::MLIRContext *context);
+
+/// Every function of the runtime that emitted code may call.
 llvm::ArrayRef<Callee> getCallees();
-/// The entry of `name`, or null.
-const Callee *lookupCallee(llvm::StringRef name);
+/// The entry of `name`, of the runtime or of a plugin; null when it is on no list.
+const Callee *lookupCallee(llvm::StringRef name, mlir::MLIRContext *context);
 
 /// Fails if emitted code calls a function that is not in the list. Adds the includes of the called
 /// functions' headers at the start of `module`.
