@@ -1,7 +1,7 @@
 # What a plugin of genrec is built with, in genrec's own build and outside: a project of its own includes this file,
 # with GENREC_BINARY_DIR (default: build/ of this checkout) the folder that genrec was built in.
 #
-#   add_genrec_plugin(<name> <file.td>)
+#   add_genrec_plugin(<name> <file.td> <dialect>)
 #       every .cpp of the current folder becomes <name>.so, with the dialect and the ops of <file.td>, of which
 #       TableGen makes <file>{Dialect,Ops}.{h,cpp}.inc
 
@@ -29,13 +29,13 @@ target_compile_options(genrec_compiler_flags INTERFACE
   ${GENREC_COMPILER_OPTIMIZATION} -fno-rtti -fno-exceptions -Xclang -fno-pch-timestamp)
 target_link_libraries(genrec_compiler_flags INTERFACE MLIR LLVM)
 
-function(add_genrec_plugin name definitions)
+function(add_genrec_plugin name definitions dialect)
   get_filename_component(stem ${definitions} NAME_WE)
   include_directories(${GENREC_SOURCE_DIR}/include)
   include_directories(SYSTEM ${MLIR_INCLUDE_DIRS})
   set(LLVM_TARGET_DEFINITIONS ${definitions})
-  mlir_tablegen(${stem}Dialect.h.inc -gen-dialect-decls)
-  mlir_tablegen(${stem}Dialect.cpp.inc -gen-dialect-defs)
+  mlir_tablegen(${stem}Dialect.h.inc -gen-dialect-decls -dialect=${dialect})
+  mlir_tablegen(${stem}Dialect.cpp.inc -gen-dialect-defs -dialect=${dialect})
   mlir_tablegen(${stem}Ops.h.inc -gen-op-decls)
   mlir_tablegen(${stem}Ops.cpp.inc -gen-op-defs)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)

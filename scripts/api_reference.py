@@ -63,6 +63,7 @@ PAGES = {
             "outputs",
             "row_functions",
             "model_file",
+            "plugins",
         ],
     ),
     "modules": ("Modules and functions of `nn`", ["nn.layers", "nn.attention", "nn.ranking", "nn.functional"]),

@@ -33,9 +33,11 @@ Error PluginOption::loadFile(const std::string &file, DialectRegistry &registry)
   DialectRegistry own;
   plugin->registerDialectRegistryCallbacks(own);
   for (StringRef name : own.getDialectNames()) {
-    if (registry.getDialectAllocator(name))
-      return fail("its dialect '" + name + "' is there already");
-    dialects.push_back(name.str());
+    if (llvm::is_contained(dialects, name))
+      return fail("another plugin has brought the dialect '" + name + "'");
+    // A plugin may also register dialects of MLIR that it needs.
+    if (!registry.getDialectAllocator(name))
+      dialects.push_back(name.str());
   }
   own.appendTo(registry);
   return Error::success();

@@ -35,6 +35,7 @@ from genrec.moves import concat_rows, stack
 from genrec.nn.module import Module
 from genrec.ops import concat, detach, maximum, minimum, where
 from genrec.outputs import output
+from genrec.plugins import load_plugin, plugin_op
 from genrec.parameter import Parameter
 from genrec.ranking import Found, Ranks, rank, scores, top_k
 from genrec.row_functions import row_function
@@ -73,7 +74,7 @@ __all__ = [
     "Found", "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "Run", "RunError", "Schedule",
     "Schema", "Table", "Value", "__version__", "bool_", "bucketize", "catalogue", "clip", "compile", "concat",
     "concat_rows", "cross", "detach", "fill_missing", "float32", "float64", "hash", "init", "int32", "int64",
-    "log1p", "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "multi_hash", "nn", "optim", "output",
-    "pairs", "parallel", "random", "rank", "record", "row_function", "scale", "scores", "sequence_length", "stack",
-    "string", "time_delta", "timestamp", "top_k", "where", "write_model",
+    "load_plugin", "log1p", "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "multi_hash", "nn", "optim",
+    "output", "pairs", "parallel", "plugin_op", "random", "rank", "record", "row_function", "scale", "scores",
+    "sequence_length", "stack", "string", "time_delta", "timestamp", "top_k", "where", "write_model",
 ]  # fmt: skip

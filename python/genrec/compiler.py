@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from genrec import plugins
 from genrec.compiled import CompiledModel
 from genrec.errors import CompileError
 from genrec.model import Model, record
@@ -76,6 +77,7 @@ def compile(
         str(model_file),
         f"--target={target}",
         f"-O{opt}",
+        *(f"--plugin={file}" for file in plugins.loaded),
         "-o",
         str(binary),
         *flags,

@@ -6,6 +6,7 @@ import doctest
 import importlib.util
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ import genrec as gr
 import numpy as np
 import polars as pl
 import pytest
-from genrec import data, nn
+from genrec import data, nn, plugins
 from genrec.domain import make_batch
 from genrec.recording import Recording, recording
 
@@ -83,6 +84,8 @@ def folder(tmp_path_factory):
             shown = random.integers(0, 100, 4)
             rows.append({"user": user, "impression": [{"item": int(i), "clicked": bool(i % 2)} for i in shown]})
         pl.DataFrame(rows).write_parquet(path / f"{name}.parquet")
+    build = Path(os.environ.get("GENREC_BUILD_DIR", ROOT / "build"))
+    shutil.copy(build / "lib" / "own_op.so", path)
     return path
 
 
@@ -112,6 +115,7 @@ def run(parsed: list[doctest.Example], name: str, names: dict[str, object]) -> N
 def test_example(name, folder, monkeypatch, request):
     page, entry = ENTRIES[name]
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(plugins, "loaded", [])
     names: dict[str, object] = {"gr": gr, "nn": nn, "data": data, "np": np, "pl": pl}
     for thing in parts(entry):
         parsed = examples(thing)
