@@ -17,9 +17,9 @@ static bool makeGatedCross(ModelBuilder &m) {
   Value x0 = x;
   if (m.chance(50))
     x0 = m.value("linear", x.getType(), {x, m.parameter({size, size})});
-  return m.offer(m.value(own::GatedCrossOp::getOperationName(), x.getType(),
-                         {x0, x, m.parameter({size, size}), m.parameter({size}),
-                          m.parameter({size, size})}));
+  return m.offer(
+      m.value(own::GatedCrossOp::getOperationName(), x.getType(),
+              {x0, x, m.parameter({size, size}), m.parameter({size}), m.parameter({size, size})}));
 }
 
 namespace {

@@ -2,8 +2,9 @@
 
 #include "Own.h"
 
-#include "genrec/Conversion/Callees.h"
+#include "genrec/Dialect/GenRec/Step/StageBuilder.h"
 #include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
+#include "genrec/Target/EmitC/Callees.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -18,6 +19,23 @@ struct GatedCrossStep : StepOpInterface::ExternalModel<GatedCrossStep, own::Gate
     costs.addOperandsAndResults(op);
     auto size = static_cast<double>(getRowSize(op->getResult(0).getType()));
     costs.getOwn().productFlops += 4 * size * size;
+  }
+  LogicalResult lower(Operation *op, StageBuilder &stage) const {
+    auto cross = cast<own::GatedCrossOp>(op);
+    Value x0 = cross.getX0(), x = cross.getX();
+    SmallVector<Value> operands = {stage.getStep(),
+                                   stage.getCount(x),
+                                   stage.getPointer(x0),
+                                   stage.getStride(x0),
+                                   stage.getPointer(x),
+                                   stage.getStride(x),
+                                   stage.getPointer(cross.getWeight()),
+                                   stage.getPointer(cross.getBias()),
+                                   stage.getPointer(cross.getGate()),
+                                   stage.getPointer(cross.getResult())};
+    EmitCBuilder b = stage.at(op);
+    b.callVoid("own::gatedCross", operands, {b.templateInteger(getRowSize(x.getType()))});
+    return success();
   }
 };
 

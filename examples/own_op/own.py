@@ -18,6 +18,7 @@ class GatedCrossNetwork(gr.Module):
         self.gates = [gr.Parameter((dim, dim), init.xavier_uniform()) for _ in range(layers)]
 
     def forward(self, x):
+        """The layers of each row, [dim] in and out."""
         value = x
         for weight, bias, gate in zip(self.weights, self.biases, self.gates, strict=True):
             value = gated_cross(x, value, weight, bias, gate)

@@ -120,6 +120,10 @@ std::vector<std::string> Coverage::getMissing(MLIRContext *context) const {
           missing.push_back("attribute " + option);
       }
   }
+  for (uint32_t kind = 0; kind <= getMaxEnumValForOptimizerKind(); ++kind)
+    if (std::string name = "optimizer " + stringifyOptimizerKind(*symbolizeOptimizerKind(kind)).str();
+        !seen.count(name))
+      missing.push_back(name);
   for (StringRef name : getRewriteNames())
     if (!rewrites.count(name.str()))
       missing.push_back(("rewrite " + name).str());

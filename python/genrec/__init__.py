@@ -35,8 +35,8 @@ from genrec.moves import concat_rows, stack
 from genrec.nn.module import Module
 from genrec.ops import concat, detach, maximum, minimum, where
 from genrec.outputs import output
-from genrec.plugins import load_plugin, plugin_op
 from genrec.parameter import Parameter
+from genrec.plugins import load_plugin, plugin_op
 from genrec.ranking import Found, Ranks, rank, scores, top_k
 from genrec.row_functions import row_function
 from genrec.run import Run

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,14 +92,17 @@ def run_both(
     seed: int = 7,
     threads: int = 2,
     march: str = "native",
+    flags: Sequence[str] = (),
 ) -> Runs:
-    """Compiles `model` and runs `steps` random batches of `rows` root rows on both sides."""
+    """Compiles `model` and runs `steps` random batches of `rows` root rows on both sides. `flags`: of both tools."""
     optimised, shared, batches = folder / "model.mlir", folder / "model.so", folder / "batches.json"
-    call(tool("genrec-compile"), model, f"-O{level}", "--emit=mlir", "-o", optimised)
-    call(tool("genrec-compile"), model, f"-O{level}", f"--march={march}", "--emit=shared", "--save-temps", "-o", shared)
+    call(tool("genrec-compile"), model, f"-O{level}", "--emit=mlir", "-o", optimised, *flags)
+    product = ["--emit=shared", "--save-temps", "-o", shared]
+    call(tool("genrec-compile"), model, f"-O{level}", f"--march={march}", *product, *flags)
     text = call(
         tool("genrec-run"),
         optimised,
+        *flags,
         f"--mode={mode}",
         f"--random={seed}",
         f"--rows={rows}",

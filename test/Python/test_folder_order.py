@@ -62,6 +62,7 @@ LIB = [
     "Pipelines",
     "Model",
     "Fuzz",
+    "Plugins",
     "",  # include/genrec/*.h: what registers everything
 ]
 

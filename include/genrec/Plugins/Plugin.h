@@ -24,8 +24,7 @@ namespace genrec {
 ///     extern "C" LLVM_ATTRIBUTE_WEAK mlir::DialectPluginLibraryInfo mlirGetDialectPluginInfo() {
 ///       return genrec::describePlugin<OwnDialect>("own");
 ///     }
-template <typename... DialectT>
-mlir::DialectPluginLibraryInfo describePlugin(const char *name) {
+template <typename... DialectT> mlir::DialectPluginLibraryInfo describePlugin(const char *name) {
   return {MLIR_PLUGIN_API_VERSION, name, GENREC_PLUGIN_VERSION,
           [](mlir::DialectRegistry *registry) { registry->insert<DialectT...>(); }};
 }

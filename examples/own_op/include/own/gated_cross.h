@@ -35,8 +35,8 @@ inline void gatedCross(genrec_step *step, int64_t rows, const float *x0, int64_t
         }
       }
       for (int j = 0; j < D; ++j)
-        y[row * D + j] = x0[row * ldX0 + j] * u[j] / (1.0f + genrec::rt::kernels::exp(-z[j])) +
-                         x[row * ldX + j];
+        y[row * D + j] =
+            x0[row * ldX0 + j] * u[j] / (1.0f + genrec::rt::kernels::exp(-z[j])) + x[row * ldX + j];
     }
   });
 }

@@ -117,3 +117,40 @@ LogicalResult OptimizerAttr::verify(function_ref<InFlightDiagnostic()> emitError
   }
   return success();
 }
+
+double OptimizerAttr::getOption(StringRef name, bool onTable) const {
+  if (auto value = getOptions().getAs<FloatAttr>(name))
+    return value.getValueAsDouble();
+  OptimizerKind kind = getKind();
+  if (name == "lr")
+    return 1e-3;
+  if (name == "beta1")
+    return 0.9;
+  if (name == "beta2")
+    return 0.999;
+  if (name == "eps")
+    return kind == OptimizerKind::adagrad || kind == OptimizerKind::rowwise_adagrad ? 1e-10 : 1e-8;
+  // Rows that are not in the batch do not decay, so for tables the default is no weight decay.
+  if (name == "weight_decay")
+    return kind == OptimizerKind::adamw && !onTable ? 1e-2 : 0.0;
+  return 0.0;
+}
+
+int64_t OptimizerAttr::getStateCount() const {
+  if (getOption("frozen") != 0.0) // frozen values need no states
+    return 0;
+  switch (getKind()) {
+  case OptimizerKind::sgd:
+    return getOption("momentum") != 0.0 ? 1 : 0;
+  case OptimizerKind::adagrad:
+  case OptimizerKind::rowwise_adagrad:
+    return 1;
+  case OptimizerKind::adam:
+  case OptimizerKind::adamw:
+    // Per-row step counts are one more state of the row.
+    return getOption("per_row_step") != 0.0 ? 3 : 2;
+  }
+  llvm_unreachable("every optimizer kind is handled");
+}
+
+bool OptimizerAttr::hasRowStates() const { return getKind() == OptimizerKind::rowwise_adagrad; }
