@@ -48,9 +48,9 @@ LogicalResult Importer::checkName(OperationName name, Location location) {
   StringRef mnemonic = name.getStringRef();
   mnemonic.consume_front("genrec.");
   if (!name.isRegistered() && name.getDialectNamespace() != "genrec")
-    return emitError(location)
-           << "the model file has op '" << mnemonic
-           << "' of a plugin that is not loaded; give it with --plugin=<file.so>";
+    return emitError(location) << "the model file has op '" << mnemonic
+                               << "' of a plugin that is not loaded; load it with gr.load_plugin "
+                                  "in Python, or with --plugin=<file.so>";
   if (!name.isRegistered())
     return emitError(location) << "the model file has op '" << mnemonic
                                << "', which this build of genrec does not know";
