@@ -10,7 +10,6 @@
 #include "../common/clock.h"
 
 #include "genrec_rt/checkpoint.h"
-#include "genrec_rt/parallel.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -58,16 +57,13 @@ private:
   genrec_model_desc model{};
 };
 
-void fill(Session &session, genrec_rt_pool *pool, int64_t rows) {
+void fill(Session &session, int64_t rows) {
   constexpr int64_t kBatch = 1 << 20;
   std::vector<int64_t> ids;
-  std::vector<float *> found;
   for (int64_t first = 0; first < rows; first += kBatch) {
     ids.resize(static_cast<size_t>(std::min(kBatch, rows - first)));
-    found.resize(ids.size());
     std::iota(ids.begin(), ids.end(), first);
-    session.table(0).findOrInsert(pool, ids.data(), nullptr, static_cast<int64_t>(ids.size()),
-                                  found.data());
+    session.table(0).findOrInsert(ids.data(), static_cast<int64_t>(ids.size()));
   }
 }
 
@@ -107,9 +103,7 @@ int main(int argc, char **argv) {
   SessionOptions options;
   options.threads = threads;
   Session session(model.description(), options);
-  genrec_rt_pool *pool = genrec_rt_pool_create(threads);
-  fill(session, pool, rows);
-  genrec_rt_pool_destroy(pool);
+  fill(session, rows);
 
   std::string folder = argv[5];
   Times times, unused;
