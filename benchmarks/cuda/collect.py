@@ -58,8 +58,8 @@ def step() -> list[Asked]:
     case = "10 tables, 1 Mi ids, D 128"
     return [
         Asked(f"table step forward, {case}", f"EmbeddingBag forward, {case}", limit=0.30),
-        Asked(f"table step forward and Adam, {case}", f"EmbeddingBag and SparseAdam, {case}", limit=1.0),
-        Asked(f"table step forward and Adam, {case}", f"FBGEMM's batched tables and Adam, {case}"),
+        Asked(f"table step forward and a step of two states, {case}", f"EmbeddingBag and SparseAdam, {case}", limit=1.0),
+        Asked(f"table step forward and a step of two states, {case}", f"FBGEMM's batched tables and Adam, {case}"),
     ]
 
 

@@ -2,13 +2,14 @@
 //
 //   bench-cuda-step [--dry-run] [--only <group>] [<file.json>]
 //
-// table: distinct ids, find or insert, pool forward; order, reduce and Adam backward. giant: the
-// same where one id is a quarter of the batch.
+// table: distinct ids, find or insert, pool forward; order, reduce and a step that reads and writes
+// two states backward. giant: the same where one id is a quarter of the batch.
 
 #include "timing.h"
 
-#include "genrec_rt/cuda/row_update.h"
+#include "../../test/Cuda/row_steps.h"
 #include "genrec_rt/cuda/rows.h"
+#include "genrec_rt/cuda/segment_sums.h"
 #include "genrec_rt/cuda/store.h"
 #include "genrec_rt/cuda/unique.h"
 
@@ -18,8 +19,8 @@ using namespace genrec::bench;
 using genrec::rt::StoreConfig;
 using namespace genrec::rt::cuda;
 
-/// Ten tables merged into one store (the table's number above the id), a mebi of ids, rows of 128,
-/// Adam. `equal` of the ids are one.
+/// Ten tables merged into one store (the table's number above the id), a mebi of ids, rows of 128
+/// with two states. `equal` of the ids are one.
 void trainingStep(Report &report, cudaStream_t stream, int64_t equal, const std::string &which) {
   constexpr int64_t kTables = 10, kIds = kMi, kDim = 128, kRowsEach = 2000000;
   StoreConfig config;
@@ -45,7 +46,7 @@ void trainingStep(Report &report, cudaStream_t stream, int64_t equal, const std:
   GENREC_CUDA_CHECK(cudaMemset(gradients, 0, static_cast<size_t>(kIds * kDim) * 4));
   Unique unique("step");
   StableOrder stable("step");
-  RowUpdate update("step");
+  SegmentReduction reduction("step");
   uint32_t found = 0;
   auto forward = [&](cudaStream_t s) {
     unique.run(ids, kIds, batch, 1, {distinct, inverse, nullptr, nullptr, total}, s);
@@ -58,11 +59,12 @@ void trainingStep(Report &report, cudaStream_t stream, int64_t equal, const std:
   auto backward = [&](cudaStream_t s) {
     stable.run(inverse, kIds, found, order, s);
     findSegments(inverse, order, kIds, total, segments, s);
-    update.run<float>(rows, found, nullptr, kDim, order, segments, kIds,
-                      {gradients, kDim, nullptr, nullptr}, {OptimizerKind::adam, 1e-3f}, s);
+    const SegmentSums *sums = reduction.run(
+        found, nullptr, kDim, {gradients, kDim, nullptr, nullptr, order}, segments, kIds, s);
+    test::launchStep<float, kDim>(rows, found, nullptr, sums, test::Average{1e-3f}, s);
   };
   report.add("table step forward, " + which, milliseconds(stream, kRepeats, forward), "ms");
-  report.add("table step forward and Adam, " + which,
+  report.add("table step forward and a step of two states, " + which,
              milliseconds(stream, kRepeats,
                           [&](cudaStream_t s) {
                             forward(s);

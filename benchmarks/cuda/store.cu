@@ -70,8 +70,8 @@ void measure(Report &report, const std::string &kind, const StoreCase &c, const 
   report.add(kind + "insert_and_evict, an eighth new" + c.text(),
              rate(kInsertRepeats,
                   [&](cudaStream_t s) {
-                    store.insertAndEvict(mixed + kStoreBatch * call++, nullptr, kStoreBatch, places,
-                                         {evicted, evictedIds, evictedValues}, s);
+                    store.insertAndEvict(onStream(s), mixed + kStoreBatch * call++, nullptr,
+                                         kStoreBatch, places, {evicted, evictedIds, evictedValues});
                   }),
              "G ids/s");
 }

@@ -219,7 +219,7 @@ genrec.model @columns {
 
 // -----
 
-// Gradients of a distinct row that one kernel needs are added up there, into an array, on the CPU.
+// Gradients of a distinct row that one kernel needs are added up there, into an array.
 genrec.model @segments {
   genrec.domain @user
   genrec.domain @touched kind step
@@ -250,4 +250,5 @@ genrec.model @segments {
 // CHECK: call_opaque "kernels::segmentSum"(%[[SEGMENTS]], %[[ROW]], %{{.*}}) {{{.*}}template_args = [4]}
 
 // CUDA-LABEL: genrec.model @segments
-// CUDA-NOT: segmentSum
+// CUDA: call_opaque "kernels::sharedRow"
+// CUDA: call_opaque "kernels::segmentSum"

@@ -2,10 +2,10 @@
 
 #include "../Runtime/store_conformance.h"
 #include "cuda_store.h"
+#include "row_steps.h"
 
 #include "genrec_rt/cuda/cached_store.h"
 #include "genrec_rt/cuda/memory.h"
-#include "genrec_rt/cuda/row_update.h"
 #include "genrec_rt/cuda/rows.h"
 
 #include <gmock/gmock.h>
@@ -79,16 +79,17 @@ TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   Copy<int64_t> segments({0, 2, 3});
   Copy<float> gradients(std::vector<float>(3 * kDim, 0.5f));
   const std::vector<float> before = bf16Values(store.values(rows[0]), kDim);
-  cuda::RowUpdate update("test");
-  update.run<Bf16>(places.data(), 2, nullptr, kDim, order.data(), segments.data(), 3,
-                   {gradients.data(), kDim, nullptr, nullptr}, {cuda::OptimizerKind::adagrad, 0.1f},
-                   nullptr);
+  cuda::SegmentReduction reduction("test");
+  const cuda::SegmentSums *sums =
+      reduction.run(2, nullptr, kDim, {gradients.data(), kDim, nullptr, nullptr, order.data()},
+                    segments.data(), 3, nullptr);
+  cuda::test::launchStep<Bf16, kDim>(places.data(), 2, nullptr, sums, cuda::test::Accumulate{0.1f},
+                                     nullptr);
   const std::vector<float> row = store.values(rows[0]);
-  // The sum of gradients is 1: a step of the rate, and 1 in the accumulator
-  // behind the values.
+  // The sum of gradients is 1, and so is the state behind the values: half a step of the rate.
   const std::vector<float> after = bf16Values(row, kDim);
   for (size_t c = 0; c < kDim; ++c) {
-    EXPECT_NEAR(after[c], before[c] - 0.1f, 0.002f);
+    EXPECT_NEAR(after[c], before[c] - 0.05f, 0.002f);
     EXPECT_EQ(row[kDim / 2 + c], 1.0f);
   }
   Copy<const Bf16 *> from(

@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from compiled import BUILD, ROOT, call, tool
 
-MODEL = Path(__file__).parent / "Inputs" / "row_kernels.mlir"
+INPUTS = Path(__file__).parent / "Inputs"
+PROGRAMS = Path(__file__).parent / "RowKernels"
+# What the runtime has for devices and these programs call.
+RUNTIME_SOURCES = [
+    ROOT / "runtime" / "kernels" / "cuda" / "segment_sums.cu",
+    ROOT / "runtime" / "core" / "cuda" / "memory.cu",
+]
 HOST_LIBRARY = BUILD / "lib" / "libgenrec_simt.a"
 
 
@@ -19,14 +25,22 @@ def toolchain() -> dict[str, object]:
     return json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
 
 
+def printed(model: str, folder: Path) -> dict[str, Path]:
+    """The kernels of a model by target."""
+    paths = {"cpu": folder / "cpu.cpp", "cuda": folder / "kernels.cu"}
+    call(tool("genrec-compile"), INPUTS / model, "--emit=cpp", "-o", paths["cpu"])
+    call(tool("genrec-compile"), INPUTS / model, "--emit=cuda-kernels", "-o", paths["cuda"])
+    return paths
+
+
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The printed kernels by target."""
-    folder = tmp_path_factory.mktemp("row_kernels")
-    paths = {"cpu": folder / "cpu.cpp", "cuda": folder / "kernels.cu"}
-    call(tool("genrec-compile"), MODEL, "--emit=cpp", "-o", paths["cpu"])
-    call(tool("genrec-compile"), MODEL, "--emit=cuda-kernels", "-o", paths["cuda"])
-    return paths
+    return printed("row_kernels.mlir", tmp_path_factory.mktemp("row_kernels"))
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return printed("optimizers.mlir", tmp_path_factory.mktemp("optimizers"))
 
 
 def computed(source: str) -> dict[str, Counter[str]]:
@@ -56,6 +70,24 @@ def test_both_targets_lower_from_one_row_kernel(sources: dict[str, Path]) -> Non
         assert tokens == cpu[name], name
 
 
+def test_the_step_of_an_optimizer_is_one_body_on_both_targets(steps: dict[str, Path]) -> None:
+    cpu, cuda = (computed(steps[target].read_text()) for target in ("cpu", "cuda"))
+    updates = [name for name in cuda if "_update_" in name]
+    assert len(updates) == len(re.findall("genrec.table @", (INPUTS / "optimizers.mlir").read_text()))
+    for name in updates:
+        assert cuda[name]["kernels::segmentSum<50>"] or not name.endswith(("momentum", "adam")), name
+        assert cuda[name] == cpu[name], name
+
+
+def test_no_file_for_devices_knows_optimizers() -> None:
+    names = re.compile(r"\b(sgd|momentum|adagrad|adamw?|rowwise)", re.IGNORECASE)
+    folders = [ROOT / "runtime", ROOT / "test" / "Cuda", ROOT / "benchmarks" / "cuda"]
+    files = [path for folder in folders for path in folder.rglob("*.cu")]
+    files += (ROOT / "runtime" / "include" / "genrec_rt" / "cuda").rglob("*.h")
+    assert len(files) > 20
+    assert [path.name for path in files if names.search(path.read_text())] == []
+
+
 def test_nvcc_compiles_the_printed_kernels(sources: dict[str, Path], tmp_path: Path) -> None:
     nvcc = toolchain()["nvcc"]
     if not nvcc:
@@ -74,28 +106,60 @@ def test_nvcc_compiles_the_printed_kernels(sources: dict[str, Path], tmp_path: P
     assert "4 kernels, 0 over" in call(sys.executable, ROOT / "scripts" / "cuda_resources.py", report, allowance)
 
 
-@pytest.fixture(scope="module")
-def program(sources: dict[str, Path]) -> Path:
+def built(sources: dict[str, Path], main: str, others: list[Path]) -> Path:
     """Both targets' kernels in one program for the host."""
     if not HOST_LIBRARY.exists():
         pytest.skip("this build runs no kernels on the host")
     folder, compiler = sources["cpu"].parent, str(toolchain()["compiler"])
     flags = (BUILD / "share" / "genrec" / "simt-flags").read_text().split()
     includes = [f"-I{ROOT}/test/Cuda/Simt/include", f"-I{ROOT}/runtime/include"]
-    device, host, program = folder / "device.o", folder / "host.o", folder / "run"
-    call(compiler, "-xc++", "-std=c++20", *flags, "-DGENREC_WARP_ROWS", "-include", "cuda_runtime.h", *includes, "-c",
-         sources["cuda"], "-o", device)  # fmt: skip
+    on_device = [compiler, "-xc++", "-std=c++20", *flags, "-include", "cuda_runtime.h", *includes, "-c"]
+    host, program = folder / "host.o", folder / "run"
+    call(*on_device, "-DGENREC_WARP_ROWS", sources["cuda"], "-o", folder / "device.o")
+    objects = [folder / f"{path.stem}.o" for path in others]
+    for path, target in zip(others, objects, strict=True):
+        call(*on_device, path, "-o", target)
     # The stages and their calls of the runtime are not wanted: nothing refers to them.
     call(compiler, "-std=c++20", "-O2", "-march=x86-64-v3", "-ffp-contract=off", "-ffunction-sections",
          "-fdata-sections", "-Wno-unused-function", f'-DGENREC_CPU_UNIT="{sources["cpu"]}"', *includes, "-c",
-         Path(__file__).parent / "RowKernels" / "run.cpp", "-o", host)  # fmt: skip
-    call(compiler, "-fuse-ld=lld-22", "-Wl,--gc-sections", host, device, HOST_LIBRARY, "-o", program)
+         PROGRAMS / main, "-o", host)  # fmt: skip
+    call(
+        compiler,
+        "-fuse-ld=lld-22",
+        "-Wl,--gc-sections",
+        host,
+        folder / "device.o",
+        *objects,
+        HOST_LIBRARY,
+        "-o",
+        program,
+    )
     return program
+
+
+def lines_of(program: Path, seed: int) -> list[str]:
+    result = subprocess.run([program, str(seed)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def program(sources: dict[str, Path]) -> Path:
+    return built(sources, "run.cpp", [])
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_results_are_those_of_the_cpu(program: Path, seed: int) -> None:
-    result = subprocess.run([program, str(seed)], capture_output=True, text=True, check=False)
-    lines = result.stdout.splitlines()
-    assert result.returncode == 0, result.stdout + result.stderr
+    lines = lines_of(program, seed)
     assert len(lines) == 9 and all(line.endswith(" same") for line in lines)
+
+
+@pytest.fixture(scope="module")
+def step_program(steps: dict[str, Path]) -> Path:
+    return built(steps, "steps.cpp", RUNTIME_SOURCES)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_optimizer_steps_as_on_the_cpu(step_program: Path, seed: int) -> None:
+    lines = lines_of(step_program, seed)
+    assert len(lines) == 9 and all(line.endswith(" same") for line in lines), lines

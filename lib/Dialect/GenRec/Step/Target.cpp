@@ -10,7 +10,7 @@ using namespace genrec;
 const Target &Target::get(TargetKind kind) {
   static constexpr Target cpu{TargetKind::cpu, /*addsSegments=*/true, /*hasRowBlocks=*/true,
                               /*runsModels=*/true, /*hasDevice=*/false};
-  static constexpr Target cuda{TargetKind::cuda, /*addsSegments=*/false, /*hasRowBlocks=*/false,
+  static constexpr Target cuda{TargetKind::cuda, /*addsSegments=*/true, /*hasRowBlocks=*/false,
                                /*runsModels=*/false, /*hasDevice=*/true};
   return kind == TargetKind::cuda ? cuda : cpu;
 }

@@ -56,7 +56,7 @@ enum class ValueMemory : int32_t { device, host };
 struct StoreOptions {
   CacheLimit cache;
   /// Of values, rounded to nearest, ties to even; optimizer states are floats. A row of bf16 is
-  /// `dim` of them, filled up to whole floats, then the states: what RowUpdate takes.
+  /// `dim` of them, filled up to whole floats, then the states.
   RowElement element = RowElement::f32;
   /// host: rows are in pinned memory of the host, which kernels reach over the bus at the same
   /// addresses; cached_store.h keeps those in use on the device.

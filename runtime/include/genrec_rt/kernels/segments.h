@@ -12,6 +12,17 @@
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/rowbody.h"
 
+#if defined(GENREC_WARP_ROWS)
+
+#include "genrec_rt/kernels/segments_warp.h"
+
+namespace genrec::rt::kernels {
+using cuda::segmentSum;
+using cuda::SegmentSums;
+} // namespace genrec::rt::kernels
+
+#else
+
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
@@ -80,5 +91,7 @@ GENREC_SIMD const float *segmentSum(const SegmentSums *sums, int64_t row, float 
 
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
+
+#endif // GENREC_WARP_ROWS
 
 #endif // GENREC_RT_KERNELS_SEGMENTS_H

@@ -235,4 +235,6 @@ __device__ inline void scatterAddOuter(float *base, int64_t ld, const Index *ind
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 
+namespace kernels = genrec::rt::kernels; // as generated code calls it: launch.h has the same
+
 #endif // GENREC_RT_KERNELS_WARP_H

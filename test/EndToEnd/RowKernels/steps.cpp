@@ -1,0 +1,182 @@
+//===- steps.cpp - The steps of all optimizers on both targets ------------===//
+//
+// Built by test_cuda_kernels.py from what genrec-compile prints for
+// Inputs/optimizers.mlir, as run.cpp is: the kernels that update table rows add up
+// the gradients of each and take the optimizer's step. Prints "<table> same" where
+// rows and states of both targets have the same bits after three steps.
+//
+//===----------------------------------------------------------------------===//
+
+#include GENREC_CPU_UNIT
+
+#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/cuda/segment_sums.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <vector>
+
+/// Tables of optimizers.mlir: name, dimension, states, floats of a state. Kernels of the first list
+/// take a learning rate, those of the second two corrections of moments besides.
+#define RATED(X)                                                                                   \
+  X(sgd, 6, 0, 6)                                                                                  \
+  X(momentum, 50, 1, 50)                                                                           \
+  X(adagrad, 33, 1, 33)                                                                            \
+  X(rowwise, 50, 1, 1)                                                                             \
+  X(rowwise_wide, 130, 1, 1)                                                                       \
+  X(adam_rows, 32, 3, 32)                                                                          \
+  X(adamw_rows, 50, 3, 50)
+#define CORRECTED(X)                                                                               \
+  X(adam, 50, 2, 50)                                                                               \
+  X(adamw, 31, 2, 31)
+
+namespace device {
+extern "C" {
+#define DECLARE(name, ...)                                                                         \
+  __global__ void row_touched_##name##_update_##name(                                              \
+      const genrec_step *, float *const *, const genrec::rt::cuda::SegmentSums *, const float *);
+RATED(DECLARE)
+#undef DECLARE
+#define DECLARE(name, ...)                                                                         \
+  __global__ void row_touched_##name##_update_##name(const genrec_step *, float *const *,          \
+                                                     const genrec::rt::cuda::SegmentSums *,        \
+                                                     const float *, const float *, const float *);
+CORRECTED(DECLARE)
+#undef DECLARE
+}
+} // namespace device
+
+namespace {
+
+using genrec::rt::cuda::SegmentReduction;
+constexpr genrec::rt::cuda::LaunchShape kShape{3, 128};
+/// Occurrences of each row, up to what one warp adds up: sums of more have an order of their own.
+constexpr int64_t kSizes[] = {1, 2, 3, 33, 1, 7, 256, 64, 1, 5, 1, 100, 2};
+constexpr int64_t kRows = sizeof(kSizes) / sizeof(kSizes[0]);
+constexpr int kSteps = 3;
+bool anyDiffers = false;
+
+/// Memory that host and device read.
+template <class T> T *shared(int64_t count) {
+  T *memory = nullptr;
+  GENREC_CUDA_CHECK(cudaMallocHost(&memory, static_cast<size_t>(count) * sizeof(T)));
+  return memory;
+}
+
+std::mt19937 generator;
+void randomize(float *values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>(generator() % 2000) / 1000 - 1;
+}
+
+/// The gradients of all rows: contribution i of those in the order of rows has gradient row
+/// order[i].
+struct Gradients {
+  int64_t *offsets = shared<int64_t>(kRows + 1), *members;
+  uint32_t *order;
+  float *values;
+  int64_t count, dim;
+
+  explicit Gradients(int64_t dim) : dim(dim) {
+    offsets[0] = 0;
+    std::partial_sum(std::begin(kSizes), std::end(kSizes), offsets + 1);
+    count = offsets[kRows];
+    order = shared<uint32_t>(count);
+    members = shared<int64_t>(count);
+    values = shared<float>(count * dim);
+    std::iota(order, order + count, 0u);
+    std::shuffle(order, order + count, generator);
+    std::copy_n(order, count, members); // of part 0
+  }
+};
+
+/// A table's rows, once for each target.
+struct Rows {
+  std::vector<float> host;
+  float *device;
+  float **hostRows = shared<float *>(kRows), **deviceRows = shared<float *>(kRows);
+
+  Rows(int64_t dim, int64_t floats) : host(static_cast<size_t>(kRows * floats)) {
+    for (int64_t row = 0; row < kRows; ++row)
+      randomize(host.data() + row * floats, dim); // states begin with zeros
+    GENREC_CUDA_CHECK(cudaMalloc(&device, host.size() * 4));
+    GENREC_CUDA_CHECK(cudaMemcpy(device, host.data(), host.size() * 4, cudaMemcpyHostToDevice));
+    for (int64_t row = 0; row < kRows; ++row) {
+      hostRows[row] = host.data() + row * floats;
+      deviceRows[row] = device + row * floats;
+    }
+  }
+  bool areSame() const {
+    std::vector<float> other(host.size());
+    GENREC_CUDA_CHECK(cudaMemcpy(other.data(), device, other.size() * 4, cudaMemcpyDeviceToHost));
+    return std::memcmp(host.data(), other.data(), host.size() * 4) == 0;
+  }
+};
+
+using OnCpu = void (*)(void *, int64_t, int64_t, int64_t);
+using OnDevice = std::function<void(const genrec_step *, float *const *,
+                                    const genrec::rt::cuda::SegmentSums *, const float *values)>;
+
+void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
+              const OnDevice &onDevice) {
+  genrec_domain *domains = shared<genrec_domain>(10);
+  std::fill_n(domains, 10, genrec_domain{kRows, kRows, nullptr, nullptr, nullptr, nullptr, kRows});
+  genrec_step *step = shared<genrec_step>(1);
+  *step = {};
+  step->domains = domains;
+  Rows rows(dim, floats);
+  const std::vector<float> before = rows.host;
+  Gradients gradients(dim);
+  float *values = shared<float>(3); // the rate, corrections of both moments
+  SegmentReduction reduction("steps");
+  for (int number = 1; number <= kSteps; ++number) {
+    randomize(gradients.values, gradients.count * dim);
+    values[0] = 0.05f / static_cast<float>(number);
+    values[1] = 0.1f * static_cast<float>(number);
+    values[2] = 0.001f * static_cast<float>(number);
+    const float *const parts[] = {gradients.values};
+    const int64_t strides[] = {dim};
+    kernels::SegmentSums sums{gradients.offsets, gradients.members, parts, strides,
+                              gradients.count};
+    void *arguments[] = {step, rows.hostRows, &sums, values, values + 1, values + 2};
+    onCpu(static_cast<void *>(arguments), 0, kRows, 0);
+    onDevice(step, rows.deviceRows,
+             reduction.run(kRows, nullptr, dim,
+                           {gradients.values, dim, nullptr, nullptr, gradients.order},
+                           gradients.offsets, gradients.count, nullptr),
+             values);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  }
+  const bool isSame = rows.areSame() && rows.host != before;
+  std::printf("%s %s\n", name, isSame ? "same" : "differs");
+  anyDiffers |= !isSame;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  generator.seed(argc > 1 ? static_cast<unsigned>(std::atoi(argv[1])) : 1);
+#define RUN(name, dim, states, width)                                                              \
+  runSteps(#name, dim, dim + states * width, row_touched_##name##_update_##name,                   \
+           [](const genrec_step *step, float *const *rows,                                         \
+              const genrec::rt::cuda::SegmentSums *sums, const float *values) {                    \
+             GENREC_CUDA_LAUNCH(nullptr, kShape, device::row_touched_##name##_update_##name, step, \
+                                rows, sums, values);                                               \
+           });
+  RATED(RUN)
+#undef RUN
+#define RUN(name, dim, states, width)                                                              \
+  runSteps(#name, dim, dim + states * width, row_touched_##name##_update_##name,                   \
+           [](const genrec_step *step, float *const *rows,                                         \
+              const genrec::rt::cuda::SegmentSums *sums, const float *values) {                    \
+             GENREC_CUDA_LAUNCH(nullptr, kShape, device::row_touched_##name##_update_##name, step, \
+                                rows, sums, values, values + 1, values + 2);                       \
+           });
+  CORRECTED(RUN)
+#undef RUN
+  return anyDiffers;
+}
