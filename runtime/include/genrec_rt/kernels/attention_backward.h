@@ -16,6 +16,7 @@
 #include "genrec_rt/kernels/attention_bias_grad.h"
 #include "genrec_rt/kernels/attention_common.h"
 #include "genrec_rt/kernels/attention_giants.h"
+#include "genrec_rt/kernels/attention_key_sums.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
@@ -114,49 +115,6 @@ scoreGradients(const QueryTerms<C> &terms, const BiasGradients<C> &bias,
 //===----------------------------------------------------------------------===//
 // Contractions over the queries of a block
 //===----------------------------------------------------------------------===//
-
-/// out[key][...] (+)= sum over queries [begin, end) of a block of
-/// matrix[query][key] * right[query][...], for keys [keyBegin, keyEnd).
-template <int D> struct KeySums {
-  static constexpr ColumnPlan plan = planColumns(4 * kLanes, D);
-
-  template <int NV>
-  static __attribute__((noinline)) void
-  tile(const float *matrix, int64_t ldMatrix, const float *right,
-       int64_t ldRight, int64_t queries, int keys, bool first, float *out,
-       int64_t ldOut, int lastLanes) {
-    constexpr int R = tileRows(NV);
-    const LaneMask last = laneMask(lastLanes);
-    VecF acc[R][NV];
-    tileClear(acc);
-    if (!first) {
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        if (r >= keys)
-          break;
-#pragma GCC unroll 16
-        for (int v = 0; v < NV; ++v) {
-          const float *from = out + r * ldOut + v * kLanes;
-          acc[r][v] = v == NV - 1 ? loadMasked(from, last) : load(from);
-        }
-      }
-    }
-    tileMultiply(acc, matrix, 1, ldMatrix, right, kLanes, ldRight, queries);
-#pragma GCC unroll 16
-    for (int r = 0; r < R; ++r) {
-      if (r >= keys)
-        break;
-#pragma GCC unroll 16
-      for (int v = 0; v < NV; ++v) {
-        float *to = out + r * ldOut + v * kLanes;
-        if (v == NV - 1)
-          storeMasked(to, acc[r][v], last);
-        else
-          store(to, acc[r][v]);
-      }
-    }
-  }
-};
 
 /// The block's queries and what their keys gain from them.
 template <class C> struct QueryBlock {

@@ -1,0 +1,179 @@
+//===- train_open.cpp - What a run of training begins with ----------------===//
+
+#include "../checkpoint/identity.h"
+#include "../core/aside_file.h"
+#include "../core/text.h"
+#include "../session/calibrate.h"
+#include "genrec_rt/size.h"
+#include "overwriting.h"
+#include "patience.h"
+#include "training.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace genrec::rt {
+
+/// Checks before the run that its outputs can be written.
+void Training::checkOutputs() const {
+  for (const auto &[flag, folder] :
+       {std::pair("--checkpoint", &flags.checkpoint), std::pair("--profile", &flags.profile),
+        std::pair("--tensorboard", &flags.tensorboard)})
+    if (!folder->empty())
+      requireFolder(flag, *folder);
+  if (!flags.metricsJson.empty())
+    requireWritable("--metrics-json", flags.metricsJson);
+}
+
+/// Locks the checkpoint folder, and refuses to replace a checkpoint without --overwrite.
+void Training::openCheckpoint() {
+  if (flags.checkpoint.empty())
+    return;
+  checkpoint = std::make_unique<CheckpointWriter>(
+      flags.checkpoint, CheckpointOptions{flags.keep, flags.allowNonFinite});
+  if (flags.resume && (hasCheckpoint(flags.checkpoint) || !flags.generation.empty())) {
+    resumed = std::make_unique<CheckpointReader>(flags.checkpoint, flags.generation);
+    checkpoint->continueFrom(*resumed);
+    return;
+  }
+  if (flags.resume)
+    progress.message("there is no checkpoint in " + flags.checkpoint + " yet: the run begins");
+  if (flags.overwrite)
+    return;
+  requireNoCheckpoint(flags.checkpoint, model);
+  if (flags.patience > 0)
+    requireNoCheckpoint(bestFolder(), model);
+}
+
+void Training::open() {
+  checkOutputs();
+  openCheckpoint();
+  SessionOptions options = sessionOptions(flags, model);
+  if (resumed && !flags.seed)
+    options.seed = resumed->state().seed;
+  state.seed = options.seed;
+  session = std::make_unique<Session>(model, options);
+  std::vector<Mode> modes = {Mode::train};
+  if (!flags.validation.empty())
+    modes.push_back(Mode::evaluate);
+  DatasetOptions dataOptions = datasetOptions(flags, session->threads());
+  data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, flags.data,
+                                   dataOptions);
+  if (data->rows() == 0)
+    throw Error(flags.data.text() + ": the training data has no rows");
+  if (!flags.validation.empty())
+    validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
+                                           flags.validation, dataOptions);
+  for (const Dataset *dataset : {data.get(), validation.get()})
+    for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
+      progress.message(dataset->notes()[i]);
+  loadCatalogues(*session, flags, modes, progress);
+  checkMonitor();
+  int64_t perEpoch = (data->rows() - 1) / flags.batch + 1;
+  int64_t steps = (Size(perEpoch) * flags.epochs).saturated();
+  session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
+  if (flags.shuffle && !data->inMemory())
+    progress.message("the data does not fit in " + std::to_string(flags.dataMemoryMegabytes) +
+                     " MB: shuffling within windows of at most " +
+                     withThousands(data->windowRows()) + " of " + withThousands(data->rows()) +
+                     " rows");
+}
+
+void Training::begin() {
+  state.batch = flags.batch;
+  state.shuffle = flags.shuffle;
+  state.dataRows = data->rows();
+  state.windowRows = flags.shuffle ? data->windowRows() : 0;
+  state.epochLosses.assign(model.loss_count, {});
+  if (checkpoint)
+    describeTrainingData();
+  if (resumed) {
+    resume();
+    if (!flags.init.empty())
+      progress.message("--init is not read: the run goes on from its checkpoint");
+  } else if (!flags.init.empty()) {
+    reportWarmStart(warmStart(flags.init, *session));
+  }
+  if (!flags.tensorboard.empty())
+    events = std::make_unique<EventFile>(flags.tensorboard, static_cast<int64_t>(state.step));
+}
+
+/// Checks the name given to --monitor now, not after the first epoch.
+void Training::checkMonitor() const {
+  if (flags.patience == 0)
+    return;
+  std::vector<std::string> names;
+  if (model.loss_count > 0)
+    names.push_back("loss");
+  for (const auto &[name, value] : session->metrics().values())
+    names.push_back(name);
+  if (std::find(names.begin(), names.end(), flags.monitor) != names.end())
+    return;
+  std::string near = suggestion(flags.monitor, names);
+  throw Error("--monitor " + flags.monitor + ": evaluations do not measure that",
+              near + (near.empty() ? "" : " ") + "they measure " + listNames(names));
+}
+
+void Training::reportWarmStart(const WarmStart &result) {
+  Json filled = Json::array();
+  std::vector<std::string> names;
+  for (const WarmStart::Filled &one : result.filled) {
+    filled.push_back({{"name", one.name}, {"kind", one.isTable ? "table" : "parameter"}});
+    if (one.rows > 0)
+      filled.back()["rows"] = one.rows;
+    filled.back()["from"] = one.source;
+    names.push_back(one.name + (one.rows > 0 ? " (" + withThousands(one.rows) + " rows)" : ""));
+  }
+  warmStarted = {{"entries", flags.init},
+                 {"filled", filled},
+                 {"not_filled", result.notFilled},
+                 {"unused", result.unused}};
+  progress.event("init", warmStarted);
+  progress.message("starting from given values: " + listNames(names));
+  if (!result.notFilled.empty())
+    progress.message("not given, so as they start: " + listNames(result.notFilled));
+  if (!result.unused.empty())
+    progress.message("not used: " + listNames(result.unused));
+}
+
+/// Records the identity of the training data and of the catalogues that training reads.
+void Training::describeTrainingData() {
+  state.data = describeData("data", data->files());
+  for (const auto &[name, spec] : catalogueFiles(*session, flags, {Mode::train}))
+    for (DataFile &file : describeData("catalogue '" + name + "'", listFiles(spec)))
+      state.data.push_back(std::move(file));
+}
+
+void Training::resume() {
+  resumed->restore(*session, RestoreFor::training);
+  TrainingState saved = resumed->state();
+  if (std::string note = resumed->note(model); !note.empty())
+    progress.message(note);
+  auto mustBe = [](const std::string &what, const std::string &was, const std::string &is) {
+    if (was != is)
+      throw Error("the checkpoint was trained with " + what + " " + was + ", now it is " + is,
+                  "resume with what it was trained with, or start anew with --overwrite");
+  };
+  if (std::string differs = dataDifference(saved.data, state.data); !differs.empty())
+    throw Error("the checkpoint was trained on other data: " + differs,
+                "resume with the data it was trained on, or start anew with --overwrite");
+  mustBe("--seed", std::to_string(saved.seed), std::to_string(state.seed));
+  mustBe("--batch", std::to_string(saved.batch), std::to_string(state.batch));
+  mustBe("shuffling", saved.shuffle ? "on" : "off", state.shuffle ? "on" : "off");
+  mustBe("data of rows:", std::to_string(saved.dataRows), std::to_string(state.dataRows));
+  mustBe("shuffle windows of rows:", std::to_string(saved.windowRows),
+         std::to_string(state.windowRows));
+  std::vector<DataFile> files = std::move(state.data);
+  state = saved;
+  state.data = std::move(files); // at the paths of today
+  resumed.reset();
+  history = Json::parse(saved.history);
+  for (const Json &record : history)
+    if (record.contains("evaluation"))
+      lastEvaluation = record["evaluation"];
+  progress.message("resuming at step " + withThousands(static_cast<int64_t>(state.step)) +
+                   ", epoch " + std::to_string(state.epoch) + ", row " +
+                   withThousands(state.rowsInEpoch));
+}
+
+} // namespace genrec::rt

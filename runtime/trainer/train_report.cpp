@@ -1,0 +1,145 @@
+//===- train_report.cpp - What a run of training tells --------------------===//
+
+#include "../core/aside_file.h"
+#include "../core/text.h"
+#include "../session/calibrate.h"
+#include "overwriting.h"
+#include "patience.h"
+#include "profile_report.h"
+#include "training.h"
+
+namespace genrec::rt {
+
+/// Steps between points of TensorBoard's curves.
+static constexpr int64_t kTensorboardSteps = 10;
+
+void Training::drawStep(const StepReport &report) {
+  int64_t every = flags.logEvery > 0 ? flags.logEvery : kTensorboardSteps;
+  if (report.step % static_cast<uint64_t>(every) != 0)
+    return;
+  EventFile::Scalars scalars = {{"train/learning_rate", report.learningRate}};
+  auto add = [&](const std::string &name, std::optional<double> value) {
+    if (value)
+      scalars.emplace_back(name, *value);
+  };
+  add("train/loss", report.loss);
+  if (model.loss_count > 1)
+    for (int32_t i = 0; i < model.loss_count; ++i)
+      add(std::string("train/loss/") + model.losses[i].name, report.losses[i].mean());
+  events->add(static_cast<int64_t>(report.step), scalars);
+}
+
+void Training::drawEvaluation(const Json &evaluation) {
+  EventFile::Scalars scalars;
+  auto add = [&](const std::string &name, const Json &value) {
+    if (value.is_number())
+      scalars.emplace_back("evaluate/" + name, value.get<double>());
+  };
+  if (evaluation.contains("loss"))
+    add("loss", evaluation["loss"]);
+  if (evaluation.contains("metrics"))
+    for (const auto &[name, value] : evaluation["metrics"].items())
+      add(name, value);
+  events->add(static_cast<int64_t>(state.step), scalars);
+  events->flush();
+}
+
+void Training::reportProfile() {
+  const Profile &profile = *session->profile();
+  std::optional<Roofline> roofline = loadRoofline(rooflinePath());
+  Json json = profileToJson(model, profile, Mode::train, roofline);
+  writeFile(flags.profile + "/" + kProfileFile, toText(json, 1) + "\n");
+  writeFile(flags.profile + "/" + kTraceFile,
+            toText(profileTrace(model, profile, roofline)) + "\n");
+  progress.table(profileTable(json));
+  progress.message("wrote " + flags.profile +
+                   "/profile.json and trace.json (open it in ui.perfetto.dev)");
+  progress.event("profile", {{"folder", flags.profile}});
+}
+
+void Training::warnOnce() {
+  if (warned)
+    return;
+  warned = true;
+  for (const std::string &warning : data->warnings())
+    progress.message("warning: " + warning);
+}
+
+Json Training::configuration() const {
+  Json json = {{"data", data->files()},
+               {"rows", data->rows()},
+               {"validation", validation ? Json(validation->files()) : Json(nullptr)},
+               {"epochs", flags.epochs},
+               {"batch", flags.batch},
+               {"seed", state.seed},
+               {"shuffle", flags.shuffle},
+               {"shuffle_window_rows", state.windowRows},
+               {"threads", session->threads()}};
+  if (flags.learningRate)
+    json["learning_rate"] = *flags.learningRate;
+  if (flags.maxSteps > 0)
+    json["max_steps"] = flags.maxSteps;
+  if (!warmStarted.is_null())
+    json["init"] = warmStarted;
+  SessionOptions options = sessionOptions(flags, model);
+  json["schedule"] = {{"kind", options.schedule->kind},
+                      {"warmup", options.schedule->warmup},
+                      {"steps", options.schedule->steps},
+                      {"final", options.schedule->final}};
+  json["clip_norm"] = flags.clipNorm.value_or(model.clip_norm);
+  json["clip_value"] = flags.clipValue.value_or(model.clip_value);
+  return json;
+}
+
+Json Training::timings() const {
+  Json json = {{"start_to_first_step_seconds", firstStepSeconds},
+               {"total_seconds", secondsSince(start)},
+               {"steps", stepsHere},
+               {"rows", rowsHere}};
+  if (timedSteps > 0) {
+    json["milliseconds_per_step"] = timedSeconds * 1000 / static_cast<double>(timedSteps);
+    json["rows_per_second"] = static_cast<double>(timedRows) / timedSeconds;
+  }
+  return json;
+}
+
+Json Training::summary() const {
+  Json final = Json::object();
+  if (!history.empty()) {
+    final["loss"] = history.back()["loss"];
+    final["epoch"] = history.back()["epoch"];
+  }
+  final["step"] = state.step;
+  if (!lastEvaluation.is_null())
+    final["evaluation"] = lastEvaluation;
+  if (flags.patience > 0) {
+    Patience patience = patienceOf(history, flags.monitor);
+    final["stopped_early"] = isOutOfPatience();
+    if (patience.hasBest())
+      final["best"] = {{"epoch", patience.bestEpoch},
+                       {"step", patience.bestStep},
+                       {flags.monitor, patience.best}};
+  }
+  Json memory = memoryToJson(session->memoryUse());
+  memory["data"] = data->decodedBytes() + (validation ? validation->decodedBytes() : 0);
+  memory["resident_at_start"] = residentAtStart;
+  memory["resident_before_training"] = residentBefore;
+  memory["resident_after"] = residentBytes();
+  memory["resident_peak"] = peakResidentBytes();
+  Json json = {{"model", model.name},
+               {"compiler", model.compiler ? model.compiler : ""},
+               {"config", configuration()},
+               {"hardware", hardware()},
+               {"history", history},
+               {"final", final},
+               {"metric_notes", metricNotes(model)},
+               {"timings", timings()},
+               {"memory_bytes", memory},
+               {"arena_allocations", session->arenaAllocations()},
+               {"warnings", data->warnings()}};
+  if (!stepLosses.empty())
+    json["step_losses"] = stepLosses;
+  return json;
+}
+
+} // namespace genrec::rt

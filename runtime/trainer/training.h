@@ -1,0 +1,81 @@
+//===- training.h - A run of the train command -------------------*- C++ -*-===//
+
+#ifndef GENREC_RT_TRAINER_TRAINING_H
+#define GENREC_RT_TRAINER_TRAINING_H
+
+#include "commands.h"
+#include "event_file.h"
+#include "genrec_rt/checkpoint.h"
+#include "genrec_rt/warm_start.h"
+
+namespace genrec::rt {
+
+/// What one process does of a training: train_open.cpp finds out what there is to do, train.cpp
+/// trains and saves, train_report.cpp tells of it.
+class Training {
+public:
+  Training(const genrec_model_desc &model, const Flags &flags, Clock::time_point start)
+      : model(model), flags(flags), start(start), progress(flags.progress, flags.logEvery),
+        residentAtStart(residentBytes()) {}
+
+  int run();
+
+private:
+  void checkOutputs() const;
+  void openCheckpoint();
+  void open();
+  void begin();
+  void describeTrainingData();
+  void resume();
+  void reportWarmStart(const WarmStart &result);
+  bool trainEpoch();
+  bool onStep(const StepReport &report);
+  bool isEvaluated(int64_t epoch) const;
+  bool finishEpoch();
+  bool reachedMaxSteps() const {
+    return flags.maxSteps > 0 && session->stepsDone() >= static_cast<uint64_t>(flags.maxSteps);
+  }
+  void requireFinite(const StepReport &report) const;
+  void save();
+  void checkMonitor() const;
+  void warnOfUndefined(const Json &evaluation);
+  bool isOutOfPatience() const;
+  void keepBest();
+  std::string bestFolder() const { return flags.checkpoint + "/best"; }
+  void drawStep(const StepReport &report);
+  void drawEvaluation(const Json &evaluation);
+  void reportProfile();
+  void warnOnce();
+  Json configuration() const;
+  Json timings() const;
+  Json summary() const;
+
+  const genrec_model_desc &model;
+  const Flags &flags;
+  Clock::time_point start;
+  Progress progress;
+  std::unique_ptr<Session> session;
+  std::unique_ptr<Dataset> data, validation;
+
+  std::unique_ptr<CheckpointWriter> checkpoint, best; ///< with --checkpoint
+  std::unique_ptr<CheckpointReader> resumed;          ///< until the session holds it
+  std::unique_ptr<EventFile> events;                  ///< with --tensorboard
+
+  TrainingState state;
+  Json history = Json::array();
+  Json lastEvaluation;
+  Json stepLosses = Json::array();
+  Json warmStarted; ///< with --init
+
+  // Timings of this process.
+  double firstStepSeconds = 0, epochSeconds = 0;
+  int64_t stepsHere = 0, rowsHere = 0, timedSteps = 0, timedRows = 0;
+  double timedSeconds = 0;
+  Clock::time_point stepBegin;
+  int64_t residentAtStart, residentBefore = 0;
+  bool warned = false;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_TRAINER_TRAINING_H
