@@ -2,6 +2,7 @@
 
 #include "genrec_rt/comm.h"
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <exception>
@@ -29,39 +30,59 @@ public:
   std::shared_ptr<Meeting> getChild(int64_t count);
 
 private:
-  /// Waits until every rank has arrived as often as `rank` now has.
-  void wait(int32_t rank, std::chrono::milliseconds patience);
+  /// Waits until all ranks have posted their parts. Either all ranks see this done, or all throw:
+  /// nobody reads the parts of a rank that has gone.
+  void meet(int32_t rank, std::chrono::milliseconds patience);
+  /// Waits until all ranks have copied. Nothing but copies is waited for, so errors wait too.
+  void part(int32_t rank);
+  /// Counts the arrival; the last one completes the phase, unless `isOpen` is false.
+  int64_t arrive(int32_t rank, bool isOpen);
 
   std::mutex mutex;
   std::condition_variable changed;
   std::vector<std::span<const SendPart>> parts;
-  std::vector<int64_t> arrivals;
+  std::vector<int64_t> arrivals; ///< by rank: two phases per exchange
+  int64_t completed = 0;         ///< phases that all ranks have arrived at
   std::vector<std::shared_ptr<Meeting>> children;
   std::optional<std::string> error;
 };
 
 } // namespace
 
-void Meeting::wait(int32_t rank, std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex);
+int64_t Meeting::arrive(int32_t rank, bool isOpen) {
   int64_t mine = ++arrivals[rank];
-  changed.notify_all();
-  auto late = [&]() -> std::string {
-    std::string names;
+  bool isLast = std::all_of(arrivals.begin(), arrivals.end(), [&](int64_t of) { return of >= mine; });
+  if (isLast && isOpen) {
+    completed = mine;
+    changed.notify_all();
+  }
+  return mine;
+}
+
+void Meeting::meet(int32_t rank, std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex);
+  int64_t mine = arrive(rank, /*isOpen=*/!error);
+  changed.wait_for(lock, patience, [&] { return completed >= mine || error; });
+  if (completed >= mine)
+    return;
+  if (!error) {
+    std::string late;
     for (int32_t other = 0; other < size(); ++other)
       if (arrivals[other] < mine)
-        names += (names.empty() ? "" : ", ") + std::to_string(other);
-    return names;
-  };
-  bool isDone = changed.wait_for(lock, patience, [&] { return error || late().empty(); });
-  // Where all have arrived, this call is complete, whatever has been aborted since.
-  if (late().empty())
-    return;
+        late += (late.empty() ? "" : ", ") + std::to_string(other);
+    error = "rank " + std::to_string(rank) + ": waited " + std::to_string(patience.count()) +
+            " ms for rank " + late;
+    changed.notify_all();
+  }
+  throw CommError(*error);
+}
+
+void Meeting::part(int32_t rank) {
+  std::unique_lock lock(mutex);
+  int64_t mine = arrive(rank, /*isOpen=*/true);
+  changed.wait(lock, [&] { return completed >= mine; });
   if (error)
     throw CommError(*error);
-  if (!isDone)
-    throw CommError("rank " + std::to_string(rank) + " waited " +
-                    std::to_string(patience.count()) + " ms for rank " + late());
 }
 
 void Meeting::exchange(int32_t rank, std::span<const SendPart> send,
@@ -72,7 +93,7 @@ void Meeting::exchange(int32_t rank, std::span<const SendPart> send,
       throw CommError(*error);
     parts[rank] = send;
   }
-  wait(rank, patience);
+  meet(rank, patience);
   std::string mismatch;
   for (int32_t from = 0; from < size(); ++from) {
     const SendPart &part = parts[from][rank];
@@ -87,9 +108,7 @@ void Meeting::exchange(int32_t rank, std::span<const SendPart> send,
   }
   if (!mismatch.empty())
     abort(mismatch);
-  wait(rank, patience);
-  if (!mismatch.empty())
-    throw CommError(mismatch);
+  part(rank);
 }
 
 void Meeting::abort(const std::string &why) noexcept {

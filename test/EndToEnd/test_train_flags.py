@@ -154,7 +154,7 @@ CASES: dict[str, Case] = {
     "--progress": Case(("--progress", "lines"), seen("plain")),
     "--log-every": Case(("--log-every", "5"), seen("steps")),
     "--check-finite": Case(("--check-finite",), seen("error"), beside=DIVERGING,
-                           refused=" made "),
+                           refused="whose batch begins at"),
 }  # fmt: skip
 
 
