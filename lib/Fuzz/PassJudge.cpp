@@ -14,8 +14,7 @@ PassJudge::PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t se
 static bool isExpanded(ModelOp model) {
   return model
       .walk([](Operation *op) {
-        return isa<ParameterRowsOp, UniqueRowsOp>(op) ? WalkResult::interrupt()
-                                                      : WalkResult::advance();
+        return op->hasTrait<MakesUniqueRows>() ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -55,7 +55,7 @@ static bool attempt(OwningOpRef<ModuleOp> &module, size_t index,
 
 /// Replaces the results of `op` by earlier value number `choice` of the same type.
 static bool bypass(Operation *op, size_t choice) {
-  if (op->getNumResults() == 0 || isa<BatchOp, CatalogueOp>(op))
+  if (op->getNumResults() == 0 || op->hasTrait<ReadsDomains>())
     return false;
   for (Value result : op->getResults()) {
     SmallVector<Value> candidates;

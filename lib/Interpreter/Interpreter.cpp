@@ -124,11 +124,13 @@ Evaluator::Evaluator(ProgramOp program, const Batch &batch, State &state, Mode m
 bool Evaluator::isWanted(Operation &op) {
   if (options.forwardOnly)
     return isa<LossOp, ReportLossOp>(op);
-  if (program.getMode() == ProgramMode::all &&
-      isa<LossOp, RequireRangeOp, MetricOp, OutputOp>(op))
-    return mode == Mode::predict ? isa<OutputOp>(op)
-                                 : mode != Mode::items && (isa<LossOp, RequireRangeOp>(op) ||
-                                                           (mode == Mode::evaluate && isa<MetricOp>(op)));
+  // A program for all modes has the sinks of each, and outputs of a catalogue's rows among those of
+  // predict.
+  if (auto sink = dyn_cast<SinkOpInterface>(op); sink && program.getMode() == ProgramMode::all)
+    return mode == Mode::predict    ? isa<OutputOp>(op)
+           : mode == Mode::train    ? sink.isNeededIn(ProgramMode::train)
+           : mode == Mode::evaluate ? sink.isNeededIn(ProgramMode::evaluate)
+                                    : false;
   // A feature that drops its padding id acts when the domain's rows are built, so an unused one is
   // not evaluated.
   return !isa<FeatureOp>(op) && !wouldOpBeTriviallyDead(&op);

@@ -194,9 +194,7 @@ static LogicalResult verifyYield(RowKernelOp kernel) {
 static bool isBodyOp(Operation &op) {
   if (isa<arith::ArithDialect, math::MathDialect, vector::VectorDialect>(op.getDialect()))
     return true;
-  return isa<RowYieldOp, RowLoadOp, RowStoreOp, RowGatherOp, GatherDotOp, GatherSumOp, AccumulateOp,
-             KeepMaskOp, RowUniformOp, RandomIndexOp, RowHashOp, RowBucketizeOp, RowSearchOp, RowIotaOp,
-             RowConcatOp, RowSliceOp>(op);
+  return isa<RowYieldOp, BodyOpInterface>(op);
 }
 
 static bool isBodyReduction(vector::ReductionOp reduction) {

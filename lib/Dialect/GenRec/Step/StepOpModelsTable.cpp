@@ -3,7 +3,6 @@
 #include "StepOpModels.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
-#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/abi.h"
 
 using namespace mlir;
@@ -11,7 +10,7 @@ using namespace genrec;
 
 bool genrec::isAddedByReader(Value value) {
   auto sum = value.getDefiningOp<SegmentSumOp>();
-  return sum && value.hasOneUse() && Target::of(sum).addsSegments &&
+  return sum && value.hasOneUse() &&
          getStepKind(*value.user_begin()) == StepKind::kernel;
 }
 

@@ -8,10 +8,10 @@ using namespace mlir;
 using namespace genrec;
 
 const Target &Target::get(TargetKind kind) {
-  static constexpr Target cpu{TargetKind::cpu, /*addsSegments=*/true, /*hasRowBlocks=*/true,
-                              /*runsModels=*/true, /*hasDevice=*/false};
-  static constexpr Target cuda{TargetKind::cuda, /*addsSegments=*/true, /*hasRowBlocks=*/false,
-                               /*runsModels=*/false, /*hasDevice=*/true};
+  static constexpr Target cpu{TargetKind::cpu, /*hasRowBlocks=*/true, /*runsModels=*/true,
+                              /*hasDevice=*/false};
+  static constexpr Target cuda{TargetKind::cuda, /*hasRowBlocks=*/false, /*runsModels=*/false,
+                               /*hasDevice=*/true};
   return kind == TargetKind::cuda ? cuda : cpu;
 }
 

@@ -14,8 +14,8 @@ def AttachTarget : Pass<"genrec-attach-target", "::mlir::ModuleOp"> {
   let summary = "sets the target that a module is compiled for";
   let description = [{
     Sets the module's attribute `genrec.target`. Later passes ask it for the differences between
-    targets: whether kernels add up gradients of table rows themselves, whether calls can run for a
-    block of lists at a time, how kernels are printed. Without the attribute, the target is the CPU.
+    targets: whether calls can run for a block of lists at a time, where constant tables are, how
+    kernels are printed. Without the attribute, the target is the CPU.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"cpu\"", "`cpu` or `cuda`">];

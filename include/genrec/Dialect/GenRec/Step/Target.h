@@ -11,9 +11,6 @@ namespace genrec {
 /// kernels.
 struct Target {
   TargetKind kind;
-  /// Whether a row kernel adds up the gradients of a table row itself (kernels/segments.h).
-  /// `plan-memory` then gives the sum no buffer.
-  bool addsSegments;
   /// Whether calls over lists can run for a block of lists at a time (kernels/row_blocks.h).
   bool hasRowBlocks;
   /// Whether every step op has a kernel for the target, so that whole models can be compiled.
