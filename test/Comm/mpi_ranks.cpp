@@ -16,10 +16,10 @@ namespace {
 
 /// Rank 1 does not come.
 void stall(Communicator &comm) {
-  comm.setPatience(300ms);
-  comm.barrier();
+  comm.barrier(); // ranks may start at different times
+  comm.setPatience(1000ms);
   if (comm.getRank() == 1)
-    std::this_thread::sleep_for(2s);
+    std::this_thread::sleep_for(5s);
   comm.barrier();
 }
 

@@ -41,8 +41,8 @@ TEST(ThreadRanks, NumbersAreChecked) { EXPECT_EQ(run(0, [](Communicator &) {}), 
 TEST(ThreadRanks, APeerThatStallsIsNamed) {
   std::atomic<bool> isOver = false;
   std::string error = run(3, [&](Communicator &comm) {
+    comm.barrier(); // threads may start at different times
     comm.setPatience(100ms);
-    comm.barrier();
     if (comm.getRank() == 1)
       while (!isOver)
         std::this_thread::sleep_for(1ms);
