@@ -39,7 +39,7 @@ void mismatch(Communicator &comm) {
 void abortOne(Communicator &comm) {
   if (comm.getRank() == 1) {
     comm.abort("no rows in part-7.parquet");
-    std::this_thread::sleep_for(500ms);
+    std::this_thread::sleep_for(2s);
     return;
   }
   comm.barrier();
