@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -75,6 +76,7 @@ private:
   bool endsMpi;
   int rank = 0, size = 1;
   std::vector<Transfer> transfers;
+  std::mutex mutex; ///< of `error`: any thread may abort
   std::optional<std::string> error;
 };
 
@@ -106,23 +108,24 @@ void MpiComm::dropTransfers() {
 }
 
 void MpiComm::abort(const std::string &why) noexcept {
+  std::lock_guard lock(mutex);
   if (error)
     return;
   error = "rank " + std::to_string(rank) + ": " + why;
-  std::string text = error->substr(0, kMostAbortText);
-  // Nobody waits for these: a rank that is gone does not receive.
-  static thread_local std::vector<std::string> kept;
-  kept.push_back(text);
+  // Nobody waits for these messages, since a rank that is gone does not receive: MPI may read the
+  // text for as long as the process lives, so it is never freed.
+  const auto &text = *new std::string(error->substr(0, kMostAbortText));
   for (int other = 0; other < size; ++other)
     if (other != rank) {
       MPI_Request request;
-      if (MPI_Isend(kept.back().data(), static_cast<int>(kept.back().size()), MPI_CHAR, other,
-                    kAbortTag, control, &request) == MPI_SUCCESS)
+      if (MPI_Isend(text.data(), static_cast<int>(text.size()), MPI_CHAR, other, kAbortTag, control,
+                    &request) == MPI_SUCCESS)
         MPI_Request_free(&request);
     }
 }
 
 std::optional<std::string> MpiComm::getError() {
+  std::lock_guard lock(mutex);
   int isThere = 0;
   MPI_Status status;
   if (!error && MPI_Iprobe(MPI_ANY_SOURCE, kAbortTag, control, &isThere, &status) == MPI_SUCCESS &&

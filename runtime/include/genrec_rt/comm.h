@@ -58,7 +58,7 @@ public:
 
   /// Sends `send[r]` to rank r and receives `receive[r]` from it, for every r, this rank itself
   /// included; parts may be empty. Rank a's `send[b].bytes` is rank b's `receive[a].bytes`, else
-  /// both throw. Buffers sent must not overlap buffers received. Returns when all parts have
+  /// rank b throws, and the others in this call or their next one. Buffers sent must not overlap buffers received. Returns when all parts have
   /// arrived and those sent may be written again (device: on the stream).
   void exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                 CommMemory memory = {});
