@@ -9,7 +9,7 @@
 
 #include "timing.h"
 
-#include "genrec_rt/cuda/attention/attention.h"
+#include "genrec_rt/kernels/cuda/attention/attention.h"
 
 namespace {
 

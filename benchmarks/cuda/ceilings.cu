@@ -10,8 +10,8 @@
 #include "timing.h"
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
-#include "genrec_rt/cuda/rows.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/rows.h"
 
 #include <dlfcn.h>
 

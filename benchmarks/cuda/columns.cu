@@ -8,7 +8,7 @@
 
 #include "timing.h"
 
-#include "genrec_rt/cuda/columns.h"
+#include "genrec_rt/kernels/cuda/columns.h"
 
 #include <chrono>
 

@@ -8,10 +8,10 @@
 #include "timing.h"
 
 #include "../../test/Cuda/row_steps.h"
-#include "genrec_rt/cuda/rows.h"
-#include "genrec_rt/cuda/segment_sums.h"
 #include "genrec_rt/cuda/store.h"
-#include "genrec_rt/cuda/unique.h"
+#include "genrec_rt/kernels/cuda/rows.h"
+#include "genrec_rt/kernels/cuda/segment_sums.h"
+#include "genrec_rt/kernels/cuda/unique.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include "store_cases.h"
 
-#include "genrec_rt/cuda/rows.h"
 #include "genrec_rt/cuda/store.h"
+#include "genrec_rt/kernels/cuda/rows.h"
 
 namespace {
 

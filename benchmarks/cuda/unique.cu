@@ -10,8 +10,8 @@
 #include "timing.h"
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
-#include "genrec_rt/cuda/unique.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/unique.h"
 
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>

@@ -14,15 +14,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "genrec_rt/kernels/attention.h"
-#include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/cpu/attention.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
 #include "genrec_rt/parallel.h"
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
 
-#if __has_include("genrec_rt/kernels/rows.h")
-#include "genrec_rt/kernels/rows.h"
+#if __has_include("genrec_rt/kernels/cpu/gathered_rows.h")
+#include "genrec_rt/kernels/cpu/gathered_rows.h"
 #define HAS_ROW_KERNELS 1
 #endif
 

@@ -6,7 +6,7 @@
 
 #include "timing.h"
 
-#include "genrec_rt/kernels/attention.h"
+#include "genrec_rt/kernels/cpu/attention.h"
 
 #include <cmath>
 

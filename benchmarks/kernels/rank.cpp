@@ -5,7 +5,7 @@
 
 #include "timing.h"
 
-#include "genrec_rt/kernels/rank.h"
+#include "genrec_rt/kernels/cpu/rank.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "timing.h"
 
-#include "genrec_rt/kernels/rows.h"
+#include "genrec_rt/kernels/cpu/gathered_rows.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #ifndef GENREC_BENCHMARKS_KERNELS_TIMING_H
 #define GENREC_BENCHMARKS_KERNELS_TIMING_H
 
-#include "genrec_rt/kernels/random.h"
+#include "genrec_rt/kernels/shared/random.h"
 #include "genrec_rt/parallel.h"
 
 #include <algorithm>

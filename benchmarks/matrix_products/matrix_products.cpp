@@ -11,7 +11,7 @@
 #include "../kernels/timing.h"
 #include "peers.h"
 
-#include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
 
 #include <cmath>
 #include <cstring>

@@ -87,7 +87,7 @@ static std::string writeHeaders(StringRef path) {
   llvm::StringSet<> written;
   for (const Callee &callee : getCallees())
     // Headers for CUDA only cannot be compiled as C++.
-    if (!callee.header.empty() && !callee.header.ends_with("/warp.h") &&
+    if (!callee.header.empty() && !callee.header.contains("/kernels/cuda/") &&
         written.insert(callee.header).second)
       os << "#include \"" << callee.header << "\"\n";
   return "";

@@ -3,7 +3,7 @@
 #include "file_identity.h"
 
 #include "genrec_rt/error.h"
-#include "genrec_rt/kernels/hash.h"
+#include "genrec_rt/kernels/shared/hash.h"
 
 #include <cerrno>
 #include <cstring>

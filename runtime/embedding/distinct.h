@@ -21,7 +21,7 @@ int64_t distinctScratchBytes(int64_t count);
 
 /// Fills `rows` (room for parts * count) with the distinct rows of each of `parts` lists of
 /// `count` handles, in the order of first appearance, part by part, and `places` with what
-/// kernels/distinct.h reads. Returns their number; throws Error where there are more than
+/// kernels/cpu/distinct.h reads. Returns their number; throws Error where there are more than
 /// kMostDistinctRows rows. `scratch` gives the calling thread
 /// distinctScratchBytes(count) bytes.
 int64_t findDistinct(genrec_rt_pool *pool, int64_t parts, int64_t count,

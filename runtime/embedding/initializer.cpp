@@ -1,6 +1,6 @@
 //===- initializer.cpp - Initial values of rows and parameters ------------===//
 
-#include "genrec_rt/kernels/init.h"
+#include "genrec_rt/kernels/cpu/init.h"
 #include "genrec_rt/kinds.h"
 #include "genrec_rt/store.h"
 

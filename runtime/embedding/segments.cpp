@@ -3,7 +3,7 @@
 #include "segments.h"
 
 #include "genrec_rt/identity.h"
-#include "genrec_rt/kernels/segments.h"
+#include "genrec_rt/kernels/cpu/segments.h"
 
 #include <bit>
 #include <cassert>

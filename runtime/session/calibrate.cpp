@@ -7,7 +7,7 @@
 #include "../core/threads.h"
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/error.h"
-#include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
 #include "genrec_rt/parallel.h"
 #include "profile.h"
 

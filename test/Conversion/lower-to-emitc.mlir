@@ -1,7 +1,7 @@
 // RUN: genrec-opt %s --genrec-lower-to-emitc | FileCheck %s
 
 // CHECK: emitc.include "genrec_rt/abi.h"
-// CHECK: emitc.include "genrec_rt/kernels/rowmath.h"
+// CHECK: emitc.include "genrec_rt/kernels/shared/rowmath.h"
 // CHECK-NOT: arith.
 // CHECK-NOT: math.
 

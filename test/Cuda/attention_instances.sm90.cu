@@ -2,7 +2,7 @@
 // that registers, spills and machine code of the device are checked where no device is. Models
 // instantiate what they need themselves.
 
-#include "genrec_rt/cuda/attention/attention.h"
+#include "genrec_rt/kernels/cuda/attention/attention.h"
 
 namespace genrec::rt::cuda {
 

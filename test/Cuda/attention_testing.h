@@ -10,7 +10,7 @@
 
 #include "../Runtime/kernels_attention_reference.h"
 
-#include "genrec_rt/cuda/attention/attention.h"
+#include "genrec_rt/kernels/cuda/attention/attention.h"
 
 namespace genrec::rt::cuda::testing {
 

@@ -6,7 +6,7 @@
 
 #include "genrec_rt/cuda/cached_store.h"
 #include "genrec_rt/cuda/memory.h"
-#include "genrec_rt/cuda/rows.h"
+#include "genrec_rt/kernels/cuda/rows.h"
 
 #include <gmock/gmock.h>
 

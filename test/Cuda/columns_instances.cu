@@ -1,7 +1,7 @@
 // Column programs as compiled code would instantiate them, for nvcc: its report is held against
 // resources.allowance.
 
-#include "genrec_rt/cuda/columns.h"
+#include "genrec_rt/kernels/cuda/columns.h"
 
 namespace genrec::rt::cuda {
 

@@ -2,8 +2,8 @@
 
 #include "device_copy.h"
 
-#include "genrec_rt/cuda/columns.h"
-#include "genrec_rt/kernels/hash.h"
+#include "genrec_rt/kernels/cuda/columns.h"
+#include "genrec_rt/kernels/shared/hash.h"
 
 #include <gtest/gtest.h>
 

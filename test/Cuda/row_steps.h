@@ -9,10 +9,10 @@
 #ifndef GENREC_TEST_CUDA_ROW_STEPS_H
 #define GENREC_TEST_CUDA_ROW_STEPS_H
 
-#include "genrec_rt/cuda/bf16.h"
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
-#include "genrec_rt/cuda/segment_sums.h"
+#include "genrec_rt/kernels/cuda/bf16.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/segment_sums.h"
 
 namespace genrec::rt::cuda::test {
 

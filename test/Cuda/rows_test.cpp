@@ -3,8 +3,8 @@
 #include "device_copy.h"
 #include "row_steps.h"
 
-#include "genrec_rt/cuda/rows.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/kernels/cuda/rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 //===- simt_test.cpp - The host execution of kernels catches wrong ones ---===//
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "../Runtime/id_of_hash.h"
 #include "device_copy.h"
 
-#include "genrec_rt/cuda/unique.h"
+#include "genrec_rt/kernels/cuda/unique.h"
 
 #include <gtest/gtest.h>
 

@@ -14,16 +14,18 @@ SOURCE = Path(__file__).resolve().parents[2]
 # own files and those of folders before it in the list.
 RUNTIME = [
     "genrec_rt",
-    "genrec_rt/kernels",
+    "genrec_rt/kernels/shared",
+    "genrec_rt/kernels/cpu",
     "core",
     "comm",
     "comm_mpi",
     "kernels/cpu",
     "embedding",
     "genrec_rt/cuda",
-    "genrec_rt/cuda/tensor",
-    "genrec_rt/cuda/attention",
     "core/cuda",
+    "genrec_rt/kernels/cuda",
+    "genrec_rt/kernels/cuda/tensor",
+    "genrec_rt/kernels/cuda/attention",
     "kernels/cuda",
     "embedding/cuda",
     "data",
@@ -33,11 +35,16 @@ RUNTIME = [
     "main",
 ]
 
-# Public headers directly in genrec_rt/ that describe what a folder above holds; the others belong to genrec_rt itself.
+# Public headers directly in genrec_rt/ or genrec_rt/cuda/ that describe what a folder above holds; the others belong to
+# the folder they are in.
 HEADERS = {
     "core": ["batch.h"],
     "comm": ["comm.h", "portions.h", "owner.h"],
     "embedding": ["store.h", "table_store.h", "table_view.h"],
+    "embedding/cuda": [
+        *("cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h", "cuda/cached_store.h"),
+        *("cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_places.h", "cuda/store.h"),
+    ],
     "data": ["dataset.h"],
     "session": ["metrics.h", "session.h"],
     "checkpoint": ["checkpoint.h", "safetensors.h", "warm_start.h"],
@@ -83,10 +90,8 @@ def room_of(folder: str, order: list[str]) -> str:
 
 def runtime_room(path: str) -> str:
     """The room of a file, by its path in runtime/ or, of a public header, from genrec_rt/ on."""
-    folder, _, name = path.rpartition("/")
-    if folder == "genrec_rt":
-        return next((room for room, headers in HEADERS.items() if name in headers), folder)
-    return room_of(folder, RUNTIME)
+    described = (room for room, headers in HEADERS.items() if path in [f"genrec_rt/{name}" for name in headers])
+    return next(described, None) or room_of(path.rpartition("/")[0], RUNTIME)
 
 
 def lib_room(path: str) -> str:
@@ -138,6 +143,18 @@ def test_folders_include_what_is_below_them(edges, order: list[str]) -> None:
         if order.index(to) > order.index(of)
     ]
     assert not upwards, "\n".join(upwards)
+
+
+def test_targets_do_not_include_each_other() -> None:
+    """What code for both includes is in kernels/shared."""
+
+    def target(room: str) -> str:
+        return next((part for part in room.split("/") if part in ("cpu", "cuda")), "any")
+
+    edges = [(path, include, {target(of), target(to)}) for path, include, of, to in runtime_edges()]
+    for name in ("cpu", "cuda"):
+        assert [path for path, _, targets in edges if targets == {name, "any"}]
+    assert [(path, include) for path, include, targets in edges if targets == {"cpu", "cuda"}] == []
 
 
 def test_stores_are_seen_through_their_interface() -> None:

@@ -3,7 +3,7 @@
 #include "TinyModel.h"
 
 #include "genrec_rt/identity.h"
-#include "genrec_rt/kernels/random.h"
+#include "genrec_rt/kernels/shared/random.h"
 
 #include <algorithm>
 #include <cmath>

@@ -5,10 +5,10 @@
 #include "../../runtime/data/decode_memory.h"
 #include "ReadingModel.h"
 #include "TinyModel.h"
-#include "genrec_rt/kernels/attention.h"
-#include "genrec_rt/kernels/distinct_gradient.h"
-#include "genrec_rt/kernels/gemm.h"
-#include "genrec_rt/kernels/gemm_rows.h"
+#include "genrec_rt/kernels/cpu/attention.h"
+#include "genrec_rt/kernels/cpu/distinct_gradient.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/kernels/cpu/gemm_rows.h"
 #include "genrec_rt/store.h"
 
 #include <arrow/memory_pool.h>

@@ -1,7 +1,7 @@
 // Hashes against vectors that the python packages xxhash 4.1.0 and mmh3 5.3.1 gave, which wrap the
 // reference implementations of xxHash (Collet) and MurmurHash3 (Appleby).
 
-#include "genrec_rt/kernels/hash.h"
+#include "genrec_rt/kernels/shared/hash.h"
 
 #include <cstdint>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "kernels_attention_reference.h"
 
-#include "genrec_rt/kernels/attention.h"
+#include "genrec_rt/kernels/cpu/attention.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {

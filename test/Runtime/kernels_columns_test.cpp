@@ -2,7 +2,7 @@
 
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/rowbody.h"
+#include "genrec_rt/kernels/cpu/rowbody.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Cross attention and its gradient against naive loops in double.
 
-#include "genrec_rt/kernels/cross_attention.h"
+#include "genrec_rt/kernels/cpu/cross_attention.h"
 #include "kernels_testing.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include "../../runtime/embedding/distinct.h"
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/kernels/distinct_gradient.h"
+#include "genrec_rt/kernels/cpu/distinct_gradient.h"
 #include "kernels_testing.h"
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/domains.h"
+#include "genrec_rt/kernels/cpu/domains.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Published hashes against published values.
 
-#include "genrec_rt/kernels/hash.h"
+#include "genrec_rt/kernels/shared/hash.h"
 
 #include <gtest/gtest.h>
 

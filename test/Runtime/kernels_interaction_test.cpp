@@ -1,6 +1,6 @@
 // Dot products of all pairs against naive loops in double.
 
-#include "genrec_rt/kernels/interaction.h"
+#include "genrec_rt/kernels/cpu/interaction.h"
 #include "kernels_testing.h"
 
 #include <gtest/gtest.h>

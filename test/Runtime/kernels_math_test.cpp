@@ -3,8 +3,8 @@
 
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/math.h"
-#include "genrec_rt/kernels/trigonometry.h"
+#include "genrec_rt/kernels/shared/math.h"
+#include "genrec_rt/kernels/shared/trigonometry.h"
 
 #include <algorithm>
 

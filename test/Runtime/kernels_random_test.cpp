@@ -3,7 +3,7 @@
 
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/init.h"
+#include "genrec_rt/kernels/cpu/init.h"
 
 #include <algorithm>
 #include <set>

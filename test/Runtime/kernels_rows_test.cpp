@@ -2,7 +2,7 @@
 
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/rows.h"
+#include "genrec_rt/kernels/cpu/gathered_rows.h"
 
 #include <algorithm>
 

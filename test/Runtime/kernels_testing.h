@@ -9,7 +9,7 @@
 #ifndef GENREC_TEST_RUNTIME_KERNELS_TESTING_H
 #define GENREC_TEST_RUNTIME_KERNELS_TESTING_H
 
-#include "genrec_rt/kernels/random.h"
+#include "genrec_rt/kernels/shared/random.h"
 #include "genrec_rt/parallel.h"
 
 #include <cmath>

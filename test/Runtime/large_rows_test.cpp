@@ -8,9 +8,9 @@
 #include "../../runtime/embedding/distinct.h"
 #include "../../runtime/embedding/segments.h"
 #include "TinyModel.h"
-#include "genrec_rt/kernels/gemm.h"
-#include "genrec_rt/kernels/rows.h"
-#include "genrec_rt/kernels/segments.h"
+#include "genrec_rt/kernels/cpu/gathered_rows.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/kernels/cpu/segments.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,9 +4,9 @@
 #include "TinyModel.h"
 #include "kernels_testing.h"
 
-#include "genrec_rt/kernels/row_blocks.h"
-#include "genrec_rt/kernels/step_attention.h"
-#include "genrec_rt/kernels/step_linear.h"
+#include "genrec_rt/kernels/cpu/row_blocks.h"
+#include "genrec_rt/kernels/cpu/step_attention.h"
+#include "genrec_rt/kernels/cpu/step_linear.h"
 
 #include <gtest/gtest.h>
 

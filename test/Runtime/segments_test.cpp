@@ -3,7 +3,7 @@
 #include "../../runtime/embedding/segments.h"
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/kernels/segments.h"
+#include "genrec_rt/kernels/cpu/segments.h"
 
 #include <gtest/gtest.h>
 

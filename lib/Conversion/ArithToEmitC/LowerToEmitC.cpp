@@ -1,8 +1,9 @@
 //===- LowerToEmitC.cpp - converts scalar arithmetic to EmitC -------------===//
 
+#include "genrec/Conversion/Passes.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Target/EmitC/Callees.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
-#include "genrec/Conversion/Passes.h"
 
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -280,7 +281,7 @@ struct LowerToEmitCPass : genrec::impl::LowerToEmitCBase<LowerToEmitCPass> {
     target.addLegalDialect<emitc::EmitCDialect>();
     target.addLegalOp<ModuleOp>();
     if (failed(applyFullConversion(getOperation(), target, std::move(patterns))) ||
-        failed(checkCallees(getOperation())))
+        failed(checkCallees(getOperation(), Target::of(getOperation()).kind)))
       signalPassFailure();
   }
 };

@@ -4,8 +4,8 @@
 
 #include "cache_kernels.h"
 
-#include "genrec_rt/cuda/launch.h"
 #include "genrec_rt/footprint.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 
 #include "genrec_rt/cuda/lowest_rows.h"
 
-#include "genrec_rt/cuda/block_scan.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/block_scan.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 #include <bit>

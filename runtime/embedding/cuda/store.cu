@@ -4,8 +4,8 @@
 
 #include "store_kernels.h"
 
-#include "genrec_rt/cuda/bf16.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/bf16.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 #include <bit>

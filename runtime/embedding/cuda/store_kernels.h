@@ -5,9 +5,9 @@
 
 #include "store_shape.h"
 
-#include "genrec_rt/cuda/bf16.h"
 #include "genrec_rt/cuda/store.h"
-#include "genrec_rt/kernels/init.h"
+#include "genrec_rt/kernels/cuda/bf16.h"
+#include "genrec_rt/kernels/shared/init.h"
 
 namespace genrec::rt::cuda {
 

@@ -3,7 +3,7 @@
 #ifndef GENREC_RT_EMBEDDING_CUDA_STORE_SHAPE_H
 #define GENREC_RT_EMBEDDING_CUDA_STORE_SHAPE_H
 
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 

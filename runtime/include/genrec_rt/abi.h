@@ -305,7 +305,7 @@ void genrec_rt_merged_rows(genrec_step *step, int32_t table,
  * part lie strides[part] floats apart (columns of wider rows). `table` is any of the group that the
  * rows are of. Fills *touched (count; no parent), `rows` (capacity: the sum of the parts'
  * capacities), and `segments`, opaque scratch of genrec_rt_segment_bytes(capacity) bytes for
- * genrec_rt_segment_sum and kernels/segments.h. */
+ * genrec_rt_segment_sum and kernels/cpu/segments.h. */
 int64_t genrec_rt_segment_bytes(int64_t capacity);
 /* genrec_rt_segment_bytes(c) <= GENREC_SEGMENT_BYTES_PER_ROW * c + GENREC_SEGMENT_BYTES,
  * for buffer descriptors, which are linear in a capacity. */

@@ -1,7 +1,7 @@
 //===- identity.h - Row identities and name hashes ---------------*- C++ -*-===//
 //
 // A row's identity is its position in the dataset and its ordinal path, folded
-// into 64 bits; random streams are keyed by it (see kernels/random.h), so what
+// into 64 bits; random streams are keyed by it (see kernels/shared/random.h), so what
 // a row draws does not depend on its batch.
 //
 //===----------------------------------------------------------------------===//

@@ -30,7 +30,7 @@
 
 namespace genrec::rt {
 
-/// What initial values are drawn from, as kernels/init.h has it.
+/// What initial values are drawn from, as kernels/shared/init.h has it.
 struct InitialDistribution {
   int32_t kind = 0; ///< kernels::Distribution
   float mean = 0, scale = 0;

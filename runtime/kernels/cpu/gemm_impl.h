@@ -10,7 +10,7 @@
 
 #include "dynamic_gemm.h"
 
-#include "genrec_rt/kernels/gemm.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {

@@ -1,6 +1,6 @@
 //===- hash.cpp - published hashes of ids and strings ---------------------===//
 
-#include "genrec_rt/kernels/hash.h"
+#include "genrec_rt/kernels/shared/hash.h"
 
 #include <algorithm>
 #include <bit>

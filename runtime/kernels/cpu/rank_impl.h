@@ -9,8 +9,8 @@
 
 #include "rank_scan.h"
 
-#include "genrec_rt/kernels/scratch.h"
-#include "genrec_rt/kernels/tile.h"
+#include "genrec_rt/kernels/cpu/scratch.h"
+#include "genrec_rt/kernels/cpu/tile.h"
 
 namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {

@@ -3,7 +3,7 @@
 #ifndef GENREC_RT_KERNELS_CPU_RANK_SCAN_H
 #define GENREC_RT_KERNELS_CPU_RANK_SCAN_H
 
-#include "genrec_rt/kernels/rank.h"
+#include "genrec_rt/kernels/cpu/rank.h"
 
 namespace genrec::rt::kernels {
 

@@ -1,6 +1,6 @@
 //===- time_buckets.cpp - The table behind the time buckets ---------------===//
 
-#include "genrec_rt/kernels/time_buckets.h"
+#include "genrec_rt/kernels/cpu/time_buckets.h"
 
 #include <cmath>
 

@@ -1,9 +1,9 @@
 //===- order.cu - Stable orders of small keys -----------------------------===//
 
-#include "genrec_rt/cuda/order.h"
+#include "genrec_rt/kernels/cuda/order.h"
 
-#include "genrec_rt/cuda/block_scan.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/block_scan.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 #include <bit>

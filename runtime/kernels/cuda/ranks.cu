@@ -1,9 +1,9 @@
 //===- ranks.cu - Numbering what is marked --------------------------------===//
 
-#include "genrec_rt/cuda/ranks.h"
+#include "genrec_rt/kernels/cuda/ranks.h"
 
-#include "genrec_rt/cuda/block_scan.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/block_scan.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 namespace genrec::rt::cuda {
 

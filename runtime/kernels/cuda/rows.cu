@@ -1,9 +1,9 @@
 //===- rows.cu - Gathering and pooling rows -------------------------------===//
 
-#include "genrec_rt/cuda/rows.h"
+#include "genrec_rt/kernels/cuda/rows.h"
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 #include <bit>

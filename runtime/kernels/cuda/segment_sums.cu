@@ -1,9 +1,9 @@
 //===- segment_sums.cu - Sums of the gradients of distinct rows -----------===//
 
-#include "genrec_rt/cuda/segment_sums.h"
+#include "genrec_rt/kernels/cuda/segment_sums.h"
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <algorithm>
 

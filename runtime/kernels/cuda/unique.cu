@@ -1,10 +1,10 @@
 //===- unique.cu - Distinct ids of a batch --------------------------------===//
 
-#include "genrec_rt/cuda/unique.h"
+#include "genrec_rt/kernels/cuda/unique.h"
 
 #include "genrec_rt/cuda/device.h"
-#include "genrec_rt/cuda/launch.h"
-#include "genrec_rt/cuda/offsets.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/offsets.h"
 
 #include <algorithm>
 

@@ -15,10 +15,10 @@
 #include "JsonBatch.h"
 
 #include "genrec_rt/error.h"
-#include "genrec_rt/kernels/gemm.h"
-#include "genrec_rt/kernels/hash.h"
-#include "genrec_rt/kernels/rank.h"
-#include "genrec_rt/kernels/time_buckets.h"
+#include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/kernels/cpu/rank.h"
+#include "genrec_rt/kernels/cpu/time_buckets.h"
+#include "genrec_rt/kernels/shared/hash.h"
 #include "genrec_rt/session.h"
 
 #include "llvm/Support/MemoryBuffer.h"

@@ -9,7 +9,7 @@
 
 #include GENREC_CPU_UNIT
 
-#include "genrec_rt/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 
 #include <cmath>
 #include <cstdio>

@@ -9,8 +9,8 @@
 
 #include GENREC_CPU_UNIT
 
-#include "genrec_rt/cuda/launch.h"
-#include "genrec_rt/cuda/segment_sums.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/cuda/segment_sums.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -7,7 +7,7 @@
 
 // CHECK: // Made by genrec {{.*}} -O2 --target=cpu --march=native
 // CHECK: #include "genrec_rt/abi.h"
-// CHECK: #include "genrec_rt/kernels/launch.h"
+// CHECK: #include "genrec_rt/kernels/cpu/launch.h"
 
 // CHECK: // Over @user: mul, exp; of scaled, score (model.py:7, model.py:8)
 // CHECK-NEXT: static void row_score(void *args, int64_t begin, int64_t end, int64_t chunk) {

@@ -8,7 +8,7 @@
 
 #include "../../../lib/Interpreter/Random.h"
 #include "genrec_rt/identity.h"
-#include "genrec_rt/kernels/init.h"
+#include "genrec_rt/kernels/shared/init.h"
 
 #include "mlir/IR/MLIRContext.h"
 

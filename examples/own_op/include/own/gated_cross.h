@@ -8,7 +8,7 @@
 #define OWN_GATED_CROSS_H
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/kernels/rowmath.h"
+#include "genrec_rt/kernels/shared/rowmath.h"
 #include "genrec_rt/parallel.h"
 
 namespace own {

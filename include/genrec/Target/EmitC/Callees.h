@@ -9,6 +9,8 @@
 #ifndef GENREC_TARGET_EMITC_CALLEES_H
 #define GENREC_TARGET_EMITC_CALLEES_H
 
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/DialectInterface.h"
@@ -22,6 +24,8 @@ struct Callee {
   /// The declaring header below runtime/include, or a plugin's folder; empty for a function of the
   /// language.
   llvm::StringLiteral header;
+  /// The declaring header in code for CUDA; empty where it is the same.
+  llvm::StringLiteral cudaHeader = "";
 };
 
 /// The library kernels of a dialect other than genrec.
@@ -43,8 +47,8 @@ llvm::ArrayRef<Callee> getCallees();
 const Callee *lookupCallee(llvm::StringRef name, mlir::MLIRContext *context);
 
 /// Fails if emitted code calls a function that is not in the list. Adds the includes of the called
-/// functions' headers at the start of `module`.
-mlir::LogicalResult checkCallees(mlir::ModuleOp module);
+/// functions' headers for `target` at the start of `module`.
+mlir::LogicalResult checkCallees(mlir::ModuleOp module, TargetKind target);
 
 } // namespace genrec
 

@@ -1,6 +1,6 @@
 //===- StepCallsDense.cpp - matrix products and attention as calls -------===//
 //
-// Lowers to genrec_rt/kernels/step_linear.h and step_attention.h.
+// Lowers to genrec_rt/kernels/cpu/step_linear.h and step_attention.h.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- StepCallsDomain.cpp - domains and moves between them as calls -----===//
 //
-// Lowers to genrec_rt/kernels/domains.h and lists.h.
+// Lowers to genrec_rt/kernels/cpu/domains.h and lists.h.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- StepCallsKernel.cpp - launches of generated kernels ----------------===//
 //
-// Lowers to genrec_rt/kernels/launch.h.
+// Lowers to genrec_rt/kernels/cpu/launch.h.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- StepCallsSink.cpp - catalogues, losses, metrics, outputs as calls -===//
 //
-// Lowers to functions of genrec_rt/abi.h and genrec_rt/kernels/step_rank.h.
+// Lowers to functions of genrec_rt/abi.h and genrec_rt/kernels/cpu/step_rank.h.
 //
 //===----------------------------------------------------------------------===//
 

@@ -11,8 +11,8 @@
 #define GENREC_RT_CUDA_CACHE_KEYS_H
 
 #include "genrec_rt/cuda/cache_table.h"
-#include "genrec_rt/cuda/order.h"
-#include "genrec_rt/cuda/ranks.h"
+#include "genrec_rt/kernels/cuda/order.h"
+#include "genrec_rt/kernels/cuda/ranks.h"
 
 namespace genrec::rt::cuda {
 

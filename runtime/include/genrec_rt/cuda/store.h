@@ -25,8 +25,8 @@
 #include "genrec_rt/cuda/cache_keys.h"
 #include "genrec_rt/cuda/key_table.h"
 #include "genrec_rt/cuda/lowest_rows.h"
-#include "genrec_rt/cuda/ranks.h"
 #include "genrec_rt/cuda/row_places.h"
+#include "genrec_rt/kernels/cuda/ranks.h"
 #include "genrec_rt/table_store.h"
 
 #include <memory>

@@ -1,6 +1,6 @@
 //===- simt_bulk.h - TMA copies and mbarriers on the host, for tests -*- C++ -*-===//
 //
-// What genrec_rt/cuda/tensor/bulk.h has as instructions. Copies happen at once and
+// What genrec_rt/kernels/cuda/tensor/bulk.h has as instructions. Copies happen at once and
 // with the swizzle of the PTX ISA ("Swizzling Modes", 128 bytes): bits 4 to 6 of a
 // shared address are exchanged by their exclusive or with bits 7 to 9.
 //
@@ -9,7 +9,7 @@
 #ifndef GENREC_TEST_CUDA_SIMT_BULK_H
 #define GENREC_TEST_CUDA_SIMT_BULK_H
 
-#include "genrec_rt/cuda/bf16.h"
+#include "genrec_rt/kernels/cuda/bf16.h"
 
 #include <cuda_runtime.h>
 

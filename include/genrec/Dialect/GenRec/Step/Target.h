@@ -11,7 +11,7 @@ namespace genrec {
 /// kernels.
 struct Target {
   TargetKind kind;
-  /// Whether calls over lists can run for a block of lists at a time (kernels/row_blocks.h).
+  /// Whether calls over lists can run for a block of lists at a time (kernels/cpu/row_blocks.h).
   bool hasRowBlocks;
   /// Whether every step op has a kernel for the target, so that whole models can be compiled.
   bool runsModels;

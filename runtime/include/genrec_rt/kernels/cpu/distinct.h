@@ -1,0 +1,148 @@
+//===- distinct.h - Matrix products per distinct looked-up row --*- C++ -*-===//
+//
+// The rows that lookups found, joined by columns, times a weight: a product per
+// distinct row of a lookup, added to every row of the batch that found it. So the
+// products shrink by how often rows repeat, and what is added is one row of the result
+// instead. distinct_gradient.h has the way back.
+//
+// Source: "factorized" learning over joined tables, of Kumar et al., SIGMOD 2015, and
+// Chen et al., VLDB 2017; here the join is the lookup.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CPU_DISTINCT_H
+#define GENREC_RT_KERNELS_CPU_DISTINCT_H
+
+#include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/scratch_sizes.h"
+
+namespace genrec::rt::kernels {
+
+/// What genrec_rt_distinct_rows leaves: for each of `parts` lookups over `count` rows, where
+/// its distinct rows begin, and which of them each row found, counted from there.
+struct Places {
+  int64_t parts, count;
+  const int64_t *starts; ///< parts + 1
+  const int32_t *index;  ///< parts * count
+
+  explicit Places(const void *memory) {
+    const auto *header = static_cast<const int64_t *>(memory);
+    parts = header[0];
+    count = header[1];
+    starts = header + 2;
+    index = reinterpret_cast<const int32_t *>(starts + parts + 1);
+  }
+  int64_t size(int64_t part) const { return starts[part + 1] - starts[part]; }
+  int64_t mostRows() const {
+    int64_t most = 0;
+    for (int64_t part = 0; part < parts; ++part)
+      most = size(part) > most ? size(part) : most;
+    return most;
+  }
+};
+
+inline namespace GENREC_RT_ISA {
+namespace detail {
+
+/// Vectors of a row that are added up in registers.
+inline constexpr int kSumVectors = kRegisters == 32 ? 8 : 4;
+/// Rows of the batch per chunk.
+inline constexpr int64_t kSumRows = 64;
+
+/// Floats from a product to the next: whole vectors, so that no load is masked.
+template <int N> constexpr int64_t productStride() { return roundUp(N, kWidestLanes); }
+
+/// y[row] (+)= the products that parts [first, last) found for it, columns from `column` on.
+template <int N, int NV>
+inline void addProducts(const Places &places, int64_t first, int64_t last, const float *products,
+                        int64_t begin, int64_t end, int column, float *y, int64_t ldY) {
+  constexpr int64_t ld = productStride<N>();
+  const int64_t origin = places.starts[first];
+  LaneMask masks[NV];
+  for (int v = 0; v < NV; ++v) {
+    int left = N - column - v * kLanes;
+    masks[v] = laneMask(left < 0 ? 0 : left < kLanes ? left : kLanes);
+  }
+  for (int64_t row = begin; row < end; ++row) {
+    float *to = y + row * ldY + column;
+    VecF sum[NV];
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v)
+      sum[v] = first == 0 ? VecF{} : loadMasked(to + v * kLanes, masks[v]);
+    for (int64_t part = first; part < last; ++part) {
+      int64_t place = places.starts[part] - origin + places.index[part * places.count + row];
+      const float *from = products + place * ld + column;
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; ++v)
+        sum[v] = sum[v] + load(from + v * kLanes);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v)
+      storeMasked(to + v * kLanes, sum[v], masks[v]);
+  }
+}
+
+/// All columns, a few vectors at a time.
+template <int N, int Column = 0>
+inline void addAllProducts(const Places &places, int64_t first, int64_t last, const float *products,
+                           int64_t begin, int64_t end, float *y, int64_t ldY) {
+  constexpr int left = vectorsFor(N) - Column / kLanes;
+  constexpr int NV = left < kSumVectors ? left : kSumVectors;
+  addProducts<N, NV>(places, first, last, products, begin, end, Column, y, ldY);
+  if constexpr (left > NV)
+    addAllProducts<N, Column + NV * kLanes>(places, first, last, products, begin, end, y, ldY);
+}
+
+/// Distinct rows whose products are in memory at a time: those of one part at least.
+inline int64_t rowsAtOnce(const Places &places) {
+  const int64_t most = places.mostRows();
+  return most < kDistinctRowsAtOnce ? kDistinctRowsAtOnce : most;
+}
+
+} // namespace detail
+
+/// Bytes of scratch for distinctLinear<D, N>.
+template <int D, int N>
+inline int64_t distinctLinearScratchBytes(const Places &places, int32_t threads) {
+  const int64_t most = detail::rowsAtOnce(places);
+  return 4 * most * detail::productStride<N>() + threads * matmulScratchBytes<D, N>();
+}
+
+/// y[row] = the sum over parts p of values[place of (p, row)] times rows columns[p] to
+/// columns[p] + D of the weight [., N]; added in the order of the parts.
+template <int D, int N>
+inline void distinctLinear(genrec_rt_pool *pool, const Places &places, const float *values,
+                           int64_t ldValues, const float *weight, const int64_t *columns, float *y,
+                           int64_t ldY, void *scratch) {
+  constexpr int64_t ld = detail::productStride<N>();
+  const int64_t most = detail::rowsAtOnce(places);
+  auto *products = static_cast<float *>(scratch);
+  char *packs = reinterpret_cast<char *>(products + most * ld);
+  auto multiply = [&](genrec_rt_pool *within, int64_t part, float *to, void *pack) {
+    matmul<D, N>(within, places.size(part), values + places.starts[part] * ldValues, ldValues,
+                 weight + columns[part] * N, N, to, ld, Epilogue<>{}, pack);
+  };
+  for (int64_t first = 0, last; first < places.parts; first = last) {
+    last = first + 1;
+    while (last < places.parts && places.starts[last + 1] - places.starts[first] <= most)
+      ++last;
+    auto productsOf = [&](int64_t part) {
+      return products + (places.starts[part] - places.starts[first]) * ld;
+    };
+    if (last == first + 1)
+      multiply(pool, first, products, packs);
+    else
+      parallelFor(pool, last - first, 1, [&](int64_t begin, int64_t, int64_t) {
+        void *pack = packs + genrec_rt_worker_index() * matmulScratchBytes<D, N>();
+        multiply(nullptr, first + begin, productsOf(first + begin), pack);
+      });
+    parallelFor(pool, places.count, detail::kSumRows, [&](int64_t begin, int64_t end, int64_t) {
+      detail::addAllProducts<N>(places, first, last, products, begin, end, y, ldY);
+    });
+  }
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_CPU_DISTINCT_H

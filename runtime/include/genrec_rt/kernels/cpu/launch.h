@@ -1,0 +1,147 @@
+//===- launch.h - How emitted stages run row kernels ------------*- C++ -*-===//
+//
+// A row kernel is a chunk function of parallel.h whose arguments are an array of
+// pointers: the step first, then what it reads and writes. Results that are added
+// up over all rows go into sums private to a chunk of rows, which are then
+// added in a tree over chunk numbers. How rows are cut into chunks depends on
+// their number and the size of the sums alone, so results have the same bits at
+// any number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CPU_LAUNCH_H
+#define GENREC_RT_KERNELS_CPU_LAUNCH_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/cpu/rowbody.h"
+#include "genrec_rt/scratch_sizes.h"
+
+#include <string.h>
+
+#include <type_traits>
+
+/// A stage is one long function that calls kernels, once per step. Optimising it makes nothing
+/// faster, and takes longer than all kernels of a model of hundreds of columns together.
+#if defined(__clang__)
+#define GENREC_STAGE __attribute__((optnone))
+#else
+#define GENREC_STAGE
+#endif
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+/// Argument `number` of a kernel.
+template <class T> inline T *argument(void *args, int64_t number) {
+  return static_cast<T *>(static_cast<void *const *>(args)[number]);
+}
+
+namespace detail {
+
+template <class T> inline void *erase(T *pointer) {
+  return const_cast<void *>(static_cast<const void *>(pointer));
+}
+
+/// A pointer or a size among the arguments of launchSums.
+struct Slot {
+  void *pointer = nullptr;
+  int64_t size = 0;
+
+  template <class T> Slot(T *pointer) : pointer(erase(pointer)) {}
+  template <class T, class = std::enable_if_t<std::is_integral_v<T>>>
+  Slot(T size) : size(static_cast<int64_t>(size)) {}
+};
+
+/// Adds the sums of all chunks into those of the first: i and i + 1, then i and
+/// i + 2, and so on.
+inline void addChunks(genrec_rt_pool *pool, float *sums, int64_t chunks,
+                      int64_t floats) {
+  constexpr int64_t kGrain = 8192;
+  parallelFor(pool, floats, kGrain, [=](int64_t begin, int64_t end, int64_t) {
+    for (int64_t stride = 1; stride < chunks; stride *= 2)
+      for (int64_t i = 0; i + stride < chunks; i += 2 * stride) {
+        float *to = sums + i * floats;
+        const float *from = sums + (i + stride) * floats;
+        for (int64_t k = begin; k < end; ++k)
+          to[k] += from[k];
+      }
+  });
+}
+
+/// Copies the added-up sums of `count` results, side by side, to where the pairs of where
+/// and how many floats in `slots` say.
+inline void takeSums(const Slot *slots, int count, const float *sums) {
+  for (int i = 0; i < count; ++i) {
+    memcpy(slots[2 * i].pointer, sums, static_cast<size_t>(slots[2 * i + 1].size) * 4);
+    sums += sumFloats(slots[2 * i + 1].size);
+  }
+}
+
+} // namespace detail
+
+/// Runs `kernel` for the rows of `domain`, at least `grain` of them per chunk.
+template <class... Pointers>
+inline void launch(genrec_step *step, const genrec_domain *domain,
+                   int64_t grain, genrec_rt_chunk_fn kernel,
+                   Pointers *...pointers) {
+  void *args[] = {step, detail::erase(pointers)...};
+  genrec_rt_parallel_for(step->pool, domain->count, grain, kernel, args);
+}
+
+/// Runs the kernels of `count` columns, each over the rows of its own domain, in one
+/// parallel region: a chunk of rows of a column is a task.
+inline void launchColumns(genrec_step *step, int64_t count, const genrec_rt_chunk_fn *kernels,
+                          const genrec_domain *const *domains, void **const *arguments) {
+  constexpr int64_t kChunkRows = 4096;
+  auto *starts = static_cast<int64_t *>(genrec_rt_thread_scratch(step, (count + 1) * 8));
+  parallelParts(
+      step->pool, count, kChunkRows, starts, [=](int64_t column) { return domains[column]->count; },
+      [=](int64_t column, int64_t begin, int64_t end) { kernels[column](arguments[column], begin, end, 0); });
+}
+
+/// The same for a kernel that adds up N results. `rest` is N pairs of where a
+/// result goes and its number of floats, then the pointers as for `launch`; the kernel gets
+/// the chunks' sums, all results side by side (sumFloats), as one more pointer behind them.
+template <int N, class... Rest>
+inline void launchSums(genrec_step *step, const genrec_domain *domain,
+                       int64_t grain, genrec_rt_chunk_fn kernel, Rest... rest) {
+  constexpr int kSlots = sizeof...(Rest);
+  const detail::Slot slots[kSlots] = {detail::Slot(rest)...};
+  int64_t floats = 0;
+  for (int i = 0; i < N; ++i)
+    floats += sumFloats(slots[2 * i + 1].size);
+  SumChunks chunks = cutForSums(domain->count, grain, floats);
+  auto *sums =
+      static_cast<float *>(genrec_rt_thread_scratch(step, sumScratchBytes(chunks, floats)));
+  void *args[kSlots - 2 * N + 2] = {step};
+  for (int i = 2 * N; i < kSlots; ++i)
+    args[i - 2 * N + 1] = slots[i].pointer;
+  args[kSlots - 2 * N + 1] = sums;
+  genrec_rt_parallel_for(step->pool, domain->count, chunks.grain, kernel, args);
+  if (chunks.count == 0)
+    memset(sums, 0, static_cast<size_t>(floats) * 4);
+  detail::addChunks(step->pool, sums, chunks.count, floats);
+  detail::takeSums(slots, N, sums);
+}
+
+/// With --profile, notes that op `op` begins.
+inline void enter(genrec_step *step, int32_t op) {
+  if (step->profile)
+    genrec_rt_enter(step, op);
+}
+
+/// With --check-finite, looks for NaN and infinity in what op `op` wrote: `rows` rows
+/// of `rowSize` floats, `stride` apart.
+inline void checkFinite(genrec_step *step, int32_t op, const float *values,
+                        int64_t rows, int64_t rowSize, int64_t stride) {
+  if (step->check_finite)
+    genrec_rt_check_finite(step, op, values, rows, rowSize, stride);
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+/// What emitted code calls the namespace.
+namespace kernels = genrec::rt::kernels;
+
+#endif // GENREC_RT_KERNELS_CPU_LAUNCH_H

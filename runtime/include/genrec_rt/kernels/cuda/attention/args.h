@@ -1,0 +1,55 @@
+//===- args.h - What an attention call on the device is told ------*- C++ -*-===//
+//
+// The fields are the CPU's, and so is their meaning, masks included
+// (genrec_rt/kernels/shared/attention_args.h); on the device values may be bfloat16, and
+// the number of heads is known at run time.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_ARGS_H
+#define GENREC_RT_KERNELS_CUDA_ATTENTION_ARGS_H
+
+#include "genrec_rt/kernels/cuda/bf16.h"
+#include "genrec_rt/kernels/shared/attention_args.h"
+
+namespace genrec::rt::cuda {
+
+using kernels::ScoreKind;
+
+/// What an attention has; a sum of these is a template argument.
+enum AttentionFeature : unsigned {
+  kCausal = 1,
+  kWindow = 2,
+  kMasked = 4, ///< rows of context and targets
+  kPositionBias = 8,
+  kTimeBias = 16,
+  kDropout = 32,
+};
+
+/// What is known when a model is compiled. Sizes are per head.
+template <class ElementType, int QkSize, int VSize, ScoreKind Kind, unsigned Features>
+struct AttentionConfig {
+  using Element = ElementType;
+  static constexpr int Qk = QkSize;
+  static constexpr int V = VSize;
+  static constexpr ScoreKind Score = Kind;
+  static constexpr bool Softmax = Kind == ScoreKind::softmax;
+  static constexpr bool Causal = (Features & kCausal) != 0;
+  static constexpr bool HasWindow = (Features & kWindow) != 0;
+  static constexpr bool Masked = (Features & kMasked) != 0;
+  static constexpr bool PositionBias = (Features & kPositionBias) != 0;
+  static constexpr bool TimeBias = (Features & kTimeBias) != 0;
+  static constexpr bool Dropout = (Features & kDropout) != 0;
+};
+
+/// A call; all pointers are to device memory. Lists are shorter than 2^20 rows.
+template <class Element> struct AttentionArgs : kernels::AttentionCall<Element> {
+  int64_t heads = 1;
+  int64_t rows = 0; ///< capacity: offsets[parents] is at most this
+};
+
+template <class Element> using AttentionGradients = kernels::AttentionCallGradients<Element>;
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ATTENTION_ARGS_H

@@ -1,0 +1,232 @@
+//===- attention.h - Attention over the rows of jagged lists, on the device -===//
+//
+// args.h says what is computed. Three levels compute it behind one interface:
+//
+//   plain    no tensor cores; any size, float and bfloat16 (plain.h)
+//   mma      mma.sync, sm_80 and later; bfloat16, sizes that are multiples of 8 up
+//            to 256, q, k, v, out and their gradients aligned to 16 bytes with
+//            leading dimensions that are multiples of 8 (mma_forward.h, mma_backward.h)
+//
+//   hopper   TMA and wgmma, sm_90a; as mma, and rows between lists' ends and `rows`
+//            must be finite (hopper_forward.h, hopper_backward.h)
+//
+// A model instantiates the configurations it has, at the level of each device
+// that it is compiled for (attentionLevelOf).
+//
+// Memory beside the arguments is asked for in bytes and grows with the number of
+// rows, not with its square. Results have the same bits in every run on one kind
+// of device: fixed_point.h says how.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_ATTENTION_H
+#define GENREC_RT_KERNELS_CUDA_ATTENTION_ATTENTION_H
+
+#include "genrec_rt/kernels/cuda/attention/hopper_backward.h"
+#include "genrec_rt/kernels/cuda/attention/plain.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+
+namespace genrec::rt::cuda {
+
+enum class AttentionLevel { plain, mma, hopper };
+
+/// The fastest level that a device has, by its compute capability. Blackwell (sm_100) has no wgmma.
+constexpr AttentionLevel attentionLevelOf(int major) {
+  return major == 9   ? AttentionLevel::hopper
+         : major >= 8 ? AttentionLevel::mma
+                      : AttentionLevel::plain;
+}
+
+/// Whether a configuration has kernels for tensor cores.
+template <class C>
+constexpr bool kHasTensorCoreKernels = sizeof(typename C::Element) == 2 && C::Qk % 8 == 0 &&
+                                       C::V % 8 == 0 && C::Qk <= 256 && C::V <= 256;
+
+namespace detail {
+
+/// The parts of backward's space, and what of it is cleared before a call.
+struct BackwardLayout {
+  BackwardSpace space;
+  int64_t clearedBytes = 0, bytes = 0;
+
+  template <class C>
+  static BackwardLayout of(const AttentionArgs<typename C::Element> &args, AttentionLevel level,
+                           void *memory) {
+    BackwardLayout layout;
+    char *base = static_cast<char *>(memory);
+    auto take = [&]<class T>(T *&part, int64_t count) {
+      part = reinterpret_cast<T *>(base + layout.bytes);
+      layout.bytes += blocksFor(count * static_cast<int64_t>(sizeof(T)), 256) * 256;
+    };
+    BackwardSpace &space = layout.space;
+    take(space.greatest, 1);
+    take(space.listMost, args.parents * args.heads * 2);
+    take(space.positionSums, C::PositionBias ? args.positionBuckets : 0);
+    take(space.timeSums, C::TimeBias ? args.timeBuckets : 0);
+    take(space.querySums, level == AttentionLevel::plain ? 0 : args.heads * args.rows * C::Qk);
+    layout.clearedBytes = layout.bytes;
+    take(space.rowProduct, C::Softmax ? args.heads * args.rows : 0);
+    take(space.rowQuantum, args.heads * args.rows);
+    return layout;
+  }
+};
+
+/// Blocks for one tile of every list and head.
+template <class E> int tilesOf(const AttentionArgs<E> &args, int tile) {
+  return static_cast<int>(blocksFor(args.maxLength, tile));
+}
+template <class E> dim3 gridOf(const AttentionArgs<E> &args, int tile) {
+  return dim3(static_cast<unsigned>(args.parents * args.heads * tilesOf(args, tile)));
+}
+
+template <class E> dim3 prepareGrid(const AttentionArgs<E> &args) {
+  constexpr int64_t kMostBlocks = 4096;
+  const int64_t blocks = blocksFor(args.rows * args.heads, kPrepareThreads / kWarp);
+  return dim3(static_cast<unsigned>(blocks < kMostBlocks ? blocks : kMostBlocks));
+}
+
+template <class C>
+void forwardPlain(const AttentionArgs<typename C::Element> &args, cudaStream_t stream) {
+  const LaunchShape shape{gridOf(args, kPlainTile), dim3(kPlainThreads), sizeof(plain::Shared<C>)};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardPlain<C>), args, tilesOf(args, kPlainTile));
+}
+
+template <class C>
+void backwardPlain(const AttentionArgs<typename C::Element> &args,
+                   const AttentionGradients<typename C::Element> &gradients,
+                   const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+  const LaunchShape shape{gridOf(args, kPlainTile), dim3(kPlainThreads), sizeof(plain::Shared<C>)};
+  const int tiles = tilesOf(args, kPlainTile);
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionQueriesPlain<C>), args, gradients, space, tiles,
+                     pairBits);
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionKeysPlain<C>), args, gradients, space, tiles);
+}
+
+template <class C> void forwardMma(const AttentionArgs<Bf16> &args, cudaStream_t stream) {
+  using Shape = MmaForward<C>;
+  const LaunchShape shape{gridOf(args, Shape::kRows), dim3(kMmaThreads),
+                          sizeof(typename Shape::Shared)};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardMma<C>), args, tilesOf(args, Shape::kRows));
+}
+
+template <class C, BackwardPart Part>
+void backwardMmaPart(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
+                     const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+  using Shape = MmaBackward<C, Part>;
+  const LaunchShape shape{gridOf(args, Shape::kRows), dim3(kMmaThreads),
+                          sizeof(typename Shape::Shared)};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionBackwardMma<C, Part>), args, gradients, space,
+                     tilesOf(args, Shape::kRows), pairBits);
+}
+
+template <class C>
+void backwardMma(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
+                 const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+  if constexpr (C::Qk + C::V <= 256) {
+    backwardMmaPart<C, BackwardPart::all>(args, gradients, space, pairBits, stream);
+  } else {
+    backwardMmaPart<C, BackwardPart::values>(args, gradients, space, pairBits, stream);
+    backwardMmaPart<C, BackwardPart::keys>(args, gradients, space, pairBits, stream);
+  }
+}
+
+template <class C> void forwardHopper(const AttentionArgs<Bf16> &args, cudaStream_t stream) {
+  using Shape = HopperForward<C>;
+  const HopperForwardMaps maps{
+      makeTensorMap(args.q, args.rows, args.heads, C::Qk, args.ldQ, Shape::kRows),
+      makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, Shape::kColumns),
+      makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, Shape::kColumns)};
+  const LaunchShape shape{gridOf(args, Shape::kRows), dim3(kHopperThreads), Shape::kSharedBytes};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionForwardHopper<C>), args, maps,
+                     tilesOf(args, Shape::kRows));
+}
+
+template <class C, BackwardPart Part>
+void backwardHopperPart(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
+                        const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+  using Shape = HopperBackward<C, Part>;
+  const HopperBackwardMaps maps{
+      makeTensorMap(args.q, args.rows, args.heads, C::Qk, args.ldQ, Shape::kColumns),
+      makeTensorMap(args.k, args.rows, args.heads, C::Qk, args.ldK, Shape::kRows),
+      makeTensorMap(args.v, args.rows, args.heads, C::V, args.ldV, Shape::kRows),
+      makeTensorMap(gradients.dOut, args.rows, args.heads, C::V, gradients.ldDOut,
+                    Shape::kColumns)};
+  const LaunchShape shape{gridOf(args, Shape::kRows), dim3(kHopperThreads), Shape::kSharedBytes};
+  GENREC_CUDA_LAUNCH(stream, shape, (attentionBackwardHopper<C, Part>), args, gradients, maps,
+                     space, tilesOf(args, Shape::kRows), pairBits);
+}
+
+template <class C>
+void backwardHopper(const AttentionArgs<Bf16> &args, const AttentionGradients<Bf16> &gradients,
+                    const BackwardSpace &space, int pairBits, cudaStream_t stream) {
+  if constexpr (roundedUp(C::Qk, 64) + roundedUp(C::V, 64) <= 256) {
+    backwardHopperPart<C, BackwardPart::all>(args, gradients, space, pairBits, stream);
+  } else {
+    backwardHopperPart<C, BackwardPart::values>(args, gradients, space, pairBits, stream);
+    backwardHopperPart<C, BackwardPart::keys>(args, gradients, space, pairBits, stream);
+  }
+}
+
+} // namespace detail
+
+/// Computes `out`, and `logSumExp` for softmax.
+template <class C, AttentionLevel Level>
+void attentionForward(const AttentionArgs<typename C::Element> &args, cudaStream_t stream) {
+  static_assert(Level == AttentionLevel::plain || kHasTensorCoreKernels<C>,
+                "tensor cores take bfloat16 values and sizes that are multiples of 8 up to 256");
+  if (args.parents == 0 || args.maxLength == 0)
+    return;
+  if constexpr (Level == AttentionLevel::hopper)
+    detail::forwardHopper<C>(args, stream);
+  else if constexpr (Level == AttentionLevel::mma)
+    detail::forwardMma<C>(args, stream);
+  else
+    detail::forwardPlain<C>(args, stream);
+}
+
+/// Bytes of memory, aligned to 256, that attentionBackward wants.
+template <class C, AttentionLevel Level>
+int64_t attentionBackwardBytes(const AttentionArgs<typename C::Element> &args) {
+  return detail::BackwardLayout::of<C>(args, Level, nullptr).bytes;
+}
+
+/// Computes dQ, dK, dV and the bias gradients, the scores once more from q and
+/// k; softmax uses logSumExp and out.
+template <class C, AttentionLevel Level>
+void attentionBackward(const AttentionArgs<typename C::Element> &args,
+                       const AttentionGradients<typename C::Element> &gradients, void *memory,
+                       cudaStream_t stream) {
+  static_assert(Level == AttentionLevel::plain || kHasTensorCoreKernels<C>,
+                "tensor cores take bfloat16 values and sizes that are multiples of 8 up to 256");
+  using E = typename C::Element;
+  const auto layout = detail::BackwardLayout::of<C>(args, Level, memory);
+  const BackwardSpace &space = layout.space;
+  const int pairBits = bitsOfCount(args.rows * args.maxLength * args.heads);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(memory, 0, static_cast<size_t>(layout.clearedBytes), stream));
+  if (args.parents > 0 && args.maxLength > 0) {
+    const LaunchShape rows{detail::prepareGrid(args), dim3(kPrepareThreads)};
+    GENREC_CUDA_LAUNCH(stream, rows, (attentionNorms<C>), args, space);
+    GENREC_CUDA_LAUNCH(stream, rows, (attentionBounds<C>), args, gradients, space);
+    if constexpr (Level == AttentionLevel::plain) {
+      detail::backwardPlain<C>(args, gradients, space, pairBits, stream);
+    } else {
+      if constexpr (Level == AttentionLevel::hopper)
+        detail::backwardHopper<C>(args, gradients, space, pairBits, stream);
+      else
+        detail::backwardMma<C>(args, gradients, space, pairBits, stream);
+      GENREC_CUDA_LAUNCH(stream, rows, (attentionQueryGradients<C>), args, gradients, space);
+    }
+  }
+  if constexpr (C::PositionBias || C::TimeBias) {
+    const int64_t buckets =
+        args.positionBuckets > args.timeBuckets ? args.positionBuckets : args.timeBuckets;
+    const LaunchShape shape{dim3(static_cast<unsigned>(blocksFor(buckets, kPrepareThreads))),
+                            dim3(kPrepareThreads)};
+    GENREC_CUDA_LAUNCH(stream, shape, (attentionBiasGradients<E>), args, gradients, space, pairBits,
+                       C::PositionBias, C::TimeBias);
+  }
+}
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ATTENTION_ATTENTION_H

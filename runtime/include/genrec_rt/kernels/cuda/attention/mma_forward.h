@@ -1,0 +1,147 @@
+//===- mma_forward.h - Attention with mma.sync, forward ------------*- C++ -*-===//
+//
+// A block has 64 queries, a warp 16 of them; tiles of 64 keys pass by. Keys of the
+// next tile are copied while values of this one are waited for and multiplied.
+// Weights stay in registers between the two products (Dao, "FlashAttention-2",
+// 2023, section 3.1; silu needs no rescaling).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_MMA_FORWARD_H
+#define GENREC_RT_KERNELS_CUDA_ATTENTION_MMA_FORWARD_H
+
+#include "genrec_rt/kernels/cuda/attention/weights.h"
+#include "genrec_rt/kernels/cuda/tensor/tile.h"
+
+namespace genrec::rt::cuda {
+
+constexpr int kMmaThreads = 128;
+
+/// Two values next to each other, where they exist.
+__device__ inline void storePair(Bf16 *to, float low, float high) {
+  const uint32_t packed = packBf16(low, high);
+  *reinterpret_cast<uint32_t *>(to) = packed;
+}
+
+/// Stores the 16 rows of a warp, row h of a lane times factor[h]; `to` is the warp's first row.
+/// Rows behind `inside` and columns behind Size are left out.
+template <int Size, int N>
+__device__ __forceinline__ void storeRows(const Fragment<N> &d, Bf16 *to, int64_t ld, int inside,
+                                          const float (&factor)[2]) {
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    const int row = fragmentRow() + 8 * h;
+    if (row >= inside)
+      continue;
+#pragma unroll
+    for (int n = 0; n < N / 8; ++n)
+      if (8 * n < Size) // sizes are multiples of 8
+        storePair(to + row * ld + 8 * n + fragmentColumn(), d.d[n][2 * h] * factor[h],
+                  d.d[n][2 * h + 1] * factor[h]);
+  }
+}
+
+/// The end of forward: a warp's rows of `out`, divided by what their weights add up to, and of
+/// logSumExp.
+template <class C, int N>
+__device__ __forceinline__ void storeOutput(const Fragment<N> &out, SoftmaxRows &softmax,
+                                            const BlockTerms<C> &terms,
+                                            const LaneRows<C, true> &rows, int warpBegin) {
+  const AttentionArgs<Bf16> &args = terms.args;
+  float factor[2], logSumExp[2];
+  finishRows(terms, softmax, factor, logSumExp);
+  storeRows<C::V>(out, args.out + (terms.first + warpBegin) * args.ldOut + terms.head * C::V,
+                  args.ldOut, terms.mask.length - warpBegin, factor);
+  if constexpr (C::Softmax)
+    if (fragmentColumn() == 0)
+      for (int h = 0; h < 2; ++h)
+        if (rows.position[h] < terms.mask.length)
+          args.logSumExp[(terms.first + rows.position[h]) * args.heads + terms.head] = logSumExp[h];
+}
+
+/// Sizes of the tensor core kernels: heads as wide as whole steps of 16.
+constexpr int roundedUp(int size, int to) { return (size + to - 1) / to * to; }
+
+template <class C> struct MmaForward {
+  static constexpr int kRows = 64, kColumns = 64;
+  static constexpr int kOut = roundedUp(C::V, 16);
+
+  struct Shared {
+    MmaTile<kRows, C::Qk> q;
+    MmaTile<kColumns, C::Qk> k;
+    MmaTile<kColumns, C::V> v;
+    TileTerms<C, true, kRows, kColumns> tile;
+    TimeBuckets buckets;
+  };
+};
+
+template <class C>
+__global__ void __launch_bounds__(kMmaThreads)
+    attentionForwardMma(__grid_constant__ const AttentionArgs<Bf16> args, int tilesPerList) {
+  using Shape = MmaForward<C>;
+  constexpr int kColumns = Shape::kColumns;
+  GENREC_DYNAMIC_SHARED(typename Shape::Shared, shared);
+  const AttentionUnit<C, Shape::kRows> unit(args, blockIdx.x, tilesPerList, C::Causal);
+  if (!unit.hasRows())
+    return;
+  const int thread = static_cast<int>(threadIdx.x), warpRow = warpOf() * 16,
+            warpBegin = unit.begin + warpRow;
+  const ListMask<C> &mask = unit.mask;
+  const BlockTerms<C> terms(args, mask, unit.first, unit.head, &shared->buckets);
+  const LaneRows<C, true> rows(terms, warpBegin);
+  if constexpr (C::TimeBias)
+    shared->buckets.fill(args.ticksPerSecond, thread, kMmaThreads);
+
+  const Bf16 *keys = args.k + unit.first * args.ldK + unit.head * C::Qk;
+  const Bf16 *values = args.v + unit.first * args.ldV + unit.head * C::V;
+  const SeenTiles<C, Over::keys, kColumns> tiles(mask, unit.range());
+  int column = tiles.first();
+  shared->q.copyFrom(args.q + (unit.first + unit.begin) * args.ldQ + unit.head * C::Qk, args.ldQ,
+                     unit.rows(), thread, kMmaThreads);
+  shared->k.copyFrom(keys + column * args.ldK, args.ldK, mask.length - column, thread, kMmaThreads);
+  commitCopies();
+
+  Fragment<Shape::kOut> out;
+  out.clear();
+  SoftmaxRows softmax;
+  while (tiles.has(column)) {
+    const int next = tiles.after(column);
+    __syncthreads(); // nobody reads the last tile's values and terms any more
+    shared->v.copyFrom(values + column * args.ldV, args.ldV, mask.length - column, thread,
+                       kMmaThreads);
+    commitCopies();
+    if (warpOf() == 0)
+      shared->tile.fill(terms, {}, unit.begin, column);
+    waitForCopies<1>();
+    __syncthreads();
+    Fragment<kColumns> scores;
+    scores.clear();
+    multiplyRows(scores, shared->q, warpRow, shared->k);
+    __syncthreads(); // nor its keys
+    if (tiles.has(next))
+      shared->k.copyFrom(keys + next * args.ldK, args.ldK, mask.length - next, thread, kMmaThreads);
+    commitCopies();
+
+    addBiases(scores, terms, rows, shared->tile, warpRow, column);
+    hideUnseen(scores, terms, rows, warpBegin, column, kHiddenScore<C>);
+    float rescale[2];
+    forwardWeights<C>(scores, softmax, rescale);
+    if constexpr (C::Softmax)
+      forFragment<Shape::kOut>([&](int n, int i, int h, int) { out.d[n][i] *= rescale[h]; });
+    if constexpr (C::Dropout) {
+      uint32_t kept[1];
+      keptElements<kColumns>(kept, terms, rows, column);
+      dropWeights<C>(scores, kept);
+    }
+    waitForCopies<1>();
+    __syncthreads();
+    multiplyWeights(out, scores, shared->v);
+    column = next;
+  }
+
+  storeOutput(out, softmax, terms, rows, warpBegin);
+}
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ATTENTION_MMA_FORWARD_H

@@ -1,0 +1,282 @@
+//===- tile_terms.h - Biases, masks and dropout of a tile of scores in fragments -===//
+//
+// A warp holds 16 rows of a tile of scores (tensor/mma.h says which lane has
+// which). Rows stay, columns stream by: forward has queries as rows and keys as
+// columns, backward keys as rows and queries as columns. What the columns of a tile
+// bring with them is in shared memory, written by one warp.
+//
+// Time bias without a logarithm per pair: along the columns of a tile a row passes
+// through few buckets, mostly one, and where it passes from one to the next is a
+// comparison of times. So a tile costs a step per bucket that its widest row passes
+// through: none far from the diagonal, some tens on it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_TERMS_H
+#define GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_TERMS_H
+
+#include "genrec_rt/kernels/cuda/attention/prepare.h"
+#include "genrec_rt/kernels/cuda/tensor/mma.h"
+
+namespace genrec::rt::cuda {
+
+/// What holds for a whole block.
+template <class C> struct BlockTerms {
+  using E = typename C::Element;
+  const AttentionArgs<E> &args;
+  ListMask<C> mask;
+  int64_t first; ///< the list's first row
+  int head;
+  const TimeBuckets *buckets; ///< in shared memory
+  float secondsPerTick;
+
+  __device__ BlockTerms(const AttentionArgs<E> &args, const ListMask<C> &mask, int64_t first,
+                        int head, const TimeBuckets *buckets)
+      : args(args), mask(mask), first(first), head(head), buckets(buckets),
+        secondsPerTick(1.0f / static_cast<float>(args.ticksPerSecond)) {}
+
+  __device__ int bucketCount() const {
+    return args.timeBuckets < kMostTimeBuckets ? static_cast<int>(args.timeBuckets)
+                                               : kMostTimeBuckets;
+  }
+  __device__ int bucketOf(int64_t queryTime, int64_t keyTime) const {
+    return buckets->bucket(queryTime, keyTime, bucketCount(), secondsPerTick);
+  }
+  __device__ int64_t queryTimeOf(int query) const {
+    return queryTime(args, first, mask.length, query);
+  }
+  __device__ int64_t keyTimeOf(int key) const { return args.timestamps[first + key]; }
+};
+
+/// What the columns of a tile bring: [Rows, Columns] is the tile of the block.
+template <class C, bool RowsAreQueries, int Rows, int Columns> struct TileTerms {
+  static constexpr bool kBackwardSoftmax = C::Softmax && !RowsAreQueries;
+  /// Position biases by distance: of row r and column c at (RowsAreQueries ? c - r : r - c) +
+  /// kOrigin.
+  static constexpr int kOrigin = RowsAreQueries ? Rows - 1 : Columns - 1;
+  static constexpr int kBand = Rows + Columns - 1;
+  alignas(16) int64_t times[C::TimeBias ? Columns : 2];
+  int64_t leastTime, mostTime;
+  alignas(16) float band[C::PositionBias ? kBand : 4];
+  alignas(16) float logSumExp[kBackwardSoftmax ? Columns : 4]; ///< times log2(e)
+  alignas(16) float rowProduct[kBackwardSoftmax ? Columns : 4];
+  alignas(16) float inverseQuantum[RowsAreQueries ? 4 : Columns]; ///< of rows of dQ
+
+  /// Called by all lanes of one warp.
+  __device__ void fill(const BlockTerms<C> &terms, const BackwardSpace &space, int rowBegin,
+                       int columnBegin) {
+    const AttentionArgs<typename C::Element> &args = terms.args;
+    const int lane = laneOf(), length = terms.mask.length;
+    if constexpr (C::PositionBias) {
+      const int away = RowsAreQueries ? columnBegin - rowBegin : rowBegin - columnBegin;
+#pragma unroll 1
+      for (int x = lane; x < kBand; x += kWarp)
+        band[x] = args.positionBias[positionBucket(args, x - kOrigin + away)];
+    }
+    if constexpr (C::TimeBias) {
+      int64_t least = INT64_MAX, most = INT64_MIN;
+#pragma unroll 1
+      for (int c = lane; c < Columns; c += kWarp) {
+        // Behind the end stands the last time, so that it does not widen the range.
+        const int column = columnBegin + c < length ? columnBegin + c : length - 1;
+        const int64_t time = RowsAreQueries ? terms.keyTimeOf(column) : terms.queryTimeOf(column);
+        times[c] = time;
+        least = time < least ? time : least;
+        most = time > most ? time : most;
+      }
+      for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
+        const int64_t otherLeast = __shfl_xor_sync(kAllLanes, least, lanes);
+        const int64_t otherMost = __shfl_xor_sync(kAllLanes, most, lanes);
+        least = otherLeast < least ? otherLeast : least;
+        most = otherMost > most ? otherMost : most;
+      }
+      if (lane == 0) {
+        leastTime = least;
+        mostTime = most;
+      }
+    }
+    if constexpr (!RowsAreQueries)
+#pragma unroll 1
+      for (int c = lane; c < Columns; c += kWarp) {
+        const bool inside = columnBegin + c < length;
+        const int64_t row = terms.first + columnBegin + c;
+        inverseQuantum[c] = inside ? 1.0f / space.rowQuantum[terms.head * args.rows + row] : 0.0f;
+        if constexpr (!kBackwardSoftmax)
+          continue;
+        constexpr float kLog2e = 1.44269504f;
+        logSumExp[c] = inside ? args.logSumExp[row * args.heads + terms.head] * kLog2e : 0.0f;
+        rowProduct[c] = inside ? space.rowProduct[terms.head * args.rows + row] : 0.0f;
+      }
+  }
+};
+
+/// The buckets that a row passes through along a tile.
+struct RowBuckets {
+  int low, high;
+};
+
+/// The two rows of this lane, and what concerns them.
+template <class C, bool RowsAreQueries> struct LaneRows {
+  int position[2]; ///< in the list
+  int64_t time[2];
+
+  __device__ LaneRows(const BlockTerms<C> &terms, int warpBegin) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      position[h] = warpBegin + fragmentRow() + 8 * h;
+      const int inside = position[h] < terms.mask.length ? position[h] : terms.mask.length - 1;
+      time[h] = 0;
+      if constexpr (C::TimeBias)
+        time[h] = RowsAreQueries ? terms.queryTimeOf(inside) : terms.keyTimeOf(inside);
+    }
+  }
+
+  template <class Tile>
+  __device__ RowBuckets bucketsAlong(const BlockTerms<C> &terms, const Tile &tile, int h) const {
+    if constexpr (RowsAreQueries)
+      return {terms.bucketOf(time[h], tile.mostTime), terms.bucketOf(time[h], tile.leastTime)};
+    else
+      return {terms.bucketOf(tile.leastTime, time[h]), terms.bucketOf(tile.mostTime, time[h])};
+  }
+  /// Whether a column is in bucket `bucket` or a later one, given cutOf(bucket).
+  static __device__ bool reaches(int64_t columnTime, int64_t cut) {
+    return RowsAreQueries ? columnTime <= cut : columnTime >= cut;
+  }
+  static constexpr int64_t kReachedByAll = RowsAreQueries ? INT64_MAX : INT64_MIN;
+  /// The column time from which on a bucket (at least 1) is reached. Buckets are
+  /// looked at between two that occur, so the time exists.
+  __device__ int64_t cutOf(const BlockTerms<C> &terms, int h, int bucket) const {
+    const int64_t first = terms.buckets->firstTick[bucket];
+    const uint64_t at = static_cast<uint64_t>(time[h]);
+    return static_cast<int64_t>(RowsAreQueries ? at - static_cast<uint64_t>(first)
+                                               : at + static_cast<uint64_t>(first));
+  }
+};
+
+/// Calls body(n, i, h, column) for every element of a fragment: d[n][i] is of this
+/// lane's row h and the column `column` of the tile.
+template <int N, class Body> __device__ __forceinline__ void forFragment(Body body) {
+  const int column = fragmentColumn();
+#pragma unroll
+  for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      body(n, i, i / 2, 8 * n + column + i % 2);
+}
+
+/// Steps that a warp takes from the furthest bucket of a tile to the nearest.
+__device__ inline int bucketSteps(const RowBuckets (&buckets)[2]) {
+  const int span = buckets[0].high - buckets[0].low, other = buckets[1].high - buckets[1].low;
+  return __reduce_max_sync(kAllLanes, span > other ? span : other);
+}
+
+/// scores = scores * scale + biases. `rowInTile` is the warp's first row in the tile.
+template <int N, class C, bool RowsAreQueries, class Tile>
+__device__ __forceinline__ void addBiases(Fragment<N> &scores, const BlockTerms<C> &terms,
+                                          const LaneRows<C, RowsAreQueries> &rows, const Tile &tile,
+                                          int rowInTile, int columnBegin) {
+  const AttentionArgs<typename C::Element> &args = terms.args;
+  float rowBias[2] = {0, 0};
+  RowBuckets buckets[2];
+  if constexpr (C::TimeBias)
+    for (int h = 0; h < 2; ++h) {
+      buckets[h] = rows.bucketsAlong(terms, tile, h);
+      rowBias[h] = __ldg(args.timeBias + buckets[h].high);
+    }
+  {
+    // Elements of row h and column group n have the distance of row 0 and group n - h.
+    const int at = Tile::kOrigin + (RowsAreQueries ? fragmentColumn() - fragmentRow() - rowInTile
+                                                   : fragmentRow() + rowInTile - fragmentColumn());
+#pragma unroll
+    for (int m = -1; m < N / 8; ++m)
+#pragma unroll
+      for (int x = 0; x < 2; ++x) {
+        float bias = 0;
+        if constexpr (C::PositionBias)
+          bias = tile.band[RowsAreQueries ? at + 8 * m + x : at - 8 * m - x];
+        if (m >= 0)
+          scores.d[m < 0 ? 0 : m][x] =
+              __fmaf_rn(scores.d[m < 0 ? 0 : m][x], args.scale, bias + rowBias[0]);
+        if (m + 1 < N / 8)
+          scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x] =
+              __fmaf_rn(scores.d[m + 1 < N / 8 ? m + 1 : 0][2 + x], args.scale, bias + rowBias[1]);
+      }
+  }
+  if constexpr (C::TimeBias) {
+    // All columns have the furthest bucket's bias; those that do not reach a bucket take the step
+    // to the one before.
+    const int steps = bucketSteps(buckets);
+    const int64_t *times = tile.times + fragmentColumn();
+#pragma unroll 1
+    for (int step = 0; step < steps; ++step) {
+      int64_t cut[2];
+      float change[2];
+      for (int h = 0; h < 2; ++h) {
+        const int b = buckets[h].high - step;
+        const bool active = b > buckets[h].low;
+        cut[h] = active ? rows.cutOf(terms, h, b) : rows.kReachedByAll;
+        change[h] = active ? __ldg(args.timeBias + b - 1) - __ldg(args.timeBias + b) : 0.0f;
+      }
+#pragma unroll
+      for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+          if (!rows.reaches(times[8 * n + i % 2], cut[i / 2]))
+            scores.d[n][i] += change[i / 2];
+    }
+  }
+}
+
+/// Sets the elements that the mask hides to `hidden`. `warpBegin` is the warp's first row.
+template <int N, class C, bool RowsAreQueries>
+__device__ __forceinline__ void hideUnseen(Fragment<N> &scores, const BlockTerms<C> &terms,
+                                           const LaneRows<C, RowsAreQueries> &rows, int warpBegin,
+                                           int columnBegin, float hidden) {
+  const RowRange warpRows{warpBegin, warpBegin + 16}, columns{columnBegin, columnBegin + N};
+  if (RowsAreQueries ? terms.mask.allSeen(warpRows, columns)
+                     : terms.mask.allSeen(columns, warpRows))
+    return;
+  forFragment<N>([&](int n, int i, int h, int column) {
+    const int other = columnBegin + column;
+    const bool sees = RowsAreQueries ? terms.mask.sees(rows.position[h], other)
+                                     : terms.mask.sees(other, rows.position[h]);
+    if (!sees)
+      scores.d[n][i] = hidden;
+  });
+}
+
+/// Whether dropout keeps the elements of a fragment: bit 4n + i is of d[n][i].
+template <int N, class C, bool RowsAreQueries>
+__device__ inline void keptElements(uint32_t (&kept)[(N + 63) / 64], const BlockTerms<C> &terms,
+                                    const LaneRows<C, RowsAreQueries> &rows, int columnBegin) {
+  static_assert(C::Dropout);
+  const uint32_t threshold = kernels::keepThreshold(terms.args.dropProbability);
+  const uint64_t key = kernels::streamKey(terms.args.random);
+  const uint32_t headBlock = static_cast<uint32_t>(terms.head) * (kDropoutElementsPerHead / 4);
+  auto words = [&](int query, int keyRow) {
+    const int inside = query < terms.mask.length ? query : terms.mask.length - 1;
+    const uint64_t row = terms.args.identity[terms.first + inside];
+    const uint32_t block = headBlock + static_cast<uint32_t>(keyRow / 64 * 16 + keyRow % 16);
+    return kernels::philox4x32({{block, terms.args.random.op, static_cast<uint32_t>(row),
+                                 static_cast<uint32_t>(row >> 32)}},
+                               static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32));
+  };
+  for (int w = 0; w < (N + 63) / 64; ++w)
+    kept[w] = 0;
+  // Sixteen keys share a counter's column; its four words are keys 16 apart.
+#pragma unroll 1
+  for (int n = 0; n < N / 8; ++n)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int h = i / 2, column = columnBegin + 8 * n + fragmentColumn() + i % 2;
+      const int query = RowsAreQueries ? rows.position[h] : column,
+                keyRow = RowsAreQueries ? column : rows.position[h];
+      const kernels::PhiloxBlock drawn = words(query, keyRow);
+      const uint32_t word = drawn.word[keyRow / 16 % 4];
+      kept[n / 8] |= static_cast<uint32_t>(kernels::keeps(word, threshold)) << (4 * n + i) % 32;
+    }
+}
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ATTENTION_TILE_TERMS_H

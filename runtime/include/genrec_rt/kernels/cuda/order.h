@@ -1,0 +1,40 @@
+//===- order.h - Stable orders of small keys ----------------------*- C++ -*-===//
+//
+// The positions of an array ordered by key, equal keys by position: what grouping
+// by owner and by row needs. Passes over 8 bits of the key from the lowest up
+// (Knuth, The Art of Computer Programming, volume 3, section 5.2.5); a pass counts
+// digits per block, adds up before, and places. The order is unique, so it does
+// not depend on what runs when.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ORDER_H
+#define GENREC_RT_KERNELS_CUDA_ORDER_H
+
+#include "genrec_rt/cuda/memory.h"
+
+namespace genrec::rt::cuda {
+
+/// Scratch of ordering, reused from call to call.
+class StableOrder {
+public:
+  explicit StableOrder(const std::string &name)
+      : digitCounts(name + ".digit_counts"), other(name + ".other_order") {}
+
+  /// order[count] = the positions 0 … count - 1 by ascending keys[position] below
+  /// `keyLimit`; count and keyLimit are at most 2^31. Of `count` keys *used exist (on the device;
+  /// null: all).
+  void run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
+           cudaStream_t stream, const uint32_t *used = nullptr);
+
+private:
+  DeviceArray<uint32_t> digitCounts, other;
+};
+
+/// offsets[keyLimit + 1]: where each key begins in `order`, for keys that all occur.
+void findSegments(const uint32_t *keys, const uint32_t *order, int64_t count,
+                  const uint32_t *keyCount, int64_t *offsets, cudaStream_t stream);
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ORDER_H

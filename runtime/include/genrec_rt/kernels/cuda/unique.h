@@ -1,0 +1,66 @@
+//===- unique.h - Distinct ids of a batch -------------------------*- C++ -*-===//
+//
+// Ids come in segments, one per table or group of features; equal ids of two
+// segments are two ids. Distinct ids are numbered by first appearance, which is
+// by segment first, so results are the same whatever runs when.
+//
+// A hash table over the batch: segment s has the slots [2 o(s), 2 o(s + 1)), with o the
+// segments' offsets, so it is never more than half full. Ids are at least 0.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_UNIQUE_H
+#define GENREC_RT_KERNELS_CUDA_UNIQUE_H
+
+#include "genrec_rt/identity.h"
+#include "genrec_rt/kernels/cuda/order.h"
+#include "genrec_rt/kernels/cuda/ranks.h"
+
+namespace genrec::rt::cuda {
+
+/// Who keeps a row, from other bits than its slot and digest: sharding must not cluster slots.
+__host__ __device__ inline uint32_t ownerOf(int64_t id, uint32_t owners) {
+  const uint64_t hash = splitMix64(splitMix64(static_cast<uint64_t>(id)) ^ 0x6F776E65726F66ull);
+  return static_cast<uint32_t>((hash >> 32) * owners >> 32);
+}
+
+/// Where results go; arrays of the device. Null members are not computed.
+struct UniqueResult {
+  int64_t *ids = nullptr;      ///< [count] the distinct ids
+  uint32_t *inverse = nullptr; ///< [count] the number of each id
+  uint32_t *counts = nullptr;  ///< [count] how often a distinct id occurs
+  int64_t *offsets = nullptr;  ///< [segments + 1] where the distinct ids of a segment begin
+  uint32_t *total = nullptr;   ///< [1] how many there are; required
+};
+
+class Unique {
+public:
+  explicit Unique(const std::string &name)
+      : keys(name + ".unique_keys"), firsts(name + ".unique_firsts"),
+        slotOf(name + ".unique_slots"), flags(name + ".unique_flags"),
+        ranks(name + ".unique_ranks"), owners(name + ".owners"), order(name + ".owner_order"),
+        places(name + ".owner_places"), distinct(name + ".owner_ids"),
+        wholeBatch(name + ".owner_batch"), flagRanks(name), stableOrder(name) {}
+
+  /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
+  void run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
+           const UniqueResult &result, cudaStream_t stream);
+
+  /// The same of one segment, with the distinct ids grouped by owner (ownerOf, below `owners`),
+  /// within an owner by first appearance. `ownerOffsets` has owners + 1 entries. No counts.
+  void runByOwner(const int64_t *ids, int64_t count, uint32_t owners, const UniqueResult &result,
+                  int64_t *ownerOffsets, cudaStream_t stream);
+
+private:
+  DeviceArray<int64_t> keys;
+  DeviceArray<uint32_t> firsts, slotOf;
+  DeviceArray<uint8_t> flags;
+  DeviceArray<uint32_t> ranks, owners, order, places;
+  DeviceArray<int64_t> distinct, wholeBatch;
+  FlagRanks flagRanks;
+  StableOrder stableOrder;
+};
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_UNIQUE_H
