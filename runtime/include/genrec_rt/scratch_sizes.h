@@ -76,19 +76,23 @@ static inline int64_t distinctLinearGradScratchBound(int64_t rows, int64_t k, in
          matmulScratchBound(n, k) + 4 * (2 * rows + 6) + 5 * 64;
 }
 
-/// How calls over a domain's rows run in blocks of whole lists (row_blocks.h).
+/// How calls over a domain's rows run in blocks of whole lists (row_blocks.h). A block ends before
+/// the list with which it would have more than `rows` rows; a longer list is a block of its own.
 struct RowBlockSizes {
-  int64_t rows;     ///< of a block, unless one list has more; 0: all rows are one
-  int64_t capacity; ///< of the largest block
+  int64_t rows;     ///< 0: the batch is not cut into blocks
+  int64_t capacity; ///< rows of the largest block
 };
 
-/// Lists in a block at most; rows of a list that a block may be, and of one short enough for a
-/// thread to be alone with in any batch; blocks that a batch with longer ones is cut into at least.
-static constexpr int64_t kListsPerBlock = 256, kLongestList = 960, kShortList = 256,
-                         kFewestBlocks = 16;
+/// The most lists in a block.
+static constexpr int64_t kListsPerBlock = 256;
+/// A batch with a list of more than kLongestList rows is not cut into blocks: one thread would
+/// run the whole list. Nor is a batch with a list of more than kShortList rows that has fewer rows
+/// than kFewestBlocks such lists: its blocks would be too few for all threads. Batches of shorter
+/// lists are always cut.
+static constexpr int64_t kLongestList = 960, kShortList = 256, kFewestBlocks = 16;
 
-/// Rows of the largest of all batches of up to `rows`, in lists of up to `longest`, that are not
-/// cut: few long lists keep few threads busy, where calls that cut lists, too, keep all of them.
+/// The most rows of a batch that is not cut into blocks, among batches of up to `rows` rows whose
+/// longest list has `longest`; 0: all of them are cut.
 static inline int64_t mostUncutRows(int64_t rows, int64_t longest) {
   if (longest <= kShortList)
     return 0;
@@ -96,10 +100,10 @@ static inline int64_t mostUncutRows(int64_t rows, int64_t longest) {
   return longest > kLongestList || rows < most ? rows : most;
 }
 
-/// Blocks of `rows` rows in lists of at most `longest`. Small batches are cut, too, so that
-/// every thread has some.
+/// The blocks of a batch of `rows` rows whose longest list has `longest`. Blocks of a small batch
+/// are smaller, so that every thread has some.
 static inline RowBlockSizes sizeRowBlocks(int64_t rows, int64_t longest) {
-  // Rows of a block: measured for HSTU (10 KB per row), 192 and 400 alike.
+  // A training step of HSTU (10 KB per row) took the same time with 192 and with 400 rows.
   constexpr int64_t kFewest = 16, kMost = 192;
   if (mostUncutRows(rows, longest) == rows)
     return {0, rows};
@@ -108,8 +112,9 @@ static inline RowBlockSizes sizeRowBlocks(int64_t rows, int64_t longest) {
   return {even, longest > even ? longest : even};
 }
 
-/// Chunks of blocks that have sums of `bytes` each: a power of two, so that they are spread
-/// evenly over threads.
+/// The number of chunks of blocks, each with partial sums of `bytes`: a power of two, so that
+/// chunks are spread evenly over threads. It is 64, halved down to 4 while all sums take more than
+/// 10 MiB, then halved while half as many chunks, with a block each, would hold all rows.
 static inline int64_t countBlockChunks(int64_t rows, RowBlockSizes sizes, int64_t bytes) {
   constexpr int64_t kMostBytes = int64_t(10) << 20, kFewest = 4, kMost = 64;
   int64_t chunks = kMost;
@@ -120,29 +125,30 @@ static inline int64_t countBlockChunks(int64_t rows, RowBlockSizes sizes, int64_
   return chunks;
 }
 
-/// A number of rows of which every kind of value takes whole cache lines.
+/// Rows padded to a multiple of 64: then values of every type fill whole cache lines.
 static inline int64_t roundedRows(int64_t rows) { return (rows + 63) / 64 * 64; }
 
-/// Of a genrec_domain.
+/// sizeof(genrec_domain).
 static constexpr int64_t kDomainBytes = 56;
 
-/// What calls that run in blocks need together, in bytes.
+/// Memory of a chain of calls that runs in blocks, in bytes, and what the chain uses.
 struct RowBlockNeeds {
-  int64_t local;    ///< per row, of values that only these calls read
-  int64_t kept;     ///< by calls through all phases
-  int64_t perChunk; ///< by calls that add up
-  int64_t scratch;  ///< per worker: the most that a call asks for
-  int64_t domains, ops;
+  int64_t local;    ///< per row: values that only the chain reads
+  int64_t kept;     ///< for all blocks: packed weights, tables
+  int64_t perChunk; ///< partial sums of a chunk
+  int64_t scratch;  ///< per worker: the largest scratch that a call asks for
+  int64_t domains;  ///< number of domains of the step
+  int64_t ops;      ///< number of ops in the chain
 };
 
-/// What a worker needs: values of a block, scratch, and what describes the block.
+/// Memory of a worker: local values of a block, scratch, and the descriptors of the block.
 static inline int64_t blockWorkerBytes(RowBlockSizes sizes, const RowBlockNeeds &needs) {
   int64_t described = (needs.domains + 1) * kDomainBytes + (kListsPerBlock + 1 + needs.ops) * 8;
   return roundedRows(sizes.capacity) * needs.local + (needs.scratch + 63) / 64 * 64 +
          (described + 63) / 64 * 64;
 }
 
-/// All memory of calls over `rows` rows that run in blocks, on `workers` threads.
+/// All memory of a chain over `rows` rows on `workers` threads.
 static inline int64_t rowBlockBytes(int64_t rows, RowBlockSizes sizes, const RowBlockNeeds &needs,
                                     int64_t workers) {
   if (!sizes.rows)
