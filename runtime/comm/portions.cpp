@@ -47,36 +47,36 @@ float *PortionSums::begin() {
   return current.data();
 }
 
-// As a binary counter: two neighbours of one level that are children of one node become it.
-void PortionSums::commit() {
-  int32_t portion = own.first + committed++;
-  nodes.push_back({portion, 0, std::move(current)});
-  current = {};
+// Appends a leaf to the nodes of the portions before it. While the last two nodes are the children
+// of one node, they become that node: `merge` gets both, the left one is kept.
+template <class Node, class Merge>
+static void appendLeaf(std::vector<Node> &nodes, Node leaf, const Merge &merge) {
+  nodes.push_back(std::move(leaf));
   while (nodes.size() > 1) {
     Node &left = nodes[nodes.size() - 2], &right = nodes.back();
-    bool isLeft = (left.first >> left.level) % 2 == 0;
-    if (left.level != right.level || !isLeft)
-      break;
-    add(left.sum, right.sum);
+    bool isLeftChild = (left.first >> left.level) % 2 == 0;
+    if (left.level != right.level || !isLeftChild)
+      return;
+    merge(left, right);
     ++left.level;
-    free.push_back(std::move(right.sum));
     nodes.pop_back();
   }
 }
 
-PortionSums::Cover PortionSums::getCover(PortionRange range) const {
-  Cover cover;
-  for (int32_t portion = range.first; portion < range.first + range.count; ++portion) {
-    cover.emplace_back(portion, 0);
-    while (cover.size() > 1) {
-      auto &left = cover[cover.size() - 2];
-      if (left.second != cover.back().second || (left.first >> left.second) % 2 != 0)
-        break;
-      ++left.second;
-      cover.pop_back();
-    }
-  }
-  return cover;
+void PortionSums::commit() {
+  Sum leaf{{own.first + committed++, 0}, std::move(current)};
+  current = {};
+  appendLeaf(sums, std::move(leaf), [&](Sum &left, Sum &right) {
+    add(left.values, right.values);
+    free.push_back(std::move(right.values));
+  });
+}
+
+std::vector<PortionSums::Node> PortionSums::getNodes(PortionRange range) {
+  std::vector<Node> nodes;
+  for (int32_t portion = range.first; portion < range.first + range.count; ++portion)
+    appendLeaf(nodes, {portion, 0}, [](const Node &, const Node &) {});
+  return nodes;
 }
 
 namespace {
@@ -99,16 +99,16 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   int64_t mine = slices.size(rank);
 
   // What every rank has of my slice, and what I have of everybody's.
-  std::vector<Cover> covers;
+  std::vector<std::vector<Node>> nodes; // by rank
   std::vector<std::vector<float>> out(ranks), in(ranks);
   std::vector<SendPart> send(ranks);
   std::vector<ReceivePart> receive(ranks);
   for (int32_t other = 0; other < ranks; ++other) {
-    covers.push_back(getCover(getPortions(portions, other, ranks)));
-    for (const Node &node : nodes)
-      out[other].insert(out[other].end(), node.sum.begin() + slices.begin(other),
-                        node.sum.begin() + slices.begin(other) + slices.size(other));
-    in[other].resize(covers.back().size() * mine);
+    nodes.push_back(getNodes(getPortions(portions, other, ranks)));
+    for (const Sum &sum : sums)
+      out[other].insert(out[other].end(), sum.values.begin() + slices.begin(other),
+                        sum.values.begin() + slices.begin(other) + slices.size(other));
+    in[other].resize(nodes.back().size() * mine);
     send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * sizeof(float))};
     receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * sizeof(float))};
   }
@@ -117,8 +117,8 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   // The rest of the tree, from the nodes that ranks have.
   auto find = [&](int32_t first, int32_t level) -> float * {
     for (int32_t other = 0; other < ranks; ++other)
-      for (size_t i = 0; i < covers[other].size(); ++i)
-        if (covers[other][i] == std::pair(first, level))
+      for (size_t i = 0; i < nodes[other].size(); ++i)
+        if (nodes[other][i].first == first && nodes[other][i].level == level)
           return in[other].data() + i * mine;
     return nullptr;
   };
@@ -134,15 +134,15 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   int32_t root = 0;
   while ((int32_t(1) << root) < portions)
     ++root;
-  float *sum = mine ? evaluate(0, root) : nullptr;
+  float *slice = mine ? evaluate(0, root) : nullptr;
 
-  std::vector<SendPart> gather(ranks, {sum, mine * static_cast<int64_t>(sizeof(float))});
+  std::vector<SendPart> gather(ranks, {slice, mine * static_cast<int64_t>(sizeof(float))});
   for (int32_t other = 0; other < ranks; ++other)
     receive[other] = {total + slices.begin(other),
                       slices.size(other) * static_cast<int64_t>(sizeof(float))};
   comm.exchange(gather, receive);
-  for (Node &node : nodes)
-    free.push_back(std::move(node.sum));
-  nodes.clear();
+  for (Sum &sum : sums)
+    free.push_back(std::move(sum.values));
+  sums.clear();
   committed = 0;
 }

@@ -45,24 +45,25 @@ public:
   void reduce(Communicator &comm, float *total);
 
 private:
-  /// The sum of a node of the tree.
+  /// A node of the tree: that of `level` whose first portion is `first`.
   struct Node {
     int32_t first, level;
-    std::vector<float> sum;
   };
-  using Cover = std::vector<std::pair<int32_t, int32_t>>; ///< first portion and level, in order
+  struct Sum : Node {
+    std::vector<float> values;
+  };
 
   std::vector<float> takeBuffer();
-  /// The nodes that a rank with the portions `range` ends up with.
-  Cover getCover(PortionRange range) const;
+  /// The nodes, from left to right, whose sums a rank has once it has committed the portions `range`.
+  static std::vector<Node> getNodes(PortionRange range);
 
   int64_t length;
   int32_t portions;
   PortionRange own;
   int32_t committed = 0;
   std::vector<float> current;
-  std::vector<Node> nodes;
-  std::vector<std::vector<float>> free; ///< buffers of nodes that became part of others
+  std::vector<Sum> sums; ///< of the committed portions, from left to right
+  std::vector<std::vector<float>> free; ///< buffers that sums no longer need
 };
 
 } // namespace genrec::rt
