@@ -3,13 +3,8 @@
 #include "../../runtime/session/calibrate.h"
 #include "../../runtime/trainer/event_file.h"
 #include "../../runtime/trainer/patience.h"
-#include "TinyData.h"
-#include "TinyModel.h"
+#include "RunCommand.h"
 #include "genrec_rt/checkpoint.h"
-#include "genrec_rt/trainer.h"
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <csignal>
@@ -20,54 +15,14 @@
 namespace genrec::rt::test {
 namespace {
 
-struct Ran {
-  int status;
-  std::string out, err;
-};
-
-class TrainerWatchingTest : public testing::Test {
+class TrainerWatchingTest : public CommandTest {
 protected:
-  TrainerWatchingTest() {
-    writeTinyData(folder / "train.parquet", 1, 230, 40, 50);
-    writeTinyData(folder / "valid.parquet", 2, 70, 40, 50);
-    writeTinyCatalogue(folder / "movies.parquet", 40);
-  }
-
   /// Trains for 20 epochs of 23 steps of 10 rows, evaluates after each.
-  Ran train(const std::vector<std::string> &more) {
-    std::string catalogue = "movies=" + folder / "movies.parquet";
-    std::vector<std::string> all = {"train",
-                                    "--data",
-                                    folder / "train.parquet",
-                                    "--batch",
-                                    "10",
-                                    "--epochs",
-                                    "20",
-                                    "--catalogue",
-                                    catalogue,
-                                    "--seed",
-                                    "4",
-                                    "--threads",
-                                    "2",
-                                    "--validation",
-                                    folder / "valid.parquet"};
-    all.insert(all.end(), more.begin(), more.end());
-    std::vector<const char *> argv = {"tiny"};
-    for (const std::string &argument : all)
-      argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    int status = trainerMain(tinyModel(), static_cast<int>(argv.size()), argv.data());
-    std::fflush(stdout);
-    std::signal(SIGINT, SIG_DFL);
-    std::signal(SIGTERM, SIG_DFL);
-    std::string out = testing::internal::GetCapturedStdout();
-    return {status, out, testing::internal::GetCapturedStderr()};
+  Ran train(const Arguments &more) {
+    return runCommand(validating(join({"--epochs", "20"}, more)));
   }
 
   Json read(const std::string &name) { return Json::parse(readText(folder / name)); }
-
-  TestFolder folder;
 };
 
 /// A history of evaluations of `name`, one per epoch; NaN is undefined.
