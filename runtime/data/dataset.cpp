@@ -166,7 +166,7 @@ std::string Dataset::describe(int64_t position) const {
     return "row " + withThousands(position);
   auto index = static_cast<size_t>(after - firsts.begin() - 1);
   const Group &group = impl->groups[index];
-  return TablePlace{impl->paths[group.file], group.number}.row(position - firsts[index]);
+  return RowGroupLocation{impl->paths[group.file], group.number}.row(position - firsts[index]);
 }
 
 Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,

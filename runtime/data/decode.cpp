@@ -97,8 +97,8 @@ Walk followPath(const arrow::Table &table, const ColumnPath &path, int32_t depth
 class Decoder {
 public:
   Decoder(const genrec_model_desc &model, const FilePlan &plan, const arrow::Table &table,
-          const TablePlace &place, OrderWatch &order)
-      : model(model), plan(plan), table(table), place(place), order(order) {
+          const RowGroupLocation &location, OrderWatch &order)
+      : model(model), plan(plan), table(table), location(location), order(order) {
     chunk.rows = table.num_rows();
     chunk.domains.resize(model.domain_count);
     chunk.columns.resize(model.feature_count);
@@ -122,8 +122,8 @@ public:
 
 private:
   Error inColumn(const char *column, const Error &error) const {
-    return Error(place.file + ", row group " + std::to_string(place.group) + ": column '" + column +
-                     "': " + error.what(),
+    return Error(location.file + ", row group " + std::to_string(location.group) + ": column '" +
+                     column + "': " + error.what(),
                  error.help());
   }
 
@@ -163,7 +163,7 @@ private:
       return at == 0 || at >= from.size() ? 0 : from[at] - from[at - 1];
     };
     int64_t row = rootRow(model.domains[domain].parent, static_cast<int64_t>(at) - 1);
-    throw Error(place.row(row) + ": list columns '" + openedBy[domain] + "' and '" + path +
+    throw Error(location.row(row) + ": list columns '" + openedBy[domain] + "' and '" + path +
                     "' of domain '" + model.domains[domain].name + "' have " +
                     std::to_string(lengthAt(known)) + " and " + std::to_string(lengthAt(offsets)) +
                     " entries",
@@ -215,11 +215,11 @@ private:
           first = static_cast<int64_t>(list);
       }
     if (lists > 0)
-      order.count(index, lists, place.row(rootRow(model.domains[domain].parent, first)));
+      order.count(index, lists, location.row(rootRow(model.domains[domain].parent, first)));
   }
 
   std::string at(int32_t feature, int64_t row) const {
-    return place.row(rootRow(model.features[feature].domain, row)) + ": feature '" +
+    return location.row(rootRow(model.features[feature].domain, row)) + ": feature '" +
            model.features[feature].column + "'";
   }
 
@@ -266,7 +266,7 @@ private:
   const genrec_model_desc &model;
   const FilePlan &plan;
   const arrow::Table &table;
-  const TablePlace &place;
+  const RowGroupLocation &location;
   OrderWatch &order;
   Chunk chunk;
   std::vector<std::string> openedBy; ///< per domain, the path its offsets came from
@@ -274,7 +274,7 @@ private:
 
 } // namespace
 
-std::string TablePlace::row(int64_t row) const {
+std::string RowGroupLocation::row(int64_t row) const {
   return file + ", row group " + std::to_string(group) + ", row " + withThousands(row);
 }
 
@@ -302,8 +302,8 @@ std::vector<std::string> OrderWatch::warnings() const {
 }
 
 Chunk decodeTable(const genrec_model_desc &model, const FilePlan &plan, const arrow::Table &table,
-                  const TablePlace &place, OrderWatch &order) {
-  return Decoder(model, plan, table, place, order).run();
+                  const RowGroupLocation &location, OrderWatch &order) {
+  return Decoder(model, plan, table, location, order).run();
 }
 
 } // namespace genrec::rt

@@ -25,7 +25,7 @@ struct FilePlan {
 };
 
 /// Where a decoded table comes from, for messages.
-struct TablePlace {
+struct RowGroupLocation {
   std::string file;
   int group = 0;
 
@@ -53,7 +53,7 @@ private:
 /// Turns a row group into a chunk: walks lists into offsets, checks nulls, drops
 /// padding, checks ids. Throws Error that names file, row group, row and column.
 Chunk decodeTable(const genrec_model_desc &model, const FilePlan &plan, const arrow::Table &table,
-                  const TablePlace &place, OrderWatch &order);
+                  const RowGroupLocation &location, OrderWatch &order);
 
 } // namespace genrec::rt
 

@@ -218,7 +218,7 @@ ColumnPath findColumn(const std::string &file, const std::string &column) {
 }
 
 Chunk ParquetFile::decode(int group, OrderWatch &order) const {
-  TablePlace place{name, group};
+  RowGroupLocation location{name, group};
   std::string what = name + ", row group " + std::to_string(group);
   auto table = reading(what, [&] {
     OpenFile file = openFile(name);
@@ -234,7 +234,7 @@ Chunk ParquetFile::decode(int group, OrderWatch &order) const {
     throw Error(what + ": holds " + std::to_string(table->num_rows()) +
                     " rows where its footer says " + std::to_string(groupRows[group]),
                 kUnreadableHelp);
-  Chunk chunk = decodeTable(model, plan, *table, place, order);
+  Chunk chunk = decodeTable(model, plan, *table, location, order);
   chunk.rows = groupRows[group]; // a table without columns has no row count
   chunk.domains[plan.root].count = chunk.rows;
   return chunk;

@@ -55,13 +55,13 @@ int64_t distinctBytes(int64_t parts, int64_t capacity) {
 int64_t distinctScratchBytes(int64_t count) { return 4 * slotsFor(count); }
 
 int64_t findDistinct(genrec_rt_pool *pool, int64_t parts, int64_t count,
-                     float *const *const *handles, float **rows, void *places,
+                     float *const *const *handles, float **rows, void *lookups,
                      const std::function<void *()> &scratch) {
   if (count > kMostDistinctRows)
     throw Error("a batch has " + withThousands(count) + " rows of a list whose lookups are "
                 "numbered, more than " + withThousands(kMostDistinctRows),
                 "use a smaller --batch");
-  auto *header = static_cast<int64_t *>(places);
+  auto *header = static_cast<int64_t *>(lookups);
   header[0] = parts;
   header[1] = count;
   int64_t *starts = header + 2;

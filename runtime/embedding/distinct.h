@@ -10,22 +10,22 @@
 
 namespace genrec::rt {
 
-/// Most rows of one call: rows are numbered by 32 bits with a sign, 0 to 2^31 - 1 in `places`
+/// Most rows of one call: rows are numbered by 32 bits with a sign, 0 to 2^31 - 1 in `lookups`
 /// and 1 to 2^31 in the scratch.
 constexpr int64_t kMostDistinctRows = INT32_MAX;
 
-/// Bytes of places for `parts` lookups over up to `capacity` rows.
+/// Bytes of the results for `parts` lookups over up to `capacity` rows.
 int64_t distinctBytes(int64_t parts, int64_t capacity);
 /// Bytes of scratch that each thread needs for lookups over `count` rows.
 int64_t distinctScratchBytes(int64_t count);
 
 /// Fills `rows` (room for parts * count) with the distinct rows of each of `parts` lists of
-/// `count` handles, in the order of first appearance, part by part, and `places` with what
+/// `count` handles, in the order of first appearance, part by part, and `lookups` with what
 /// kernels/cpu/distinct.h reads. Returns their number; throws Error where there are more than
 /// kMostDistinctRows rows. `scratch` gives the calling thread
 /// distinctScratchBytes(count) bytes.
 int64_t findDistinct(genrec_rt_pool *pool, int64_t parts, int64_t count,
-                     float *const *const *handles, float **rows, void *places,
+                     float *const *const *handles, float **rows, void *lookups,
                      const std::function<void *()> &scratch);
 
 } // namespace genrec::rt

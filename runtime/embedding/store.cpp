@@ -126,7 +126,7 @@ void EmbeddingStore::rehash(int64_t times) {
 
 /// Where `id` is; a null bucket where it is not. Ends, since each bucket that is passed counts
 /// as four used slots.
-inline EmbeddingStore::Place EmbeddingStore::locate(int64_t id, uint64_t hash) const {
+inline EmbeddingStore::Location EmbeddingStore::locate(int64_t id, uint64_t hash) const {
   int64_t step = stepOf(hash);
   for (int64_t number = static_cast<int64_t>(hash) & bucketMask;;
        number = (number + step) & bucketMask) {
@@ -148,8 +148,8 @@ int64_t EmbeddingStore::bucketsRead(int64_t id) const {
 }
 
 inline float *EmbeddingStore::lookup(int64_t id, uint64_t hash) const {
-  Place place = locate(id, hash);
-  return place.bucket ? place.bucket->row(place.slot) : nullptr;
+  Location location = locate(id, hash);
+  return location.bucket ? location.bucket->row(location.slot) : nullptr;
 }
 
 void EmbeddingStore::place(int64_t id, uint64_t hash, float *row) {
@@ -407,7 +407,7 @@ int64_t EmbeddingStore::numberOf(int64_t id) const {
 /// as used, so that searches end.
 void EmbeddingStore::removeRow(int64_t number) {
   int64_t key = id(number), last = rowCount - 1;
-  Place gone = locate(key, hash(key));
+  Location gone = locate(key, hash(key));
   gone.bucket->ids[gone.slot] = 0;
   gone.bucket->setRow(gone.slot, nullptr);
   usedSlots -= !gone.bucket->isPassed();
@@ -415,8 +415,8 @@ void EmbeddingStore::removeRow(int64_t number) {
     int64_t moved = id(last);
     std::copy_n(row(last), stride, row(number));
     idChunks[number >> kIdShift][number & (kIdChunk - 1)] = moved;
-    Place place = locate(moved, hash(moved));
-    place.bucket->setRow(place.slot, row(number));
+    Location location = locate(moved, hash(moved));
+    location.bucket->setRow(location.slot, row(number));
   }
   --rowCount;
   if (memberCounts.empty())

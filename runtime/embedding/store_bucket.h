@@ -25,11 +25,11 @@ struct alignas(64) EmbeddingStore::Bucket {
   static uint64_t classOf(uint64_t hash) { return hash >> 59; }
 
   int64_t ids[kSlots];
-  uint64_t places[kSlots];
+  uint64_t taggedRows[kSlots];
 
-  float *row(int64_t slot) const { return reinterpret_cast<float *>(places[slot] & kAddress); }
+  float *row(int64_t slot) const { return reinterpret_cast<float *>(taggedRows[slot] & kAddress); }
   void setRow(int64_t slot, const float *row) {
-    places[slot] = (places[slot] & ~kAddress) | reinterpret_cast<uintptr_t>(row);
+    taggedRows[slot] = (taggedRows[slot] & ~kAddress) | reinterpret_cast<uintptr_t>(row);
   }
   void put(int64_t slot, int64_t id, const float *row) {
     ids[slot] = id;
@@ -38,13 +38,15 @@ struct alignas(64) EmbeddingStore::Bucket {
 
   bool isPassedBy(uint64_t hash) const {
     uint64_t number = classOf(hash);
-    return places[number / 8] >> (kFilterShift + number % 8) & 1;
+    return taggedRows[number / 8] >> (kFilterShift + number % 8) & 1;
   }
   void letPass(uint64_t hash) {
     uint64_t number = classOf(hash);
-    places[number / 8] |= uint64_t(1) << (kFilterShift + number % 8);
+    taggedRows[number / 8] |= uint64_t(1) << (kFilterShift + number % 8);
   }
-  bool isPassed() const { return (places[0] | places[1] | places[2] | places[3]) >> kFilterShift; }
+  bool isPassed() const {
+    return (taggedRows[0] | taggedRows[1] | taggedRows[2] | taggedRows[3]) >> kFilterShift;
+  }
 
   /// The slot of `id`, -1 where there is none.
   int64_t slotOf(int64_t id) const {
@@ -56,7 +58,7 @@ struct alignas(64) EmbeddingStore::Bucket {
   /// The first empty slot, -1 where there is none.
   int64_t emptySlot() const {
 #if defined(__AVX2__)
-    __m256i words = _mm256_load_si256(reinterpret_cast<const __m256i *>(places));
+    __m256i words = _mm256_load_si256(reinterpret_cast<const __m256i *>(taggedRows));
     __m256i address = _mm256_and_si256(words, _mm256_set1_epi64x(static_cast<int64_t>(kAddress)));
     __m256i empty = _mm256_cmpeq_epi64(address, _mm256_setzero_si256());
     auto mask = static_cast<uint32_t>(_mm256_movemask_pd(_mm256_castsi256_pd(empty)));

@@ -39,12 +39,12 @@ std::unique_ptr<TableStore> makeHostStore(const StoreConfig &config) {
   return std::make_unique<EmbeddingStore>(config);
 }
 
-int64_t EmbeddingStore::memberRow(int64_t member, int64_t place) const {
+int64_t EmbeddingStore::memberRow(int64_t member, int64_t position) const {
   if (config.members.empty())
-    return place;
+    return position;
   for (; listedRows < rowCount; ++listedRows)
     memberRows[id(listedRows) >> config.keyBits].push_back(listedRows);
-  return memberRows[member][place];
+  return memberRows[member][position];
 }
 
 void EmbeddingStore::exportRows(const StoreStream &, int64_t member, int64_t first, int64_t count,

@@ -257,11 +257,11 @@ int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity) {
 
 void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
                              float *const *const *handles, genrec_domain *distinct, float **rows,
-                             void *places) {
+                             void *lookups) {
   describeStepRows(distinct, 0);
   guarded(StepSlot::of(step), [&] {
     int64_t bytes = distinctScratchBytes(domain->count);
-    int64_t count = findDistinct(step->pool, parts, domain->count, handles, rows, places,
+    int64_t count = findDistinct(step->pool, parts, domain->count, handles, rows, lookups,
                                  [&] { return genrec_rt_thread_scratch(step, bytes); });
     describeStepRows(distinct, count);
   });

@@ -43,7 +43,7 @@ HEADERS = {
     "embedding": ["store.h", "table_store.h", "table_view.h"],
     "embedding/cuda": [
         *("cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h", "cuda/cached_store.h"),
-        *("cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_places.h", "cuda/store.h"),
+        *("cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_addresses.h", "cuda/store.h"),
     ],
     "data": ["dataset.h"],
     "session": ["metrics.h", "session.h"],

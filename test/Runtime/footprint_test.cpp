@@ -194,11 +194,11 @@ TEST(Footprint, ScratchOfGradientsByDistinctRowIsBounded) {
   for (int64_t rows : {1, 300, 100000})
     for (int32_t threads : {1, 16}) {
       const int64_t header[] = {1, rows, 0, rows};
-      kernels::Places places(header);
-      expectBound(kernels::distinctLinearGradientScratchBytes<16, 100>(places, threads),
+      kernels::DistinctLookups lookups(header);
+      expectBound(kernels::distinctLinearGradientScratchBytes<16, 100>(lookups, threads),
                   distinctLinearGradScratchBound(rows, 16, 100, threads), "[., 16] [16, 100]",
                   rows);
-      expectBound(kernels::distinctLinearGradientScratchBytes<300, 3>(places, threads),
+      expectBound(kernels::distinctLinearGradientScratchBytes<300, 3>(lookups, threads),
                   distinctLinearGradScratchBound(rows, 300, 3, threads), "[., 300] [300, 3]", rows);
     }
 }

@@ -34,7 +34,7 @@ struct Lookups {
 
 struct Found {
   std::vector<float *> rows;
-  std::vector<int64_t> places;
+  std::vector<int64_t> memory;
   int64_t size;
 };
 
@@ -45,7 +45,7 @@ Found find(genrec_rt_pool *pool, const Lookups &lookups, int64_t count) {
   std::vector<std::vector<int64_t>> scratch(
       8, std::vector<int64_t>(distinctScratchBytes(count) / 8 + 1));
   found.size =
-      findDistinct(pool, parts, count, lookups.lists.data(), found.rows.data(), found.places.data(),
+      findDistinct(pool, parts, count, lookups.lists.data(), found.rows.data(), found.memory.data(),
                    [&] { return scratch[genrec_rt_worker_index()].data(); });
   return found;
 }
@@ -61,10 +61,10 @@ KERNEL_TEST(KernelsDistinct, RowsAreThoseOfEachLookupInTheOrderOfFirstAppearance
   ASSERT_EQ(found.size, 4);
   found.rows.resize(4);
   EXPECT_EQ(found.rows, (std::vector<float *>{b, a, a, c}));
-  Places places(found.places.data());
-  EXPECT_EQ(std::vector<int64_t>(places.starts, places.starts + 3),
+  DistinctLookups distinct(found.memory.data());
+  EXPECT_EQ(std::vector<int64_t>(distinct.starts, distinct.starts + 3),
             (std::vector<int64_t>{0, 2, 4}));
-  EXPECT_EQ(std::vector<int32_t>(places.index, places.index + 8),
+  EXPECT_EQ(std::vector<int32_t>(distinct.index, distinct.index + 8),
             (std::vector<int32_t>{0, 1, 0, 0, 0, 1, 1, 0}));
 }
 
@@ -86,16 +86,16 @@ Results run(int32_t threads, const Found &found, const std::vector<float> &value
             const std::vector<float> &weight, const std::vector<int64_t> &columns,
             const std::vector<float> &gradient, int64_t ld) {
   testing::Pool pool(threads);
-  Places places(found.places.data());
-  std::vector<float> scratch(distinctLinearScratchBytes<D, N>(places, threads) / 4 + 16),
-      backward(distinctLinearGradientScratchBytes<D, N>(places, threads) / 4 + 16);
-  Results results{std::vector<float>(places.count * ld + 1, 7.5f),
+  DistinctLookups distinct(found.memory.data());
+  std::vector<float> scratch(distinctLinearScratchBytes<D, N>(distinct, threads) / 4 + 16),
+      backward(distinctLinearGradientScratchBytes<D, N>(distinct, threads) / 4 + 16);
+  Results results{std::vector<float>(distinct.count * ld + 1, 7.5f),
                   std::vector<float>(found.size * D + 1, 7.5f),
-                  std::vector<float>(places.parts * D * N + 1, 7.5f)};
-  distinctLinear<D, N>(pool, places, values.data(), D, weight.data(), columns.data(),
+                  std::vector<float>(distinct.parts * D * N + 1, 7.5f)};
+  distinctLinear<D, N>(pool, distinct, values.data(), D, weight.data(), columns.data(),
                        results.y.data(), ld, scratch.data());
-  for (int64_t part = 0; part < places.parts; ++part)
-    distinctLinearGradient<D, N>(pool, places, part, values.data(), D, weight.data(),
+  for (int64_t part = 0; part < distinct.parts; ++part)
+    distinctLinearGradient<D, N>(pool, distinct, part, values.data(), D, weight.data(),
                                  columns.data(), gradient.data(), ld, results.dvalues.data(),
                                  results.dweight.data(), backward.data());
   return results;
@@ -121,16 +121,16 @@ template <int D, int N> void check(int64_t parts, int64_t count, int64_t ids, ui
   EXPECT_TRUE(one == (run<D, N>(3, found, values, weight, columns, gradient, ld)));
 
   std::vector<double> dvalues(found.size * D), dweight(parts * D * N);
-  Places places(found.places.data());
+  DistinctLookups distinct(found.memory.data());
   for (int64_t row = 0; row < count; ++row) {
     for (int64_t n = 0; n < N; ++n) {
       double sum = 0, g = gradient[row * ld + n];
       for (int64_t part = 0; part < parts; ++part) {
-        int64_t place = places.starts[part] + places.index[part * count + row];
+        int64_t number = distinct.starts[part] + distinct.index[part * count + row];
         for (int64_t k = 0; k < D; ++k) {
           double x = lookups.handles[part][row][k], w = weight[(columns[part] + k) * N + n];
           sum += x * w;
-          dvalues[place * D + k] += g * w;
+          dvalues[number * D + k] += g * w;
           dweight[(part * D + k) * N + n] += g * x;
         }
       }

@@ -37,7 +37,7 @@ struct Selection {
 
 /// How kernels see rows.
 struct RankedRows {
-  RowPlaces places;
+  RowAddresses addresses;
   int64_t sightingOffset;
   bool byFrequency;
   const uint8_t *inUse;
@@ -45,10 +45,10 @@ struct RankedRows {
 
   __device__ Rank rankOf(int64_t number) const {
     const auto row = static_cast<uint32_t>(number);
-    const Word *sighting = reinterpret_cast<const Word *>(places.row(row) + sightingOffset);
+    const Word *sighting = reinterpret_cast<const Word *>(addresses.row(row) + sightingOffset);
     // Signed ids in the order of unsigned words.
     return {byFrequency ? sighting[1] : 0, sighting[0],
-            static_cast<Word>(*places.id(row)) ^ Word(1) << 63};
+            static_cast<Word>(*addresses.id(row)) ^ Word(1) << 63};
   }
 };
 static_assert(sizeof(Sighting) == 2 * sizeof(Word));
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kThreads)
 
 } // namespace
 
-void LowestRows::flag(const RowPlaces &places, int64_t sightingOffset, Eviction eviction,
+void LowestRows::flag(const RowAddresses &addresses, int64_t sightingOffset, Eviction eviction,
                       const uint8_t *inUse, int64_t numbers, int64_t wanted, int64_t lastStep,
                       uint8_t *flags, cudaStream_t stream) {
   constexpr int64_t kMostBlocks = 2048;
@@ -134,7 +134,7 @@ void LowestRows::flag(const RowPlaces &places, int64_t sightingOffset, Eviction 
   GENREC_CUDA_CHECK(cudaMemcpyAsync(found, &start, sizeof(start), cudaMemcpyHostToDevice, stream));
   GENREC_CUDA_CHECK(cudaMemsetAsync(counts, 0, kByteValues * sizeof(uint32_t), stream));
   const bool byFrequency = eviction == Eviction::lfu;
-  const RankedRows rows{places, sightingOffset, byFrequency, inUse, numbers};
+  const RankedRows rows{addresses, sightingOffset, byFrequency, inUse, numbers};
   // Bytes above those of the last step are 0.
   const int stepBytes = (std::bit_width(static_cast<uint64_t>(lastStep)) + 7) / 8;
   for (int word = byFrequency ? 0 : 1; word < kRankWords; ++word)

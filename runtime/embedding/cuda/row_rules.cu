@@ -48,19 +48,19 @@ __global__ void __launch_bounds__(kStoreThreads)
 
 /// expired[number]: a row in use that was last seen in step `latest` or before.
 __global__ void __launch_bounds__(kStoreThreads)
-    flagExpired(RowPlaces places, int64_t offset, const uint8_t *inUse, int64_t numbers,
+    flagExpired(RowAddresses addresses, int64_t offset, const uint8_t *inUse, int64_t numbers,
                 int64_t latest, uint8_t *expired) {
   for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
-    expired[number] =
-        inUse[number] && static_cast<int64_t>(*sightingOf(places.row(static_cast<uint32_t>(number)),
-                                                          offset)) <= latest;
+    expired[number] = inUse[number] &&
+                      static_cast<int64_t>(*sightingOf(addresses.row(static_cast<uint32_t>(number)),
+                                                       offset)) <= latest;
 }
 
 __global__ void __launch_bounds__(kStoreThreads)
-    listIds(RowPlaces places, const uint8_t *flagged, int64_t numbers, int64_t *ids) {
+    listIds(RowAddresses addresses, const uint8_t *flagged, int64_t numbers, int64_t *ids) {
   for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
     if (flagged[number])
-      ids[number] = *places.id(static_cast<uint32_t>(number));
+      ids[number] = *addresses.id(static_cast<uint32_t>(number));
 }
 
 } // namespace
@@ -96,7 +96,7 @@ void EmbeddingStore::findOrAdmit(const StoreStream &on, const int64_t *ids, cons
 
 void EmbeddingStore::eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaStream_t stream) {
   leavingIds.ensure(capacityBucket(numbers), stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), listIds, places, flagged, numbers,
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), listIds, addresses, flagged, numbers,
                      leavingIds.data());
   eraseValid(leavingIds.data(), flagged, numbers, stream);
 }
@@ -111,15 +111,15 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
     uint8_t *inUse = masks.ensure(2 * room, stream), *flagged = inUse + room;
     if (checksTime && numbers > 0) {
       flagInUse(-1, numbers, inUse, stream);
-      GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, places, sightingOffset(), inUse,
-                         numbers, step - rules.ttl, flagged);
+      GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, addresses, sightingOffset(),
+                         inUse, numbers, step - rules.ttl, flagged);
       eraseFlagged(flagged, numbers, stream);
       now = readCounters(stream);
     }
     if (const int64_t excess = rules.excess(int64_t(now.rows) - now.freed)) {
       flagInUse(-1, numbers, inUse, stream);
-      lowest.flag(places, sightingOffset(), rules.eviction, inUse, numbers, excess, step, flagged,
-                  stream);
+      lowest.flag(addresses, sightingOffset(), rules.eviction, inUse, numbers, excess, step,
+                  flagged, stream);
       eraseFlagged(flagged, numbers, stream);
     }
   }

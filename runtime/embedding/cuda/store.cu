@@ -38,10 +38,10 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
   checkOptions();
-  places.stride = storeRowFloats(valueFloats(), stateFloats(), config.rules.any());
-  const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (places.stride * 4 + 8));
-  places.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
-  places.chunks = chunkTable.ensure(kMostChunks, stream);
+  addresses.stride = storeRowFloats(valueFloats(), stateFloats(), config.rules.any());
+  const int64_t rows = std::max(kLeastChunkRows, kChunkBytes / (addresses.stride * 4 + 8));
+  addresses.chunkShift = std::bit_width(static_cast<uint64_t>(rows)) - 1;
+  addresses.chunks = chunkTable.ensure(kMostChunks, stream);
   counters.ensure(1, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
@@ -164,11 +164,11 @@ void EmbeddingStore::grow(const StoreCounters &now, cudaStream_t stream) {
 }
 
 void EmbeddingStore::makeRoomForRows(int64_t count, cudaStream_t stream) {
-  while (static_cast<int64_t>(chunks.size()) << places.chunkShift < count) {
+  while (static_cast<int64_t>(chunks.size()) << addresses.chunkShift < count) {
     if (static_cast<int64_t>(chunks.size()) == kMostChunks || count > kMostRows)
       throw Error(
           "table '" + name + "' has no room for " + std::to_string(count) + " rows: at most " +
-              std::to_string(std::min(kMostRows, kMostChunks << places.chunkShift)) + " fit",
+              std::to_string(std::min(kMostRows, kMostChunks << addresses.chunkShift)) + " fit",
           "shard the table over more devices");
     void *chunk = options.values == ValueMemory::host
                       ? allocateNamedHost(name + ".host_values", chunkBytes())
@@ -189,7 +189,8 @@ void EmbeddingStore::find(const StoreStream &on, const int64_t *ids, const uint8
   if (count > 0)
     withTable([&](const auto &keys) {
       GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findRows<std::decay_t<decltype(keys)>>,
-                         keys, places, ids, valid, count, rows, reinterpret_cast<Word *>(missing));
+                         keys, addresses, ids, valid, count, rows,
+                         reinterpret_cast<Word *>(missing));
     });
 }
 
@@ -240,10 +241,10 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
   const int64_t most = cache ? options.cache.rows : std::numeric_limits<int64_t>::max();
   if (std::min(rowsBound + count, most) > static_cast<int64_t>(chunks.size())
-                                              << places.chunkShift) {
+                                              << addresses.chunkShift) {
     const StoreCounters now = readCounters(stream);
     // A chunk ahead, so that the next batch need not wait.
-    makeRoomForRows(std::min(int64_t(now.rows) + now.fresh + places.chunkRows(), most), stream);
+    makeRoomForRows(std::min(int64_t(now.rows) + now.fresh + addresses.chunkRows(), most), stream);
     rowsBound += now.fresh;
   } else {
     rowsBound += count;
@@ -254,7 +255,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
                      static_cast<float>(accumulates ? config.initialAccumulator : 0),
                      accumulates ? config.stateWidth() : 0};
   auto launch = [&](auto kernel) {
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), kernel, table, places, ids, slotOf.data(),
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), kernel, table, addresses, ids, slotOf.data(),
                        count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
                        freedNumbers.data(), counters.data(), from, make);
   };
@@ -269,7 +270,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
 void EmbeddingStore::reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream) {
   flagRanks.run(leaving.data(), count, ranks.data(), evicted.count, stream);
   if (evicted.ids || evicted.values)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), writeEvicted, table, places, slotOf.data(),
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), writeEvicted, table, addresses, slotOf.data(),
                        count, leaving.data(), ranks.data(), evicted.ids, evicted.values);
 }
 
@@ -303,8 +304,8 @@ void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, c
   numberFresh(ids, count, stream);
   sizeBound += count;
   askedSinceRequest += count;
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeAddresses, table, places, slotOf.data(), count,
-                     rows);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeAddresses, table, addresses, slotOf.data(),
+                     count, rows);
   requestCounters(stream);
 }
 

@@ -83,7 +83,7 @@ __global__ void countErased(StoreCounters *counters) { counters->freed += counte
 
 /// Makes room for the numbers of all rows that memory has room for; keeps those in `freedNumbers`.
 void EmbeddingStore::makeRoomForNumbers(cudaStream_t stream) {
-  const int64_t numbers = static_cast<int64_t>(chunks.size()) << places.chunkShift;
+  const int64_t numbers = static_cast<int64_t>(chunks.size()) << addresses.chunkShift;
   firstOf.ensure(numbers, stream);
   if (numbers <= freedNumbers.capacity())
     return;

@@ -14,11 +14,11 @@ namespace {
 /// is not -1.
 template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    flagStored(Table table, RowPlaces places, int64_t member, int64_t keyBits, int64_t numbers,
-               uint8_t *flags) {
+    flagStored(Table table, RowAddresses addresses, int64_t member, int64_t keyBits,
+               int64_t numbers, uint8_t *flags) {
   const Tile tile = tileOf();
   for (int64_t number = tileInGrid(); number < numbers; number += tilesInGrid()) {
-    const int64_t key = *places.id(static_cast<uint32_t>(number));
+    const int64_t key = *addresses.id(static_cast<uint32_t>(number));
     const int64_t slot =
         member < 0 || key >> keyBits == member ? findSlot(table, key, tile) : kNoSlot;
     if (tile.rank == 0)
@@ -27,12 +27,12 @@ __global__ void __launch_bounds__(kStoreThreads)
 }
 
 __global__ void __launch_bounds__(kStoreThreads)
-    writeStored(RowPlaces places, int64_t numbers, const uint8_t *flags, const uint32_t *ranks,
-                int64_t *ids, float **rows) {
+    writeStored(RowAddresses addresses, int64_t numbers, const uint8_t *flags,
+                const uint32_t *ranks, int64_t *ids, float **rows) {
   for (int64_t number = threadInGrid(); number < numbers; number += threadsInGrid())
     if (flags[number]) {
-      ids[ranks[number]] = *places.id(static_cast<uint32_t>(number));
-      rows[ranks[number]] = places.row(static_cast<uint32_t>(number));
+      ids[ranks[number]] = *addresses.id(static_cast<uint32_t>(number));
+      rows[ranks[number]] = addresses.row(static_cast<uint32_t>(number));
     }
 }
 
@@ -57,7 +57,7 @@ void EmbeddingStore::flagInUse(int64_t member, int64_t numbers, uint8_t *inUse,
                                cudaStream_t stream) const {
   withTable([&](const auto &keys) {
     GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, kTileLanes),
-                       flagStored<std::decay_t<decltype(keys)>>, keys, places, member,
+                       flagStored<std::decay_t<decltype(keys)>>, keys, addresses, member,
                        config.keyBits, numbers, inUse);
   });
 }
@@ -79,7 +79,7 @@ int64_t EmbeddingStore::list(int64_t member, cudaStream_t stream) const {
   listing.rows.ensure(numbers, stream);
   flagInUse(member, numbers, flags.data(), stream);
   flagRanks.run(flags.data(), numbers, ranks.data(), &counters.data()->fresh, stream);
-  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, places, numbers, flags.data(),
+  GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), writeStored, addresses, numbers, flags.data(),
                      ranks.data(), listing.ids.data(), listing.rows.data());
   return listing.count = readCounters(stream).fresh;
 }

@@ -13,8 +13,8 @@ namespace genrec::rt::cuda {
 
 template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    findRows(Table table, RowPlaces places, const int64_t *ids, const uint8_t *valid, int64_t count,
-             float **rows, Word *missing) {
+    findRows(Table table, RowAddresses addresses, const int64_t *ids, const uint8_t *valid,
+             int64_t count, float **rows, Word *missing) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     if (valid && !valid[i])
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kStoreThreads)
     const int64_t slot = findSlot(table, ids[i], tile);
     if (tile.rank != 0)
       continue;
-    rows[i] = slot == kNoSlot ? nullptr : places.row(table.rows[slot]);
+    rows[i] = slot == kNoSlot ? nullptr : addresses.row(table.rows[slot]);
     if (slot == kNoSlot && missing)
       atomicAdd(missing, Word(1));
   }
@@ -87,7 +87,7 @@ struct NewRows {
 /// have its number. Then a warp fills the row.
 template <class T>
 __global__ void __launch_bounds__(kStoreThreads)
-    makeRows(KeyTable table, RowPlaces places, const int64_t *ids, const int64_t *slotOf,
+    makeRows(KeyTable table, RowAddresses addresses, const int64_t *ids, const int64_t *slotOf,
              int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
              const uint32_t *freedNumbers, const StoreCounters *counters, StoreDraws draws,
              NewRows make) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kStoreThreads)
                                            : used + rank - freed;
     const auto [distribution, stream] = draws.of(ids[i]);
     const uint64_t id = draws.idOf(ids[i]), key = kernels::streamKey(stream);
-    float *row = places.row(number);
+    float *row = addresses.row(number);
     T *values = reinterpret_cast<T *>(row);
     // 16 lanes have the four words each of 64 columns.
     for (int64_t base = laneOf() / 16 * 64 + laneOf() % 16; base < make.dim; base += 128) {
@@ -120,10 +120,10 @@ __global__ void __launch_bounds__(kStoreThreads)
     }
     if (sizeof(T) == 2 && make.dim % 2 && laneOf() == 0)
       values[make.dim] = fromFloat<T>(0.0f);
-    for (int64_t at = make.valueFloats + laneOf(); at < places.stride; at += kWarp)
+    for (int64_t at = make.valueFloats + laneOf(); at < addresses.stride; at += kWarp)
       row[at] = at < make.valueFloats + make.accumulated ? make.accumulator : 0.0f;
     if (laneOf() == 0) {
-      *places.id(number) = ids[i];
+      *addresses.id(number) = ids[i];
       table.rows[slotOf[i]] = number;
     }
   }
@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kStoreThreads)
 /// Ids and contents of the rows that leave, before others have them: by the position of the id that
 /// takes the row.
 __global__ void __launch_bounds__(kStoreThreads)
-    writeEvicted(KeyTable table, RowPlaces places, const int64_t *slotOf, int64_t count,
+    writeEvicted(KeyTable table, RowAddresses addresses, const int64_t *slotOf, int64_t count,
                  const uint8_t *leaving, const uint32_t *ranks, int64_t *ids, float *values) {
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t i = warp; i < count; i += warps) {
@@ -140,10 +140,10 @@ __global__ void __launch_bounds__(kStoreThreads)
       continue;
     const uint32_t number = table.rows[slotOf[i]];
     if (ids && laneOf() == 0)
-      ids[ranks[i]] = *places.id(number);
+      ids[ranks[i]] = *addresses.id(number);
     if (values)
-      for (int64_t c = laneOf(); c < places.stride; c += kWarp)
-        values[ranks[i] * places.stride + c] = places.row(number)[c];
+      for (int64_t c = laneOf(); c < addresses.stride; c += kWarp)
+        values[ranks[i] * addresses.stride + c] = addresses.row(number)[c];
   }
 }
 
@@ -155,11 +155,11 @@ __global__ void countRows(StoreCounters *counters) {
 }
 
 __global__ void __launch_bounds__(kStoreThreads)
-    writeAddresses(KeyTable table, RowPlaces places, const int64_t *slotOf, int64_t count,
+    writeAddresses(KeyTable table, RowAddresses addresses, const int64_t *slotOf, int64_t count,
                    float **rows) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     if (slotOf[i] >= 0)
-      rows[i] = places.row(table.rows[slotOf[i]]);
+      rows[i] = addresses.row(table.rows[slotOf[i]]);
     else if (slotOf[i] == kNoRoom)
       rows[i] = nullptr;
 }

@@ -322,7 +322,7 @@ void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, cons
 
 /* The distinct rows of each of `parts` lists of handles over `domain`, part by part in the
  * order of first appearance. Fills *distinct (count; no parent), `rows` (capacity: parts times
- * that of `domain`) and `places`, opaque scratch of genrec_rt_distinct_bytes(parts, capacity of
+ * that of `domain`) and `lookups`, opaque scratch of genrec_rt_distinct_bytes(parts, capacity of
  * `domain`) bytes for kernels of step_distinct.h. */
 int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity);
 /* genrec_rt_distinct_bytes(p, c) <= GENREC_DISTINCT_BYTES_PER_ROW * p * c +
@@ -332,7 +332,7 @@ int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity);
 #define GENREC_DISTINCT_BYTES 64
 void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
                              float *const *const *handles, genrec_domain *distinct, float **rows,
-                             void *places);
+                             void *lookups);
 
 /* Catalogue rows of ids; -1 where valid is 0, or missing with allow_missing.
  * `catalogue_domain` and `catalogue_ids` describe the catalogue column; the

@@ -88,7 +88,7 @@ private:
 
   struct Bucket;
   /// A slot of a bucket.
-  struct Place {
+  struct Location {
     Bucket *bucket = nullptr;
     int64_t slot = 0;
   };
@@ -97,7 +97,7 @@ private:
   uint64_t hash(int64_t id) const { return splitMix64(static_cast<uint64_t>(id) ^ hashSeed); }
   Bucket &bucketOf(uint64_t hash) const;
   Bucket &laterBucketOf(uint64_t hash, int64_t steps) const;
-  Place locate(int64_t id, uint64_t hash) const;
+  Location locate(int64_t id, uint64_t hash) const;
   float *lookup(int64_t id, uint64_t hash) const;
   float *insert(int64_t id, uint64_t hash);
   void place(int64_t id, uint64_t hash, float *row);
@@ -123,8 +123,8 @@ private:
   int64_t sizeOf(int64_t member) const {
     return config.members.empty() ? rowCount : memberCounts[member];
   }
-  /// The number among all rows of the one at `place` among those of a member.
-  int64_t memberRow(int64_t member, int64_t place) const;
+  /// The number among all rows of the row at `position` among those of a member.
+  int64_t memberRow(int64_t member, int64_t position) const;
   bool isAdmitted(int64_t id, int64_t step);
   void see(genrec_rt_pool *pool, int64_t count, int64_t step, float *const *rows,
            const uint8_t *valid);

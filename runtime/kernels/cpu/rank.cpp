@@ -108,13 +108,13 @@ bool rankLists(genrec_rt_pool *pool, const RankArgs &args, const TargetLists &li
     std::sort(sorted + begin, sorted + end, [&](int64_t a, int64_t b) {
       return std::pair(lists.targets[a], a) < std::pair(lists.targets[b], b);
     });
-    for (int64_t place = begin; place < end; ++place) {
-      int64_t row = sorted[place];
-      bool isNew = place == begin || lists.targets[row] != lists.targets[sorted[place - 1]];
+    for (int64_t position = begin; position < end; ++position) {
+      int64_t row = sorted[position];
+      bool isNew = position == begin || lists.targets[row] != lists.targets[sorted[position - 1]];
       distinct[row] = isNew ? lists.targets[row] : -1;
     }
-    for (int64_t place = begin; place < end; ++place)
-      sorted[place] = lists.targets[sorted[place]];
+    for (int64_t position = begin; position < end; ++position)
+      sorted[position] = lists.targets[sorted[position]];
   });
   TargetLists kept{lists.offsets, nullptr, sorted, lists.count};
   RankArgs without = sortExcluded(pool, args, rest, kept);
@@ -132,8 +132,8 @@ bool rankLists(genrec_rt_pool *pool, const RankArgs &args, const TargetLists &li
       int64_t rank = ranks[sorted[first]], last = first;
       while (last < end && ranks[sorted[last]] == rank)
         ++last;
-      for (int64_t place = first; place < last && rank > 0; ++place)
-        ranks[sorted[place]] = rank - (last - 1 - place);
+      for (int64_t position = first; position < last && rank > 0; ++position)
+        ranks[sorted[position]] = rank - (last - 1 - position);
       first = last;
     }
   });
@@ -163,9 +163,9 @@ UnrankedRow rankScored(genrec_rt_pool *pool, const ScoredLists &scored, int64_t 
       std::sort(rows, rows + count, [&](int64_t a, int64_t b) {
         return std::tuple(-score[a], label[a], a) < std::tuple(-score[b], label[b], b);
       });
-      for (int64_t place = 0; place < count; ++place)
-        if (label[rows[place]] == 1)
-          ranks[rows[place]] = place + 1;
+      for (int64_t position = 0; position < count; ++position)
+        if (label[rows[position]] == 1)
+          ranks[rows[position]] = position + 1;
     }
   });
   *bad = firstBad.load(std::memory_order_relaxed);

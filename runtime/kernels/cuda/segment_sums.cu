@@ -118,10 +118,10 @@ const SegmentSums *SegmentReduction::run(int64_t count, const uint32_t *used, in
     }
   }
   const SegmentSums result{terms, offsets, pieces.firstOf, pieces.sums, dim, levels};
-  SegmentSums *place = sums.ensure(1, stream);
+  SegmentSums *onDevice = sums.ensure(1, stream);
   GENREC_CUDA_CHECK(
-      cudaMemcpyAsync(place, &result, sizeof(result), cudaMemcpyHostToDevice, stream));
-  return place;
+      cudaMemcpyAsync(onDevice, &result, sizeof(result), cudaMemcpyHostToDevice, stream));
+  return onDevice;
 }
 
 } // namespace genrec::rt::cuda

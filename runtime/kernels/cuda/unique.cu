@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kThreads)
 
 __global__ void __launch_bounds__(kThreads)
     groupByOwner(const int64_t *ids, const uint32_t *order, int64_t count, const uint32_t *total,
-                 const uint32_t *ownerOfId, uint32_t owners, uint32_t *places, int64_t *grouped,
+                 const uint32_t *ownerOfId, uint32_t owners, uint32_t *positions, int64_t *grouped,
                  int64_t *ownerOffsets) {
   for (int64_t at = threadInGrid(); at <= count; at += threadsInGrid()) {
     // Owners that begin here: those above the one before, up to the one here.
@@ -107,16 +107,16 @@ __global__ void __launch_bounds__(kThreads)
       ownerOffsets[owner] = at;
     if (at >= count || at >= *total)
       continue;
-    places[order[at]] = static_cast<uint32_t>(at);
+    positions[order[at]] = static_cast<uint32_t>(at);
     if (grouped)
       grouped[at] = ids[order[at]];
   }
 }
 
 __global__ void __launch_bounds__(kThreads)
-    renumber(const uint32_t *places, int64_t count, uint32_t *inverse) {
+    renumber(const uint32_t *positions, int64_t count, uint32_t *inverse) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
-    inverse[i] = places[inverse[i]];
+    inverse[i] = positions[inverse[i]];
 }
 
 } // namespace
@@ -161,16 +161,16 @@ void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
   run(ids, count, wholeBatch.data(), 1, inner, stream);
   owners.ensure(room, stream);
   order.ensure(room, stream);
-  places.ensure(room, stream);
+  positions.ensure(room, stream);
   if (count > 0)
     GENREC_CUDA_LAUNCH(stream, shapeOf(count), findOwners, inner.ids, count, result.total,
                        ownerCount, owners.data());
   stableOrder.run(owners.data(), count, int64_t(ownerCount) + 1, order.data(), stream);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count + 1), groupByOwner, inner.ids, order.data(), count,
-                     result.total, owners.data(), ownerCount, places.data(), result.ids,
+                     result.total, owners.data(), ownerCount, positions.data(), result.ids,
                      ownerOffsets);
   if (count > 0 && result.inverse)
-    GENREC_CUDA_LAUNCH(stream, shapeOf(count), renumber, places.data(), count, result.inverse);
+    GENREC_CUDA_LAUNCH(stream, shapeOf(count), renumber, positions.data(), count, result.inverse);
 }
 
 } // namespace genrec::rt::cuda

@@ -96,10 +96,10 @@ __device__ inline int64_t slotInBucket(const KeyTable &table, int64_t bucket, in
   int at = -1;
   for (uint32_t rest = matchBytes(digests, digest); rest; rest &= rest - 1) {
     const int slot = tile.rank * kSlotsPerLane + __ffs(static_cast<int>(rest)) - 1;
-    const int64_t *place = table.keys + bucket * kBucketSlots + slot;
+    const int64_t *address = table.keys + bucket * kBucketSlots + slot;
     if (Concurrent)
       __threadfence(); // the key was written before the digest
-    if ((Concurrent ? loadRelaxed(place) : *place) == key) {
+    if ((Concurrent ? loadRelaxed(address) : *address) == key) {
       at = slot;
       break;
     }

@@ -13,7 +13,7 @@
 #define GENREC_RT_CUDA_LOWEST_ROWS_H
 
 #include "genrec_rt/cuda/memory.h"
-#include "genrec_rt/cuda/row_places.h"
+#include "genrec_rt/cuda/row_addresses.h"
 #include "genrec_rt/row_rules.h"
 
 namespace genrec::rt::cuda {
@@ -26,7 +26,7 @@ public:
   /// flags[number] = 1 for the `wanted` lowest, 1 or more, of the rows with inUse[number] below
   /// `numbers`, else 0. A row has its Sighting `sightingOffset` floats behind its begin, of which
   /// no part is above `lastStep`.
-  void flag(const RowPlaces &places, int64_t sightingOffset, Eviction eviction,
+  void flag(const RowAddresses &addresses, int64_t sightingOffset, Eviction eviction,
             const uint8_t *inUse, int64_t numbers, int64_t wanted, int64_t lastStep, uint8_t *flags,
             cudaStream_t stream);
 

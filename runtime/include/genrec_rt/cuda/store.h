@@ -25,7 +25,7 @@
 #include "genrec_rt/cuda/cache_keys.h"
 #include "genrec_rt/cuda/key_table.h"
 #include "genrec_rt/cuda/lowest_rows.h"
-#include "genrec_rt/cuda/row_places.h"
+#include "genrec_rt/cuda/row_addresses.h"
 #include "genrec_rt/kernels/cuda/ranks.h"
 #include "genrec_rt/table_store.h"
 
@@ -98,7 +98,7 @@ public:
                       int64_t count, float **rows, const EvictedRows &evicted);
   void findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
                    int64_t step, float **rows, int64_t *waits) override;
-  /// Rows that stay keep their places. Waits where there may be more rows than the bound.
+  /// Rows that stay keep their addresses. Waits where there may be more rows than the bound.
   void evict(const StoreStream &on, int64_t step) override;
   /// The rows' numbers are given out again, the one erased last first.
   void erase(const StoreStream &on, const int64_t *ids, int64_t count) override;
@@ -114,7 +114,7 @@ public:
                  int64_t width, const float *from) override;
 
   TableStore *waiting() const override { return waitingIds.get(); }
-  int64_t rowStride() const override { return places.stride; }
+  int64_t rowStride() const override { return addresses.stride; }
   int64_t sightingOffset() const override {
     return storeSightingOffset(valueFloats(), stateFloats());
   }
@@ -135,7 +135,7 @@ private:
   void checkOptions() const;
   int64_t stateFloats() const { return config.usedFloats() - config.dim; }
   int64_t limit() const { return slots() / 4 * 3; }
-  int64_t chunkBytes() const { return places.chunkRows() * (places.stride * 4 + 8); }
+  int64_t chunkBytes() const { return addresses.chunkRows() * (addresses.stride * 4 + 8); }
   void allocateKeys(int64_t buckets, cudaStream_t stream);
   void grow(const StoreCounters &now, cudaStream_t stream);
   void resolve(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
@@ -169,7 +169,7 @@ private:
   StoreOptions options;
   std::string name;
   KeyTable table;
-  RowPlaces places;
+  RowAddresses addresses;
   std::vector<float *> chunks;
   // Bounds from what the host last heard and what it asked for since.
   mutable int64_t usedBound = 0, rowsBound = 0, sizeBound = 0;

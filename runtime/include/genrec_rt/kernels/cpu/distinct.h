@@ -20,12 +20,12 @@ namespace genrec::rt::kernels {
 
 /// What genrec_rt_distinct_rows leaves: for each of `parts` lookups over `count` rows, where
 /// its distinct rows begin, and which of them each row found, counted from there.
-struct Places {
+struct DistinctLookups {
   int64_t parts, count;
   const int64_t *starts; ///< parts + 1
   const int32_t *index;  ///< parts * count
 
-  explicit Places(const void *memory) {
+  explicit DistinctLookups(const void *memory) {
     const auto *header = static_cast<const int64_t *>(memory);
     parts = header[0];
     count = header[1];
@@ -54,10 +54,11 @@ template <int N> constexpr int64_t productStride() { return roundUp(N, kWidestLa
 
 /// y[row] (+)= the products that parts [first, last) found for it, columns from `column` on.
 template <int N, int NV>
-inline void addProducts(const Places &places, int64_t first, int64_t last, const float *products,
-                        int64_t begin, int64_t end, int column, float *y, int64_t ldY) {
+inline void addProducts(const DistinctLookups &lookups, int64_t first, int64_t last,
+                        const float *products, int64_t begin, int64_t end, int column, float *y,
+                        int64_t ldY) {
   constexpr int64_t ld = productStride<N>();
-  const int64_t origin = places.starts[first];
+  const int64_t origin = lookups.starts[first];
   LaneMask masks[NV];
   for (int v = 0; v < NV; ++v) {
     int left = N - column - v * kLanes;
@@ -70,8 +71,8 @@ inline void addProducts(const Places &places, int64_t first, int64_t last, const
     for (int v = 0; v < NV; ++v)
       sum[v] = first == 0 ? VecF{} : loadMasked(to + v * kLanes, masks[v]);
     for (int64_t part = first; part < last; ++part) {
-      int64_t place = places.starts[part] - origin + places.index[part * places.count + row];
-      const float *from = products + place * ld + column;
+      int64_t product = lookups.starts[part] - origin + lookups.index[part * lookups.count + row];
+      const float *from = products + product * ld + column;
 #pragma GCC unroll 8
       for (int v = 0; v < NV; ++v)
         sum[v] = sum[v] + load(from + v * kLanes);
@@ -84,18 +85,19 @@ inline void addProducts(const Places &places, int64_t first, int64_t last, const
 
 /// All columns, a few vectors at a time.
 template <int N, int Column = 0>
-inline void addAllProducts(const Places &places, int64_t first, int64_t last, const float *products,
-                           int64_t begin, int64_t end, float *y, int64_t ldY) {
+inline void addAllProducts(const DistinctLookups &lookups, int64_t first, int64_t last,
+                           const float *products, int64_t begin, int64_t end, float *y,
+                           int64_t ldY) {
   constexpr int left = vectorsFor(N) - Column / kLanes;
   constexpr int NV = left < kSumVectors ? left : kSumVectors;
-  addProducts<N, NV>(places, first, last, products, begin, end, Column, y, ldY);
+  addProducts<N, NV>(lookups, first, last, products, begin, end, Column, y, ldY);
   if constexpr (left > NV)
-    addAllProducts<N, Column + NV * kLanes>(places, first, last, products, begin, end, y, ldY);
+    addAllProducts<N, Column + NV * kLanes>(lookups, first, last, products, begin, end, y, ldY);
 }
 
 /// Distinct rows whose products are in memory at a time: those of one part at least.
-inline int64_t rowsAtOnce(const Places &places) {
-  const int64_t most = places.mostRows();
+inline int64_t rowsAtOnce(const DistinctLookups &lookups) {
+  const int64_t most = lookups.mostRows();
   return most < kDistinctRowsAtOnce ? kDistinctRowsAtOnce : most;
 }
 
@@ -103,31 +105,31 @@ inline int64_t rowsAtOnce(const Places &places) {
 
 /// Bytes of scratch for distinctLinear<D, N>.
 template <int D, int N>
-inline int64_t distinctLinearScratchBytes(const Places &places, int32_t threads) {
-  const int64_t most = detail::rowsAtOnce(places);
+inline int64_t distinctLinearScratchBytes(const DistinctLookups &lookups, int32_t threads) {
+  const int64_t most = detail::rowsAtOnce(lookups);
   return 4 * most * detail::productStride<N>() + threads * matmulScratchBytes<D, N>();
 }
 
-/// y[row] = the sum over parts p of values[place of (p, row)] times rows columns[p] to
+/// y[row] = the sum over parts p of values[the distinct row of (p, row)] times rows columns[p] to
 /// columns[p] + D of the weight [., N]; added in the order of the parts.
 template <int D, int N>
-inline void distinctLinear(genrec_rt_pool *pool, const Places &places, const float *values,
-                           int64_t ldValues, const float *weight, const int64_t *columns, float *y,
-                           int64_t ldY, void *scratch) {
+inline void distinctLinear(genrec_rt_pool *pool, const DistinctLookups &lookups,
+                           const float *values, int64_t ldValues, const float *weight,
+                           const int64_t *columns, float *y, int64_t ldY, void *scratch) {
   constexpr int64_t ld = detail::productStride<N>();
-  const int64_t most = detail::rowsAtOnce(places);
+  const int64_t most = detail::rowsAtOnce(lookups);
   auto *products = static_cast<float *>(scratch);
   char *packs = reinterpret_cast<char *>(products + most * ld);
   auto multiply = [&](genrec_rt_pool *within, int64_t part, float *to, void *pack) {
-    matmul<D, N>(within, places.size(part), values + places.starts[part] * ldValues, ldValues,
+    matmul<D, N>(within, lookups.size(part), values + lookups.starts[part] * ldValues, ldValues,
                  weight + columns[part] * N, N, to, ld, Epilogue<>{}, pack);
   };
-  for (int64_t first = 0, last; first < places.parts; first = last) {
+  for (int64_t first = 0, last; first < lookups.parts; first = last) {
     last = first + 1;
-    while (last < places.parts && places.starts[last + 1] - places.starts[first] <= most)
+    while (last < lookups.parts && lookups.starts[last + 1] - lookups.starts[first] <= most)
       ++last;
     auto productsOf = [&](int64_t part) {
-      return products + (places.starts[part] - places.starts[first]) * ld;
+      return products + (lookups.starts[part] - lookups.starts[first]) * ld;
     };
     if (last == first + 1)
       multiply(pool, first, products, packs);
@@ -136,8 +138,8 @@ inline void distinctLinear(genrec_rt_pool *pool, const Places &places, const flo
         void *pack = packs + genrec_rt_worker_index() * matmulScratchBytes<D, N>();
         multiply(nullptr, first + begin, productsOf(first + begin), pack);
       });
-    parallelFor(pool, places.count, detail::kSumRows, [&](int64_t begin, int64_t end, int64_t) {
-      detail::addAllProducts<N>(places, first, last, products, begin, end, y, ldY);
+    parallelFor(pool, lookups.count, detail::kSumRows, [&](int64_t begin, int64_t end, int64_t) {
+      detail::addAllProducts<N>(lookups, first, last, products, begin, end, y, ldY);
     });
   }
 }

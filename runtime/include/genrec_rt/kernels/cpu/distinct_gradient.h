@@ -28,7 +28,7 @@ struct FoundBy {
 
 /// Sorts `count` rows by what they found; `begins` has room for size + 2, `rows` for count +
 /// kRowsAhead.
-inline FoundBy sortByPlace(int64_t count, int64_t size, const int32_t *index, int32_t *begins,
+inline FoundBy sortByIndex(int64_t count, int64_t size, const int32_t *index, int32_t *begins,
                            int32_t *rows) {
   for (int64_t i = 0; i < size + 2; ++i)
     begins[i] = 0;
@@ -167,15 +167,15 @@ template <int D, int N> struct GradientScratch {
   int32_t *begins, *rows;
   int64_t bytes;
 
-  GradientScratch(const Places &places, int32_t threads, void *memory) {
+  GradientScratch(const DistinctLookups &lookups, int32_t threads, void *memory) {
     constexpr int64_t ld = productStride<N>();
-    const int64_t most = places.mostRows(), chunk = gradientChunk<D, N>(most);
+    const int64_t most = lookups.mostRows(), chunk = gradientChunk<D, N>(most);
     ScratchCursor cursor(memory);
     blocks = cursor.take<float>(threads * kDistinctBlock * ld);
     partials = cursor.take<float>((most + chunk - 1) / chunk * D * ld);
     pack = cursor.take<char>(matmulScratchBytes<N, D>());
     begins = cursor.take<int32_t>(most + 2);
-    rows = cursor.take<int32_t>(places.count + kRowsAhead);
+    rows = cursor.take<int32_t>(lookups.count + kRowsAhead);
     bytes = cursor.bytes();
   }
 };
@@ -184,22 +184,22 @@ template <int D, int N> struct GradientScratch {
 
 /// Bytes of scratch for one part of distinctLinearGradient<D, N> with a pool of `threads`.
 template <int D, int N>
-inline int64_t distinctLinearGradientScratchBytes(const Places &places, int32_t threads) {
-  return detail::GradientScratch<D, N>(places, threads, nullptr).bytes;
+inline int64_t distinctLinearGradientScratchBytes(const DistinctLookups &lookups, int32_t threads) {
+  return detail::GradientScratch<D, N>(lookups, threads, nullptr).bytes;
 }
 
 /// One part: the gradients of its distinct rows, [., D], and of its rows of the weight, [D, N].
 template <int D, int N>
-inline void distinctLinearGradient(genrec_rt_pool *pool, const Places &places, int64_t part,
-                                   const float *values, int64_t ldValues, const float *weight,
-                                   const int64_t *columns, const float *gradient,
-                                   int64_t ldGradient, float *dvalues, float *dweight,
-                                   void *memory) {
+inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &lookups,
+                                   int64_t part, const float *values, int64_t ldValues,
+                                   const float *weight, const int64_t *columns,
+                                   const float *gradient, int64_t ldGradient, float *dvalues,
+                                   float *dweight, void *memory) {
   using namespace detail;
   constexpr int64_t ld = productStride<N>();
-  const int64_t size = places.size(part), start = places.starts[part];
-  const GradientScratch<D, N> scratch(places, pool ? genrec_rt_pool_threads(pool) : 1, memory);
-  const FoundBy found = sortByPlace(places.count, size, places.index + part * places.count,
+  const int64_t size = lookups.size(part), start = lookups.starts[part];
+  const GradientScratch<D, N> scratch(lookups, pool ? genrec_rt_pool_threads(pool) : 1, memory);
+  const FoundBy found = sortByIndex(lookups.count, size, lookups.index + part * lookups.count,
                                     scratch.begins, scratch.rows);
   const float *own = weight + columns[part] * N;
   auto *pack = static_cast<float *>(scratch.pack);

@@ -18,9 +18,9 @@ template <int D, int N>
 inline void distinctLinear(genrec_step *step, const void *memory, const float *values,
                            int64_t ldValues, const float *weight, const int64_t *columns, float *y,
                            int64_t ldY) {
-  Places places(memory);
-  int64_t bytes = distinctLinearScratchBytes<D, N>(places, genrec_rt_pool_threads(step->pool));
-  distinctLinear<D, N>(step->pool, places, values, ldValues, weight, columns, y, ldY,
+  DistinctLookups lookups(memory);
+  int64_t bytes = distinctLinearScratchBytes<D, N>(lookups, genrec_rt_pool_threads(step->pool));
+  distinctLinear<D, N>(step->pool, lookups, values, ldValues, weight, columns, y, ldY,
                        genrec_rt_thread_scratch(step, bytes));
 }
 
@@ -30,19 +30,19 @@ inline void distinctLinearGradient(genrec_step *step, const void *memory, const 
                                    int64_t ldValues, const float *weight, const int64_t *columns,
                                    const float *gradient, int64_t ldGradient, float *dvalues,
                                    float *dweight) {
-  Places places(memory);
+  DistinctLookups lookups(memory);
   const int32_t threads = genrec_rt_pool_threads(step->pool);
   auto run = [&](genrec_rt_pool *pool, int64_t part) {
-    const int64_t bytes = distinctLinearGradientScratchBytes<D, N>(places, pool ? threads : 1);
-    distinctLinearGradient<D, N>(pool, places, part, values, ldValues, weight, columns, gradient,
+    const int64_t bytes = distinctLinearGradientScratchBytes<D, N>(lookups, pool ? threads : 1);
+    distinctLinearGradient<D, N>(pool, lookups, part, values, ldValues, weight, columns, gradient,
                                  ldGradient, dvalues, dweight,
                                  genrec_rt_thread_scratch(step, bytes));
   };
-  if (places.parts < 2 * threads)
-    for (int64_t part = 0; part < places.parts; ++part)
+  if (lookups.parts < 2 * threads)
+    for (int64_t part = 0; part < lookups.parts; ++part)
       run(step->pool, part);
   else
-    parallelFor(step->pool, places.parts, 1,
+    parallelFor(step->pool, lookups.parts, 1,
                 [&](int64_t begin, int64_t, int64_t) { run(nullptr, begin); });
 }
 

@@ -39,7 +39,7 @@ public:
       : keys(name + ".unique_keys"), firsts(name + ".unique_firsts"),
         slotOf(name + ".unique_slots"), flags(name + ".unique_flags"),
         ranks(name + ".unique_ranks"), owners(name + ".owners"), order(name + ".owner_order"),
-        places(name + ".owner_places"), distinct(name + ".owner_ids"),
+        positions(name + ".owner_positions"), distinct(name + ".owner_ids"),
         wholeBatch(name + ".owner_batch"), flagRanks(name), stableOrder(name) {}
 
   /// `segmentOffsets` has segments + 1 entries from 0 to count, ascending; count is below 2^31.
@@ -55,7 +55,7 @@ private:
   DeviceArray<int64_t> keys;
   DeviceArray<uint32_t> firsts, slotOf;
   DeviceArray<uint8_t> flags;
-  DeviceArray<uint32_t> ranks, owners, order, places;
+  DeviceArray<uint32_t> ranks, owners, order, positions;
   DeviceArray<int64_t> distinct, wholeBatch;
   FlagRanks flagRanks;
   StableOrder stableOrder;
