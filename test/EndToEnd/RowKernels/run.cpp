@@ -1,20 +1,16 @@
 //===- run.cpp - The printed row kernels of both targets on one input -----===//
 //
 // Built by test_cuda_kernels.py from what genrec-compile prints for
-// Inputs/row_kernels.mlir: the CPU's functions are included here, those for CUDA
-// are linked, compiled for the host (test/Cuda/Simt). Prints a line per result,
-// "<kernel> <result> same", or "differs" with the first difference.
+// Inputs/row_kernels.mlir. Prints a line per result, "<kernel> <result> same", or
+// "differs" with the first difference.
 //
 //===----------------------------------------------------------------------===//
 
-#include GENREC_CPU_UNIT
-
-#include "genrec_rt/kernels/cuda/launch.h"
+#include "both_targets.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -36,22 +32,11 @@ constexpr int64_t kUsers = 9, kItems = 11, kDim = 50;
 /// Rows that a kernel picks lie so far apart.
 constexpr int64_t kPadded = 64;
 constexpr int64_t kLists[kUsers] = {0, 1, 5, 0, 33, 2, 1, 17, 0};
-constexpr genrec::rt::cuda::LaunchShape kShape{3, 128};
 constexpr int64_t kWarps = 12;
-bool anyDiffers = false;
 
-/// Memory that host and device read.
-template <class T> T *shared(int64_t count) {
-  T *memory = nullptr;
-  GENREC_CUDA_CHECK(cudaMallocHost(&memory, static_cast<size_t>(count) * sizeof(T)));
-  return memory;
-}
-
-std::mt19937 generator(11);
 float *randomFloats(int64_t count) {
   float *values = shared<float>(count);
-  for (int64_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>(generator() % 2000) / 1000 - 1;
+  randomize(values, count);
   return values;
 }
 
@@ -120,9 +105,7 @@ void runAll() {
   domains[0] = {kUsers, kUsers, nullptr, nullptr, nullptr, nullptr, 1};
   domains[1] = {rows, rows, offsets, nullptr, identity, nullptr, 33};
   domains[2] = {kItems, kItems, nullptr, nullptr, nullptr, nullptr, 1};
-  genrec_step *step = shared<genrec_step>(1);
-  *step = {};
-  step->domains = domains;
+  genrec_step *step = makeStep(domains);
   step->seed = 5;
   step->step = 3;
 
@@ -179,6 +162,7 @@ void runAll() {
 
 int main(int argc, char **argv) {
   simt::options().seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+  generator.seed(11);
   try {
     runAll();
   } catch (const genrec::rt::Error &error) {

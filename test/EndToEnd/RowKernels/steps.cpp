@@ -1,15 +1,13 @@
 //===- steps.cpp - The steps of all optimizers on both targets ------------===//
 //
 // Built by test_cuda_kernels.py from what genrec-compile prints for
-// Inputs/optimizers.mlir, as run.cpp is: the kernels that update table rows add up
+// Inputs/optimizers.mlir: the kernels that update table rows add up
 // the gradients of each and take the optimizer's step. Prints "<table> same" where
 // rows and states of both targets have the same bits after three steps.
 //
 //===----------------------------------------------------------------------===//
 
-#include GENREC_CPU_UNIT
-
-#include "genrec_rt/kernels/cuda/launch.h"
+#include "both_targets.h"
 #include "genrec_rt/kernels/cuda/segment_sums.h"
 
 #include <cstdio>
@@ -17,7 +15,6 @@
 #include <cstring>
 #include <functional>
 #include <numeric>
-#include <random>
 #include <vector>
 
 /// Tables of optimizers.mlir: name, dimension, states, floats of a state. Kernels of the first list
@@ -53,25 +50,10 @@ CORRECTED(DECLARE)
 namespace {
 
 using genrec::rt::cuda::SegmentReduction;
-constexpr genrec::rt::cuda::LaunchShape kShape{3, 128};
 /// Occurrences of each row, up to what one warp adds up: sums of more have an order of their own.
 constexpr int64_t kSizes[] = {1, 2, 3, 33, 1, 7, 256, 64, 1, 5, 1, 100, 2};
 constexpr int64_t kRows = sizeof(kSizes) / sizeof(kSizes[0]);
 constexpr int kSteps = 3;
-bool anyDiffers = false;
-
-/// Memory that host and device read.
-template <class T> T *shared(int64_t count) {
-  T *memory = nullptr;
-  GENREC_CUDA_CHECK(cudaMallocHost(&memory, static_cast<size_t>(count) * sizeof(T)));
-  return memory;
-}
-
-std::mt19937 generator;
-void randomize(float *values, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>(generator() % 2000) / 1000 - 1;
-}
 
 /// The gradients of all rows: contribution i of those in the order of rows has gradient row
 /// order[i].
@@ -125,9 +107,7 @@ void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
               const OnDevice &onDevice) {
   genrec_domain *domains = shared<genrec_domain>(10);
   std::fill_n(domains, 10, genrec_domain{kRows, kRows, nullptr, nullptr, nullptr, nullptr, kRows});
-  genrec_step *step = shared<genrec_step>(1);
-  *step = {};
-  step->domains = domains;
+  genrec_step *step = makeStep(domains);
   Rows rows(dim, floats);
   const std::vector<float> before = rows.host;
   Gradients gradients(dim);
