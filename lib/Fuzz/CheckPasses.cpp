@@ -30,7 +30,10 @@ class Check {
 public:
   Check(ModelOp model, uint64_t seed, const CheckOptions &options)
       : imported(model), seed(seed), options(options),
-        judge(model, chooseBatches(model, seed, options), seed) {}
+        judge(model, chooseBatches(model, seed, options), seed) {
+    if (options.ranks)
+      judge.setRanks(options.ranks);
+  }
 
   LogicalResult look(ModelOp model, StringRef step) {
     if (isNew(model))

@@ -8,7 +8,15 @@ using namespace genrec::fuzz;
 
 PassJudge::PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed)
     : seed(seed), series(std::move(series)), expected(this->series.size()),
-      before(this->series.size()) {}
+      before(this->series.size()) {
+  run.portions = 2 + static_cast<int64_t>(seed % 4);
+  run.ranks = 1 + static_cast<int64_t>(seed / 4 % static_cast<uint64_t>(run.portions));
+}
+
+void PassJudge::setRanks(int64_t ranks) {
+  run.ranks = ranks;
+  run.portions = ranks + static_cast<int64_t>(seed % 3);
+}
 
 /// Whether updates have been expanded into row kernels or ops that form them.
 static bool isExpanded(ModelOp model) {
@@ -54,7 +62,7 @@ std::optional<Difference> PassJudge::look(ModelOp model, const interpreter::Stat
             (mayTrain && compareShown(meaning->trained, shown.trained, kConstantsAllowance)));
   };
   llvm::Expected<Observations> seen = observe(
-      model, initial, batches, {{}, watch, /*values=*/nullptr, &before[number]});
+      model, initial, batches, {run, watch, /*values=*/nullptr, &before[number]});
   if (!seen)
     return fail(seen.takeError());
   if (!mayTrain)

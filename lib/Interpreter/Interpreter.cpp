@@ -76,6 +76,7 @@ const HandlerMap &interpreter::getHandlers() {
     addCatalogueOps(map);
     addUpdateOps(map);
     addDistinctOps(map);
+    addRankOps(map);
     addKernelOps(map);
     addGroupOps(map);
     addArithOps(map);
@@ -109,6 +110,10 @@ llvm::Expected<Results> interpreter::runProgram(ProgramOp program, const Batch &
         program.getLoc(), ("a program of mode " + stringifyProgramMode(program.getMode()) +
                            " cannot be run in another mode")
                               .str());
+  bool isDistributed = !program.getBody().front().getOps<CollectOp>().empty() ||
+                       !program.getBody().front().getOps<CollectRowsOp>().empty();
+  if (options.portions > 1 && !options.faulty && isDistributed && mode == Mode::train && !options.forwardOnly)
+    return runOnRanks(program, batch, state, options);
   return Evaluator(program, batch, state, mode, options).run();
 }
 
@@ -117,9 +122,9 @@ llvm::Expected<Results> interpreter::runProgram(ProgramOp program, const Batch &
 //===----------------------------------------------------------------------===//
 
 Evaluator::Evaluator(ProgramOp program, const Batch &batch, State &state, Mode mode,
-                     const RunOptions &options)
+                     const RunOptions &options, RowSource *rows)
     : batch(batch), state(state), mode(mode), options(options),
-      step(state.stepsDone + (mode == Mode::train ? 1 : 0)), program(program) {}
+      step(state.stepsDone + (mode == Mode::train ? 1 : 0)), program(program), rowSource(rows) {}
 
 bool Evaluator::isWanted(Operation &op) {
   if (options.forwardOnly)
@@ -163,7 +168,7 @@ void Evaluator::keepReached() {
   }
 }
 
-llvm::Expected<Results> Evaluator::run() {
+llvm::Error Evaluator::begin() {
   markNeeded();
   if (options.sound)
     keepReached();
@@ -179,6 +184,20 @@ llvm::Expected<Results> Evaluator::run() {
           if (llvm::Error error = domain(&op, name).takeError())
             return error;
       }
+  return llvm::Error::success();
+}
+
+Results Evaluator::finish() {
+  if (options.keepValues)
+    for (auto &[value, tensor] : values)
+      results.values.try_emplace(value, std::move(*tensor));
+  results.metrics = std::move(metrics.values);
+  return std::move(results);
+}
+
+llvm::Expected<Results> Evaluator::run() {
+  if (llvm::Error error = begin())
+    return error;
   for (Operation &op : program.getBody().front()) {
     if (!needed.contains(&op))
       continue;
@@ -186,15 +205,11 @@ llvm::Expected<Results> Evaluator::run() {
       return error;
     release(op);
   }
-  if (options.keepValues)
-    for (auto &[value, tensor] : values)
-      results.values.try_emplace(value, std::move(*tensor));
-  results.metrics = std::move(metrics.values);
   if (program.getMode() == ProgramMode::train && !options.forwardOnly) {
     ++state.stepsDone;
     state.evict(state.stepsDone);
   }
-  return std::move(results);
+  return finish();
 }
 
 llvm::Error Evaluator::evaluate(Operation *op) {
@@ -353,6 +368,11 @@ TableState &Evaluator::table(StringRef name) {
 }
 
 llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, int64_t id) {
+  return rowSource ? rowSource->findRow(*this, op, table.name, id) : findRowIn(op, state, table, id);
+}
+
+llvm::Expected<RowHandle> Evaluator::findRowIn(Operation *op, State &of, TableState &table,
+                                               int64_t id) {
   if (id < 0 || (id >> table.idBits) != 0)
     return fail(op, "has id " + Twine(id) + ", beyond the " + Twine(table.idBits) +
                         " bits of table @" + table.name);
@@ -364,14 +384,14 @@ llvm::Expected<RowHandle> Evaluator::findRow(Operation *op, TableState &table, i
   };
   bool mayCome = isTraining() && !options.forwardOnly;
   if (mayCome && (place != table.rows.end() ? table.rules.any() : !isFrozen()) &&
-      state.admits(table, id, step))
-    return RowHandle{state.insertRow(table, id).data(), table.dim};
+      of.admits(table, id, step))
+    return RowHandle{of.insertRow(table, id).data(), table.dim};
   if (place != table.rows.end())
     return RowHandle{place->second.data(), table.dim};
   // One temporary row per id and step, also for an id that is not admitted yet.
   auto [temporary, isNew] = temporaryRows.try_emplace({&table, id});
   if (isNew)
-    temporary->second = state.initialRow(table, id);
+    temporary->second = of.initialRow(table, id);
   return RowHandle{temporary->second.data(), table.dim};
 }
 

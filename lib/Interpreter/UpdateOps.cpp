@@ -195,6 +195,8 @@ static Error evaluateStepValue(Evaluator &e, StepValueOp op) {
     value = argument * e.state.schedule.factor(e.step);
   else if (op.getName() == "bias_correction")
     value = 1.0 - std::pow(argument, static_cast<double>(e.step));
+  else if (op.getName() == "first_portion")
+    value = e.options.portion == 0 ? 1.0 : 0.0;
   else // clip_norm, clip_value: no flag changes them here
     value = argument;
   e.set(op.getResult(), std::move(result));

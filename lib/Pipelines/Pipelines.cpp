@@ -75,6 +75,9 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   }
   steps.add("expand-updates", createExpandUpdates());
   steps.add("cse", createCSEPass());
+  // After expand-updates, which makes handles, sums and the norm of gradients explicit; before
+  // factor-lookups: nothing is factored yet.
+  steps.add("distribute", createDistribute());
   // Before factor-lookups, which introduces ops that the user's model did not have.
   steps.add("verify-ownership", createVerifyOwnership());
   if (options.factorLookups) {

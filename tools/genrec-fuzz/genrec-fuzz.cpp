@@ -30,6 +30,8 @@ static cl::opt<bool>
     requireCoverage("require-coverage",
                     cl::desc("Fail unless the seeds exercised every op, option and rewrite"));
 static cl::opt<bool> printCoverage("print-coverage", cl::desc("Print what the seeds exercised"));
+static cl::opt<int64_t> world("world", cl::init(0), cl::value_desc("ranks"),
+                              cl::desc("Ranks that training steps run on; 0: 1 to 5, by the seed"));
 static cl::opt<bool> noShrink("no-shrink", cl::desc("Print a failing model as it is"));
 
 static cl::opt<bool>
@@ -79,6 +81,7 @@ static std::optional<std::string> checkPasses(mlir::ModuleOp module, uint64_t se
   fuzz::CheckOptions options;
   options.widths = widths;
   options.gradients = gradients;
+  options.ranks = world;
   return fuzz::checkPasses(module, seed, options);
 }
 

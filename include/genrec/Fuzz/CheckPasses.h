@@ -18,6 +18,8 @@ inline constexpr unsigned kClassBlock = 2;
 
 struct CheckOptions {
   int64_t batches = 2;
+  /// Ranks of levels after `distribute`; 0: by the seed (`PassJudge::setRanks`).
+  int64_t ranks = 0;
   /// Compare the gradients of `differentiate` with central differences.
   bool gradients = false;
   /// If not null, counts the bounds of the compared values of a model that agrees.

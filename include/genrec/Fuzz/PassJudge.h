@@ -14,6 +14,10 @@ public:
   /// For levels of `model`, each of which is run on every series of batches.
   PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t seed);
 
+  /// Runs training steps of levels after `distribute` on so many ranks, and on as many portions or a
+  /// few more. Unless told, both numbers depend on the seed: 1 to 5 ranks, 2 to 5 portions.
+  void setRanks(int64_t ranks);
+
   /// Compares a level with the reference; the first call records the reference. Returns the first
   /// difference and the batches that show it.
   std::optional<Difference> look(ModelOp model);
@@ -33,6 +37,7 @@ private:
   void keepValues(ModelOp model);
 
   uint64_t seed;
+  interpreter::RunOptions run;
   std::vector<BatchSeries> series;
   std::vector<std::optional<RoundedObservations>> expected; ///< one per series
   std::vector<ShownBefore> before;                          ///< one per series

@@ -23,13 +23,33 @@
 
 namespace genrec::interpreter {
 
+class Evaluator;
+
+/// Finds table rows for a portion of a batch, whose rank has only some rows of each table.
+class RowSource {
+public:
+  virtual ~RowSource() = default;
+  virtual llvm::Expected<RowHandle> findRow(Evaluator &evaluator, mlir::Operation *op,
+                                            llvm::StringRef table, int64_t id) = 0;
+};
+
 class Evaluator {
 public:
+  /// With `rows`, table rows are found by it instead of in `state`.
   Evaluator(ProgramOp program, const Batch &batch, State &state, Mode mode,
-            const RunOptions &options);
+            const RunOptions &options, RowSource *rows = nullptr);
 
-  /// Evaluates what the mode asks for.
+  /// Evaluates what the mode asks for, and counts a step of training.
   llvm::Expected<Results> run();
+
+  //===-- a run op by op -----------------------------------------------------===//
+
+  /// Finds out which ops are needed, and builds the domains of the data.
+  llvm::Error begin();
+  bool isNeeded(mlir::Operation &op) const { return needed.contains(&op); }
+  /// Drops values that no later op reads.
+  void release(mlir::Operation &op);
+  Results finish();
 
   //===-- values ---------------------------------------------------------===//
 
@@ -73,6 +93,8 @@ public:
   /// The row of `id`. In training an admitted id without a row gets one; otherwise the result is a
   /// temporary row with the initial value. Fails where the id is out of the table's range.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, TableState &table, int64_t id);
+  /// The same in a table of `of`, the state of any rank.
+  llvm::Expected<RowHandle> findRowIn(mlir::Operation *op, State &of, TableState &table, int64_t id);
   /// The same for a table by name. For a merged table `id` is a key; key -1 is the row of zeros.
   llvm::Expected<RowHandle> findRow(mlir::Operation *op, llvm::StringRef table, int64_t id);
   /// The logical table and the id in it for `id` of table `name`; null for key -1 of a merged
@@ -108,11 +130,11 @@ private:
   static void makeFaulty(mlir::Type element, Tensor &tensor);
   void markNeeded();
   void keepReached();
-  void release(mlir::Operation &op);
   llvm::Expected<DomainRows> buildDataRows(mlir::Operation *user, DomainOp declaration);
   void keepUnpadded(DomainOp declaration, const BatchRows &rows, std::vector<uint8_t> &kept);
 
   ProgramOp program;
+  RowSource *rowSource;
   llvm::DenseMap<mlir::Value, std::unique_ptr<Tensor>> values;
   llvm::DenseMap<mlir::Value, int64_t> pendingUses;
   llvm::DenseSet<mlir::Operation *> needed;
@@ -167,6 +189,7 @@ void addLossOps(HandlerMap &map);
 void addCatalogueOps(HandlerMap &map);
 void addUpdateOps(HandlerMap &map);
 void addDistinctOps(HandlerMap &map);
+void addRankOps(HandlerMap &map);
 void addGroupOps(HandlerMap &map);
 void addKernelOps(HandlerMap &map);
 void addArithOps(HandlerMap &map);

@@ -45,6 +45,11 @@ struct RunOptions {
   bool forwardOnly = false;
   /// Keep the value of every evaluated op in `Results::values`.
   bool keepValues = false;
+  /// Training steps of programs that `distribute` has seen run on so many ranks, each with some of
+  /// the portions that the batch is cut into. At least as many portions as ranks.
+  int64_t ranks = 1, portions = 1;
+  /// The number of the portion that a run is of.
+  int64_t portion = 0;
 };
 
 /// Sums over the rows of the batch: weight * value, and weight. The mean is undefined if the
@@ -106,6 +111,13 @@ private:
 /// is undefined after one.
 llvm::Expected<Results> runProgram(ProgramOp program, const Batch &batch, State &state, Mode mode,
                                    const RunOptions &options = {});
+
+/// A training step of `program` on `options.ranks` ranks, which own rows of the tables by their ids
+/// and have copies of all parameters. The root rows of `batch` are cut into `options.portions`
+/// consecutive portions. All ranks run in lockstep, op by op. Fails where copies of a parameter come
+/// to differ. Gives losses and gradients, no metrics.
+llvm::Expected<Results> runOnRanks(ProgramOp program, const Batch &batch, State &state,
+                                   const RunOptions &options);
 
 /// The mode that a program is run in: its own, or `train` for mode `all`.
 Mode modeOf(ProgramOp program);

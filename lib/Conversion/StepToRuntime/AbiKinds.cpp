@@ -40,4 +40,4 @@ static_assert(getMaxEnumValForProgramMode() == GENREC_MODE_ITEMS, "kinds.h lacks
 
 #define IS_STAGE(symbol, name, number) IS_KIND(Stage, symbol, name)
 GENREC_STAGES(IS_STAGE)
-static_assert(getMaxEnumValForStage() == GENREC_STAGE_COMPUTE, "kinds.h lacks a stage");
+static_assert(getMaxEnumValForStage() == GENREC_STAGE_UPDATE, "kinds.h lacks a stage");

@@ -50,7 +50,7 @@ public:
   Describer(const ModelIndex &index, OpBuilder &builder)
       : index(index), builder(builder), b(builder, ModelOp(index.model).getLoc()) {}
 
-  void describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<StepOp> ops,
+  void describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
                 StringRef compiler);
 
 private:
@@ -77,7 +77,7 @@ private:
   Rows outputs();
   Rows buffers(ProgramOp program);
   FieldsAttr stepOp(const StepOp &op, int64_t number);
-  FieldsAttr program(ProgramOp program, const std::array<std::string, 3> &stages);
+  FieldsAttr program(ProgramOp program, const StageNames &stages);
 
   const ModelIndex &index;
   OpBuilder &builder;
@@ -238,6 +238,8 @@ Describer::Rows Describer::domains() {
     if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
       fields.integer("max_length", truncate.getCount())
           .integer("truncated", index.getDomain(truncate.getSource().getType().getDomain()));
+    if (isa_and_nonnull<CollectRowsOp>(maker))
+      fields.integer("collected", 1);
     rows.push_back(fields.get());
   }
   return rows;
@@ -377,7 +379,7 @@ Describer::Rows Describer::buffers(ProgramOp program) {
   return rows;
 }
 
-FieldsAttr Describer::program(ProgramOp program, const std::array<std::string, 3> &stages) {
+FieldsAttr Describer::program(ProgramOp program, const StageNames &stages) {
   Rows domains, features;
   llvm::DenseSet<std::pair<Rows *, int64_t>> added;
   auto add = [&](Rows &rows, int64_t number) {
@@ -401,8 +403,12 @@ FieldsAttr Describer::program(ProgramOp program, const std::array<std::string, 3
   table(fields, "genrec_buffer_desc", "buffers", "buffer_count", buffers(program), name + "_");
   if (auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr()))
     fields.integer("first_compute_op", first.getInt());
-  for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute"}, stages))
+  for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute", "update"}, stages))
     fields.name(stage, function.empty() ? "nullptr" : function);
+  using D = GenRecDialect;
+  for (StringRef name : {D::SingleRankAttrHelper::getNameStr(), D::SinglePortionAttrHelper::getNameStr()})
+    if (auto why = program->getAttrOfType<StringAttr>(name))
+      fields.text(name.substr(name.find('.') + 1), why.getValue());
   return fields.get();
 }
 
@@ -426,7 +432,7 @@ FieldsAttr Describer::stepOp(const StepOp &op, int64_t number) {
   return fields.get();
 }
 
-void Describer::describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<StepOp> ops,
+void Describer::describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
                          StringRef compiler) {
   ModelOp op = index.model;
   Fields model = fields();
@@ -476,7 +482,7 @@ void Describer::describe(ArrayRef<std::array<std::string, 3>> stages, ArrayRef<S
   builder.setInsertionPointAfter(function);
 }
 
-void genrec::emitDescription(const ModelIndex &index, ArrayRef<std::array<std::string, 3>> stages,
+void genrec::emitDescription(const ModelIndex &index, ArrayRef<StageNames> stages,
                              ArrayRef<StepOp> ops, StringRef compiler, OpBuilder &builder) {
   Describer(index, builder).describe(stages, ops, compiler);
 }

@@ -7,10 +7,12 @@
 
 namespace genrec {
 
+/// The names of a program's stage functions, by stage; "" if there is none.
+using StageNames = std::array<std::string, getMaxEnumValForStage() + 1>;
+
 /// Emits the constant tables that describe the model, and the function `genrec_model()` that
-/// returns them. `stages[p]` holds the names of program p's copy, dispatch and compute functions;
-/// "" if there is none.
-void emitDescription(const ModelIndex &index, llvm::ArrayRef<std::array<std::string, 3>> stages,
+/// returns them. `stages[p]` holds those of program p.
+void emitDescription(const ModelIndex &index, llvm::ArrayRef<StageNames> stages,
                      llvm::ArrayRef<StepOp> ops, llvm::StringRef compiler, mlir::OpBuilder &builder);
 
 } // namespace genrec

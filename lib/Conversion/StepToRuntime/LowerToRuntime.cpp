@@ -33,9 +33,10 @@ private:
 
 // --check-finite checks float results after the op that computed them.
 void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
-  for (Value result : op->getResults()) {
+  for (OpResult result : op->getResults()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
-    if (!type || !type.getElementType().isF32())
+    auto step = cast<StepOpInterface>(op);
+    if (!type || !type.getElementType().isF32() || !step.ownsResult(result.getResultNumber()))
       continue;
     EmitCBuilder b = stage.at(op->getLoc());
     Value count = getRowDomain(type) ? stage.getCount(result) : b.integer(1);
@@ -85,11 +86,11 @@ LogicalResult LowerToRuntimePass::lowerModel(ModelOp model) {
   ModelIndex index(model);
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
-  SmallVector<std::array<std::string, 3>> names;
+  SmallVector<StageNames> names;
   SmallVector<StepOp> ops;
   for (ProgramOp program : index.programs) {
     names.emplace_back();
-    for (Stage stage : {Stage::copy, Stage::dispatch, Stage::compute}) {
+    for (Stage stage : {Stage::copy, Stage::dispatch, Stage::compute, Stage::update}) {
       StageBuilder functions(program, index, ops, builder);
       functions.begin(stage);
       for (Operation &op : program.getBody().front()) {

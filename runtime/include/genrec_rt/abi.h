@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 6
+#define GENREC_ABI_VERSION 7
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -71,6 +71,8 @@ typedef struct genrec_domain_desc {
   int64_t (*capacity)(const int64_t *capacities, const int64_t *max_lengths);
   int64_t max_length;    /* derived by truncate: the most rows per parent; else 0 */
   int32_t truncated;     /* derived by truncate: the index of the domain that is cut */
+  int32_t collected;     /* the rows of a table that any portion of the batch touched: `capacity`
+                            is that of one portion */
 } genrec_domain_desc;
 
 typedef struct genrec_feature_desc {
@@ -166,11 +168,14 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
 
 /* One program (train, evaluate, predict, items): what it reads and runs. `features`
  * and `domains` index the model's lists; only these are decoded. A stage may be
- * null. Buffers that the copy stage makes (those with `first` below
- * `first_compute_op`, the number of the first op of the dispatch or compute
- * stage) live in the arena of their step, so that two steps may be in flight;
- * the others share one arena, since one step computes at a time.
- * `first_compute_op` 0 puts all of a program with a copy stage in its step's. */
+ * null. Each rank runs `copy`, `dispatch` and `compute` for every portion of its
+ * batch and `update` once, in the context of its last portion. Buffers that the copy and dispatch stages make
+ * (those with `first` below `first_compute_op`, the number of the first op of the
+ * compute stage) live in the arena of their portion, so that several may be in flight;
+ * the others share one arena, since one portion computes at a time.
+ * `first_compute_op` 0 puts all of a program with a copy stage in its portion's.
+ * `single_rank` and `single_portion` say why the program cannot run on several ranks,
+ * or several portions on a rank; null where it can. */
 typedef struct genrec_program_desc {
   const char *name;
   int32_t mode;          /* genrec_mode */
@@ -184,6 +189,9 @@ typedef struct genrec_program_desc {
   genrec_stage_fn copy;
   genrec_stage_fn dispatch;
   genrec_stage_fn compute;
+  genrec_stage_fn update;
+  const char *single_rank;
+  const char *single_portion;
 } genrec_program_desc;
 
 /* What an op does per row of a domain, or (domain -1) once: bytes that it reads and
@@ -334,6 +342,42 @@ void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_doma
                              float *const *const *handles, genrec_domain *distinct, float **rows,
                              void *lookups);
 
+/* Sums over the portions of a batch. With one portion on one rank there is nothing to do: the sum is
+ * the partial value. `number` tells the calls of a program apart. */
+
+/* Gives `count` lists of `floats[i]` partial values to the sums of `number`. */
+void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
+                          const float *const *partial, const int64_t *floats);
+/* The sums over all portions, once all have contributed; sums[i] may be partial[i]. */
+void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
+                       const float *const *partial, const int64_t *floats, float *const *sums);
+
+/* Gives the gradients of distinct rows of `table`, any of its group, to the sums: `dim` floats for
+ * each row of `touched`. Or those that genrec_rt_segment_sum would add up. */
+void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
+                               float *const *rows, int64_t dim, const float *sums);
+void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genrec_domain *touched,
+                                   float *const *rows, const void *segments, int32_t parts,
+                                   const float *const *gradients, const int64_t *strides,
+                                   int64_t dim);
+
+/* Rows of a table that this rank owns and any portion touched, and the sums of their gradients. */
+typedef struct genrec_collected_rows {
+  float **rows;
+  float *sums;           /* `dim` floats per row */
+  int64_t dim;
+  const int64_t *numbers; /* 0, 1, 2, ... as many as rows, and one more */
+} genrec_collected_rows;
+/* Describes `owned`, the rows that genrec_rt_collected_rows then returns; null where they are
+ * those of `touched`. */
+void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
+                            genrec_domain *owned);
+const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table);
+
+/* The sum of a float per row of `owned`, over the rows of all ranks, rounded once. */
+void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const float *values,
+                         float *sum);
+
 /* Catalogue rows of ids; -1 where valid is 0, or missing with allow_missing.
  * `catalogue_domain` and `catalogue_ids` describe the catalogue column; the
  * hash of a catalogue is built once and kept by the runtime. */
@@ -344,7 +388,8 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain,
                        int32_t allow_missing, int64_t *rows);
 
 /* Scalars that the trainer supplies: 0 the scheduled learning rate for a base
- * rate, 1 Adam's bias correction 1 - argument^step. Computed in double. */
+ * rate, 1 Adam's bias correction 1 - argument^step, 2 whether it is the first portion of the
+ * batch. Computed in double. */
 float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument);
 
 /* Gradient clipping limits in force (flags override the model). 0: off. */

@@ -106,7 +106,8 @@ GENREC_DEFINE_KIND(genrec_mode, GENREC_MODES)
 #define GENREC_STAGES(X)                                                                           \
   X(GENREC_STAGE_COPY, copy, 0)                                                                    \
   X(GENREC_STAGE_DISPATCH, dispatch, 1)                                                            \
-  X(GENREC_STAGE_COMPUTE, compute, 2)
+  X(GENREC_STAGE_COMPUTE, compute, 2)                                                              \
+  X(GENREC_STAGE_UPDATE, update, 3)
 GENREC_DEFINE_KIND(genrec_stage, GENREC_STAGES)
 
 /* What may be null in an output: nothing, whole rows, or single values of a row. */

@@ -66,6 +66,8 @@ static bool (*findAttributeRule(StringRef name))(Attribute) {
       {D::ColumnsAttrHelper::getNameStr(), isArrayOf<StringAttr>},
       {D::TablesAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},
       {D::TrainsAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},
+      {D::SingleRankAttrHelper::getNameStr(), isA<StringAttr>},
+      {D::SinglePortionAttrHelper::getNameStr(), isA<StringAttr>},
       {D::DecisionsAttrHelper::getNameStr(), isArrayOf<StringAttr>},
       {D::IdentityAttrHelper::getNameStr(), isA<StringAttr>},
       {D::TargetAttrHelper::getNameStr(), isA<TargetKindAttr>}};

@@ -179,13 +179,13 @@ LogicalResult StepValueOp::verify() {
     if (failed(expectRate(*this, "argument", argument)))
       return failure();
   } else if (getName() == "learning_rate" || getName() == "clip_norm" ||
-             getName() == "clip_value") {
+             getName() == "clip_value" || getName() == "first_portion") {
     if (failed(expectNotNegative(*this, "argument", argument)))
       return failure();
   } else {
     return emitOpError()
-           << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\" or "
-              "\"clip_value\", but is \""
+           << "'name' must be \"learning_rate\", \"bias_correction\", \"clip_norm\", "
+              "\"clip_value\" or \"first_portion\", but is \""
            << getName() << "\"";
   }
   return expect(*this, {"result", getType()}, Form::shared().scalar().element(f32));

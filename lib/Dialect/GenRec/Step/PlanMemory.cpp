@@ -48,17 +48,20 @@ private:
 // use them.
 void Planner::orderByStage() {
   Block &body = program.getBody().front();
-  SmallVector<Operation *> leaves, stages[3];
+  SmallVector<Operation *> leaves, stages[getMaxEnumValForStage() + 1];
   for (Operation &op : body) {
     (isDeclaration(&op) ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
   }
-  firstComputeOp = leaves.size() + stages[0].size();
-  for (ArrayRef<Operation *> ops :
-       {ArrayRef(leaves), ArrayRef(stages[0]), ArrayRef(stages[1]), ArrayRef(stages[2])})
+  firstComputeOp = leaves.size() + stages[0].size() + stages[1].size();
+  auto place = [&](ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
       op->moveBefore(&body, body.end());
       numbers[op] = opCount++;
     }
+  };
+  place(leaves);
+  for (ArrayRef<Operation *> ops : stages)
+    place(ops);
 }
 
 void Planner::plan(Operation *op) {
@@ -85,7 +88,11 @@ void Planner::extend(Value value, int64_t last) {
   if (!result)
     return;
   Operation *op = result.getOwner();
-  if (isView(op)) {
+  // A call may alias its operands as well: it changes them in place.
+  auto step = dyn_cast<StepOpInterface>(op);
+  bool aliases = isView(op) || (step && step.getStepKind() == StepKind::call &&
+                                !step.ownsResult(result.getResultNumber()));
+  if (aliases) {
     extendKept(op, last);
     for (Value operand : cast<StepOpInterface>(op).getAliasedOperands())
       extend(operand, last);

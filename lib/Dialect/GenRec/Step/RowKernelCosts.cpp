@@ -2,6 +2,8 @@
 
 #include "RowKernelCosts.h"
 
+#include "StepCalls.h"
+
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Analysis/Operations.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
@@ -153,7 +155,7 @@ void genrec::addKernelCosts(RowKernelOp kernel, StepCosts &costs) {
     // Sources count by what is gathered from them; parameter rows have no handles.
     bool isSource = role.getValue() == OperandRole::source;
     if (isAddedByReader(input)) {
-      addSegments(input.getDefiningOp<SegmentSumOp>(), costs);
+      addSegments(findSegmentSum(input), costs);
       continue;
     }
     if (isSource && seen.insert(input).second)

@@ -58,6 +58,13 @@ mlir::LogicalResult lowerCall(AttentionGradOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(CrossAttentionOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(CrossAttentionGradOp op, StageBuilder &stage);
 
+// Sums over portions.
+mlir::LogicalResult lowerCall(ContributeOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(CollectOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ContributeRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(CollectRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(ExactSumOp op, StageBuilder &stage);
+
 // Catalogues, losses, metrics, outputs.
 mlir::LogicalResult lowerCall(ResolveOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(TopKOp op, StageBuilder &stage);
@@ -74,6 +81,12 @@ mlir::LogicalResult lowerCall(OutputOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(LaunchOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(LaunchColumnsOp op, StageBuilder &stage);
 
+/// The handles and the sums (floats, or `kernels::SegmentSums *`) that a rank collected.
+mlir::Value makeOwnedRows(CollectRowsOp op, StageBuilder &stage);
+mlir::Value makeOwnedSums(CollectRowsOp op, StageBuilder &stage);
+
+/// The segment_sum that `sums` is, or that has been contributed and collected as `sums`.
+SegmentSumOp findSegmentSum(mlir::Value sums);
 /// The `kernels::SegmentSums *` of a sum that the reading kernel adds up row by row.
 mlir::Value makeSegmentSums(SegmentSumOp op, StageBuilder &stage);
 

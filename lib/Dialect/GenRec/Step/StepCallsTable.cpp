@@ -8,6 +8,8 @@
 
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 using namespace mlir;
 using namespace genrec;
 
@@ -178,22 +180,55 @@ Value genrec::makeSegmentSums(SegmentSumOp op, StageBuilder &stage) {
   return EmitCBuilder::kept(b.addressOf(sums));
 }
 
+SegmentSumOp genrec::findSegmentSum(Value sums) {
+  while (true)
+    if (auto owned = sums.getDefiningOp<CollectRowsOp>())
+      sums = owned.getSums();
+    else if (auto given = sums.getDefiningOp<ContributeRowsOp>())
+      sums = given.getSums();
+    else
+      return sums.getDefiningOp<SegmentSumOp>();
+}
+
+LogicalResult genrec::lowerCall(ContributeRowsOp op, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(op);
+  SegmentSumOp sum = findSegmentSum(op.getSums());
+  int64_t table = stage.index.getTable(op.getTableAttr());
+  Value dim = b.integer(getRowSize(op.getType()));
+  if (!isAddedByReader(op.getSums())) {
+    b.callVoid("genrec_rt_contribute_rows",
+               {stage.getStep(), b.integer(table, b.i32()), stage.getDomain(op.getDomain()),
+                stage.getPointer(op.getRows()), dim, stage.getPointer(op.getSums())});
+    return success();
+  }
+  SegmentInputs inputs(sum, stage);
+  b.callVoid("genrec_rt_contribute_segments",
+             {stage.getStep(), b.integer(table, b.i32()), inputs.touched,
+              stage.getPointer(op.getRows()), inputs.segments,
+              b.integer(sum.getGradients().size(), b.i32()), inputs.gradients, inputs.strides, dim});
+  return success();
+}
+
 LogicalResult genrec::lowerCall(StepValueOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   Value to = stage.getPointer(op.getResult()), value;
   double argument = op.getArgument().convertToDouble();
-  if (op.getName() == "learning_rate" || op.getName() == "bias_correction") {
-    int64_t kind = op.getName() == "learning_rate" ? 0 : 1;
+  std::optional<int64_t> kind = llvm::StringSwitch<std::optional<int64_t>>(op.getName())
+                                    .Case("learning_rate", 0)
+                                    .Case("bias_correction", 1)
+                                    .Case("first_portion", 2)
+                                    .Default(std::nullopt);
+  if (kind) {
     value = b.call("genrec_rt_step_value", b.f32(),
-                   {stage.getStep(), b.integer(kind, b.i32()),
+                   {stage.getStep(), b.integer(*kind, b.i32()),
                     b.floating(argument, b.builder.getF64Type())});
   } else if (op.getName() == "clip_norm" || op.getName() == "clip_value") {
     value = b.cast(b.call(("genrec_rt_" + op.getName()).str(), b.builder.getF64Type(),
                           {stage.getStep()}),
                    b.f32());
   } else {
-    return op.emitOpError() << "name must be learning_rate, bias_correction, clip_norm or "
-                               "clip_value, but is '"
+    return op.emitOpError() << "name must be learning_rate, bias_correction, first_portion, clip_norm "
+                               "or clip_value, but is '"
                             << op.getName() << "'";
   }
   b.storeElement(to, b.integer(0), value);

@@ -31,5 +31,6 @@ void genrec::registerStepOpModels(DialectRegistry &registry) {
     attachDenseModels(context);
     attachKernelModels(context);
     attachSinkModels(context);
+    attachRankModels(context);
   });
 }

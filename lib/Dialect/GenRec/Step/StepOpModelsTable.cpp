@@ -9,9 +9,17 @@ using namespace mlir;
 using namespace genrec;
 
 bool genrec::isAddedByReader(Value value) {
-  auto sum = value.getDefiningOp<SegmentSumOp>();
-  return sum && value.hasOneUse() &&
-         getStepKind(*value.user_begin()) == StepKind::kernel;
+  auto owned = value.getDefiningOp<CollectRowsOp>();
+  bool isSum = value.getDefiningOp<SegmentSumOp>() || value.getDefiningOp<ContributeRowsOp>() ||
+               (owned && owned.getOwnedSums() == value);
+  if (!isSum || !value.hasOneUse())
+    return false;
+  Operation *reader = *value.user_begin();
+  if (auto given = dyn_cast<ContributeRowsOp>(reader))
+    return given.getSums() == value && isAddedByReader(given.getResult());
+  if (auto collect = dyn_cast<CollectRowsOp>(reader))
+    return collect.getSums() == value && isAddedByReader(collect.getOwnedSums());
+  return getStepKind(reader) == StepKind::kernel;
 }
 
 namespace {

@@ -1,7 +1,11 @@
 //===- AssignStages.cpp - assigns ops to stages of a step -----------------===//
 
+#include "Decisions.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_ASSIGNSTAGES
@@ -28,6 +32,129 @@ static bool makesFloats(Operation *op) {
 }
 
 namespace {
+/// The stages of one program's ops.
+class Stages {
+public:
+  explicit Stages(ProgramOp program) : body(program.getBody().front()) {}
+
+  void findCopy();
+  /// Stages that a program with sums over portions has besides.
+  void findUpdate();
+  void findDispatch();
+  Stage of(Operation *op) const;
+  /// A sum over portions that some portion would have to wait for while it computes, or null.
+  Operation *findSumWithinCompute();
+
+private:
+  bool isReady(Value value) const { return ofCopy.contains(value); }
+  bool isOfCopy(Operation *op) const { return op->getNumResults() != 0 && isReady(op->getResult(0)); }
+  bool findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const;
+  void dispatchSlice(ArrayRef<Operation *> slice);
+
+  Block &body;
+  DenseSet<Value> ofCopy;
+  DenseSet<Operation *> update, dispatch;
+};
+} // namespace
+
+void Stages::findCopy() {
+  // Floats of derived rows are moved to the copy stage if keys are computed from them.
+  auto canMove = [&](Value value) {
+    auto derive = value.getDefiningOp<DeriveOp>();
+    return derive &&
+           llvm::all_of(derive->getOperands(), [&](Value operand) { return isReady(operand); });
+  };
+  for (Operation &op : body) {
+    if (belongsToStep(&op) || makesFloats(&op) ||
+        !llvm::all_of(op.getOperands(),
+                      [&](Value operand) { return isReady(operand) || canMove(operand); }))
+      continue;
+    ofCopy.insert(op.operand_begin(), op.operand_end());
+    ofCopy.insert(op.result_begin(), op.result_end());
+  }
+}
+
+/// Kernels without results write parameters and table rows. What only the update stage reads is of
+/// it, back to the sums over portions.
+void Stages::findUpdate() {
+  if (body.getOps<CollectOp>().empty() && body.getOps<CollectRowsOp>().empty())
+    return;
+  for (Operation &op : llvm::reverse(body)) {
+    bool isOnlyRead = op.getNumResults() != 0 && !op.use_empty() &&
+                      llvm::all_of(op.getUsers(),
+                                   [&](Operation *user) { return update.contains(user); });
+    bool writesRows = isa<RowKernelOp>(op) && op.getNumResults() == 0;
+    if (writesRows || (isOnlyRead && !isOfCopy(&op) && !isa<ContributeOp, ContributeRowsOp>(op)))
+      update.insert(&op);
+  }
+}
+
+/// Adds `op` and what it depends on, up to the copy stage, to `slice`, operands first. False if it
+/// depends on parameters, table rows, or what the step draws.
+bool Stages::findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const {
+  if (isOfCopy(op) || isa<FeatureOp>(op) || op->hasTrait<OpTrait::ConstantLike>() ||
+      slice.contains(op))
+    return true;
+  bool isAllowed = isa<ContributeOp, StepValueOp>(op);
+  if (!isAllowed && (op->hasTrait<NeedsRunningStep>() || op->getNumRegions() != 0))
+    return false;
+  for (Value operand : op->getOperands())
+    if (!findSlice(operand.getDefiningOp(), slice))
+      return false;
+  slice.insert(op);
+  return true;
+}
+
+/// Rows that a later stage reads as well are computed there once more, where they can be fused: no
+/// buffer holds them between the stages.
+void Stages::dispatchSlice(ArrayRef<Operation *> slice) {
+  OpBuilder builder(slice.back()->getContext());
+  IRMapping clones;
+  for (Operation *op : slice) {
+    bool hasRows = llvm::any_of(op->getResultTypes(), [](Type type) { return getRowDomain(type); });
+    bool isReadLater = llvm::any_of(op->getUsers(), [&](Operation *user) {
+      return !llvm::is_contained(slice, user);
+    });
+    if (hasRows && isReadLater) {
+      builder.setInsertionPointAfter(op);
+      dispatch.insert(builder.clone(*op, clones));
+      continue;
+    }
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(clones.lookupOrDefault(operand.get()));
+    dispatch.insert(op);
+  }
+}
+
+void Stages::findDispatch() {
+  for (auto rows : body.getOps<TableRowsOp>())
+    if (llvm::all_of(rows->getOperands(), [&](Value operand) { return isReady(operand); }))
+      dispatch.insert(rows);
+  for (auto given : llvm::make_early_inc_range(body.getOps<ContributeOp>())) {
+    llvm::SetVector<Operation *> slice;
+    if (findSlice(given, slice))
+      dispatchSlice(slice.getArrayRef());
+  }
+}
+
+Stage Stages::of(Operation *op) const {
+  return isOfCopy(op)            ? Stage::copy
+         : update.contains(op)   ? Stage::update
+         : dispatch.contains(op) ? Stage::dispatch
+                                 : Stage::compute;
+}
+
+Operation *Stages::findSumWithinCompute() {
+  for (auto sum : body.getOps<CollectOp>())
+    if (!update.contains(sum) && !dispatch.contains(sum.getValues().front().getDefiningOp()))
+      return sum;
+  for (auto rows : body.getOps<TableRowsOp>())
+    if (!dispatch.contains(rows))
+      return rows;
+  return nullptr;
+}
+
+namespace {
 struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
   void runOnOperation() override {
     for (auto program : getOperation().getBody().front().getOps<ProgramOp>())
@@ -35,29 +162,38 @@ struct AssignStages : genrec::impl::AssignStagesBase<AssignStages> {
   }
 
   void assign(ProgramOp program) {
-    DenseSet<Value> ofCopy;
-    auto isReady = [&](Value value) { return ofCopy.contains(value); };
-    // Floats of derived rows are moved to the copy stage if keys are computed from them.
-    auto canMove = [&](Value value) {
-      auto derive = value.getDefiningOp<DeriveOp>();
-      return derive && llvm::all_of(derive->getOperands(), isReady);
-    };
+    Stages stages(program);
+    stages.findCopy();
+    stages.findUpdate();
+    stages.findDispatch();
     for (Operation &op : program.getBody().front()) {
-      if (belongsToStep(&op) || makesFloats(&op) ||
-          !llvm::all_of(op.getOperands(),
-                        [&](Value operand) { return isReady(operand) || canMove(operand); }))
-        continue;
-      ofCopy.insert(op.operand_begin(), op.operand_end());
-      ofCopy.insert(op.result_begin(), op.result_end());
-    }
-    for (Operation &op : program.getBody().front()) {
-      bool isCopy = op.getNumResults() != 0 && isReady(op.getResult(0));
-      if (isCopy)
-        countStatistic(*this, copyOps, "copy-ops", 1);
-      else
-        countStatistic(*this, computeOps, "compute-ops", 1);
-      Stage stage = isCopy ? Stage::copy : Stage::compute;
+      Stage stage = stages.of(&op);
       op.setAttr(GenRecDialect::StageAttrHelper::getNameStr(), StageAttr::get(&getContext(), stage));
+      count(stage);
+    }
+    if (Operation *waits = stages.findSumWithinCompute())
+      program->setAttr(GenRecDialect::SinglePortionAttrHelper::getNameStr(),
+                       StringAttr::get(&getContext(), describeWait(waits)));
+  }
+
+  static std::string describeWait(Operation *op) {
+    std::string name = nameForUser(op) + placeForUser(op);
+    if (isa<TableRowsOp>(op))
+      return name + " looks up ids that the step computes";
+    return name + " is a sum over all rows of the batch that the rest of the step depends on, and that "
+                  "depends on parameters";
+  }
+
+  void count(Stage stage) {
+    switch (stage) {
+    case Stage::copy:
+      return countStatistic(*this, copyOps, "copy-ops", 1);
+    case Stage::dispatch:
+      return countStatistic(*this, dispatchOps, "dispatch-ops", 1);
+    case Stage::compute:
+      return countStatistic(*this, computeOps, "compute-ops", 1);
+    case Stage::update:
+      return countStatistic(*this, updateOps, "update-ops", 1);
     }
   }
 };

@@ -63,14 +63,15 @@ void RewriteCounter::notifyPatternEnd(const Pattern &pattern,
 
 ArrayRef<StringRef> genrec::getRewriteNames() {
   static const StringRef names[] = {
-      "decompose-composite", "expand-lookup",        "expand-parameter-update",
-      "expand-table-update", "factor-lookup",        "fold-activation",
-      "fold-residual",       "fuse-columns",         "fuse-row-kernels",
-      "gradient-of-parent",  "group-lookups",        "hoist-pool",
-      "join-padded-columns", "merge-tables",         "pool-weight-gradient",
-      "prune-column",        "recompute-row-op",     "share-column-program",
-      "single-concat",       "sink-fanout",          "slice-of-concat",
-      "split-classes",       "split-linear",         "whole-slice",
+      "collect", "collect-rows", "decompose-composite",
+      "exact-sum", "expand-lookup", "expand-parameter-update",
+      "expand-table-update", "factor-lookup", "fold-activation",
+      "fold-residual", "fuse-columns", "fuse-row-kernels",
+      "gradient-of-parent", "group-lookups", "hoist-pool",
+      "join-padded-columns", "merge-tables", "pool-weight-gradient",
+      "prune-column", "recompute-row-op", "share-column-program",
+      "single-concat", "sink-fanout", "slice-of-concat",
+      "split-classes", "split-linear", "whole-slice",
       "wrap-row-kernel",
   };
   return names;

@@ -1,6 +1,7 @@
 //===- VerifyOwnership.cpp - checks the owner of tables, columns, ids -----===//
 
 #include "OwnershipContract.h"
+#include "Shares.h"
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
@@ -50,6 +51,7 @@ private:
   LogicalResult verifyUpdates(ProgramOp program);
   LogicalResult verifyDistinct(UniqueRowsOp unique);
   LogicalResult verifyStores(ProgramOp program);
+  LogicalResult verifyShares(ProgramOp program);
   LogicalResult verifyRead(ProgramOp program);
   LogicalResult verifyTrained(ProgramOp program,
                               const llvm::MapVector<Attribute, Operation *> &distinct);
@@ -61,10 +63,12 @@ private:
 };
 } // namespace
 
-/// Whether `rows` has no duplicates.
-static bool isUnique(Value rows) {
+/// Whether `rows` has no duplicates, and they are rows of the table itself: not copies that a portion
+/// has of rows of any rank.
+static bool mayUpdate(Value rows) {
   Operation *maker = rows.getDefiningOp();
-  return maker && maker->hasTrait<MakesUniqueRows>();
+  auto unique = dyn_cast_or_null<UniqueRowsOp>(maker);
+  return maker && maker->hasTrait<MakesUniqueRows>() && (!unique || getUpdatedRows(unique) == rows);
 }
 
 LogicalResult OwnershipVerifier::complainTwice(Operation *op, Operation *first,
@@ -192,10 +196,10 @@ LogicalResult OwnershipVerifier::verifyStores(ProgramOp program) {
     for (auto store : kernel.getBody().front().getOps<RowStoreOp>()) {
       auto argument = dyn_cast<BlockArgument>(store.getRow());
       Value rows = argument ? kernel.getInputs()[argument.getArgNumber()] : Value();
-      if (!rows || !isUnique(rows))
+      if (!rows || !mayUpdate(rows))
         return store.emitOpError(
-            "stores through handles that may repeat; a row is updated once in a step, "
-            "through those that unique_rows gives");
+            "stores through handles that may repeat or belong to another rank; a row is updated once "
+            "in a step, through those that unique_rows or collect_rows gives");
     }
   return success();
 }
@@ -218,14 +222,14 @@ LogicalResult OwnershipVerifier::verifyUpdates(ProgramOp program) {
     if (!kernel || kernel.getBody().front().getOps<RowStoreOp>().empty())
       continue;
     for (Value rows : kernel.getInputs())
-      if (isUnique(rows)) {
+      if (mayUpdate(rows)) {
         auto [place, isNew] = stored.try_emplace(rows, &op);
         if (!isNew)
           return complainTwice(&op, place->second, "updates rows that another kernel updates");
       }
   }
   for (auto &[table, unique] : distinct)
-    if (!stored.contains(cast<UniqueRowsOp>(unique).getResult()))
+    if (!stored.contains(getUpdatedRows(cast<UniqueRowsOp>(unique))))
       return unique->emitOpError() << "finds the rows of " << table
                                    << " that a step has touched, but no kernel updates them";
   if (failed(verifyTrained(program, distinct)))
@@ -284,9 +288,39 @@ OwnershipVerifier::verifyTrained(ProgramOp program,
   return success();
 }
 
+/// In a distributed program, a sum over all portions is read where one is needed, and nothing is
+/// added up twice.
+LogicalResult OwnershipVerifier::verifyShares(ProgramOp program) {
+  Block &body = program.getBody().front();
+  if (body.getOps<CollectOp>().empty() && body.getOps<CollectRowsOp>().empty())
+    return success();
+  Shares shares(program);
+  for (Operation &op : body) {
+    ShareNeeds needs = shares.visit(&op);
+    if (!needs.sums.empty())
+      return op.emitOpError() << "reads operand " << needs.sums.front()
+                              << " of one portion, but depends on its sum over all portions";
+    if (!needs.once.empty())
+      return op.emitOpError() << "adds operand " << needs.once.front()
+                              << " once per portion, although all portions have the same";
+    if (needs.sumsOwned)
+      return op.emitOpError("adds up the rows of one rank only");
+    if (auto given = dyn_cast<ContributeOp>(op))
+      for (auto [index, value] : llvm::enumerate(given.getValues()))
+        if (shares.of(value) != Share::partial)
+          return op.emitOpError() << "adds up value " << index << ", of which "
+                                  << (shares.of(value) == Share::local ? "every portion has its own rows"
+                                                                       : "all portions have the same");
+  }
+  return success();
+}
+
 LogicalResult OwnershipVerifier::verifyProgram(ProgramOp program) {
   if (failed(verifyColumns(program)) || failed(verifyLookups(program)) ||
       failed(verifyRead(program)))
+    return failure();
+  if (!program->hasAttr(GenRecDialect::SingleRankAttrHelper::getNameStr()) &&
+      failed(verifyShares(program)))
     return failure();
   return verifyUpdates(program);
 }

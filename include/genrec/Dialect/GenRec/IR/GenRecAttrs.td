@@ -149,7 +149,7 @@ def GenRec_MetricKindAttr : GenRec_EnumAttr<GenRec_MetricKind, "metric_kind">;
 
 def GenRec_Stage : GenRec_Enum<"Stage", "stage of a step", [
   I32EnumAttrCase<"copy", 0>, I32EnumAttrCase<"dispatch", 1>,
-  I32EnumAttrCase<"compute", 2>]>;
+  I32EnumAttrCase<"compute", 2>, I32EnumAttrCase<"update", 3>]>;
 def GenRec_StageAttr : GenRec_EnumAttr<GenRec_Stage, "stage">;
 
 #endif // GENREC_ATTRS_TD

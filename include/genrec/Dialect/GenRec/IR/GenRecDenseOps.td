@@ -16,7 +16,7 @@ let opDocGroup = GenRec_DenseOpsDocs in {
 
 //===-- dense layers --------------------------------------------------------===//
 
-def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_IsColumnProduct, GenRec_ReadsStrided, GenRec_RowLocal, Pure, Differentiable]> {
+def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_IsLinearIn, GenRec_IsColumnProduct, GenRec_ReadsStrided, GenRec_RowLocal, Pure, Differentiable]> {
   let summary = "x · weight + bias";
   let description = [{
     x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias: shared
@@ -34,7 +34,7 @@ def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_IsColumnProduct, GenRec_ReadsS
   let hasVerifier = 1;
 }
 
-def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_IsColumnProduct, GenRec_ReadsStrided, Pure]> {
+def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_IsLinearIn, GenRec_IsColumnProduct, GenRec_ReadsStrided, Pure]> {
   let summary = "xᵀ · y, contracted over all rows";
   let description = [{
     x: rows [k], y: rows [n] of one domain; result: shared [k, n]. The gradient of a linear layer's
@@ -52,7 +52,7 @@ def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_IsColumnProdu
   let hasVerifier = 1;
 }
 
-def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [GenRec_KernelPart, Pure]> {
+def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [GenRec_IsLinear, GenRec_KernelPart, Pure]> {
   let summary = "sum over all rows";
   let description = [{
     Rows [d] give a shared [d], rows [] a shared scalar; no rows give 0. Numbers only. Chunks and
@@ -193,7 +193,7 @@ def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
   let hasVerifier = 1;
 }
 
-def GenRec_EmbeddingGradOp : GenRec_Op<"embedding_grad", [GenRec_KernelPart, Pure]> {
+def GenRec_EmbeddingGradOp : GenRec_Op<"embedding_grad", [GenRec_IsLinear, GenRec_KernelPart, Pure]> {
   let summary = "scatters rows into a dense parameter's gradient by index";
   let description = [{
     The adjoint of `genrec.embedding`: row i of the result, shared f32 [n, d], is the sum of the

@@ -54,11 +54,13 @@ def GenRec_Dialect : Dialect {
     "::mlir::FlatSymbolRefAttr":$table,      // outline-kernels, on a feature: the table its ids feed
     // On a program.
     "::mlir::ArrayAttr":$buffers,            // plan-memory: a `#genrec.buffer` each
-    "::mlir::IntegerAttr":$first_compute_op, // plan-memory: the first op of dispatch or compute
+    "::mlir::IntegerAttr":$first_compute_op, // plan-memory: the first op of compute or update
     "::mlir::ArrayAttr":$notes,              // form-row-kernels: values kept between kernels, and why
     "::mlir::ArrayAttr":$columns,            // expand-updates: the columns that it reads,
     "::mlir::ArrayAttr":$tables,             //   the tables that it reads,
     "::mlir::ArrayAttr":$trains,             //   the tables that it updates
+    "::mlir::StringAttr":$single_rank,       // distribute: why it cannot run on several ranks,
+    "::mlir::StringAttr":$single_portion,    //   or a rank not several portions of a batch
     // On a model, and on the module.
     "::mlir::ArrayAttr":$decisions,          // every graph pass: "<pass>: <decision>: <reason>"
     "::mlir::StringAttr":$identity,          // what a checkpoint knows the model by (Identity.h)

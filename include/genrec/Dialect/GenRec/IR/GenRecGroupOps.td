@@ -40,7 +40,7 @@ def GenRec_StackDomainsOp : GenRec_Op<"stack_domains", [GenRec_SymbolUser, Pure]
   let hasVerifier = 1;
 }
 
-def GenRec_UnstackRowsOp : GenRec_Op<"unstack_rows", [Pure]> {
+def GenRec_UnstackRowsOp : GenRec_Op<"unstack_rows", [GenRec_IsLinear, Pure]> {
   let summary = "the rows of one part of stacked domains";
   let description = [{
     x has rows of `stack`, made by `genrec.stack_domains`. The result is a view of part `part`, with

@@ -149,6 +149,28 @@ def GenRec_KernelPartOpInterface : OpInterface<"KernelPartOpInterface"> {
   ];
 }
 
+def GenRec_LinearOpInterface : OpInterface<"LinearOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An op that is linear in some of its operands. `distribute` lets partial sums pass through it and
+    adds them up later; before other ops it adds them up first.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+      Whether the results are linear in the operands `varying` taken together, while the others stay
+      as they are: f(a + b) = f(a) + f(b). By default if those are all float operands.
+    }], "bool", "isLinearIn", (ins "const ::llvm::SmallBitVector &":$varying), [{}], [{
+      return ::genrec::variesInAllFloats($_op.getOperation(), varying);
+    }]>,
+    InterfaceMethod<[{
+      Whether operand `index` may be partial whatever the others are: it is added to a result, which is
+      partial anyway, or its value is not read.
+    }], "bool", "takesPartial", (ins "unsigned":$index), [{}], [{
+      return false;
+    }]>,
+  ];
+}
+
 def GenRec_IdBitsOpInterface : OpInterface<"IdBitsOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{ An op with a known bound on its integer results. }];
@@ -174,6 +196,9 @@ def GenRec_Activates : DeclareOpInterfaceMethods<GenRec_ActivationOpInterface>;
 def GenRec_MayDraw : DeclareOpInterfaceMethods<GenRec_DrawOpInterface, ["drawsPerRow"]>;
 def GenRec_ReadsStrided : DeclareOpInterfaceMethods<GenRec_StridedReadOpInterface>;
 def GenRec_KernelPart : DeclareOpInterfaceMethods<GenRec_KernelPartOpInterface>;
+def GenRec_IsLinear : DeclareOpInterfaceMethods<GenRec_LinearOpInterface>;
+def GenRec_TakesPartial : DeclareOpInterfaceMethods<GenRec_LinearOpInterface, ["takesPartial"]>;
+def GenRec_IsLinearIn : DeclareOpInterfaceMethods<GenRec_LinearOpInterface, ["isLinearIn"]>;
 def GenRec_BoundsIds : DeclareOpInterfaceMethods<GenRec_IdBitsOpInterface>;
 def GenRec_Body : DeclareOpInterfaceMethods<GenRec_BodyOpInterface>;
 

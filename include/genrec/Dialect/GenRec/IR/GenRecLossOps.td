@@ -188,7 +188,7 @@ def GenRec_ScoresOp : GenRec_Op<"scores", [GenRec_CatalogueOpInterface, GenRec_S
   let assemblyFormat = "$query `,` $items attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [GenRec_SymbolUser, Pure]> {
+def GenRec_ScoresGradOp : GenRec_Op<"scores_grad", [DeclareOpInterfaceMethods<GenRec_LinearOpInterface, ["isLinearIn", "takesPartial"]>, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of genrec.scores for query and items";
   let description = [{
     dquery = gradient · items; ditems = gradientᵀ · query. Columns beyond the last item are ignored.

@@ -37,7 +37,7 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_PassesRowsOn, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
+def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_IsLinear, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "moves rows of a truncated or padded domain back; dropped rows get 0";
   let description = [{
@@ -56,7 +56,7 @@ def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_SymbolUser, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_BoundsIds, Pure,
+def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_IsLinear, GenRec_BoundsIds, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "concatenates values of several domains per parent row";
   let description = [{
@@ -76,7 +76,7 @@ def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_BoundsIds, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
+def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_IsLinear, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "takes one part out of a concatenated value";
   let description = [{
@@ -94,7 +94,7 @@ def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_PassesRowsOn, GenRec_Sy
   let hasVerifier = 1;
 }
 
-def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_FansOut, GenRec_KernelPart, GenRec_IsOperandRow, GenRec_CopiesElements, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
+def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_IsLinear, GenRec_FansOut, GenRec_KernelPart, GenRec_IsOperandRow, GenRec_CopiesElements, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "broadcasts each row of an ancestor to its descendants";
   let description = [{
@@ -114,7 +114,7 @@ def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_FansOut, GenRec_KernelPart, Ge
   let hasVerifier = 1;
 }
 
-def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_KernelPart, GenRec_ReducesLists, GenRec_ListLocal, GenRec_IsOperandRow, GenRec_SymbolUser, Pure,
+def GenRec_PoolOp : GenRec_Op<"pool", [GenRec_IsLinearIn, GenRec_KernelPart, GenRec_ReducesLists, GenRec_ListLocal, GenRec_IsOperandRow, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "reduces the descendants of every ancestor row";
   let description = [{
@@ -157,7 +157,7 @@ def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_FansOut, GenRec_PassesRowsOn, Pure,
+def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_IsLinear, GenRec_FansOut, GenRec_PassesRowsOn, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "moves a value of the second list into a domain of pairs";
   let description = [{
@@ -176,7 +176,7 @@ def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_FansOut, GenRec_PassesRow
   let hasVerifier = 1;
 }
 
-def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_SymbolUser, Pure,
+def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_IsLinear, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "sums pairs over the first list, per row of the second";
   let description = [{
@@ -195,7 +195,7 @@ def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_SymbolUser, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_TileOp : GenRec_Op<"tile", [GenRec_ReducesLists, GenRec_ListLocal, GenRec_SymbolUser, Pure,
+def GenRec_TileOp : GenRec_Op<"tile", [GenRec_IsLinear, GenRec_ReducesLists, GenRec_ListLocal, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "concatenates the first or last rows of each list in the row of its parent";
   let description = [{
@@ -218,7 +218,7 @@ def GenRec_TileOp : GenRec_Op<"tile", [GenRec_ReducesLists, GenRec_ListLocal, Ge
   let hasVerifier = 1;
 }
 
-def GenRec_TileGradOp : GenRec_Op<"tile_grad", [GenRec_SymbolUser, Pure,
+def GenRec_TileGradOp : GenRec_Op<"tile_grad", [GenRec_IsLinear, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "splits a tiled row into the rows of its list";
   let description = [{
@@ -239,7 +239,7 @@ def GenRec_TileGradOp : GenRec_Op<"tile_grad", [GenRec_SymbolUser, Pure,
   let hasVerifier = 1;
 }
 
-class GenRec_ShiftOp<string mnemonic> : GenRec_Op<mnemonic, [GenRec_ListLocal, GenRec_PassesRowsOn, Pure,
+class GenRec_ShiftOp<string mnemonic> : GenRec_Op<mnemonic, [GenRec_IsLinear, GenRec_ListLocal, GenRec_PassesRowsOn, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let arguments = (ins GenRec_Rows:$x,
                        DefaultValuedAttr<ConfinedAttr<I64Attr, [IntPositive]>, "1">:$distance);
@@ -304,7 +304,7 @@ def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [Pure,
+def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [GenRec_IsLinear, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "gathers rows of another domain by index";
   let description = [{

@@ -29,7 +29,7 @@ def GenRec_PassOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_PassOpsDocs in {
 
-def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [GenRec_CopiesElements, Pure,
+def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [GenRec_IsLinear, GenRec_CopiesElements, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "pads each row with zeros";
@@ -48,7 +48,7 @@ def GenRec_PadColumnsOp : GenRec_Op<"pad_columns", [GenRec_CopiesElements, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [GenRec_CopiesElements, Pure,
+def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [GenRec_IsLinear, GenRec_CopiesElements, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "broadcasts a shared value to every row of a domain";
@@ -67,7 +67,7 @@ def GenRec_BroadcastRowsOp : GenRec_Op<"broadcast_rows", [GenRec_CopiesElements,
   let hasVerifier = 1;
 }
 
-def GenRec_DetachOp : GenRec_Op<"detach", [GenRec_PassesRowsOn, Pure, SameOperandsAndResultType,
+def GenRec_DetachOp : GenRec_Op<"detach", [GenRec_IsLinear, GenRec_PassesRowsOn, Pure, SameOperandsAndResultType,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "the identity, without a gradient";
@@ -108,7 +108,7 @@ def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_ReadsStrided, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_SplitSharedOp : GenRec_Op<"split_shared", [Pure,
+def GenRec_SplitSharedOp : GenRec_Op<"split_shared", [GenRec_IsLinear, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "splits a shared matrix into blocks of rows";
   let description = [{
@@ -125,7 +125,7 @@ def GenRec_SplitSharedOp : GenRec_Op<"split_shared", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatSharedOp : GenRec_Op<"concat_shared", [Pure,
+def GenRec_ConcatSharedOp : GenRec_Op<"concat_shared", [GenRec_IsLinear, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "concatenates shared matrices along their rows";
   let description = [{
@@ -157,7 +157,7 @@ def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
   let assemblyFormat = "$count attr-dict `:` type(results)";
 }
 
-def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_SymbolUser, Pure]> {
+def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
   let summary = "a view of rows of a fixed step domain as a shared tensor";
   let description = [{
     The inverse of `genrec.shared_rows`: rows [w] of a domain with n rows give shared [n, w]; one
@@ -214,7 +214,7 @@ def GenRec_PickColumnOp : GenRec_Op<"pick_column", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_AfterOp : GenRec_Op<"after", [Pure]> {
+def GenRec_AfterOp : GenRec_Op<"after", [GenRec_TakesPartial, Pure]> {
   let summary = "the identity, ordered after other ops";
   let description = [{
     The result aliases x. Its readers run after `others` have been computed and stored. So buffers

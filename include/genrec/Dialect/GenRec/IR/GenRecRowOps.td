@@ -142,7 +142,7 @@ class GenRec_Unary<string mnemonic, string formula, list<Trait> traits = []> : G
   let description = "Elementwise on f32 or f64, rows or shared: " # formula # ".\n\n"
       "```mlir\n%y = genrec." # mnemonic # " %user_vector : tensor<?x8xf32, #genrec.rows<@request>>\n```\n";
 }
-def GenRec_NegOp      : GenRec_Unary<"neg", "-x">;
+def GenRec_NegOp      : GenRec_Unary<"neg", "-x", [GenRec_IsLinear]>;
 def GenRec_AbsOp      : GenRec_Unary<"abs", "|x|, gradient 0 at 0">;
 def GenRec_SquareOp   : GenRec_Unary<"square", "x * x">;
 def GenRec_SqrtOp     : GenRec_Unary<"sqrt", "square root of x">;
@@ -174,10 +174,10 @@ class GenRec_BinaryOp<string mnemonic, string formula, list<Trait> traits = []>
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_AddOp : GenRec_BinaryOp<"add", "lhs + rhs", [GenRec_IsSum]>;
-def GenRec_SubOp : GenRec_BinaryOp<"sub", "lhs - rhs", [GenRec_IsSum]>;
-def GenRec_MulOp : GenRec_BinaryOp<"mul", "lhs * rhs">;
-def GenRec_DivOp : GenRec_BinaryOp<"div", "lhs / rhs (floats only)">;
+def GenRec_AddOp : GenRec_BinaryOp<"add", "lhs + rhs", [GenRec_IsSum, GenRec_IsLinear]>;
+def GenRec_SubOp : GenRec_BinaryOp<"sub", "lhs - rhs", [GenRec_IsSum, GenRec_IsLinear]>;
+def GenRec_MulOp : GenRec_BinaryOp<"mul", "lhs * rhs", [GenRec_IsLinearIn]>;
+def GenRec_DivOp : GenRec_BinaryOp<"div", "lhs / rhs (floats only)", [GenRec_IsLinearIn]>;
 def GenRec_MaximumOp : GenRec_BinaryOp<"maximum", "the larger of lhs and rhs; a tie sends its gradient to lhs">;
 def GenRec_MinimumOp : GenRec_BinaryOp<"minimum", "the smaller of lhs and rhs; a tie sends its gradient to lhs">;
 
@@ -198,7 +198,7 @@ def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SelectOp : GenRec_Op<"select", [GenRec_BoundsIds, Pure, Rowwise, Differentiable]> {
+def GenRec_SelectOp : GenRec_Op<"select", [GenRec_IsLinearIn, GenRec_BoundsIds, Pure, Rowwise, Differentiable]> {
   let summary = "elementwise choice";
   let description = [{
     `on_true` if the i1 `condition` is true, otherwise `on_false`. The three operands broadcast like
@@ -218,7 +218,7 @@ def GenRec_SelectOp : GenRec_Op<"select", [GenRec_BoundsIds, Pure, Rowwise, Diff
 
 //===-- along a row ---------------------------------------------------------===//
 
-def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]> {
+def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [GenRec_IsLinearIn, Pure, Rowwise, Differentiable]> {
   let summary = "sum, mean or maximum along each row";
   let description = [{
     Row shape [d] becomes []; x may also be a shared [d]. mean takes floats, sum and max also
@@ -234,7 +234,7 @@ def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [Pure, Rowwise, Differentiable]
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differentiable]> {
+def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [GenRec_IsLinear, Pure, Rowwise, Differentiable]> {
   let summary = "concatenates rows";
   let description = [{
     Rows [d1], [d2], … (row shape [] counts as [1]) of one domain become rows [d1 + d2 + …]; or all
@@ -251,7 +251,7 @@ def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [Pure, Rowwise, Differe
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [GenRec_CopiesElements, Pure, Rowwise, Differentiable]> {
+def GenRec_SliceColumnsOp : GenRec_Op<"slice_columns", [GenRec_IsLinear, GenRec_CopiesElements, Pure, Rowwise, Differentiable]> {
   let summary = "slices each row";
   let description = [{
     Elements [offset, offset + size) of every row, where size is the result's row size. x may also

@@ -9,6 +9,7 @@
 #define GENREC_DIALECT_GENREC_IR_GENRECTRAITS_H
 
 #include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 namespace genrec {
 
@@ -56,6 +57,9 @@ template <typename OpT> struct MakesUniqueRows : mlir::OpTrait::TraitBase<OpT, M
 
 /// A body op where each element of the result depends on the same element of the operand.
 template <typename OpT> struct ElementwiseBody : mlir::OpTrait::TraitBase<OpT, ElementwiseBody> {};
+
+/// Whether `operands` are all operands of `op` whose elements are floats.
+bool variesInAllFloats(mlir::Operation *op, const llvm::SmallBitVector &operands);
 
 /// Result of `IdBitsOpInterface` if no bound is known.
 inline constexpr int64_t kUnknownIdBits = 64;

@@ -131,7 +131,7 @@ def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows
   let assemblyFormat = "$parameter attr-dict `:` functional-type(operands, results)";
 }
 
-def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_SymbolUser, Pure]> {
+def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
   let summary = "a view of a shared tensor as rows of a step domain";
   let description = [{
     Shared [n, w] gives rows [w] of a domain with n rows; shared [w] gives one row [w], a scalar one
@@ -156,6 +156,7 @@ def GenRec_StepValueOp : GenRec_Op<"step_value", [GenRec_NeedsRunningStep, Pure]
     - `learning_rate`: `argument` is the base learning rate; the value is the scheduled rate.
     - `bias_correction`: 1 - argument^t with the 1-based step t, computed in double; argument is in
       [0, 1).
+    - `first_portion`: 1 in the first portion of a batch, 0 in the others.
     - `clip_norm`, `clip_value`: `argument` is the model's limit of gradients; the value is that
       limit or the one that a flag sets. 0: no clipping.
 

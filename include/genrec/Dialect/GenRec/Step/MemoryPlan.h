@@ -58,8 +58,8 @@ int64_t getResultBuffer(mlir::OpResult result);
 
 /// Whether `op` is a row kernel that stores into rows of tables or parameters.
 bool storesRows(mlir::Operation *op);
-/// Whether `value` is a segment_sum without a buffer: exactly one kernel reads it, and adds up a
-/// row's gradients itself, from a `kSegmentSumsType`.
+/// Whether `value` is a segment_sum, or what collect_rows makes of one, without a buffer: exactly one
+/// kernel reads it, and adds up a row's gradients itself, from a `kSegmentSumsType`.
 bool isAddedByReader(mlir::Value value);
 inline constexpr llvm::StringLiteral kSegmentSumsType = "kernels::SegmentSums";
 

@@ -15,10 +15,20 @@ def AssignStages : GenRecPass<"genrec-assign-stages"> {
     they are used, so that they need no buffer between the stages. An exception are floats of
     derived rows that an op of `copy` reads. Features and shared constants have no stage.
 
+    In a program with `genrec.collect`, each rank runs `copy`, `dispatch` and `compute` once per
+    portion of its batch, and `update` once per step:
+
+    - `dispatch` holds the `table_rows` whose ids `copy` made, and what must be added up over portions
+      before any of them computes (the weights of losses), if it depends on the batch only;
+    - `update` holds the kernels that write parameters and table rows, and all that only these read,
+      back to the sums over portions (`collect`, `collect_rows`).
+
     Sets `genrec.stage` on every other op of every program.
   }];
   let statistics = [
     Statistic<"copyOps", "copy-ops", "ops of the copy stage">,
+    Statistic<"dispatchOps", "dispatch-ops", "ops of the dispatch stage">,
+    Statistic<"updateOps", "update-ops", "ops of the update stage">,
     Statistic<"computeOps", "compute-ops", "ops of the compute stage">];
 }
 

@@ -52,6 +52,22 @@ inline SegmentSums segmentSums(const genrec_domain *touched, void *segments,
   return {arrays.offsets, arrays.members, gradients, strides, members};
 }
 
+/// The rows that the rank updates: `own`, unless several portions or ranks have been added up.
+inline float **ownedRows(const genrec_collected_rows *collected, float **own) {
+  return collected ? collected->rows : own;
+}
+
+inline float *ownedSums(const genrec_collected_rows *collected, float *own) {
+  return collected ? collected->sums : own;
+}
+
+/// Changes `own`: then each row has one gradient, its sum.
+inline SegmentSums *ownedSums(const genrec_collected_rows *collected, SegmentSums *own) {
+  if (collected)
+    *own = {collected->numbers, collected->numbers, &collected->sums, &collected->dim, 0};
+  return own;
+}
+
 /// The sum of the gradients of distinct row `row`, D floats, in the order of its members: the one
 /// gradient itself, or `sum` with them added up.
 template <int64_t D>
