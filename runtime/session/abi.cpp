@@ -9,6 +9,8 @@
 
 #include "../embedding/distinct.h"
 #include "../embedding/segments.h"
+#include "find_rows.h"
+#include "ranks.h"
 #include "recording.h"
 
 #include <algorithm>
@@ -60,31 +62,18 @@ void keepHandles(genrec_runtime &shared, int32_t table, const int64_t *ids, int6
   shared.handles.push_back(std::move(kept));
 }
 
-void findTemporary(StepSlot &slot, int32_t table, const int64_t *ids, const uint8_t *valid,
-                   int64_t count, float **rows) {
-  uint8_t *mask = slot.missing.ensure(count);
-  for (int64_t row = 0; row < count; ++row)
-    mask[row] = (!valid || valid[row]) && !rows[row];
-  slot.temporaryTable(table).findOrInsert(slot.pool, ids, mask, count, rows);
-}
-
-/// Whether ids that have no row get one: in training, unless the table is frozen.
-bool insertsRows(const StepSlot &slot, const genrec_table_desc &table) {
-  return slot.mode == static_cast<int32_t>(Mode::train) &&
-         table.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
-}
-
 void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const int64_t *ids,
                const uint8_t *valid, float **rows) {
   genrec_runtime &shared = slot.state();
   const genrec_table_desc &desc = shared.model.tables[table];
   int64_t count = domain->count;
-  if (count == 0)
+  Ranks *ranks = shared.ranks.get();
+  if (count == 0 && !ranks) // other ranks may wait for this one's lookup
     return;
   TableStore &store = *shared.tables[table];
   bool hasRules = store.configuration().rules.any();
   // Rows of a table with rules may be gone, or elsewhere, in the next step.
-  bool wholeCatalogue = !valid && !hasRules && shared.isCatalogueColumn(ids);
+  bool wholeCatalogue = !valid && !hasRules && !ranks && shared.isCatalogueColumn(ids);
   if (wholeCatalogue) {
     if (const CatalogueHandles *known = knownHandles(shared, table, ids, count)) {
       std::memcpy(rows, known->rows.data(), static_cast<size_t>(count) * sizeof(float *));
@@ -101,20 +90,10 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
                         "hash it to the bits of its table, or declare the table with more id_bits");
     return;
   }
-  bool inserts = insertsRows(slot, desc);
-  int64_t missing = 0;
-  if (inserts && hasRules)
-    store.findOrAdmit(slot.pool, ids, valid, count, static_cast<int64_t>(slot.step), rows,
-                      &missing);
-  else if (inserts)
-    store.findOrInsert(slot.pool, ids, valid, count, rows);
-  else
-    store.find(slot.pool, ids, valid, count, rows, &missing);
-  if (missing > 0) {
-    findTemporary(slot, table, ids, valid, count, rows);
-    return; // temporary rows go with the step: not to be kept
-  }
-  if (wholeCatalogue)
+  if (ranks)
+    return ranks->request(slot, table, ids, valid, count, rows);
+  bool isTemporary = findRows(slot, table, ids, valid, count, rows);
+  if (wholeCatalogue && !isTemporary)
     keepHandles(shared, table, ids, count, rows);
 }
 
@@ -122,6 +101,8 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
                 float **rows) {
   genrec_runtime &shared = slot.state();
   int64_t count = domain->count;
+  if (Ranks *ranks = shared.ranks.get())
+    return ranks->request(slot, table, keys, nullptr, count, rows);
   auto *zeros = const_cast<float *>(shared.zeroRow(table));
   uint8_t *valid = slot.missing.ensure(std::max<int64_t>(count, 1));
   parallelFor(slot.pool, count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
@@ -130,20 +111,7 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
       rows[row] = zeros;
     }
   });
-  TableStore &store = *shared.tables[table];
-  int64_t missing = 0;
-  if (!insertsRows(slot, shared.model.tables[table]))
-    store.find(slot.pool, keys, valid, count, rows, &missing);
-  else if (store.configuration().rules.any())
-    store.findOrAdmit(slot.pool, keys, valid, count, static_cast<int64_t>(slot.step), rows,
-                      &missing);
-  else
-    store.findOrInsert(slot.pool, keys, valid, count, rows);
-  if (missing == 0)
-    return;
-  for (int64_t row = 0; row < count; ++row)
-    valid[row] = rows[row] == nullptr;
-  slot.temporaryTable(table).findOrInsert(slot.pool, keys, valid, count, rows);
+  findRows(slot, table, keys, valid, count, rows);
 }
 
 void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables,
@@ -299,6 +267,8 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int
 float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument) {
   if (kind == 0)
     return static_cast<float>(step->runtime->learningRate(argument, step->step));
+  if (kind == 2)
+    return static_cast<const StepSlot *>(step)->portion == 0 ? 1.0F : 0.0F;
   return static_cast<float>(1 - std::pow(argument, static_cast<double>(step->step)));
 }
 

@@ -4,11 +4,15 @@
 
 #include "../core/start_thread.h"
 
+#include <utility>
+
 namespace genrec::rt {
 
 Pipeline::Pipeline(const genrec_program_desc &program, BatchSource &source,
-                   std::array<Place, kSlots> places, uint64_t firstStep, uint64_t stride)
-    : program(program), source(source), places(places), nextStep(firstStep), stride(stride),
+                   std::vector<Place> allPlaces, uint64_t firstStep, uint64_t stride)
+    : program(program), source(source), places(std::move(allPlaces)),
+      portions(places.size() / kBatchesInFlight), nextStep(firstStep), stride(stride),
+      states(places.size()),
       reader(startThread("read batches", [this] { readAhead(); })) {}
 
 Pipeline::~Pipeline() {
@@ -42,7 +46,7 @@ Pipeline::State Pipeline::fill(Place &place, uint64_t step) {
 }
 
 void Pipeline::readAhead() {
-  for (int index = 0;; index = (index + 1) % kSlots) {
+  for (size_t index = 0;; index = (index + 1) % places.size()) {
     {
       std::unique_lock<std::mutex> lock(mutex);
       changed.wait(lock, [&] { return stopping || states[index] == State::empty; });
@@ -50,7 +54,8 @@ void Pipeline::readAhead() {
         return;
     }
     State filled = fill(places[index], nextStep);
-    nextStep += stride;
+    if ((index + 1) % portions == 0)
+      nextStep += stride;
     {
       std::lock_guard<std::mutex> lock(mutex);
       states[index] = filled;
@@ -61,21 +66,24 @@ void Pipeline::readAhead() {
   }
 }
 
-Pipeline::Place *Pipeline::take() {
+std::span<Pipeline::Place> Pipeline::take() {
   std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return states[current] != State::empty; });
-  if (states[current] == State::ended)
-    return nullptr;
-  if (states[current] == State::failed)
-    std::rethrow_exception(error);
-  return &places[current];
+  for (size_t index = current; index < current + portions; ++index) {
+    changed.wait(lock, [&] { return states[index] != State::empty; });
+    if (states[index] == State::ended)
+      return {};
+    if (states[index] == State::failed)
+      std::rethrow_exception(error);
+  }
+  return {&places[current], portions};
 }
 
 void Pipeline::release() {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    states[current] = State::empty;
-    current = (current + 1) % kSlots;
+    for (size_t index = current; index < current + portions; ++index)
+      states[index] = State::empty;
+    current = (current + portions) % places.size();
   }
   changed.notify_all();
 }

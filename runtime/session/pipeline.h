@@ -5,37 +5,37 @@
 
 #include "step_slot.h"
 
-#include <array>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <span>
 #include <thread>
+#include <vector>
 
 namespace genrec::rt {
 
 /// Reads batches and runs their copy stages on a thread of its own, one batch
-/// ahead of the caller, who takes them in order. Errors of that thread are thrown
+/// ahead of the caller, who takes them in order. A batch is that of a portion; those of this rank's
+/// portions of one global batch are taken together. Errors of that thread are thrown
 /// to the caller in the place of the batch they belong to.
 class Pipeline {
 public:
-  static constexpr int kSlots = kBatchesInFlight;
-
   struct Place {
     StepSlot *slot;
     Batch *batch;
   };
 
-  /// `firstStep` is the step number of the first batch; it rises by `stride` (1
-  /// for training, 0 otherwise).
-  Pipeline(const genrec_program_desc &program, BatchSource &source,
-           std::array<Place, kSlots> places, uint64_t firstStep, uint64_t stride);
+  /// `places` are kBatchesInFlight times those of a global batch. `firstStep` is the step number of
+  /// the first one; it rises by `stride` (1 for training, 0 otherwise).
+  Pipeline(const genrec_program_desc &program, BatchSource &source, std::vector<Place> places,
+           uint64_t firstStep, uint64_t stride);
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
   Pipeline &operator=(const Pipeline &) = delete;
 
-  /// The next batch, its copy stage done; null at the end.
-  Place *take();
-  /// Gives back the batch taken last.
+  /// The portions of the next global batch, their copy stages done; none at the end.
+  std::span<Place> take();
+  /// Gives back the portions taken last.
   void release();
 
 private:
@@ -46,14 +46,15 @@ private:
 
   const genrec_program_desc &program;
   BatchSource &source;
-  std::array<Place, kSlots> places;
+  std::vector<Place> places;
+  size_t portions; ///< of a global batch
   uint64_t nextStep, stride;
   std::mutex mutex;
   std::condition_variable changed;
-  std::array<State, kSlots> states{};
+  std::vector<State> states; ///< by place
   std::exception_ptr error;
   bool stopping = false;
-  int current = 0;
+  size_t current = 0; ///< the first place of the global batch that is next
   std::thread reader;
 };
 

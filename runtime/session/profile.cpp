@@ -8,7 +8,7 @@
 namespace genrec::rt {
 
 const char *nameOf(Phase phase) {
-  constexpr const char *kNames[] = {"read", "copy", "dispatch", "compute", "wait for data"};
+  constexpr const char *kNames[kPhases] = {"read", "copy", "dispatch", "compute", "update", "exchange", "wait for data"};
   return kNames[-static_cast<int32_t>(phase) - 1];
 }
 

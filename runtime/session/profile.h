@@ -24,9 +24,11 @@ enum class Phase : int32_t {
   copy = -2, ///< the stages; copy on the reading thread
   dispatch = -3,
   compute = -4,
-  wait = -5 ///< the main thread, for the reading thread
+  update = -5,
+  exchange = -6, ///< with other ranks, between stages
+  wait = -7      ///< the main thread, for the reading thread
 };
-inline constexpr int32_t kPhases = 5;
+inline constexpr int32_t kPhases = 7;
 const char *nameOf(Phase phase);
 
 /// Nanoseconds of a clock that never goes back.

@@ -2,6 +2,8 @@
 
 #include "runtime_state.h"
 
+#include "ranks.h"
+
 #include "../core/threads.h"
 #include "genrec_rt/identity.h"
 #include "genrec_rt/size.h"
@@ -28,12 +30,15 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
   workerScratch.resize(threads);
   makeTables();
   makeParameters();
+  makeRanks(options);
   for (int32_t i = 0; i < model.output_count; ++i) {
     outputs[i].type = model.outputs[i].type;
     outputs[i].width = model.outputs[i].width;
     outputs[i].nulls = static_cast<Nulls>(model.outputs[i].nulls);
   }
 }
+
+genrec_runtime::~genrec_runtime() = default;
 
 void genrec_runtime::setRates(const SessionOptions &options) {
   if (options.schedule)
@@ -95,6 +100,21 @@ void genrec_runtime::makeTables() {
     GrowBuffer<float> &zeros = zeroRows.emplace_back();
     std::fill_n(zeros.ensure(floats), floats, 0.0f);
   }
+}
+
+void genrec_runtime::makeRanks(const SessionOptions &options) {
+  int32_t size = options.comm ? options.comm->getSize() : 1;
+  int32_t portions = options.portions > 0 ? options.portions : size;
+  if (portions == 1)
+    return;
+  if (!options.comm)
+    throw Error("portions need a communicator");
+  for (int32_t i = 0; size > 1 && i < model.table_count; ++i)
+    if (model.tables[i].bounded > 0)
+      throw Error(std::string("table '") + model.tables[i].name +
+                      "' is bounded, which several ranks do not support yet",
+                  "train on one rank, or declare the table without `bounded`");
+  ranks = std::make_unique<Ranks>(*options.comm, portions, model, tables);
 }
 
 void genrec_runtime::evict(uint64_t step) {

@@ -15,6 +15,8 @@
 
 namespace genrec::rt {
 
+class Ranks;
+
 /// The rows of a catalogue domain (or of a domain below one), for all steps.
 struct CatalogueDomain {
   bool given = false;
@@ -41,6 +43,7 @@ struct PoolDeleter {
 /// Tables, parameters and sinks; the `runtime` of every genrec_step.
 struct genrec_runtime {
   genrec_runtime(const genrec_model_desc &model, const genrec::rt::SessionOptions &options);
+  ~genrec_runtime();
 
   /// The index of a catalogue column, built at the first call. Safe from the
   /// copy stage of one batch and the compute stage of another.
@@ -77,8 +80,11 @@ struct genrec_runtime {
   genrec::rt::Metrics metrics;
   std::vector<genrec::rt::OutputRows> outputs;
 
-  /// Buffers of the dispatch and compute stages: one step is in them at a time.
-  genrec::rt::Arena computeArena;
+  /// Buffers of the compute stage, and of an update that has others: one portion is in them at a
+  /// time.
+  genrec::rt::Arena computeArena, updateArena;
+  /// What the portions of a batch have in common; null with one portion on one rank.
+  std::unique_ptr<genrec::rt::Ranks> ranks;
   /// One per pool thread. Calls ask from the thread that runs the stage, for all
   /// workers together, so that the others' stay empty.
   std::vector<genrec::rt::GrowBuffer<char>> workerScratch;
@@ -87,6 +93,7 @@ struct genrec_runtime {
 private:
   void makeTables();
   void makeParameters();
+  void makeRanks(const genrec::rt::SessionOptions &options);
   void setRates(const genrec::rt::SessionOptions &options);
 
   struct Index {

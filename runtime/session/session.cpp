@@ -4,9 +4,9 @@
 
 #include "model_check.h"
 #include "pipeline.h"
+#include "ranks.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -29,29 +29,91 @@ const char *nameOf(Mode mode) { return genrec_mode_name(static_cast<int32_t>(mod
 struct Session::Impl {
   Impl(const genrec_model_desc &model, const SessionOptions &options)
       : state(checked(model), options) {
-    for (auto &slot : slots)
-      slot = std::make_unique<StepSlot>(state);
-    for (Batch &batch : batches)
-      batch = Batch(model);
+    PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
+    for (int32_t i = 0; i < kBatchesInFlight * own.count; ++i) {
+      slots.push_back(std::make_unique<StepSlot>(state));
+      slots.back()->portion = own.first + i % own.count;
+      batches.push_back(Batch(model));
+    }
     for (int32_t i = 0; i < model.parameter_count; ++i)
       parameterNames.emplace_back(model.parameters[i].name);
   }
 
+  /// Throws where the program cannot run on several ranks, or several portions on a rank.
+  void requireRanks(const genrec_program_desc &program) const {
+    if (!state.ranks)
+      return;
+    bool isOneEach = state.ranks->portions() == state.ranks->comm().getSize();
+    const char *why = program.single_rank ? program.single_rank
+                      : isOneEach         ? nullptr
+                                          : program.single_portion;
+    if (why)
+      throw Error(std::string("program '") + program.name + "' cannot run on several " +
+                      (program.single_rank ? "ranks: " : "portions per rank: ") + why,
+                  program.single_rank ? "run it on one rank" : "ask for as many portions as ranks");
+  }
+
   uint64_t stepNumber(Mode mode) const { return mode == Mode::train ? steps + 1 : steps; }
 
-  /// Runs a prepared slot and reports. The step counts once it is done.
-  StepReport finish(Mode mode, StepSlot &slot) {
+  /// The slots of this rank's portions of one global batch.
+  size_t portions() const { return slots.size() / kBatchesInFlight; }
+
+  /// Runs the stages after copy.
+  void runStages(std::span<StepSlot *const> portions) {
+    StepSlot &last = *portions.back();
+    Ranks *ranks = state.ranks.get();
+    auto exchange = [&](auto &&body) {
+      int64_t begin = last.profile ? profileClock() : 0;
+      body();
+      if (last.profile)
+        last.spans.add(Phase::exchange, begin, profileClock());
+    };
+    if (ranks)
+      ranks->begin(portions);
+    for (StepSlot *slot : portions)
+      slot->runDispatch();
+    if (ranks)
+      exchange([&] { ranks->fetch(); });
+    for (StepSlot *slot : portions)
+      slot->runCompute();
+    if (ranks && last.hasUpdate())
+      exchange([&] { ranks->collectRows(); });
+    last.runUpdate();
+  }
+
+  /// The same; what it throws ends the other ranks too.
+  void runStagesOnRanks(std::span<StepSlot *const> portions) {
+    try {
+      runStages(portions);
+    } catch (const CommError &) {
+      throw; // they know
+    } catch (const std::exception &error) {
+      if (state.ranks)
+        state.ranks->comm().abort(error.what());
+      throw;
+    }
+  }
+
+  /// Runs prepared slots, one per portion, and reports. The step counts once it is done.
+  StepReport finish(Mode mode, std::span<StepSlot *const> portions) {
     for (OutputRows &output : state.outputs)
       output.given = false;
-    slot.runRest();
+    runStagesOnRanks(portions);
+    StepSlot &slot = *portions.back();
     if (state.profile)
-      state.profile->add(slot.mode, slot.step, slot.spans, slot.domains);
+      for (StepSlot *each : portions)
+        state.profile->add(each->mode, each->step, each->spans, each->domains);
     if (mode == Mode::train) {
       state.evict(slot.step);
       ++steps;
     }
-    StepReport report{slot.step, &slot.currentBatch(), slot.losses,
-                      totalLoss(state.model, slot.losses)};
+    StepReport report{slot.step, &slot.currentBatch(), slot.losses, {}, slot.currentBatch().rows};
+    if (state.ranks) {
+      const Ranks::Report &all = state.ranks->report();
+      report.losses = all.losses;
+      report.rows = all.rows;
+    }
+    report.loss = totalLoss(state.model, report.losses);
     report.slot = &slot;
     if (mode == Mode::train)
       report.learningRate = state.learningRate(state.largestRate, slot.step);
@@ -59,8 +121,9 @@ struct Session::Impl {
   }
 
   genrec_runtime state;
-  std::array<std::unique_ptr<StepSlot>, Pipeline::kSlots> slots;
-  std::array<Batch, Pipeline::kSlots> batches;
+  /// kBatchesInFlight times one per portion.
+  std::vector<std::unique_ptr<StepSlot>> slots;
+  std::vector<Batch> batches;
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
 };
@@ -144,11 +207,21 @@ void Session::setCatalogue(int32_t domain, Batch rows) {
 }
 
 StepReport Session::step(Mode mode, Batch &batch) {
-  StepSlot &slot = *impl->slots[0];
-  slot.spans.clear();
-  slot.prepare(program(mode), batch, impl->stepNumber(mode));
-  slot.runCopy(impl->state.pool.get());
-  return impl->finish(mode, slot);
+  return step(mode, std::span(&batch, 1));
+}
+
+StepReport Session::step(Mode mode, std::span<Batch> portions) {
+  if (portions.size() != impl->portions())
+    throw Error("a step takes " + std::to_string(impl->portions()) + " portions, got " +
+                std::to_string(portions.size()));
+  std::vector<StepSlot *> slots;
+  for (size_t i = 0; i < portions.size(); ++i) {
+    StepSlot &slot = *slots.emplace_back(impl->slots[i].get());
+    slot.spans.clear();
+    slot.prepare(program(mode), portions[i], impl->stepNumber(mode));
+    slot.runCopy(impl->state.pool.get());
+  }
+  return impl->finish(mode, slots);
 }
 
 StepReport Session::stepWithoutRows(Mode mode) {
@@ -171,19 +244,25 @@ StepReport Session::stepWithoutRows(Mode mode) {
 
 int64_t Session::run(Mode mode, BatchSource &source,
                      const std::function<bool(const StepReport &)> &onStep) {
-  Pipeline pipeline(program(mode), source,
-                    {Pipeline::Place{impl->slots[0].get(), &impl->batches[0]},
-                     Pipeline::Place{impl->slots[1].get(), &impl->batches[1]}},
-                    impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
+  impl->requireRanks(program(mode));
+  std::vector<Pipeline::Place> places;
+  for (size_t i = 0; i < impl->slots.size(); ++i)
+    places.push_back({impl->slots[i].get(), &impl->batches[i]});
+  Pipeline pipeline(program(mode), source, std::move(places), impl->stepNumber(mode),
+                    mode == Mode::train ? 1 : 0);
   int64_t count = 0;
+  std::vector<StepSlot *> slots;
   while (true) {
     int64_t waiting = impl->state.profile ? profileClock() : 0;
-    Pipeline::Place *place = pipeline.take();
-    if (!place)
+    std::span<Pipeline::Place> taken = pipeline.take();
+    if (taken.empty())
       break;
+    slots.clear();
+    for (const Pipeline::Place &place : taken)
+      slots.push_back(place.slot);
     if (impl->state.profile)
-      place->slot->spans.add(Phase::wait, waiting, profileClock());
-    StepReport report = impl->finish(mode, *place->slot);
+      slots.back()->spans.add(Phase::wait, waiting, profileClock());
+    StepReport report = impl->finish(mode, slots);
     ++count;
     if (onStep && !onStep(report))
       break;
@@ -243,7 +322,7 @@ OutputRows &Session::output(int32_t index) { return impl->state.outputs[index]; 
 
 MemoryUse Session::memoryUse() const {
   MemoryUse use;
-  use.arenas = impl->state.computeArena.bytes();
+  use.arenas = impl->state.computeArena.bytes() + impl->state.updateArena.bytes();
   for (const auto &slot : impl->slots) {
     use.arenas += slot->arenaMemory().bytes();
     use.batches += slot->descriptorBytes();
@@ -273,7 +352,8 @@ MemoryUse Session::memoryUse() const {
 }
 
 int64_t Session::arenaAllocations() const {
-  int64_t count = impl->state.computeArena.allocations();
+  int64_t count =
+      impl->state.computeArena.allocations() + impl->state.updateArena.allocations();
   for (const auto &slot : impl->slots)
     count += slot->arenaMemory().allocations();
   return count;

@@ -58,8 +58,7 @@ StepSlot::Plan &StepSlot::planOf(const genrec_program_desc &program) {
       return *plan;
   auto plan = std::make_unique<Plan>();
   plan->program = &program;
-  choose(plan->own, program, false);
-  choose(plan->shared, program, true);
+  choosePlacements(*plan);
   plan->capacities.assign(domainTable.size(), -1);
   plan->maxLengths.assign(domainTable.size(), 0);
   plan->addresses.resize(program.buffer_count);
@@ -94,7 +93,7 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   describeMade(*plan);
   buffers = plan->addresses.data();
   if (grown)
-    for (Placement *placement : {&plan->own, &plan->shared}) {
+    for (Placement *placement : {&plan->own, &plan->shared, &plan->update}) {
       placement->layout = layOut(placement->buffers, plan->capacities);
       placement->placedAt = nullptr;
     }
@@ -178,19 +177,42 @@ void StepSlot::describeMade(const Plan &plan) {
     domainTable[i].capacity = plan.capacities[i];
 }
 
-/// Takes the buffers that dispatch and compute make, or the others.
-void StepSlot::choose(Placement &placement, const genrec_program_desc &program, bool ofCompute) {
-  int32_t first = program.first_compute_op;
-  if (first == 0 && program.copy)
-    first = INT32_MAX;
+/// Each buffer is in the memory of the portion, of the compute stage, or of the update.
+void StepSlot::choosePlacements(Plan &plan) const {
+  const genrec_program_desc &program = *plan.program;
+  int32_t firstOfCompute = program.first_compute_op, firstOfUpdate = program.first_update_op;
+  if (firstOfCompute == 0 && program.copy)
+    firstOfCompute = INT32_MAX;
+  if (firstOfUpdate == 0 || !shared.ranks)
+    firstOfUpdate = INT32_MAX;
   for (int32_t i = 0; i < program.buffer_count; ++i) {
-    genrec_buffer_desc buffer = program.buffers[i];
-    bool isMine = (buffer.first >= first) == ofCompute;
-    if (!isMine)
-      buffer.bytes = buffer.bytes_per_row = 0;
-    placement.mine.push_back(isMine);
-    placement.buffers.push_back(buffer);
+    const genrec_buffer_desc &buffer = program.buffers[i];
+    Placement *chosen = buffer.first < firstOfCompute  ? &plan.own
+                        : buffer.first < firstOfUpdate ? &plan.shared
+                                                       : &plan.update;
+    for (Placement *placement : {&plan.own, &plan.shared, &plan.update}) {
+      placement->mine.push_back(placement == chosen);
+      placement->buffers.push_back(buffer);
+      if (placement != chosen)
+        placement->buffers.back().bytes = placement->buffers.back().bytes_per_row = 0;
+    }
   }
+}
+
+/// Raises the capacities of rows that portions have touched to what was counted.
+bool StepSlot::growCollected() {
+  bool grown = false;
+  const genrec_model_desc &model = shared.model;
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    int32_t table = model.domains[i].collected - 1;
+    if (table < 0)
+      continue;
+    int64_t wanted = capacityBucket(shared.ranks->countCollected(table));
+    grown |= wanted > plan->capacities[i];
+    plan->capacities[i] = std::max(plan->capacities[i], wanted);
+    domainTable[i].capacity = plan->capacities[i];
+  }
+  return grown;
 }
 
 void StepSlot::place(Placement &placement, Arena &arena, std::vector<void *> &addresses) {
@@ -226,11 +248,24 @@ void StepSlot::runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *on) 
 
 void StepSlot::runCopy(genrec_rt_pool *on) { runStage(plan->program->copy, Phase::copy, on); }
 
-void StepSlot::runRest() {
-  // Only now: the step before may have been in this memory until its end.
-  place(plan->shared, shared.computeArena, plan->addresses);
+void StepSlot::runDispatch() {
   runStage(plan->program->dispatch, Phase::dispatch, shared.pool.get());
+}
+
+void StepSlot::runCompute() {
+  // Only now: the portion before may have been in this memory until its end.
+  place(plan->shared, shared.computeArena, plan->addresses);
   runStage(plan->program->compute, Phase::compute, shared.pool.get());
+}
+
+void StepSlot::runUpdate() {
+  if (shared.ranks && plan->program->update) {
+    if (growCollected())
+      plan->update.layout = layOut(plan->update.buffers, plan->capacities);
+    plan->update.placedAt = nullptr;
+    place(plan->update, shared.updateArena, plan->addresses);
+  }
+  runStage(plan->program->update, Phase::update, shared.pool.get());
 }
 
 /// "parameter 'weight' held a NaN when the step began"; empty where all are finite.
@@ -269,7 +304,8 @@ void StepSlot::findNonFinite() {
     profile = !isFindingNonFinite && shared.profile;
   };
   exchange();
-  for (genrec_stage_fn stage : {plan->program->copy, plan->program->dispatch, plan->program->compute})
+  for (genrec_stage_fn stage : {plan->program->copy, plan->program->dispatch,
+                                plan->program->compute, plan->program->update})
     if (stage)
       stage(this);
   exchange();

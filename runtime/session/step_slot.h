@@ -42,7 +42,12 @@ public:
   void prepare(const genrec_program_desc &program, Batch &batch, uint64_t stepNumber);
   /// Runs a stage on `pool` (null: on this thread) and throws what it recorded.
   void runCopy(genrec_rt_pool *pool);
-  void runRest();
+  /// The others in this order: on several portions, each stage of all before the next, but for
+  /// compute, which one portion after another runs. The last portion runs update.
+  void runDispatch();
+  void runCompute();
+  void runUpdate();
+  bool hasUpdate() const { return plan->program->update != nullptr; }
 
   static StepSlot &of(genrec_step *step) { return *static_cast<StepSlot *>(step); }
 
@@ -67,6 +72,7 @@ public:
   std::vector<LossValue> losses;
   Failure failure;
   SpanRecorder spans; ///< with --profile
+  int32_t portion = 0; ///< which portion of the global batch
 
   /// Called while the step runs, when its loss turns out not to be finite: runs its stages once
   /// more, in other memory and with checks, and notes what they find first.
@@ -76,7 +82,8 @@ public:
 
   /// Rows that only this step sees: unseen ids outside training.
   TableStore &temporaryTable(int32_t table);
-  GrowBuffer<uint8_t> missing; ///< scratch of genrec_rt_table_rows
+  GrowBuffer<uint8_t> missing; ///< scratch of lookups
+  GrowBuffer<float> rowSums;   ///< scratch of genrec_rt_contribute_segments
   GrowBuffer<char> ownScratch; ///< for a copy stage beside the pool
 
   const Arena &arenaMemory() const { return arena; }
@@ -95,6 +102,7 @@ private:
     std::vector<int64_t> capacities, maxLengths;
     std::vector<void *> addresses;
     Placement own, shared;
+    Placement update; ///< on several portions: rows that any of them touched are counted late
   };
 
   Plan &planOf(const genrec_program_desc &program);
@@ -104,7 +112,8 @@ private:
   static int64_t mostRows(const genrec_domain_desc &domain, const Plan &plan);
   int64_t truncatedRows(const genrec_domain_desc &domain) const;
   void describeMade(const Plan &plan);
-  static void choose(Placement &placement, const genrec_program_desc &program, bool ofCompute);
+  void choosePlacements(Plan &plan) const;
+  bool growCollected();
   static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
   std::string findNonFiniteParameter() const;

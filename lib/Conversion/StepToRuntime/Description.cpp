@@ -238,8 +238,8 @@ Describer::Rows Describer::domains() {
     if (auto truncate = dyn_cast_or_null<TruncateOp>(maker))
       fields.integer("max_length", truncate.getCount())
           .integer("truncated", index.getDomain(truncate.getSource().getType().getDomain()));
-    if (isa_and_nonnull<CollectRowsOp>(maker))
-      fields.integer("collected", 1);
+    if (auto rows = dyn_cast_or_null<CollectRowsOp>(maker))
+      fields.integer("collected", index.getTable(rows.getTableAttr()) + 1);
     rows.push_back(fields.get());
   }
   return rows;
@@ -403,6 +403,8 @@ FieldsAttr Describer::program(ProgramOp program, const StageNames &stages) {
   table(fields, "genrec_buffer_desc", "buffers", "buffer_count", buffers(program), name + "_");
   if (auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr()))
     fields.integer("first_compute_op", first.getInt());
+  if (auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstUpdateOpAttrHelper::getNameStr()))
+    fields.integer("first_update_op", first.getInt());
   for (auto [stage, function] : llvm::zip(ArrayRef<StringRef>{"copy", "dispatch", "compute", "update"}, stages))
     fields.name(stage, function.empty() ? "nullptr" : function);
   using D = GenRecDialect;

@@ -71,8 +71,8 @@ typedef struct genrec_domain_desc {
   int64_t (*capacity)(const int64_t *capacities, const int64_t *max_lengths);
   int64_t max_length;    /* derived by truncate: the most rows per parent; else 0 */
   int32_t truncated;     /* derived by truncate: the index of the domain that is cut */
-  int32_t collected;     /* the rows of a table that any portion of the batch touched: `capacity`
-                            is that of one portion */
+  int32_t collected;     /* t + 1: the rows of table t that any portion of the batch touched;
+                            `capacity` is that of one portion */
 } genrec_domain_desc;
 
 typedef struct genrec_feature_desc {
@@ -172,7 +172,8 @@ typedef void (*genrec_stage_fn)(struct genrec_step *step);
  * batch and `update` once, in the context of its last portion. Buffers that the copy and dispatch stages make
  * (those with `first` below `first_compute_op`, the number of the first op of the
  * compute stage) live in the arena of their portion, so that several may be in flight;
- * the others share one arena, since one portion computes at a time.
+ * the others share one arena, since one portion computes at a time. On several portions those of
+ * the update (`first_update_op`) have another.
  * `first_compute_op` 0 puts all of a program with a copy stage in its portion's.
  * `single_rank` and `single_portion` say why the program cannot run on several ranks,
  * or several portions on a rank; null where it can. */
@@ -186,6 +187,7 @@ typedef struct genrec_program_desc {
   const genrec_buffer_desc *buffers;
   int32_t buffer_count;
   int32_t first_compute_op;
+  int32_t first_update_op; /* 0: none */
   genrec_stage_fn copy;
   genrec_stage_fn dispatch;
   genrec_stage_fn compute;

@@ -18,6 +18,8 @@
 #define GENREC_RT_SESSION_H
 
 #include "genrec_rt/batch.h"
+#include "genrec_rt/comm.h"
+#include "genrec_rt/portions.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/metrics.h"
 #include "genrec_rt/table_view.h"
@@ -58,6 +60,11 @@ struct Schedule {
 };
 
 struct SessionOptions {
+  /// Of the ranks that train together, which outlives the session; null: this one alone.
+  Communicator *comm = nullptr;
+  /// Of a global batch, at least as many as ranks; 0: as many. The same number gives the same bits
+  /// on any number of ranks.
+  int32_t portions = 0;
   uint64_t seed = 0;
   int32_t threads = 0; ///< 0: the machine's cores / ranks on it
   /// The largest base learning rate of the model becomes this one; the others
@@ -87,12 +94,13 @@ struct LossValue {
   }
 };
 
-/// What one step reported. Valid until the next step.
+/// What one step reported: on several portions, of all together. Valid until the next step.
 struct StepReport {
   uint64_t step = 0; ///< the optimizer step; the current one otherwise
-  const Batch *batch = nullptr;
+  const Batch *batch = nullptr; ///< of this rank's last portion
   std::span<const LossValue> losses; ///< by loss index
   std::optional<double> loss;        ///< see totalLoss
+  int64_t rows = 0;                  ///< root rows of all portions
   double learningRate = 0;           ///< the largest of this step; 0 outside of training
   const StepSlot *slot = nullptr;
 
@@ -177,11 +185,15 @@ public:
   StepReport evaluate(Batch &batch) { return step(Mode::evaluate, batch); }
   StepReport predict(Batch &batch) { return step(Mode::predict, batch); }
   StepReport step(Mode mode, Batch &batch);
+  /// The same with a batch for each of this rank's portions.
+  StepReport step(Mode mode, std::span<Batch> portions);
   /// Runs the program of a mode on a batch without rows.
   StepReport stepWithoutRows(Mode mode);
 
   //===-- a stream of batches, two in flight -------------------------------===//
 
+  /// On several portions, `source` gives a batch for each of this rank's, in order; all ranks' sources
+  /// end after the same global batch.
   /// Runs a program over all batches of `source`: while one batch computes, the
   /// next is read and its copy stage runs on another thread. Same results as
   /// single steps. `onStep` is called after each step on the calling thread and

@@ -62,6 +62,7 @@ static bool (*findAttributeRule(StringRef name))(Attribute) {
       {D::TableAttrHelper::getNameStr(), isA<FlatSymbolRefAttr>},
       {D::BuffersAttrHelper::getNameStr(), isArrayOf<BufferAttr>},
       {D::FirstComputeOpAttrHelper::getNameStr(), isA<IntegerAttr>},
+      {D::FirstUpdateOpAttrHelper::getNameStr(), isA<IntegerAttr>},
       {D::NotesAttrHelper::getNameStr(), isArrayOf<StringAttr>},
       {D::ColumnsAttrHelper::getNameStr(), isArrayOf<StringAttr>},
       {D::TablesAttrHelper::getNameStr(), isArrayOf<FlatSymbolRefAttr>},

@@ -38,7 +38,7 @@ private:
 
   ProgramOp program;
   llvm::DenseMap<Operation *, int64_t> numbers;
-  int64_t opCount = 0, firstComputeOp = 0;
+  int64_t opCount = 0, firstComputeOp = 0, firstUpdateOp = 0;
 };
 
 } // namespace
@@ -53,6 +53,7 @@ void Planner::orderByStage() {
     (isDeclaration(&op) ? leaves : stages[static_cast<unsigned>(getStage(&op))]).push_back(&op);
   }
   firstComputeOp = leaves.size() + stages[0].size() + stages[1].size();
+  firstUpdateOp = firstComputeOp + stages[2].size();
   auto place = [&](ArrayRef<Operation *> ops) {
     for (Operation *op : ops) {
       op->moveBefore(&body, body.end());
@@ -171,6 +172,9 @@ void Planner::run() {
   program->setAttr(GenRecDialect::BuffersAttrHelper::getNameStr(), ArrayAttr::get(program.getContext(), attributes));
   program->setAttr(GenRecDialect::FirstComputeOpAttrHelper::getNameStr(),
                    Builder(program.getContext()).getI64IntegerAttr(firstComputeOp));
+  if (firstUpdateOp < opCount)
+    program->setAttr(GenRecDialect::FirstUpdateOpAttrHelper::getNameStr(),
+                     Builder(program.getContext()).getI64IntegerAttr(firstUpdateOp));
 }
 
 namespace {

@@ -55,6 +55,7 @@ def GenRec_Dialect : Dialect {
     // On a program.
     "::mlir::ArrayAttr":$buffers,            // plan-memory: a `#genrec.buffer` each
     "::mlir::IntegerAttr":$first_compute_op, // plan-memory: the first op of compute or update
+    "::mlir::IntegerAttr":$first_update_op,  //   the first op of update; absent if there is none
     "::mlir::ArrayAttr":$notes,              // form-row-kernels: values kept between kernels, and why
     "::mlir::ArrayAttr":$columns,            // expand-updates: the columns that it reads,
     "::mlir::ArrayAttr":$tables,             //   the tables that it reads,

@@ -1,0 +1,93 @@
+//===- abi_ranks.cpp - Sums over portions, called by generated code -------===//
+//
+// Nothing here throws; see recording.h. With one portion on one rank, sums are what they are of.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec_rt/abi.h"
+
+#include "../embedding/segments.h"
+#include "ranks.h"
+#include "recording.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace genrec::rt;
+
+extern "C" {
+
+void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
+                          const float *const *partial, const int64_t *floats) {
+  StepSlot &slot = StepSlot::of(step);
+  auto size = static_cast<size_t>(count);
+  if (Ranks *ranks = slot.state().ranks.get())
+    guarded(slot, [&] { ranks->contribute(number, {partial, size}, {floats, size}); });
+}
+
+void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
+                       const float *const *partial, const int64_t *floats, float *const *sums) {
+  StepSlot &slot = StepSlot::of(step);
+  auto size = static_cast<size_t>(count);
+  if (Ranks *ranks = slot.state().ranks.get())
+    return guarded(slot, [&] { ranks->collect(number, {floats, size}, {sums, size}); });
+  for (int32_t i = 0; i < count; ++i)
+    if (sums[i] != partial[i])
+      std::copy_n(partial[i], floats[i], sums[i]);
+}
+
+void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
+                               float *const *rows, int64_t, const float *sums) {
+  StepSlot &slot = StepSlot::of(step);
+  if (Ranks *ranks = slot.state().ranks.get())
+    guarded(slot, [&] {
+      ranks->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)}, sums);
+    });
+}
+
+void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genrec_domain *touched,
+                                   float *const *rows, const void *segments, int32_t parts,
+                                   const float *const *gradients, const int64_t *strides,
+                                   int64_t dim) {
+  StepSlot &slot = StepSlot::of(step);
+  if (!slot.state().ranks)
+    return;
+  guarded(slot, [&] {
+    float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));
+    genrec_rt_segment_sum(step, touched, segments, parts, gradients, strides, dim, sums);
+    genrec_rt_contribute_rows(step, table, touched, rows, dim, sums);
+  });
+}
+
+void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
+                            genrec_domain *owned) {
+  Ranks *ranks = StepSlot::of(step).state().ranks.get();
+  int64_t count = ranks ? ranks->countCollected(table) : touched->count;
+  int64_t capacity = owned->capacity;
+  *owned = *touched;
+  owned->capacity = capacity;
+  owned->count = owned->max_length = count;
+}
+
+const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table) {
+  Ranks *ranks = StepSlot::of(step).state().ranks.get();
+  return ranks ? &ranks->collected(table) : nullptr;
+}
+
+void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const float *values,
+                         float *sum) {
+  StepSlot &slot = StepSlot::of(step);
+  std::span<const float> all(values, static_cast<size_t>(owned->count));
+  *sum = 0;
+  guarded(slot, [&] {
+    if (Ranks *ranks = slot.state().ranks.get()) {
+      *sum = ranks->sumExactly(all);
+      return;
+    }
+    ExactSum exact;
+    exact.add(all);
+    *sum = exact.round();
+  });
+}
+
+} // extern "C"

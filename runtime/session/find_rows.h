@@ -1,0 +1,18 @@
+//===- find_rows.h - The rows of a table that a step sees --------*- C++ -*-===//
+
+#ifndef GENREC_RT_SESSION_FIND_ROWS_H
+#define GENREC_RT_SESSION_FIND_ROWS_H
+
+#include "step_slot.h"
+
+namespace genrec::rt {
+
+/// rows[i] = the row of keys[i] in the store of `table`: found, or in training inserted if the table's
+/// rules admit it; else a temporary row with initial values. Entries with valid[i] == 0 are left as
+/// they are; `valid` may be null. Returns whether some rows are temporary: those go with the step.
+bool findRows(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
+              int64_t count, float **rows);
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_SESSION_FIND_ROWS_H
