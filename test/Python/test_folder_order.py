@@ -29,6 +29,7 @@ RUNTIME = [
     "kernels/cuda",
     "embedding/cuda",
     "data",
+    "ranks",
     "session",
     "checkpoint",
     "trainer",
