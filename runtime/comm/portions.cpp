@@ -16,6 +16,18 @@ PortionRange genrec::rt::getPortions(int32_t portions, int32_t rank, int32_t ran
   return {rank * each + std::min(rank, more), each + (rank < more ? 1 : 0)};
 }
 
+std::vector<PortionNode> genrec::rt::getCover(PortionRange range) {
+  std::vector<PortionNode> cover;
+  for (int32_t portion = range.first; portion < range.first + range.count; ++portion) {
+    cover.push_back({portion, 0});
+    while (cover.size() > 1 && areSiblings(cover[cover.size() - 2], cover.back())) {
+      cover.pop_back();
+      ++cover.back().level;
+    }
+  }
+  return cover;
+}
+
 /// Adds `from` to `to`.
 static void add(std::span<float> to, std::span<const float> from) {
   for (size_t i = 0; i < to.size(); ++i)
@@ -47,36 +59,18 @@ float *PortionSums::begin() {
   return current.data();
 }
 
-// Appends a leaf to the nodes of the portions before it. While the last two nodes are the children
-// of one node, they become that node: `merge` gets both, the left one is kept.
-template <class Node, class Merge>
-static void appendLeaf(std::vector<Node> &nodes, Node leaf, const Merge &merge) {
-  nodes.push_back(std::move(leaf));
-  while (nodes.size() > 1) {
+// As a binary counter: two neighbours of one level that are children of one node become it.
+void PortionSums::commit() {
+  int32_t portion = own.first + committed++;
+  nodes.push_back({{portion, 0}, std::move(current)});
+  current = {};
+  while (nodes.size() > 1 && areSiblings(nodes[nodes.size() - 2].place, nodes.back().place)) {
     Node &left = nodes[nodes.size() - 2], &right = nodes.back();
-    bool isLeftChild = (left.first >> left.level) % 2 == 0;
-    if (left.level != right.level || !isLeftChild)
-      return;
-    merge(left, right);
-    ++left.level;
+    add(left.sum, right.sum);
+    ++left.place.level;
+    free.push_back(std::move(right.sum));
     nodes.pop_back();
   }
-}
-
-void PortionSums::commit() {
-  Sum leaf{{own.first + committed++, 0}, std::move(current)};
-  current = {};
-  appendLeaf(sums, std::move(leaf), [&](Sum &left, Sum &right) {
-    add(left.values, right.values);
-    free.push_back(std::move(right.values));
-  });
-}
-
-std::vector<PortionSums::Node> PortionSums::getNodes(PortionRange range) {
-  std::vector<Node> nodes;
-  for (int32_t portion = range.first; portion < range.first + range.count; ++portion)
-    appendLeaf(nodes, {portion, 0}, [](const Node &, const Node &) {});
-  return nodes;
 }
 
 namespace {
@@ -99,16 +93,16 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   int64_t mine = slices.size(rank);
 
   // What every rank has of my slice, and what I have of everybody's.
-  std::vector<std::vector<Node>> nodes; // by rank
+  std::vector<std::vector<PortionNode>> covers;
   std::vector<std::vector<float>> out(ranks), in(ranks);
   std::vector<SendPart> send(ranks);
   std::vector<ReceivePart> receive(ranks);
   for (int32_t other = 0; other < ranks; ++other) {
-    nodes.push_back(getNodes(getPortions(portions, other, ranks)));
-    for (const Sum &sum : sums)
-      out[other].insert(out[other].end(), sum.values.begin() + slices.begin(other),
-                        sum.values.begin() + slices.begin(other) + slices.size(other));
-    in[other].resize(nodes.back().size() * mine);
+    covers.push_back(getCover(getPortions(portions, other, ranks)));
+    for (const Node &node : nodes)
+      out[other].insert(out[other].end(), node.sum.begin() + slices.begin(other),
+                        node.sum.begin() + slices.begin(other) + slices.size(other));
+    in[other].resize(covers.back().size() * mine);
     send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * sizeof(float))};
     receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * sizeof(float))};
   }
@@ -117,8 +111,8 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   // The rest of the tree, from the nodes that ranks have.
   auto find = [&](int32_t first, int32_t level) -> float * {
     for (int32_t other = 0; other < ranks; ++other)
-      for (size_t i = 0; i < nodes[other].size(); ++i)
-        if (nodes[other][i].first == first && nodes[other][i].level == level)
+      for (size_t i = 0; i < covers[other].size(); ++i)
+        if (covers[other][i] == PortionNode{first, level})
           return in[other].data() + i * mine;
     return nullptr;
   };
@@ -134,15 +128,15 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   int32_t root = 0;
   while ((int32_t(1) << root) < portions)
     ++root;
-  float *slice = mine ? evaluate(0, root) : nullptr;
+  float *sum = mine ? evaluate(0, root) : nullptr;
 
-  std::vector<SendPart> gather(ranks, {slice, mine * static_cast<int64_t>(sizeof(float))});
+  std::vector<SendPart> gather(ranks, {sum, mine * static_cast<int64_t>(sizeof(float))});
   for (int32_t other = 0; other < ranks; ++other)
     receive[other] = {total + slices.begin(other),
                       slices.size(other) * static_cast<int64_t>(sizeof(float))};
   comm.exchange(gather, receive);
-  for (Sum &sum : sums)
-    free.push_back(std::move(sum.values));
-  sums.clear();
+  for (Node &node : nodes)
+    free.push_back(std::move(node.sum));
+  nodes.clear();
   committed = 0;
 }

@@ -27,6 +27,20 @@ struct PortionRange {
 /// Throws Error where a rank would have none.
 PortionRange getPortions(int32_t portions, int32_t rank, int32_t ranks);
 
+/// A node of the tree, by its first portion.
+struct PortionNode {
+  int32_t first = 0, level = 0;
+  bool operator==(const PortionNode &) const = default;
+};
+
+/// Whether two nodes, of which `right` begins where `left` ends, are the children of one.
+inline bool areSiblings(PortionNode left, PortionNode right) {
+  return left.level == right.level && (left.first >> left.level) % 2 == 0;
+}
+
+/// The nodes that a rank with the portions `range` adds by itself and cannot add further, in order.
+std::vector<PortionNode> getCover(PortionRange range);
+
 /// Adds vectors of floats over the portions of a global batch.
 class PortionSums {
 public:
@@ -45,25 +59,20 @@ public:
   void reduce(Communicator &comm, float *total);
 
 private:
-  /// A node of the tree: that of `level` whose first portion is `first`.
   struct Node {
-    int32_t first, level;
-  };
-  struct Sum : Node {
-    std::vector<float> values;
+    PortionNode place;
+    std::vector<float> sum;
   };
 
   std::vector<float> takeBuffer();
-  /// The nodes, from left to right, whose sums a rank has once it has committed the portions `range`.
-  static std::vector<Node> getNodes(PortionRange range);
 
   int64_t length;
   int32_t portions;
   PortionRange own;
   int32_t committed = 0;
   std::vector<float> current;
-  std::vector<Sum> sums; ///< of the committed portions, from left to right
-  std::vector<std::vector<float>> free; ///< buffers that sums no longer need
+  std::vector<Node> nodes;
+  std::vector<std::vector<float>> free; ///< buffers of nodes that became part of others
 };
 
 } // namespace genrec::rt
