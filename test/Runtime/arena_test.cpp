@@ -2,6 +2,7 @@
 
 #include "../../runtime/session/arena.h"
 
+#include "CountedAllocations.h"
 #include "TinyData.h"
 #include "TinyModel.h"
 #include "genrec_rt/buffer.h"
@@ -9,31 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <random>
-
-namespace {
-// Allocations through operator new on threads that a test marks as step threads, or on
-// every thread.
-std::atomic<int64_t> stepAllocations{0};
-std::atomic<bool> countsEveryThread{false};
-thread_local bool isStepThread = false;
-} // namespace
-
-void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
-  if (isStepThread || countsEveryThread.load(std::memory_order_relaxed))
-    stepAllocations.fetch_add(1, std::memory_order_relaxed);
-  return std::malloc(bytes ? bytes : 1);
-}
-void *operator new(size_t bytes) {
-  if (void *memory = operator new(bytes, std::nothrow))
-    return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace genrec::rt::test {
 namespace {
