@@ -1,9 +1,9 @@
 //===- row_exchange.h - Rows of sharded tables, among ranks -----*- C++ -*-===//
 //
-// What one step moves: keys to the ranks that own their rows (owner.h), copies of the rows' values back, and
-// after the backward pass the sums of gradients to the owners. Every distinct key travels once per
-// rank and step; all tables and dimensions share a message. Sums of portions are added in the tree of
-// portions.h, so that their bits do not depend on the number of ranks.
+// What one step moves: keys to the ranks that own their rows (owner.h), copies of the rows' values
+// back, and after the backward pass the sums of gradients to the owners. Every distinct key travels
+// once per rank and step; all tables and dimensions share a message. Sums of portions are added in
+// the tree of portions.h, so that their bits do not depend on the number of ranks.
 //
 // A step: begin, fetch once or several times, contribute for portions, collect, getUpdate. It
 // knows no store: rows are found by a callback, and the caller updates them.
@@ -23,17 +23,18 @@
 
 namespace genrec::rt {
 
-/// A sharded store: a table, or several that are merged. A key is member << keyBits | id; with one member, the id
-/// itself.
+/// A sharded store: a table, or several that are merged. A key is member << keyBits | id; with one
+/// member, the id itself.
 struct ExchangedStore {
   int64_t dim = 0;               ///< floats of a row's value
   std::vector<uint64_t> members; ///< hashTableName (owner.h) of each member's logical name
   int64_t keyBits = 63;
 };
 
-/// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of a copy of the row's value:
-/// the same one for equal keys of one step, `dim` floats, not to be written to, there until `begin`. Entries with
-/// valid[i] == 0 (`valid` may be null) and those whose key is -1 become `zeroRow`.
+/// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of a copy of the
+/// row's value: the same one for equal keys of one step, `dim` floats, not to be written to, there
+/// until `begin`. Entries with valid[i] == 0 (`valid` may be null) and those whose key is -1 become
+/// `zeroRow`.
 struct RowRequest {
   int32_t store = 0;
   const int64_t *keys = nullptr;
@@ -43,42 +44,42 @@ struct RowRequest {
   float *zeroRow = nullptr;
 };
 
-/// What this rank asks of others, and what it owns that others ask for. Calls are not safe beside each
-/// other. What a collective call throws on one rank, the callback's exceptions included, ends the calls of
-/// all others with its text (Communicator::abort). Buffers grow and are kept: a step like those before it
-/// allocates nothing.
+/// What this rank asks of others, and what it owns that others ask for. Calls are not safe beside
+/// each other. What a collective call throws on one rank, the callback's exceptions included, ends
+/// the calls of all others with its text (Communicator::abort). Buffers grow and are kept: a step
+/// like those before it allocates nothing.
 class RowExchange {
 public:
   /// `portions` are those of all ranks; this rank's are getPortions(portions, rank, ranks).
   RowExchange(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions);
   ~RowExchange();
 
-  /// Writes the addresses of the rows of distinct keys that this rank owns: in its store in training, which
-  /// inserts what is missing; of temporary rows otherwise. Addresses stay valid until `begin`. Called once
-  /// per fetch and store that has keys not found before in this step: in the order of the ranks that ask,
-  /// and for each in the order in which it asked first.
-  using FindRows =
-      std::function<void(int32_t store, std::span<const int64_t> keys, float **rows)>;
+  /// Writes the addresses of the rows of distinct keys that this rank owns: in its store in
+  /// training, which inserts what is missing; of temporary rows otherwise. Addresses stay valid
+  /// until `begin`. Called once per fetch and store that has keys not found before in this step: in
+  /// the order of the ranks that ask, and for each in the order in which it asked first.
+  using FindRows = std::function<void(int32_t store, std::span<const int64_t> keys, float **rows)>;
 
   /// Begins a step: forgets the rows and sums of the one before.
   void begin();
 
-  /// Fetches rows for all requests. Keys already here are not fetched again. Collective: one round of counts (a
-  /// number per store), one of keys, one of values, whatever the requests are.
+  /// Fetches rows for all requests. Keys already here are not fetched again. Collective: one round
+  /// of counts (a number per store), one of keys, one of values, whatever the requests are.
   void fetch(std::span<const RowRequest> requests, const FindRows &find);
 
-  /// Sums of gradients of the distinct rows that one portion touches: `rows` are addresses that `fetch` gave,
-  /// `sums` has `dim` floats for each. A row with a sum of 0 is touched too. Once per store and portion, in the
-  /// order of portions; those without a call touch nothing. Copies the sums. Not collective.
+  /// Sums of gradients of the distinct rows that one portion touches: `rows` are addresses that
+  /// `fetch` gave, `sums` has `dim` floats for each. A row with a sum of 0 is touched too. Once per
+  /// store and portion, in the order of portions; those without a call touch nothing. Copies the
+  /// sums. Not collective.
   void contribute(int32_t store, int32_t portion, std::span<float *const> rows, const float *sums);
 
-  /// Adds the sums of all portions at the owners: per key those of the portions that touched it, in the tree of
-  /// portions.h; one that did not contributes nothing (x, not x + 0). Collective: one round that says what is
-  /// touched, one of sums. Once per step.
+  /// Adds the sums of all portions at the owners: per key those of the portions that touched it, in
+  /// the tree of portions.h; one that did not contributes nothing (x, not x + 0). Collective: one
+  /// round that says what is touched, one of sums. Once per step.
   void collect();
 
-  /// What an owner updates: each touched row once, at the address that the callback gave, and its sum,
-  /// `dim` floats for each.
+  /// What an owner updates: each touched row once, at the address that the callback gave, and its
+  /// sum, `dim` floats for each.
   struct Update {
     std::span<float *const> rows;
     const float *sums = nullptr;

@@ -1,0 +1,69 @@
+//===- tree_sums.cpp - sums of rows over the tree of portions -------------===//
+
+#include "tree_sums.h"
+
+using namespace genrec::rt;
+
+/// Sums per chunk of memory.
+static constexpr int64_t kChunkSums = 1024;
+
+void TreeSums::begin() {
+  count = 0;
+  taken = 0;
+  spare.clear();
+}
+
+std::vector<TreeSums::Entry> &TreeSums::addNode(PortionNode place) {
+  if (count == nodes.size())
+    nodes.emplace_back();
+  Node &node = nodes[count++];
+  node.place = place;
+  node.entries.clear();
+  return node.entries;
+}
+
+void TreeSums::merge(int64_t rows) {
+  while (count > 1 && areSiblings(nodes[count - 2].place, nodes[count - 1].place))
+    mergeLast(rows);
+}
+
+void TreeSums::mergeAll(int64_t rows) {
+  while (count > 1)
+    mergeLast(rows);
+}
+
+void TreeSums::mergeLast(int64_t rows) {
+  Node &left = nodes[count - 2], &right = nodes[count - 1];
+  if (static_cast<int64_t>(places.size()) < rows)
+    places.resize(rows, -1);
+  size_t before = left.entries.size();
+  for (size_t i = 0; i < before; ++i)
+    places[left.entries[i].row] = static_cast<int32_t>(i);
+  for (const Entry &entry : right.entries) {
+    int32_t place = places[entry.row];
+    if (place < 0) {
+      left.entries.push_back(entry);
+      continue;
+    }
+    float *to = left.entries[place].sum;
+    for (int64_t i = 0; i < dim; ++i)
+      to[i] += entry.sum[i];
+    spare.push_back(entry.sum);
+  }
+  for (size_t i = 0; i < before; ++i)
+    places[left.entries[i].row] = -1;
+  ++left.place.level;
+  --count;
+}
+
+float *TreeSums::takeSum() {
+  if (!spare.empty()) {
+    float *sum = spare.back();
+    spare.pop_back();
+    return sum;
+  }
+  auto chunk = static_cast<size_t>(taken / kChunkSums);
+  if (chunk == chunks.size())
+    chunks.emplace_back().ensure(kChunkSums * dim);
+  return chunks[chunk].data() + taken++ % kChunkSums * dim;
+}

@@ -1,0 +1,562 @@
+//===- row_exchange_test.cpp - rows of sharded tables, among ranks --------===//
+
+#include "../../runtime/ranks/row_exchange.h"
+
+#include "CountedAllocations.h"
+#include "genrec_rt/buffer.h"
+#include "genrec_rt/identity.h"
+#include "genrec_rt/owner.h"
+#include "genrec_rt/portions.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+
+using namespace genrec::rt;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+namespace {
+
+using Row = std::vector<float>;
+
+/// The value of a row, whoever has it.
+Row makeValue(int32_t store, int64_t key, int64_t dim) {
+  Row value(dim);
+  for (int64_t i = 0; i < dim; ++i)
+    value[i] = static_cast<float>(splitMix64(key * 31 + store * 7 + i) % 10007);
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// What the ranks of a step do, and what must come of it
+//===----------------------------------------------------------------------===//
+
+struct Lookup {
+  int32_t store = 0;
+  std::vector<int64_t> keys;
+  std::vector<uint8_t> valid; ///< empty: all are
+};
+
+struct Portion {
+  std::vector<std::vector<Lookup>> fetches;
+  std::vector<std::map<int64_t, Row>> sums; ///< by store: of the keys that it touches
+};
+
+struct Step {
+  std::vector<ExchangedStore> stores;
+  std::vector<Portion> portions;
+};
+
+/// What the ids of a step are like.
+enum class Ids { few, many, ofOneOwner, none, ofSomePortions };
+
+/// Sums whose total depends on the order: of many sizes, now and then all zero.
+Row makeSum(std::mt19937 &random, int64_t dim) {
+  Row sum(dim);
+  if (random() % 8)
+    for (float &value : sum)
+      value = std::ldexp(static_cast<float>(random() % 2000) - 1000,
+                         static_cast<int>(random() % 30) - 15);
+  return sum;
+}
+
+int64_t makeKey(std::mt19937 &random, const ExchangedStore &store, Ids ids) {
+  size_t member = random() % store.members.size();
+  for (;;) {
+    int64_t id = random() % (ids == Ids::few ? 5 : 1000);
+    // The first quarter of slices: those of rank 0 of 1 to 4.
+    if (ids == Ids::ofOneOwner && getSlice(store.members[member], id) >= kSlices / 4)
+      continue;
+    return store.members.size() == 1 ? id : int64_t(member) << store.keyBits | id;
+  }
+}
+
+Lookup makeLookup(std::mt19937 &random, const Step &step, Ids ids, std::set<int64_t> *asked) {
+  Lookup lookup;
+  lookup.store = static_cast<int32_t>(random() % step.stores.size());
+  bool hasValid = random() % 2;
+  for (size_t count = random() % 40; count; --count) {
+    int64_t key = random() % 7 ? makeKey(random, step.stores[lookup.store], ids) : -1;
+    lookup.keys.push_back(key);
+    bool isValid = !hasValid || random() % 4;
+    if (hasValid)
+      lookup.valid.push_back(isValid);
+    if (isValid && key != -1)
+      asked[lookup.store].insert(key);
+  }
+  return lookup;
+}
+
+/// One step of some stores; `seed` gives the stores, `seed` and `number` the rest.
+Step makeStep(uint32_t seed, uint32_t number, int32_t portions, Ids ids) {
+  std::mt19937 random(seed);
+  Step step;
+  for (size_t count = 1 + random() % 3; count; --count) {
+    ExchangedStore store;
+    store.dim = std::vector<int64_t>{1, 3, 4, 16, 17, 64}[random() % 6];
+    store.keyBits = 40;
+    for (size_t members = 1 + random() % 3; members; --members)
+      store.members.push_back(hashTableName("table" + std::to_string(random() % 100)));
+    step.stores.push_back(store);
+  }
+  random.seed(seed * 1009 + number);
+  size_t fetches = 1 + random() % 3;
+  for (int32_t i = 0; i < portions; ++i) {
+    Portion portion;
+    std::vector<std::set<int64_t>> asked(step.stores.size());
+    portion.fetches.resize(fetches);
+    bool isEmpty = ids == Ids::none || (ids == Ids::ofSomePortions && i * 3 >= portions);
+    for (std::vector<Lookup> &fetch : portion.fetches)
+      for (size_t lookups = isEmpty ? 0 : random() % 4; lookups; --lookups)
+        fetch.push_back(makeLookup(random, step, ids, asked.data()));
+    portion.sums.resize(step.stores.size());
+    for (size_t store = 0; store < step.stores.size(); ++store)
+      for (int64_t key : asked[store])
+        if (random() % 4)
+          portion.sums[store][key] = makeSum(random, step.stores[store].dim);
+    step.portions.push_back(std::move(portion));
+  }
+  return step;
+}
+
+using Bits = std::vector<uint32_t>;
+/// By store and key.
+using Updates = std::vector<std::map<int64_t, Bits>>;
+
+Bits getBits(const float *values, int64_t count) {
+  Bits bits;
+  for (int64_t i = 0; i < count; ++i)
+    bits.push_back(std::bit_cast<uint32_t>(values[i]));
+  return bits;
+}
+
+/// The tree of portions.h, written down plainly: those that touch the key.
+std::optional<Row> addTree(const std::vector<const Row *> &sums, size_t first, size_t span) {
+  if (first >= sums.size())
+    return std::nullopt;
+  if (span == 1)
+    return sums[first] ? std::optional(*sums[first]) : std::nullopt;
+  std::optional<Row> left = addTree(sums, first, span / 2);
+  std::optional<Row> right = addTree(sums, first + span / 2, span / 2);
+  if (!left || !right)
+    return left ? left : right;
+  for (size_t i = 0; i < left->size(); ++i)
+    (*left)[i] += (*right)[i];
+  return left;
+}
+
+Updates computeUpdates(const Step &step) {
+  Updates updates(step.stores.size());
+  for (size_t store = 0; store < step.stores.size(); ++store) {
+    std::map<int64_t, std::vector<const Row *>> sums;
+    for (size_t i = 0; i < step.portions.size(); ++i)
+      for (const auto &[key, sum] : step.portions[i].sums[store]) {
+        sums[key].resize(step.portions.size());
+        sums[key][i] = &sum;
+      }
+    for (const auto &[key, rows] : sums) {
+      Row total = *addTree(rows, 0, std::bit_ceil(rows.size()));
+      updates[store][key] = getBits(total.data(), step.stores[store].dim);
+    }
+  }
+  return updates;
+}
+
+//===----------------------------------------------------------------------===//
+// One rank
+//===----------------------------------------------------------------------===//
+
+/// A rank's stores, and what it sees in a step.
+class Rank {
+public:
+  Rank(Communicator &comm, const Step &step, int32_t portions)
+      : comm(comm), stores(step.stores), own(getPortions(portions, comm.getRank(), comm.getSize())),
+        exchange(comm, stores, portions), rows(stores.size()) {}
+
+  void run(const Step &step, Updates &updates, std::mutex &mutex) {
+    exchange.begin();
+    found.assign(stores.size(), {});
+    addresses.assign(stores.size(), {});
+    for (size_t fetch = 0; fetch < step.portions[0].fetches.size(); ++fetch)
+      runFetch(step, fetch);
+    for (size_t store = 0; store < stores.size(); ++store)
+      EXPECT_EQ(exchange.getUpdate(static_cast<int32_t>(store)).rows.size(), 0U);
+    for (int32_t i = 0; i < own.count; ++i)
+      for (size_t store = 0; store < stores.size(); ++store)
+        contribute(step.portions[own.first + i], own.first + i, static_cast<int32_t>(store));
+    exchange.collect();
+    std::lock_guard lock(mutex);
+    for (size_t store = 0; store < stores.size(); ++store)
+      readUpdate(static_cast<int32_t>(store), updates[store]);
+  }
+
+private:
+  void runFetch(const Step &step, size_t fetch) {
+    std::vector<RowRequest> requests;
+    std::vector<std::vector<float *>> results;
+    std::vector<const Lookup *> lookups;
+    for (int32_t i = 0; i < own.count; ++i)
+      for (const Lookup &lookup : step.portions[own.first + i].fetches[fetch]) {
+        lookups.push_back(&lookup);
+        results.emplace_back(lookup.keys.size());
+      }
+    for (size_t i = 0; i < lookups.size(); ++i)
+      requests.push_back({lookups[i]->store, lookups[i]->keys.data(),
+                          lookups[i]->valid.empty() ? nullptr : lookups[i]->valid.data(),
+                          static_cast<int64_t>(lookups[i]->keys.size()), results[i].data(), &zero});
+    exchange.fetch(requests, [&](int32_t store, std::span<const int64_t> keys, float **to) {
+      EXPECT_FALSE(keys.empty());
+      for (size_t i = 0; i < keys.size(); ++i)
+        to[i] = find(store, keys[i]);
+    });
+    for (size_t i = 0; i < lookups.size(); ++i)
+      for (size_t entry = 0; entry < results[i].size(); ++entry)
+        checkRow(*lookups[i], entry, results[i][entry]);
+  }
+
+  float *find(int32_t store, int64_t key) {
+    EXPECT_TRUE(found[store].insert(key).second) << "key " << key << " is found twice";
+    const ExchangedStore &of = stores[store];
+    bool isMerged = of.members.size() > 1;
+    int32_t slice = getSlice(of.members[isMerged ? key >> of.keyBits : 0],
+                             isMerged ? key & ((int64_t(1) << of.keyBits) - 1) : key);
+    EXPECT_EQ(getOwner(slice, comm.getSize()), comm.getRank());
+    auto [at, isNew] = rows[store].try_emplace(key);
+    if (isNew) {
+      at->second = makeValue(store, key, of.dim);
+      keyOf[at->second.data()] = key;
+    }
+    return at->second.data();
+  }
+
+  void checkRow(const Lookup &lookup, size_t entry, const float *row) {
+    int64_t key = lookup.keys[entry], dim = stores[lookup.store].dim;
+    if (key == -1 || (!lookup.valid.empty() && !lookup.valid[entry])) {
+      EXPECT_EQ(row, &zero);
+      return;
+    }
+    EXPECT_EQ(Row(row, row + dim), makeValue(lookup.store, key, dim));
+    auto [known, isNew] = addresses[lookup.store].try_emplace(key, const_cast<float *>(row));
+    EXPECT_EQ(known->second, row) << "key " << key << " has two addresses";
+  }
+
+  void contribute(const Portion &portion, int32_t number, int32_t store) {
+    if (portion.sums[store].empty() && number % 2)
+      return; // as good as a call without rows
+    std::vector<float *> touched;
+    Row sums;
+    for (const auto &[key, sum] : portion.sums[store]) {
+      touched.push_back(addresses[store].at(key));
+      sums.insert(sums.end(), sum.begin(), sum.end());
+    }
+    exchange.contribute(store, number, touched, sums.data());
+  }
+
+  void readUpdate(int32_t store, std::map<int64_t, Bits> &to) {
+    RowExchange::Update update = exchange.getUpdate(store);
+    for (size_t i = 0; i < update.rows.size(); ++i) {
+      ASSERT_TRUE(keyOf.contains(update.rows[i]));
+      int64_t key = keyOf[update.rows[i]], dim = stores[store].dim;
+      EXPECT_TRUE(to.try_emplace(key, getBits(update.sums + i * dim, dim)).second)
+          << "key " << key << " twice";
+    }
+  }
+
+  Communicator &comm;
+  std::vector<ExchangedStore> stores;
+  PortionRange own;
+  RowExchange exchange;
+  float zero = 0;
+  std::vector<std::map<int64_t, Row>> rows;          ///< by store: those that this rank owns
+  std::map<float *, int64_t> keyOf;                  ///< by address of `rows`
+  std::vector<std::set<int64_t>> found;              ///< by store: in this step
+  std::vector<std::map<int64_t, float *>> addresses; ///< by store: what `fetch` gave in this step
+};
+
+/// Three steps on `ranks` ranks: every key that is touched is updated once, with the tree's bits.
+void check(uint32_t seed, int32_t portions, int32_t ranks, Ids ids) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << portions << " portions, " << ranks
+                                  << " ranks, ids " << static_cast<int>(ids));
+  std::vector<Step> steps;
+  std::vector<Updates> updates;
+  for (uint32_t number = 0; number < 3; ++number) {
+    steps.push_back(makeStep(seed, number, portions, ids));
+    updates.emplace_back(steps.back().stores.size());
+  }
+  std::mutex mutex;
+  runThreadRanks(ranks, [&](Communicator &comm) {
+    Rank rank(comm, steps[0], portions);
+    for (size_t number = 0; number < steps.size(); ++number)
+      rank.run(steps[number], updates[number], mutex);
+  });
+  for (size_t number = 0; number < steps.size(); ++number)
+    EXPECT_EQ(updates[number], computeUpdates(steps[number]));
+}
+
+class RowExchanges : public testing::TestWithParam<Ids> {};
+
+TEST_P(RowExchanges, GiveTheSameBitsOnAnyRanks) {
+  uint32_t seed = 1;
+  for (int32_t ranks : {1, 2, 3, 4})
+    for (int32_t portions : {ranks, ranks + 1, 7, 12, 13})
+      for (int i = 0; i < 5; ++i)
+        check(seed++, portions, ranks, GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Ids, RowExchanges,
+                         testing::Values(Ids::few, Ids::many, Ids::ofOneOwner, Ids::none,
+                                         Ids::ofSomePortions));
+
+TEST(RowExchange, TheOrderMatters) {
+  // Else the tests above would show nothing: sums from left to right are others.
+  Step step = makeStep(3, 0, 12, Ids::few);
+  Updates tree = computeUpdates(step);
+  size_t different = 0;
+  for (size_t store = 0; store < step.stores.size(); ++store)
+    for (const auto &[key, bits] : tree[store]) {
+      float forwards = 0;
+      for (const Portion &portion : step.portions)
+        if (portion.sums[store].contains(key))
+          forwards += portion.sums[store].at(key)[0];
+      different += std::bit_cast<uint32_t>(forwards) != bits[0];
+    }
+  EXPECT_GT(different, 0U);
+}
+
+//===----------------------------------------------------------------------===//
+// What travels
+//===----------------------------------------------------------------------===//
+
+/// Notes the bytes that each exchange sends.
+class CountingComm final : public Communicator {
+public:
+  explicit CountingComm(Communicator &inner) : inner(inner) {}
+  std::string getName() const override { return inner.getName(); }
+  int32_t getRank() const override { return inner.getRank(); }
+  int32_t getSize() const override { return inner.getSize(); }
+  void abort(const std::string &why) noexcept override { inner.abort(why); }
+  std::optional<std::string> getError() override { return inner.getError(); }
+  std::unique_ptr<Communicator> duplicate() override { return inner.duplicate(); }
+
+  std::vector<int64_t> sent; ///< by exchange
+
+protected:
+  void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
+    sent.push_back(0);
+    for (const SendPart &part : send)
+      sent.back() += part.bytes;
+    inner.exchange(send, receive);
+  }
+
+private:
+  Communicator &inner;
+};
+
+/// A rank with two stores of one table, `dim` 16 and 32, whose rows are where `place` says.
+struct TwoStores {
+  TwoStores(Communicator &comm, int32_t portions)
+      : exchange(comm, {{16, {hashTableName("a")}}, {32, {hashTableName("b")}}}, portions) {}
+
+  void fetch(int32_t store, const std::vector<int64_t> &keys, std::vector<float *> &rows) {
+    rows.resize(keys.size());
+    RowRequest request{store,       keys.data(), nullptr, static_cast<int64_t>(keys.size()),
+                       rows.data(), nullptr};
+    exchange.fetch({&request, 1}, [&](int32_t, std::span<const int64_t> keys, float **to) {
+      for (size_t i = 0; i < keys.size(); ++i)
+        to[i] = memory + keys[i] % 64 * 32;
+    });
+  }
+
+  RowExchange exchange;
+  alignas(64) float memory[64 * 32] = {};
+};
+
+TEST(RowExchange, EveryDistinctKeyTravelsOnceInOneRound) {
+  runThreadRanks(2, [](Communicator &inner) {
+    CountingComm comm(inner);
+    TwoStores stores(comm, 2);
+    std::vector<float *> rows[2];
+    std::vector<int64_t> keys[] = {{1, 2, 1, 2, 3, 1}, {7, 7, 7, -1, 9}};
+    std::vector<RowRequest> requests;
+    for (int32_t store : {0, 1, 0, 1}) {
+      rows[store].resize(keys[store].size());
+      requests.push_back({store, keys[store].data(), nullptr,
+                          static_cast<int64_t>(keys[store].size()), rows[store].data(), nullptr});
+    }
+    auto find = [&](int32_t, std::span<const int64_t> keys, float **to) {
+      for (size_t i = 0; i < keys.size(); ++i)
+        to[i] = stores.memory + keys[i] * 32;
+    };
+    stores.exchange.fetch(requests, find);
+    ASSERT_EQ(comm.sent.size(), 3U); // counts, keys, values
+    EXPECT_EQ(comm.sent[0], 2 * 2 * 8);
+    EXPECT_EQ(comm.sent[1], (3 + 2) * 8);
+    stores.exchange.fetch(requests, find); // all are here
+    EXPECT_EQ(comm.sent[4], 0);
+    EXPECT_EQ(comm.sent[5], 0);
+
+    Row sums(3 * 16, 1.0F);
+    comm.sent.clear();
+    stores.exchange.contribute(0, comm.getRank(), std::span(rows[0]).subspan(0, 2), sums.data());
+    stores.exchange.collect();
+    ASSERT_EQ(comm.sent.size(), 2U); // masks, sums
+    EXPECT_EQ(comm.sent[0], (3 + 2) * 4);
+    EXPECT_EQ(comm.sent[1], 2 * 16 * 4);
+  });
+}
+
+TEST(RowExchange, AllocatesNothingInTheSteadyState) {
+  runThreadRanks(2, [](Communicator &comm) {
+    TwoStores stores(comm, 6);
+    std::mt19937 random(comm.getRank());
+    std::vector<int64_t> keys(500);
+    std::vector<float *> rows, touched;
+    Row sums(500 * 32, 1.0F);
+    auto run = [&](int32_t store) {
+      for (int64_t &key : keys)
+        key = random() % 3000;
+      stores.fetch(store, keys, rows);
+      touched = rows;
+      std::sort(touched.begin(), touched.end());
+      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+      for (int32_t i = 0; i < 3; ++i)
+        stores.exchange.contribute(store, comm.getRank() * 3 + i, touched, sums.data());
+    };
+    auto runStep = [&] {
+      stores.exchange.begin();
+      run(0);
+      run(1);
+      stores.exchange.collect();
+    };
+    for (int i = 0; i < 20; ++i)
+      runStep();
+    comm.barrier();
+    random.seed(comm.getRank()); // steps of sizes that were there
+    int64_t aligned = alignedAllocations();
+    comm.barrier();
+    int64_t news = test::stepAllocations;
+    test::isStepThread = true;
+    for (int i = 0; i < 20; ++i)
+      runStep();
+    test::isStepThread = false;
+    EXPECT_EQ(test::stepAllocations - news, 0);
+    EXPECT_EQ(alignedAllocations() - aligned, 0);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST(RowExchange, AnErrorAtOneOwnerEndsAllRanks) {
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  auto run = [&](Communicator &comm) {
+    RowExchange exchange(comm, {{4, {hashTableName("a")}}}, 3);
+    float row[4] = {};
+    std::vector<int64_t> keys(200);
+    for (int64_t i = 0; i < 200; ++i)
+      keys[i] = i;
+    std::vector<float *> rows(200);
+    RowRequest request{0, keys.data(), nullptr, 200, rows.data(), nullptr};
+    try {
+      exchange.fetch({&request, 1}, [&](int32_t, std::span<const int64_t> keys, float **to) {
+        if (comm.getRank() == 1)
+          throw Error("table 'a' is full");
+        std::fill_n(to, keys.size(), &row[0]);
+      });
+    } catch (const Error &error) {
+      std::lock_guard lock(mutex);
+      errors.push_back(error.what());
+    }
+  };
+  runThreadRanks(3, run);
+  ASSERT_EQ(errors.size(), 3U);
+  std::sort(errors.begin(), errors.end());
+  EXPECT_EQ(errors[0], "rank 1: table 'a' is full");
+  EXPECT_EQ(errors[1], errors[0]);
+  EXPECT_EQ(errors[2], "table 'a' is full");
+}
+
+/// What one rank throws when it makes these calls.
+template <class Body> void expectError(const Body &body, const std::string &message) {
+  std::unique_ptr<Communicator> comm = makeSingleComm();
+  TwoStores stores(*comm, 3);
+  EXPECT_THAT([&] { body(stores); }, ThrowsMessage<Error>(HasSubstr(message)));
+}
+
+TEST(RowExchange, WrongCallsAreErrors) {
+  std::vector<float *> rows;
+  Row sums(64);
+  auto contribute = [&](TwoStores &stores, int32_t portion) {
+    stores.exchange.contribute(0, portion, rows, sums.data());
+  };
+  expectError([&](TwoStores &stores) { stores.fetch(2, {1}, rows); }, "store 2 is not among 2");
+  expectError(
+      [&](TwoStores &stores) {
+        stores.fetch(0, {1}, rows);
+        contribute(stores, 1);
+        contribute(stores, 0);
+      },
+      "portion 0 of store 0 is not next: this rank has portions 0 to 2");
+  expectError([&](TwoStores &stores) { contribute(stores, 3); },
+              "portion 3 of store 0 is not next");
+  expectError(
+      [&](TwoStores &stores) {
+        stores.fetch(0, {1, 1}, rows);
+        contribute(stores, 0);
+      },
+      "portion 0 has two sums for one row of store 0");
+  for (int64_t offset : {-1, 1, 16})
+    expectError(
+        [&](TwoStores &stores) {
+          stores.fetch(0, {1}, rows);
+          rows[0] += offset;
+          contribute(stores, 0);
+        },
+        "a row that is touched in store 0 was not fetched in this step");
+  expectError(
+      [&](TwoStores &stores) {
+        stores.fetch(0, {1}, rows);
+        stores.exchange.begin();
+        contribute(stores, 0);
+      },
+      "was not fetched in this step");
+  expectError(
+      [&](TwoStores &stores) {
+        stores.exchange.collect();
+        stores.exchange.collect();
+      },
+      "'collect' is called twice in a step");
+  expectError(
+      [&](TwoStores &stores) {
+        stores.exchange.collect();
+        stores.fetch(0, {1}, rows);
+      },
+      "rows are fetched after 'collect'");
+}
+
+TEST(RowExchange, RowsThatTheOwnerDoesNotGiveAreErrors) {
+  std::unique_ptr<Communicator> comm = makeSingleComm();
+  RowExchange exchange(*comm, {{4, {1, 2}, /*keyBits=*/40}}, 1);
+  int64_t keys[] = {17, int64_t(5) << 40};
+  float *rows[2];
+  RowRequest request{0, keys, nullptr, 1, rows, nullptr};
+  auto find = [](int32_t, std::span<const int64_t>, float **) {};
+  EXPECT_THAT([&] { exchange.fetch({&request, 1}, find); },
+              ThrowsMessage<Error>(HasSubstr("store 0 gave no row for key 17")));
+  request.count = 2;
+  EXPECT_THAT([&] { exchange.fetch({&request, 1}, find); },
+              ThrowsMessage<Error>(HasSubstr("is of table 5 where 2 share a store")));
+}
+
+} // namespace
