@@ -361,7 +361,7 @@ private:
   Communicator &inner;
 };
 
-/// A rank with two stores of one table, `dim` 16 and 32, whose rows are where `place` says.
+/// A rank with two stores of one table each, of 16 and 32 floats per row; rows are in `memory`.
 struct TwoStores {
   TwoStores(Communicator &comm, int32_t portions)
       : exchange(comm, {{16, {hashTableName("a")}}, {32, {hashTableName("b")}}}, portions) {}
