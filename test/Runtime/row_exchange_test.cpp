@@ -59,9 +59,10 @@ struct Step {
 /// What the ids of a step are like.
 enum class Ids { few, many, ofOneOwner, none, ofSomePortions };
 
-/// Sums whose total depends on the order: of many sizes, now and then all zero.
+/// Sums whose total depends on the order: of many sizes, now and then all 0 or -0, to which a 0
+/// that is added shows.
 Row makeSum(std::mt19937 &random, int64_t dim) {
-  Row sum(dim);
+  Row sum(dim, random() % 2 ? 0.0F : -0.0F);
   if (random() % 8)
     for (float &value : sum)
       value = std::ldexp(static_cast<float>(random() % 2000) - 1000,
