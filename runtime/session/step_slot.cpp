@@ -4,6 +4,7 @@
 
 #include "../core/model_queries.h"
 #include "genrec_rt/size.h"
+#include "ranks.h"
 
 #include <algorithm>
 #include <cmath>
