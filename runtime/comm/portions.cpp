@@ -16,18 +16,6 @@ PortionRange genrec::rt::getPortions(int32_t portions, int32_t rank, int32_t ran
   return {rank * each + std::min(rank, more), each + (rank < more ? 1 : 0)};
 }
 
-std::vector<PortionNode> genrec::rt::getCover(PortionRange range) {
-  std::vector<PortionNode> cover;
-  for (int32_t portion = range.first; portion < range.first + range.count; ++portion) {
-    cover.push_back({portion, 0});
-    while (cover.size() > 1 && areSiblings(cover[cover.size() - 2], cover.back())) {
-      cover.pop_back();
-      ++cover.back().level;
-    }
-  }
-  return cover;
-}
-
 /// Adds `from` to `to`.
 static void add(std::span<float> to, std::span<const float> from) {
   for (size_t i = 0; i < to.size(); ++i)
@@ -59,18 +47,33 @@ float *PortionSums::begin() {
   return current.data();
 }
 
-// As a binary counter: two neighbours of one level that are children of one node become it.
-void PortionSums::commit() {
-  int32_t portion = own.first + committed++;
-  nodes.push_back({{portion, 0}, std::move(current)});
-  current = {};
-  while (nodes.size() > 1 && areSiblings(nodes[nodes.size() - 2].place, nodes.back().place)) {
+// Appends a leaf to the nodes of the portions before it. While the last two nodes are the children
+// of one node, they become that node: `merge` gets both, the left one is kept.
+template <class Node, class Merge>
+static void appendLeaf(std::vector<Node> &nodes, Node leaf, const Merge &merge) {
+  nodes.push_back(std::move(leaf));
+  while (nodes.size() > 1 && areSiblings(nodes[nodes.size() - 2], nodes.back())) {
     Node &left = nodes[nodes.size() - 2], &right = nodes.back();
-    add(left.sum, right.sum);
-    ++left.place.level;
-    free.push_back(std::move(right.sum));
+    merge(left, right);
+    ++left.level;
     nodes.pop_back();
   }
+}
+
+void PortionSums::commit() {
+  Sum leaf{{own.first + committed++, 0}, std::move(current)};
+  current = {};
+  appendLeaf(sums, std::move(leaf), [&](Sum &left, Sum &right) {
+    add(left.values, right.values);
+    free.push_back(std::move(right.values));
+  });
+}
+
+std::vector<PortionNode> genrec::rt::getNodes(PortionRange range) {
+  std::vector<PortionNode> nodes;
+  for (int32_t portion = range.first; portion < range.first + range.count; ++portion)
+    appendLeaf(nodes, {portion, 0}, [](PortionNode, PortionNode) {});
+  return nodes;
 }
 
 namespace {
@@ -93,16 +96,16 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   int64_t mine = slices.size(rank);
 
   // What every rank has of my slice, and what I have of everybody's.
-  std::vector<std::vector<PortionNode>> covers;
+  std::vector<std::vector<PortionNode>> nodes; // by rank
   std::vector<std::vector<float>> out(ranks), in(ranks);
   std::vector<SendPart> send(ranks);
   std::vector<ReceivePart> receive(ranks);
   for (int32_t other = 0; other < ranks; ++other) {
-    covers.push_back(getCover(getPortions(portions, other, ranks)));
-    for (const Node &node : nodes)
-      out[other].insert(out[other].end(), node.sum.begin() + slices.begin(other),
-                        node.sum.begin() + slices.begin(other) + slices.size(other));
-    in[other].resize(covers.back().size() * mine);
+    nodes.push_back(getNodes(getPortions(portions, other, ranks)));
+    for (const Sum &sum : sums)
+      out[other].insert(out[other].end(), sum.values.begin() + slices.begin(other),
+                        sum.values.begin() + slices.begin(other) + slices.size(other));
+    in[other].resize(nodes.back().size() * mine);
     send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * sizeof(float))};
     receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * sizeof(float))};
   }
@@ -111,8 +114,8 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   // The rest of the tree, from the nodes that ranks have.
   auto find = [&](int32_t first, int32_t level) -> float * {
     for (int32_t other = 0; other < ranks; ++other)
-      for (size_t i = 0; i < covers[other].size(); ++i)
-        if (covers[other][i] == PortionNode{first, level})
+      for (size_t i = 0; i < nodes[other].size(); ++i)
+        if (nodes[other][i].first == first && nodes[other][i].level == level)
           return in[other].data() + i * mine;
     return nullptr;
   };
@@ -128,15 +131,15 @@ void PortionSums::reduce(Communicator &comm, float *total) {
   int32_t root = 0;
   while ((int32_t(1) << root) < portions)
     ++root;
-  float *sum = mine ? evaluate(0, root) : nullptr;
+  float *slice = mine ? evaluate(0, root) : nullptr;
 
-  std::vector<SendPart> gather(ranks, {sum, mine * static_cast<int64_t>(sizeof(float))});
+  std::vector<SendPart> gather(ranks, {slice, mine * static_cast<int64_t>(sizeof(float))});
   for (int32_t other = 0; other < ranks; ++other)
     receive[other] = {total + slices.begin(other),
                       slices.size(other) * static_cast<int64_t>(sizeof(float))};
   comm.exchange(gather, receive);
-  for (Node &node : nodes)
-    free.push_back(std::move(node.sum));
-  nodes.clear();
+  for (Sum &sum : sums)
+    free.push_back(std::move(sum.values));
+  sums.clear();
   committed = 0;
 }

@@ -30,7 +30,7 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
       sendKeys(ranks), receiveKeys(ranks), sendValues(ranks), sendMasks(ranks), receiveMasks(ranks),
       sendSums(ranks), receiveSums(ranks), sumCursors(ranks), maskCursors(ranks) {
   for (int32_t other = 0; other < ranks; ++other) {
-    covers.push_back(getCover(getPortions(allPortions, other, ranks)));
+    covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
     if (covers.back().size() > 32) // bits of a mask
       throw Error(std::to_string(allPortions) + " portions are too many", "use at most 131072");
   }

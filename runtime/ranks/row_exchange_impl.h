@@ -1,8 +1,8 @@
 //===- row_exchange_impl.h - What a row exchange remembers ------*- C++ -*-===//
 //
 // Keys of a store have numbers, in the order of first appearance. Rows that this rank asks for have
-// places: in the order of fetches, in each by owner. An owner keeps which of its rows every rank
-// asked for, in the order of that rank's places; so gradients travel without keys.
+// positions: in the order of fetches, in each by owner. An owner keeps which of its rows every rank
+// asked for, in the order of that rank's positions; so gradients travel without keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +39,7 @@ struct AskedRows {
   /// The rows that one fetch brought from one owner.
   struct Section {
     const float *begin;
-    int64_t first, count; ///< places
+    int64_t first, count; ///< positions
   };
 
   explicit AskedRows(int64_t dim) : sums(dim) {}
@@ -49,10 +49,10 @@ struct AskedRows {
   std::vector<float *> addresses; ///< by number; those of this fetch follow
   std::vector<Section> sections;  ///< by fetch and owner
   std::vector<Section> sorted;    ///< those that are not empty, by address
-  std::vector<int32_t> touchedBy; ///< by place: the last portion that touched it, or -1
-  std::vector<uint32_t> masks;    ///< by place: bit i, whether node i of the sums has it
-  std::vector<float *> sumOf;     ///< by place, scratch: its sum in one node
-  TreeSums sums;                  ///< of places
+  std::vector<int32_t> touchedBy; ///< by position: the last portion that touched it, or -1
+  std::vector<uint32_t> masks;    ///< by position: bit i, whether node i of the sums has it
+  std::vector<float *> sumOf;     ///< by position, scratch: its sum in one node
+  TreeSums sums;                  ///< of positions
   int32_t nextPortion = 0;
 };
 
@@ -119,10 +119,10 @@ private:
   void exchangeKeys();
   void findRows(const FindRows &find);
   void exchangeValues();
-  void placeRows();
+  void noteSections();
   void giveAddresses(std::span<const RowRequest> requests) const;
 
-  int64_t placeOf(int32_t store, const float *row) const;
+  int64_t positionOf(int32_t store, const float *row) const;
   /// Portions before `until` that had no call touch nothing.
   void skipPortions(AskedRows &from, int32_t until);
 

@@ -26,7 +26,7 @@ void RowExchange::Impl::fetch(std::span<const RowRequest> requests, const FindRo
   exchangeKeys();
   findRows(find);
   exchangeValues();
-  placeRows();
+  noteSections();
   giveAddresses(requests);
   ++fetches;
 }
@@ -149,7 +149,7 @@ void RowExchange::Impl::exchangeValues() {
 }
 
 /// Notes where the values of this fetch are.
-void RowExchange::Impl::placeRows() {
+void RowExchange::Impl::noteSections() {
   for (AskedRows &from : asked)
     from.addresses.resize(from.keys.size());
   auto number = sentNumbers.begin();

@@ -13,16 +13,16 @@ using namespace genrec::rt;
 // This rank's portions
 //===----------------------------------------------------------------------===//
 
-int64_t RowExchange::Impl::placeOf(int32_t store, const float *row) const {
+int64_t RowExchange::Impl::positionOf(int32_t store, const float *row) const {
   const std::vector<AskedRows::Section> &sorted = asked[store].sorted;
   auto after = std::upper_bound(
       sorted.begin(), sorted.end(), row,
       [](const float *row, const auto &section) { return std::less<>()(row, section.begin); });
   if (after != sorted.begin()) {
     const AskedRows::Section &section = *--after;
-    int64_t floats = row - section.begin, place = floats / stores[store].dim;
-    if (place < section.count && place * stores[store].dim == floats)
-      return section.first + place;
+    int64_t floats = row - section.begin, position = floats / stores[store].dim;
+    if (position < section.count && position * stores[store].dim == floats)
+      return section.first + position;
   }
   throw Error("a row that is touched in store " + std::to_string(store) +
               " was not fetched in this step");
@@ -48,14 +48,14 @@ void RowExchange::Impl::contribute(int32_t store, int32_t portion, std::span<flo
   int64_t dim = stores[store].dim;
   std::vector<TreeSums::Entry> &entries = from.sums.addNode({portion, 0});
   for (size_t i = 0; i < rows.size(); ++i) {
-    int64_t place = placeOf(store, rows[i]);
-    if (from.touchedBy[place] == portion)
+    int64_t position = positionOf(store, rows[i]);
+    if (from.touchedBy[position] == portion)
       throw Error("portion " + std::to_string(portion) + " has two sums for one row of store " +
                   std::to_string(store));
-    from.touchedBy[place] = portion;
+    from.touchedBy[position] = portion;
     float *sum = from.sums.takeSum();
     std::memcpy(sum, sums + i * dim, dim * sizeof(float));
-    entries.push_back({static_cast<int32_t>(place), sum});
+    entries.push_back({static_cast<int32_t>(position), sum});
   }
   from.sums.merge(static_cast<int64_t>(from.touchedBy.size()));
   from.nextPortion = portion + 1;
@@ -82,7 +82,7 @@ void RowExchange::Impl::collect() {
 }
 
 /// For each row that a rank asked for, which nodes of the tree that rank has it in: store by store,
-/// by place.
+/// by position.
 void RowExchange::Impl::exchangeMasks() {
   sendMasks.layOut([&](int32_t other) {
     int64_t rows = 0;
@@ -109,15 +109,15 @@ void RowExchange::Impl::exchangeMasks() {
   exchange(sendMasks, receiveMasks);
 }
 
-/// The sums of the nodes: store by store, node by node, by place.
+/// The sums of the nodes: store by store, node by node, by position.
 void RowExchange::Impl::exchangeSums() {
   sendSums.layOut([&](int32_t other) {
     int64_t floats = 0;
     for (int32_t store = 0; store < storeCount(); ++store)
       for (int64_t fetch = 0; fetch < fetches; ++fetch) {
         const AskedRows::Section &section = asked[store].sections[visit(fetch, other)];
-        for (int64_t place = section.first; place < section.first + section.count; ++place)
-          floats += std::popcount(asked[store].masks[place]) * stores[store].dim;
+        for (int64_t position = section.first; position < section.first + section.count; ++position)
+          floats += std::popcount(asked[store].masks[position]) * stores[store].dim;
       }
     return floats;
   });
@@ -154,9 +154,9 @@ void RowExchange::Impl::packSums(int32_t store) {
     for (size_t i = 0; i < from.sections.size(); ++i) {
       const AskedRows::Section &section = from.sections[i];
       float *&to = sumCursors[i % ranks];
-      for (int64_t place = section.first; place < section.first + section.count; ++place)
-        if (from.masks[place] >> node & 1) {
-          std::memcpy(to, from.sumOf[place], dim * sizeof(float));
+      for (int64_t position = section.first; position < section.first + section.count; ++position)
+        if (from.masks[position] >> node & 1) {
+          std::memcpy(to, from.sumOf[position], dim * sizeof(float));
           to += dim;
         }
     }

@@ -21,8 +21,7 @@ public:
     int32_t row;
     float *sum;
   };
-  struct Node {
-    PortionNode place;
+  struct Node : PortionNode {
     std::vector<Entry> entries; ///< each row once
   };
 
@@ -32,7 +31,7 @@ public:
   void begin();
   /// The next node in the order of portions, without entries: the caller adds them, then calls
   /// `merge`. Their sums are added to.
-  std::vector<Entry> &addNode(PortionNode place);
+  std::vector<Entry> &addNode(PortionNode where);
   /// Adds the last node to its sibling where that is there, and so on upwards. Rows are below
   /// `rows`.
   void merge(int64_t rows);
@@ -51,7 +50,7 @@ private:
   int64_t dim;
   std::vector<Node> nodes; ///< the first `count`; the others keep their memory
   size_t count = 0;
-  std::vector<int32_t> places; ///< by row: where its entry is in the left node, or -1
+  std::vector<int32_t> leftIndex; ///< by row: where its entry is in the left node, or -1
   std::vector<GrowBuffer<float>> chunks;
   int64_t taken = 0;          ///< sums of chunks
   std::vector<float *> spare; ///< sums that were added to others

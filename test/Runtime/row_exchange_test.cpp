@@ -2,16 +2,12 @@
 
 #include "../../runtime/ranks/row_exchange.h"
 
-#include "CountedAllocations.h"
-#include "genrec_rt/buffer.h"
 #include "genrec_rt/identity.h"
 #include "genrec_rt/owner.h"
 #include "genrec_rt/portions.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <mutex>
@@ -20,9 +16,6 @@
 #include <set>
 
 using namespace genrec::rt;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 namespace {
 
@@ -331,233 +324,6 @@ TEST(RowExchange, TheOrderMatters) {
       different += std::bit_cast<uint32_t>(forwards) != bits[0];
     }
   EXPECT_GT(different, 0U);
-}
-
-//===----------------------------------------------------------------------===//
-// What travels
-//===----------------------------------------------------------------------===//
-
-/// Notes the bytes that each exchange sends.
-class CountingComm final : public Communicator {
-public:
-  explicit CountingComm(Communicator &inner) : inner(inner) {}
-  std::string getName() const override { return inner.getName(); }
-  int32_t getRank() const override { return inner.getRank(); }
-  int32_t getSize() const override { return inner.getSize(); }
-  void abort(const std::string &why) noexcept override { inner.abort(why); }
-  std::optional<std::string> getError() override { return inner.getError(); }
-  std::unique_ptr<Communicator> duplicate() override { return inner.duplicate(); }
-
-  std::vector<int64_t> sent; ///< by exchange
-
-protected:
-  void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
-    sent.push_back(0);
-    for (const SendPart &part : send)
-      sent.back() += part.bytes;
-    inner.exchange(send, receive);
-  }
-
-private:
-  Communicator &inner;
-};
-
-/// A rank with two stores of one table each, of 16 and 32 floats per row; rows are in `memory`.
-struct TwoStores {
-  TwoStores(Communicator &comm, int32_t portions)
-      : exchange(comm, {{16, {hashTableName("a")}}, {32, {hashTableName("b")}}}, portions) {}
-
-  void fetch(int32_t store, const std::vector<int64_t> &keys, std::vector<float *> &rows) {
-    rows.resize(keys.size());
-    RowRequest request{store,       keys.data(), nullptr, static_cast<int64_t>(keys.size()),
-                       rows.data(), nullptr};
-    exchange.fetch({&request, 1}, [&](int32_t, std::span<const int64_t> keys, float **to) {
-      for (size_t i = 0; i < keys.size(); ++i)
-        to[i] = memory + keys[i] % 64 * 32;
-    });
-  }
-
-  RowExchange exchange;
-  alignas(64) float memory[64 * 32] = {};
-};
-
-TEST(RowExchange, EveryDistinctKeyTravelsOnceInOneRound) {
-  runThreadRanks(2, [](Communicator &inner) {
-    CountingComm comm(inner);
-    TwoStores stores(comm, 2);
-    std::vector<float *> rows[2];
-    std::vector<int64_t> keys[] = {{1, 2, 1, 2, 3, 1}, {7, 7, 7, -1, 9}};
-    std::vector<RowRequest> requests;
-    for (int32_t store : {0, 1, 0, 1}) {
-      rows[store].resize(keys[store].size());
-      requests.push_back({store, keys[store].data(), nullptr,
-                          static_cast<int64_t>(keys[store].size()), rows[store].data(), nullptr});
-    }
-    auto find = [&](int32_t, std::span<const int64_t> keys, float **to) {
-      for (size_t i = 0; i < keys.size(); ++i)
-        to[i] = stores.memory + keys[i] * 32;
-    };
-    stores.exchange.fetch(requests, find);
-    ASSERT_EQ(comm.sent.size(), 3U); // counts, keys, values
-    EXPECT_EQ(comm.sent[0], 2 * 2 * 8);
-    EXPECT_EQ(comm.sent[1], (3 + 2) * 8);
-    stores.exchange.fetch(requests, find); // all are here
-    EXPECT_EQ(comm.sent[4], 0);
-    EXPECT_EQ(comm.sent[5], 0);
-
-    Row sums(3 * 16, 1.0F);
-    comm.sent.clear();
-    stores.exchange.contribute(0, comm.getRank(), std::span(rows[0]).subspan(0, 2), sums.data());
-    stores.exchange.collect();
-    ASSERT_EQ(comm.sent.size(), 2U); // masks, sums
-    EXPECT_EQ(comm.sent[0], (3 + 2) * 4);
-    EXPECT_EQ(comm.sent[1], 2 * 16 * 4);
-  });
-}
-
-TEST(RowExchange, AllocatesNothingInTheSteadyState) {
-  runThreadRanks(2, [](Communicator &comm) {
-    TwoStores stores(comm, 6);
-    std::mt19937 random(comm.getRank());
-    std::vector<int64_t> keys(500);
-    std::vector<float *> rows, touched;
-    Row sums(500 * 32, 1.0F);
-    auto run = [&](int32_t store) {
-      for (int64_t &key : keys)
-        key = random() % 3000;
-      stores.fetch(store, keys, rows);
-      touched = rows;
-      std::sort(touched.begin(), touched.end());
-      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-      for (int32_t i = 0; i < 3; ++i)
-        stores.exchange.contribute(store, comm.getRank() * 3 + i, touched, sums.data());
-    };
-    auto runStep = [&] {
-      stores.exchange.begin();
-      run(0);
-      run(1);
-      stores.exchange.collect();
-    };
-    for (int i = 0; i < 20; ++i)
-      runStep();
-    comm.barrier();
-    random.seed(comm.getRank()); // steps of sizes that were there
-    int64_t aligned = alignedAllocations();
-    comm.barrier();
-    int64_t news = test::stepAllocations;
-    test::isStepThread = true;
-    for (int i = 0; i < 20; ++i)
-      runStep();
-    test::isStepThread = false;
-    EXPECT_EQ(test::stepAllocations - news, 0);
-    EXPECT_EQ(alignedAllocations() - aligned, 0);
-  });
-}
-
-//===----------------------------------------------------------------------===//
-// Errors
-//===----------------------------------------------------------------------===//
-
-TEST(RowExchange, AnErrorAtOneOwnerEndsAllRanks) {
-  std::mutex mutex;
-  std::vector<std::string> errors;
-  auto run = [&](Communicator &comm) {
-    RowExchange exchange(comm, {{4, {hashTableName("a")}}}, 3);
-    float row[4] = {};
-    std::vector<int64_t> keys(200);
-    for (int64_t i = 0; i < 200; ++i)
-      keys[i] = i;
-    std::vector<float *> rows(200);
-    RowRequest request{0, keys.data(), nullptr, 200, rows.data(), nullptr};
-    try {
-      exchange.fetch({&request, 1}, [&](int32_t, std::span<const int64_t> keys, float **to) {
-        if (comm.getRank() == 1)
-          throw Error("table 'a' is full");
-        std::fill_n(to, keys.size(), &row[0]);
-      });
-    } catch (const Error &error) {
-      std::lock_guard lock(mutex);
-      errors.push_back(error.what());
-    }
-  };
-  runThreadRanks(3, run);
-  ASSERT_EQ(errors.size(), 3U);
-  std::sort(errors.begin(), errors.end());
-  EXPECT_EQ(errors[0], "rank 1: table 'a' is full");
-  EXPECT_EQ(errors[1], errors[0]);
-  EXPECT_EQ(errors[2], "table 'a' is full");
-}
-
-/// What one rank throws when it makes these calls.
-template <class Body> void expectError(const Body &body, const std::string &message) {
-  std::unique_ptr<Communicator> comm = makeSingleComm();
-  TwoStores stores(*comm, 3);
-  EXPECT_THAT([&] { body(stores); }, ThrowsMessage<Error>(HasSubstr(message)));
-}
-
-TEST(RowExchange, WrongCallsAreErrors) {
-  std::vector<float *> rows;
-  Row sums(64);
-  auto contribute = [&](TwoStores &stores, int32_t portion) {
-    stores.exchange.contribute(0, portion, rows, sums.data());
-  };
-  expectError([&](TwoStores &stores) { stores.fetch(2, {1}, rows); }, "store 2 is not among 2");
-  expectError(
-      [&](TwoStores &stores) {
-        stores.fetch(0, {1}, rows);
-        contribute(stores, 1);
-        contribute(stores, 0);
-      },
-      "portion 0 of store 0 is not next: this rank has portions 0 to 2");
-  expectError([&](TwoStores &stores) { contribute(stores, 3); },
-              "portion 3 of store 0 is not next");
-  expectError(
-      [&](TwoStores &stores) {
-        stores.fetch(0, {1, 1}, rows);
-        contribute(stores, 0);
-      },
-      "portion 0 has two sums for one row of store 0");
-  for (int64_t offset : {-1, 1, 16})
-    expectError(
-        [&](TwoStores &stores) {
-          stores.fetch(0, {1}, rows);
-          rows[0] += offset;
-          contribute(stores, 0);
-        },
-        "a row that is touched in store 0 was not fetched in this step");
-  expectError(
-      [&](TwoStores &stores) {
-        stores.fetch(0, {1}, rows);
-        stores.exchange.begin();
-        contribute(stores, 0);
-      },
-      "was not fetched in this step");
-  expectError(
-      [&](TwoStores &stores) {
-        stores.exchange.collect();
-        stores.exchange.collect();
-      },
-      "'collect' is called twice in a step");
-  expectError(
-      [&](TwoStores &stores) {
-        stores.exchange.collect();
-        stores.fetch(0, {1}, rows);
-      },
-      "rows are fetched after 'collect'");
-}
-
-TEST(RowExchange, RowsThatTheOwnerDoesNotGiveAreErrors) {
-  std::unique_ptr<Communicator> comm = makeSingleComm();
-  RowExchange exchange(*comm, {{4, {1, 2}, /*keyBits=*/40}}, 1);
-  int64_t keys[] = {17, int64_t(5) << 40};
-  float *rows[2];
-  RowRequest request{0, keys, nullptr, 1, rows, nullptr};
-  auto find = [](int32_t, std::span<const int64_t>, float **) {};
-  EXPECT_THAT([&] { exchange.fetch({&request, 1}, find); },
-              ThrowsMessage<Error>(HasSubstr("store 0 gave no row for key 17")));
-  request.count = 2;
-  EXPECT_THAT([&] { exchange.fetch({&request, 1}, find); },
-              ThrowsMessage<Error>(HasSubstr("is of table 5 where 2 share a store")));
 }
 
 } // namespace

@@ -27,10 +27,9 @@ struct PortionRange {
 /// Throws Error where a rank would have none.
 PortionRange getPortions(int32_t portions, int32_t rank, int32_t ranks);
 
-/// A node of the tree, by its first portion.
+/// A node of the tree: that of `level` whose first portion is `first`.
 struct PortionNode {
   int32_t first = 0, level = 0;
-  bool operator==(const PortionNode &) const = default;
 };
 
 /// Whether two nodes, of which `right` begins where `left` ends, are the children of one.
@@ -38,8 +37,8 @@ inline bool areSiblings(PortionNode left, PortionNode right) {
   return left.level == right.level && (left.first >> left.level) % 2 == 0;
 }
 
-/// The nodes that a rank with the portions `range` adds by itself and cannot add further, in order.
-std::vector<PortionNode> getCover(PortionRange range);
+/// The nodes, from left to right, whose sums a rank can form alone from the portions `range`.
+std::vector<PortionNode> getNodes(PortionRange range);
 
 /// Adds vectors of floats over the portions of a global batch.
 class PortionSums {
@@ -59,9 +58,8 @@ public:
   void reduce(Communicator &comm, float *total);
 
 private:
-  struct Node {
-    PortionNode place;
-    std::vector<float> sum;
+  struct Sum : PortionNode {
+    std::vector<float> values;
   };
 
   std::vector<float> takeBuffer();
@@ -71,8 +69,8 @@ private:
   PortionRange own;
   int32_t committed = 0;
   std::vector<float> current;
-  std::vector<Node> nodes;
-  std::vector<std::vector<float>> free; ///< buffers of nodes that became part of others
+  std::vector<Sum> sums; ///< of the committed portions, from left to right
+  std::vector<std::vector<float>> free; ///< buffers that sums no longer need
 };
 
 } // namespace genrec::rt

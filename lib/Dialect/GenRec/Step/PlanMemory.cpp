@@ -91,7 +91,7 @@ void Planner::extend(Value value, int64_t last) {
   Operation *op = result.getOwner();
   // A call may alias its operands as well: it changes them in place.
   auto step = dyn_cast<StepOpInterface>(op);
-  bool aliases = isView(op) || (step && step.getStepKind() == StepKind::call &&
+  bool aliases = isView(op) || (step && !isDeclaration(op) &&
                                 !step.ownsResult(result.getResultNumber()));
   if (aliases) {
     extendKept(op, last);

@@ -16,13 +16,13 @@ static bool isSummedInPlace(Value given) {
 
 namespace {
 
-/// With one portion on one rank these calls return at once: they cost nothing.
-template <typename ModelT, typename OpT> struct FreeCall : StepModel<ModelT, OpT> {
-  void addCosts(Operation *, StepCosts &) const {}
+/// With one portion on one rank these calls take no time.
+template <typename ModelT, typename OpT> struct PortionCall : StepModel<ModelT, OpT> {
+  StepKind getStepKind(Operation *) const { return StepKind::setup; }
 };
 
 /// The result aliases the partial values.
-struct ContributeStep : FreeCall<ContributeStep, ContributeOp> {
+struct ContributeStep : PortionCall<ContributeStep, ContributeOp> {
   bool ownsResult(Operation *, unsigned) const { return false; }
   ValueRange getAliasedOperands(Operation *op) const { return op->getOperands(); }
   Value getAddress(Operation *op, StageBuilder &stage, unsigned number) const {
@@ -30,7 +30,7 @@ struct ContributeStep : FreeCall<ContributeStep, ContributeOp> {
   }
 };
 
-struct CollectStep : FreeCall<CollectStep, CollectOp> {
+struct CollectStep : PortionCall<CollectStep, CollectOp> {
   bool ownsResult(Operation *op, unsigned number) const {
     return !isSummedInPlace(op->getOperand(number));
   }
@@ -47,7 +47,7 @@ static KeptBuffer getSegments(Value sums) {
   return sum ? KeptBuffer{sum.getDomain().getDefiningOp(), kSegmentsSlot} : KeptBuffer();
 }
 
-struct ContributeRowsStep : FreeCall<ContributeRowsStep, ContributeRowsOp> {
+struct ContributeRowsStep : PortionCall<ContributeRowsStep, ContributeRowsOp> {
   bool ownsResult(Operation *, unsigned) const { return false; }
   ValueRange getAliasedOperands(Operation *op) const { return op->getOperands().drop_front(2); }
   KeptBuffer getKeptBuffer(Operation *op) const { return getSegments(op->getResult(0)); }
@@ -57,7 +57,7 @@ struct ContributeRowsStep : FreeCall<ContributeRowsStep, ContributeRowsOp> {
 };
 
 /// The rows and sums are the operands', or lie in memory of the runtime.
-struct CollectRowsStep : FreeCall<CollectRowsStep, CollectRowsOp> {
+struct CollectRowsStep : PortionCall<CollectRowsStep, CollectRowsOp> {
   bool ownsResult(Operation *, unsigned) const { return false; }
   ValueRange getAliasedOperands(Operation *op) const { return op->getOperands().drop_front(1); }
   KeptBuffer getKeptBuffer(Operation *op) const { return getSegments(cast<CollectRowsOp>(op).getSums()); }

@@ -286,7 +286,7 @@ genrec.model @m {
 
 // There are four step values.
 func.func @test() {
-  // expected-error@+1 {{'genrec.step_value' op 'name' must be "learning_rate", "bias_correction", "clip_norm" or "clip_value", but is "momentum"}}
+  // expected-error@+1 {{'genrec.step_value' op 'name' must be "learning_rate", "bias_correction", "clip_norm", "clip_value" or "first_portion", but is "momentum"}}
   %0 = genrec.step_value "momentum"(0.9) : tensor<f32>
   return
 }

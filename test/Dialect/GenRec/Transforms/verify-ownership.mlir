@@ -207,7 +207,7 @@ genrec.model @stores {
         : (!genrec.domain<@user>, tensor<?x!genrec.row<4>, #genrec.rows<@user>>) -> () {
     ^bb0(%row: !genrec.row<4>):
       %x = genrec.row_load %row : (!genrec.row<4>) -> vector<4xf32>
-      // expected-error @below {{'genrec.row_store' op stores through handles that may repeat; a row is updated once in a step, through those that unique_rows gives}}
+      // expected-error @below {{'genrec.row_store' op stores through handles that may repeat or belong to another rank; a row is updated once in a step, through those that unique_rows or collect_rows gives}}
       genrec.row_store %x to %row : vector<4xf32>, !genrec.row<4>
       genrec.row_yield
     }

@@ -27,7 +27,7 @@ def GenRec_ContributeOp : GenRec_Op<"contribute", [GenRec_NeedsRunningStep, Pure
     alias them; only a `genrec.collect` of the same `number` reads them.
 
     ```mlir
-    %given = genrec.contribute 0(%gradient) : tensor<8x4xf32>
+    %given = genrec.contribute 0(%weight) : tensor<8x4xf32>
     ```
   }];
   let arguments = (ins I64Attr:$number, Variadic<GenRec_RowsOrShared>:$values);
@@ -44,6 +44,7 @@ def GenRec_CollectOp : GenRec_Op<"collect", [GenRec_NeedsRunningStep, Pure, Decl
     the number of ranks. All portions take part: an op that the step runs once.
 
     ```mlir
+    %given = genrec.contribute 0(%weight) : tensor<8x4xf32>
     %sum = genrec.collect 0(%given) : tensor<8x4xf32>
     ```
   }];
@@ -61,7 +62,10 @@ def GenRec_ContributeRowsOp : GenRec_Op<"contribute_rows", [GenRec_NeedsRunningS
     a `genrec.collect_rows` reads it.
 
     ```mlir
-    %given = genrec.contribute_rows %touched(%handles, %summed) in @item
+    %summed = genrec.segment_sum %touched(%user_vector, %movie_vector)
+        : (!genrec.domain<@touched>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@history>>)
+        -> tensor<?x8xf32, #genrec.rows<@touched>>
+    %given = genrec.contribute_rows %touched(%touched_rows, %summed) in @item
         : (!genrec.domain<@touched>, tensor<?x!genrec.row<8>, #genrec.rows<@touched>>, tensor<?x8xf32, #genrec.rows<@touched>>)
         -> tensor<?x8xf32, #genrec.rows<@touched>>
     ```
@@ -82,9 +86,15 @@ def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_MakesUniqueRows, Ge
     gradients, added in the fixed tree over those portions that touched it.
 
     ```mlir
-    %owned, %rows, %sums = genrec.collect_rows %touched(%handles, %given) in @item
+    %summed = genrec.segment_sum %touched(%user_vector, %movie_vector)
+        : (!genrec.domain<@touched>, tensor<?x8xf32, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@history>>)
+        -> tensor<?x8xf32, #genrec.rows<@touched>>
+    %given = genrec.contribute_rows %touched(%touched_rows, %summed) in @item
         : (!genrec.domain<@touched>, tensor<?x!genrec.row<8>, #genrec.rows<@touched>>, tensor<?x8xf32, #genrec.rows<@touched>>)
-        -> (!genrec.domain<@owned>, tensor<?x!genrec.row<8>, #genrec.rows<@owned>>, tensor<?x8xf32, #genrec.rows<@owned>>)
+        -> tensor<?x8xf32, #genrec.rows<@touched>>
+    %owned, %rows, %sums = genrec.collect_rows %touched(%touched_rows, %given) in @item
+        : (!genrec.domain<@touched>, tensor<?x!genrec.row<8>, #genrec.rows<@touched>>, tensor<?x8xf32, #genrec.rows<@touched>>)
+        -> (!genrec.domain<@step_rows>, tensor<?x!genrec.row<8>, #genrec.rows<@step_rows>>, tensor<?x8xf32, #genrec.rows<@step_rows>>)
     ```
   }];
   let arguments = (ins GenRec_DomainType:$domain, GenRec_Rows:$rows, GenRec_Rows:$sums,
@@ -97,12 +107,12 @@ def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_MakesUniqueRows, Ge
 def GenRec_ExactSumOp : GenRec_Op<"exact_sum", [GenRec_NeedsRunningStep, Pure]> {
   let summary = "the sum over rows that ranks own, rounded once";
   let description = [{
-    x: f32 rows [] of the domain of a `genrec.collect_rows`. The shared f32 result is the sum over
+    x: f32 rows []; in a distributed program of the domain of a `genrec.collect_rows`. The shared f32 result is the sum over
     the rows of all ranks, exact before it is rounded: it does not depend on which rank owns a row,
     nor on the order of rows. Infinities and NaN propagate.
 
     ```mlir
-    %squares = genrec.exact_sum %square : (tensor<?xf32, #genrec.rows<@owned>>) -> tensor<f32>
+    %squares = genrec.exact_sum %row_loss : (tensor<?xf32, #genrec.rows<@impression>>) -> tensor<f32>
     ```
   }];
   let arguments = (ins GenRec_Rows:$x);
