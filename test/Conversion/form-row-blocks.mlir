@@ -26,7 +26,7 @@
 // for as long as the run lasts.
 // PLAN-LABEL: genrec.model @run
 // PLAN: #genrec.buffer<name = "wide", domain = @event, bytes_per_row = 64, first = 6, last = 10, block = 0>
-// PLAN-SAME: #genrec.buffer<name = "linear", domain = @event, bytes_per_row = 64, first = 7, last = 10, block = 0, place = 64>
+// PLAN-SAME: #genrec.buffer<name = "linear", domain = @event, bytes_per_row = 64, first = 7, last = 10, block = 0, offset = 64>
 // PLAN-SAME: #genrec.buffer<name = "attention", domain = @event, bytes_per_row = 32, first = 6, last = {{[0-9]+}}>
 
 // CALLS: emitc.func @predict_blocks_0(%{{.*}}: !emitc.ptr<!emitc.opaque<"kernels::RowBlock">>)

@@ -134,7 +134,7 @@ void KernelOutliner::prepareAccumulators() {
   for (auto [result, size] : llvm::zip(results, sizes)) {
     auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
     FlatSymbolRefAttr domain = getRowDomain(type);
-    int64_t stride = domain                ? getRowPlace(kernel.getResult(result)).stride
+    int64_t stride = domain                ? getRowAddress(kernel.getResult(result)).stride
                      : type.getRank() == 2 ? type.getDimSize(1)
                                            : 1;
     accumulators.push_back(
@@ -262,7 +262,7 @@ public:
     Value &pointer = rows[result];
     if (!pointer) {
       const EmitCBuilder &b = outer.b;
-      int64_t stride = getRowPlace(outer.kernel.getResult(result)).stride;
+      int64_t stride = getRowAddress(outer.kernel.getResult(result)).stride;
       Value offset = outer.getOffset(outer.nest.back().row, stride);
       pointer = EmitCBuilder::kept(b.named("to").add(outer.resultPointers[result], offset));
     }
@@ -373,7 +373,7 @@ void KernelOutliner::bindInput(unsigned input) {
   Value value = kernel.getInputs()[input], pointer = inputPointers[input];
   auto type = cast<RankedTensorType>(value.getType());
   if (role == OperandRole::source) {
-    int64_t stride = type.getRank() == 2 ? getRowPlace(value).stride : 1;
+    int64_t stride = type.getRank() == 2 ? getRowAddress(value).stride : 1;
     bindings.sources[argument] = {pointer, stride, getSourceRows(type)};
     return;
   }
@@ -382,7 +382,7 @@ void KernelOutliner::bindInput(unsigned input) {
     row = nest.back().row;
   else if (role == OperandRole::ancestor)
     row = getRowIndex(lookupDomain(kernel, getRowDomain(type)));
-  int64_t stride = row ? getRowPlace(value).stride : 0;
+  int64_t stride = row ? getRowAddress(value).stride : 0;
   EmitCBuilder named = b.named(getValueName(value) + "_row");
   Value offset = row ? getOffset(row, stride) : Value();
   if (auto rowType = dyn_cast<RowType>(type.getElementType())) {
@@ -420,8 +420,8 @@ void KernelOutliner::bindInputs(const BodySchedule &schedule, bool ofColumns) {
                      [&](Operation *user) { return schedule.isColumn(user) == ofColumns; }))
       bindInput(input);
   unsigned argument = kernel.getInputs().size();
-  for (const SourcePlace &place : accumulators)
-    bindings.accumulators[kernel.getBody().getArgument(argument++)] = place;
+  for (const TensorAddress &address : accumulators)
+    bindings.accumulators[kernel.getBody().getArgument(argument++)] = address;
   bindings.step = step;
   if (identities)
     bindings.identity = b.named("identity").loadElement(identities, nest.back().row);

@@ -93,7 +93,7 @@ private:
   /// number of rows of the innermost loop's domain, if an input has table rows
   mlir::Value tableRowCount;
   llvm::SmallVector<mlir::Value> statePointers; ///< per input; null except for parameter rows
-  llvm::SmallVector<SourcePlace> accumulators;  ///< per accumulated result
+  llvm::SmallVector<TensorAddress> accumulators;  ///< per accumulated result
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;
   /// by input that is a segment sum: an array for one row
   llvm::DenseMap<unsigned, mlir::Value> sums;

@@ -84,7 +84,7 @@ void RowBodyEmitter::emitAddress(Operation *op) {
   if (auto load = dyn_cast<RowLoadOp>(op)) {
     pointer = getSlot(load.getRow(), load.getSlot(), op->getLoc());
   } else if (auto gather = dyn_cast<RowGatherOp>(op)) {
-    SourcePlace source = bindings.sources.lookup(gather.getSource());
+    TensorAddress source = bindings.sources.lookup(gather.getSource());
     Value index = getScalar(gather.getIndex());
     Type type = source.pointer.getType();
     if (gather.getClamp()) {
@@ -129,7 +129,7 @@ static StringRef getHashCallee(HashKind kind) {
 FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
   EmitCBuilder b = at(op);
   if (auto gather = dyn_cast<RowGatherOp>(op)) {
-    SourcePlace source = bindings.sources.lookup(gather.getSource());
+    TensorAddress source = bindings.sources.lookup(gather.getSource());
     Type element = getElementTypeOrSelf(gather.getType());
     Value index = operands[1];
     if (gather.getClamp())
@@ -149,7 +149,7 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
                   {b.templateInteger(static_cast<int64_t>(edges.size()))});
   }
   if (auto search = dyn_cast<RowSearchOp>(op)) {
-    SourcePlace edges = bindings.sources.lookup(search.getEdges());
+    TensorAddress edges = bindings.sources.lookup(search.getEdges());
     return b.call("kernels::bucketOf", b.i64(), {operands[0], edges.pointer, edges.rows});
   }
   APInt divisor;
@@ -371,25 +371,25 @@ void RowBodyEmitter::emitReduction(Operation *op) {
 
 void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   EmitCBuilder b = at(op);
-  SourcePlace place = bindings.accumulators.lookup(op.getAccumulator());
-  Value stride = b.integer(place.stride);
+  TensorAddress to = bindings.accumulators.lookup(op.getAccumulator());
+  Value stride = b.integer(to.stride);
   if (op.getCoefficient()) {
     Value index = getPointer(op.getIndex());
     Value count = b.integer(getExtent(op.getIndex()));
     b.callVoid("kernels::scatterAddOuter",
-               {place.pointer, stride, index, getPointer(op.getCoefficient()), count,
+               {to.pointer, stride, index, getPointer(op.getCoefficient()), count,
                 getPointer(op.getValue())},
                {b.templateInteger(getExtent(op.getValue()))});
     return;
   }
   Value index = getScalar(op.getIndex());
   if (op.getClamp())
-    index = b.call("kernels::clampIndex", b.i64(), {index, place.rows});
+    index = b.call("kernels::clampIndex", b.i64(), {index, to.rows});
   if (isVector(op.getValue()))
-    b.callVoid("kernels::addRow", {place.pointer, stride, index, getPointer(op.getValue())},
+    b.callVoid("kernels::addRow", {to.pointer, stride, index, getPointer(op.getValue())},
                {b.templateInteger(getExtent(op.getValue()))});
   else
-    b.callVoid("kernels::addElement", {place.pointer, index, getScalar(op.getValue())});
+    b.callVoid("kernels::addElement", {to.pointer, index, getScalar(op.getValue())});
 }
 
 void RowBodyEmitter::emitCall(Operation *op) {
@@ -403,14 +403,14 @@ void RowBodyEmitter::emitCall(Operation *op) {
   makeArray(result);
   Value to = getPointer(result);
   if (auto dot = dyn_cast<GatherDotOp>(op)) {
-    SourcePlace source = bindings.sources.lookup(dot.getSource());
+    TensorAddress source = bindings.sources.lookup(dot.getSource());
     b.callVoid("kernels::gatherDot",
                {source.pointer, b.integer(source.stride), getPointer(dot.getIndex()), extent,
                 getPointer(dot.getRow()), to},
                {b.templateInteger(getExtent(dot.getRow()))});
   } else {
     auto sum = cast<GatherSumOp>(op);
-    SourcePlace source = bindings.sources.lookup(sum.getSource());
+    TensorAddress source = bindings.sources.lookup(sum.getSource());
     b.callVoid("kernels::gatherSum",
                {source.pointer, b.integer(source.stride), getPointer(sum.getIndex()),
                 getPointer(sum.getCoefficient()), b.integer(getExtent(sum.getIndex())), to},

@@ -13,8 +13,8 @@
 
 namespace genrec {
 
-/// A tensor that a body gathers from, or an accumulator that it scatters into.
-struct SourcePlace {
+/// The address of a tensor that a body gathers from, or an accumulator that it scatters into.
+struct TensorAddress {
   mlir::Value pointer;
   int64_t stride = 1; ///< elements from one row to the next
   mlir::Value rows;   ///< number of rows
@@ -32,8 +32,8 @@ struct BodyBindings {
   llvm::DenseMap<mlir::Value, mlir::Value> scalars; ///< scalar arguments
   /// vector arguments: a pointer to the first element
   llvm::DenseMap<mlir::Value, mlir::Value> pointers;
-  llvm::DenseMap<mlir::Value, SourcePlace> sources;
-  llvm::DenseMap<mlir::Value, SourcePlace> accumulators;
+  llvm::DenseMap<mlir::Value, TensorAddress> sources;
+  llvm::DenseMap<mlir::Value, TensorAddress> accumulators;
   llvm::DenseMap<mlir::Value, RowHandle> rows;
   mlir::Value step;     ///< genrec_step *
   mlir::Value identity; ///< of the row, for random draws; null if the body has none

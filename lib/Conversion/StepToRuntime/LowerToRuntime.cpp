@@ -40,7 +40,7 @@ void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
       continue;
     EmitCBuilder b = stage.at(op->getLoc());
     Value count = getRowDomain(type) ? stage.getCount(result) : b.integer(1);
-    int64_t size = getRowSize(type), stride = getRowDomain(type) ? getRowPlace(result).stride : size;
+    int64_t size = getRowSize(type), stride = getRowDomain(type) ? getRowAddress(result).stride : size;
     b.callVoid("kernels::checkFinite", {stage.getStep(), stage.getOpNumber(op),
                                         stage.getPointer(result), count, b.integer(size),
                                         b.integer(stride)});

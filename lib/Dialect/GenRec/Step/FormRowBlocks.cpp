@@ -33,13 +33,13 @@ static FlatSymbolRefAttr getBlockDomain(Operation *op) {
   if (!domain || getStage(op) != Stage::compute || !lookupDomain(op, domain).getParentAttr())
     return {};
   // A view whose offset is known only at run time cannot be split into blocks.
-  auto isUnknownPlace = [](Value root) {
+  auto isUnknownAddress = [](Value root) {
     Operation *maker = root.getDefiningOp();
     return maker && isView(maker);
   };
   bool readsPart = llvm::any_of(op->getOperands(), [&](Value operand) {
     return isa<RankedTensorType>(operand.getType()) &&
-           isUnknownPlace(getRowPlace(operand).root);
+           isUnknownAddress(getRowAddress(operand).root);
   });
   return readsPart ? FlatSymbolRefAttr() : domain;
 }

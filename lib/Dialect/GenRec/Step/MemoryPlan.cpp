@@ -10,13 +10,13 @@ using namespace genrec;
 
 BufferAttr PlannedBuffer::toAttribute(MLIRContext *context) const {
   return BufferAttr::get(context, name, domain, bytesPerRow, stride, bytes, first, last, block,
-                         place);
+                         offset);
 }
 
 PlannedBuffer PlannedBuffer::fromAttribute(BufferAttr attribute) {
   return {attribute.getDomain(), attribute.getBytesPerRow(), attribute.getStride(),
           attribute.getBytes(),  attribute.getFirst(),       attribute.getLast(),
-          attribute.getName().str(), attribute.getBlock(),   attribute.getPlace()};
+          attribute.getName().str(), attribute.getBlock(),   attribute.getOffset()};
 }
 
 /// The `#genrec.buffer`s of the program around `op`; null before `plan-memory`.
@@ -41,7 +41,7 @@ int64_t genrec::getBlockBytes(ArrayRef<PlannedBuffer> buffers, int64_t block) {
   int64_t bytes = 0;
   for (const PlannedBuffer &buffer : buffers)
     if (buffer.block == block)
-      bytes = std::max(bytes, buffer.place + buffer.bytesPerRow);
+      bytes = std::max(bytes, buffer.offset + buffer.bytesPerRow);
   return bytes;
 }
 
@@ -76,7 +76,7 @@ static BufferAttr getPlannedBuffer(Value value) {
                                                                  : BufferAttr();
 }
 
-RowPlace genrec::getRowPlace(Value value) {
+RowAddress genrec::getRowAddress(Value value) {
   auto result = dyn_cast<OpResult>(value);
   auto step = result ? dyn_cast<StepOpInterface>(result.getOwner()) : StepOpInterface();
   std::optional<AliasedRows> alias;
@@ -87,11 +87,11 @@ RowPlace genrec::getRowPlace(Value value) {
     bool isPadded = planned && planned.getStride();
     return {value, 0, isPadded ? planned.getStride() : getDenseStride(value.getType())};
   }
-  RowPlace place = getRowPlace(step.getAliasedOperands().front());
-  place.offset += alias->offset;
+  RowAddress address = getRowAddress(step.getAliasedOperands().front());
+  address.offset += alias->offset;
   if (!alias->keepsStride)
-    place.stride = getDenseStride(value.getType());
-  return place;
+    address.stride = getDenseStride(value.getType());
+  return address;
 }
 
 //===----------------------------------------------------------------------===//

@@ -130,9 +130,9 @@ void Planner::placeInBlock(int64_t block, int64_t begin, int64_t end, FlatSymbol
       for (const PlannedBuffer &other : ArrayRef(buffers).take_front(i)) {
         bool meets =
             other.block == block && other.first <= buffer.last && buffer.first <= other.last;
-        if (meets && buffer.place < other.place + other.bytesPerRow &&
-            other.place < buffer.place + buffer.bytesPerRow) {
-          buffer.place = other.place + other.bytesPerRow;
+        if (meets && buffer.offset < other.offset + other.bytesPerRow &&
+            other.offset < buffer.offset + buffer.bytesPerRow) {
+          buffer.offset = other.offset + other.bytesPerRow;
           moved = true;
         }
       }

@@ -93,7 +93,7 @@ Value StageBuilder::getBuffer(int64_t number, Type element, StringRef name) {
   const PlannedBuffer &plan = buffers[number];
   if (plan.block >= 0)
     return EmitCBuilder::kept(b.call("kernels::localRows", b.pointer(element),
-                                     {getStep(), b.integer(plan.place)},
+                                     {getStep(), b.integer(plan.offset)},
                                      {b.templateType(element)}));
   Value all = b.load(b.memberOf(getStep(), "buffers", b.pointer(b.voidPointer())));
   Value buffer = b.cast(b.loadElement(all, b.integer(number)), b.pointer(element));
@@ -163,9 +163,9 @@ Value StageBuilder::makePointer(Value tensor) {
       return address;
   EmitCBuilder b = at(tensor.getLoc()).named(getValueName(tensor));
   if (isView(result.getOwner())) {
-    RowPlace place = getRowPlace(tensor);
-    Value pointer = getPointer(place.root);
-    return place.offset ? EmitCBuilder::kept(b.add(pointer, b.integer(place.offset))) : pointer;
+    RowAddress address = getRowAddress(tensor);
+    Value pointer = getPointer(address.root);
+    return address.offset ? EmitCBuilder::kept(b.add(pointer, b.integer(address.offset))) : pointer;
   }
   Type element = getBufferElement(b, cast<RankedTensorType>(tensor.getType()).getElementType());
   return getBuffer(getResultBuffer(result), element, getValueName(tensor));
@@ -186,5 +186,5 @@ Value StageBuilder::getOptionalPointer(Value tensor, Type element) {
 }
 
 Value StageBuilder::getStride(Value tensor) {
-  return at(tensor.getLoc()).integer(getRowPlace(tensor).stride);
+  return at(tensor.getLoc()).integer(getRowAddress(tensor).stride);
 }

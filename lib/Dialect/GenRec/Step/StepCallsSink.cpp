@@ -119,7 +119,7 @@ LogicalResult genrec::lowerCall(ScoresGradOp op, StageBuilder &stage) {
 
 /// Fails unless rows are contiguous, which these calls require.
 static LogicalResult expectDense(Operation *op, Value x) {
-  if (getRowPlace(x).stride == getRowSize(x.getType()))
+  if (getRowAddress(x).stride == getRowSize(x.getType()))
     return success();
   return op->emitOpError("takes no view of some columns; a row kernel must copy them first");
 }

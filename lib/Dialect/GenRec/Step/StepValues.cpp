@@ -33,5 +33,5 @@ Value genrec::getAccumulatorSize(const EmitCBuilder &b, Value step, const ModelI
     return b.integer(type.getNumElements());
   Value rows =
       b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
-  return b.mul(rows, b.integer(getRowPlace(result).stride));
+  return b.mul(rows, b.integer(getRowAddress(result).stride));
 }

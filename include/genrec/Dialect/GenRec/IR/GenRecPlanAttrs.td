@@ -19,7 +19,7 @@ def GenRec_BufferAttr : GenRec_Attr<"Buffer", "buffer"> {
   let description = [{
     A buffer of `bytes_per_row` * capacity(`domain`) + `bytes` bytes, live from op `first` to op
     `last` of the program. `stride` is the number of elements from one row to the next, 0 if rows
-    are contiguous. If only run `block` of `form-row-blocks` uses the buffer, `place` is its offset
+    are contiguous. If only run `block` of `form-row-blocks` uses the buffer, `offset` is its offset
     in the run's memory, in bytes per row; otherwise `block` is -1.
     Written `#genrec.buffer<name = "h", domain = @event, bytes_per_row = 200, first = 3, last = 9>`.
   }];
@@ -30,7 +30,7 @@ def GenRec_BufferAttr : GenRec_Attr<"Buffer", "buffer"> {
                         DefaultValuedParameter<"int64_t", "0">:$bytes,
                         "int64_t":$first, "int64_t":$last,
                         DefaultValuedParameter<"int64_t", "-1">:$block,
-                        DefaultValuedParameter<"int64_t", "0">:$place);
+                        DefaultValuedParameter<"int64_t", "0">:$offset);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

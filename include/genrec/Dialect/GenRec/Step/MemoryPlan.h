@@ -21,7 +21,7 @@ struct PlannedBuffer {
   int64_t first = 0, last = 0;    ///< live range, as op numbers in the program
   std::string name;
   int64_t block = -1;             ///< the run of calls that alone uses the buffer; -1: none
-  int64_t place = 0;              ///< offset in the memory of that run, in bytes per row
+  int64_t offset = 0;             ///< offset in the memory of that run, in bytes per row
 
   BufferAttr toAttribute(mlir::MLIRContext *context) const;
   static PlannedBuffer fromAttribute(BufferAttr attribute);
@@ -67,14 +67,14 @@ inline constexpr llvm::StringLiteral kSegmentSumsType = "kernels::SegmentSums";
 /// the op that makes it. A C identifier.
 std::string getValueName(mlir::Value value);
 
-/// The location of a value's rows: row r starts at element `offset` + r * `stride` of the memory of
+/// The address of a value's rows: row r starts at element `offset` + r * `stride` of the memory of
 /// `root`. `root` is not a view.
-struct RowPlace {
+struct RowAddress {
   mlir::Value root;
   int64_t offset = 0;
   int64_t stride = 0;
 };
-RowPlace getRowPlace(mlir::Value value);
+RowAddress getRowAddress(mlir::Value value);
 
 } // namespace genrec
 

@@ -66,7 +66,7 @@ def PlanMemory : Pass<"genrec-plan-memory", "::genrec::ModelOp"> {
     elements.
 
     A buffer that only one run of `form-row-blocks` uses takes no memory in an arena: `block` is the
-    number of the run, and `place` the buffer's offset in the run's own memory, in bytes per row.
+    number of the run, and `offset` the buffer's offset in the run's own memory, in bytes per row.
     The live ranges of other buffers that a run uses are extended to the whole run.
 
     Columns of the data, parameters, constants and views (`shared_rows`, `rows_as_shared`, a
