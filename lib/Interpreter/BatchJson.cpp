@@ -45,7 +45,7 @@ private:
   llvm::Error readRows(size_t domain, Elements elements);
   llvm::Error readList(size_t parent, size_t child);
   llvm::Error readColumn(size_t domain, const ColumnSchema &column);
-  llvm::Expected<const json::Value *> findValue(size_t domain, ColumnPlace place, int64_t row,
+  llvm::Expected<const json::Value *> findValue(size_t domain, ColumnPath column, int64_t row,
                                                 int64_t &list);
 
   std::vector<DomainSchema> schema;
@@ -165,18 +165,18 @@ llvm::Error JsonReader::readList(size_t parent, size_t child) {
 
 /// The JSON value of one row; null where there is none. `list` is the row's parent, which advances
 /// as rows ascend.
-llvm::Expected<const json::Value *> JsonReader::findValue(size_t domain, ColumnPlace place,
+llvm::Expected<const json::Value *> JsonReader::findValue(size_t domain, ColumnPath column,
                                                           int64_t row, int64_t &list) {
-  if (place.kind != ColumnPlace::parallel)
-    return find(elements[domain][row], place.path);
+  if (column.kind != ColumnPath::parallel)
+    return find(elements[domain][row], column.path);
   const std::vector<int64_t> &offsets = batch.domains[schema[domain].name()].offsets;
   while (offsets[list + 1] <= row)
     ++list;
-  const json::Value *value = find(elements[schema[domain].parent][list], place.path);
+  const json::Value *value = find(elements[schema[domain].parent][list], column.path);
   const json::Array *array = value ? value->getAsArray() : nullptr;
   int64_t length = offsets[list + 1] - offsets[list];
   if (!array || static_cast<int64_t>(array->size()) != length)
-    return malformed("list '" + place.path + "' must have as many entries as '" +
+    return malformed("list '" + column.path + "' must have as many entries as '" +
                      schema[domain].path() + "' beside it, " + Twine(length));
   return &(*array)[row - offsets[list]];
 }
@@ -190,11 +190,11 @@ llvm::Error JsonReader::readColumn(size_t domain, const ColumnSchema &schemaColu
     column.values = std::vector<double>();
   else if (element && isa<StringType>(element))
     column.values = std::vector<std::string>();
-  ColumnPlace place = getPlace(schema[domain], schemaColumn.path);
+  ColumnPath columnPath = getColumnPath(schema[domain], schemaColumn.path);
   int64_t list = 0;
   bool hasNulls = false;
   for (int64_t row = 0; row < static_cast<int64_t>(elements[domain].size()); ++row) {
-    llvm::Expected<const json::Value *> found = findValue(domain, place, row, list);
+    llvm::Expected<const json::Value *> found = findValue(domain, columnPath, row, list);
     if (!found)
       return found.takeError();
     const json::Value *value = *found;
@@ -266,11 +266,11 @@ static json::Value rowToJson(const std::vector<DomainSchema> &schema, const Batc
   const BatchRows &rows = batch.domains.find(schema[domain].name())->second;
   json::Object object;
   for (const auto &[path, column] : rows.columns) {
-    ColumnPlace place = getPlace(schema[domain], path);
-    if (place.kind == ColumnPlace::element)
+    ColumnPath columnPath = getColumnPath(schema[domain], path);
+    if (columnPath.kind == ColumnPath::element)
       return valueAt(column, row);
-    if (place.kind == ColumnPlace::member)
-      setPath(object, place.path, valueAt(column, row));
+    if (columnPath.kind == ColumnPath::member)
+      setPath(object, columnPath.path, valueAt(column, row));
   }
   for (int child : schema[domain].children) {
     auto below = batch.domains.find(schema[child].name());
@@ -282,13 +282,13 @@ static json::Value rowToJson(const std::vector<DomainSchema> &schema, const Batc
       list.push_back(rowToJson(schema, batch, child, entry));
     setPath(object, getListPath(schema[domain], schema[child]), std::move(list));
     for (const auto &[path, column] : below->second.columns) {
-      ColumnPlace place = getPlace(schema[child], path);
-      if (place.kind != ColumnPlace::parallel)
+      ColumnPath columnPath = getColumnPath(schema[child], path);
+      if (columnPath.kind != ColumnPath::parallel)
         continue;
       json::Array parallel;
       for (int64_t entry = offsets[row]; entry < offsets[row + 1]; ++entry)
         parallel.push_back(valueAt(column, entry));
-      setPath(object, place.path, std::move(parallel));
+      setPath(object, columnPath.path, std::move(parallel));
     }
   }
   return object;

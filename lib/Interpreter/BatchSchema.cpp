@@ -74,13 +74,13 @@ static bool consume(StringRef &path, StringRef prefix) {
   return prefix.empty() || (path.consume_front(prefix) && path.consume_front("."));
 }
 
-ColumnPlace interpreter::getPlace(const DomainSchema &domain, StringRef column) {
+ColumnPath interpreter::getColumnPath(const DomainSchema &domain, StringRef column) {
   if (!domain.path().empty() && column == domain.path())
-    return {ColumnPlace::element, ""};
+    return {ColumnPath::element, ""};
   StringRef below = column;
   if (consume(below, domain.path()))
-    return {ColumnPlace::member, below};
-  return {ColumnPlace::parallel, column};
+    return {ColumnPath::member, below};
+  return {ColumnPath::parallel, column};
 }
 
 StringRef interpreter::getListPath(const DomainSchema &parent, const DomainSchema &child) {

@@ -34,8 +34,8 @@ struct DomainSchema {
 /// The `data` and `catalogue` domains of the model that `program` belongs to.
 std::vector<DomainSchema> getBatchSchema(ProgramOp program);
 
-/// Where a column lies in the JSON of its list.
-struct ColumnPlace {
+/// The path of a column in the JSON of its list.
+struct ColumnPath {
   enum Kind {
     element, ///< the column is the list's element itself
     member,  ///< the column is a field of the element, at `path`
@@ -43,7 +43,7 @@ struct ColumnPlace {
   } kind;
   llvm::StringRef path;
 };
-ColumnPlace getPlace(const DomainSchema &domain, llvm::StringRef column);
+ColumnPath getColumnPath(const DomainSchema &domain, llvm::StringRef column);
 
 /// The path of a child's list below an element of its parent.
 llvm::StringRef getListPath(const DomainSchema &parent, const DomainSchema &child);
