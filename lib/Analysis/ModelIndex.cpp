@@ -29,7 +29,7 @@ ModelIndex::ModelIndex(ModelOp model) : model(model) {
     auto members = table.getMembersAttr().getAsRange<FlatSymbolRefAttr>();
     tableNumbers[table.getSymNameAttr()] = getTable(*members.begin());
     for (auto [number, member] : llvm::enumerate(members))
-      places[member.getAttr()] = {static_cast<int64_t>(group) + 1,
+      tableLocations[member.getAttr()] = {static_cast<int64_t>(group) + 1,
                                   static_cast<int64_t>(number) << table.getKeyBits(),
                                   table.getKeyBits()};
   }

@@ -59,10 +59,10 @@ public:
     return tableNumbers.lookup(symbol.getAttr());
   }
   /// Where the rows of a logical table are stored. `group` 0: in a store of the table's own.
-  struct TablePlace {
+  struct TableLocation {
     int64_t group = 0, key = 0, keyBits = 63;
   };
-  TablePlace getPlace(TableOp table) const { return places.lookup(table.getSymNameAttr()); }
+  TableLocation getTableLocation(TableOp table) const { return tableLocations.lookup(table.getSymNameAttr()); }
   int64_t getParameter(mlir::FlatSymbolRefAttr symbol) const {
     return parameterNumbers.lookup(symbol.getAttr());
   }
@@ -81,7 +81,7 @@ private:
 
   /// by ids, the table; of the program being collected
   llvm::DenseMap<mlir::Value, mlir::FlatSymbolRefAttr> fusedIds;
-  llvm::DenseMap<mlir::Attribute, TablePlace> places;
+  llvm::DenseMap<mlir::Attribute, TableLocation> tableLocations;
   llvm::DenseMap<std::pair<mlir::Attribute, mlir::Attribute>, int64_t> featureNumbers;
   llvm::DenseMap<mlir::Attribute, mlir::Operation *> makers;
   llvm::DenseMap<mlir::Attribute, int64_t> domainNumbers, tableNumbers, parameterNumbers;

@@ -278,8 +278,8 @@ Describer::Rows Describer::tables() {
     fields.integer("dim", table.getDim()).integer("id_bits", table.getIdBits());
     fields.add("init", init(table.getInit())).add("optimizer", optimizer(table.getOptimizer(), true));
     fields.add("location", location(table.getLoc(), table.getSymName()));
-    if (ModelIndex::TablePlace place = index.getPlace(table); place.group)
-      fields.integer("group", place.group).integer("key", place.key).integer("key_bits", place.keyBits);
+    if (ModelIndex::TableLocation location = index.getTableLocation(table); location.group)
+      fields.integer("group", location.group).integer("key", location.key).integer("key_bits", location.keyBits);
     if (table.hasRowRules()) {
       fields.integer("bounded", table.getBounded().value_or(0));
       fields.integer("evict", static_cast<int64_t>(table.getEvict().value_or(EvictKind::lru)));
