@@ -125,7 +125,7 @@ bool BodySchedule::isReadByColumns(Value value) const {
 }
 
 /// Whether the user is a column op, or writes the value to an element of a result.
-bool BodySchedule::isColumnOrPlace(OpOperand &use) const {
+bool BodySchedule::isColumnOrElement(OpOperand &use) const {
   if (auto concat = dyn_cast<RowConcatOp>(use.getOwner()))
     return getJoinTarget(concat).has_value();
   if (!isa<RowYieldOp>(use.getOwner()))
@@ -146,7 +146,7 @@ void BodySchedule::splitColumns() {
     for (Operation &op : body) {
       if (!columns.contains(&op) ||
           (llvm::all_of(op.getOperands(), [&](Value value) { return isReadByColumns(value); }) &&
-           llvm::all_of(op.getUses(), [&](OpOperand &use) { return isColumnOrPlace(use); })))
+           llvm::all_of(op.getUses(), [&](OpOperand &use) { return isColumnOrElement(use); })))
         continue;
       columns.erase(&op);
       isDone = false;

@@ -73,7 +73,7 @@ private:
   };
 
   bool isReadByColumns(mlir::Value value) const;
-  bool isColumnOrPlace(mlir::OpOperand &use) const;
+  bool isColumnOrElement(mlir::OpOperand &use) const;
   mlir::FailureOr<BodyKind> classify(mlir::Operation *op) const;
   /// The first level at which an op of `kind` may use `value`.
   int64_t getReady(mlir::Value value, BodyKind kind) const;

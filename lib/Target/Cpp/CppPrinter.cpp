@@ -57,7 +57,7 @@ private:
   FailureOr<Expression> getBinary(Operation *op, StringRef symbol, int precedence);
   FailureOr<Expression> getUnary(Operation *op, StringRef symbol);
   FailureOr<Expression> getCall(emitc::CallOpaqueOp call);
-  FailureOr<Expression> getPlace(Operation *op);
+  FailureOr<Expression> getLValue(Operation *op);
   FailureOr<Expression> getAddress(emitc::AddressOfOp op);
   std::string name(Value value, StringRef fallback);
 
@@ -143,7 +143,7 @@ FailureOr<Expression> FunctionPrinter::getCall(emitc::CallOpaqueOp call) {
   return Expression{text + "(" + llvm::join(operands, ", ") + ")", kPostfix};
 }
 
-FailureOr<Expression> FunctionPrinter::getPlace(Operation *op) {
+FailureOr<Expression> FunctionPrinter::getLValue(Operation *op) {
   if (auto global = dyn_cast<emitc::GetGlobalOp>(op))
     return Expression{global.getName().str(), kPostfix};
   if (auto subscript = dyn_cast<emitc::SubscriptOp>(op)) {
@@ -238,7 +238,7 @@ FailureOr<Expression> FunctionPrinter::getExpression(Operation *op) {
   if (auto literal = dyn_cast<emitc::LiteralOp>(op))
     return Expression{literal.getValue().str(), kPostfix};
   if (isPlaceOrConstant(op))
-    return getPlace(op);
+    return getLValue(op);
   if (auto load = dyn_cast<emitc::LoadOp>(op)) {
     FailureOr<std::string> place = get(load.getOperand(), kUnary);
     if (failed(place))

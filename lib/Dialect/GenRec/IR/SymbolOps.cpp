@@ -274,7 +274,7 @@ public:
 
   LogicalResult run() {
     for (Operation &op : program.getBody().front())
-      if (failed(verifyPlace(op)) || failed(collectDomains(op)))
+      if (failed(verifyDialect(op)) || failed(collectDomains(op)))
         return failure();
     for (Operation &op : program.getBody().front())
       if (failed(verifyValues(op)) || failed(verifyNames(op)))
@@ -283,7 +283,7 @@ public:
   }
 
 private:
-  LogicalResult verifyPlace(Operation &op);
+  LogicalResult verifyDialect(Operation &op);
   LogicalResult collectDomains(Operation &op);
   LogicalResult verifyValues(Operation &op);
   LogicalResult verifyNames(Operation &op);
@@ -295,7 +295,7 @@ private:
 };
 } // namespace
 
-LogicalResult ProgramVerifier::verifyPlace(Operation &op) {
+LogicalResult ProgramVerifier::verifyDialect(Operation &op) {
   // Declarations and body ops check their parent themselves.
   if (hasModelOps(op.getDialect()))
     return success();

@@ -52,7 +52,7 @@ static std::string elementsText(unsigned elements) {
 
 Form Form::rows(FlatSymbolRefAttr domain) {
   Form form;
-  form.place = Place::rows;
+  form.kind = Kind::rows;
   form.domain = domain;
   return form;
 }
@@ -64,7 +64,7 @@ Form Form::alike(Type type) {
 
 Form Form::shared() {
   Form form;
-  form.place = Place::shared;
+  form.kind = Kind::shared;
   return form;
 }
 
@@ -91,7 +91,7 @@ Form &Form::elementOf(Type tensor) {
 
 bool Form::matches(Type type) const {
   FlatSymbolRefAttr typeDomain = getRowDomain(type);
-  if ((place == Place::rows && !typeDomain) || (place == Place::shared && typeDomain))
+  if ((kind == Kind::rows && !typeDomain) || (kind == Kind::shared && typeDomain))
     return false;
   if (domain && domain != typeDomain)
     return false;
@@ -109,16 +109,16 @@ bool Form::matches(Type type) const {
 std::string Form::str() const {
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (place == Place::any)
+  if (kind == Kind::any)
     os << "a tensor";
-  else if (place == Place::shared)
+  else if (kind == Kind::shared)
     os << "shared";
   else if (domain)
     os << "rows of " << domain;
   else
     os << "rows of a domain";
   if (sizes) {
-    os << (place == Place::shared ? " [" : ", [");
+    os << (kind == Kind::shared ? " [" : ", [");
     StringRef names = sizes->size() == 1 ? "d" : "nd";
     for (auto [index, size] : llvm::enumerate(*sizes)) {
       os << (index ? ", " : "");
@@ -129,7 +129,7 @@ std::string Form::str() const {
     }
     os << "] x ";
   } else if (exactElement || elements != anything) {
-    os << (place == Place::rows ? ", of element type " : " of element type ");
+    os << (kind == Kind::rows ? ", of element type " : " of element type ");
   } else {
     return text;
   }

@@ -35,12 +35,12 @@ static bool storesRows(Operation *op) { return op->getNumResults() == 0; }
 
 /// The number of an op's (domain, stage): ops with the same number iterate over the same rows in
 /// the same stage.
-unsigned KernelPlanner::getPlace(Operation *op) {
+unsigned KernelPlanner::getIteration(Operation *op) {
   FlatSymbolRefAttr domain = getRowOpDomain(op);
   int64_t rows =
       domain ? 0 : getSharedRowCount(op->getResult(0).getType());
-  Place place{{domain, rows}, op->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr())};
-  return places.try_emplace(place, places.size()).first->second;
+  Iteration iteration{{domain, rows}, op->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr())};
+  return iterations.try_emplace(iteration, iterations.size()).first->second;
 }
 
 /// Whether `use` can read its value in the body that computes it.
@@ -56,7 +56,7 @@ bool KernelPlanner::flows(OpOperand &use) {
   Operation *maker = result.getOwner();
   if (getResultRole(maker, result.getResultNumber()) != ResultRole::aligned)
     return false;
-  return isScalarMath(maker) || getPlace(maker) == getPlace(reader);
+  return isScalarMath(maker) || getIteration(maker) == getIteration(reader);
 }
 
 /// Stores the result of an op after so many fused ops in a chain: passes recurse along the chains
@@ -94,7 +94,7 @@ void KernelPlanner::computeLevels() {
 //===----------------------------------------------------------------------===//
 
 void KernelPlanner::addRootOp(Operation *op) {
-  GroupKey key{levels.lookup(op), getPlace(op), storesRows(op)};
+  GroupKey key{levels.lookup(op), getIteration(op), storesRows(op)};
   groups[key].roots.insert(op);
 }
 
@@ -302,10 +302,10 @@ void KernelPlanner::addPlan(const GroupKey &key, ArrayRef<Operation *> members,
     return positions.lookup(lhs) < positions.lookup(rhs);
   });
   KernelPlan plan;
-  const Place &place = (places.begin() + key.place)->first;
-  plan.domain = cast_or_null<FlatSymbolRefAttr>(place.first.first);
-  plan.sharedRows = place.first.second;
-  plan.stage = place.second;
+  const Iteration &iteration = (iterations.begin() + key.iteration)->first;
+  plan.domain = cast_or_null<FlatSymbolRefAttr>(iteration.first.first);
+  plan.sharedRows = iteration.first.second;
+  plan.stage = iteration.second;
   for (Operation *op : ops) {
     plan.ops.insert(op);
     if (!owners.try_emplace(op, plans.size()).second && !isScalarMath(op))

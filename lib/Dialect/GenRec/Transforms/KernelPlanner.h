@@ -43,18 +43,18 @@ public:
 private:
   /// The common properties of a kernel's ops; sorted by level.
   struct GroupKey {
-    unsigned level, place;
+    unsigned level, iteration;
     bool stores;
     auto operator<=>(const GroupKey &) const = default;
   };
-  using Place = std::pair<std::pair<mlir::Attribute, int64_t>, mlir::Attribute>;
+  using Iteration = std::pair<std::pair<mlir::Attribute, int64_t>, mlir::Attribute>;
   struct Group {
     llvm::SmallSetVector<mlir::Operation *, 8> roots, body;
     llvm::DenseSet<mlir::Value> loaded;
     llvm::DenseMap<mlir::Operation *, double> costs;
   };
 
-  unsigned getPlace(mlir::Operation *op);
+  unsigned getIteration(mlir::Operation *op);
   bool flows(mlir::OpOperand &use);
   void endLongChains();
   void computeLevels();
@@ -80,7 +80,7 @@ private:
 
   ProgramOp program;
   bool recompute;
-  llvm::MapVector<Place, unsigned> places;
+  llvm::MapVector<Iteration, unsigned> iterations;
   llvm::DenseMap<mlir::Operation *, unsigned> positions, levels;
   /// Ops at the end of a chain of fusible ops of the largest allowed length: their results are
   /// stored.

@@ -99,7 +99,7 @@ private:
   bool poolWeightGradient(WeightGradientOp op);
   bool hoistSum(Operation *sum, Value x, Spread to);
   Value getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc);
-  void limitLookup(LookupOp lookup, Spread place, FlatSymbolRefAttr domain);
+  void limitLookup(LookupOp lookup, Spread common, FlatSymbolRefAttr domain);
   Operation *cloneOver(Operation *op, ArrayRef<Value> operands, FlatSymbolRefAttr domain);
   void replace(Operation *op, Operation *moved, FlatSymbolRefAttr rows, bool isBeside);
   void noteStopped();
@@ -167,12 +167,12 @@ Value Sinker::getExists(Spread ancestor, FlatSymbolRefAttr domain, Location loc)
 }
 
 /// Masks rows without copies, as the original lookup never looked them up.
-void Sinker::limitLookup(LookupOp lookup, Spread place, FlatSymbolRefAttr domain) {
+void Sinker::limitLookup(LookupOp lookup, Spread common, FlatSymbolRefAttr domain) {
   if (program.getMode() == ProgramMode::evaluate || program.getMode() == ProgramMode::predict)
     return;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(lookup);
-  Value exists = getExists(place, domain, lookup.getLoc());
+  Value exists = getExists(common, domain, lookup.getLoc());
   if (Value valid = lookup.getValid())
     exists = SelectOp::create(builder, lookup.getLoc(), exists.getType(), exists, valid, exists);
   lookup.getValidMutable().assign(exists);
@@ -203,14 +203,14 @@ bool Sinker::sink(Operation *op) {
   if (!isRowLocal(op))
     return false;
   SmallVector<Value> operands = getRowOperands(op);
-  Spread place = spreads.getMeetingPlace(getSpreads(operands));
-  if (!place)
+  Spread common = spreads.getCommonSpread(getSpreads(operands));
+  if (!common)
     return false;
   builder.setInsertionPoint(op);
-  Operation *moved = cloneOver(op, operands, place.domain);
+  Operation *moved = cloneOver(op, operands, common.domain);
   if (auto lookup = dyn_cast<LookupOp>(moved))
-    limitLookup(lookup, place, getRowDomain(op->getResult(0).getType()));
-  replace(op, moved, place.domain, place.isBeside);
+    limitLookup(lookup, common, getRowDomain(op->getResult(0).getType()));
+  replace(op, moved, common.domain, common.isBeside);
   return true;
 }
 
@@ -219,22 +219,22 @@ bool Sinker::sinkList(Operation *op) {
   if (!isListLocal(op))
     return false;
   SmallVector<Value> operands = getRowOperands(op);
-  Spread place = spreads.getMeetingPlace(getSpreads(operands));
-  if (!place.isBeside)
+  Spread common = spreads.getCommonSpread(getSpreads(operands));
+  if (!common.isBeside)
     return false;
   FlatSymbolRefAttr first = tree.getParent(getRowDomain(operands.front().getType()));
-  FlatSymbolRefAttr parent = tree.getParent(place.domain);
+  FlatSymbolRefAttr parent = tree.getParent(common.domain);
   Value counts = getTargetCounts(op);
-  if (counts && spreads.getMeetingPlace({getSpread(counts)}).domain != parent)
+  if (counts && spreads.getCommonSpread({getSpread(counts)}).domain != parent)
     return false;
   if (reducesLists(op) && getRowDomain(op->getResult(0).getType()) != first)
     return false;
   builder.setInsertionPoint(op);
-  Operation *moved = cloneOver(op, operands, place.domain);
+  Operation *moved = cloneOver(op, operands, common.domain);
   if (counts)
     moved->replaceUsesOfWith(counts, getSpreadSource(counts));
   if (!reducesLists(op)) {
-    replace(op, moved, place.domain, /*isBeside=*/true);
+    replace(op, moved, common.domain, /*isBeside=*/true);
     return true;
   }
   moved->replaceUsesOfWith(tree.getValue(first), tree.getValue(parent));
@@ -244,13 +244,13 @@ bool Sinker::sinkList(Operation *op) {
 
 /// The keys of each query are a copy of the second list: attends to that list instead.
 void Sinker::sinkCross(CrossAttentionOp op) {
-  Spread place = spreads.getMeetingPlace(getSpreads(SmallVector<Value>{op.getK(), op.getV()}));
+  Spread common = spreads.getCommonSpread(getSpreads(SmallVector<Value>{op.getK(), op.getV()}));
   FlatSymbolRefAttr queries = getRowDomain(op.getQ().getType());
-  if (!place.isBeside || tree.getParent(getRowDomain(op.getK().getType())) != queries)
+  if (!common.isBeside || tree.getParent(getRowDomain(op.getK().getType())) != queries)
     return;
   builder.setInsertionPoint(op);
-  op.getKMutable().assign(spreads.spread(getSpreadSource(op.getK()), place.domain, op.getLoc()));
-  op.getVMutable().assign(spreads.spread(getSpreadSource(op.getV()), place.domain, op.getLoc()));
+  op.getKMutable().assign(spreads.spread(getSpreadSource(op.getK()), common.domain, op.getLoc()));
+  op.getVMutable().assign(spreads.spread(getSpreadSource(op.getV()), common.domain, op.getLoc()));
   ++sunk;
   RewriteCounter::count("sink-fanout");
 }

@@ -43,17 +43,17 @@ Value SpreadBuilder::poolTo(Value x, FlatSymbolRefAttr domain, Location loc, Poo
   return PoolOp::create(builder, loc, withDomain(x, domain), x, tree.getValue(domain), kind);
 }
 
-Spread SpreadBuilder::getMeetingPlace(ArrayRef<Spread> spreads) const {
-  Spread place;
+Spread SpreadBuilder::getCommonSpread(ArrayRef<Spread> spreads) const {
+  Spread common;
   for (const Spread &spread : spreads) {
     if (!spread)
       return Spread();
-    if (!place || (spread.isBeside && !place.isBeside) ||
-        (!place.isBeside && tree.isAbove(place.domain, spread.domain)))
-      place = spread;
+    if (!common || (spread.isBeside && !common.isBeside) ||
+        (!common.isBeside && tree.isAbove(common.domain, spread.domain)))
+      common = spread;
   }
   for (const Spread &spread : spreads)
-    if (spread != place && !tree.isAbove(spread.domain, place.domain))
+    if (spread != common && !tree.isAbove(spread.domain, common.domain))
       return Spread();
-  return place;
+  return common;
 }

@@ -48,7 +48,7 @@ public:
   /// Where an op on values with these `spreads` can run instead of below them: in the lowest domain
   /// that is fanned out; or in the second list of pairs, if all other operands come from its
   /// ancestors. Nowhere if values of both lists of pairs are combined.
-  Spread getMeetingPlace(llvm::ArrayRef<Spread> spreads) const;
+  Spread getCommonSpread(llvm::ArrayRef<Spread> spreads) const;
 
   DomainTree tree;
   mlir::OpBuilder builder;

@@ -61,7 +61,7 @@ public:
   std::string str() const;
 
 private:
-  enum class Place { any, rows, shared } place = Place::any;
+  enum class Kind { any, rows, shared } kind = Kind::any;
   mlir::FlatSymbolRefAttr domain;
   std::optional<llvm::SmallVector<int64_t, 2>> sizes;
   unsigned elements = anything;
