@@ -1,6 +1,6 @@
 //===- GenRecOps.cpp - generated definitions of the ops -------------------===//
 
-#include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 using namespace mlir;
 using namespace genrec;

@@ -85,28 +85,6 @@ LogicalResult CastOp::verify() {
 // Elementwise arithmetic
 //===----------------------------------------------------------------------===//
 
-static LogicalResult verifyUnary(Operation *op) {
-  return expect(op, {"x", op->getOperand(0).getType()}, Form::any().element(floats));
-}
-
-LogicalResult NegOp::verify() { return verifyUnary(*this); }
-LogicalResult AbsOp::verify() { return verifyUnary(*this); }
-LogicalResult SquareOp::verify() { return verifyUnary(*this); }
-LogicalResult SqrtOp::verify() { return verifyUnary(*this); }
-LogicalResult RsqrtOp::verify() { return verifyUnary(*this); }
-LogicalResult ExpOp::verify() { return verifyUnary(*this); }
-LogicalResult LogOp::verify() { return verifyUnary(*this); }
-LogicalResult Log1pOp::verify() { return verifyUnary(*this); }
-LogicalResult SinOp::verify() { return verifyUnary(*this); }
-LogicalResult CosOp::verify() { return verifyUnary(*this); }
-LogicalResult TanhOp::verify() { return verifyUnary(*this); }
-LogicalResult ErfOp::verify() { return verifyUnary(*this); }
-LogicalResult SigmoidOp::verify() { return verifyUnary(*this); }
-LogicalResult SiluOp::verify() { return verifyUnary(*this); }
-LogicalResult ReluOp::verify() { return verifyUnary(*this); }
-LogicalResult GeluOp::verify() { return verifyUnary(*this); }
-LogicalResult SoftplusOp::verify() { return verifyUnary(*this); }
-
 /// Checks that the two operands of an elementwise op have the same element type, out of `elements`.
 static LogicalResult expectOperandPair(Operation *op, Named lhs, Named rhs, unsigned elements) {
   if (failed(expect(op, lhs, Form::any().element(elements))))

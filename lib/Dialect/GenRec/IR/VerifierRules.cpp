@@ -272,6 +272,10 @@ FailureOr<SmallVector<int64_t>> rules::broadcast(ArrayRef<Named> values) {
   return shape;
 }
 
+LogicalResult rules::expectUnary(Operation *op) {
+  return expect(op, {"x", op->getOperand(0).getType()}, Form::any().element(floats));
+}
+
 LogicalResult rules::expectElementwise(Operation *op, ArrayRef<Named> operands, Named result,
                                        Type resultElement) {
   if (failed(expectSameDomain(op, operands)))

@@ -136,6 +136,9 @@ class GenRec_UnaryOp<string mnemonic, list<Trait> traits = []>
   let results = (outs GenRec_RowsOrShared:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() { return ::genrec::rules::expectUnary(*this); }
+  }];
 }
 class GenRec_Unary<string mnemonic, string formula, list<Trait> traits = []> : GenRec_UnaryOp<mnemonic, traits> {
   let summary = formula;
