@@ -51,8 +51,7 @@ void Coverage::addModel(ModuleOp module) {
       for (auto [index, size] : llvm::enumerate(segments.asArrayRef()))
         if (size == 1 && index > 0)
           ++seen[(name + " operand " + Twine(index)).str()];
-    if (isa<LookupOp, ResolveOp, LinearOp, CrossLayerOp, RmsNormOp, TopKOp, RankOp>(op))
-      ++seen[(name + " with " + Twine(op->getNumOperands()) + " operands").str()];
+    ++seen[(name + " with " + Twine(op->getNumOperands()) + " operands").str()];
   });
 }
 

@@ -89,9 +89,8 @@ Values getInitialState(State initial, const State &trained) {
 static bool isDifferentiated(ProgramOp program) {
   return program
       .walk([](Operation *op) {
-        return isa<UpdateParameterOp, UpdateTableOp, RowKernelOp, ParameterRowsOp, UniqueRowsOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
+        bool isUpdate = op->hasTrait<UpdatesWeights>() || op->hasTrait<MakesUniqueRows>();
+        return isUpdate || isa<RowKernelOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -247,7 +246,7 @@ Operation *fuzz::findObserved(ModelOp model, StringRef name) {
   model.walk([&](Operation *op) {
     auto sink = op->getAttrOfType<StringAttr>("name");
     auto symbol = dyn_cast<SymbolOpInterface>(op);
-    bool isDeclared = isa<TableOp, ParameterOp>(op) && isNamed(symbol.getName());
+    bool isDeclared = op->hasTrait<DeclaresWeights>() && isNamed(symbol.getName());
     if (!found && (isDeclared || (sink && isNamed(sink))))
       found = op;
   });

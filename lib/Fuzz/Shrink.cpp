@@ -30,7 +30,7 @@ void fuzz::removeUnused(ModuleOp module) {
     for (Operation &op : llvm::make_early_inc_range(model.getBody().front())) {
       auto symbol = dyn_cast<SymbolOpInterface>(op);
       // Types refer to domains in a way that symbol uses do not list, so domains are kept.
-      if (symbol && isa<TableOp, ParameterOp>(op) &&
+      if (symbol && op.hasTrait<DeclaresWeights>() &&
           SymbolTable::symbolKnownUseEmpty(symbol, model))
         op.erase();
     }

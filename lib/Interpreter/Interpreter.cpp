@@ -128,7 +128,7 @@ Evaluator::Evaluator(ProgramOp program, const Batch &batch, State &state, Mode m
 
 bool Evaluator::isWanted(Operation &op) {
   if (options.forwardOnly)
-    return isa<LossOp, ReportLossOp>(op);
+    return op.hasTrait<IsLoss>();
   // A program for all modes has the sinks of each, and outputs of a catalogue's rows among those of
   // predict.
   if (auto sink = dyn_cast<SinkOpInterface>(op); sink && program.getMode() == ProgramMode::all)

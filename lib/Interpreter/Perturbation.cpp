@@ -41,12 +41,8 @@ static bool isExact(Operation *op) {
     return (reduce.getKind() != vector::CombiningKind::ADD &&
             reduce.getKind() != vector::CombiningKind::MUL) ||
            reduce.getSourceVectorType().getNumElements() == 1;
-  return isa<ConstantOp, DeriveOp, DeriveGradOp, ConcatRowsOp, SplitRowsOp, FanoutOp, LeadOp, LagOp,
-             GatherRowsOp, EmbeddingOp, BroadcastRowsOp, DetachOp, AfterOp, PickColumnOp,
-             SharedRowsOp, RowsAsSharedOp, RandomUniformOp, RowUniformOp,
-             ConcatColumnsOp, SliceColumnsOp, PadColumnsOp, SelectOp,
-             MaximumOp, MinimumOp, ReluOp, NegOp, AbsOp, CastOp>(op) ||
-         isa<RowKernelOp, RowLoadOp, RowGatherOp, RowConcatOp, RowSliceOp>(op) ||
+  return op->hasTrait<PassesRowsOn>() || op->hasTrait<CopiesElements>() ||
+         op->hasTrait<SelectsElements>() || op->hasTrait<RoundsNothing>() ||
          isa<arith::ConstantOp, arith::SelectOp, arith::MaximumFOp, arith::MinimumFOp,
              arith::MaxNumFOp, arith::MinNumFOp, arith::NegFOp, math::AbsFOp, math::CopySignOp,
              arith::SIToFPOp, arith::UIToFPOp, arith::ExtFOp, vector::BroadcastOp,

@@ -46,8 +46,8 @@ struct Role {
 
 /// Whether results of `op` are values of its operands, unchanged.
 static bool passesValues(Operation *op) {
-  return isa<LeadOp, LagOp, DeriveOp, ConcatRowsOp, SplitRowsOp, FanoutOp, PoolOp, SelectOp,
-             GatherRowsOp, ConcatColumnsOp, SliceColumnsOp, MaximumOp, MinimumOp>(op);
+  return op->hasTrait<PassesRowsOn>() || op->hasTrait<CopiesElements>() ||
+         op->hasTrait<SelectsElements>() || isa<PoolOp>(op);
 }
 
 /// The smallest id with more than `bits` bits.

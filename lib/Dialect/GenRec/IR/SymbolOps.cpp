@@ -242,13 +242,11 @@ LogicalResult ParameterOp::verify() {
 
 /// The kind of domain that result `index` of `op` must have.
 static DomainKind kindMadeBy(Operation &op, unsigned index) {
-  if (isa<BatchOp>(op))
+  if (isa<CatalogueOp>(op) && index == 0)
+    return DomainKind::catalogue;
+  if (op.hasTrait<ReadsDomains>())
     return DomainKind::data;
-  if (isa<CatalogueOp>(op))
-    return index == 0 ? DomainKind::catalogue : DomainKind::data;
-  if (isa<TruncateOp, PadOp, PairDomainsOp, ConcatDomainsOp>(op))
-    return DomainKind::derived;
-  return DomainKind::step;
+  return op.hasTrait<DerivesDomain>() ? DomainKind::derived : DomainKind::step;
 }
 
 /// Checks the type of a value, whatever op makes it.

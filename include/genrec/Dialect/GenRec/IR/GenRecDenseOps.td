@@ -173,7 +173,7 @@ def GenRec_LookupOp : GenRec_Op<"lookup", [GenRec_TableReadOpInterface, GenRec_N
   let hasVerifier = 1;
 }
 
-def GenRec_EmbeddingOp : GenRec_Op<"embedding", [Pure, Differentiable,
+def GenRec_EmbeddingOp : GenRec_Op<"embedding", [GenRec_RoundsNothing, Pure, Differentiable,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "rows of a dense parameter by index";
   let description = [{

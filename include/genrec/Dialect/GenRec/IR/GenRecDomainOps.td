@@ -51,7 +51,7 @@ def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_ReadsDomains, GenRec_Sym
   let hasVerifier = 1;
 }
 
-def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
+def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at most `count` rows per parent row";
   let description = [{
     Keeps the last (default) or first `count` rows of every list, in order; shorter lists are
@@ -74,7 +74,7 @@ def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_PadOp : GenRec_Op<"pad", [GenRec_SymbolUser, Pure]> {
+def GenRec_PadOp : GenRec_Op<"pad", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at least `count` rows per parent row";
   let description = [{
     Pads every list with fewer than `count` rows to `count` rows, at its `front` or its `back`
@@ -97,7 +97,7 @@ def GenRec_PadOp : GenRec_Op<"pad", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_SymbolUser, Pure]> {
+def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with a row per pair of rows of two lists";
   let description = [{
     `result` is a child of `first`. Below each row of `first` it has the rows of `second` with the
@@ -118,7 +118,7 @@ def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_SymbolUser, Pure]> 
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_SymbolUser, Pure]> {
+def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain that concatenates lists per parent row";
   let description = [{
     Each source is a child of the result's parent, or is that parent, which then contributes one
@@ -205,7 +205,7 @@ def GenRec_ParamOp : GenRec_Op<"param", [GenRec_NeedsRunningStep, GenRec_SymbolU
   let hasVerifier = 1;
 }
 
-def GenRec_ConstantOp : GenRec_Op<"constant", [GenRec_BoundsIds, Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
+def GenRec_ConstantOp : GenRec_Op<"constant", [GenRec_BoundsIds, GenRec_RoundsNothing, Pure, ConstantLike, AllTypesMatch<["value", "result"]>]> {
   let summary = "a shared scalar or small tensor known at compile time";
   let description = [{
     A shared tensor of rank 0 or 1 and element type i1, i32, i64, f32 or f64.

@@ -221,6 +221,12 @@ def GenRec_IsSum : GenRec_Trait<"IsSum">;
 def GenRec_IsColumnProduct : GenRec_Trait<"IsColumnProduct">;
 def GenRec_MakesMergedKeys : GenRec_Trait<"MakesMergedKeys">;
 def GenRec_MakesUniqueRows : GenRec_Trait<"MakesUniqueRows">;
+def GenRec_SelectsElements : GenRec_Trait<"SelectsElements">;
+def GenRec_RoundsNothing : GenRec_Trait<"RoundsNothing">;
+def GenRec_DerivesDomain : GenRec_Trait<"DerivesDomain">;
+def GenRec_DeclaresWeights : GenRec_Trait<"DeclaresWeights">;
+def GenRec_UpdatesWeights : GenRec_Trait<"UpdatesWeights">;
+def GenRec_IsLoss : GenRec_Trait<"IsLoss">;
 def GenRec_ElementwiseBody : GenRec_Trait<"ElementwiseBody">;
 
 #endif // GENREC_INTERFACES_TD

@@ -27,7 +27,7 @@ def GenRec_KernelOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_KernelOpsDocs in {
 
-def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_KernelPart, GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
+def GenRec_RowKernelOp : GenRec_Op<"row_kernel", [GenRec_KernelPart, GenRec_RoundsNothing, GenRec_SymbolUser, SingleBlock, IsolatedFromAbove,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "computes each row of a domain";
   let description = [{
@@ -106,7 +106,7 @@ class GenRec_BodyOp<string mnemonic, list<Trait> traits = []>
   let hasVerifier = 1;
 }
 
-def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_Body, MemoryEffects<[MemRead]>]> {
+def GenRec_RowLoadOp : GenRec_BodyOp<"row_load", [GenRec_RoundsNothing, GenRec_Body, MemoryEffects<[MemRead]>]> {
   let summary = "loads a table or parameter row, or one of its optimizer states";
   let description = [{
     `slot` 0 is the value; 1, 2, … are the optimizer's states. The result is a vector<width x f32>,
@@ -132,7 +132,7 @@ def GenRec_RowStoreOp : GenRec_BodyOp<"row_store", [GenRec_Body, MemoryEffects<[
   let arguments = (ins GenRec_BodyValue:$value, GenRec_RowType:$row, DefaultValuedAttr<I64Attr, "0">:$slot);
   let assemblyFormat = "$value `to` $row attr-dict `:` type(operands)";
 }
-def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [GenRec_Body, Pure]> {
+def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [GenRec_RoundsNothing, GenRec_Body, Pure]> {
   let summary = "gathers one row of a source tensor";
   let description = [{
     `source`: a tensor argument of rank 1 (scalars) or 2 (rows); `index`: i64, for rank 1 also a
@@ -211,7 +211,7 @@ def GenRec_KeepMaskOp : GenRec_BodyOp<"keep_mask", [GenRec_Body, GenRec_DrawOpIn
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_Body, GenRec_DrawOpInterface, Pure]> {
+def GenRec_RowUniformOp : GenRec_BodyOp<"row_uniform", [GenRec_RoundsNothing, GenRec_Body, GenRec_DrawOpInterface, Pure]> {
   let summary = "uniform random numbers in [0, 1) for this row";
   let description = [{
     f32 or vector<dxf32>: the top 24 bits of the Philox word (seed, step, stream, identity of this
@@ -292,7 +292,7 @@ def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [GenRec_Body, Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_Body, Pure]> {
+def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_RoundsNothing, GenRec_Body, Pure]> {
   let summary = "concatenates vectors and scalars";
   let description = [{
     `genrec.concat_columns` on one row: a scalar counts as one element.
@@ -305,7 +305,7 @@ def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_Body, Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [GenRec_Body, Pure]> {
+def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [GenRec_RoundsNothing, GenRec_Body, Pure]> {
   let summary = "slices a vector";
   let description = [{
     `genrec.slice_columns` on one row; the result's size is the number of elements.

@@ -286,7 +286,7 @@ def GenRec_RankInListOp : GenRec_Op<"rank_in_list", [GenRec_SymbolUser, Pure]> {
 
 //===-- what leaves a program -----------------------------------------------===//
 
-def GenRec_LossOp : GenRec_Op<"loss", [GenRec_Sink, AttrSizedOperandSegments]> {
+def GenRec_LossOp : GenRec_Op<"loss", [GenRec_IsLoss, GenRec_Sink, AttrSizedOperandSegments]> {
   let summary = "declares a loss: a weighted mean of a value per row";
   let description = [{
     x: f32 rows []. The loss of the task is Σ w·x / Σ w over all rows of the batch; if Σ w = 0,
@@ -307,7 +307,7 @@ def GenRec_LossOp : GenRec_Op<"loss", [GenRec_Sink, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
-def GenRec_ReportLossOp : GenRec_Op<"report_loss", [GenRec_Sink]> {
+def GenRec_ReportLossOp : GenRec_Op<"report_loss", [GenRec_IsLoss, GenRec_Sink]> {
   let summary = "passes a loss's weighted sum and weight to the trainer";
   let description = [{
     Two shared f32 scalars: Σ w·x and Σ w. `differentiate` makes this op from `genrec.loss`.

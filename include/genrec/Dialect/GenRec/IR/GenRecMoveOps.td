@@ -37,7 +37,7 @@ def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_PassesRowsOn, Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_IsLinear, GenRec_SymbolUser, Pure,
+def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_RoundsNothing, GenRec_IsLinear, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "moves rows of a truncated or padded domain back; dropped rows get 0";
   let description = [{
@@ -56,7 +56,7 @@ def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_IsLinear, GenRec_Symb
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_IsLinear, GenRec_BoundsIds, Pure,
+def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_SelectsElements, GenRec_IsLinear, GenRec_BoundsIds, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "concatenates values of several domains per parent row";
   let description = [{
@@ -304,7 +304,7 @@ def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [GenRec_IsLinear, Pure,
+def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [GenRec_SelectsElements, GenRec_IsLinear, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "gathers rows of another domain by index";
   let description = [{

@@ -157,7 +157,7 @@ def GenRec_FixedRowsOp : GenRec_Op<"fixed_rows", [Pure]> {
   let assemblyFormat = "$count attr-dict `:` type(results)";
 }
 
-def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
+def GenRec_RowsAsSharedOp : GenRec_Op<"rows_as_shared", [GenRec_RoundsNothing, GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
   let summary = "a view of rows of a fixed step domain as a shared tensor";
   let description = [{
     The inverse of `genrec.shared_rows`: rows [w] of a domain with n rows give shared [n, w]; one
@@ -195,7 +195,7 @@ def GenRec_LogSumExpOp : GenRec_Op<"log_sum_exp", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_PickColumnOp : GenRec_Op<"pick_column", [Pure,
+def GenRec_PickColumnOp : GenRec_Op<"pick_column", [GenRec_RoundsNothing, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface>]> {
   let summary = "picks one element of each row by index";
   let description = [{
@@ -214,7 +214,7 @@ def GenRec_PickColumnOp : GenRec_Op<"pick_column", [Pure,
   let hasVerifier = 1;
 }
 
-def GenRec_AfterOp : GenRec_Op<"after", [GenRec_TakesPartial, Pure]> {
+def GenRec_AfterOp : GenRec_Op<"after", [GenRec_RoundsNothing, GenRec_TakesPartial, Pure]> {
   let summary = "the identity, ordered after other ops";
   let description = [{
     The result aliases x. Its readers run after `others` have been computed and stored. So buffers

@@ -114,7 +114,7 @@ def GenRec_BucketizeOp : GenRec_TransformOp<"bucketize", [GenRec_BoundsIds]> {
   let arguments = (ins GenRec_RowsOrShared:$x, DenseF64ArrayAttr:$edges);
 }
 
-def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, Differentiable]> {
+def GenRec_CastOp : GenRec_TransformOp<"cast", [GenRec_BoundsIds, GenRec_RoundsNothing, Differentiable]> {
   let summary = "converts the element type";
   let description = [{
     Converts between i1, i32, i64, f32 and f64; domain and row shape are x's. Floats to integers
@@ -145,8 +145,8 @@ class GenRec_Unary<string mnemonic, string formula, list<Trait> traits = []> : G
   let description = "Elementwise on f32 or f64, rows or shared: " # formula # ".\n\n"
       "```mlir\n%y = genrec." # mnemonic # " %user_vector : tensor<?x8xf32, #genrec.rows<@request>>\n```\n";
 }
-def GenRec_NegOp      : GenRec_Unary<"neg", "-x", [GenRec_IsLinear]>;
-def GenRec_AbsOp      : GenRec_Unary<"abs", "|x|, gradient 0 at 0">;
+def GenRec_NegOp      : GenRec_Unary<"neg", "-x", [GenRec_RoundsNothing, GenRec_IsLinear]>;
+def GenRec_AbsOp      : GenRec_Unary<"abs", "|x|, gradient 0 at 0", [GenRec_RoundsNothing]>;
 def GenRec_SquareOp   : GenRec_Unary<"square", "x * x">;
 def GenRec_SqrtOp     : GenRec_Unary<"sqrt", "square root of x">;
 def GenRec_RsqrtOp    : GenRec_Unary<"rsqrt", "1 / sqrt(x)">;
@@ -159,7 +159,7 @@ def GenRec_TanhOp     : GenRec_Unary<"tanh", "hyperbolic tangent of x", [GenRec_
 def GenRec_ErfOp      : GenRec_Unary<"erf", "error function of x">;
 def GenRec_SigmoidOp  : GenRec_Unary<"sigmoid", "1 / (1 + exp(-x))", [GenRec_Activates]>;
 def GenRec_SiluOp     : GenRec_Unary<"silu", "x * sigmoid(x)", [GenRec_Activates]>;
-def GenRec_ReluOp     : GenRec_Unary<"relu", "max(x, 0), gradient 0 at 0", [GenRec_Activates]>;
+def GenRec_ReluOp     : GenRec_Unary<"relu", "max(x, 0), gradient 0 at 0", [GenRec_Activates, GenRec_RoundsNothing]>;
 def GenRec_GeluOp     : GenRec_Unary<"gelu", "x * (1 + erf(x / sqrt 2)) / 2", [GenRec_Activates]>;
 def GenRec_SoftplusOp : GenRec_Unary<"softplus", "log(1 + exp(x)), without overflow">;
 
@@ -181,8 +181,8 @@ def GenRec_AddOp : GenRec_BinaryOp<"add", "lhs + rhs", [GenRec_IsSum, GenRec_IsL
 def GenRec_SubOp : GenRec_BinaryOp<"sub", "lhs - rhs", [GenRec_IsSum, GenRec_IsLinear]>;
 def GenRec_MulOp : GenRec_BinaryOp<"mul", "lhs * rhs", [GenRec_IsLinearIn]>;
 def GenRec_DivOp : GenRec_BinaryOp<"div", "lhs / rhs (floats only)", [GenRec_IsLinearIn]>;
-def GenRec_MaximumOp : GenRec_BinaryOp<"maximum", "the larger of lhs and rhs; a tie sends its gradient to lhs">;
-def GenRec_MinimumOp : GenRec_BinaryOp<"minimum", "the smaller of lhs and rhs; a tie sends its gradient to lhs">;
+def GenRec_MaximumOp : GenRec_BinaryOp<"maximum", "the larger of lhs and rhs; a tie sends its gradient to lhs", [GenRec_SelectsElements]>;
+def GenRec_MinimumOp : GenRec_BinaryOp<"minimum", "the smaller of lhs and rhs; a tie sends its gradient to lhs", [GenRec_SelectsElements]>;
 
 def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
   let summary = "elementwise comparison, giving i1";
@@ -201,7 +201,7 @@ def GenRec_CompareOp : GenRec_Op<"compare", [Pure, Rowwise]> {
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SelectOp : GenRec_Op<"select", [GenRec_IsLinearIn, GenRec_BoundsIds, Pure, Rowwise, Differentiable]> {
+def GenRec_SelectOp : GenRec_Op<"select", [GenRec_SelectsElements, GenRec_IsLinearIn, GenRec_BoundsIds, Pure, Rowwise, Differentiable]> {
   let summary = "elementwise choice";
   let description = [{
     `on_true` if the i1 `condition` is true, otherwise `on_false`. The three operands broadcast like
@@ -237,7 +237,7 @@ def GenRec_RowReduceOp : GenRec_Op<"row_reduce", [GenRec_IsLinearIn, Pure, Rowwi
   let assemblyFormat = "$kind $x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [GenRec_IsLinear, Pure, Rowwise, Differentiable]> {
+def GenRec_ConcatColumnsOp : GenRec_Op<"concat_columns", [GenRec_SelectsElements, GenRec_IsLinear, Pure, Rowwise, Differentiable]> {
   let summary = "concatenates rows";
   let description = [{
     Rows [d1], [d2], … (row shape [] counts as [1]) of one domain become rows [d1 + d2 + …]; or all
@@ -355,7 +355,7 @@ def GenRec_DropoutOp : GenRec_Op<"dropout", [GenRec_DrawOpInterface, GenRec_Need
   let hasVerifier = 1;
 }
 
-def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [GenRec_DrawOpInterface, GenRec_NeedsRunningStep, Pure, Rowwise]> {
+def GenRec_RandomUniformOp : GenRec_Op<"random_uniform", [GenRec_RoundsNothing, GenRec_DrawOpInterface, GenRec_NeedsRunningStep, Pure, Rowwise]> {
   let summary = "uniform random numbers in [0, 1), per row";
   let description = [{
     f32 rows [] or [d] of `domain`. Element e of a row with identity r is the top 24 bits of the

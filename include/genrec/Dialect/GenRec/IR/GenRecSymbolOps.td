@@ -95,7 +95,7 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
   let hasVerifier = 1;
 }
 
-def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
+def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenRec_SymbolUser]> {
   let summary = "declares an embedding table";
   let description = [{
     A dynamic hash table from ids in `[0, 2^id_bits)` (1 to 63 bits) to rows of `dim` f32. The
@@ -152,7 +152,7 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_SymbolUser]> {
   }];
 }
 
-def GenRec_ParameterOp : GenRec_DeclarationOp<"parameter"> {
+def GenRec_ParameterOp : GenRec_DeclarationOp<"parameter", [GenRec_DeclaresWeights]> {
   let summary = "declares a dense parameter";
   let description = [{
     A trained tensor of f32 with static shape and rank 0 to 2, read by `genrec.param`. The

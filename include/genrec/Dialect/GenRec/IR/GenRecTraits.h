@@ -55,6 +55,26 @@ template <typename OpT> struct MakesMergedKeys : mlir::OpTrait::TraitBase<OpT, M
 /// The result is a list of table or parameter rows without duplicates.
 template <typename OpT> struct MakesUniqueRows : mlir::OpTrait::TraitBase<OpT, MakesUniqueRows> {};
 
+/// Each element of the results is an unchanged element of one of several operands.
+template <typename OpT> struct SelectsElements : mlir::OpTrait::TraitBase<OpT, SelectsElements> {};
+
+/// No element of the results is rounded: each is an element of an operand, its negative or absolute
+/// value, its conversion to another type, a constant, a random number, or 0. Ops with `PassesRowsOn`,
+/// `CopiesElements` or `SelectsElements` round nothing either and do not have this trait.
+template <typename OpT> struct RoundsNothing : mlir::OpTrait::TraitBase<OpT, RoundsNothing> {};
+
+/// The result is a domain of kind `derived`.
+template <typename OpT> struct DerivesDomain : mlir::OpTrait::TraitBase<OpT, DerivesDomain> {};
+
+/// A declaration of weights: a table or a parameter.
+template <typename OpT> struct DeclaresWeights : mlir::OpTrait::TraitBase<OpT, DeclaresWeights> {};
+
+/// Applies an optimizer to weights (until `expand-updates`).
+template <typename OpT> struct UpdatesWeights : mlir::OpTrait::TraitBase<OpT, UpdatesWeights> {};
+
+/// Reports a loss.
+template <typename OpT> struct IsLoss : mlir::OpTrait::TraitBase<OpT, IsLoss> {};
+
 /// A body op where each element of the result depends on the same element of the operand.
 template <typename OpT> struct ElementwiseBody : mlir::OpTrait::TraitBase<OpT, ElementwiseBody> {};
 

@@ -18,7 +18,7 @@ def GenRec_UpdateOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_UpdateOpsDocs in {
 
-def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]> {
+def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_UpdatesWeights, GenRec_SymbolUser]> {
   let summary = "one optimizer step of a dense parameter";
   let description = [{
     `gradient`: shared, of the parameter's type. It is clipped first if the model says so. Created
@@ -33,7 +33,7 @@ def GenRec_UpdateParameterOp : GenRec_Op<"update_parameter", [GenRec_SymbolUser]
   let hasVerifier = 1;
 }
 
-def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_SymbolUser, SameVariadicOperandSize]> {
+def GenRec_UpdateTableOp : GenRec_Op<"update_table", [GenRec_UpdatesWeights, GenRec_SymbolUser, SameVariadicOperandSize]> {
   let summary = "one optimizer step of the looked-up rows of a table";
   let description = [{
     The rows of `ids[i]` (i64 rows []) have the gradients `gradients[i]` (f32 rows [dim], same
@@ -131,7 +131,7 @@ def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows
   let assemblyFormat = "$parameter attr-dict `:` functional-type(operands, results)";
 }
 
-def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
+def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_RoundsNothing, GenRec_IsLinear, GenRec_SymbolUser, Pure]> {
   let summary = "a view of a shared tensor as rows of a step domain";
   let description = [{
     Shared [n, w] gives rows [w] of a domain with n rows; shared [w] gives one row [w], a scalar one
