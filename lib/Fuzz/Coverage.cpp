@@ -4,6 +4,7 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 #include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
+#include "genrec/Dialect/GenRec/IR/Optimizers.h"
 #include "genrec/Dialect/GenRec/Transforms/RewriteCounter.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -27,6 +28,10 @@ static std::string keyword(Attribute value) {
   return word.substr(word.find_last_of("< ") + 1).str();
 }
 
+static std::string optimizerName(OptimizerKind kind) {
+  return "optimizer " + stringifyOptimizerKind(kind).str();
+}
+
 void Coverage::addModel(ModuleOp module) {
   module.walk([&](Operation *op) {
     StringRef name = op->getName().stripDialect();
@@ -41,10 +46,9 @@ void Coverage::addModel(ModuleOp module) {
       if (auto init = dyn_cast<InitAttr>(attribute.getValue()))
         ++seen["init " + stringifyInitKind(init.getKind()).str()];
       if (auto optimizer = dyn_cast<OptimizerAttr>(attribute.getValue())) {
-        std::string kind = "optimizer " + stringifyOptimizerKind(optimizer.getKind()).str();
-        ++seen[kind];
-        for (NamedAttribute constant : optimizer.getOptions())
-          ++seen[kind + " " + constant.getName().str()];
+        ++seen[optimizerName(optimizer.getKind())];
+        for (NamedAttribute option : optimizer.getOptions())
+          ++seen[optimizerName(optimizer.getKind()) + " " + option.getName().str()];
       }
     }
     if (auto segments = op->getAttrOfType<DenseI32ArrayAttr>("operandSegmentSizes"))
@@ -119,10 +123,13 @@ std::vector<std::string> Coverage::getMissing(MLIRContext *context) const {
           missing.push_back("attribute " + option);
       }
   }
-  for (uint32_t kind = 0; kind <= getMaxEnumValForOptimizerKind(); ++kind)
-    if (std::string name = "optimizer " + stringifyOptimizerKind(*symbolizeOptimizerKind(kind)).str();
-        !seen.count(name))
-      missing.push_back(name);
+  for (OptimizerKind kind : getOptimizerKinds()) {
+    if (!seen.count(optimizerName(kind)))
+      missing.push_back(optimizerName(kind));
+    for (const OptimizerOption &option : getOptimizerOptions(kind))
+      if (std::string name = optimizerName(kind) + " " + option.name.str(); !seen.count(name))
+        missing.push_back(name);
+  }
   for (StringRef name : getRewriteNames())
     if (!rewrites.count(name.str()))
       missing.push_back(("rewrite " + name).str());

@@ -2,6 +2,8 @@
 
 #include "genrec/Fuzz/ModelBuilder.h"
 
+#include "llvm/ADT/ScopeExit.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -9,7 +11,7 @@ using namespace genrec;
 using namespace genrec::fuzz;
 
 ModelBuilder::ModelBuilder(MLIRContext *context, uint64_t seed, const RandomModelOptions &options)
-    : random(seed), rowRandom(~seed), builder(context), options(options) {
+    : random(seed), declarationRandom(~seed), builder(context), options(options) {
   context->getOrLoadDialect<GenRecDialect>();
   Location loc = builder.getUnknownLoc();
   module = ModuleOp::create(loc);
@@ -54,39 +56,45 @@ FlatSymbolRefAttr ModelBuilder::declareDomain(StringRef name, FlatSymbolRefAttr 
   return symbol;
 }
 
+/// A value of `option`; nothing for its default.
+std::optional<double> ModelBuilder::randomOption(const OptimizerOption &option, bool onTable) {
+  switch (option.range) {
+  case OptionRange::notNegative:
+    return chance(40) ? std::optional(real(0.001, 0.1)) : std::nullopt;
+  case OptionRange::positive:
+    // Optimizers divide by a root plus `eps`. With one as small as the defaults, a rounding error of
+    // a gradient near 0 would become a whole step.
+    return real(1e-3, 1e-2);
+  case OptionRange::rate:
+    return chance(50) ? std::optional(real(0.5, 0.95)) : std::nullopt;
+  case OptionRange::flag:
+    return onTable && chance(30) ? std::optional(1.0) : std::nullopt;
+  }
+  llvm_unreachable("every range is handled");
+}
+
 Attribute ModelBuilder::randomOptimizer(bool onTable) {
-  auto kind = static_cast<OptimizerKind>(integer(0, 3));
+  std::swap(random, declarationRandom);
+  auto back = llvm::scope_exit([&] { std::swap(random, declarationRandom); });
+  SmallVector<OptimizerKind> kinds = getOptimizerKinds();
+  llvm::erase_if(kinds, [&](OptimizerKind kind) { return !onTable && hasRowStates(kind); });
+  OptimizerKind kind = pick(kinds);
   SmallVector<NamedAttribute> options{f64("lr", real(0.01, 0.2))};
-  if (chance(30))
-    options.push_back(f64("weight_decay", real(0.001, 0.1)));
-  if (kind == OptimizerKind::sgd && chance(50))
-    options.push_back(f64("momentum", 0.9));
-  if (kind == OptimizerKind::adagrad) {
-    if (chance(50))
-      options.push_back(f64("initial_accumulator", 0.1));
-    // The usual 1e-10 would be lost to rounding unless the root is 0.
-    options.push_back(f64("eps", real(1e-3, 1e-2)));
-  }
-  if (kind == OptimizerKind::adam || kind == OptimizerKind::adamw) {
-    // Adam divides by the root of its second moment. With a tiny eps, a rounding error of a
-    // gradient near 0 would become a whole step.
-    options.push_back(f64("eps", 1e-3));
-    if (onTable && chance(30))
-      options.push_back(f64("per_row_step", 1.0));
-  }
+  for (const OptimizerOption &option : getOptimizerOptions(kind))
+    if (std::optional<double> value = randomOption(option, onTable))
+      options.push_back(f64(option.name, *value));
   // Only tables may be frozen: a loss that depends on nothing trained is an error.
   if (onTable && chance(5))
     options.push_back(f64("frozen", 1.0));
   return OptimizerAttr::get(builder.getContext(), kind, builder.getDictionaryAttr(options));
 }
 
-/// Sometimes changes Adagrad to row-wise Adagrad and adds rules for rows: bounds below and above
-/// the number of ids, and a ttl that expires within the two steps of a run.
-void ModelBuilder::changeRows(SmallVectorImpl<NamedAttribute> &attributes) {
+/// Sometimes adds rules for rows: bounds below and above the number of ids, and a ttl that expires
+/// within the two steps of a run.
+void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
+  std::swap(random, declarationRandom);
+  auto back = llvm::scope_exit([&] { std::swap(random, declarationRandom); });
   auto optimizer = cast<OptimizerAttr>(attributes.back().getValue());
-  if (optimizer.getKind() == OptimizerKind::adagrad && chance(40))
-    attributes.back().setValue(OptimizerAttr::get(
-        builder.getContext(), OptimizerKind::rowwise_adagrad, optimizer.getOptions()));
   if (optimizer.getOption("frozen") != 0.0 || !chance(20))
     return;
   // the rules of an earlier table, so that the two can be merged
@@ -121,10 +129,7 @@ FlatSymbolRefAttr ModelBuilder::declareTable(int64_t dim, int64_t idBits, bool d
   SmallVector<NamedAttribute> attributes{text("sym_name", name), i64("dim", dim),
                                          i64("id_bits", idBits), named("init", init),
                                          named("optimizer", randomOptimizer(/*onTable=*/true))};
-  // A random generator of its own, so that the rest of the model of a seed does not depend on it.
-  std::swap(random, rowRandom);
-  changeRows(attributes);
-  std::swap(random, rowRandom);
+  addRowRules(attributes);
   make("table", {}, {}, attributes);
   return FlatSymbolRefAttr::get(builder.getContext(), name);
 }

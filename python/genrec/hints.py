@@ -1,8 +1,11 @@
 """What to write instead of what other libraries have and this one does not."""
 
 import difflib
+import inspect
 import re
 from typing import NoReturn
+
+from genrec import optim
 
 ELSEWHERE = {
     "T": "rows are not transposed; inner products with every item are gr.scores or gr.top_k",
@@ -69,7 +72,7 @@ OF_GENREC = {
     **dict.fromkeys(
         ("Linear", "MLP", "Embedding", "LayerNorm", "Dropout", "relu", "softmax"), "it is in nn: from genrec import nn"
     ),
-    **dict.fromkeys(("Adam", "SGD", "Adagrad", "AdamW"), "it is in gr.optim"),
+    **{name: "it is in gr.optim" for name, _ in inspect.getmembers(optim, inspect.isfunction) if name[0] != "_"},
     "cat": "gr.concat",
     "sum": "x.sum() over lists, x.row_sum() along a row, + of two values",
     "mean": "x.mean() over lists, x.row_mean() along a row",

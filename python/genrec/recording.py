@@ -196,7 +196,7 @@ class Recording:
             raise ModelError(
                 f"parameter '{declaration.name}' would be trained by RowWiseAdagrad, which is for tables only",
                 declaration.place,
-                help="give the model another optimizer (SGD, Adagrad, Adam, AdamW), and RowWiseAdagrad to its tables",
+                help="give the model another optimizer of gr.optim, and RowWiseAdagrad to its tables",
             )
         self._claim(declaration.name, "parameter", declaration.place)
         self.parameters[declaration.name] = declaration

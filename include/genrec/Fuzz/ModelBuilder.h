@@ -3,7 +3,7 @@
 #ifndef GENREC_FUZZ_MODELBUILDER_H
 #define GENREC_FUZZ_MODELBUILDER_H
 
-#include "genrec/Dialect/GenRec/IR/GenRec.h"
+#include "genrec/Dialect/GenRec/IR/Optimizers.h"
 #include "genrec/Fuzz/RandomModel.h"
 #include "genrec/Interpreter/Interpreter.h"
 
@@ -79,7 +79,8 @@ public:
   /// The value of a new parameter with a random initializer and optimizer.
   mlir::Value parameter(llvm::ArrayRef<int64_t> shape);
   mlir::Attribute randomOptimizer(bool onTable);
-  void changeRows(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
+  std::optional<double> randomOption(const OptimizerOption &option, bool onTable);
+  void addRowRules(llvm::SmallVectorImpl<mlir::NamedAttribute> &attributes);
 
   //===-- ops --------------------------------------------------------------===//
   /// Creates `genrec.<name>`, or an op of another dialect, named with it: "own.op". `segments` are
@@ -113,8 +114,9 @@ public:
   DomainEntry *findDomain(llvm::function_ref<bool(const DomainEntry &)> accept);
 
   std::mt19937_64 random;
-  std::mt19937_64 rowRandom;                         ///< the random numbers of `changeRows`
-  llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< the rules that `changeRows` drew last
+  /// Draws optimizers and rules for rows, so that the rest of a seed's model does not depend on them.
+  std::mt19937_64 declarationRandom;
+  llvm::SmallVector<mlir::NamedAttribute> lastRules; ///< the rules that `addRowRules` drew last
   mlir::OpBuilder builder;                           ///< at the end of the program
   mlir::OwningOpRef<mlir::ModuleOp> module;
   ModelOp model;

@@ -128,18 +128,13 @@ FieldsAttr Describer::location(Location loc, StringRef name) {
 }
 
 FieldsAttr Describer::optimizer(OptimizerAttr attribute, bool onTable) {
-  auto option = [&](StringRef name) {
-    auto value = attribute.getOptions().getAs<FloatAttr>(name);
-    return value ? value.getValueAsDouble() : attribute.getOption(name, onTable);
-  };
+  auto option = [&](StringRef name) { return attribute.getOption(name, onTable); };
   Fields fields = this->fields();
   bool isFrozen = option("frozen") != 0.0;
   fields.integer("kind", isFrozen ? GENREC_OPTIMIZER_FROZEN : static_cast<int64_t>(attribute.getKind()));
   fields.integer("states", attribute.getStateCount());
   fields.number("learning_rate", isFrozen ? 0.0 : option("lr"));
-  bool isAdagrad = attribute.getKind() == OptimizerKind::adagrad ||
-                   attribute.getKind() == OptimizerKind::rowwise_adagrad;
-  fields.number("initial_accumulator", isAdagrad ? option("initial_accumulator") : 0);
+  fields.number("initial_accumulator", option("initial_accumulator"));
   if (attribute.hasRowStates() && !isFrozen)
     fields.integer("row_states", 1);
   return fields.get();

@@ -1,9 +1,9 @@
 //===- ExpandUpdates.cpp - expands lookups and updates into row kernels ---===//
 
 #include "ClipGradients.h"
-#include "OptimizerBodies.h"
 #include "RowKernelBuilder.h"
 #include "genrec/Dialect/GenRec/IR/GradientBuilder.h"
+#include "genrec/Dialect/GenRec/IR/Optimizers.h"
 #include "genrec/Dialect/GenRec/IR/RowBodyBuilder.h"
 #include "genrec/Dialect/GenRec/IR/StepDomains.h"
 #include "genrec/Dialect/GenRec/Transforms/Passes.h"

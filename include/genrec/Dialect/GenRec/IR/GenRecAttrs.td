@@ -66,7 +66,7 @@ def GenRec_OptimizerKind : GenRec_Enum<"OptimizerKind", "update rule", [
   I32EnumAttrCase<"rowwise_adagrad", 4>]>;
 
 def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
-  let summary = "update rule of a parameter or a table, with its constants";
+  let summary = "the optimizer of a parameter or a table, with its hyperparameters";
   let description = [{
     The equations and defaults are PyTorch's. `options` is a dictionary of f64:
     sgd: `momentum` (0), `weight_decay` (0); adagrad, rowwise_adagrad: `eps` (1e-10),
@@ -89,7 +89,7 @@ def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
     /// The value of option `name`, or PyTorch's default for this kind.
     /// `onTable` selects the default of a table's rows.
     double getOption(::llvm::StringRef name, bool onTable = false) const;
-    /// Number of f32 states kept beside a row or a parameter (m, v, momentum …).
+    /// Number of f32 states kept beside a row or a parameter (moments, momentum …).
     int64_t getStateCount() const;
     /// True where a state is one value per row, not one per weight.
     bool hasRowStates() const;
