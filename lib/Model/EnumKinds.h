@@ -31,7 +31,8 @@ const EnumKind *findEnumKind(llvm::StringRef name);
 template <typename EnumT> std::string listKeywords(unsigned last) {
   std::string text;
   for (unsigned value = 0; value <= last; ++value)
-    text += (value ? ", '" : "'") + stringifyEnum(static_cast<EnumT>(value)).str() + "'";
+    if (llvm::StringRef name = stringifyEnum(static_cast<EnumT>(value)); !name.empty())
+      text += (value ? ", '" : "'") + name.str() + "'";
   return text;
 }
 
