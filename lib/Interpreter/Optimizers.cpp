@@ -61,6 +61,16 @@ static void applyAdam(OptimizerAttr optimizer, double lr, double decay, double s
   *w.value -= lr / correction1 * w.state(1) / denominator;
 }
 
+static void applyRmsprop(OptimizerAttr optimizer, double lr, double decay, Weight w, double g) {
+  double alpha = optimizer.getOption("alpha");
+  g += decay * *w.value;
+  w.state(1) = alpha * w.state(1) + (1.0 - alpha) * g * g;
+  g /= std::sqrt(w.state(1)) + optimizer.getOption("eps");
+  if (double momentum = optimizer.getOption("momentum"); momentum != 0.0)
+    g = w.state(2) = momentum * w.state(2) + g;
+  *w.value -= lr * g;
+}
+
 void interpreter::applyOptimizer(OptimizerAttr optimizer, bool onTable, double scheduleFactor,
                                  uint64_t step, RowHandle row, ArrayRef<double> gradient) {
   double lr = optimizer.getOption("lr") * scheduleFactor;
@@ -76,6 +86,9 @@ void interpreter::applyOptimizer(OptimizerAttr optimizer, bool onTable, double s
       break;
     case OptimizerKind::adagrad:
       applyAdagrad(optimizer, lr, decay, w, g);
+      break;
+    case OptimizerKind::rmsprop:
+      applyRmsprop(optimizer, lr, decay, w, g);
       break;
     case OptimizerKind::rowwise_adagrad:
       llvm_unreachable("applied to the whole row");

@@ -23,7 +23,7 @@ class Optimizer:
 def _make(kind: str, lr: float, **options: float | None) -> Optimizer:
     values = {"lr": lr, **{name: value for name, value in options.items() if value is not None}}
     for name, value in values.items():
-        rate, positive = name in ("beta1", "beta2", "momentum"), name == "eps"
+        rate, positive = name in ("alpha", "beta1", "beta2", "momentum"), name == "eps"
         if not 0 <= value < (1 if rate else float("inf")) or (positive and value == 0):
             bound = "in [0, 1)" if rate else "greater than 0" if positive else "at least 0"
             raise ValueError(f"option '{name}' of optimizer {kind} must be {bound}, got {value}")
@@ -135,3 +135,22 @@ def AdamW(  # noqa: N802
         'adamw'
     """
     return _make_adam("adamw", lr, betas, eps, weight_decay, per_row_step)
+
+
+def RMSprop(  # noqa: N802
+    lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0.0, momentum: float = 0.0
+) -> Optimizer:
+    """RMSprop (Tieleman and Hinton 2012): gradients are divided by the root of a running mean of their squares.
+
+    Args:
+        lr: the learning rate.
+        alpha: of the running mean, in [0, 1).
+        eps: keeps the first steps finite.
+        weight_decay: times w is added to the gradient.
+        momentum: of the divided gradients, in [0, 1).
+
+    Example:
+        >>> gr.optim.RMSprop(0.01, momentum=0.9).kind
+        'rmsprop'
+    """
+    return _make("rmsprop", lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)

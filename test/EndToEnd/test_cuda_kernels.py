@@ -80,7 +80,7 @@ def test_the_step_of_an_optimizer_is_one_body_on_both_targets(steps: dict[str, P
 
 
 def test_no_file_for_devices_knows_optimizers() -> None:
-    names = re.compile(r"\b(sgd|momentum|adagrad|adamw?|rowwise)", re.IGNORECASE)
+    names = re.compile(r"\b(sgd|momentum|adagrad|adamw?|rowwise|rmsprop)", re.IGNORECASE)
     folders = [ROOT / "runtime", ROOT / "test" / "Cuda", ROOT / "benchmarks" / "cuda"]
     files = [path for folder in folders for path in folder.rglob("*.cu")]
     headers = ROOT / "runtime" / "include" / "genrec_rt"

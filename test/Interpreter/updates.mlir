@@ -12,6 +12,8 @@ genrec.model @parameters {
   genrec.parameter @adagrad : !s2 {init = #one, optimizer = #genrec.optimizer<adagrad, {lr = 0.1, initial_accumulator = 0.5, weight_decay = 0.1}>}
   genrec.parameter @adam : !s2 {init = #one, optimizer = #genrec.optimizer<adam, {lr = 0.1, beta1 = 0.5, beta2 = 0.75, weight_decay = 0.1}>}
   genrec.parameter @adamw : !s2 {init = #one, optimizer = #genrec.optimizer<adamw, {lr = 0.1, weight_decay = 0.1}>}
+  genrec.parameter @rmsprop : !s2 {init = #one, optimizer = #genrec.optimizer<rmsprop, {lr = 0.1, alpha = 0.75, eps = 0.5}>}
+  genrec.parameter @rmsprop_momentum : !s2 {init = #one, optimizer = #genrec.optimizer<rmsprop, {lr = 0.1, alpha = 0.75, eps = 0.5, momentum = 0.5, weight_decay = 0.1}>}
   genrec.program @train mode train {
     %g = genrec.constant dense<[0.5, -2.0]> : !s2
     genrec.update_parameter @sgd by %g : !s2
@@ -19,6 +21,8 @@ genrec.model @parameters {
     genrec.update_parameter @adagrad by %g : !s2
     genrec.update_parameter @adam by %g : !s2
     genrec.update_parameter @adamw by %g : !s2
+    genrec.update_parameter @rmsprop by %g : !s2
+    genrec.update_parameter @rmsprop_momentum by %g : !s2
   }
 }
 // CHECK: parameters:
@@ -26,12 +30,16 @@ genrec.model @parameters {
 // CHECK-NEXT: adam: [0.900000002, 1.1]
 // CHECK-NEXT: adamw: [0.890000002, 1.09]
 // CHECK-NEXT: momentum: [0.94, 1.19]
+// CHECK-NEXT: rmsprop: [0.933333333, 1.13333333]
+// CHECK-NEXT: rmsprop_momentum: [0.925, 1.13103448]
 // CHECK-NEXT: sgd: [0.95, 1.2]
 // CHECK: parameters:
 // CHECK-NEXT: adagrad: [0.881393778, 1.16192239]
 // CHECK-NEXT: adam: [0.800163721, 1.19994938]
 // CHECK-NEXT: adamw: [0.781100004, 1.1791]
 // CHECK-NEXT: momentum: [0.8506, 1.4731]
+// CHECK-NEXT: rmsprop: [0.873144503, 1.24305009]
+// CHECK-NEXT: rmsprop_momentum: [0.821227472, 1.30426442]
 // CHECK-NEXT: sgd: [0.9, 1.4]
 
 // -----

@@ -74,7 +74,8 @@ GENREC_DEFINE_KIND(genrec_init_kind, GENREC_INIT_KINDS)
   X(GENREC_OPTIMIZER_ADAGRAD, adagrad, 1)                                                          \
   X(GENREC_OPTIMIZER_ADAM, adam, 2)                                                                \
   X(GENREC_OPTIMIZER_ADAMW, adamw, 3)                                                              \
-  X(GENREC_OPTIMIZER_ROWWISE_ADAGRAD, rowwise_adagrad, 4)
+  X(GENREC_OPTIMIZER_ROWWISE_ADAGRAD, rowwise_adagrad, 4)                                          \
+  X(GENREC_OPTIMIZER_RMSPROP, rmsprop, 6)
 #define GENREC_OPTIMIZER_KINDS(X) GENREC_UPDATE_RULES(X) X(GENREC_OPTIMIZER_FROZEN, frozen, 5)
 GENREC_DEFINE_KIND(genrec_optimizer_kind, GENREC_OPTIMIZER_KINDS)
 

@@ -15,6 +15,8 @@ genrec.model @optimizers {
   genrec.table @adamw dim 31 {init = #genrec.init<normal, 0.2>, optimizer = #genrec.optimizer<adamw, {lr = 0.05, eps = 1.0e-6, weight_decay = 0.1}>}
   genrec.table @adam_rows dim 32 {init = #genrec.init<normal, 0.2>, optimizer = #genrec.optimizer<adam, {lr = 0.05, eps = 1.0e-6, per_row_step = 1.0}>}
   genrec.table @adamw_rows dim 50 {init = #genrec.init<normal, 0.2>, optimizer = #genrec.optimizer<adamw, {lr = 0.05, eps = 1.0e-6, weight_decay = 0.1, per_row_step = 1.0}>}
+  genrec.table @rmsprop dim 50 {init = #genrec.init<normal, 0.2>, optimizer = #genrec.optimizer<rmsprop, {lr = 0.05, eps = 1.0e-6, weight_decay = 0.01}>}
+  genrec.table @rmsprop_momentum dim 31 {init = #genrec.init<normal, 0.2>, optimizer = #genrec.optimizer<rmsprop, {lr = 0.05, eps = 1.0e-6, momentum = 0.9}>}
   genrec.program @main {
     %user = genrec.batch : !user
     %id = genrec.feature %user "id" : (!user) -> !ids
@@ -45,7 +47,13 @@ genrec.model @optimizers {
     %x8 = genrec.lookup %id in @adamw_rows : (!ids) -> tensor<?x50xf32, #genrec.rows<@user>>
     %s8 = genrec.row_reduce sum %x8 : (tensor<?x50xf32, #genrec.rows<@user>>) -> !f
     %t8 = genrec.add %t7, %s8 : (!f, !f) -> !f
-    %bce = genrec.bce_with_logits %t8, %label : (!f, !f) -> !f
+    %x9 = genrec.lookup %id in @rmsprop : (!ids) -> tensor<?x50xf32, #genrec.rows<@user>>
+    %s9 = genrec.row_reduce sum %x9 : (tensor<?x50xf32, #genrec.rows<@user>>) -> !f
+    %t9 = genrec.add %t8, %s9 : (!f, !f) -> !f
+    %x10 = genrec.lookup %id in @rmsprop_momentum : (!ids) -> tensor<?x31xf32, #genrec.rows<@user>>
+    %s10 = genrec.row_reduce sum %x10 : (tensor<?x31xf32, #genrec.rows<@user>>) -> !f
+    %t10 = genrec.add %t9, %s10 : (!f, !f) -> !f
+    %bce = genrec.bce_with_logits %t10, %label : (!f, !f) -> !f
     genrec.loss "bce" %bce : !f
   }
 }

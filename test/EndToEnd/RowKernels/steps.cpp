@@ -26,7 +26,9 @@
   X(rowwise, 50, 1, 1)                                                                             \
   X(rowwise_wide, 130, 1, 1)                                                                       \
   X(adam_rows, 32, 3, 32)                                                                          \
-  X(adamw_rows, 50, 3, 50)
+  X(adamw_rows, 50, 3, 50)                                                                         \
+  X(rmsprop, 50, 1, 50)                                                                            \
+  X(rmsprop_momentum, 31, 2, 31)
 #define CORRECTED(X)                                                                               \
   X(adam, 50, 2, 50)                                                                               \
   X(adamw, 31, 2, 31)

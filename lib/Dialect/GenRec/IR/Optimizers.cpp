@@ -43,6 +43,8 @@ static constexpr Option kAdamwOptions[] = {
     kBeta1,
     kBeta2,
     kRowSteps};
+static constexpr Option kRmspropOptions[] = {
+    kDecay, {"eps", OptionRange::positive, 1e-8}, {"alpha", OptionRange::rate, 0.99}, kMomentum};
 
 //===----------------------------------------------------------------------===//
 // Steps
@@ -64,6 +66,7 @@ public:
   Value buildAdagrad(Value weight) const;
   Value buildRowwiseAdagrad(Value weight) const;
   Value buildAdam(Value weight) const;
+  Value buildRmsprop(Value weight) const;
 
 private:
   double option(StringRef name) const { return optimizer.getOption(name, onTable); }
@@ -169,6 +172,20 @@ Value OptimizerStep::buildAdam(Value weight) const {
   return b.sub(weight, b.mul(size, divide(first, divisor)));
 }
 
+/// Slot 1: the mean of squared gradients; 2: momentum.
+Value OptimizerStep::buildRmsprop(Value weight) const {
+  double alpha = option("alpha");
+  Value g = withDecay(weight);
+  Value mean = b.add(scale(load(1), alpha), scale(b.mul(g, g), 1.0 - alpha));
+  store(mean, 1);
+  Value step = divide(g, b.add(squareRoot(mean), b.constant(type, option("eps"))));
+  if (double momentum = option("momentum"); momentum != 0.0) {
+    step = b.add(scale(load(2), momentum), step);
+    store(step, 2);
+  }
+  return b.sub(weight, b.mul(spread(rate), step));
+}
+
 //===----------------------------------------------------------------------===//
 // The optimizers
 //===----------------------------------------------------------------------===//
@@ -194,6 +211,8 @@ static const OptimizerRule kRules[] = {
      /*hasRowStates=*/false, /*decaysStates=*/true, /*hasBiasCorrections=*/true},
     {OptimizerKind::adamw, kAdamwOptions, &OptimizerStep::buildAdam, /*states=*/2,
      /*hasRowStates=*/false, /*decaysStates=*/true, /*hasBiasCorrections=*/true},
+    {OptimizerKind::rmsprop, kRmspropOptions, &OptimizerStep::buildRmsprop, /*states=*/1,
+     /*hasRowStates=*/false, /*decaysStates=*/true},
 };
 
 static const OptimizerRule &getRule(OptimizerKind kind) {

@@ -95,3 +95,13 @@ func.func private @f(tensor<?x2x!genrec.string, #genrec.rows<@a>>)
 // per_row_step is a flag.
 // expected-error@+1 {{option 'per_row_step' of optimizer adam must be an f64, 0 or 1, but is 2.000000e+00 : f64}}
 "test"() {a = #genrec.optimizer<adam, {per_row_step = 2.0}>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{option 'alpha' of optimizer rmsprop must be an f64, in [0, 1), but is 1.000000e+00 : f64}}
+"test"() {a = #genrec.optimizer<rmsprop, {alpha = 1.0}>} : () -> ()
+
+// -----
+
+// expected-error@+1 {{optimizer rmsprop has no option 'beta1'; it has lr, weight_decay, eps, alpha, momentum, frozen}}
+"test"() {a = #genrec.optimizer<rmsprop, {beta1 = 0.9}>} : () -> ()

@@ -60,10 +60,11 @@ def GenRec_InitAttr : GenRec_Attr<"Init", "init"> {
   let genVerifyDecl = 1;
 }
 
+// 5 is `frozen` in a model's description (kinds.h), which is an option here.
 def GenRec_OptimizerKind : GenRec_Enum<"OptimizerKind", "update rule", [
   I32EnumAttrCase<"sgd", 0>, I32EnumAttrCase<"adagrad", 1>,
   I32EnumAttrCase<"adam", 2>, I32EnumAttrCase<"adamw", 3>,
-  I32EnumAttrCase<"rowwise_adagrad", 4>]>;
+  I32EnumAttrCase<"rowwise_adagrad", 4>, I32EnumAttrCase<"rmsprop", 6>]>;
 
 def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
   let summary = "the optimizer of a parameter or a table, with its hyperparameters";
@@ -71,7 +72,8 @@ def GenRec_OptimizerAttr : GenRec_Attr<"Optimizer", "optimizer"> {
     The equations and defaults are PyTorch's. `options` is a dictionary of f64:
     sgd: `momentum` (0), `weight_decay` (0); adagrad, rowwise_adagrad: `eps` (1e-10),
     `initial_accumulator` (0), `weight_decay` (0); adam, adamw: `beta1` (0.9), `beta2` (0.999),
-    `eps` (1e-8), `weight_decay` (0 for adam; for adamw 0.01 on parameters, 0 on table rows).
+    `eps` (1e-8), `weight_decay` (0 for adam; for adamw 0.01 on parameters, 0 on table rows);
+    rmsprop: `alpha` (0.99), `eps` (1e-8), `momentum` (0), `weight_decay` (0).
     `per_row_step` (0 or 1; only for tables with adam or adamw) counts steps per row.
     rowwise_adagrad (only for tables) keeps one accumulator per row: with g the row's gradient and d
     its width, a += sum(g^2) / d, then w -= lr * g / (sqrt(a) + eps). This is Adagrad (Duchi, Hazan
