@@ -16,6 +16,7 @@ endif()
 
 # What must be generated before any compiler source can be compiled.
 add_custom_target(genrec-headers)
+add_dependencies(genrec-headers genrec-headers-hash)
 
 # MLIR's headers and the dialect's take longer to parse than our code to compile: they are parsed once, here.
 add_library(genrec_pch OBJECT ${CMAKE_SOURCE_DIR}/cmake/PrecompiledHeader.cpp)

@@ -21,6 +21,9 @@ include(AddMLIR)
 # are the same everywhere.
 set(GENREC_COMPILER_OPTIMIZATION -O2 CACHE STRING "optimization of compiler code")
 add_library(genrec_compiler_flags INTERFACE)
+if(NOT GENREC_BINARY_DIR STREQUAL CMAKE_BINARY_DIR)
+  target_include_directories(genrec_compiler_flags INTERFACE ${CMAKE_BINARY_DIR}/include)
+endif()
 target_include_directories(genrec_compiler_flags INTERFACE ${GENREC_SOURCE_DIR}/include ${GENREC_BINARY_DIR}/include)
 target_include_directories(genrec_compiler_flags SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(genrec_compiler_flags INTERFACE
@@ -28,6 +31,14 @@ target_compile_definitions(genrec_compiler_flags INTERFACE
 target_compile_options(genrec_compiler_flags INTERFACE
   ${GENREC_COMPILER_OPTIMIZATION} -fno-rtti -fno-exceptions -Xclang -fno-pch-timestamp)
 target_link_libraries(genrec_compiler_flags INTERFACE MLIR LLVM)
+
+# genrec/Plugins/HeadersHash.h: the headers that this project is built with. A tool loads plugins with its own hash only.
+set(GENREC_HEADERS_HASH ${CMAKE_BINARY_DIR}/include/genrec/Plugins/HeadersHash.h)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${GENREC_SOURCE_DIR}/include/genrec/*.h ${GENREC_SOURCE_DIR}/include/genrec/*.td)
+add_custom_command(OUTPUT ${GENREC_HEADERS_HASH} DEPENDS ${headers} ${GENREC_SOURCE_DIR}/cmake/HashHeaders.cmake
+  COMMAND ${CMAKE_COMMAND} -DFOLDER=${GENREC_SOURCE_DIR}/include/genrec -DOUTPUT=${GENREC_HEADERS_HASH}
+    -P ${GENREC_SOURCE_DIR}/cmake/HashHeaders.cmake VERBATIM)
+add_custom_target(genrec-headers-hash DEPENDS ${GENREC_HEADERS_HASH})
 
 function(add_genrec_plugin name definitions dialect)
   get_filename_component(stem ${definitions} NAME_WE)
@@ -44,6 +55,7 @@ function(add_genrec_plugin name definitions dialect)
   target_link_libraries(${name} PRIVATE genrec_compiler_flags)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
   set_target_properties(${name} PROPERTIES PREFIX "")
+  add_dependencies(${name} genrec-headers-hash)
   if(TARGET genrec-headers)
     add_dependencies(${name} genrec-headers)
   endif()

@@ -10,12 +10,17 @@
 #ifndef GENREC_PLUGINS_PLUGIN_H
 #define GENREC_PLUGINS_PLUGIN_H
 
+#include "genrec/Plugins/HeadersHash.h"
 #include "genrec/Version.h"
 
 #include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "llvm/Config/llvm-config.h"
 
-/// A plugin uses classes of genrec and of MLIR, so that both must be those it was built with.
-#define GENREC_PLUGIN_VERSION "genrec " GENREC_VERSION ", " GENREC_BUILT_WITH
+/// A plugin uses classes of genrec and of MLIR, so that their headers must be those it was built
+/// with. The hash is of genrec's headers and TableGen files (cmake/GenRecPlugin.cmake).
+#define GENREC_PLUGIN_VERSION                                                                      \
+  "genrec " GENREC_VERSION ", headers " GENREC_HEADERS_HASH ", LLVM " LLVM_VERSION_STRING         \
+  ", " __VERSION__
 
 namespace genrec {
 

@@ -1,4 +1,8 @@
 // The entry point of a plugin of another genrec, without headers of any.
+#ifndef VERSION
+#define VERSION "genrec 0.0.1"
+#endif
+
 struct Info {
   unsigned apiVersion;
   const char *name;
@@ -7,5 +11,5 @@ struct Info {
 };
 
 extern "C" Info mlirGetDialectPluginInfo() {
-  return {1, "old", "genrec 0.0.1", [](void *) {}};
+  return {1, "old", VERSION, [](void *) {}};
 }
