@@ -9,10 +9,15 @@
 
 #include "genrec/Model/Model.h"
 
+#include <utility>
+
 namespace genrec {
 
-/// Registers import and export of model files.
-inline void registerAllTranslations() { registerModelTranslations(); }
+/// Registers import and export of model files. `registerDialects` adds the dialects that models may
+/// have, when a translation is run.
+inline void registerAllTranslations(std::function<void(mlir::DialectRegistry &)> registerDialects) {
+  registerModelTranslations(std::move(registerDialects));
+}
 
 } // namespace genrec
 

@@ -11,6 +11,7 @@ using namespace genrec;
 
 static OwningOpRef<Operation *> importFile(llvm::SourceMgr &sources, MLIRContext *context) {
   SourceDiagnosticHandler diagnostics(context, llvm::errs());
+  context->loadAllAvailableDialects(); // an op is found by its name
   const llvm::MemoryBuffer *buffer = sources.getMemoryBuffer(sources.getMainFileID());
   OwningOpRef<ModuleOp> module = importModel(buffer->getBufferStart(), buffer->getBufferSize(),
                                              buffer->getBufferIdentifier(), context);
@@ -28,11 +29,9 @@ static LogicalResult exportFile(Operation *op, llvm::raw_ostream &os) {
   return exportModel(models.front(), os);
 }
 
-void genrec::registerModelTranslations() {
+void genrec::registerModelTranslations(std::function<void(DialectRegistry &)> registerDialects) {
   TranslateToMLIRRegistration import(
-      "import-model", "reads a model file (.genrec) and prints it as MLIR", importFile,
-      [](DialectRegistry &registry) { registry.insert<GenRecDialect>(); });
+      "import-model", "reads a model file (.genrec) and prints it as MLIR", importFile, registerDialects);
   TranslateFromMLIRRegistration exportRegistration(
-      "export-model", "writes a model in MLIR as a model file (.genrec)", exportFile,
-      [](DialectRegistry &registry) { registry.insert<GenRecDialect>(); });
+      "export-model", "writes a model in MLIR as a model file (.genrec)", exportFile, registerDialects);
 }

@@ -15,7 +15,7 @@ PluginOption::PluginOption(llvm::cl::OptionCategory &category)
     : files("plugin", llvm::cl::cat(category), llvm::cl::value_desc("file.so"),
             llvm::cl::desc("load ops from a shared object; docs/adding-an-op.md")) {}
 
-Error PluginOption::loadFile(const std::string &file, DialectRegistry &registry) {
+Error PluginOption::loadFile(const std::string &file, const DialectRegistry &registry) {
   auto fail = [&](const Twine &problem) {
     return llvm::createStringError("cannot load plugin '" + file + "': " + problem);
   };
@@ -39,16 +39,19 @@ Error PluginOption::loadFile(const std::string &file, DialectRegistry &registry)
     if (!registry.getDialectAllocator(name))
       dialects.push_back(name.str());
   }
-  own.appendTo(registry);
+  loaded.push_back(*plugin);
   return Error::success();
 }
 
 void PluginOption::load(DialectRegistry &registry, StringRef tool) {
-  for (const std::string &file : files)
+  for (const std::string &file : isLoaded ? std::vector<std::string>() : getFiles())
     if (Error error = loadFile(file, registry)) {
       llvm::errs() << tool << ": error: " << llvm::toString(std::move(error)) << "\n";
       std::exit(1);
     }
+  isLoaded = true;
+  for (const DialectPlugin &plugin : loaded)
+    plugin.registerDialectRegistryCallbacks(registry);
 }
 
 void PluginOption::loadDialects(MLIRContext &context) const {

@@ -4,16 +4,23 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "genrec/InitAllDialects.h"
 #include "genrec/InitAllTranslations.h"
+#include "genrec/Plugins/PluginOption.h"
 #include "genrec/ToolVersion.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/Tools/mlir-translate/MlirTranslateMain.h"
 
+static genrec::PluginOption plugins;
+
 int main(int argc, char **argv) {
   genrec::printVersionAs("genrec-translate");
   genrec::hideLibraryOptions();
-  genrec::registerAllTranslations();
+  genrec::registerAllTranslations([](mlir::DialectRegistry &registry) {
+    genrec::registerAllDialects(registry);
+    plugins.load(registry, "genrec-translate");
+  });
   return failed(mlir::mlirTranslateMain(
       argc, argv,
       "translates between model files, MLIR and C++\n\n"

@@ -14,6 +14,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <functional>
+
 namespace genrec {
 
 /// The version that this build writes, and the newest that it reads.
@@ -33,8 +35,9 @@ mlir::LogicalResult exportModel(ModelOp model, llvm::raw_ostream &os);
 /// Whether `data` starts with the FlatBuffers identifier of model files.
 bool isModelFile(llvm::StringRef data);
 
-/// Registers --import-model and --export-model with mlir-translate's driver.
-void registerModelTranslations();
+/// Registers --import-model and --export-model with mlir-translate's driver. `registerDialects` adds
+/// the dialects that models may have.
+void registerModelTranslations(std::function<void(mlir::DialectRegistry &)> registerDialects);
 
 } // namespace genrec
 
