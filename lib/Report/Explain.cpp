@@ -22,23 +22,23 @@ double getProductFlopsPerRow(Operation *op) {
 }
 
 void printTables(ModelOp model, raw_ostream &os) {
-  int64_t count = 0, physical = 0;
+  int64_t count = 0, stores = 0;
   for (TableOp table : model.getOps<TableOp>()) {
-    ++physical;
+    ++stores;
     if (ArrayAttr members = table.getMembersAttr()) {
-      physical -= members.size();
+      stores -= members.size();
       continue;
     }
     std::string rules = describeRowRules(table);
     TableOp merged = findMergedTable(table);
-    std::string place = merged ? ", in '" + merged.getSymName().str() + "'" : "";
+    std::string store = merged ? ", in '" + merged.getSymName().str() + "'" : "";
     os << llvm::formatv("  {0}: dim {1}, {2}, {3} bytes per row{4}{5}\n", table.getSymName(),
                         table.getDim(), stringifyOptimizerKind(table.getOptimizer().getKind()),
                         4 * (table.getDim() + table.getOptimizer().getStateFloats(table.getDim())),
-                        rules.empty() ? "" : ", " + rules, place);
+                        rules.empty() ? "" : ", " + rules, store);
     ++count;
   }
-  os << llvm::formatv("  {0} logical, {1} physical\n", count, physical);
+  os << llvm::formatv("  {0} logical tables in {1} stores\n", count, stores);
 }
 
 /// The columns that are decoded, and the programs that read them. Other columns of the data are not

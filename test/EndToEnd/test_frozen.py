@@ -86,7 +86,7 @@ def test_a_frozen_table_is_merged_with_frozen_ones_only(folder: Path) -> None:
     plan = subprocess.run(
         [tool("genrec-compile"), model.model_file, "--explain"], capture_output=True, text=True, check=True
     ).stdout
-    assert "3 logical, 2 physical" in plan
+    assert "3 logical tables in 2 stores" in plan
     assert [line.split(":")[0].strip() for line in plan.splitlines() if ", frozen" in line] == ["a", "c"]
 
 

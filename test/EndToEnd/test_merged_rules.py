@@ -29,7 +29,7 @@ def test_tables_of_the_same_rules_are_merged() -> None:
     plan = call(tool("genrec-compile"), MODEL, "--explain")
     for pair in PAIRS:
         assert f"tables {', '.join(pair)} are one" in plan
-    assert "6 logical, 3 physical" in plan
+    assert "6 logical tables in 3 stores" in plan
 
 
 def test_many_steps_agree_with_the_interpreter(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@
 // CHECK:      model example
 // CHECK-NEXT: tables
 // CHECK-NEXT:   item: dim 8, sgd, 32 bytes per row
-// CHECK-NEXT:   1 logical, 1 physical
+// CHECK-NEXT:   1 logical tables in 1 stores
 // CHECK-NEXT: columns
 // CHECK-NEXT:   history.item: of @history, i64, ids of table 'item'; read by train, evaluate
 // CHECK-NEXT:   label: of @request, f32; read by train, evaluate

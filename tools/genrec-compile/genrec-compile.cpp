@@ -46,7 +46,7 @@ static cl::opt<bool> prunesColumns("prune-columns", cl::cat(category), cl::init(
 static cl::opt<bool> sinksFanout("sink-fanout", cl::cat(category), cl::init(true),
                                  cl::desc("work per request where impressions share a value"));
 static cl::opt<bool> mergesTables("merge-tables", cl::cat(category), cl::init(true),
-                                  cl::desc("put tables of one spec into one physical table"));
+                                  cl::desc("merge tables of one spec"));
 static cl::opt<bool> fusesTransforms("fuse-transforms", cl::cat(category), cl::init(true),
                                      cl::desc("compute the keys of merged tables in one launch"));
 static cl::opt<unsigned>

@@ -34,7 +34,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                           llvm::cl::desc("Work per request where impressions share a value"),
                           llvm::cl::init(true)};
   Option<bool> mergeTables{*this, "merge-tables",
-                           llvm::cl::desc("Put tables of one spec into one physical table"),
+                           llvm::cl::desc("Merge tables of one spec"),
                            llvm::cl::init(true)};
   Option<bool> fuseTransforms{*this, "fuse-transforms",
                               llvm::cl::desc("Compute the keys of merged tables in one launch"),

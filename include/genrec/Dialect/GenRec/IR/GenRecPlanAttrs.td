@@ -35,7 +35,7 @@ def GenRec_BufferAttr : GenRec_Attr<"Buffer", "buffer"> {
 }
 
 def GenRec_RowBlockAttr : GenRec_Attr<"RowBlock", "row_block"> {
-  let summary = "the run of calls that an op belongs to";
+  let summary = "the run of calls that `form-row-blocks` put an op into";
   let description = [{
     Ops with the same `number` are executed for a block of the lists of `domain` at a time.
     Written `#genrec.row_block<@event, 0>`.
@@ -45,9 +45,9 @@ def GenRec_RowBlockAttr : GenRec_Attr<"RowBlock", "row_block"> {
 }
 
 def GenRec_CostAttr : GenRec_Attr<"Cost", "cost"> {
-  let summary = "what an op does per row of a domain, or once where no domain is said";
+  let summary = "bytes and FLOPs of an op, per row of a domain or per step";
   let description = [{
-    Bytes and floating-point operations; see `genrec::OpCost`. An absent parameter is 0.
+    Per row of `domain`, or per step without it; see `genrec::OpCost`. An absent parameter is 0.
     Written `#genrec.cost<domain = @user, bytes = 64.0 : f64, flops = 57.0 : f64>`.
   }];
   let parameters = (ins OptionalParameter<"::mlir::FlatSymbolRefAttr">:$domain,

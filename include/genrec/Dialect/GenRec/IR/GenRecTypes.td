@@ -12,7 +12,7 @@ class GenRec_Type<string name, string typeMnemonic>
 }
 
 def GenRec_DomainType : GenRec_Type<"Domain", "domain"> {
-  let summary = "one batch's instance of a row domain";
+  let summary = "the rows of a domain in one batch";
   let description = [{
     At run time a domain has a number of rows, a capacity (an upper bound, rounded up to a bucket,
     that the host knows), offsets of the list of each parent row, and the identity of every row.
@@ -23,7 +23,7 @@ def GenRec_DomainType : GenRec_Type<"Domain", "domain"> {
 }
 
 def GenRec_RowType : GenRec_Type<"Row", "row"> {
-  let summary = "a handle on one row of an embedding table";
+  let summary = "a pointer to one row of an embedding table";
   let description = [{
     The result of `genrec.table_rows` for an id: a pointer to the row's `width` values (f32) and its
     optimizer states, valid until the row is updated.
@@ -39,7 +39,7 @@ def GenRec_StringType : GenRec_Type<"String", "string"> {
 }
 
 def GenRec_AccumulatorType : GenRec_Type<"Accumulator", "accumulator"> {
-  let summary = "where a row kernel adds up contributions of many rows";
+  let summary = "a partial sum over the rows of a row kernel";
   let description = [{
     Occurs only as a block argument of `genrec.row_kernel`, for a reduced or scattered result. The
     rows of a kernel are split into fixed chunks. Each chunk has its own accumulator, to which it

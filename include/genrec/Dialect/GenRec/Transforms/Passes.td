@@ -152,7 +152,7 @@ def MergeTables : GenRecPass<"genrec-merge-tables"> {
     Runs before `differentiate`, which creates one update per grouped lookup.
   }];
   let statistics = [
-    Statistic<"merged", "merged", "physical tables made of several">,
+    Statistic<"merged", "merged", "merged tables made">,
     Statistic<"tables", "tables", "logical tables in them">,
     Statistic<"lookups", "lookups", "lookups that became part of a grouped one">,
     Statistic<"groupedLookups", "grouped-lookups", "grouped lookups made">];
