@@ -110,9 +110,7 @@ llvm::Expected<Results> interpreter::runProgram(ProgramOp program, const Batch &
         program.getLoc(), ("a program of mode " + stringifyProgramMode(program.getMode()) +
                            " cannot be run in another mode")
                               .str());
-  bool isDistributed = !program.getBody().front().getOps<CollectOp>().empty() ||
-                       !program.getBody().front().getOps<CollectRowsOp>().empty();
-  if (options.portions > 1 && !options.faulty && isDistributed && mode == Mode::train && !options.forwardOnly)
+  if (options.portions > 1 && !options.faulty && isDistributed(program) && mode == Mode::train && !options.forwardOnly)
     return runOnRanks(program, batch, state, options);
   return Evaluator(program, batch, state, mode, options).run();
 }

@@ -204,7 +204,7 @@ void MemoryTable::addArenas() {
         buffer.bytes + (buffer.domain ? buffer.bytesPerRow * sizes.getCapacity(buffer.domain) : 0);
     (buffer.first < firstComputeOp ? copy : compute).push_back({bytes, buffer.first, buffer.last});
   }
-  line("arena, copy stage", rt::kBatchesInFlight * rt::packArena(copy).bytes,
+  line("arena, copy and dispatch", rt::kBatchesInFlight * rt::packArena(copy).bytes,
        Twine(copy.size()) + " buffers, for each of " + Twine(rt::kBatchesInFlight) +
            " batches in flight");
   line("arena, compute stage", rt::packArena(compute).bytes,

@@ -31,7 +31,7 @@
 // CHECK-NEXT:     parameters 0.0 MB
 // CHECK-NEXT:     optimizer state 0.0 MB
 // CHECK-NEXT:     table 'item' 0.0 MB 0 distinct ids (told by --ids item=n) of 64 bytes
-// CHECK-NEXT:     arena, copy stage 0.0 MB
+// CHECK-NEXT:     arena, copy and dispatch 0.0 MB
 // CHECK-NEXT:     arena, compute stage 0.0 MB
 // CHECK-NEXT:     batches in flight 0.0 MB 2 columns
 // CHECK-NEXT:     scratch 0.0 MB

@@ -252,7 +252,7 @@ TEST_F(ModelFile, DeclarationsAreChecked) {
   EXPECT_EQ(
       importChanged([](schema::ModelT &model) { model.tables[0]->optimizer->kind = "magic"; }),
       "m.genrec: error: unknown optimizer 'magic'; there are 'sgd', 'adagrad', 'adam', "
-      "'adamw', 'rowwise_adagrad'\n");
+      "'adamw', 'rowwise_adagrad', 'rmsprop'\n");
   EXPECT_EQ(importChanged([](schema::ModelT &model) { model.clip_norm = NAN; }),
             "m.genrec: error: clipping bounds must be finite and not negative, got nan\n");
 }

@@ -6,6 +6,11 @@ using namespace mlir;
 using namespace genrec;
 using namespace genrec::rules;
 
+bool genrec::isDistributed(ProgramOp program) {
+  return llvm::any_of(program.getBody().front(),
+                      [](Operation &op) { return op.hasTrait<SumsPortions>(); });
+}
+
 //===----------------------------------------------------------------------===//
 // Shared values
 //===----------------------------------------------------------------------===//

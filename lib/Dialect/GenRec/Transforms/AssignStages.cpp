@@ -35,7 +35,7 @@ namespace {
 /// The stages of one program's ops.
 class Stages {
 public:
-  explicit Stages(ProgramOp program) : body(program.getBody().front()) {}
+  explicit Stages(ProgramOp program) : program(program), body(program.getBody().front()) {}
 
   void findCopy();
   /// Stages that a program with sums over portions has besides.
@@ -51,6 +51,7 @@ private:
   bool findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const;
   void dispatchSlice(ArrayRef<Operation *> slice);
 
+  ProgramOp program;
   Block &body;
   DenseSet<Value> ofCopy;
   DenseSet<Operation *> update, dispatch;
@@ -77,14 +78,14 @@ void Stages::findCopy() {
 /// Kernels without results write parameters and table rows. What only the update stage reads is of
 /// it, back to the sums over portions.
 void Stages::findUpdate() {
-  if (body.getOps<CollectOp>().empty() && body.getOps<CollectRowsOp>().empty())
+  if (!isDistributed(program))
     return;
   for (Operation &op : llvm::reverse(body)) {
     bool isOnlyRead = op.getNumResults() != 0 && !op.use_empty() &&
                       llvm::all_of(op.getUsers(),
                                    [&](Operation *user) { return update.contains(user); });
     bool writesRows = isa<RowKernelOp>(op) && op.getNumResults() == 0;
-    if (writesRows || (isOnlyRead && !isOfCopy(&op) && !isa<ContributeOp, ContributeRowsOp>(op)))
+    if (writesRows || (isOnlyRead && !isOfCopy(&op) && !op.hasTrait<GivesToSums>()))
       update.insert(&op);
   }
 }
@@ -95,8 +96,8 @@ bool Stages::findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const
   if (isOfCopy(op) || isa<FeatureOp>(op) || op->hasTrait<OpTrait::ConstantLike>() ||
       slice.contains(op))
     return true;
-  bool isAllowed = isa<ContributeOp, StepValueOp>(op);
-  if (!isAllowed && (op->hasTrait<NeedsRunningStep>() || op->getNumRegions() != 0))
+  bool mayDispatch = isa<ContributeOp>(op) || isa<StepValueOp>(op);
+  if (!mayDispatch && (op->hasTrait<NeedsRunningStep>() || op->getNumRegions() != 0))
     return false;
   for (Value operand : op->getOperands())
     if (!findSlice(operand.getDefiningOp(), slice))

@@ -87,10 +87,10 @@ void Distribution::bringToOwners(UniqueRowsOp unique, SegmentSumOp sum, TableOp 
   auto owned = CollectRowsOp::create(builder, sum.getLoc(), ownedType, rowsType, sumsType,
                                      unique.getDomain(), unique.getResult(), given, name);
   unique.getDomain().replaceUsesWithIf(owned.getOwned(), [&](OpOperand &use) {
-    return !isa<SegmentSumOp, ContributeRowsOp, CollectRowsOp>(use.getOwner());
+    return !use.getOwner()->hasTrait<OfTouchedRows>();
   });
   unique.getResult().replaceUsesWithIf(owned.getOwnedRows(), [&](OpOperand &use) {
-    return !isa<ContributeRowsOp, CollectRowsOp>(use.getOwner());
+    return !use.getOwner()->hasTrait<OfTouchedRows>();
   });
   sum.getResult().replaceAllUsesExcept(owned.getOwnedSums(), given);
   ++tables;

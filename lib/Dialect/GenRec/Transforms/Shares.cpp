@@ -96,7 +96,7 @@ ShareNeeds Shares::visitRows(Operation *op) {
 ShareNeeds Shares::visit(Operation *op) {
   if (auto report = dyn_cast<ReportLossOp>(op))
     return visitReport(report);
-  if (isa<UniqueRowsOp, SegmentSumOp, ContributeRowsOp, CollectRowsOp>(op))
+  if (op->hasTrait<OfTouchedRows>())
     return visitRows(op);
   ShareNeeds needs;
   SmallBitVector partial(op->getNumOperands());
@@ -121,7 +121,7 @@ ShareNeeds Shares::visit(Operation *op) {
   auto stepValue = dyn_cast<StepValueOp>(op);
   if (isa<ContributeOp>(op) || (stepValue && stepValue.getName() == "first_portion"))
     return finish(Share::partial);
-  if (isa<CollectOp, ExactSumOp>(op))
+  if (op->hasTrait<SumsPortions>())
     return finish(Share::replicated);
   bool hasReplicatedRows = llvm::all_of(
       op->getResultTypes(), [&](Type type) { return ofRows(type) == Share::replicated; });

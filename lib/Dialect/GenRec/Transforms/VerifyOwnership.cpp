@@ -291,11 +291,10 @@ OwnershipVerifier::verifyTrained(ProgramOp program,
 /// In a distributed program, a sum over all portions is read where one is needed, and nothing is
 /// added up twice.
 LogicalResult OwnershipVerifier::verifyShares(ProgramOp program) {
-  Block &body = program.getBody().front();
-  if (body.getOps<CollectOp>().empty() && body.getOps<CollectRowsOp>().empty())
+  if (!isDistributed(program))
     return success();
   Shares shares(program);
-  for (Operation &op : body) {
+  for (Operation &op : program.getBody().front()) {
     ShareNeeds needs = shares.visit(&op);
     if (!needs.sums.empty())
       return op.emitOpError() << "reads operand " << needs.sums.front()

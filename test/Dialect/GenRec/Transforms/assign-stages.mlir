@@ -3,8 +3,10 @@
 
 // Domain work and transforms of ids need nothing but the batch; floats stay with their consumers, which ids may be.
 
-// COUNT: genrec-assign-stages compute-ops: 7
-// COUNT: genrec-assign-stages copy-ops: 17
+// COUNT: genrec-assign-stages compute-ops: 22
+// COUNT: genrec-assign-stages copy-ops: 23
+// COUNT: genrec-assign-stages dispatch-ops: 4
+// COUNT: genrec-assign-stages update-ops: 5
 // CHECK: genrec.batch {genrec.stage = #genrec<stage copy>}
 // CHECK: genrec.catalogue {genrec.stage = #genrec<stage copy>}
 // CHECK: genrec.truncate {{.*}}stage copy
@@ -60,5 +62,77 @@ genrec.model @stages {
     genrec.output "x" %x : tensor<?x4xf32, #genrec.rows<@recent>>
     genrec.output "large" %large : tensor<?x4xi1, #genrec.rows<@recent>>
     genrec.output "float" %float : tensor<?xf32, #genrec.rows<@recent>>
+  }
+}
+
+// A distributed program. The weight of the loss depends on the data only: its sum over portions is there before any portion
+// computes, and the rows that compute reads as well are computed twice. What only updates read is of the update.
+// CHECK-LABEL: genrec.model @distributed
+// CHECK: genrec.program @train
+// CHECK-NOT: single_portion
+// CHECK: genrec.table_rows {{.*}}stage dispatch
+// CHECK: genrec.mul {{.*}}stage compute
+// CHECK: genrec.mul {{.*}}stage dispatch
+// CHECK: genrec.reduce_rows {{.*}}stage dispatch
+// CHECK: genrec.contribute 0{{.*}}stage dispatch
+// CHECK: genrec.collect 0{{.*}}stage compute
+// CHECK: genrec.weight_gradient {{.*}}stage compute
+// CHECK: genrec.contribute 1{{.*}}stage compute
+// CHECK: genrec.collect 1{{.*}}stage update
+// CHECK: genrec.parameter_rows {{.*}}stage update
+// CHECK: genrec.step_value {{.*}}stage update
+// CHECK: genrec.row_kernel {{.*}}stage update
+
+// The sum of a value that depends on parameters, within compute: one portion would wait for the others.
+// CHECK: genrec.program @waits
+// CHECK-SAME: genrec.single_portion = "{{.*}} is a sum over all rows of the batch that the rest of the step depends on, and that depends on parameters"
+!w = tensor<?xf32, #genrec.rows<@request>>
+!w1 = tensor<?x1xf32, #genrec.rows<@request>>
+genrec.model @distributed {
+  genrec.domain @request
+  genrec.domain @p_rows kind step
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.parameter @p : tensor<1x1xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @train mode train {
+    %request = genrec.batch : !genrec.domain<@request>
+    %ids = genrec.feature %request "id" : (!genrec.domain<@request>) -> tensor<?xi64, #genrec.rows<@request>>
+    %a = genrec.feature %request "a" : (!genrec.domain<@request>) -> !w
+    %x = genrec.feature %request "x" : (!genrec.domain<@request>) -> !w1
+    %rows = genrec.table_rows %ids in @item : (tensor<?xi64, #genrec.rows<@request>>) -> tensor<?x!genrec.row<4>, #genrec.rows<@request>>
+    %weights = genrec.mul %a, %a : (!w, !w) -> !w
+    %weight = genrec.reduce_rows %weights : (!w) -> tensor<f32>
+    %given = genrec.contribute 0(%weight) : tensor<f32>
+    %all = genrec.collect 0(%given) : tensor<f32>
+    %scaled = genrec.mul %weights, %all : (!w, tensor<f32>) -> !w
+    %g = genrec.mul %scaled, %x : (!w, !w1) -> !w1
+    %dp = genrec.weight_gradient %x, %g : (!w1, !w1) -> tensor<1x1xf32>
+    %mine = genrec.contribute 1(%dp) : tensor<1x1xf32>
+    %sum = genrec.collect 1(%mine) : tensor<1x1xf32>
+    %domain, %handles = genrec.parameter_rows @p : () -> (!genrec.domain<@p_rows>, tensor<?x!genrec.row<1>, #genrec.rows<@p_rows>>)
+    %of_rows = genrec.shared_rows %sum as %domain : (tensor<1x1xf32>, !genrec.domain<@p_rows>) -> tensor<?x1xf32, #genrec.rows<@p_rows>>
+    %rate = genrec.step_value "learning_rate"(0.1) : tensor<f32>
+    genrec.row_kernel %domain(%handles, %of_rows, %rate) attributes {name = "update_p", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>, #genrec<operand_role shared>], result_roles = []} : (!genrec.domain<@p_rows>, tensor<?x!genrec.row<1>, #genrec.rows<@p_rows>>, tensor<?x1xf32, #genrec.rows<@p_rows>>, tensor<f32>) -> () {
+    ^bb0(%row: !genrec.row<1>, %gradient: vector<1xf32>, %lr: f32):
+      genrec.row_store %gradient to %row : vector<1xf32>, !genrec.row<1>
+      genrec.row_yield
+    }
+  }
+}
+
+genrec.model @of_parameters {
+  genrec.domain @request
+  genrec.parameter @q : tensor<1xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.program @waits mode train {
+    %request = genrec.batch : !genrec.domain<@request>
+    %a = genrec.feature %request "a" : (!genrec.domain<@request>) -> !w
+    %q = genrec.param @q : tensor<1xf32>
+    %q1 = genrec.row_reduce sum %q : (tensor<1xf32>) -> tensor<f32>
+    %weights = genrec.mul %a, %q1 : (!w, tensor<f32>) -> !w
+    %weight = genrec.reduce_rows %weights : (!w) -> tensor<f32>
+    %given = genrec.contribute 0(%weight) : tensor<f32>
+    %all = genrec.collect 0(%given) : tensor<f32>
+    %scaled = genrec.mul %weights, %all : (!w, tensor<f32>) -> !w
+    %sum = genrec.reduce_rows %scaled : (!w) -> tensor<f32>
+    genrec.report_loss "loss" %sum, %weight : tensor<f32>, tensor<f32>
   }
 }

@@ -325,3 +325,96 @@ genrec.model @replaced {
     genrec.output "age" %i : tensor<?xf32, #genrec.rows<@user>>
   }
 }
+
+// -----
+
+// Distributed programs: a sum over portions that is missing.
+
+!s = tensor<?xf32, #genrec.rows<@user>>
+genrec.model @missing_sum {
+  genrec.domain @user
+  genrec.parameter @p : tensor<f32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> !s
+    %sum = genrec.reduce_rows %x : (!s) -> tensor<f32>
+    %given = genrec.contribute 0(%sum) : tensor<f32>
+    %all = genrec.collect 0(%given) : tensor<f32>
+    // expected-error @below {{'genrec.exp' op reads operand 0 of one portion, but depends on its sum over all portions}}
+    %exp = genrec.exp %sum : tensor<f32>
+    %both = genrec.add %exp, %all : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    genrec.update_parameter @p by %both : tensor<f32>
+  }
+}
+
+// -----
+
+// A sum that is there twice: all portions have the first one already.
+
+!s = tensor<?xf32, #genrec.rows<@user>>
+genrec.model @doubled_sum {
+  genrec.domain @user
+  genrec.parameter @p : tensor<f32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> !s
+    %sum = genrec.reduce_rows %x : (!s) -> tensor<f32>
+    %given = genrec.contribute 0(%sum) : tensor<f32>
+    %all = genrec.collect 0(%given) : tensor<f32>
+    // expected-error @below {{'genrec.contribute' op adds up value 0, of which all portions have the same}}
+    %again = genrec.contribute 1(%all) : tensor<f32>
+    %twice = genrec.collect 1(%again) : tensor<f32>
+    genrec.update_parameter @p by %twice : tensor<f32>
+  }
+}
+
+// -----
+
+// A term that every portion adds although all have the same.
+
+!s = tensor<?xf32, #genrec.rows<@user>>
+genrec.model @added_per_portion {
+  genrec.domain @user
+  genrec.parameter @p : tensor<f32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %x = genrec.feature %user "x" : (!genrec.domain<@user>) -> !s
+    %p = genrec.param @p : tensor<f32>
+    %sum = genrec.reduce_rows %x : (!s) -> tensor<f32>
+    // expected-error @below {{'genrec.add' op adds operand 1 once per portion, although all portions have the same}}
+    %more = genrec.add %sum, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %given = genrec.contribute 0(%more) : tensor<f32>
+    %all = genrec.collect 0(%given) : tensor<f32>
+    genrec.update_parameter @p by %all : tensor<f32>
+  }
+}
+
+// -----
+
+// An update through the copies of rows that a portion has: the owner would not see it.
+
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!handles = tensor<?x!genrec.row<4>, #genrec.rows<@touched>>
+!sums = tensor<?x4xf32, #genrec.rows<@touched>>
+genrec.model @copies {
+  genrec.domain @user
+  genrec.domain @touched kind step
+  genrec.domain @owned kind step
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> tensor<?xi64, #genrec.rows<@user>>
+    %rows = genrec.table_rows %ids in @item : (tensor<?xi64, #genrec.rows<@user>>) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+    %g = genrec.feature %user "g" : (!genrec.domain<@user>) -> !x
+    // expected-error @below {{'genrec.unique_rows' op finds the rows of @item that a step has touched, but no kernel updates them}}
+    %touched, %distinct = genrec.unique_rows (%rows) by (%g) : (tensor<?x!genrec.row<4>, #genrec.rows<@user>>, !x) -> (!genrec.domain<@touched>, !handles)
+    %sum = genrec.segment_sum %touched(%g) : (!genrec.domain<@touched>, !x) -> !sums
+    %given = genrec.contribute_rows %touched(%distinct, %sum) in @item : (!genrec.domain<@touched>, !handles, !sums) -> !sums
+    %owned, %own, %all = genrec.collect_rows %touched(%distinct, %given) in @item : (!genrec.domain<@touched>, !handles, !sums) -> (!genrec.domain<@owned>, tensor<?x!genrec.row<4>, #genrec.rows<@owned>>, tensor<?x4xf32, #genrec.rows<@owned>>)
+    genrec.row_kernel %touched(%distinct, %sum) attributes {name = "update_item", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@touched>, !handles, !sums) -> () {
+    ^bb0(%row: !genrec.row<4>, %gradient: vector<4xf32>):
+      genrec.row_store %gradient to %row : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
+  }
+}

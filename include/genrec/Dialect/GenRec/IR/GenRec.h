@@ -81,6 +81,8 @@ TableOp lookupTable(mlir::Operation *op, mlir::FlatSymbolRefAttr table);
 ParameterOp lookupParameter(mlir::Operation *op, mlir::FlatSymbolRefAttr name);
 /// The value of `domain` in `program`, or null.
 mlir::Value lookupDomainValue(ProgramOp program, mlir::FlatSymbolRefAttr domain);
+/// Whether `distribute` made `program` one that ranks can run.
+bool isDistributed(ProgramOp program);
 /// Whether `domain` is a catalogue or a descendant of one.
 bool isOfCatalogue(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
 /// Whether `ancestor` is a proper ancestor of `domain`.

@@ -20,7 +20,7 @@ def GenRec_RankOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_RankOpsDocs in {
 
-def GenRec_ContributeOp : GenRec_Op<"contribute", [GenRec_NeedsRunningStep, Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def GenRec_ContributeOp : GenRec_Op<"contribute", [GenRec_GivesToSums, GenRec_RoundsNothing, GenRec_NeedsRunningStep, Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "gives partial values of one portion to the sums over all portions";
   let description = [{
     `values`: f32, shared or rows of a domain that has the same rows in every portion. The results
@@ -36,7 +36,7 @@ def GenRec_ContributeOp : GenRec_Op<"contribute", [GenRec_NeedsRunningStep, Pure
   let hasVerifier = 1;
 }
 
-def GenRec_CollectOp : GenRec_Op<"collect", [GenRec_NeedsRunningStep, Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def GenRec_CollectOp : GenRec_Op<"collect", [GenRec_SumsPortions, GenRec_RoundsNothing, GenRec_NeedsRunningStep, Pure, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "the sums of what all portions contributed";
   let description = [{
     `values` are the results of the `genrec.contribute` of the same `number`. Each result is the sum
@@ -54,7 +54,7 @@ def GenRec_CollectOp : GenRec_Op<"collect", [GenRec_NeedsRunningStep, Pure, Decl
   let hasVerifier = 1;
 }
 
-def GenRec_ContributeRowsOp : GenRec_Op<"contribute_rows", [GenRec_NeedsRunningStep, Pure]> {
+def GenRec_ContributeRowsOp : GenRec_Op<"contribute_rows", [GenRec_GivesToSums, GenRec_OfTouchedRows, GenRec_RoundsNothing, GenRec_NeedsRunningStep, Pure]> {
   let summary = "gives the gradients of one portion's distinct table rows to the sums over all portions";
   let description = [{
     `domain` and `rows` are made by a `genrec.unique_rows`; `sums`: f32 rows [dim], the gradient of
@@ -77,7 +77,7 @@ def GenRec_ContributeRowsOp : GenRec_Op<"contribute_rows", [GenRec_NeedsRunningS
   let hasVerifier = 1;
 }
 
-def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_MakesUniqueRows, GenRec_NeedsRunningStep, Pure]> {
+def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_SumsPortions, GenRec_OfTouchedRows, GenRec_RoundsNothing, GenRec_MakesUniqueRows, GenRec_NeedsRunningStep, Pure]> {
   let summary = "the table rows of this rank that any portion touched, and their summed gradients";
   let description = [{
     `domain` and `rows` are the operands of the `genrec.contribute_rows` that made `sums`. `owned`
@@ -104,7 +104,7 @@ def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_MakesUniqueRows, Ge
   let hasVerifier = 1;
 }
 
-def GenRec_ExactSumOp : GenRec_Op<"exact_sum", [GenRec_NeedsRunningStep, Pure]> {
+def GenRec_ExactSumOp : GenRec_Op<"exact_sum", [GenRec_SumsPortions, GenRec_NeedsRunningStep, Pure]> {
   let summary = "the sum over rows that ranks own, rounded once";
   let description = [{
     x: f32 rows []; in a distributed program of the domain of a `genrec.collect_rows`. The shared f32 result is the sum over

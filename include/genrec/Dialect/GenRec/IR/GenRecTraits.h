@@ -63,6 +63,15 @@ template <typename OpT> struct SelectsElements : mlir::OpTrait::TraitBase<OpT, S
 /// `CopiesElements` or `SelectsElements` round nothing either and do not have this trait.
 template <typename OpT> struct RoundsNothing : mlir::OpTrait::TraitBase<OpT, RoundsNothing> {};
 
+/// Gives values of one portion of a batch to sums over all portions.
+template <typename OpT> struct GivesToSums : mlir::OpTrait::TraitBase<OpT, GivesToSums> {};
+
+/// The results are sums over all portions of a batch. A program with such an op is distributed.
+template <typename OpT> struct SumsPortions : mlir::OpTrait::TraitBase<OpT, SumsPortions> {};
+
+/// Works on the table rows that a portion touches, and on their gradients.
+template <typename OpT> struct OfTouchedRows : mlir::OpTrait::TraitBase<OpT, OfTouchedRows> {};
+
 /// The result is a domain of kind `derived`.
 template <typename OpT> struct DerivesDomain : mlir::OpTrait::TraitBase<OpT, DerivesDomain> {};
 

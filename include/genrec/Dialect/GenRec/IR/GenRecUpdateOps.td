@@ -74,7 +74,7 @@ def GenRec_TableRowsOp : GenRec_Op<"table_rows", [GenRec_TableReadOpInterface, G
   let hasVerifier = 1;
 }
 
-def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_MakesUniqueRows, GenRec_ReadsStrided, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure, SameVariadicOperandSize]> {
+def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_OfTouchedRows, GenRec_MakesUniqueRows, GenRec_ReadsStrided, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure, SameVariadicOperandSize]> {
   let summary = "the distinct rows of several lookups that have gradients";
   let description = [{
     `rows`: tensors of `!genrec.row` found by `genrec.table_rows` in one table. `gradients`: their
@@ -96,7 +96,7 @@ def GenRec_UniqueRowsOp : GenRec_Op<"unique_rows", [GenRec_MakesUniqueRows, GenR
   let assemblyFormat = "`(` $rows `)` `by` `(` $gradients `)` attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [GenRec_ReadsStrided, GenRec_NeedsRunningStep, Pure]> {
+def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [GenRec_OfTouchedRows, GenRec_ReadsStrided, GenRec_NeedsRunningStep, Pure]> {
   let summary = "the sum of the gradients of each distinct row";
   let description = [{
     `domain` is made by a `genrec.unique_rows`, and `gradients` have the types of that op's
