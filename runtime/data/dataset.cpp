@@ -156,6 +156,10 @@ std::vector<std::string> Dataset::warnings() const { return impl->order.warnings
 std::unique_ptr<BatchSource> Dataset::epoch(const EpochOptions &options) {
   if (options.batch < 1)
     throw Error("a batch needs at least one row, got " + std::to_string(options.batch));
+  if (options.own.first < 0 || options.own.count < 1 ||
+      options.own.first + options.own.count > options.portions)
+    throw Error("a source of no portion, or of one that is not among " +
+                std::to_string(options.portions));
   return impl->epoch(options, *this);
 }
 

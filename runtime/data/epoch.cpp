@@ -52,7 +52,8 @@ EpochSource::EpochSource(const EpochOptions &options, std::vector<Window> window
                          const std::vector<int64_t> &groupRows, ChunkLoader::Decode decode,
                          int32_t threads, Assembler assembler, const RowLocator &locator)
     : options(options), windows(std::move(windowList)), groupRows(groupRows),
-      assembler(std::move(assembler)), locator(locator) {
+      assembler(std::move(assembler)), locator(locator),
+      portion(options.own.first + options.own.count) {
   // A batch larger than the data is all of it.
   Size rows = 0;
   for (int64_t count : groupRows)
@@ -110,27 +111,35 @@ bool EpochSource::openWindow() {
   return true;
 }
 
-bool EpochSource::next(Batch &batch) {
-  // Chunks that a batch still refers to stay until it is assembled.
-  std::vector<std::shared_ptr<const Chunk>> held;
+/// Finds the rows of the next batch; false at the end.
+bool EpochSource::takeBatch() {
+  held.clear();
   RowRef *rows = wanted.ensure(options.batch);
-  int64_t count = 0;
-  while (count < options.batch) {
+  wantedCount = 0;
+  while (wantedCount < options.batch) {
     if (position == orderCount) {
       held.insert(held.end(), open.begin(), open.end());
       if (!openWindow())
         break;
       continue;
     }
-    int64_t taken = std::min(options.batch - count, orderCount - position);
-    std::copy_n(order.data() + position, taken, rows + count);
-    count += taken;
+    int64_t taken = std::min(options.batch - wantedCount, orderCount - position);
+    std::copy_n(order.data() + position, taken, rows + wantedCount);
+    wantedCount += taken;
     position += taken;
   }
-  if (count == 0)
+  portion = options.own.first;
+  return wantedCount > 0;
+}
+
+bool EpochSource::next(Batch &batch) {
+  if (portion == options.own.first + options.own.count && !takeBatch())
     return false;
-  assembler.assemble(rows, count, batch);
+  auto rowsBefore = [&](int64_t portions) { return wantedCount * portions / options.portions; };
+  int64_t begin = rowsBefore(portion), end = rowsBefore(portion + 1);
+  assembler.assemble(wanted.data() + begin, end - begin, batch);
   batch.locator = &locator;
+  ++portion;
   return true;
 }
 

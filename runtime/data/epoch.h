@@ -23,7 +23,9 @@ using Window = std::vector<int64_t>;
 std::vector<Window> planWindows(const EpochOptions &options, const std::vector<int64_t> &groupBytes,
                                 bool inMemory, int64_t mostBytes);
 
-/// Yields the batches of an epoch. Chunks are released once all their rows are copied into batches.
+/// Yields the batches of an epoch, portion by portion. Every rank walks over all rows, so that all find
+/// the same batches, and assembles those of its own portions. Chunks are released once all rows of
+/// theirs that this rank needs are copied.
 class EpochSource : public BatchSource {
 public:
   EpochSource(const EpochOptions &options, std::vector<Window> windows,
@@ -35,6 +37,7 @@ public:
 private:
   bool openWindow();
   void skip();
+  bool takeBatch();
 
   EpochOptions options;
   std::vector<Window> windows;
@@ -50,7 +53,11 @@ private:
   std::vector<std::shared_ptr<const Chunk>> open;
   GrowBuffer<RowRef> order;
   int64_t orderCount = 0, position = 0;
-  GrowBuffer<RowRef> wanted;
+
+  GrowBuffer<RowRef> wanted; ///< the rows of the batch under way
+  int64_t wantedCount = 0;
+  int32_t portion; ///< the next one of the batch under way
+  std::vector<std::shared_ptr<const Chunk>> held; ///< no longer open, but with rows in `wanted`
 };
 
 } // namespace genrec::rt

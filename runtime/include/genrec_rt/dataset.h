@@ -9,6 +9,7 @@
 #define GENREC_RT_DATASET_H
 
 #include "genrec_rt/batch.h"
+#include "genrec_rt/portions.h"
 
 #include <cstdint>
 #include <memory>
@@ -53,6 +54,10 @@ struct EpochOptions {
   uint64_t seed = 0;
   uint64_t epoch = 1;   ///< with `seed`, all that the order depends on
   int64_t skipRows = 0; ///< root rows of this order that are left out (resume)
+  /// A batch of n rows is so many portions, p of them its rows [n * p / portions, n * (p + 1) / portions),
+  /// some maybe without rows. A source gives those of `own`, one by one.
+  int32_t portions = 1;
+  PortionRange own{0, 1};
 };
 
 /// A dataset of one or more Parquet files with the columns of `model`. Safe to
@@ -77,8 +82,8 @@ public:
   /// What was noticed while decoding ("lists not oldest first"), each once.
   std::vector<std::string> warnings() const;
 
-  /// The batches of one epoch. At most one source may be alive; it must not
-  /// outlive the dataset.
+  /// The batches of one epoch, or this rank's portions of them. At most one source may be alive; it
+  /// must not outlive the dataset.
   std::unique_ptr<BatchSource> epoch(const EpochOptions &options);
 
   std::string describe(int64_t position) const override;
