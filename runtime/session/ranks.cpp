@@ -141,14 +141,15 @@ float Ranks::sumExactly(std::span<const float> values) {
   return sum.round();
 }
 
-const Ranks::Report &Ranks::report() {
+const Ranks::Report &Ranks::report(int32_t signal) {
   // Every rank sends as much: those with a portion less send zeros for it.
   size_t losses = reported.losses.size(), each = 2 * losses + 1;
   int32_t ranks = communicator.getSize();
   auto most = static_cast<size_t>(getPortions(count, 0, ranks).count);
-  sent.assign(most * each, 0.0);
+  sent.assign(1 + most * each, 0.0);
+  sent[0] = signal;
   for (size_t portion = 0; portion < slots.size(); ++portion) {
-    double *to = sent.data() + portion * each;
+    double *to = sent.data() + 1 + portion * each;
     *to++ = static_cast<double>(slots[portion]->currentBatch().rows);
     for (const LossValue &loss : slots[portion]->losses) {
       *to++ = loss.sum;
@@ -160,13 +161,17 @@ const Ranks::Report &Ranks::report() {
                          static_cast<int64_t>(sent.size() * sizeof(double)));
   std::fill(reported.losses.begin(), reported.losses.end(), LossValue{});
   reported.rows = 0;
-  for (int32_t rank = 0; rank < ranks; ++rank)
+  reported.signal = 0;
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    const double *ofRank = received.data() + rank * sent.size();
+    reported.signal = std::max(reported.signal, static_cast<int32_t>(*ofRank++));
     for (int32_t portion = 0; portion < getPortions(count, rank, ranks).count; ++portion) {
-      const double *from = received.data() + (rank * most + portion) * each;
+      const double *from = ofRank + portion * each;
       reported.rows += static_cast<int64_t>(from[0]);
       for (size_t loss = 0; loss < losses; ++loss)
         reported.losses[loss].add({from[1 + 2 * loss], from[2 + 2 * loss]});
     }
+  }
   return reported;
 }
 

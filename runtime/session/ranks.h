@@ -68,10 +68,11 @@ public:
   /// What all portions of the batch report, added up in the order of portions.
   struct Report {
     std::vector<LossValue> losses;
-    int64_t rows = 0; ///< root rows
+    int64_t rows = 0;   ///< root rows
+    int32_t signal = 0; ///< the largest of all ranks
   };
-  /// Collective, at the end of a step.
-  const Report &report();
+  /// Collective, at the end of a step. `signal`: what this rank has caught.
+  const Report &report(int32_t signal);
 
 private:
   /// The sums of one number of contribute and collect.

@@ -16,7 +16,7 @@ using namespace genrec::rt;
 genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOptions &options)
     : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
-      explainNonFinite(options.explainNonFinite),
+      explainNonFinite(options.explainNonFinite), caughtSignal(options.caughtSignal),
       catalogueRows(model), catalogues(model.domain_count), metrics(model),
       outputs(model.output_count) {
   if (options.profile)
@@ -114,6 +114,7 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
       throw Error(std::string("table '") + model.tables[i].name +
                       "' is bounded, which several ranks do not support yet",
                   "train on one rank, or declare the table without `bounded`");
+  explainNonFinite = false; // other ranks would not run the stages that look
   ranks = std::make_unique<Ranks>(*options.comm, portions, model, tables);
 }
 

@@ -9,6 +9,7 @@
 #include "genrec_rt/session.h"
 #include "profile.h"
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -63,6 +64,7 @@ struct genrec_runtime {
   double largestRate = 0;
   genrec::rt::Schedule schedule;
   bool checkFinite, explainNonFinite;
+  std::function<int32_t()> caughtSignal; ///< see SessionOptions
   std::unique_ptr<genrec::rt::Profile> profile; ///< null without --profile
 
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;

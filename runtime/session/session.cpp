@@ -108,10 +108,12 @@ struct Session::Impl {
       ++steps;
     }
     StepReport report{slot.step, &slot.currentBatch(), slot.losses, {}, slot.currentBatch().rows};
+    report.signal = state.caughtSignal ? state.caughtSignal() : 0;
     if (state.ranks) {
-      const Ranks::Report &all = state.ranks->report();
+      const Ranks::Report &all = state.ranks->report(report.signal);
       report.losses = all.losses;
       report.rows = all.rows;
+      report.signal = all.signal;
     }
     report.loss = totalLoss(state.model, report.losses);
     report.slot = &slot;
@@ -284,6 +286,15 @@ double Session::learningRate() const {
 }
 
 uint64_t Session::seed() const { return impl->state.seed; }
+
+Communicator *Session::comm() const {
+  Ranks *ranks = impl->state.ranks.get();
+  return ranks ? &ranks->comm() : nullptr;
+}
+
+int32_t Session::portions() const {
+  return impl->state.ranks ? impl->state.ranks->portions() : 1;
+}
 
 ParameterView Session::parameter(int32_t index) {
   const genrec_parameter &parameter = impl->state.parameters[index];

@@ -75,9 +75,13 @@ struct SessionOptions {
   std::optional<Schedule> schedule; ///< overrides the model's
   bool checkFinite = false;
   /// A training step whose loss is a NaN or an infinity runs once more, with every op's result
-  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else.
+  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else. Not
+  /// done on several portions.
   bool explainNonFinite = false;
   bool profile = false; ///< note when each op of each step runs
+  /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see the
+  /// largest of all (StepReport::signal), so that they end after the same step.
+  std::function<int32_t()> caughtSignal;
 };
 
 /// A loss over some rows: its weighted sum and the weight. Without weight there is no mean.
@@ -102,6 +106,7 @@ struct StepReport {
   std::optional<double> loss;        ///< see totalLoss
   int64_t rows = 0;                  ///< root rows of all portions
   double learningRate = 0;           ///< the largest of this step; 0 outside of training
+  int32_t signal = 0;                ///< see SessionOptions::caughtSignal
   const StepSlot *slot = nullptr;
 
   /// "op 'linear' (model.py:12) made a NaN in row 0, element 0": the first op of a training step whose
@@ -212,6 +217,11 @@ public:
   double learningRate() const;
 
   uint64_t seed() const;
+  /// Of the ranks that share the tables: each has the rows that it owns (owner.h); null where one has
+  /// all.
+  Communicator *comm() const;
+  /// Of a global batch, on all ranks.
+  int32_t portions() const;
   ParameterView parameter(int32_t index);
   ParameterView parameter(const std::string &name);
   TableView table(int32_t index);
