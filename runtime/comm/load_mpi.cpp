@@ -10,7 +10,9 @@ std::unique_ptr<Communicator> genrec::rt::loadMpiComm(const std::string &library
   void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!handle)
     throw Error("cannot load the communicator over MPI: " + std::string(dlerror()),
-                "install Open MPI (apt install openmpi-bin), or run one process");
+                "install Open MPI (apt install openmpi-bin) and build genrec where it is; "
+                "GENREC_COMM_LIBRARY names another libgenrec-comm-mpi.so; --comm none runs this "
+                "process alone");
   using Make = Communicator *(*)(std::string &problem);
   auto make = reinterpret_cast<Make>(dlsym(handle, "genrec_make_mpi_comm"));
   if (!make)

@@ -128,6 +128,8 @@ CLI::Validator between(double lowest, double highest) {
       [](double x, double low, double high) { return x >= low && x <= high; }, lowest, highest);
 }
 
+int parseErrorStatus(const CLI::ParseError &error) { return error.get_exit_code() == 0 ? 0 : 2; }
+
 int reportParseError(const std::string &program, const CLI::App &app,
                      const CLI::ParseError &error) {
   if (error.get_exit_code() == 0)

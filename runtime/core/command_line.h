@@ -24,6 +24,8 @@ CLI::Validator between(double lowest, double highest);
 /// Reports how parsing ended, on stderr as "<program>: error: …" with a help line, or on
 /// stdout what --help and --version ask for. Returns the exit status: 0, or 2 for an error.
 int reportParseError(const std::string &program, const CLI::App &app, const CLI::ParseError &error);
+/// The exit status alone.
+int parseErrorStatus(const CLI::ParseError &error);
 
 } // namespace genrec::rt
 

@@ -2,8 +2,6 @@
 
 #include "launcher.h"
 
-#include "genrec_rt/error.h"
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -18,17 +16,18 @@ int32_t numberIn(const char *name) {
               : 0;
 }
 
-/// How many ranks a launcher started, in all and on this machine.
+/// How many ranks a launcher started, in all and on this machine, and which of them this is.
 struct Variables {
-  const char *ranks, *localRanks;
+  const char *ranks, *localRanks, *rank;
 };
 
 constexpr Variables kLaunchers[] = {
-    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"}, // Open MPI
-    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE"},   // MVAPICH2
-    {"PMI_SIZE", "MPI_LOCALNRANKS"},                        // MPICH, Intel MPI, srun --mpi=pmi2
-    {"PMIX_SIZE", "PMIX_LOCAL_SIZE"},
-    {"SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE"}, // srun, and it alone: "4(x2)" is 4
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK"}, // Open MPI
+    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_RANK"}, // MVAPICH2
+    {"PMI_SIZE", "MPI_LOCALNRANKS", "PMI_RANK"}, // MPICH, Intel MPI, srun --mpi=pmi2
+    {"PMIX_SIZE", "PMIX_LOCAL_SIZE", "PMIX_RANK"},
+    // srun, and it alone: "4(x2)" is 4
+    {"SLURM_STEP_NUM_TASKS", "SLURM_STEP_TASKS_PER_NODE", "SLURM_PROCID"},
 };
 
 } // namespace
@@ -36,25 +35,12 @@ constexpr Variables kLaunchers[] = {
 Launch currentLaunch() {
   for (const Variables &launcher : kLaunchers)
     if (int32_t ranks = numberIn(launcher.ranks); ranks > 1)
-      return {ranks, std::max(1, numberIn(launcher.localRanks)), launcher.ranks};
+      return {ranks, std::max(1, numberIn(launcher.localRanks)), numberIn(launcher.rank),
+              launcher.ranks};
   // PMIx need not say how many there are, but a rank above 0 has others before it.
-  if (numberIn("PMIX_RANK") > 0)
-    return {2, 1, "PMIX_RANK"};
+  if (int32_t rank = numberIn("PMIX_RANK"); rank > 0)
+    return {2, 1, rank, "PMIX_RANK"};
   return {};
-}
-
-void requireSingleRank(const std::string &program) {
-  Launch launch = currentLaunch();
-  if (!launch.isOneOfSeveral())
-    return;
-  const std::string count = launch.variable == "PMIX_RANK" ? "several" : std::to_string(launch.ranks);
-  throw Error("this process is one of " + count + " ranks (" + launch.variable + "=" +
-                  std::getenv(launch.variable.c_str()) +
-                  "), but a model runs on one machine: every rank would do the same work and "
-                  "write the same files",
-              "start " + program + " once, without mpirun or srun -n: it uses all cores (--threads); "
-              "for independent runs with folders of their own, start each by env -u " +
-                  launch.variable + " " + program);
 }
 
 } // namespace genrec::rt

@@ -12,6 +12,7 @@ namespace genrec::rt {
 struct Launch {
   int32_t ranks = 1;      ///< in all; 2 where it is only known that there are several
   int32_t localRanks = 1; ///< on this machine, as far as is known
+  int32_t rank = 0;       ///< this one, as far as is known
   std::string variable;   ///< of the environment, which said so; empty for one rank
 
   bool isOneOfSeveral() const { return ranks > 1; }
@@ -21,10 +22,6 @@ struct Launch {
 /// did not start is one process, whatever SLURM_NTASKS says: those are the job's tasks, and
 /// they count once srun starts them.
 Launch currentLaunch();
-
-/// Throws Error where this is one of several ranks: models train on one machine, and copies
-/// would write into each other's files.
-void requireSingleRank(const std::string &program);
 
 } // namespace genrec::rt
 

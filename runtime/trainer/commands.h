@@ -22,7 +22,9 @@ using Clock = std::chrono::steady_clock;
 double secondsSince(Clock::time_point begin);
 
 // Each returns the exit status and throws Error on the user's mistakes.
-int runTrain(const genrec_model_desc &model, const Flags &flags, Clock::time_point start);
+// `comm`: of the ranks that run it together, or of several portions; null alone.
+int runTrain(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
+             Clock::time_point start);
 int runEvaluate(const genrec_model_desc &model, const Flags &flags);
 int runPredict(const genrec_model_desc &model, const Flags &flags);
 int runExport(const genrec_model_desc &model, const Flags &flags);
@@ -51,10 +53,14 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,
                                          Progress &progress);
 
+/// Options of an epoch of which this rank reads the session's portions.
+EpochOptions epochOptions(const Session &session, int64_t batch);
+
 /// Runs the evaluation program over all rows. The record has rows, loss, losses,
 /// metrics, seconds; what no row was counted for is null, and its name in no_rows. Empty when a
-/// signal came in between.
-Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress);
+/// signal came in between, on this rank or another; `caught`, if given, says which.
+Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress,
+                int32_t *caught = nullptr);
 
 /// The losses' means by name, null where no row was counted.
 Json lossesToJson(const genrec_model_desc &model, const std::vector<LossValue> &losses);

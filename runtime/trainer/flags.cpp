@@ -2,6 +2,7 @@
 
 #include "flags.h"
 
+#include "commands.h"
 #include "flag_rules.h"
 
 #include "../core/command_line.h"
@@ -35,6 +36,11 @@ void addRunning(CLI::App &app, Flags &flags) {
   app.add_option("--threads", flags.threads,
                  "threads that compute (default: the cores / ranks here)")
       ->check(aboveZero());
+  app.add_option("--comm", flags.comm,
+                 "what connects this process to others: mpi, none, or auto (mpi where mpirun, "
+                 "mpiexec or srun started several)")
+      ->check(CLI::IsMember({"auto", "mpi", "none"}))
+      ->capture_default_str();
   app.add_option("--progress", flags.progress,
                  "auto (a bar on a terminal, lines elsewhere), bar, lines, json (one object per "
                  "line) or none")
@@ -93,6 +99,11 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
                   "visit the rows in an order by (seed, epoch) (default), or as they are");
   addOptimization(*train, flags);
+  train
+      ->add_option("--portions", flags.portions,
+                   "pieces that a batch is cut into, at least one per rank (default: as many as "
+                   "ranks). The same number gives the same bits on any number of ranks")
+      ->check(aboveZero());
   train
       ->add_option("--init", flags.init,
                    "start from weights, by name: the folder of an export or of a checkpoint, or a "
@@ -240,7 +251,8 @@ Flags::Command commandOf(const CLI::App &app) {
 
 } // namespace
 
-ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv) {
+ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv,
+                       bool tells) {
   ParsedFlags parsed;
   std::vector<std::string> catalogues;
   CLI::App app("Compiled model '" + std::string(model.name) +
@@ -257,9 +269,18 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
     parsed.flags.command = commandOf(app);
     requireActingFlags(*app.get_subcommands().front(), parsed.flags, model);
   } catch (const CLI::ParseError &error) {
-    parsed.exitStatus = reportParseError(model.name, app, error);
+    parsed.exitStatus = tells ? reportParseError(model.name, app, error)
+                              : parseErrorStatus(error);
   }
   return parsed;
+}
+
+Flags withoutReports(Flags flags) {
+  flags.progress = "none";
+  flags.metricsJson.clear();
+  flags.tensorboard.clear();
+  flags.profile.clear();
+  return flags;
 }
 
 SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model) {
@@ -272,6 +293,8 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.checkFinite = flags.checkFinite;
   options.explainNonFinite = !flags.allowNonFinite;
   options.profile = !flags.profile.empty();
+  options.portions = flags.portions;
+  options.caughtSignal = caughtSignal;
   Schedule schedule;
   if (model.schedule)
     schedule = {model.schedule, model.schedule_warmup, model.schedule_steps, model.schedule_final};

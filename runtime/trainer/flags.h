@@ -57,7 +57,11 @@ struct Flags {
   std::string tensorboard, profile; ///< folders
   int64_t logEvery = 0; ///< steps; 0: by time
   bool json = false;    ///< info
+
+  // Where it runs.
   int32_t threads = 0;
+  std::string comm = "auto"; ///< what connects ranks: auto, mpi, none
+  int32_t portions = 0;      ///< of a batch; 0: as many as ranks
 };
 
 /// What parsing ended with: flags, or an exit status where there is nothing to do
@@ -67,7 +71,11 @@ struct ParsedFlags {
   std::optional<int> exitStatus;
 };
 
-ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv);
+/// `tells`: whether help and errors are printed.
+ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv,
+                       bool tells = true);
+/// The same without what is printed or written for the user: of ranks other than the first.
+Flags withoutReports(Flags flags);
 
 /// The session's options from flags; the model's own schedule is the default.
 SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model);

@@ -100,20 +100,29 @@ std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const F
   return session;
 }
 
-Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress) {
+EpochOptions epochOptions(const Session &session, int64_t batch) {
+  EpochOptions options;
+  options.batch = batch;
+  options.portions = session.portions();
+  if (Communicator *comm = session.comm())
+    options.own = getPortions(options.portions, comm->getRank(), comm->getSize());
+  return options;
+}
+
+Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progress,
+                int32_t *caught) {
   Clock::time_point begin = Clock::now();
   const genrec_model_desc &model = session.model();
   std::vector<LossValue> losses(model.loss_count);
   session.metrics().reset();
   progress.begin();
-  EpochOptions options;
-  options.batch = batch;
   int64_t rows = 0;
-  auto source = data.epoch(options);
+  int32_t signal = 0;
+  auto source = data.epoch(epochOptions(session, batch));
   session.run(Mode::evaluate, *source, [&](const StepReport &report) {
     for (size_t i = 0; i < losses.size(); ++i)
       losses[i].add(report.losses[i]);
-    rows += report.batch->rows;
+    rows += report.rows;
     StepNews news;
     news.phase = "evaluate";
     news.step = report.step;
@@ -122,9 +131,12 @@ Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progre
     news.loss = report.loss;
     news.meanLoss = totalLoss(model, losses);
     progress.step(news);
-    return caughtSignal() == 0;
+    signal = report.signal;
+    return signal == 0;
   });
-  if (caughtSignal() != 0)
+  if (caught)
+    *caught = signal;
+  if (signal != 0)
     return {};
   Json record = {{"rows", rows}};
   if (model.loss_count > 0) {

@@ -42,15 +42,15 @@ bool Training::onStep(const StepReport &report) {
   requireFinite(report);
   if (stepsHere++ == 0)
     firstStepSeconds = secondsSince(start);
-  rowsHere += report.batch->rows;
+  rowsHere += report.rows;
   if (stepsHere > kWarmSteps) {
     timedSeconds += secondsSince(stepBegin);
-    timedRows += report.batch->rows;
+    timedRows += report.rows;
     ++timedSteps;
   }
   for (size_t i = 0; i < state.epochLosses.size(); ++i)
     state.epochLosses[i].add(report.losses[i]);
-  state.rowsInEpoch += report.batch->rows;
+  state.rowsInEpoch += report.rows;
   state.step = report.step;
   if (flags.logEvery > 0 && report.step % static_cast<uint64_t>(flags.logEvery) == 0)
     stepLosses.push_back({{"step", report.step}, {"loss", toJson(report.loss)}});
@@ -72,13 +72,13 @@ bool Training::onStep(const StepReport &report) {
       report.step % static_cast<uint64_t>(flags.checkpointEvery) == 0 && !flags.checkpoint.empty())
     save();
   stepBegin = Clock::now();
-  return caughtSignal() == 0 && !reachedMaxSteps();
+  signal = report.signal;
+  return signal == 0 && !reachedMaxSteps();
 }
 
 /// Trains what is left of the current epoch; false where a signal came.
 bool Training::trainEpoch() {
-  EpochOptions options;
-  options.batch = flags.batch;
+  EpochOptions options = epochOptions(*session, flags.batch);
   options.shuffle = flags.shuffle;
   options.seed = state.seed;
   options.epoch = static_cast<uint64_t>(state.epoch);
@@ -90,7 +90,7 @@ bool Training::trainEpoch() {
   session->run(Mode::train, *source, [&](const StepReport &report) { return onStep(report); });
   epochSeconds = secondsSince(begin);
   warnOnce();
-  if (caughtSignal() != 0)
+  if (signal != 0)
     return false;
   if (rowsHere == rowsBefore) // a resumed run had only the evaluation left
     epochSeconds = 0;
@@ -124,7 +124,7 @@ bool Training::finishEpoch() {
   progress.epochDone(state.epoch, flags.epochs, record);
   if (isEvaluated(state.epoch)) {
     int64_t batch = flags.evaluationBatch > 0 ? flags.evaluationBatch : flags.batch;
-    Json evaluation = evaluateOn(*session, *validation, batch, progress);
+    Json evaluation = evaluateOn(*session, *validation, batch, progress, &signal);
     if (evaluation.is_null())
       return false;
     evaluation["epoch"] = state.epoch;
@@ -216,11 +216,12 @@ int Training::run() {
     writeFile(flags.metricsJson, toText(result, 1) + "\n");
   progress.done(
       {{"final", result["final"]}, {"timings", result["timings"]}, {"interrupted", interrupted}});
-  return interrupted ? 128 + caughtSignal() : 0;
+  return interrupted ? 128 + signal : 0;
 }
 
-int runTrain(const genrec_model_desc &model, const Flags &flags, Clock::time_point start) {
-  return Training(model, flags, start).run();
+int runTrain(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
+             Clock::time_point start) {
+  return Training(model, flags, comm, start).run();
 }
 
 } // namespace genrec::rt

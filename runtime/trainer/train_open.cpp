@@ -1,5 +1,6 @@
 //===- train_open.cpp - What a run of training begins with ----------------===//
 
+#include "../checkpoint/checksum.h"
 #include "../checkpoint/identity.h"
 #include "../core/aside_file.h"
 #include "../core/text.h"
@@ -7,6 +8,7 @@
 #include "genrec_rt/size.h"
 #include "overwriting.h"
 #include "patience.h"
+#include "same_on_ranks.h"
 #include "training.h"
 
 #include <algorithm>
@@ -45,13 +47,39 @@ void Training::openCheckpoint() {
     requireNoCheckpoint(bestFolder(), model);
 }
 
+/// Throws where ranks read other files than rank 0: not by the time of writing, since machines may
+/// have copies.
+void Training::requireSameData() const {
+  if (!comm || comm->getSize() == 1)
+    return;
+  std::vector<std::string> lines;
+  auto add = [&](const std::string &role, const std::vector<std::string> &files) {
+    for (const DataFile &file : describeData(role, files))
+      lines.push_back(file.path + " of " + withThousands(file.bytes) + " bytes, checksum " +
+                      toHex(file.checksum));
+  };
+  add("data", data->files());
+  if (validation)
+    add("validation", validation->files());
+  std::vector<Mode> modes = {Mode::train};
+  if (validation)
+    modes.push_back(Mode::evaluate);
+  for (const auto &[name, spec] : catalogueFiles(*session, flags, modes))
+    add("catalogue '" + name + "'", listFiles(spec));
+  requireSame(comm, "data", lines);
+}
+
 void Training::open() {
+  if (comm && comm->getSize() > 1 && !(flags.checkpoint.empty() && flags.validation.empty()))
+    throw Error("--checkpoint and --validation do not work on several ranks yet",
+                "train without them, or on one rank");
   checkOutputs();
   openCheckpoint();
   SessionOptions options = sessionOptions(flags, model);
   if (resumed && !flags.seed)
     options.seed = resumed->state().seed;
   state.seed = options.seed;
+  options.comm = comm;
   session = std::make_unique<Session>(model, options);
   std::vector<Mode> modes = {Mode::train};
   if (!flags.validation.empty())
@@ -64,6 +92,7 @@ void Training::open() {
   if (!flags.validation.empty())
     validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
                                            flags.validation, dataOptions);
+  requireSameData();
   for (const Dataset *dataset : {data.get(), validation.get()})
     for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
       progress.message(dataset->notes()[i]);

@@ -74,6 +74,8 @@ Json Training::configuration() const {
                {"seed", state.seed},
                {"shuffle", flags.shuffle},
                {"shuffle_window_rows", state.windowRows},
+               {"ranks", comm ? comm->getSize() : 1},
+               {"portions", session->portions()},
                {"threads", session->threads()}};
   if (flags.learningRate)
     json["learning_rate"] = *flags.learningRate;

@@ -2,13 +2,18 @@
 
 #include "genrec_rt/trainer.h"
 
+#include "../checkpoint/checksum.h"
 #include "../core/launcher.h"
 #include "commands.h"
 #include "overwriting.h"
+#include "same_on_ranks.h"
+#include "world.h"
 
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <fstream>
+#include <iterator>
 #include <new>
 
 namespace genrec::rt {
@@ -22,10 +27,11 @@ extern "C" void noteSignal(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-int dispatch(const genrec_model_desc &model, const Flags &flags, Clock::time_point start) {
+int dispatch(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
+             Clock::time_point start) {
   switch (flags.command) {
   case Flags::Command::train:
-    return runTrain(model, flags, start);
+    return runTrain(model, flags, comm, start);
   case Flags::Command::evaluate:
     return runEvaluate(model, flags);
   case Flags::Command::predict:
@@ -37,14 +43,111 @@ int dispatch(const genrec_model_desc &model, const Flags &flags, Clock::time_poi
   }
 }
 
-int reportError(const genrec_model_desc &model, const Flags &flags, const std::string &message,
+void printError(const genrec_model_desc &model, const Flags &flags, const std::string &message,
                 const std::string &help) {
   std::fprintf(stderr, "%s: error: %s\n", model.name, message.c_str());
   if (!help.empty())
     std::fprintf(stderr, "  help: %s\n", help.c_str());
   if (flags.progress == "json")
     Progress("json", 0).event("error", {{"message", message}, {"help", help}});
+}
+
+std::string checksumOfProgram() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  return toHex(checksumOf(std::string(std::istreambuf_iterator<char>(file), {})));
+}
+
+/// A command in all its ranks.
+class Command {
+public:
+  Command(const genrec_model_desc &model, int argc, const char *const *argv)
+      : model(model), argc(argc), argv(argv) {}
+
+  int run();
+
+private:
+  void connect();
+  void requireSameStart();
+  /// What parsing printed nothing of, or all.
+  int endUnparsed(int status);
+  int fail(World::Ending ending, const std::string &message, const std::string &help);
+
+  const genrec_model_desc &model;
+  int argc;
+  const char *const *argv;
+  Clock::time_point start = Clock::now();
+  Flags flags;
+  World world;
+};
+
+/// Ranks run the same program with the same flags, but for --threads: machines differ.
+void Command::requireSameStart() {
+  std::string arguments;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--threads")
+      ++i;
+    else if (!argument.starts_with("--threads="))
+      arguments += (arguments.empty() ? "" : " ") + argument;
+  }
+  if (world.ranks() > 1)
+    requireSame(world.comm(), "code", {std::string(model.name) + ", checksum " + checksumOfProgram()});
+  requireSame(world.comm(), "flags", {arguments});
+}
+
+void Command::connect() {
+  if (flags.command == Flags::Command::info)
+    return;
+  world.connect(flags.comm, flags.portions);
+  requireSameStart();
+  if (flags.threads == 0 && world.ranks() > 1)
+    flags.threads = world.threads();
+  if (world.ranks() > 1 && flags.command != Flags::Command::train)
+    throw Error("only train runs on several ranks yet, and these are " +
+                    std::to_string(world.ranks()),
+                "start it once, without mpirun or srun -n: it uses all cores");
+  if (world.isFirst())
+    refuseOverwriting(model, flags);
+  else
+    flags = withoutReports(std::move(flags));
+}
+
+/// All ranks were given the same. The first one must not be killed before it has told what is wrong.
+int Command::endUnparsed(int status) {
+  if (status != 0 && currentLaunch().isOneOfSeveral())
+    try {
+      world.connect("auto", 0);
+      world.end(World::Ending::done);
+    } catch (const std::exception &) {
+      // Then it is told as well as it may be.
+    }
+  return status;
+}
+
+int Command::fail(World::Ending ending, const std::string &message, const std::string &help) {
+  world.end(ending, message, [&] { printError(model, flags, message, help); });
   return 1;
+}
+
+int Command::run() {
+  try {
+    ParsedFlags parsed = parseFlags(model, argc, argv, /*tells=*/currentLaunch().rank == 0);
+    if (parsed.exitStatus)
+      return endUnparsed(*parsed.exitStatus);
+    flags = parsed.flags;
+    connect();
+    int status = dispatch(model, flags, world.comm(), start);
+    return world.end(World::Ending::done) ? status : 1;
+  } catch (const CommError &error) {
+    return fail(World::Ending::heard, error.what(), error.help());
+  } catch (const Error &error) {
+    return fail(World::Ending::failed, error.what(), error.help());
+  } catch (const std::bad_alloc &) {
+    return fail(World::Ending::failed, "out of memory",
+                "use a smaller --batch or --data-memory, or a larger machine");
+  } catch (const std::exception &error) {
+    return fail(World::Ending::failed, error.what(), "");
+  }
 }
 
 } // namespace
@@ -65,31 +168,9 @@ double secondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-static int runCommand(const genrec_model_desc &model, int argc, const char *const *argv) {
-  Clock::time_point start = Clock::now();
-  Flags flags;
-  try {
-    ParsedFlags parsed = parseFlags(model, argc, argv);
-    if (parsed.exitStatus)
-      return *parsed.exitStatus;
-    flags = parsed.flags;
-    if (flags.command != Flags::Command::info)
-      requireSingleRank(model.name);
-    refuseOverwriting(model, flags);
-    return dispatch(model, flags, start);
-  } catch (const Error &error) {
-    return reportError(model, flags, error.what(), error.help());
-  } catch (const std::bad_alloc &) {
-    return reportError(model, flags, "out of memory",
-                       "use a smaller --batch or --data-memory, or a larger machine");
-  } catch (const std::exception &error) {
-    return reportError(model, flags, error.what(), "");
-  }
-}
-
 int trainerMain(const genrec_model_desc &model, int argc, const char *const *argv) {
   try {
-    return runCommand(model, argc, argv);
+    return Command(model, argc, argv).run();
   } catch (...) { // too little memory even for an error message
     std::fprintf(stderr, "%s: error: out of memory\n", model.name);
     return 1;

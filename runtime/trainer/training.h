@@ -10,12 +10,15 @@
 
 namespace genrec::rt {
 
-/// What one process does of a training: train_open.cpp finds out what there is to do, train.cpp
+/// What one process does of a training, the same on all ranks but for what is told (flags of the
+/// others ask for no reports) and for the rows: train_open.cpp finds out what there is to do, train.cpp
 /// trains and saves, train_report.cpp tells of it.
 class Training {
 public:
-  Training(const genrec_model_desc &model, const Flags &flags, Clock::time_point start)
-      : model(model), flags(flags), start(start), progress(flags.progress, flags.logEvery),
+  Training(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
+           Clock::time_point start)
+      : model(model), flags(flags), comm(comm), start(start),
+        progress(flags.progress, flags.logEvery),
         residentAtStart(residentBytes()) {}
 
   int run();
@@ -24,6 +27,7 @@ private:
   void checkOutputs() const;
   void openCheckpoint();
   void open();
+  void requireSameData() const;
   void begin();
   void describeTrainingData();
   void resume();
@@ -52,6 +56,7 @@ private:
 
   const genrec_model_desc &model;
   const Flags &flags;
+  Communicator *comm; ///< null alone
   Clock::time_point start;
   Progress progress;
   std::unique_ptr<Session> session;
@@ -74,6 +79,7 @@ private:
   Clock::time_point stepBegin;
   int64_t residentAtStart, residentBefore = 0;
   bool warned = false;
+  int32_t signal = 0; ///< that ended the run, on all ranks
 };
 
 } // namespace genrec::rt

@@ -150,6 +150,8 @@ CASES: dict[str, Case] = {
     "--tensorboard": Case(("--tensorboard", "tb"), seen("files")),
     "--profile": Case(("--profile", "prof"), seen("files")),
     "--metrics-json": Case(("--metrics-json", "n.json"), seen("files"), beside=("--no-report",)),
+    "--portions": Case(("--portions", "4"), seen("config")),
+    "--comm": Case(("--comm", "tcp"), seen("status"), refused="--comm"),
     "--threads": Case(("--threads", "2"), seen("config")),
     "--progress": Case(("--progress", "lines"), seen("plain")),
     "--log-every": Case(("--log-every", "5"), seen("steps")),

@@ -1,13 +1,16 @@
 //===- trainer_flags_test.cpp - Flags that cannot act, numbers told ------===//
 
 #include "../../runtime/core/launcher.h"
+#include "../../runtime/core/threads.h"
 #include "../../runtime/trainer/patience.h"
+#include "../../runtime/trainer/same_on_ranks.h"
 #include "RunCommand.h"
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 
@@ -15,6 +18,7 @@ namespace genrec::rt::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 class TrainerFlagsTest : public CommandTest {
 protected:
@@ -129,7 +133,7 @@ public:
 
 private:
   static constexpr const char *kNames[] = {
-      "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_SIZE", "PMI_SIZE",
+      "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK", "GENREC_COMM_LIBRARY", "MV2_COMM_WORLD_SIZE", "PMI_SIZE",
       "MPI_LOCALNRANKS",      "PMIX_SIZE",                  "PMIX_RANK",           "SLURM_NTASKS",
       "SLURM_PROCID",         "SLURM_STEP_NUM_TASKS",       "SLURM_STEP_ID",       "SLURM_JOB_ID",
       "SLURM_NTASKS_PER_NODE"};
@@ -156,15 +160,61 @@ TEST_F(TrainerFlagsTest, RanksAreFoundByTheirLaunchers) {
   EXPECT_EQ(ranks({{"OMPI_COMM_WORLD_SIZE", "many"}}), 1);
 }
 
-TEST_F(TrainerFlagsTest, OneOfSeveralRanksIsRefused) {
-  Environment environment({{"OMPI_COMM_WORLD_SIZE", "2"}});
-  Ran ran = runCommand(training({"--checkpoint", folder / "c"}));
+TEST_F(TrainerFlagsTest, OneOfSeveralRanksNeedsACommunicator) {
+  Environment environment({{"OMPI_COMM_WORLD_SIZE", "2"}, {"GENREC_COMM_LIBRARY", "/nowhere.so"}});
+  Ran ran = runCommand(training());
   EXPECT_EQ(ran.status, 1);
-  EXPECT_THAT(ran.err, HasSubstr("one of 2 ranks (OMPI_COMM_WORLD_SIZE=2)"));
-  EXPECT_THAT(ran.err, HasSubstr("env -u OMPI_COMM_WORLD_SIZE tiny"));
-  EXPECT_FALSE(std::filesystem::exists(folder / "c"));
+  EXPECT_THAT(ran.err, HasSubstr("/nowhere.so"));
+  EXPECT_THAT(ran.err, HasSubstr("GENREC_COMM_LIBRARY"));
+  EXPECT_EQ(runCommand(training({"--comm", "none", "--max-steps", "1"})).status, 0);
   EXPECT_EQ(runCommand({"info"}).status, 0);
   EXPECT_EQ(runCommand({"train", "--help"}).status, 0);
+}
+
+TEST_F(TrainerFlagsTest, OnlyTheFirstRankTellsWhatTheFlagsLack) {
+  std::vector<std::pair<const char *, const char *>> launched = {
+      {"OMPI_COMM_WORLD_SIZE", "2"}, {"GENREC_COMM_LIBRARY", "/nowhere.so"}};
+  for (const char *rank : {"0", "1"}) {
+    launched.resize(2);
+    launched.emplace_back("OMPI_COMM_WORLD_RANK", rank);
+    Environment environment(launched);
+    Ran ran = runCommand({"train"});
+    EXPECT_EQ(ran.status, 2);
+    EXPECT_EQ(ran.err.empty(), *rank == '1') << ran.err;
+  }
+}
+
+TEST_F(TrainerFlagsTest, CoresAreSharedByTheRanksThatMayRunThere) {
+  auto cores = [](const char *machine, std::initializer_list<int> numbers) {
+    Cores cores;
+    std::strcpy(cores.machine, machine);
+    for (int number : numbers)
+      CPU_SET(number, &cores.set);
+    return cores;
+  };
+  // Two ranks with the same four cores, one bound to a core of its own, one elsewhere.
+  std::vector<Cores> all = {cores("a", {0, 1, 2, 3}), cores("a", {0, 1, 2, 3}), cores("a", {7}),
+                            cores("b", {0, 1, 2})};
+  std::vector<int32_t> shares;
+  for (size_t rank = 0; rank < all.size(); ++rank)
+    shares.push_back(shareOfCores(all, rank));
+  EXPECT_EQ(shares, (std::vector<int32_t>{2, 2, 1, 3}));
+  all.assign(3, cores("a", {0, 1})); // more ranks than cores
+  EXPECT_EQ(shareOfCores(all, 1), 1);
+}
+
+TEST_F(TrainerFlagsTest, WhatDiffersAmongRanksIsNamed) {
+  auto run = [](std::vector<std::string> lines) {
+    runThreadRanks(3, [&](Communicator &comm) {
+      requireSame(&comm, "data", comm.getRank() == 2 ? lines : std::vector<std::string>{"a 1", "b 22"});
+    });
+  };
+  EXPECT_NO_THROW(run({"a 1", "b 22"}));
+  for (auto [lines, text] : {std::pair(std::vector<std::string>{"a 1", "b 23"}, "b 23; rank 0: b 22"),
+                             {{"a 1"}, "nothing; rank 0: b 22"},
+                             {{"a 1", "b 22", "c"}, "c; rank 0: nothing"}})
+    EXPECT_THAT([&] { run(lines); },
+                ThrowsMessage<Error>(HasSubstr("rank 2 has other data than rank 0: " + std::string(text))));
 }
 
 //===-- names that are not UTF-8, and numbers beyond all sizes ---------------===//

@@ -1,0 +1,89 @@
+//===- world.cpp - The ranks that run a command together ------------------===//
+
+#include "world.h"
+
+#include "../core/launcher.h"
+#include "../core/threads.h"
+#include "genrec_rt/portions.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+namespace genrec::rt {
+
+/// How long a rank that failed waits for others, which may be in the middle of something long.
+static constexpr std::chrono::seconds kLastPatience(5);
+
+World::~World() {
+  if (!failed)
+    return;
+  // Freeing them is collective, and others may be anywhere.
+  (void)steps.release();
+  (void)endings.release();
+}
+
+void World::connect(const std::string &wanted, int32_t portions) {
+  bool several = currentLaunch().isOneOfSeveral();
+  if (wanted == "mpi" || (wanted == "auto" && several)) {
+    const char *library = std::getenv("GENREC_COMM_LIBRARY");
+    // Compiled models have the folder of the build in their rpath.
+    endings = loadMpiComm(library ? library : "libgenrec-comm-mpi.so");
+    rank = endings->getRank();
+    count = endings->getSize();
+    steps = endings->duplicate();
+  }
+  if (portions > 0)
+    (void)getPortions(portions, rank, count); // throws where a rank would have none
+  if (!steps && portions > 1)
+    steps = makeSingleComm();
+}
+
+int32_t World::threads() {
+  Cores own = ownCores();
+  std::vector<Cores> all(count, own);
+  if (steps)
+    steps->allGather(&own, all.data(), sizeof own);
+  return shareOfCores(all, rank);
+}
+
+/// Whether this rank is the one that tells of the failure: the first that failed.
+bool World::isTelling(Ending mine) {
+  try {
+    std::vector<Ending> all(count);
+    endings->allGather(&mine, all.data(), sizeof mine);
+    failed = std::any_of(all.begin(), all.end(), [](Ending of) { return of != Ending::done; });
+    for (Ending telling : {Ending::failed, Ending::heard})
+      if (auto first = std::find(all.begin(), all.end(), telling); first != all.end())
+        return first - all.begin() == rank;
+    return false;
+  } catch (const std::exception &) { // a rank is lost
+    failed = true;
+    return mine == Ending::failed || rank == 0;
+  }
+}
+
+bool World::end(Ending mine, const std::string &error, const std::function<void()> &tell) {
+  failed = mine != Ending::done;
+  if (count == 1) {
+    if (failed && tell)
+      tell();
+    return !failed;
+  }
+  if (mine == Ending::failed)
+    steps->abort(error);
+  if (failed)
+    endings->setPatience(kLastPatience);
+  if (isTelling(mine) && tell)
+    tell();
+  if (failed)
+    try {
+      endings->setPatience(kLastPatience);
+      endings->barrier();
+    } catch (const std::exception &) {
+      // They have gone without waiting.
+    }
+  return !failed;
+}
+
+} // namespace genrec::rt
