@@ -161,9 +161,12 @@ void Planner::run() {
   for (Operation &op : program.getBody().front())
     plan(&op);
   for (Operation &op : program.getBody().front()) {
+    // Ids are sent to other ranks once all portions have run the dispatch stage.
+    bool isDispatch = !isDeclaration(&op) && getStage(&op) == Stage::dispatch;
+    int64_t last = isDispatch ? firstComputeOp - 1 : numbers[&op];
     for (Value operand : op.getOperands())
-      extend(operand, numbers[&op]);
-    extendKept(&op, numbers[&op]);
+      extend(operand, last);
+    extendKept(&op, last);
   }
   planBlocks();
   SmallVector<Attribute> attributes;
