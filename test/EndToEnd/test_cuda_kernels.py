@@ -75,7 +75,8 @@ def test_the_step_of_an_optimizer_is_one_body_on_both_targets(steps: dict[str, P
     updates = [name for name in cuda if "_update_" in name]
     assert len(updates) == len(re.findall("genrec.table @", (INPUTS / "optimizers.mlir").read_text()))
     for name in updates:
-        assert cuda[name]["kernels::segmentSum<50>"] or not name.endswith(("momentum", "adam")), name
+        adds = any(token.startswith("kernels::segmentSum<") for token in cuda[name])
+        assert adds or not name.endswith(("momentum", "adam")), name
         assert cuda[name] == cpu[name], name
 
 
