@@ -128,8 +128,10 @@ bool EpochSource::takeBatch() {
     wantedCount += taken;
     position += taken;
   }
+  if (wantedCount == 0)
+    return false;
   portion = options.own.first;
-  return wantedCount > 0;
+  return true;
 }
 
 bool EpochSource::next(Batch &batch) {

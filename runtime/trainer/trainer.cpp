@@ -125,7 +125,11 @@ int Command::endUnparsed(int status) {
 }
 
 int Command::fail(World::Ending ending, const std::string &message, const std::string &help) {
-  world.end(ending, message, [&] { printError(model, flags, message, help); });
+  bool isOther = ending == World::Ending::failed && !world.isFirst();
+  world.end(ending, message, [&] {
+    printError(model, flags, (isOther ? "rank " + std::to_string(world.rank()) + ": " : "") + message,
+               help);
+  });
   return 1;
 }
 

@@ -29,12 +29,12 @@ void World::connect(const std::string &wanted, int32_t portions) {
     const char *library = std::getenv("GENREC_COMM_LIBRARY");
     // Compiled models have the folder of the build in their rpath.
     endings = loadMpiComm(library ? library : "libgenrec-comm-mpi.so");
-    rank = endings->getRank();
+    number = endings->getRank();
     count = endings->getSize();
     steps = endings->duplicate();
   }
   if (portions > 0)
-    (void)getPortions(portions, rank, count); // throws where a rank would have none
+    (void)getPortions(portions, number, count); // throws where a rank would have none
   if (!steps && portions > 1)
     steps = makeSingleComm();
 }
@@ -44,7 +44,7 @@ int32_t World::threads() {
   std::vector<Cores> all(count, own);
   if (steps)
     steps->allGather(&own, all.data(), sizeof own);
-  return shareOfCores(all, rank);
+  return shareOfCores(all, number);
 }
 
 /// Whether this rank is the one that tells of the failure: the first that failed.
@@ -55,11 +55,11 @@ bool World::isTelling(Ending mine) {
     failed = std::any_of(all.begin(), all.end(), [](Ending of) { return of != Ending::done; });
     for (Ending telling : {Ending::failed, Ending::heard})
       if (auto first = std::find(all.begin(), all.end(), telling); first != all.end())
-        return first - all.begin() == rank;
+        return first - all.begin() == number;
     return false;
   } catch (const std::exception &) { // a rank is lost
     failed = true;
-    return mine == Ending::failed || rank == 0;
+    return mine == Ending::failed || number == 0;
   }
 }
 

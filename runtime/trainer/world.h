@@ -25,7 +25,8 @@ public:
 
   /// Of what the command does; null alone.
   Communicator *comm() { return steps.get(); }
-  bool isFirst() const { return rank == 0; }
+  bool isFirst() const { return number == 0; }
+  int32_t rank() const { return number; }
   int32_t ranks() const { return count; }
   /// This rank's share of the cores of its machine. Collective.
   int32_t threads();
@@ -41,7 +42,7 @@ private:
 
   /// A rank that failed ends all calls of `steps`; what ranks say afterwards is on `endings`.
   std::unique_ptr<Communicator> endings, steps;
-  int32_t rank = 0, count = 1;
+  int32_t number = 0, count = 1; ///< of this rank, and of ranks
   bool failed = false;
 };
 
