@@ -23,7 +23,7 @@ struct Variables {
 
 constexpr Variables kLaunchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "OMPI_COMM_WORLD_RANK"}, // Open MPI
-    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_RANK"}, // MVAPICH2
+    {"MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_RANK"},    // MVAPICH2
     {"PMI_SIZE", "MPI_LOCALNRANKS", "PMI_RANK"}, // MPICH, Intel MPI, srun --mpi=pmi2
     {"PMIX_SIZE", "PMIX_LOCAL_SIZE", "PMIX_RANK"},
     // srun, and it alone: "4(x2)" is 4

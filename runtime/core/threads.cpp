@@ -36,16 +36,15 @@ int32_t shareOfCores(std::span<const Cores> all, size_t index) {
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (!CPU_ISSET(core, &own.set))
       continue;
-    share += 1.0 / static_cast<double>(std::count_if(all.begin(), all.end(), [&](const Cores &each) {
-               return CPU_ISSET(core, &each.set) &&
-                      std::strncmp(each.machine, own.machine, sizeof own.machine) == 0;
-             }));
+    share +=
+        1.0 / static_cast<double>(std::count_if(all.begin(), all.end(), [&](const Cores &each) {
+          return CPU_ISSET(core, &each.set) &&
+                 std::strncmp(each.machine, own.machine, sizeof own.machine) == 0;
+        }));
   }
   return std::max(1, static_cast<int32_t>(share + 1e-6));
 }
 
-int32_t defaultThreads() {
-  return std::max(1, availableCores() / currentLaunch().localRanks);
-}
+int32_t defaultThreads() { return std::max(1, availableCores() / currentLaunch().localRanks); }
 
 } // namespace genrec::rt

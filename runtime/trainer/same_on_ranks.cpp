@@ -39,8 +39,8 @@ void requireSame(Communicator *comm, const std::string &what,
     return line.empty() ? "nothing" : line;
   };
   auto at = static_cast<size_t>(differs.first - theirs.begin());
-  throw Error("rank " + std::to_string(root) + " has other " + what + " than rank 0: " +
-                  lineAt(theirs, at) + "; rank 0: " + lineAt(expected, at),
+  throw Error("rank " + std::to_string(root) + " has other " + what +
+                  " than rank 0: " + lineAt(theirs, at) + "; rank 0: " + lineAt(expected, at),
               "start all ranks with the same binary, flags and data");
 }
 

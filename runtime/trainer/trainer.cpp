@@ -91,7 +91,8 @@ void Command::requireSameStart() {
       arguments += (arguments.empty() ? "" : " ") + argument;
   }
   if (world.ranks() > 1)
-    requireSame(world.comm(), "code", {std::string(model.name) + ", checksum " + checksumOfProgram()});
+    requireSame(world.comm(), "code",
+                {std::string(model.name) + ", checksum " + checksumOfProgram()});
   requireSame(world.comm(), "flags", {arguments});
 }
 
@@ -112,7 +113,8 @@ void Command::connect() {
     flags = withoutReports(std::move(flags));
 }
 
-/// All ranks were given the same. The first one must not be killed before it has told what is wrong.
+/// All ranks were given the same. The first one must not be killed before it has told what is
+/// wrong.
 int Command::endUnparsed(int status) {
   if (status != 0 && currentLaunch().isOneOfSeveral())
     try {
@@ -127,8 +129,8 @@ int Command::endUnparsed(int status) {
 int Command::fail(World::Ending ending, const std::string &message, const std::string &help) {
   bool isOther = ending == World::Ending::failed && !world.isFirst();
   world.end(ending, message, [&] {
-    printError(model, flags, (isOther ? "rank " + std::to_string(world.rank()) + ": " : "") + message,
-               help);
+    printError(model, flags,
+               (isOther ? "rank " + std::to_string(world.rank()) + ": " : "") + message, help);
   });
   return 1;
 }

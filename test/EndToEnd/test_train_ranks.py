@@ -133,9 +133,7 @@ def test_a_data_error_on_one_rank_ends_all(shop: Path, tmp_path: Path) -> None:
     first = command(tmp_path, 1, "--batch", "40", "--portions", "2", "--no-shuffle")
     second = ["-n", "1", "--wdir", str(damaged), *first[first.index(str(tmp_path / "model")) :]]
     begin = time.monotonic()
-    done = subprocess.run(
-        [*first, ":", *second], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = subprocess.run([*first, ":", *second], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
     told_once(done, "train.parquet, row group 150")
     assert "rank 1: " in done.stderr
     assert time.monotonic() - begin < 30

@@ -47,8 +47,8 @@ std::vector<Rows> readOnRanks(const std::string &files, const DatasetOptions &re
   std::vector<std::unique_ptr<Dataset>> data;
   std::vector<std::unique_ptr<BatchSource>> sources;
   for (int32_t rank = 0; rank < ranks; ++rank) {
-    data.push_back(std::make_unique<Dataset>(model.description, std::vector{&model.program}, files,
-                                             reading));
+    data.push_back(
+        std::make_unique<Dataset>(model.description, std::vector{&model.program}, files, reading));
     options.own = getPortions(options.portions, rank, ranks);
     sources.push_back(data.back()->epoch(options));
   }
