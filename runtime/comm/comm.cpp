@@ -2,7 +2,10 @@
 
 #include "genrec_rt/comm.h"
 
+#include <algorithm>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <vector>
 
 using namespace genrec::rt;
@@ -61,6 +64,56 @@ void Communicator::barrier() {
   char mine = 0;
   std::vector<char> all(getSize());
   allGather(&mine, all.data(), 1);
+}
+
+//===----------------------------------------------------------------------===//
+// One outcome on all ranks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How a rank ended; sizes are known to all before texts travel.
+struct Outcome {
+  int64_t hasFailed = 0, messageBytes = 0, helpBytes = 0;
+};
+} // namespace
+
+void genrec::rt::runTogether(Communicator *comm, const std::function<void()> &body) {
+  if (!comm)
+    return body();
+  std::exception_ptr failure;
+  std::string message, help;
+  auto fail = [&](const std::string &what, const std::string &advice) {
+    failure = std::current_exception();
+    message = what;
+    help = advice;
+  };
+  try {
+    body();
+  } catch (const CommError &) {
+    throw; // the others know
+  } catch (const Error &error) {
+    fail(error.what(), error.help());
+  } catch (const std::bad_alloc &) {
+    fail("out of memory", "");
+  } catch (const std::exception &error) {
+    fail(error.what(), "");
+  }
+  Outcome mine{failure != nullptr, static_cast<int64_t>(message.size()),
+               static_cast<int64_t>(help.size())};
+  std::vector<Outcome> all(comm->getSize());
+  comm->allGather(&mine, all.data(), sizeof mine);
+  auto first =
+      std::find_if(all.begin(), all.end(), [](const Outcome &of) { return of.hasFailed != 0; });
+  if (first == all.end())
+    return;
+  auto root = static_cast<int32_t>(first - all.begin());
+  message.resize(first->messageBytes);
+  help.resize(first->helpBytes);
+  comm->broadcast(message.data(), first->messageBytes, root);
+  comm->broadcast(help.data(), first->helpBytes, root);
+  if (root == comm->getRank())
+    std::rethrow_exception(failure);
+  throw Error(message, help);
 }
 
 //===----------------------------------------------------------------------===//

@@ -111,4 +111,24 @@ TEST(LoadMpiComm, WhatIsMissingIsSaid) {
                                                   HasSubstr("/nowhere/libgenrec-comm-mpi.so"))));
 }
 
+TEST(RunTogether, AllThrowWhatTheFirstDoes) {
+  std::atomic<int> told = 0;
+  EXPECT_EQ(run(4,
+                [&](Communicator &comm) {
+                  runTogether(&comm, [] {});
+                  try {
+                    runTogether(&comm, [&] {
+                      if (comm.getRank() % 2)
+                        throw Error("rank " + std::to_string(comm.getRank()), "try again");
+                    });
+                  } catch (const Error &error) {
+                    told += std::string(error.what()) == "rank 1" && error.help() == "try again";
+                  }
+                  comm.barrier(); // nothing is over
+                }),
+            "");
+  EXPECT_EQ(told, 4);
+  EXPECT_THROW(runTogether(nullptr, [] { throw Error("alone"); }), Error);
+}
+
 } // namespace

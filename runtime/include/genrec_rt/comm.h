@@ -97,6 +97,14 @@ private:
 /// The communicator of one rank alone.
 std::unique_ptr<Communicator> makeSingleComm();
 
+/// Whether this is rank 0; null: this process alone, which is.
+inline bool isFirstRank(const Communicator *comm) { return !comm || comm->getRank() == 0; }
+
+/// Runs `body` on every rank. What it throws on some, all throw: the first of these ranks says what.
+/// Collective; `body` itself makes calls of `comm` only where it cannot throw in between. Null: this
+/// process alone.
+void runTogether(Communicator *comm, const std::function<void()> &body);
+
 /// Runs `run` on `ranks` threads of this process, each with a communicator of its own: for tests,
 /// and to train with several ranks where no launcher is. The first exception that a rank ends with is
 /// thrown here once all have ended; the others see it as an abort.
