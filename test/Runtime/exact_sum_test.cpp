@@ -155,4 +155,65 @@ TEST(ExactSum, SpecialValuesReachAllRanks) {
   });
 }
 
+//===----------------------------------------------------------------------===//
+// Doubles
+//===----------------------------------------------------------------------===//
+
+double doubleSumOf(const std::vector<double> &values) {
+  ExactDoubleSum sum;
+  sum.add(values);
+  return sum.round();
+}
+
+/// A double of any bits whose exponent is in [least, most], as the format counts it: 0 to 2046.
+double makeDouble(std::mt19937_64 &random, uint64_t least, uint64_t most) {
+  uint64_t bits = random(), exponent = least + random() % (most - least + 1);
+  return std::bit_cast<double>(exponent << 52 | (bits & 0x800FFFFFFFFFFFFF));
+}
+
+TEST(ExactDoubleSum, EveryDoubleIsItsOwnSum) {
+  using Limits = std::numeric_limits<double>;
+  std::mt19937_64 random(1);
+  for (double value : {0.0, 1.0, -1.0, Limits::denorm_min(), Limits::max(), -Limits::max(), Limits::min()})
+    EXPECT_EQ(doubleSumOf({value}), value);
+  for (int i = 0; i < 100000; ++i) {
+    double value = makeDouble(random, 0, 2046);
+    ASSERT_EQ(doubleSumOf({value}), value);
+  }
+  EXPECT_EQ(doubleSumOf({Limits::max(), Limits::denorm_min(), -Limits::max()}),
+            Limits::denorm_min());
+  EXPECT_EQ(doubleSumOf({Limits::max(), Limits::max()}), Limits::infinity());
+  EXPECT_TRUE(std::isnan(doubleSumOf({Limits::infinity(), -Limits::infinity()})));
+}
+
+TEST(ExactDoubleSum, AgreesWithLongDoubles) {
+  // Two values less than 11 binary digits apart: a long double holds the sum.
+  std::mt19937_64 random(2);
+  for (int i = 0; i < 200000; ++i) {
+    uint64_t least = random() % 2036;
+    double a = makeDouble(random, least, least + 9), b = makeDouble(random, least, least + 9);
+    ASSERT_EQ(doubleSumOf({a, b}), static_cast<double>(static_cast<long double>(a) + b))
+        << a << " + " << b;
+  }
+}
+
+TEST(ExactDoubleSum, OrderAndRanksDoNotMatter) {
+  std::mt19937_64 random(3);
+  std::vector<double> values(3000);
+  for (double &value : values)
+    value = makeDouble(random, 0, 2000);
+  for (size_t i = 0; i < values.size() / 2; ++i) // most of it cancels
+    values.push_back(-values[i]);
+  double expected = doubleSumOf(values);
+  std::shuffle(values.begin(), values.end(), random);
+  EXPECT_EQ(doubleSumOf(values), expected);
+  runThreadRanks(3, [&](Communicator &comm) {
+    ExactDoubleSum sum;
+    for (size_t i = comm.getRank(); i < values.size(); i += 3)
+      sum.add(values[i]);
+    sum.reduce(comm);
+    EXPECT_EQ(sum.round(), expected);
+  });
+}
+
 } // namespace
