@@ -2,6 +2,7 @@
 
 #include "genrec_rt/metrics.h"
 
+#include "../ranks/exact_sum.h"
 #include "genrec_rt/error.h"
 
 #include <algorithm>
@@ -114,14 +115,14 @@ GroupedArea areaUnderCurves(const std::vector<int64_t> &keys, WeightOf weightOf,
     group.push_back(order[i]);
     if (i + 1 < order.size() && keys[order[i + 1]] == keys[order[i]])
       continue;
-    double area = areaOf(group), ofGroup = 0;
-    for (size_t row : group)
-      ofGroup += weightOf(row);
-    if (std::isnan(area)) {
+    if (double area = areaOf(group); std::isnan(area)) {
       ++skipped;
     } else {
-      sum += area * ofGroup;
-      weight += ofGroup;
+      ExactDoubleSum ofGroup;
+      for (size_t row : group)
+        ofGroup.add(weightOf(row));
+      sum += area * ofGroup.round();
+      weight += ofGroup.round();
     }
     group.clear();
   }
@@ -148,15 +149,83 @@ double areaUnderCurve(std::vector<WeightedScore> &scored) {
       [](const WeightedScore &row) { return row.score; });
 }
 
+/// Sums are exact, so that their values do not depend on the order of the rows.
+struct Metrics::State {
+  explicit State(size_t cutoffs) : hits(cutoffs), recalls(cutoffs), gains(cutoffs) {}
+
+  int64_t rows = 0;
+  ExactDoubleSum weight;
+  std::vector<ExactDoubleSum> hits;    ///< per cut-off
+  std::vector<ExactDoubleSum> recalls; ///< per cut-off, per list
+  std::vector<ExactDoubleSum> gains;   ///< per cut-off: sum of 1 / log2(rank + 1)
+  ExactDoubleSum reciprocalRanks;
+  std::vector<std::pair<float, bool>> scored;
+  std::vector<float> weights; ///< of `scored`, where rows have weights
+  std::vector<int64_t> keys;  ///< gauc: of `scored`
+  ExactDoubleSum positives;   ///< ne: their weight
+  ExactDoubleSum sum;         ///< ne: of cross entropies; rmse: of squares; mae: of differences
+};
+
 Metrics::Metrics(const genrec_model_desc &model) : model(model), states(model.metric_count) {
   reset();
 }
 
+Metrics::~Metrics() = default;
+
 void Metrics::reset() {
-  for (int32_t i = 0; i < model.metric_count; ++i) {
-    states[i] = State();
-    for (auto *sums : {&states[i].hits, &states[i].recalls, &states[i].gains})
-      sums->assign(model.metrics[i].at_count, 0);
+  for (int32_t i = 0; i < model.metric_count; ++i)
+    states[i] = std::make_unique<State>(static_cast<size_t>(model.metrics[i].at_count));
+}
+
+namespace {
+
+/// The values of all ranks, one rank behind another, on every rank.
+template <class T> void gatherValues(Communicator &comm, std::vector<T> &values) {
+  auto mine = static_cast<int64_t>(values.size());
+  std::vector<int64_t> counts(comm.getSize());
+  comm.allGather(&mine, counts.data(), sizeof mine);
+  std::vector<T> all(static_cast<size_t>(std::reduce(counts.begin(), counts.end())));
+  std::vector<SendPart> send(comm.getSize(), {values.data(), mine * int64_t(sizeof(T))});
+  std::vector<ReceivePart> receive;
+  T *to = all.data();
+  for (int64_t count : counts) {
+    receive.push_back({to, count * int64_t(sizeof(T))});
+    to += count;
+  }
+  comm.exchange(send, receive);
+  values = std::move(all);
+}
+
+void gatherScored(Communicator &comm, std::vector<std::pair<float, bool>> &scored) {
+  std::vector<float> scores;
+  std::vector<uint8_t> positives;
+  for (const auto &[score, isPositive] : scored) {
+    scores.push_back(score);
+    positives.push_back(isPositive);
+  }
+  gatherValues(comm, scores);
+  gatherValues(comm, positives);
+  scored.clear();
+  for (size_t i = 0; i < scores.size(); ++i)
+    scored.emplace_back(scores[i], positives[i] != 0);
+}
+
+} // namespace
+
+void Metrics::gather(Communicator &comm) {
+  for (std::unique_ptr<State> &each : states) {
+    State &state = *each;
+    std::vector<int64_t> rows{state.rows};
+    gatherValues(comm, rows);
+    state.rows = std::reduce(rows.begin(), rows.end());
+    for (ExactDoubleSum *sum : {&state.weight, &state.reciprocalRanks, &state.positives, &state.sum})
+      sum->reduce(comm);
+    for (auto *sums : {&state.hits, &state.recalls, &state.gains})
+      for (ExactDoubleSum &sum : *sums)
+        sum.reduce(comm);
+    gatherScored(comm, state.scored);
+    gatherValues(comm, state.weights);
+    gatherValues(comm, state.keys);
   }
 }
 
@@ -172,7 +241,7 @@ void Metrics::add(int32_t index, const MetricRows &rows) {
 
 void Metrics::addRanks(int32_t index, const MetricRows &rows) {
   const genrec_metric_desc &metric = model.metrics[index];
-  State &state = states[index];
+  State &state = *states[index];
   const auto *ranks = static_cast<const int64_t *>(rows.x);
   for (int64_t row = 0; row < rows.count; ++row) {
     if ((rows.valid && !rows.valid[row]) || ranks[row] == 0)
@@ -183,19 +252,19 @@ void Metrics::addRanks(int32_t index, const MetricRows &rows) {
     if (weight == 0)
       continue;
     ++state.rows;
-    state.weight += weight;
-    state.reciprocalRanks += weight / static_cast<double>(ranks[row]);
+    state.weight.add(weight);
+    state.reciprocalRanks.add(weight / static_cast<double>(ranks[row]));
     for (int32_t i = 0; i < metric.at_count; ++i)
       if (ranks[row] <= metric.at[i]) {
-        state.hits[i] += weight;
-        state.gains[i] += weight * gainOf(ranks[row]);
+        state.hits[i].add(weight);
+        state.gains[i].add(weight * gainOf(ranks[row]));
       }
   }
 }
 
 void Metrics::addLists(int32_t index, const MetricRows &rows) {
   const genrec_metric_desc &metric = model.metrics[index];
-  State &state = states[index];
+  State &state = *states[index];
   const auto *given = static_cast<const int64_t *>(rows.x);
   std::vector<int64_t> ranks; // of one list
   for (int64_t list = 0; rows.offsets && list < rows.lists; ++list) {
@@ -213,9 +282,9 @@ void Metrics::addLists(int32_t index, const MetricRows &rows) {
     if (weight == 0)
       continue;
     ++state.rows;
-    state.weight += weight;
+    state.weight.add(weight);
     std::sort(ranks.begin(), ranks.end());
-    state.reciprocalRanks += weight / static_cast<double>(ranks.front());
+    state.reciprocalRanks.add(weight / static_cast<double>(ranks.front()));
     double gain = 0, best = 0;
     size_t hits = 0, places = 0;
     for (int32_t i = 0; i < metric.at_count; ++i) {
@@ -223,16 +292,16 @@ void Metrics::addLists(int32_t index, const MetricRows &rows) {
         gain += gainOf(ranks[hits]);
       for (; places < ranks.size() && static_cast<int64_t>(places) < metric.at[i]; ++places)
         best += gainOf(static_cast<int64_t>(places) + 1);
-      state.hits[i] += hits > 0 ? weight : 0;
-      state.recalls[i] += weight * static_cast<double>(hits) / static_cast<double>(ranks.size());
-      state.gains[i] += weight * gain / best;
+      state.hits[i].add(hits > 0 ? weight : 0);
+      state.recalls[i].add(weight * static_cast<double>(hits) / static_cast<double>(ranks.size()));
+      state.gains[i].add(weight * gain / best);
     }
   }
 }
 
 void Metrics::addScored(int32_t index, const MetricRows &rows) {
   const genrec_metric_desc &metric = model.metrics[index];
-  State &state = states[index];
+  State &state = *states[index];
   const auto *scores = static_cast<const float *>(rows.x);
   for (int64_t row = 0; row < rows.count; ++row) {
     if (rows.valid && !rows.valid[row])
@@ -242,19 +311,19 @@ void Metrics::addScored(int32_t index, const MetricRows &rows) {
       continue;
     checkRow(isNumeric(metric), scores[row], rows.label[row], row);
     ++state.rows;
-    state.weight += weight;
+    state.weight.add(weight);
     bool isPositive = rows.label[row] == 1;
     double difference = static_cast<double>(scores[row]) - static_cast<double>(rows.label[row]);
     switch (metric.kind) {
     case GENREC_METRIC_NE:
-      state.positives += isPositive ? weight : 0;
-      state.sum += weight * crossEntropy(scores[row], isPositive);
+      state.positives.add(isPositive ? weight : 0);
+      state.sum.add(weight * crossEntropy(scores[row], isPositive));
       break;
     case GENREC_METRIC_RMSE:
-      state.sum += weight * difference * difference;
+      state.sum.add(weight * difference * difference);
       break;
     case GENREC_METRIC_MAE:
-      state.sum += weight * std::abs(difference);
+      state.sum.add(weight * std::abs(difference));
       break;
     default:
       state.scored.emplace_back(scores[row], isPositive);
@@ -268,8 +337,9 @@ void Metrics::addScored(int32_t index, const MetricRows &rows) {
 
 void Metrics::addValues(int32_t index, std::vector<std::pair<std::string, double>> &to) const {
   const genrec_metric_desc &metric = model.metrics[index];
-  const State &state = states[index];
-  double weight = state.weight > 0 ? state.weight : kUndefined;
+  const State &state = *states[index];
+  double sum = state.sum.round(), total = state.weight.round();
+  double weight = total > 0 ? total : kUndefined;
   auto weightOf = [&](size_t row) { return state.weights.empty() ? 1.0 : state.weights[row]; };
   auto areaOf = [&](const std::vector<size_t> &rows) {
     if (state.weights.empty()) {
@@ -285,13 +355,13 @@ void Metrics::addValues(int32_t index, std::vector<std::pair<std::string, double
   };
   switch (metric.kind) {
   case GENREC_METRIC_NE:
-    to.emplace_back(metric.name, normalizedEntropy(state.sum, weight, state.positives));
+    to.emplace_back(metric.name, normalizedEntropy(sum, weight, state.positives.round()));
     return;
   case GENREC_METRIC_RMSE:
-    to.emplace_back(metric.name, std::sqrt(state.sum / weight));
+    to.emplace_back(metric.name, std::sqrt(sum / weight));
     return;
   case GENREC_METRIC_MAE:
-    to.emplace_back(metric.name, state.sum / weight);
+    to.emplace_back(metric.name, sum / weight);
     return;
   case GENREC_METRIC_GAUC: {
     GroupedArea area = areaUnderCurves(state.keys, weightOf, areaOf);
@@ -314,15 +384,15 @@ void Metrics::addValues(int32_t index, std::vector<std::pair<std::string, double
     break;
   }
   std::string prefix = prefixOf(metric);
-  auto addCutoffs = [&](const char *name, const std::vector<double> &sums) {
+  auto addCutoffs = [&](const char *name, const std::vector<ExactDoubleSum> &sums) {
     for (int32_t k = 0; k < metric.at_count; ++k)
-      to.emplace_back(prefix + name + "@" + std::to_string(metric.at[k]), sums[k] / weight);
+      to.emplace_back(prefix + name + "@" + std::to_string(metric.at[k]), sums[k].round() / weight);
   };
   addCutoffs("hr", state.hits);
   if (metric.per_list)
     addCutoffs("recall", state.recalls);
   addCutoffs("ndcg", state.gains);
-  to.emplace_back(prefix + "mrr", state.reciprocalRanks / weight);
+  to.emplace_back(prefix + "mrr", state.reciprocalRanks.round() / weight);
 }
 
 std::vector<std::pair<std::string, double>> Metrics::values() const {
@@ -335,7 +405,7 @@ std::vector<std::pair<std::string, double>> Metrics::values() const {
 std::vector<std::string> Metrics::namesWithoutRows() const {
   std::vector<std::string> names;
   for (int32_t i = 0; i < model.metric_count; ++i) {
-    if (states[i].weight > 0)
+    if (states[i]->weight.round() > 0)
       continue;
     std::vector<std::pair<std::string, double>> values;
     addValues(i, values);
@@ -346,6 +416,6 @@ std::vector<std::string> Metrics::namesWithoutRows() const {
   return names;
 }
 
-int64_t Metrics::rows(int32_t index) const { return states[index].rows; }
+int64_t Metrics::rows(int32_t index) const { return states[index]->rows; }
 
 } // namespace genrec::rt

@@ -8,8 +8,10 @@
 #define GENREC_RT_METRICS_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/comm.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,15 +51,21 @@ struct BadRow {
   bool isList = false; ///< `row` is one of the lists'
 };
 
-/// Accumulates the metrics of one evaluation.
+/// Accumulates the metrics of one evaluation. Values do not depend on the order of the rows, nor on
+/// which rank has them.
 class Metrics {
 public:
   explicit Metrics(const genrec_model_desc &model);
+  ~Metrics();
 
   void reset();
   /// Adds rows to metric `index`. Throws BadRow at a NaN score, a negative rank, a label that
   /// is none, or a weight that is negative or not finite.
   void add(int32_t index, const MetricRows &rows);
+
+  /// Gives every rank what all have accumulated since the last reset; none adds more before the next.
+  /// Areas under curves need all scores: 5 bytes per row, 17 with keys and weights. Collective.
+  void gather(Communicator &comm);
 
   /// Values by name, in the model's order. A ranking metric called "ranking"
   /// (the default) gives "hr@10", "ndcg@10", …, "mrr"; one with another name
@@ -72,19 +80,7 @@ public:
   int64_t rows(int32_t index) const;
 
 private:
-  struct State {
-    int64_t rows = 0;
-    double weight = 0;
-    std::vector<double> hits;    ///< per cut-off
-    std::vector<double> recalls; ///< per cut-off, per list
-    std::vector<double> gains;   ///< per cut-off: sum of 1 / log2(rank + 1)
-    double reciprocalRanks = 0;
-    std::vector<std::pair<float, bool>> scored;
-    std::vector<float> weights; ///< of `scored`, where rows have weights
-    std::vector<int64_t> keys;  ///< gauc: of `scored`
-    double positives = 0;       ///< ne: their weight
-    double sum = 0;             ///< ne: of cross entropies; rmse: of squares; mae: of differences
-  };
+  struct State;
 
   void addRanks(int32_t index, const MetricRows &rows);
   void addLists(int32_t index, const MetricRows &rows);
@@ -92,7 +88,7 @@ private:
   void addValues(int32_t index, std::vector<std::pair<std::string, double>> &to) const;
 
   const genrec_model_desc &model;
-  std::vector<State> states;
+  std::vector<std::unique_ptr<State>> states;
 };
 
 } // namespace genrec::rt
