@@ -17,8 +17,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
     : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
       explainNonFinite(options.explainNonFinite), caughtSignal(options.caughtSignal),
-      catalogueRows(model), catalogues(model.domain_count), metrics(model),
-      outputs(model.output_count) {
+      catalogueRows(model), catalogues(model.domain_count), metrics(model) {
   if (options.profile)
     profile = std::make_unique<Profile>(model);
   setRates(options);
@@ -31,10 +30,14 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
   makeTables();
   makeParameters();
   makeRanks(options);
-  for (int32_t i = 0; i < model.output_count; ++i) {
-    outputs[i].type = model.outputs[i].type;
-    outputs[i].width = model.outputs[i].width;
-    outputs[i].nulls = static_cast<Nulls>(model.outputs[i].nulls);
+  PortionRange own = ranks ? ranks->own() : PortionRange{0, 1};
+  firstPortion = own.first;
+  for (int32_t i = 0; i < own.count * model.output_count; ++i) {
+    const genrec_output_desc &output = model.outputs[i % model.output_count];
+    OutputRows &rows = outputs.emplace_back();
+    rows.type = output.type;
+    rows.width = output.width;
+    rows.nulls = static_cast<Nulls>(output.nulls);
   }
 }
 
@@ -108,14 +111,14 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
   if (portions == 1)
     return;
   if (!options.comm)
-    throw Error("portions need a communicator");
+    alone = makeSingleComm();
   for (int32_t i = 0; size > 1 && i < model.table_count; ++i)
     if (model.tables[i].bounded > 0)
       throw Error(std::string("table '") + model.tables[i].name +
                       "' is bounded, which several ranks do not support yet",
                   "train on one rank, or declare the table without `bounded`");
   explainNonFinite = false; // other ranks would not run the stages that look
-  ranks = std::make_unique<Ranks>(*options.comm, portions, model, tables);
+  ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables);
 }
 
 void genrec_runtime::evict(uint64_t step) {

@@ -80,13 +80,18 @@ struct genrec_runtime {
   std::vector<std::unique_ptr<genrec::rt::CatalogueHandles>> handles;
 
   genrec::rt::Metrics metrics;
-  std::vector<genrec::rt::OutputRows> outputs;
+  std::vector<genrec::rt::OutputRows> outputs; ///< by portion of this rank, and output
+  genrec::rt::OutputRows &output(int32_t portion, int32_t index) {
+    return outputs[(portion - firstPortion) * model.output_count + index];
+  }
 
   /// Buffers of the compute stage, and of an update that has others: one portion is in them at a
   /// time.
   genrec::rt::Arena computeArena, updateArena;
+  std::unique_ptr<genrec::rt::Communicator> alone; ///< of several portions where none was given
   /// What the portions of a batch have in common; null with one portion on one rank.
   std::unique_ptr<genrec::rt::Ranks> ranks;
+  int32_t firstPortion = 0; ///< of this rank
   /// One per pool thread. Calls ask from the thread that runs the stage, for all
   /// workers together, so that the others' stay empty.
   std::vector<genrec::rt::GrowBuffer<char>> workerScratch;

@@ -107,7 +107,15 @@ struct Session::Impl {
       state.evict(slot.step);
       ++steps;
     }
-    StepReport report{slot.step, &slot.currentBatch(), slot.losses, {}, slot.currentBatch().rows};
+    StepReport report;
+    report.step = slot.step;
+    report.batch = &slot.currentBatch();
+    report.losses = slot.losses;
+    report.rows = slot.currentBatch().rows;
+    reportedBatches.clear();
+    for (StepSlot *each : portions)
+      reportedBatches.push_back(&each->currentBatch());
+    report.batches = reportedBatches;
     report.signal = state.caughtSignal ? state.caughtSignal() : 0;
     if (state.ranks) {
       const Ranks::Report &all = state.ranks->report(report.signal);
@@ -126,6 +134,7 @@ struct Session::Impl {
   /// kBatchesInFlight times one per portion.
   std::vector<std::unique_ptr<StepSlot>> slots;
   std::vector<Batch> batches;
+  std::vector<const Batch *> reportedBatches; ///< of the last step
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
 };
@@ -329,7 +338,9 @@ void Session::eraseRows(const std::string &name, std::span<const int64_t> ids) {
 Profile *Session::profile() { return impl->state.profile.get(); }
 
 Metrics &Session::metrics() { return impl->state.metrics; }
-OutputRows &Session::output(int32_t index) { return impl->state.outputs[index]; }
+OutputRows &Session::output(int32_t index, int32_t portion) {
+  return impl->state.outputs[portion * model().output_count + index];
+}
 
 MemoryUse Session::memoryUse() const {
   MemoryUse use;

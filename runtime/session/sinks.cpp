@@ -109,7 +109,7 @@ void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_dom
                              const void *x, const uint8_t *valid) {
   StepSlot &slot = StepSlot::of(step);
   guarded(slot, [&] {
-    OutputRows &to = slot.state().outputs[output];
+    OutputRows &to = slot.state().output(slot.portion, output);
     to.count = domain->count;
     to.given = true;
     int64_t width = std::max<int64_t>(to.width, 1);

@@ -9,6 +9,10 @@
 #include <arrow/array.h>
 #include <arrow/builder.h>
 #include <arrow/io/file.h>
+#include <arrow/io/memory.h>
+#include <arrow/ipc/dictionary.h>
+#include <arrow/ipc/reader.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 #include <parquet/arrow/writer.h>
@@ -17,6 +21,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 namespace genrec::rt {
 
@@ -112,9 +117,9 @@ arrow::Status appendKey(arrow::ArrayBuilder &builder, const genrec_string &key) 
 
 struct OutputFile::Impl {
   Impl(const std::string &path, const genrec_model_desc &model, std::vector<int32_t> outputList,
-       std::vector<KeyColumn> keyList)
+       std::vector<KeyColumn> keyList, Communicator *comm)
       : path(path), partial(path + ".partial"), outputs(std::move(outputList)),
-        keys(std::move(keyList)) {
+        keys(std::move(keyList)), comm(comm) {
     arrow::FieldVector fields;
     if (keys.empty())
       fields.push_back(arrow::field("row", arrow::int64(), false));
@@ -136,6 +141,13 @@ struct OutputFile::Impl {
       check(made.status(), path);
       builders.push_back(std::move(*made));
     }
+    runTogether(comm, [&] {
+      if (isFirstRank(comm))
+        open();
+    });
+  }
+
+  void open() {
     auto opened = arrow::io::FileOutputStream::Open(partial);
     check(opened.status(), path);
     file = *opened;
@@ -208,53 +220,140 @@ struct OutputFile::Impl {
     }
     check(writer->NewBufferedRowGroup(), path);
     check(writer->WriteRecordBatch(*arrow::RecordBatch::Make(schema, pending, arrays)), path);
-    pending = 0;
+    written += std::exchange(pending, 0);
   }
+
+  /// The schema in the types that builders collect.
+  std::shared_ptr<arrow::Schema> collectedSchema() const {
+    arrow::FieldVector fields = schema->fields();
+    for (size_t i = 0; i < keys.size(); ++i)
+      fields[i] = fields[i]->WithType(builders[i]->type());
+    return arrow::schema(fields);
+  }
+
+  void appendPortion(Session &session, int32_t portion, const Batch &batch);
+  void gather();
+  std::shared_ptr<arrow::RecordBatch> takeCollected();
+  void appendCollected(const std::vector<char> &bytes);
+  int64_t close();
 
   std::string path, partial;
   std::vector<int32_t> outputs;
   std::vector<KeyColumn> keys;
+  Communicator *comm;
   std::shared_ptr<arrow::Schema> schema;
   std::vector<std::unique_ptr<arrow::ArrayBuilder>> builders; ///< by field
   std::shared_ptr<arrow::io::FileOutputStream> file;
   std::unique_ptr<parquet::arrow::FileWriter> writer;
-  int64_t pending = 0, written = 0;
+  int64_t pending = 0; ///< rows in the builders
+  int64_t written = 0;
 };
 
 OutputFile::OutputFile(const std::string &path, const genrec_model_desc &model,
-                       std::vector<int32_t> outputs, std::vector<KeyColumn> keys)
-    : impl(std::make_unique<Impl>(path, model, std::move(outputs), std::move(keys))) {}
+                       std::vector<int32_t> outputs, std::vector<KeyColumn> keys,
+                       Communicator *comm)
+    : impl(std::make_unique<Impl>(path, model, std::move(outputs), std::move(keys), comm)) {}
 
 OutputFile::~OutputFile() = default;
 
-void OutputFile::append(Session &session, const Batch &batch) {
-  const OutputRows &first = session.output(impl->outputs[0]);
-  impl->appendKeys(first, batch);
-  size_t field = std::max<size_t>(impl->keys.size(), 1);
-  for (int32_t output : impl->outputs) {
-    const OutputRows &rows = session.output(output);
+/// Collects the rows of one of this rank's portions.
+void OutputFile::Impl::appendPortion(Session &session, int32_t portion, const Batch &batch) {
+  const OutputRows &first = session.output(outputs[0], portion);
+  appendKeys(first, batch);
+  size_t field = std::max<size_t>(keys.size(), 1);
+  for (int32_t output : outputs) {
+    const OutputRows &rows = session.output(output, portion);
     if (!rows.given || rows.count != first.count)
       throw Error("output '" + std::string(session.model().outputs[output].name) + "' gave " +
                   std::to_string(rows.count) + " rows, another output " +
                   std::to_string(first.count));
-    impl->appendOutput(rows, *impl->builders[field++]);
+    appendOutput(rows, *builders[field++]);
   }
-  impl->pending += first.count;
-  impl->written += first.count;
+  pending += first.count;
+}
+
+/// Moves what the other ranks have collected behind what rank 0 has: portions are in the order of
+/// ranks.
+void OutputFile::Impl::gather() {
+  std::shared_ptr<arrow::Buffer> mine;
+  if (!isFirstRank(comm)) {
+    auto bytes = arrow::ipc::SerializeRecordBatch(*takeCollected(),
+                                                  arrow::ipc::IpcWriteOptions::Defaults());
+    check(bytes.status(), path);
+    mine = *bytes;
+  }
+  int32_t ranks = comm->getSize();
+  int64_t size = mine ? mine->size() : 0;
+  std::vector<int64_t> sizes(ranks);
+  comm->allGather(&size, sizes.data(), sizeof size);
+  std::vector<std::vector<char>> received(ranks);
+  std::vector<SendPart> send(ranks);
+  std::vector<ReceivePart> receive(ranks);
+  if (mine)
+    send[0] = {mine->data(), size};
+  for (int32_t rank = 1; isFirstRank(comm) && rank < ranks; ++rank) {
+    received[rank].resize(sizes[rank]);
+    receive[rank] = {received[rank].data(), sizes[rank]};
+  }
+  comm->exchange(send, receive);
+  for (int32_t rank = 1; isFirstRank(comm) && rank < ranks; ++rank)
+    appendCollected(received[rank]);
+}
+
+/// Takes what the builders hold.
+std::shared_ptr<arrow::RecordBatch> OutputFile::Impl::takeCollected() {
+  arrow::ArrayVector arrays;
+  for (const std::unique_ptr<arrow::ArrayBuilder> &builder : builders) {
+    auto array = builder->Finish();
+    check(array.status(), path);
+    arrays.push_back(*array);
+  }
+  return arrow::RecordBatch::Make(collectedSchema(), std::exchange(pending, 0), arrays);
+}
+
+void OutputFile::Impl::appendCollected(const std::vector<char> &bytes) {
+  arrow::io::BufferReader reader(arrow::Buffer::Wrap(bytes));
+  arrow::ipc::DictionaryMemo memo;
+  auto batch = arrow::ipc::ReadRecordBatch(collectedSchema(), &memo,
+                                           arrow::ipc::IpcReadOptions::Defaults(), &reader);
+  check(batch.status(), path);
+  for (size_t i = 0; i < builders.size(); ++i) {
+    const arrow::ArrayData &column = *(*batch)->column_data(static_cast<int>(i));
+    check(builders[i]->AppendArraySlice(arrow::ArraySpan(column), 0, column.length), path);
+  }
+  pending += (*batch)->num_rows();
+}
+
+void OutputFile::append(Session &session, const StepReport &report) {
+  for (size_t portion = 0; portion < report.batches.size(); ++portion)
+    impl->appendPortion(session, static_cast<int32_t>(portion), *report.batches[portion]);
+  if (impl->comm)
+    impl->gather();
   if (impl->pending >= kRowsPerGroup)
     impl->flush();
 }
 
 int64_t OutputFile::close() {
-  impl->flush();
-  check(impl->writer->Close(), impl->path);
-  syncFile(impl->file->file_descriptor(), impl->partial);
-  check(impl->file->Close(), impl->path);
-  if (std::rename(impl->partial.c_str(), impl->path.c_str()) != 0)
-    throwFileError("rename to", impl->path);
-  impl->file.reset(); // complete: the destructor must not remove it
-  syncFolder(folderOf(impl->path));
-  return impl->written;
+  int64_t rows = 0;
+  runTogether(impl->comm, [&] {
+    if (isFirstRank(impl->comm))
+      rows = impl->close();
+  });
+  if (impl->comm)
+    impl->comm->broadcast(&rows, sizeof rows, 0);
+  return rows;
+}
+
+int64_t OutputFile::Impl::close() {
+  flush();
+  check(writer->Close(), path);
+  syncFile(file->file_descriptor(), partial);
+  check(file->Close(), path);
+  if (std::rename(partial.c_str(), path.c_str()) != 0)
+    throwFileError("rename to", path);
+  file.reset(); // complete: the destructor must not remove it
+  syncFolder(folderOf(path));
+  return written;
 }
 
 } // namespace genrec::rt

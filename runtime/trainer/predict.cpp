@@ -70,8 +70,8 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
   int64_t rows = 0;
   session->run(Mode::predict, *source, [&](const StepReport &report) {
     for (auto &file : files)
-      file->append(*session, *report.batch);
-    rows += report.batch->rows;
+      file->append(*session, report);
+    rows += report.rows;
     StepNews news;
     news.phase = "predict";
     news.step = report.step;

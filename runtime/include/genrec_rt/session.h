@@ -102,6 +102,7 @@ struct LossValue {
 struct StepReport {
   uint64_t step = 0; ///< the optimizer step; the current one otherwise
   const Batch *batch = nullptr; ///< of this rank's last portion
+  std::span<const Batch *const> batches; ///< of all its portions, in order
   std::span<const LossValue> losses; ///< by loss index
   std::optional<double> loss;        ///< see totalLoss
   int64_t rows = 0;                  ///< root rows of all portions
@@ -234,7 +235,8 @@ public:
   Profile *profile();
 
   Metrics &metrics();
-  OutputRows &output(int32_t index);
+  /// What the last step gave out, in one of this rank's portions.
+  OutputRows &output(int32_t index, int32_t portion = 0);
   MemoryUse memoryUse() const;
   /// How often an arena was (re)allocated.
   int64_t arenaAllocations() const;
