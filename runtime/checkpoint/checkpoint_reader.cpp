@@ -232,23 +232,28 @@ Error CheckpointReader::Impl::unlike(const CheckpointReader &reader, const genre
 }
 
 void CheckpointReader::restore(Session &session, RestoreFor purpose) {
+  runTogether(session.comm(), [&] { impl->restore(*this, session, purpose); });
+}
+
+void CheckpointReader::Impl::restore(const CheckpointReader &reader, Session &session,
+                                     RestoreFor purpose) const {
   const genrec_model_desc &model = session.model();
-  std::string differs = difference(model, purpose);
+  std::string differs = reader.difference(model, purpose);
   if (!differs.empty())
-    throw impl->unlike(*this, model, differs, purpose);
+    throw unlike(reader, model, differs, purpose);
   bool isTraining = purpose == RestoreFor::training;
-  if (isTraining && state().epochLosses.size() != static_cast<size_t>(model.loss_count))
-    throw Error("'" + impl->folder + "' was trained for " +
-                std::to_string(state().epochLosses.size()) + " losses, the model has " +
+  if (isTraining && manifest.state.epochLosses.size() != static_cast<size_t>(model.loss_count))
+    throw Error("'" + folder + "' was trained for " +
+                std::to_string(manifest.state.epochLosses.size()) + " losses, the model has " +
                 std::to_string(model.loss_count));
   try {
-    readModelTensors(*impl->tensors, session, isTraining ? States::required : States::ignored);
-    impl->tensors->verifyRest();
+    readModelTensors(*tensors, session, isTraining ? States::required : States::ignored);
+    tensors->verifyRest();
   } catch (const Error &error) {
-    std::string other = wholeOneOf(impl->folder, impl->others);
+    std::string other = wholeOneOf(folder, others);
     throw Error(error.what(), other.empty() ? error.help() : other);
   }
-  session.setStepsDone(state().step);
+  session.setStepsDone(manifest.state.step);
 }
 
 void CheckpointReader::verify() const { impl->tensors->verifyRest(); }

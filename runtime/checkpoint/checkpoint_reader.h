@@ -18,6 +18,7 @@ struct CheckpointReader::Impl {
   void findNewest();
   /// The one called `wanted`, whatever the folder's manifest says.
   void find(const std::string &wanted);
+  void restore(const CheckpointReader &reader, Session &session, RestoreFor purpose) const;
   Error unlike(const CheckpointReader &reader, const genrec_model_desc &model,
                const std::string &difference, RestoreFor purpose) const;
 

@@ -5,6 +5,7 @@
 #include "checksum.h"
 #include "generations.h"
 #include "genrec_rt/safetensors.h"
+#include "model_tensors.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,11 +40,15 @@ struct CheckpointWriter::Impl {
   void readFolder();
   void keepUpTo(const std::string &name, uint64_t step, uint64_t checksum);
   GenerationEntry writeGeneration(const std::string &name, Session &session,
+                                  const std::shared_ptr<SavedTables> &tables,
                                   const TrainingState &state) const;
   /// What the manifest shall say once `entry` is there.
   FolderManifest withGeneration(const GenerationEntry &entry) const;
   bool isNamed(const std::string &name) const;
-  void save(Session &session, const TrainingState &state);
+  void save(Session &session, const std::shared_ptr<SavedTables> &tables,
+            const TrainingState &state);
+  void saveOrExplain(Session &session, const std::shared_ptr<SavedTables> &tables,
+                     const TrainingState &state);
   void removeRetired();
   std::string describePrevious() const;
 
@@ -88,13 +93,14 @@ void CheckpointWriter::Impl::keepUpTo(const std::string &name, uint64_t step, ui
 }
 
 GenerationEntry CheckpointWriter::Impl::writeGeneration(const std::string &name, Session &session,
+                                                        const std::shared_ptr<SavedTables> &tables,
                                                         const TrainingState &state) const {
   const genrec_model_desc &model = session.model();
   if (!options.allowNonFinite && !isFinite(state.epochLosses))
     throw Error("the loss of the epoch is a NaN or an infinity");
   SafetensorsWriter writer;
   writer.note("model", model.name);
-  addModelTensors(writer, session, /*states=*/true);
+  addModelTensors(writer, session, tables, /*states=*/true);
   GenerationManifest generation;
   std::string path = folder + "/" + name + "/";
   generation.digest = writer.writeWithDigest(path + kTensorFile, !options.allowNonFinite);
@@ -144,12 +150,13 @@ bool CheckpointWriter::Impl::isNamed(const std::string &name) const {
   }
 }
 
-void CheckpointWriter::Impl::save(Session &session, const TrainingState &state) {
+void CheckpointWriter::Impl::save(Session &session, const std::shared_ptr<SavedTables> &tables,
+                                  const TrainingState &state) {
   std::string name = makeGeneration(folder, state.step, lock);
   FolderManifest next;
   bool isWritten = false;
   try {
-    GenerationEntry entry = writeGeneration(name, session, state);
+    GenerationEntry entry = writeGeneration(name, session, tables, state);
     syncFolder(folder);
     next = withGeneration(entry);
     isWritten = true;
@@ -181,21 +188,15 @@ std::string CheckpointWriter::Impl::describePrevious() const {
   return "the one of step " + std::to_string(manifest.generations.back().step) + " is whole";
 }
 
-CheckpointWriter::CheckpointWriter(const std::string &folder, const CheckpointOptions &options)
-    : impl(std::make_unique<Impl>(folder, options)) {}
-
-CheckpointWriter::~CheckpointWriter() = default;
-
-void CheckpointWriter::continueFrom(const CheckpointReader &reader) {
-  impl->keepUpTo(reader.generation(), reader.state().step, reader.impl->checksum);
-}
-
-void CheckpointWriter::continueFromNewest() { impl->kept = impl->manifest.generations; }
-
-void CheckpointWriter::save(Session &session, const TrainingState &state) {
+/// The same; an error says what became of the previous generation.
+void CheckpointWriter::Impl::saveOrExplain(Session &session,
+                                           const std::shared_ptr<SavedTables> &tables,
+                                           const TrainingState &state) {
   std::string message, help;
   try {
-    return impl->save(session, state);
+    return save(session, tables, state);
+  } catch (const CommError &) {
+    throw; // the run ends with the ranks
   } catch (const Error &error) {
     message = error.what();
     help = error.help();
@@ -203,12 +204,51 @@ void CheckpointWriter::save(Session &session, const TrainingState &state) {
     message = "out of memory";
   }
   throw Error("the checkpoint of step " + std::to_string(state.step) +
-                  " was not saved: " + message + "; " + impl->describePrevious(),
+                  " was not saved: " + message + "; " + describePrevious(),
               help);
 }
 
+CheckpointWriter::CheckpointWriter(const std::string &folder, const CheckpointOptions &options)
+    : comm(options.comm) {
+  runTogether(comm, [&] {
+    if (isFirstRank(comm))
+      impl = std::make_unique<Impl>(folder, options);
+  });
+}
+
+CheckpointWriter::~CheckpointWriter() = default;
+
+void CheckpointWriter::continueFrom(const CheckpointReader &reader) {
+  if (impl)
+    impl->keepUpTo(reader.generation(), reader.state().step, reader.impl->checksum);
+}
+
+void CheckpointWriter::continueFromNewest() {
+  if (impl)
+    impl->kept = impl->manifest.generations;
+}
+
+void CheckpointWriter::save(Session &session, const TrainingState &state) {
+  auto tables = std::make_shared<SavedTables>(session);
+  runTogether(comm, [&] {
+    if (!impl)
+      return tables->serve();
+    std::exception_ptr failure;
+    try {
+      impl->saveOrExplain(session, tables, state);
+    } catch (const CommError &) {
+      throw;
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    tables->end();
+    if (failure)
+      std::rethrow_exception(failure);
+  });
+}
+
 void saveCheckpoint(const std::string &folder, Session &session, const TrainingState &state) {
-  CheckpointWriter writer(folder, {});
+  CheckpointWriter writer(folder, {.comm = session.comm()});
   writer.continueFromNewest();
   writer.save(session, state);
 }

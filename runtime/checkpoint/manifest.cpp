@@ -99,6 +99,7 @@ Json stateToJson(const TrainingState &state) {
           {"epoch_losses", losses},
           {"seed", state.seed},
           {"batch", state.batch},
+          {"portions", state.portions},
           {"shuffle", state.shuffle},
           {"data_rows", state.dataRows},
           {"window_rows", state.windowRows},
@@ -119,6 +120,8 @@ TrainingState stateFromJson(const JsonFields &fields) {
     state.epochLosses.push_back({lossValue(loss, "sum"), lossValue(loss, "weight")});
   state.seed = fields.number64("seed");
   state.batch = fields.integer("batch", 1, kMost);
+  if (fields.has("portions")) // version 2 had none at first
+    state.portions = static_cast<int32_t>(fields.integer("portions", 1, INT32_MAX));
   state.shuffle = fields.boolean("shuffle");
   state.dataRows = fields.integer("data_rows", 0, kMost);
   state.windowRows = fields.integer("window_rows", 0, kMost);

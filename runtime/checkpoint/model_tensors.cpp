@@ -3,6 +3,7 @@
 #include "model_tensors.h"
 #include "../core/text.h"
 #include "genrec_rt/checkpoint.h"
+#include "genrec_rt/owner.h"
 #include "genrec_rt/safetensors.h"
 
 #include <algorithm>
@@ -13,63 +14,12 @@ namespace genrec::rt {
 
 namespace {
 
-/// Rows moved at a time between a table and a file.
-constexpr int64_t kBlockRows = 1 << 14;
-
 std::string stateName(const std::string &name, int32_t state) {
   return name + ".state" + std::to_string(state);
 }
 
 std::vector<int64_t> shapeOf(const genrec_parameter_desc &parameter) {
   return {parameter.shape, parameter.shape + parameter.rank};
-}
-
-/// The rows of a table in the order in which they are saved: that of insertion; of a table
-/// with rules, where others take the places of rows that left, that of ids.
-class SavedRows {
-public:
-  explicit SavedRows(const TableView &table) : table(table), count(table.size()) {
-    if (!table.configuration().rules.any())
-      return;
-    sorted = std::make_shared<std::vector<int64_t>>(table.ids(0, count));
-    std::sort(sorted->begin(), sorted->end());
-  }
-
-  int64_t size() const { return count; }
-  std::vector<int64_t> ids(int64_t first, int64_t block) const {
-    if (!sorted)
-      return table.ids(first, block);
-    return {sorted->begin() + first, sorted->begin() + first + block};
-  }
-  TableRows rows(int64_t first, int64_t block) const {
-    return sorted ? table.find(sorted->data() + first, block) : table.rows(first, block);
-  }
-
-private:
-  TableView table;
-  int64_t count;
-  std::shared_ptr<std::vector<int64_t>> sorted; ///< ids; copies share it
-};
-
-/// Calls body(first, count) for blocks of rows, in order.
-template <class Body> void forBlocks(int64_t rows, Body body) {
-  for (int64_t first = 0; first < rows; first += kBlockRows)
-    body(first, std::min(kBlockRows, rows - first));
-}
-
-void putIds(const SavedRows &rows, const SafetensorsWriter::Put &put) {
-  forBlocks(rows.size(),
-            [&](int64_t first, int64_t count) { put(rows.ids(first, count).data(), count * 8); });
-}
-
-/// `width` floats of every row from `offset` on.
-void putRows(const SavedRows &rows, int64_t offset, int64_t width,
-             const SafetensorsWriter::Put &put) {
-  std::vector<float> block(static_cast<size_t>(std::min(kBlockRows, rows.size()) * width));
-  forBlocks(rows.size(), [&](int64_t first, int64_t count) {
-    rows.rows(first, count).read(offset, width, block.data());
-    put(block.data(), count * width * 4);
-  });
 }
 
 /// The shape of a table's state, -1 for the number of rows.
@@ -86,58 +36,60 @@ bool hasRules(const genrec_table_desc &table) {
 /// Numbers kept for the rules about rows, one per row of a store.
 struct SightingTensor {
   const char *name;
+  RowColumn::Kind kind;
   int64_t Sighting::*field;
 };
-constexpr SightingTensor kSightings[] = {{".last_step", &Sighting::lastStep},
-                                         {".steps", &Sighting::steps}};
+constexpr SightingTensor kSightings[] = {
+    {".last_step", RowColumn::Kind::lastStep, &Sighting::lastStep},
+    {".steps", RowColumn::Kind::steps, &Sighting::steps}};
 
 /// The ids that a store waits to admit, as a table of its own: "<table>.waiting".
 std::string waitingName(const std::string &name) { return name + ".waiting"; }
 
-void addSightings(SafetensorsWriter &writer, const std::string &name, const SavedRows &rows) {
-  for (const SightingTensor &tensor : kSightings)
-    writer.add(name + tensor.name, "I64", {rows.size()},
-               [rows, tensor](const SafetensorsWriter::Put &put) {
-                 std::vector<Sighting> block(static_cast<size_t>(kBlockRows));
-                 forBlocks(rows.size(), [&](int64_t first, int64_t count) {
-                   rows.rows(first, count).readSightings(block.data());
-                   for (int64_t i = 0; i < count; ++i)
-                     put(&(block[i].*tensor.field), 8);
-                 });
-               });
-}
+/// Adds the tensors of one table.
+class TableTensors {
+public:
+  TableTensors(SafetensorsWriter &writer, std::shared_ptr<SavedTables> tables)
+      : writer(writer), tables(std::move(tables)) {}
 
-void addWaiting(SafetensorsWriter &writer, const std::string &name, const SavedRows &waiting) {
-  writer.add(name + ".ids", "I64", {waiting.size()},
-             [waiting](const SafetensorsWriter::Put &put) { putIds(waiting, put); });
-  addSightings(writer, name, waiting);
-}
+  void add(SavedTable table, const std::string &name, const TableView &view, bool states) {
+    const StoreConfig &config = view.configuration();
+    int64_t dim = config.dim, width = config.stateWidth();
+    add(table, name + ".ids", {RowColumn::Kind::ids}, {});
+    add(table, name + ".values", {RowColumn::Kind::floats, 0, dim}, {dim});
+    if (!states)
+      return;
+    for (int32_t s = 0; s < config.states; ++s)
+      add(table, stateName(name, s), {RowColumn::Kind::floats, dim + s * width, width},
+          config.rowStates ? std::vector<int64_t>{} : std::vector{width});
+    if (config.rules.any())
+      addSightings(table, name);
+    if (!view.waiting())
+      return;
+    SavedTable waiting{table.index, true};
+    add(waiting, waitingName(name) + ".ids", {RowColumn::Kind::ids}, {});
+    addSightings(waiting, waitingName(name));
+  }
 
-void addTable(SafetensorsWriter &writer, const std::string &name, const TableView &table,
-              bool states) {
-  const StoreConfig &config = table.configuration();
-  SavedRows rows(table);
-  int64_t dim = config.dim, count = rows.size();
-  writer.add(name + ".ids", "I64", {count},
-             [rows](const SafetensorsWriter::Put &put) { putIds(rows, put); });
-  writer.add(name + ".values", "F32", {count, dim},
-             [rows, dim](const SafetensorsWriter::Put &put) { putRows(rows, 0, dim, put); });
-  if (!states)
-    return;
-  int64_t width = config.stateWidth();
-  std::vector<int64_t> shape{count};
-  if (!config.rowStates)
-    shape.push_back(width);
-  for (int32_t s = 0; s < config.states; ++s)
-    writer.add(stateName(name, s), "F32", shape,
-               [rows, dim, width, s](const SafetensorsWriter::Put &put) {
-                 putRows(rows, dim + s * width, width, put);
+private:
+  void addSightings(SavedTable table, const std::string &name) {
+    for (const SightingTensor &tensor : kSightings)
+      add(table, name + tensor.name, {tensor.kind}, {});
+  }
+
+  /// A tensor of one column; `shape` is that of a row.
+  void add(SavedTable table, const std::string &name, RowColumn column,
+           std::vector<int64_t> shape) {
+    shape.insert(shape.begin(), tables->size(table));
+    writer.add(name, column.kind == RowColumn::Kind::floats ? "F32" : "I64", std::move(shape),
+               [tables = tables, table, column](const SafetensorsWriter::Put &put) {
+                 tables->put(table, column, put);
                });
-  if (config.rules.any())
-    addSightings(writer, name, rows);
-  if (std::optional<TableView> waiting = table.waiting())
-    addWaiting(writer, waitingName(name), SavedRows(*waiting));
-}
+  }
+
+  SafetensorsWriter &writer;
+  std::shared_ptr<SavedTables> tables; ///< kept by the tensors
+};
 
 /// What a file must or may hold for a model.
 struct Expected {
@@ -264,83 +216,124 @@ void checkRowCounts(const SafetensorsReader &file, const std::string &ids,
                   tensor + "' has " + std::to_string(file.tensor(tensor).shape[0]));
 }
 
-/// Sets the sightings of a table's rows, in blocks.
-void readSightings(const SafetensorsReader &file, const std::string &name, const TableView &table) {
-  std::vector<int64_t> numbers(kBlockRows);
-  std::vector<Sighting> sightings(kBlockRows);
-  for (const SightingTensor &tensor : kSightings) {
-    if (!file.has(name + tensor.name))
-      continue;
-    forBlocks(table.size(), [&](int64_t first, int64_t count) {
+/// What a file has of each row of a table, beside its id: tensors by name, each the next floats of a
+/// row; the sightings as "<sighted>.last_step" and "<sighted>.steps".
+struct RowTensors {
+  std::string ids;
+  std::vector<std::pair<std::string, int64_t>> floats; ///< names and widths
+  std::string sighted;                                 ///< "" where there are none
+};
+
+/// Reads the rows that this rank owns into a table without rows, block by block.
+class RowReader {
+public:
+  RowReader(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
+            const Communicator *comm)
+      : file(file), desc(desc), table(table), comm(comm), nameHash(hashTableName(desc.name)) {}
+
+  void read(const RowTensors &tensors) {
+    int64_t had = 0;
+    forBlocks(file.tensor(tensors.ids).shape[0], [&](int64_t first, int64_t count) {
+      chooseOwned(tensors.ids, first, count);
+      auto kept = static_cast<int64_t>(ids.size());
+      TableRows rows = table.findOrInsert(ids.data(), kept);
+      if (table.size() != (had += kept))
+        throw Error(file.path() + ": tensor '" + tensors.ids + "' holds an id twice, before row " +
+                    std::to_string(first + count));
+      int64_t offset = 0;
+      for (const auto &[name, width] : tensors.floats) {
+        if (file.has(name))
+          readFloats(name, first, count, width, offset, rows);
+        offset += width;
+      }
+      if (!tensors.sighted.empty())
+        readSightings(tensors.sighted, first, count, rows);
+    });
+  }
+
+private:
+  /// Ids and places of the rows in a block that this rank owns.
+  void chooseOwned(const std::string &tensor, int64_t first, int64_t count) {
+    ids.resize(count);
+    file.readIntegers(tensor, first, count, ids.data());
+    checkIds(file, desc, ids);
+    places.clear();
+    for (int64_t i = 0; i < count; ++i)
+      if (ownsRow(comm, nameHash, ids[i])) {
+        ids[places.size()] = ids[i];
+        places.push_back(i);
+      }
+    ids.resize(places.size());
+  }
+
+  void readFloats(const std::string &tensor, int64_t first, int64_t count, int64_t width,
+                  int64_t offset, TableRows &rows) {
+    values.resize(count * width);
+    file.readFloats(tensor, first * width, count * width, values.data());
+    for (size_t i = 0; i < places.size(); ++i) // to places at or before their own
+      std::copy_n(values.begin() + places[i] * width, width, values.begin() + i * width);
+    rows.write(offset, width, values.data());
+  }
+
+  void readSightings(const std::string &name, int64_t first, int64_t count, TableRows &rows) {
+    std::vector<int64_t> numbers(count);
+    std::vector<Sighting> sightings(places.size());
+    for (const SightingTensor &tensor : kSightings) {
+      if (!file.has(name + tensor.name))
+        continue;
       file.readIntegers(name + tensor.name, first, count, numbers.data());
-      TableRows rows = table.rows(first, count);
-      rows.readSightings(sightings.data());
-      for (int64_t i = 0; i < count; ++i) {
+      for (int64_t i = 0; i < count; ++i)
         if (numbers[i] < 0)
           throw Error(file.path() + ": tensor '" + name + tensor.name + "' holds " +
                       std::to_string(numbers[i]) + " in row " + std::to_string(first + i));
-        sightings[i].*tensor.field = numbers[i];
-      }
-      rows.writeSightings(sightings.data());
-    });
+      for (size_t i = 0; i < places.size(); ++i)
+        sightings[i].*tensor.field = numbers[places[i]];
+    }
+    rows.writeSightings(sightings.data());
   }
-}
 
-/// The sightings of a table's rows and the ids that wait.
-void readRules(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table) {
-  std::string name = desc.name, waits = waitingName(name);
-  readSightings(file, name, table);
-  if (desc.admit_after <= 1 || !file.has(waits + ".ids"))
+  const SafetensorsReader &file;
+  const genrec_table_desc &desc;
+  TableView table;
+  const Communicator *comm;
+  uint64_t nameHash;
+  std::vector<int64_t> ids, places; ///< of the rows of a block that are kept
+  std::vector<float> values;
+};
+
+/// The ids that wait to be admitted.
+void readWaiting(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
+                 const Communicator *comm) {
+  std::string name = waitingName(desc.name);
+  if (desc.admit_after <= 1 || !file.has(name + ".ids"))
     return;
-  checkRowCounts(file, waits + ".ids", {waits + kSightings[0].name, waits + kSightings[1].name});
-  int64_t count = file.tensor(waits + ".ids").shape[0];
-  std::vector<int64_t> ids(count);
-  file.readIntegers(waits + ".ids", 0, count, ids.data());
-  checkIds(file, desc, ids);
-  TableView waiting = *table.waiting();
-  waiting.findOrInsert(ids.data(), count);
-  if (waiting.size() != count)
-    throw Error(file.path() + ": tensor '" + waits + ".ids' holds an id twice");
-  readSightings(file, waits, waiting);
+  checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
+  RowReader(file, desc, *table.waiting(), comm).read({name + ".ids", {}, name});
 }
 
 void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-               States states) {
+               const Communicator *comm, States states) {
   std::string name = desc.name;
-  int64_t count = file.tensor(name + ".ids").shape[0];
-  std::vector<std::string> tensors{name + ".values"};
+  RowTensors tensors{name + ".ids", {{name + ".values", desc.dim}}, hasRules(desc) ? name : ""};
   for (int32_t s = 0; states != States::ignored && s < desc.optimizer.states; ++s)
-    tensors.push_back(stateName(name, s));
-  checkRowCounts(file, name + ".ids", tensors);
-  checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
-  std::vector<int64_t> ids(kBlockRows);
-  std::vector<float> values(kBlockRows * desc.dim);
-  for (int64_t first = 0; first < count; first += kBlockRows) {
-    int64_t block = std::min(kBlockRows, count - first);
-    ids.resize(block);
-    file.readIntegers(name + ".ids", first, block, ids.data());
-    checkIds(file, desc, ids);
-    TableRows rows = table.findOrInsert(ids.data(), block);
-    if (table.size() != first + block)
-      throw Error(file.path() + ": tensor '" + name + ".ids' holds an id twice, before row " +
-                  std::to_string(first + block));
-    int64_t offset = 0, width = desc.dim;
-    for (const std::string &tensor : tensors) {
-      if (file.has(tensor)) {
-        file.readFloats(tensor, first * width, block * width, values.data());
-        rows.write(offset, width, values.data());
-      }
-      offset += width;
-      width = table.configuration().stateWidth();
-    }
-  }
+    tensors.floats.emplace_back(stateName(name, s), table.configuration().stateWidth());
+  std::vector<std::string> names{name + kSightings[0].name, name + kSightings[1].name};
+  for (const auto &[tensor, width] : tensors.floats)
+    names.push_back(tensor);
+  checkRowCounts(file, tensors.ids, names);
+  RowReader(file, desc, table, comm).read(tensors);
   if (hasRules(desc))
-    readRules(file, desc, table);
+    readWaiting(file, desc, table, comm);
 }
 
 } // namespace
 
 void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
+  addModelTensors(writer, session, std::make_shared<SavedTables>(session), states);
+}
+
+void addModelTensors(SafetensorsWriter &writer, Session &session,
+                     const std::shared_ptr<SavedTables> &tables, bool states) {
   const genrec_model_desc &model = session.model();
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &desc = model.parameters[i];
@@ -349,8 +342,9 @@ void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
     for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
       writer.add(stateName(desc.name, s), view.state.data() + s * view.value.size(), shapeOf(desc));
   }
+  TableTensors tensors(writer, tables);
   for (int32_t i = 0; i < model.table_count; ++i)
-    addTable(writer, model.tables[i].name, session.table(i), states);
+    tensors.add({i, false}, model.tables[i].name, session.table(i), states);
 }
 
 void readModelTensors(const SafetensorsReader &file, Session &session, States states) {
@@ -363,7 +357,7 @@ void readModelTensors(const SafetensorsReader &file, Session &session, States st
   for (int32_t i = 0; i < model.parameter_count; ++i)
     readParameter(file, model.parameters[i], session.parameter(i), states);
   for (int32_t i = 0; i < model.table_count; ++i)
-    readTable(file, model.tables[i], session.table(i), states);
+    readTable(file, model.tables[i], session.table(i), session.comm(), states);
 }
 
 } // namespace genrec::rt

@@ -5,6 +5,9 @@
 
 #include "genrec_rt/safetensors.h"
 #include "genrec_rt/session.h"
+#include "saved_tables.h"
+
+#include <memory>
 
 namespace genrec::rt {
 
@@ -12,7 +15,11 @@ namespace genrec::rt {
 /// are of.
 enum class States { required, ignored };
 
-/// Sets all parameters and tables of a fresh session. Error where names or shapes differ.
+/// addModelTensors of checkpoint.h, for rank 0: rows come from all ranks, through `tables`.
+void addModelTensors(SafetensorsWriter &writer, Session &session,
+                     const std::shared_ptr<SavedTables> &tables, bool states);
+
+/// Sets all parameters of a fresh session, and of its tables the rows that this rank owns. Error where names or shapes differ.
 void readModelTensors(const SafetensorsReader &file, Session &session, States states);
 
 } // namespace genrec::rt

@@ -3,12 +3,15 @@
 #include "genrec_rt/warm_start.h"
 
 #include "../core/text.h"
+#include "genrec_rt/owner.h"
 #include "genrec_rt/safetensors.h"
+#include "saved_tables.h"
 #include "warm_values.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 
 namespace genrec::rt {
@@ -16,9 +19,6 @@ namespace genrec::rt {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Rows moved at a time.
-constexpr int64_t kBlockRows = 1 << 14;
 
 /// One entry of --init, taken apart.
 struct Entry {
@@ -138,7 +138,10 @@ private:
   void chooseAll(const Entry &entry);
   void checkShapes() const;
   void fillParameter(const Target &target, const WarmValues &values);
-  int64_t fillRows(const Target &target, const WarmValues &values);
+  void fillParameterRows(const Target &target, const WarmValues &values);
+  void fillTable(const Target &target, const WarmValues &values);
+  void readIds(const Target &target, const WarmValues &values, int64_t first, int64_t count,
+               std::vector<int64_t> &ids) const;
 
   Session &session;
   std::vector<Target> targets;
@@ -246,56 +249,72 @@ void Filler::fillParameter(const Target &target, const WarmValues &values) {
   checkFinite(values, 0, to.data(), static_cast<int64_t>(to.size()));
 }
 
-int64_t Filler::fillRows(const Target &target, const WarmValues &values) {
-  int64_t count = values.shape[0], width = values.shape[1];
-  std::optional<TableView> table;
-  std::span<float> parameter;
-  std::vector<bool> isSet;
-  if (target.isTable) {
-    table.emplace(session.table(target.index));
-    if (table->size() > 0)
-      throw Error("--init: table '" + target.name + "' has rows already");
-  } else {
-    parameter = session.parameter(target.index).value;
-    isSet.resize(static_cast<size_t>(target.idEnd));
-  }
-  std::vector<int64_t> ids(static_cast<size_t>(kBlockRows));
-  std::vector<float> block(static_cast<size_t>(kBlockRows * width));
-  auto refuse = [&](int64_t row, const std::string &what) {
-    return Error(values.source + ", row " + withThousands(row) + ": " + what);
-  };
-  for (int64_t first = 0; first < count; first += kBlockRows) {
-    int64_t size = std::min(kBlockRows, count - first);
-    if (values.hasIds())
-      values.readIds(first, size, ids.data());
-    for (int64_t i = 0; i < size; ++i) {
-      if (!values.hasIds())
-        ids[i] = first + i;
-      if (ids[i] < 0 || ids[i] >= target.idEnd)
-        throw refuse(first + i, "id " + std::to_string(ids[i]) + " is outside of " +
-                                    (target.isTable ? "table '" : "parameter '") + target.name +
-                                    "', whose ids are 0 to " + std::to_string(target.idEnd - 1));
-      if (!target.isTable && isSet[ids[i]])
-        throw refuse(first + i, "id " + std::to_string(ids[i]) + " is there twice");
-      if (!target.isTable)
-        isSet[ids[i]] = true;
+/// Ids of rows [first, first + count), each in range.
+void Filler::readIds(const Target &target, const WarmValues &values, int64_t first, int64_t count,
+                     std::vector<int64_t> &ids) const {
+  ids.resize(static_cast<size_t>(count));
+  if (values.hasIds())
+    values.readIds(first, count, ids.data());
+  else
+    std::iota(ids.begin(), ids.end(), first);
+  for (int64_t i = 0; i < count; ++i)
+    if (ids[i] < 0 || ids[i] >= target.idEnd)
+      throw Error(values.source + ", row " + withThousands(first + i) + ": id " +
+                  std::to_string(ids[i]) + " is outside of " +
+                  (target.isTable ? "table '" : "parameter '") + target.name +
+                  "', whose ids are 0 to " + std::to_string(target.idEnd - 1));
+}
+
+/// Of a table, the rows that this rank owns.
+void Filler::fillTable(const Target &target, const WarmValues &values) {
+  TableView table = session.table(target.index);
+  if (table.size() > 0)
+    throw Error("--init: table '" + target.name + "' has rows already");
+  int64_t width = values.shape[1], had = 0;
+  uint64_t nameHash = hashTableName(target.name);
+  std::vector<int64_t> ids;
+  std::vector<float> block;
+  forBlocks(values.shape[0], [&](int64_t first, int64_t count) {
+    readIds(target, values, first, count, ids);
+    block.resize(static_cast<size_t>(count * width));
+    values.read(first * width, count * width, block.data());
+    checkFinite(values, first * width, block.data(), count * width);
+    int64_t kept = 0;
+    for (int64_t i = 0; i < count; ++i)
+      if (ownsRow(session.comm(), nameHash, ids[i])) {
+        std::copy_n(block.data() + i * width, width, block.data() + kept * width);
+        ids[kept++] = ids[i];
+      }
+    TableRows rows = table.findOrInsert(ids.data(), kept);
+    if (table.size() != (had += kept))
+      throw Error(values.source + ": an id is there twice, before row " +
+                      withThousands(first + count),
+                  "keep one row of each id");
+    rows.write(0, width, block.data());
+  });
+}
+
+/// Rows of a parameter of two sizes, by id.
+void Filler::fillParameterRows(const Target &target, const WarmValues &values) {
+  int64_t width = values.shape[1];
+  std::span<float> parameter = session.parameter(target.index).value;
+  std::vector<bool> isSet(static_cast<size_t>(target.idEnd));
+  std::vector<int64_t> ids;
+  std::vector<float> block;
+  forBlocks(values.shape[0], [&](int64_t first, int64_t count) {
+    readIds(target, values, first, count, ids);
+    for (int64_t i = 0; i < count; ++i) {
+      if (isSet[ids[i]])
+        throw Error(values.source + ", row " + withThousands(first + i) + ": id " +
+                    std::to_string(ids[i]) + " is there twice");
+      isSet[ids[i]] = true;
     }
-    std::optional<TableRows> rows;
-    if (table) {
-      rows.emplace(table->findOrInsert(ids.data(), size));
-      if (table->size() != first + size)
-        throw Error(values.source + ": an id is there twice, before row " +
-                        withThousands(first + size),
-                    "keep one row of each id");
-    }
-    values.read(first * width, size * width, block.data());
-    checkFinite(values, first * width, block.data(), size * width);
-    if (rows)
-      rows->write(0, width, block.data());
-    for (int64_t i = 0; !rows && i < size; ++i)
+    block.resize(static_cast<size_t>(count * width));
+    values.read(first * width, count * width, block.data());
+    checkFinite(values, first * width, block.data(), count * width);
+    for (int64_t i = 0; i < count; ++i)
       std::copy_n(block.data() + i * width, width, parameter.data() + ids[i] * width);
-  }
-  return count;
+  });
 }
 
 WarmStart Filler::fill() {
@@ -308,9 +327,11 @@ WarmStart Filler::fill() {
       continue;
     }
     const WarmValues &values = found->second.values;
-    int64_t rows = 0;
-    if (target.isTable || values.hasIds())
-      rows = fillRows(target, values);
+    int64_t rows = target.isTable || values.hasIds() ? values.shape[0] : 0;
+    if (target.isTable)
+      fillTable(target, values);
+    else if (values.hasIds())
+      fillParameterRows(target, values);
     else
       fillParameter(target, values);
     result.filled.push_back({target.name, target.isTable, rows, values.source});
@@ -321,9 +342,13 @@ WarmStart Filler::fill() {
 } // namespace
 
 WarmStart warmStart(const std::vector<std::string> &entries, Session &session) {
-  Filler filler(session);
-  filler.choose(entries);
-  return filler.fill();
+  WarmStart result;
+  runTogether(session.comm(), [&] {
+    Filler filler(session);
+    filler.choose(entries);
+    result = filler.fill();
+  });
+  return result;
 }
 
 std::vector<std::string> warmStartFiles(const std::vector<std::string> &entries) {

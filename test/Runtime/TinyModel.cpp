@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 
 namespace genrec::rt::test {
 
@@ -357,8 +358,11 @@ std::vector<float> trainedState(Session &session) {
   }
   for (int32_t i = 0; i < session.model().table_count; ++i) {
     TableView table = session.table(i);
-    for (int64_t row = 0; row < table.size(); ++row) {
-      all.push_back(static_cast<float>(table.id(row)));
+    std::map<int64_t, int64_t> numbers;
+    for (int64_t row = 0; row < table.size(); ++row)
+      numbers[table.id(row)] = row;
+    for (auto [id, row] : numbers) {
+      all.push_back(static_cast<float>(id));
       all.insert(all.end(), table.row(row), table.row(row) + table.dim() * (1 + table.states()));
     }
   }

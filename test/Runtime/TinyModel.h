@@ -55,7 +55,7 @@ private:
   int64_t batches, users, movies, done = 0;
 };
 
-/// All values that training changes: parameters, then rows by number.
+/// All values that training changes: parameters, then rows by id.
 std::vector<float> trainedState(Session &session);
 
 } // namespace genrec::rt::test

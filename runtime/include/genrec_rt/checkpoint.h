@@ -53,6 +53,7 @@ struct TrainingState {
   // What must be the same for a resumed run to continue with the same bits.
   uint64_t seed = 0;
   int64_t batch = 0;
+  int32_t portions = 1; ///< of a batch; others give other bits, and the same training
   bool shuffle = false;
   int64_t dataRows = 0;
   int64_t windowRows = 0;     ///< of the shuffle
@@ -83,7 +84,8 @@ public:
   std::string difference(const genrec_model_desc &model, RestoreFor purpose) const;
   /// The tensors, held to their checksums as they are read. For warm starts.
   const SafetensorsReader &tensors() const;
-  /// Restores a fresh session. Error where the checkpoint is of another model (what differs is
+  /// Restores a fresh session; on several ranks, each takes the rows that it owns, and all call
+  /// this. Error where the checkpoint is of another model (what differs is
   /// listed) or a checksum is not met.
   void restore(Session &session, RestoreFor purpose);
   /// Reads all of it and holds it to its checksums. Error at the first that is not met.
@@ -98,6 +100,9 @@ private:
 struct CheckpointOptions {
   int64_t keep = 2;          ///< generations
   bool allowNonFinite = false; ///< save NaNs and infinities, too
+  /// Of the ranks that train together: rank 0 holds the folder and writes, and all calls of a writer
+  /// are collective. Null: this process alone.
+  Communicator *comm = nullptr;
 };
 
 /// A checkpoint folder that this process trains into: nobody else does while this lives.
@@ -119,7 +124,8 @@ public:
 
 private:
   struct Impl;
-  std::unique_ptr<Impl> impl;
+  Communicator *comm;
+  std::unique_ptr<Impl> impl; ///< on rank 0
 };
 
 /// Whether `folder` holds a checkpoint, whole or damaged.
@@ -129,14 +135,15 @@ void requireNoCheckpoint(const std::string &folder, const genrec_model_desc &mod
 
 //===-- in one call ---------------------------------------------------------===//
 
-/// Adds a generation to a folder; those that are there and readable are kept up to two.
+/// Adds a generation to a folder, from all ranks of the session; those that are there and readable are kept up to two.
 void saveCheckpoint(const std::string &folder, Session &session, const TrainingState &state);
 /// Error as CheckpointReader.
 TrainingState readTrainingState(const std::string &folder);
 /// Restores a fresh session for training.
 TrainingState loadCheckpoint(const std::string &folder, Session &session);
 
-/// Adds all parameters and tables, with `states` their optimizer states too.
+/// Adds all parameters and tables, with `states` their optimizer states too, of a session that
+/// shares its tables with nobody.
 void addModelTensors(SafetensorsWriter &writer, Session &session, bool states);
 
 } // namespace genrec::rt

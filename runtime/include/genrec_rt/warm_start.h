@@ -43,7 +43,7 @@ struct WarmStart {
   std::vector<std::string> unused;    ///< what sources have and the model has not: "export: 'movie'"
 };
 
-/// Fills a fresh session. Error, with both sides, where shapes or element types differ; where an id
+/// Fills a fresh session; on several ranks, each takes the rows that it owns. Error, with both sides, where shapes or element types differ; where an id
 /// is beyond its table or comes twice, a value is not finite, a source has nothing that fits, or an
 /// entry names what the model or the source lacks. After an Error the session is undefined.
 WarmStart warmStart(const std::vector<std::string> &entries, Session &session);
