@@ -25,9 +25,9 @@ double secondsSince(Clock::time_point begin);
 // `comm`: of the ranks that run it together, or of several portions; null alone.
 int runTrain(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
              Clock::time_point start);
-int runEvaluate(const genrec_model_desc &model, const Flags &flags);
-int runPredict(const genrec_model_desc &model, const Flags &flags);
-int runExport(const genrec_model_desc &model, const Flags &flags);
+int runEvaluate(const genrec_model_desc &model, const Flags &flags, Communicator *comm);
+int runPredict(const genrec_model_desc &model, const Flags &flags, Communicator *comm);
+int runExport(const genrec_model_desc &model, const Flags &flags, Communicator *comm);
 int runInfo(const genrec_model_desc &model, const Flags &flags);
 
 //===-- shared by the commands --------------------------------------------===//
@@ -49,9 +49,9 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
                     Progress &progress);
 
 /// A session with the state and seed of the flags' checkpoint; a message tells if its model has
-/// another name.
+/// another name. Collective where there is `comm`.
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,
-                                         Progress &progress);
+                                         Communicator *comm, Progress &progress);
 
 /// Options of an epoch of which this rank reads the session's portions.
 EpochOptions epochOptions(const Session &session, int64_t batch);

@@ -5,11 +5,11 @@
 
 namespace genrec::rt {
 
-int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
+int runEvaluate(const genrec_model_desc &model, const Flags &flags, Communicator *comm) {
   if (!flags.metricsJson.empty())
     requireWritable("--metrics-json", flags.metricsJson);
   Progress progress(flags.progress, flags.logEvery, "eval");
-  auto session = restoredSession(model, flags, progress);
+  auto session = restoredSession(model, flags, comm, progress);
   Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,
                datasetOptions(flags, session->threads()));
   if (data.rows() == 0)
@@ -18,9 +18,10 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags) {
   for (const std::string &note : data.notes())
     progress.message(note);
   watchSignals();
-  Json record = evaluateOn(*session, data, flags.batch, progress);
+  int32_t signal = 0;
+  Json record = evaluateOn(*session, data, flags.batch, progress, &signal);
   if (record.is_null())
-    return 128 + caughtSignal();
+    return 128 + signal;
   record["step"] = session->stepsDone();
   progress.evaluationDone(record);
   for (const std::string &warning : data.warnings())

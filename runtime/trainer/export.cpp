@@ -12,6 +12,9 @@ namespace genrec::rt {
 
 namespace {
 
+/// How long other ranks wait for rank 0.
+constexpr std::chrono::hours kLongestExport(24);
+
 /// Rows written at a time.
 constexpr int64_t kBlockRows = 1 << 14;
 
@@ -33,7 +36,7 @@ class Exporter {
 public:
   Exporter(const genrec_model_desc &model, const Flags &flags, Progress &progress)
       : model(model), flags(flags), progress(progress),
-        session(restoredSession(model, flags, progress)) {}
+        session(restoredSession(model, flags, nullptr, progress)) {}
 
   Json run() {
     makeFolders(flags.out);
@@ -159,9 +162,15 @@ private:
 
 } // namespace
 
-int runExport(const genrec_model_desc &model, const Flags &flags) {
+int runExport(const genrec_model_desc &model, const Flags &flags, Communicator *comm) {
   Progress progress(flags.progress, flags.logEvery, "export");
-  Json written = Exporter(model, flags, progress).run();
+  Json written = Json::array();
+  if (comm)
+    comm->setPatience(kLongestExport);
+  runTogether(comm, [&] { // rank 0 has all rows
+    if (isFirstRank(comm))
+      written = Exporter(model, flags, progress).run();
+  });
   for (const Json &file : written)
     progress.message("wrote " + file["file"].get<std::string>());
   progress.done({{"files", written}});

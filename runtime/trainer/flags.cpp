@@ -84,6 +84,13 @@ CLI::Option *addGeneration(CLI::App &app, Flags &flags) {
                         "newest)");
 }
 
+void addPortions(CLI::App &app, Flags &flags) {
+  app.add_option("--portions", flags.portions,
+                 "pieces that a batch is cut into, at least one per rank (default: as many as "
+                 "ranks). The same number gives the same bits on any number of ranks")
+      ->check(aboveZero());
+}
+
 void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
   addData(*train, flags, catalogues);
@@ -99,11 +106,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
                   "visit the rows in an order by (seed, epoch) (default), or as they are");
   addOptimization(*train, flags);
-  train
-      ->add_option("--portions", flags.portions,
-                   "pieces that a batch is cut into, at least one per rank (default: as many as "
-                   "ranks). The same number gives the same bits on any number of ranks")
-      ->check(aboveZero());
+  addPortions(*train, flags);
   train
       ->add_option("--init", flags.init,
                    "start from weights, by name: the folder of an export or of a checkpoint, or a "
@@ -173,6 +176,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   addGeneration(*evaluate, flags);
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addSteps(*evaluate, flags);
+  addPortions(*evaluate, flags);
 
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, catalogues);
@@ -188,6 +192,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       ->delimiter(',')
       ->take_all();
   addSteps(*predict, flags);
+  addPortions(*predict, flags);
 
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");

@@ -38,17 +38,21 @@ void checkFile(const std::string &out) {
 
 } // namespace
 
-int runPredict(const genrec_model_desc &model, const Flags &flags) {
+int runPredict(const genrec_model_desc &model, const Flags &flags, Communicator *comm) {
   Progress progress(flags.progress, flags.logEvery, "predict");
   std::vector<OutputTable> tables = outputTables(model, flags.out);
   if (tables.empty())
     throw Error(std::string("model '") + model.name + "' has no output to predict",
                 "give the model an output (gr.output) and compile it again");
-  if (tables.size() > 1)
-    makeFolder(model, tables, flags.out);
-  else
-    checkFile(flags.out);
-  auto session = restoredSession(model, flags, progress);
+  runTogether(comm, [&] {
+    if (!isFirstRank(comm))
+      return;
+    if (tables.size() > 1)
+      makeFolder(model, tables, flags.out);
+    else
+      checkFile(flags.out);
+  });
+  auto session = restoredSession(model, flags, comm, progress);
   const genrec_program_desc &program = session->program(Mode::predict);
   std::vector<int32_t> domains;
   for (const OutputTable &table : tables)
@@ -60,14 +64,13 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
   std::vector<std::unique_ptr<OutputFile>> files;
   for (const OutputTable &table : tables)
     files.push_back(std::make_unique<OutputFile>(table.path, model, table.outputs,
-                                                 extended.keysOf(table.domain)));
+                                                 extended.keysOf(table.domain), comm));
   for (const std::string &note : data.notes())
     progress.message(note);
   watchSignals();
-  EpochOptions options;
-  options.batch = flags.batch;
-  auto source = data.epoch(options);
+  auto source = data.epoch(epochOptions(*session, flags.batch));
   int64_t rows = 0;
+  int32_t signal = 0;
   session->run(Mode::predict, *source, [&](const StepReport &report) {
     for (auto &file : files)
       file->append(*session, report);
@@ -78,10 +81,11 @@ int runPredict(const genrec_model_desc &model, const Flags &flags) {
     news.rows = rows;
     news.totalRows = data.rows();
     progress.step(news);
-    return caughtSignal() == 0;
+    signal = report.signal;
+    return signal == 0;
   });
-  if (caughtSignal() != 0)
-    return 128 + caughtSignal();
+  if (signal != 0)
+    return 128 + signal;
   Json written = Json::object();
   int64_t total = 0;
   for (size_t i = 0; i < files.size(); ++i) {

@@ -87,15 +87,19 @@ void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode
 }
 
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,
-                                         Progress &progress) {
+                                         Communicator *comm, Progress &progress) {
   SessionOptions options = sessionOptions(flags, model);
+  options.comm = comm;
   if (flags.checkpoint.empty()) // of a model without parameters and tables
     return std::make_unique<Session>(model, options);
-  CheckpointReader reader(flags.checkpoint, flags.generation);
-  options.seed = reader.state().seed;
+  std::unique_ptr<CheckpointReader> reader;
+  runTogether(comm, [&] {
+    reader = std::make_unique<CheckpointReader>(flags.checkpoint, flags.generation);
+  });
+  options.seed = reader->state().seed;
   auto session = std::make_unique<Session>(model, options);
-  reader.restore(*session, RestoreFor::inference);
-  if (std::string note = reader.note(model); !note.empty())
+  reader->restore(*session, RestoreFor::inference);
+  if (std::string note = reader->note(model); !note.empty())
     progress.message(note);
   return session;
 }
@@ -138,6 +142,8 @@ Json evaluateOn(Session &session, Dataset &data, int64_t batch, Progress &progre
     *caught = signal;
   if (signal != 0)
     return {};
+  if (Communicator *comm = session.comm())
+    session.metrics().gather(*comm);
   Json record = {{"rows", rows}};
   if (model.loss_count > 0) {
     record["loss"] = toJson(totalLoss(model, losses));

@@ -175,7 +175,7 @@ void Training::keepBest() {
     return;
   if (!best)
     best = std::make_unique<CheckpointWriter>(bestFolder(),
-                                              CheckpointOptions{1, flags.allowNonFinite});
+                                              CheckpointOptions{1, flags.allowNonFinite, comm});
   state.history = toText(history);
   best->save(*session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", bestFolder()}});

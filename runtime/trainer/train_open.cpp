@@ -32,19 +32,21 @@ void Training::openCheckpoint() {
   if (flags.checkpoint.empty())
     return;
   checkpoint = std::make_unique<CheckpointWriter>(
-      flags.checkpoint, CheckpointOptions{flags.keep, flags.allowNonFinite});
-  if (flags.resume && (hasCheckpoint(flags.checkpoint) || !flags.generation.empty())) {
-    resumed = std::make_unique<CheckpointReader>(flags.checkpoint, flags.generation);
-    checkpoint->continueFrom(*resumed);
-    return;
-  }
-  if (flags.resume)
-    progress.message("there is no checkpoint in " + flags.checkpoint + " yet: the run begins");
-  if (flags.overwrite)
-    return;
-  requireNoCheckpoint(flags.checkpoint, model);
-  if (flags.patience > 0)
-    requireNoCheckpoint(bestFolder(), model);
+      flags.checkpoint, CheckpointOptions{flags.keep, flags.allowNonFinite, comm});
+  runTogether(comm, [&] {
+    if (flags.resume && (hasCheckpoint(flags.checkpoint) || !flags.generation.empty())) {
+      resumed = std::make_unique<CheckpointReader>(flags.checkpoint, flags.generation);
+      checkpoint->continueFrom(*resumed);
+      return;
+    }
+    if (flags.resume)
+      progress.message("there is no checkpoint in " + flags.checkpoint + " yet: the run begins");
+    if (flags.overwrite)
+      return;
+    requireNoCheckpoint(flags.checkpoint, model);
+    if (flags.patience > 0)
+      requireNoCheckpoint(bestFolder(), model);
+  });
 }
 
 /// Throws where ranks read other files than rank 0: not by the time of writing, since machines may
@@ -70,14 +72,13 @@ void Training::requireSameData() const {
 }
 
 void Training::open() {
-  if (comm && comm->getSize() > 1 && !(flags.checkpoint.empty() && flags.validation.empty()))
-    throw Error("--checkpoint and --validation do not work on several ranks yet",
-                "train without them, or on one rank");
   checkOutputs();
   openCheckpoint();
   SessionOptions options = sessionOptions(flags, model);
   if (resumed && !flags.seed)
     options.seed = resumed->state().seed;
+  if (resumed && flags.portions == 0) // on more ranks, one each
+    options.portions = std::max(resumed->state().portions, comm ? comm->getSize() : 1);
   state.seed = options.seed;
   options.comm = comm;
   session = std::make_unique<Session>(model, options);
@@ -110,6 +111,7 @@ void Training::open() {
 
 void Training::begin() {
   state.batch = flags.batch;
+  state.portions = session->portions();
   state.shuffle = flags.shuffle;
   state.dataRows = data->rows();
   state.windowRows = flags.shuffle ? data->windowRows() : 0;
@@ -192,9 +194,17 @@ void Training::resume() {
   mustBe("data of rows:", std::to_string(saved.dataRows), std::to_string(state.dataRows));
   mustBe("shuffle windows of rows:", std::to_string(saved.windowRows),
          std::to_string(state.windowRows));
+  if (saved.portions != state.portions)
+    progress.message("the checkpoint was trained with --portions " +
+                     std::to_string(saved.portions) + ", now it is " +
+                     std::to_string(state.portions) +
+                     ": the run goes on, but its bits will differ from those of one that was not "
+                     "interrupted");
   std::vector<DataFile> files = std::move(state.data);
+  int32_t portions = state.portions;
   state = saved;
   state.data = std::move(files); // at the paths of today
+  state.portions = portions;
   resumed.reset();
   history = Json::parse(saved.history);
   for (const Json &record : history)

@@ -33,11 +33,11 @@ int dispatch(const genrec_model_desc &model, const Flags &flags, Communicator *c
   case Flags::Command::train:
     return runTrain(model, flags, comm, start);
   case Flags::Command::evaluate:
-    return runEvaluate(model, flags);
+    return runEvaluate(model, flags, comm);
   case Flags::Command::predict:
-    return runPredict(model, flags);
+    return runPredict(model, flags, comm);
   case Flags::Command::exportTensors:
-    return runExport(model, flags);
+    return runExport(model, flags, comm);
   default:
     return runInfo(model, flags);
   }
@@ -103,10 +103,6 @@ void Command::connect() {
   requireSameStart();
   if (flags.threads == 0 && world.ranks() > 1)
     flags.threads = world.threads();
-  if (world.ranks() > 1 && flags.command != Flags::Command::train)
-    throw Error("only train runs on several ranks yet, and these are " +
-                    std::to_string(world.ranks()),
-                "start it once, without mpirun or srun -n: it uses all cores");
   if (world.isFirst())
     refuseOverwriting(model, flags);
   else
