@@ -134,6 +134,7 @@ struct Session::Impl {
   /// kBatchesInFlight times one per portion.
   std::vector<std::unique_ptr<StepSlot>> slots;
   std::vector<Batch> batches;
+  std::vector<StepSlot *> running; ///< the slots of the step that runs
   std::vector<const Batch *> reportedBatches; ///< of the last step
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
@@ -225,7 +226,8 @@ StepReport Session::step(Mode mode, std::span<Batch> portions) {
   if (portions.size() != impl->portions())
     throw Error("a step takes " + std::to_string(impl->portions()) + " portions, got " +
                 std::to_string(portions.size()));
-  std::vector<StepSlot *> slots;
+  std::vector<StepSlot *> &slots = impl->running;
+  slots.clear();
   for (size_t i = 0; i < portions.size(); ++i) {
     StepSlot &slot = *slots.emplace_back(impl->slots[i].get());
     slot.spans.clear();
@@ -262,7 +264,7 @@ int64_t Session::run(Mode mode, BatchSource &source,
   Pipeline pipeline(program(mode), source, std::move(places), impl->stepNumber(mode),
                     mode == Mode::train ? 1 : 0);
   int64_t count = 0;
-  std::vector<StepSlot *> slots;
+  std::vector<StepSlot *> &slots = impl->running;
   while (true) {
     int64_t waiting = impl->state.profile ? profileClock() : 0;
     std::span<Pipeline::Place> taken = pipeline.take();

@@ -164,4 +164,4 @@ def step_program(steps: dict[str, Path]) -> Path:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_optimizer_steps_as_on_the_cpu(step_program: Path, seed: int) -> None:
     lines = lines_of(step_program, seed)
-    assert len(lines) == 9 and all(line.endswith(" same") for line in lines), lines
+    assert len(lines) == 11 and all(line.endswith(" same") for line in lines), lines

@@ -107,8 +107,9 @@ using OnDevice = std::function<void(const genrec_step *, float *const *,
 
 void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
               const OnDevice &onDevice) {
-  genrec_domain *domains = shared<genrec_domain>(10);
-  std::fill_n(domains, 10, genrec_domain{kRows, kRows, nullptr, nullptr, nullptr, nullptr, kRows});
+  constexpr int64_t kDomains = 32; // more than the model has
+  genrec_domain *domains = shared<genrec_domain>(kDomains);
+  std::fill_n(domains, kDomains, genrec_domain{kRows, kRows, nullptr, nullptr, nullptr, nullptr, kRows});
   genrec_step *step = makeStep(domains);
   Rows rows(dim, floats);
   const std::vector<float> before = rows.host;
