@@ -80,10 +80,8 @@ void fill(Session &session, uint32_t seed) {
     if (!table.configuration().rules.any())
       continue;
     rows.writeSightings(sightings.data());
-    std::vector<int64_t> waiting = ids;
-    for (int64_t &id : waiting)
-      id += 1000;
-    std::erase_if(waiting, [&](int64_t id) { return !isOwned(session.comm(), name, id); });
+    std::vector<int64_t> waiting = ownedIds(session.comm(), name, 2000, seed);
+    std::erase_if(waiting, [&](int64_t id) { return id < 1000; });
     sightings.clear();
     for (int64_t id : waiting)
       sightings.push_back({id * 2, 1 + id % 2});
