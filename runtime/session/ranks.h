@@ -95,7 +95,6 @@ private:
   std::vector<Sums> sums; ///< by number
   std::vector<genrec_collected_rows> collectedRows; ///< by store
   std::vector<int64_t> numbers;                     ///< 0, 1, 2, …
-  std::vector<float *> rowPointers;
   Report reported;
   std::vector<double> sent, received;
 };
