@@ -18,13 +18,8 @@ using llvm::Error;
 // One rank, one portion
 //===----------------------------------------------------------------------===//
 
-static Error evaluateContribute(Evaluator &e, ContributeOp op) {
-  for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
-    e.set(result, e.get(value));
-  return Error::success();
-}
-
-static Error evaluateCollect(Evaluator &e, CollectOp op) {
+/// `contribute`, and `collect` of one portion.
+template <class OpT> static Error passValuesOn(Evaluator &e, OpT op) {
   for (auto [value, result] : llvm::zip_equal(op.getValues(), op.getResults()))
     e.set(result, e.get(value));
   return Error::success();
@@ -51,8 +46,8 @@ static Error evaluateExactSum(Evaluator &e, ExactSumOp op) {
 }
 
 void interpreter::addRankOps(HandlerMap &map) {
-  map.add<ContributeOp, evaluateContribute>();
-  map.add<CollectOp, evaluateCollect>();
+  map.add<ContributeOp, passValuesOn<ContributeOp>>();
+  map.add<CollectOp, passValuesOn<CollectOp>>();
   map.add<ContributeRowsOp, evaluateContributeRows>();
   map.add<CollectRowsOp, evaluateCollectRows>();
   map.add<ExactSumOp, evaluateExactSum>();

@@ -11,7 +11,6 @@
 #include "recording.h"
 
 #include <algorithm>
-#include <cstring>
 
 using namespace genrec::rt;
 

@@ -7,7 +7,6 @@
 #include "step_slot.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace genrec::rt {
