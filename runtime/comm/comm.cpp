@@ -10,20 +10,16 @@
 
 using namespace genrec::rt;
 
-void Communicator::check(CommMemory memory) const {
-  if (memory.kind != CommMemory::Kind::host)
-    throw CommError("the " + getName() + " communicator carries host memory only",
-                    "copy to the host before");
-}
-
 static void checkBytes(int64_t bytes, const char *what) {
   if (bytes < 0)
     throw CommError(std::string(what) + " of " + std::to_string(bytes) + " bytes");
 }
 
-void Communicator::exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
-                            CommMemory memory) {
-  check(memory);
+void Communicator::check(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                         CommMemory memory) const {
+  if (memory.kind != CommMemory::Kind::host)
+    throw CommError("the " + getName() + " communicator carries host memory only",
+                    "copy to the host before");
   auto size = static_cast<size_t>(getSize());
   if (send.size() != size || receive.size() != size)
     throw CommError("an exchange of " + std::to_string(size) + " ranks has " +
@@ -33,7 +29,40 @@ void Communicator::exchange(std::span<const SendPart> send, std::span<const Rece
     checkBytes(send[rank].bytes, "a part to send");
     checkBytes(receive[rank].bytes, "a part to receive");
   }
+}
+
+void Communicator::exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                            CommMemory memory) {
+  check(send, receive, memory);
   doExchange(send, receive);
+}
+
+void Communicator::exchangeUpTo(std::span<const SendPart> send,
+                                std::span<const ReceivePart> receive, std::span<int64_t> received,
+                                CommMemory memory) {
+  check(send, receive, memory);
+  for (const ReceivePart &part : receive)
+    if (part.bytes > kMostRoom || received.size() != receive.size())
+      throw CommError("room for " + std::to_string(part.bytes) + " bytes, more than " +
+                      std::to_string(kMostRoom));
+  doExchangeUpTo(send, receive, received);
+}
+
+void Communicator::doExchangeUpTo(std::span<const SendPart> send,
+                                  std::span<const ReceivePart> receive,
+                                  std::span<int64_t> received) {
+  std::vector<int64_t> sizes(send.size());
+  std::vector<SendPart> sendSizes;
+  std::vector<ReceivePart> receiveSizes, parts(receive.begin(), receive.end());
+  for (size_t rank = 0; rank < send.size(); ++rank) {
+    sizes[rank] = send[rank].bytes;
+    sendSizes.push_back({&sizes[rank], sizeof(int64_t)});
+    receiveSizes.push_back({&received[rank], sizeof(int64_t)});
+  }
+  doExchange(sendSizes, receiveSizes);
+  for (size_t rank = 0; rank < send.size(); ++rank)
+    parts[rank].bytes = std::min(received[rank], receive[rank].bytes); // too much: throws there
+  doExchange(send, parts);
 }
 
 void Communicator::allGather(const void *send, void *receive, int64_t bytes, CommMemory memory) {
@@ -139,6 +168,12 @@ protected:
                       " bytes and expects " + std::to_string(receive[0].bytes));
     if (send[0].bytes)
       std::memcpy(receive[0].data, send[0].data, send[0].bytes);
+  }
+  void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                      std::span<int64_t> received) override {
+    received[0] = send[0].bytes;
+    ReceivePart part{receive[0].data, std::min(send[0].bytes, receive[0].bytes)};
+    doExchange(send, {&part, 1});
   }
 
 private:

@@ -3,7 +3,6 @@
 #include "genrec_rt/portions.h"
 
 #include <algorithm>
-#include <functional>
 
 using namespace genrec::rt;
 
@@ -17,17 +16,16 @@ PortionRange genrec::rt::getPortions(int32_t portions, int32_t rank, int32_t ran
 }
 
 /// Adds `from` to `to`.
-static void add(std::span<float> to, std::span<const float> from) {
+static void addTo(std::span<float> to, std::span<const float> from) {
   for (size_t i = 0; i < to.size(); ++i)
     to[i] += from[i];
 }
 
-PortionSums::PortionSums(int64_t length, int32_t portions, PortionRange own)
-    : length(length), portions(portions), own(own) {
-  if (own.first < 0 || own.count < 1 || own.first + own.count > portions)
-    throw Error("portions " + std::to_string(own.first) + " to " +
-                std::to_string(own.first + own.count - 1) + " are not among " +
-                std::to_string(portions));
+PortionSums::PortionSums(int64_t length, int32_t portions, int32_t rank, int32_t ranks)
+    : length(length), portions(portions), rank(rank), ranks(ranks),
+      own(getPortions(portions, rank, ranks)) {
+  for (int32_t other = 0; other < ranks; ++other)
+    nodes.push_back(getNodes(getPortions(portions, other, ranks)));
 }
 
 std::vector<float> PortionSums::takeBuffer() {
@@ -64,7 +62,7 @@ void PortionSums::commit() {
   Sum leaf{{own.first + committed++, 0}, std::move(current)};
   current = {};
   appendLeaf(sums, std::move(leaf), [&](Sum &left, Sum &right) {
-    add(left.values, right.values);
+    addTo(left.values, right.values);
     free.push_back(std::move(right.values));
   });
 }
@@ -76,70 +74,90 @@ std::vector<PortionNode> genrec::rt::getNodes(PortionRange range) {
   return nodes;
 }
 
-namespace {
-/// One rank's part of each vector: slices are whole cache lines, the last may be shorter.
-struct Slices {
-  Slices(int64_t length, int32_t ranks)
-      : length(length), each((length + ranks - 1) / ranks + 15 & ~int64_t(15)) {}
-  int64_t begin(int32_t rank) const { return std::min(length, rank * each); }
-  int64_t size(int32_t rank) const { return begin(rank + 1) - begin(rank); }
-  int64_t length, each;
-};
-} // namespace
-
-void PortionSums::reduce(Communicator &comm, float *total) {
-  if (committed != own.count)
-    throw Error(std::to_string(own.count - committed) + " of " + std::to_string(own.count) +
-                " portions of this rank are missing");
-  int32_t ranks = comm.getSize(), rank = comm.getRank();
-  Slices slices(length, ranks);
-  int64_t mine = slices.size(rank);
-
-  // What every rank has of my slice, and what I have of everybody's.
-  std::vector<std::vector<PortionNode>> nodes; // by rank
-  std::vector<std::vector<float>> out(ranks), in(ranks);
-  std::vector<SendPart> send(ranks);
-  std::vector<ReceivePart> receive(ranks);
-  for (int32_t other = 0; other < ranks; ++other) {
-    nodes.push_back(getNodes(getPortions(portions, other, ranks)));
-    for (const Sum &sum : sums)
-      out[other].insert(out[other].end(), sum.values.begin() + slices.begin(other),
-                        sum.values.begin() + slices.begin(other) + slices.size(other));
-    in[other].resize(nodes.back().size() * mine);
-    send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * sizeof(float))};
-    receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * sizeof(float))};
-  }
-  comm.exchange(send, receive);
-
-  // The rest of the tree, from the nodes that ranks have.
-  auto find = [&](int32_t first, int32_t level) -> float * {
-    for (int32_t other = 0; other < ranks; ++other)
-      for (size_t i = 0; i < nodes[other].size(); ++i)
-        if (nodes[other][i].first == first && nodes[other][i].level == level)
-          return in[other].data() + i * mine;
-    return nullptr;
-  };
-  std::function<float *(int32_t, int32_t)> evaluate = [&](int32_t first, int32_t level) -> float * {
-    if (float *known = find(first, level))
-      return known;
-    int32_t middle = first + (int32_t(1) << (level - 1));
-    float *left = evaluate(first, level - 1);
-    if (middle < portions)
-      add({left, static_cast<size_t>(mine)}, {evaluate(middle, level - 1), static_cast<size_t>(mine)});
-    return left;
-  };
-  int32_t root = 0;
-  while ((int32_t(1) << root) < portions)
-    ++root;
-  float *slice = mine ? evaluate(0, root) : nullptr;
-
-  std::vector<SendPart> gather(ranks, {slice, mine * static_cast<int64_t>(sizeof(float))});
-  for (int32_t other = 0; other < ranks; ++other)
-    receive[other] = {total + slices.begin(other),
-                      slices.size(other) * static_cast<int64_t>(sizeof(float))};
-  comm.exchange(gather, receive);
+void PortionSums::restart() {
   for (Sum &sum : sums)
     free.push_back(std::move(sum.values));
   sums.clear();
   committed = 0;
+}
+
+void PortionSums::requireAll() const {
+  if (!isComplete())
+    throw Error(std::to_string(own.count - committed) + " of " + std::to_string(own.count) +
+                " portions of this rank are missing");
+}
+
+/// Slices are whole cache lines, the last may be shorter.
+int64_t PortionSums::sliceBegin(int32_t rank) const {
+  int64_t each = ((length + ranks - 1) / ranks + 15) & ~int64_t(15);
+  return std::min(length, rank * each);
+}
+
+int64_t PortionSums::countFloats(int32_t from, int32_t to) const {
+  return static_cast<int64_t>(nodes[from].size()) * (hasSlices() ? sliceSize(to) : length);
+}
+
+void PortionSums::write(int32_t to, float *message) const {
+  requireAll();
+  for (const Sum &sum : sums)
+    message = hasSlices() ? std::copy_n(sum.values.data() + sliceBegin(to), sliceSize(to), message)
+                          : std::copy_n(sum.values.data(), length, message);
+}
+
+/// The sum of a node, in the memory of its first one that a rank sent.
+float *PortionSums::addTree(std::span<float *const> messages, int32_t first, int32_t level) const {
+  int64_t size = hasSlices() ? sliceSize(rank) : length;
+  for (int32_t from = 0; from < ranks; ++from)
+    for (size_t i = 0; i < nodes[from].size(); ++i)
+      if (nodes[from][i].first == first && nodes[from][i].level == level)
+        return messages[from] + i * size;
+  int32_t middle = first + (int32_t(1) << (level - 1));
+  float *left = addTree(messages, first, level - 1);
+  if (middle < portions)
+    addTo({left, static_cast<size_t>(size)},
+          {addTree(messages, middle, level - 1), static_cast<size_t>(size)});
+  return left;
+}
+
+void PortionSums::add(std::span<float *const> messages, float *total) {
+  requireAll();
+  int32_t root = 0;
+  while ((int32_t(1) << root) < portions)
+    ++root;
+  int64_t begin = hasSlices() ? sliceBegin(rank) : 0;
+  int64_t size = hasSlices() ? sliceSize(rank) : length;
+  if (size)
+    std::copy_n(addTree(messages, 0, root), size, total + begin);
+  restart();
+}
+
+void PortionSums::gather(Communicator &comm, float *total) const {
+  if (!hasSlices())
+    return;
+  auto bytes = [&](int32_t of) { return sliceSize(of) * static_cast<int64_t>(sizeof(float)); };
+  std::vector<SendPart> send(ranks, {total + sliceBegin(rank), bytes(rank)});
+  std::vector<ReceivePart> receive(ranks);
+  send[rank] = {}; // it is there
+  for (int32_t other = 0; other < ranks; ++other)
+    receive[other] = {total + sliceBegin(other), other == rank ? 0 : bytes(other)};
+  comm.exchange(send, receive);
+}
+
+void PortionSums::reduce(Communicator &comm, float *total) {
+  requireAll();
+  std::vector<std::vector<float>> out(ranks), in(ranks);
+  std::vector<SendPart> send(ranks);
+  std::vector<ReceivePart> receive(ranks);
+  std::vector<float *> messages;
+  for (int32_t other = 0; other < ranks; ++other) {
+    out[other].resize(countFloats(rank, other));
+    in[other].resize(countFloats(other, rank));
+    write(other, out[other].data());
+    send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * sizeof(float))};
+    receive[other] = {in[other].data(), static_cast<int64_t>(in[other].size() * sizeof(float))};
+    messages.push_back(in[other].data());
+  }
+  comm.exchange(send, receive);
+  add(messages, total);
+  gather(comm, total);
 }

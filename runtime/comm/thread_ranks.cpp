@@ -22,8 +22,9 @@ public:
 
   int32_t size() const { return static_cast<int32_t>(parts.size()); }
 
-  void exchange(int32_t rank, std::span<const SendPart> send,
-                std::span<const ReceivePart> receive, std::chrono::milliseconds patience);
+  /// `received`: of an exchange with rooms; empty where sizes agree.
+  void exchange(int32_t rank, std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                std::span<int64_t> received, std::chrono::milliseconds patience);
   void abort(const std::string &why) noexcept;
   std::optional<std::string> getError();
   /// The meeting of the `count`th duplicate, which the first rank that asks makes.
@@ -86,7 +87,8 @@ void Meeting::part(int32_t rank) {
 }
 
 void Meeting::exchange(int32_t rank, std::span<const SendPart> send,
-                       std::span<const ReceivePart> receive, std::chrono::milliseconds patience) {
+                       std::span<const ReceivePart> receive, std::span<int64_t> received,
+                       std::chrono::milliseconds patience) {
   {
     std::lock_guard lock(mutex);
     if (error)
@@ -97,12 +99,16 @@ void Meeting::exchange(int32_t rank, std::span<const SendPart> send,
   std::string mismatch;
   for (int32_t from = 0; from < size(); ++from) {
     const SendPart &part = parts[from][rank];
-    if (part.bytes != receive[from].bytes) {
+    bool fits = received.empty() ? part.bytes == receive[from].bytes
+                                 : part.bytes <= receive[from].bytes;
+    if (!fits) {
       mismatch = "rank " + std::to_string(from) + " sends " + std::to_string(part.bytes) +
                  " bytes to rank " + std::to_string(rank) + ", which expects " +
                  std::to_string(receive[from].bytes);
       break;
     }
+    if (!received.empty())
+      received[from] = part.bytes;
     if (part.bytes)
       std::memcpy(receive[from].data, part.data, part.bytes);
   }
@@ -156,7 +162,11 @@ public:
 
 protected:
   void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
-    meeting->exchange(rank, send, receive, getPatience());
+    meeting->exchange(rank, send, receive, {}, getPatience());
+  }
+  void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                      std::span<int64_t> received) override {
+    meeting->exchange(rank, send, receive, received, getPatience());
   }
 
 private:

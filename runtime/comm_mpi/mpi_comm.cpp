@@ -31,6 +31,7 @@ struct Transfer {
   MPI_Request request = MPI_REQUEST_NULL;
   int32_t peer = 0;
   int64_t expected = -1; ///< bytes to receive; -1: sent
+  int64_t *received = nullptr; ///< where the bytes are counted of which `expected` may come
 };
 
 class MpiComm : public Communicator {
@@ -60,11 +61,16 @@ public:
   std::unique_ptr<Communicator> duplicate() override;
 
 protected:
-  void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override;
+  void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
+    doExchangeUpTo(send, receive, {});
+  }
+  /// `received` is empty where sizes agree.
+  void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                      std::span<int64_t> received) override;
 
 private:
   void check(int status, const std::string &what);
-  void startReceives(std::span<const ReceivePart> receive);
+  void startReceives(std::span<const ReceivePart> receive, std::span<int64_t> received);
   void startSends(std::span<const SendPart> send);
   void finish();
   /// Checks the size of a message that came.
@@ -150,14 +156,15 @@ std::unique_ptr<Communicator> MpiComm::duplicate() {
 }
 
 // An empty part is a message too: a peer that sends more than is expected is noticed.
-void MpiComm::startReceives(std::span<const ReceivePart> receive) {
+void MpiComm::startReceives(std::span<const ReceivePart> receive, std::span<int64_t> received) {
   for (int peer = 0; peer < size; ++peer) {
     auto *to = static_cast<char *>(receive[peer].data);
     int64_t left = peer == rank ? 0 : receive[peer].bytes;
     do {
       int64_t bytes = std::min(left, kMostBytes);
       if (peer != rank) {
-        transfers.push_back({MPI_REQUEST_NULL, peer, bytes});
+        transfers.push_back(
+            {MPI_REQUEST_NULL, peer, bytes, received.empty() ? nullptr : &received[peer]});
         check(MPI_Irecv(to, static_cast<int>(bytes), MPI_BYTE, peer, kDataTag, data,
                         &transfers.back().request),
               "cannot receive from rank " + std::to_string(peer));
@@ -174,7 +181,7 @@ void MpiComm::startSends(std::span<const SendPart> send) {
     do {
       int64_t bytes = std::min(left, kMostBytes);
       if (peer != rank) {
-        transfers.push_back({MPI_REQUEST_NULL, peer, -1});
+        transfers.push_back({MPI_REQUEST_NULL, peer});
         check(MPI_Isend(from, static_cast<int>(bytes), MPI_BYTE, peer, kDataTag, data,
                         &transfers.back().request),
               "cannot send to rank " + std::to_string(peer));
@@ -189,7 +196,9 @@ void MpiComm::complete(const Transfer &transfer, MPI_Status &status) {
     return;
   int bytes = 0;
   MPI_Get_count(&status, MPI_BYTE, &bytes);
-  if (bytes != transfer.expected)
+  if (transfer.received)
+    *transfer.received = bytes;
+  else if (bytes != transfer.expected)
     fail("rank " + std::to_string(transfer.peer) + " sends " + std::to_string(bytes) +
          " bytes to rank " + std::to_string(rank) + ", which expects " +
          std::to_string(transfer.expected));
@@ -248,14 +257,17 @@ void MpiComm::finish() {
   transfers.clear();
 }
 
-void MpiComm::doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) {
+void MpiComm::doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                             std::span<int64_t> received) {
   if (std::optional<std::string> other = getError())
     throw CommError(*other);
   const SendPart &own = send[rank];
-  if (own.bytes != receive[rank].bytes)
+  if (received.empty() ? own.bytes != receive[rank].bytes : own.bytes > receive[rank].bytes)
     fail("rank " + std::to_string(rank) + " sends itself " + std::to_string(own.bytes) +
          " bytes and expects " + std::to_string(receive[rank].bytes));
-  startReceives(receive);
+  if (!received.empty())
+    received[rank] = own.bytes;
+  startReceives(receive, received);
   startSends(send);
   if (own.bytes)
     std::memcpy(receive[rank].data, own.data, own.bytes);

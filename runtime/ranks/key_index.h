@@ -43,6 +43,12 @@ public:
       grow();
     return number;
   }
+  bool contains(int64_t key) const {
+    for (size_t at = home(key); slots[at].step == step; at = next(at))
+      if (slots[at].key == key)
+        return true;
+    return false;
+  }
   /// Asks for the memory that a search for `key` will read.
   void prefetch(int64_t key) const { __builtin_prefetch(&slots[home(key)], /*rw=*/1); }
 

@@ -4,6 +4,18 @@
 
 using namespace genrec::rt;
 
+/// Runs `body`; what it throws ends the other ranks too.
+template <class Body> static void tellOthers(Communicator &comm, const Body &body) {
+  try {
+    body();
+  } catch (const CommError &) {
+    throw; // they know
+  } catch (const std::exception &error) {
+    comm.abort(error.what());
+    throw;
+  }
+}
+
 void AskedRows::begin(int32_t firstPortion) {
   keys.clear();
   addresses.clear();
@@ -17,6 +29,7 @@ void AskedRows::begin(int32_t firstPortion) {
 void OwnedRows::begin() {
   keys.clear();
   rows.clear();
+  known = 0;
   asked.clear();
   starts.assign(1, 0);
   sums.begin();
@@ -25,10 +38,11 @@ void OwnedRows::begin() {
 
 RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, int32_t allPortions)
     : comm(comm), stores(std::move(given)), ranks(comm.getSize()), rank(comm.getRank()),
-      portions(getPortions(allPortions, rank, ranks)), sendParts(ranks), receiveParts(ranks),
+      portions(getPortions(allPortions, rank, ranks)), keyRound(comm), earlyRound(comm),
+      sumRound(comm), sendParts(ranks), receiveParts(ranks), messageBytes(ranks),
       sendCounts(cell(ranks, 0)), receiveCounts(cell(ranks, 0)), cursors(cell(ranks, 0)),
-      sendKeys(ranks), receiveKeys(ranks), sendValues(ranks), sendMasks(ranks), receiveMasks(ranks),
-      sendSums(ranks), receiveSums(ranks), sumCursors(ranks), maskCursors(ranks) {
+      sendEarly(cell(ranks, 0)), receiveEarly(cell(ranks, 0)), sendValues(ranks), sendMasks(ranks),
+      sumCursors(ranks), maskCursors(ranks) {
   for (int32_t other = 0; other < ranks; ++other) {
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
     if (covers.back().size() > 32) // bits of a mask
@@ -46,11 +60,16 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
 
 void RowExchange::Impl::begin() {
   fetches = 0;
-  isCollected = false;
+  isAsked = isArranged = isCollected = false;
   for (AskedRows &from : asked)
     from.begin(portions.first);
   for (OwnedRows &of : owned)
     of.begin();
+}
+
+void RowExchange::Impl::reset() {
+  for (BucketedRound *round : {&keyRound, &earlyRound, &sumRound})
+    round->reset();
 }
 
 void RowExchange::Impl::checkStore(int32_t store) const {
@@ -74,17 +93,40 @@ RowExchange::~RowExchange() = default;
 
 void RowExchange::begin() { impl->begin(); }
 
-void RowExchange::fetch(std::span<const RowRequest> requests, const FindRows &find) {
-  impl->tellOthers([&] { impl->fetch(requests, find); });
+void RowExchange::reset() { impl->reset(); }
+
+void RowExchange::fetch(std::span<const RowRequest> requests, const FindRows &findRows,
+                        Rider *rider) {
+  ask(impl->comm, requests, rider);
+  find(impl->comm, findRows);
+  bring(impl->comm);
+}
+
+void RowExchange::ask(Communicator &on, std::span<const RowRequest> requests, Rider *rider) {
+  tellOthers(on, [&] { impl->ask(on, requests, rider); });
+}
+
+void RowExchange::bringEarly(Communicator &on, const RowExchange *running, const FindEarly &find) {
+  tellOthers(on, [&] { impl->bringEarly(on, running ? running->impl.get() : nullptr, find); });
+}
+
+void RowExchange::find(Communicator &on, const FindRows &find) {
+  tellOthers(on, [&] { impl->find(find); });
+}
+
+void RowExchange::bring(Communicator &on) {
+  tellOthers(on, [&] { impl->bring(on); });
 }
 
 void RowExchange::contribute(int32_t store, int32_t portion, std::span<float *const> rows,
                              const float *sums) {
-  impl->tellOthers([&] { impl->contribute(store, portion, rows, sums); });
+  tellOthers(impl->comm, [&] { impl->contribute(store, portion, rows, sums); });
 }
 
-void RowExchange::collect() {
-  impl->tellOthers([&] { impl->collect(); });
+void RowExchange::collect(Rider *rider) {
+  tellOthers(impl->comm, [&] { impl->collect(rider); });
 }
+
+RowExchange::Traffic RowExchange::getTraffic() const { return impl->traffic; }
 
 RowExchange::Update RowExchange::getUpdate(int32_t store) const { return impl->getUpdate(store); }

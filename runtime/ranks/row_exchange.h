@@ -6,13 +6,19 @@
 // the tree of portions.h, so that their bits do not depend on the number of ranks.
 //
 // A step: begin, fetch once or several times, contribute for portions, collect, getUpdate. It
-// knows no store: rows are found by a callback, and the caller updates them.
+// knows no store: rows are found by a callback, and the caller updates them. A fetch is one round of keys
+// and one of values; collect is one round. Messages say how large they are (bucketed_round.h).
+//
+// The first fetch of a step may be done in parts, beside the step before it: `ask` needs no values,
+// `bringEarly` brings those rows that the running step does not update, and once that step has updated
+// its own, `find` and `bring` do the rest.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_RANKS_ROW_EXCHANGE_H
 #define GENREC_RT_RANKS_ROW_EXCHANGE_H
 
+#include "../comm/bucketed_round.h"
 #include "genrec_rt/comm.h"
 
 #include <cstdint>
@@ -62,10 +68,33 @@ public:
 
   /// Begins a step: forgets the rows and sums of the one before.
   void begin();
+  /// Forgets the sizes of messages before; all ranks at the same time.
+  void reset();
 
   /// Fetches rows for all requests. Keys already here are not fetched again. Collective: one round
-  /// of counts (a number per store), one of keys, one of values, whatever the requests are.
-  void fetch(std::span<const RowRequest> requests, const FindRows &find);
+  /// of keys, one of values, whatever the requests are.
+  void fetch(std::span<const RowRequest> requests, const FindRows &find, Rider *rider = nullptr);
+
+  //===-- a fetch in parts --------------------------------------------------===//
+
+  /// Sends keys to their owners. Collective on `on`, a communicator of these ranks. The requests' `rows`
+  /// are written to by bringEarly or bring.
+  void ask(Communicator &on, std::span<const RowRequest> requests, Rider *rider = nullptr);
+
+  /// Writes the addresses of the rows that a store has, null for those that it has not; nothing may move
+  /// them before this step's `bring`. False: of this store, none are early.
+  using FindEarly = std::function<bool(int32_t store, std::span<const int64_t> keys, float **rows)>;
+  /// Brings the rows that are found and that `running`, the step which goes on meanwhile, does not
+  /// ask for: it updates no others; null: no step goes on. Collective on `on`, one round. In the first fetch of a step, or
+  /// never.
+  void bringEarly(Communicator &on, const RowExchange *running, const FindEarly &find);
+
+  /// Finds the rows that were not found early. What it throws ends calls on `on`.
+  void find(Communicator &on, const FindRows &find);
+  /// Brings what bringEarly has not brought. Collective on `on`, one round.
+  void bring(Communicator &on);
+
+  //===-- after the backward pass ---------------------------------------------===//
 
   /// Sums of gradients of the distinct rows that one portion touches: `rows` are addresses that
   /// `fetch` gave, `sums` has `dim` floats for each. A row with a sum of 0 is touched too. Once per
@@ -74,9 +103,9 @@ public:
   void contribute(int32_t store, int32_t portion, std::span<float *const> rows, const float *sums);
 
   /// Adds the sums of all portions at the owners: per key those of the portions that touched it, in
-  /// the tree of portions.h; one that did not contributes nothing (x, not x + 0). Collective: one
-  /// round that says what is touched, one of sums. Once per step.
-  void collect();
+  /// the tree of portions.h; one that did not contributes nothing (x, not x + 0). Collective, one
+  /// round. Once per step.
+  void collect(Rider *rider = nullptr);
 
   /// What an owner updates: each touched row once, at the address that the callback gave, and its
   /// sum, `dim` floats for each.
@@ -86,6 +115,12 @@ public:
   };
   /// After `collect`, until `begin`.
   Update getUpdate(int32_t store) const;
+
+  /// Bytes of row values that came from other ranks since this was made, and those that came early.
+  struct Traffic {
+    int64_t rowBytes = 0, earlyRowBytes = 0;
+  };
+  Traffic getTraffic() const;
 
 private:
   class Impl;

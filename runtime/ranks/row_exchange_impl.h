@@ -1,8 +1,9 @@
 //===- row_exchange_impl.h - What a row exchange remembers ------*- C++ -*-===//
 //
 // Keys of a store have numbers, in the order of first appearance. Rows that this rank asks for have
-// positions: in the order of fetches, in each by owner. An owner keeps which of its rows every rank
-// asked for, in the order of that rank's positions; so gradients travel without keys.
+// positions: in the order of fetches, in each by owner, and there those that came early first. An owner
+// keeps which of its rows every rank asked for, in the order of that rank's positions; so gradients
+// travel without keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,8 @@
 #include "key_index.h"
 #include "row_exchange.h"
 #include "tree_sums.h"
+
+#include <numeric>
 
 namespace genrec::rt {
 
@@ -36,9 +39,9 @@ template <class T> struct Messages {
 
 /// What this rank asks of a store.
 struct AskedRows {
-  /// The rows that one fetch brought from one owner.
+  /// Rows that one fetch brought from one owner.
   struct Section {
-    const float *begin;
+    const float *begin;   ///< of `sorted`
     int64_t first, count; ///< positions
   };
 
@@ -48,7 +51,7 @@ struct AskedRows {
   KeyIndex keys;
   std::vector<float *> addresses; ///< by number; those of this fetch follow
   std::vector<Section> sections;  ///< by fetch and owner
-  std::vector<Section> sorted;    ///< those that are not empty, by address
+  std::vector<Section> sorted;    ///< where they lie: those of one message, by address
   std::vector<int32_t> touchedBy; ///< by position: the last portion that touched it, or -1
   std::vector<uint32_t> masks;    ///< by position: bit i, whether node i of the sums has it
   std::vector<float *> sumOf;     ///< by position, scratch: its sum in one node
@@ -61,13 +64,15 @@ struct OwnedRows {
   explicit OwnedRows(int64_t dim) : sums(dim) {}
   void begin();
   /// The numbers that a rank asked for in a fetch.
-  std::span<const int32_t> askedBy(size_t fetchAndRank) const {
+  std::span<int32_t> askedBy(size_t fetchAndRank) {
     return std::span(asked).subspan(starts[fetchAndRank],
                                     starts[fetchAndRank + 1] - starts[fetchAndRank]);
   }
 
   KeyIndex keys;
-  std::vector<float *> rows;   ///< by number: where the store has it
+  std::vector<float *> rows;   ///< by number: where the store has it; null until it is found
+  int64_t known = 0;           ///< numbers before this fetch
+  std::vector<char> isEarly;   ///< by number, in the first fetch
   std::vector<int32_t> asked;  ///< numbers, by fetch and rank
   std::vector<int64_t> starts; ///< in `asked`, by fetch and rank, and the end
   TreeSums sums;               ///< of numbers
@@ -80,22 +85,17 @@ public:
   Impl(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions);
 
   void begin();
-  void fetch(std::span<const RowRequest> requests, const FindRows &find);
+  void reset();
+  void ask(Communicator &on, std::span<const RowRequest> requests, Rider *rider);
+  void bringEarly(Communicator &on, const Impl *running, const FindEarly &find);
+  void find(const FindRows &find);
+  void bring(Communicator &on);
   void contribute(int32_t store, int32_t portion, std::span<float *const> rows, const float *sums);
-  void collect();
+  void collect(Rider *rider);
   Update getUpdate(int32_t store) const;
 
-  /// Runs `body`; what it throws ends the other ranks too.
-  template <class Body> void tellOthers(const Body &body) {
-    try {
-      body();
-    } catch (const CommError &) {
-      throw; // they know
-    } catch (const std::exception &error) {
-      comm.abort(error.what());
-      throw;
-    }
-  }
+  Communicator &comm;
+  Traffic traffic;
 
 private:
   int32_t storeCount() const { return static_cast<int32_t>(stores.size()); }
@@ -104,35 +104,46 @@ private:
   size_t cell(int32_t rank, int32_t store) const { return size_t(rank) * stores.size() + store; }
   /// The same of a fetch and a rank.
   size_t visit(int64_t fetch, int32_t rank) const { return size_t(fetch) * ranks + rank; }
-  template <class T> void exchange(Messages<T> &send, Messages<T> &receive) {
-    for (int32_t rank = 0; rank < ranks; ++rank) {
-      sendParts[rank] = {send.begin(rank), send.bytes(rank)};
-      receiveParts[rank] = {receive.begin(rank), receive.bytes(rank)};
-    }
-    comm.exchange(sendParts, receiveParts);
+  /// Of all stores.
+  int64_t sumOfCells(const std::vector<int64_t> &counts, int32_t rank) const {
+    auto first = counts.begin() + cell(rank, 0);
+    return std::accumulate(first, first + storeCount(), int64_t(0));
   }
+  /// Floats of `rows` rows in a message: the rows of every store begin at a whole cache line.
+  static int64_t messageFloats(int64_t rows, int64_t dim) { return (rows * dim + 15) / 16 * 16; }
 
-  // The steps of a fetch.
-  void numberKeys(std::span<const RowRequest> requests);
+  // The steps of `ask`.
+  void numberKeys();
   int32_t ownerOf(const ExchangedStore &store, int64_t key) const;
-  void exchangeCounts();
-  void exchangeKeys();
-  void findRows(const FindRows &find);
-  void exchangeValues();
-  void noteSections();
-  void giveAddresses(std::span<const RowRequest> requests) const;
+  void sortKeys();
+  void exchangeKeys(Communicator &on, Rider *rider);
+  void readKeys(Rider *rider);
+
+  // Those of `bringEarly`.
+  void findEarly(const Impl *running, const FindEarly &find);
+  void packEarly(int32_t to);
+  void readEarly(int32_t from);
+  /// Bits that say which rows of a message are early.
+  static int64_t bitBytes(int64_t rows) { return (rows + 511) / 512 * 64; }
+
+  // Those of `bring`.
+  void arrange();
+  void noteRows(int32_t store, const float *begin, int64_t count, const int32_t *number);
+  void giveAddresses() const;
+  void exchangeValues(Communicator &on);
 
   int64_t positionOf(int32_t store, const float *row) const;
   /// Portions before `until` that had no call touch nothing.
   void skipPortions(AskedRows &from, int32_t until);
 
   // The steps of `collect`.
-  void exchangeMasks();
-  void exchangeSums();
+  void noteMasks();
+  void layOutSums(Rider *rider);
+  void packMasks(int32_t to);
   void packSums(int32_t store);
+  void readSums(Rider *rider);
   void addSums(int32_t store);
 
-  Communicator &comm;
   const std::vector<ExchangedStore> stores;
   const int32_t ranks, rank;
   const PortionRange portions;                  ///< of this rank
@@ -140,23 +151,32 @@ private:
   std::vector<AskedRows> asked;                 ///< by store, as the next
   std::vector<OwnedRows> owned;
   int64_t fetches = 0; ///< of this step
-  bool isCollected = false;
+  bool isAsked = false, isArranged = false, isCollected = false;
+  BucketedRound keyRound, earlyRound, sumRound;
 
   // Scratch. "Cell": by rank and store, see above.
   std::vector<SendPart> sendParts;
   std::vector<ReceivePart> receiveParts;
+  std::vector<int64_t> messageBytes;              ///< by rank
+  std::vector<RowRequest> requests;               ///< of this fetch
   std::vector<int32_t> numbers;                   ///< by entry of the requests, -1: none
   std::vector<int32_t> owners;                    ///< by new key
   std::vector<int64_t> sendCounts, receiveCounts; ///< by cell: keys
   std::vector<int64_t> cursors;                   ///< by cell
-  Messages<int64_t> sendKeys, receiveKeys;
-  std::vector<int32_t> sentNumbers; ///< by key of sendKeys
+  std::vector<int64_t> sentKeys;                  ///< by rank, then by store
+  std::vector<int32_t> sentNumbers;               ///< by key of sentKeys; early ones of a cell first
+  /// By cell: how many of the keys sent, and received, have early rows.
+  std::vector<int64_t> sendEarly, receiveEarly;
+  std::vector<int32_t> lateOnes;  ///< of one cell
+  std::vector<int64_t> missing;   ///< keys of one store
+  std::vector<float *> foundRows; ///< of those
   Messages<float> sendValues;
   std::vector<Messages<float>> values; ///< by fetch: what callers see, until `begin`
-  Messages<uint32_t> sendMasks, receiveMasks;
-  Messages<float> sendSums, receiveSums;
+  std::vector<float *> earlyValues;    ///< by rank, of this fetch: the same, that came early
+  std::vector<uint32_t *> sendMasks;         ///< by rank
   std::vector<float *> sumCursors;           ///< by rank
   std::vector<const uint32_t *> maskCursors; ///< by rank
+  std::vector<const int64_t *> keyCursors;   ///< by rank
 };
 
 } // namespace genrec::rt

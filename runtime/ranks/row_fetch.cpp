@@ -6,32 +6,37 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <numeric>
 
 using namespace genrec::rt;
 
 /// Keys whose searches are on their way from memory.
 static constexpr int64_t kAhead = 16;
 
-/// Floats of `rows` rows in a message: the rows of every store begin at a whole cache line.
-static int64_t messageFloats(int64_t rows, int64_t dim) { return (rows * dim + 15) / 16 * 16; }
+//===----------------------------------------------------------------------===//
+// Keys to their owners
+//===----------------------------------------------------------------------===//
 
-void RowExchange::Impl::fetch(std::span<const RowRequest> requests, const FindRows &find) {
+void RowExchange::Impl::ask(Communicator &on, std::span<const RowRequest> given, Rider *rider) {
   if (isCollected)
     throw Error("rows are fetched after 'collect'", "call 'begin' before the next step");
+  if (isAsked)
+    throw Error("rows are asked for before those of the last 'ask' are there",
+                "call 'find' and 'bring' before");
+  isAsked = true;
+  isArranged = false;
   if (values.size() == static_cast<size_t>(fetches))
     values.emplace_back(ranks);
-  numberKeys(requests);
-  exchangeCounts();
-  exchangeKeys();
-  findRows(find);
-  exchangeValues();
-  noteSections();
-  giveAddresses(requests);
-  ++fetches;
+  requests.assign(given.begin(), given.end());
+  std::fill(sendEarly.begin(), sendEarly.end(), 0);
+  std::fill(receiveEarly.begin(), receiveEarly.end(), 0);
+  earlyValues.assign(ranks, nullptr);
+  numberKeys();
+  sortKeys();
+  exchangeKeys(on, rider);
+  readKeys(rider);
 }
 
-void RowExchange::Impl::numberKeys(std::span<const RowRequest> requests) {
+void RowExchange::Impl::numberKeys() {
   numbers.clear();
   for (const RowRequest &request : requests) {
     checkStore(request.store);
@@ -55,7 +60,8 @@ int32_t RowExchange::Impl::ownerOf(const ExchangedStore &store, int64_t key) con
   return getOwner(getSlice(store.members[member], id), ranks);
 }
 
-void RowExchange::Impl::exchangeCounts() {
+/// New keys by owner, store by store, each in the order of their numbers.
+void RowExchange::Impl::sortKeys() {
   std::fill(sendCounts.begin(), sendCounts.end(), 0);
   owners.clear();
   for (int32_t store = 0; store < storeCount(); ++store)
@@ -63,25 +69,8 @@ void RowExchange::Impl::exchangeCounts() {
       owners.push_back(ownerOf(stores[store], key));
       ++sendCounts[cell(owners.back(), store)];
     }
-  auto bytes = static_cast<int64_t>(stores.size() * sizeof(int64_t));
-  for (int32_t other = 0; other < ranks; ++other) {
-    sendParts[other] = {sendCounts.data() + cell(other, 0), bytes};
-    receiveParts[other] = {receiveCounts.data() + cell(other, 0), bytes};
-  }
-  comm.exchange(sendParts, receiveParts);
-}
-
-/// New keys, store by store, each in the order of their numbers.
-void RowExchange::Impl::exchangeKeys() {
-  auto layOut = [&](Messages<int64_t> &messages, const std::vector<int64_t> &counts) {
-    messages.layOut([&](int32_t other) {
-      auto first = counts.begin() + cell(other, 0);
-      return std::accumulate(first, first + storeCount(), int64_t(0));
-    });
-  };
-  layOut(sendKeys, sendCounts);
-  layOut(receiveKeys, receiveCounts);
   std::exclusive_scan(sendCounts.begin(), sendCounts.end(), cursors.begin(), int64_t(0));
+  sentKeys.resize(owners.size());
   sentNumbers.resize(owners.size());
   auto owner = owners.begin();
   for (int32_t store = 0; store < storeCount(); ++store) {
@@ -89,95 +78,183 @@ void RowExchange::Impl::exchangeKeys() {
     for (auto number = static_cast<int64_t>(from.addresses.size()); number < from.keys.size();
          ++number) {
       int64_t at = cursors[cell(*owner++, store)]++;
-      sendKeys.memory[at] = from.keys.keys()[number];
+      sentKeys[at] = from.keys.keys()[number];
       sentNumbers[at] = static_cast<int32_t>(number);
     }
+    from.addresses.resize(from.keys.size());
   }
-  exchange(sendKeys, receiveKeys);
 }
 
-void RowExchange::Impl::findRows(const FindRows &find) {
-  const int64_t *received = receiveKeys.memory.data();
-  // Messages lie by rank, then by store; stores are numbered one after another.
-  std::exclusive_scan(receiveCounts.begin(), receiveCounts.end(), cursors.begin(), int64_t(0));
+/// A message: what rides, a count per store, keys.
+void RowExchange::Impl::exchangeKeys(Communicator &on, Rider *rider) {
+  for (int32_t to = 0; to < ranks; ++to)
+    messageBytes[to] =
+        (rider ? rider->getBytes(rank, to) : 0) + (storeCount() + sumOfCells(sendCounts, to)) * 8;
+  keyRound.layOut(messageBytes);
+  const int64_t *keys = sentKeys.data();
+  for (int32_t to = 0; to < ranks; ++to) {
+    char *message = keyRound.outgoing(to);
+    if (rider) {
+      rider->write(to, message);
+      message += rider->getBytes(rank, to);
+    }
+    auto *words = reinterpret_cast<int64_t *>(message);
+    words = std::copy_n(sendCounts.data() + cell(to, 0), storeCount(), words);
+    int64_t count = sumOfCells(sendCounts, to);
+    std::copy_n(keys, count, words);
+    keys += count;
+  }
+  keyRound.exchange(on);
+}
+
+/// Numbers the keys that came, store by store, in the order of the ranks that ask.
+void RowExchange::Impl::readKeys(Rider *rider) {
+  std::vector<const int64_t *> &at = keyCursors;
+  at.resize(ranks);
+  for (int32_t from = 0; from < ranks; ++from) {
+    std::span<char> message = keyRound.incoming(from);
+    int64_t riding = rider ? rider->getBytes(from, rank) : 0;
+    auto words = (static_cast<int64_t>(message.size()) - riding) / 8;
+    at[from] = reinterpret_cast<const int64_t *>(message.data() + riding);
+    if (words >= storeCount())
+      std::copy_n(at[from], storeCount(), receiveCounts.data() + cell(from, 0));
+    if (words < storeCount() || words != storeCount() + sumOfCells(receiveCounts, from))
+      throw Error("rank " + std::to_string(from) + " asks for rows in a message of " +
+                  std::to_string(message.size()) + " bytes, which has other counts");
+    at[from] += storeCount();
+    if (rider)
+      rider->read(from, message.data());
+  }
   for (int32_t store = 0; store < storeCount(); ++store) {
     OwnedRows &of = owned[store];
-    int64_t known = of.keys.size();
-    for (int32_t other = 0; other < ranks; ++other) {
-      const int64_t *keys = received + cursors[cell(other, store)];
-      int64_t count = receiveCounts[cell(other, store)];
+    of.known = of.keys.size();
+    for (int32_t from = 0; from < ranks; ++from) {
+      const int64_t *keys = at[from];
+      int64_t count = receiveCounts[cell(from, store)];
       for (int64_t i = 0; i < count; ++i) {
         if (i + kAhead < count)
           of.keys.prefetch(keys[i + kAhead]);
         of.asked.push_back(of.keys.findOrAdd(keys[i]));
       }
       of.starts.push_back(static_cast<int64_t>(of.asked.size()));
+      at[from] += count;
     }
-    std::span<const int64_t> fresh = of.keys.keys().subspan(known);
     of.rows.resize(of.keys.size(), nullptr);
-    if (!fresh.empty())
-      find(store, fresh, of.rows.data() + known);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Rows at their owners
+//===----------------------------------------------------------------------===//
+
+void RowExchange::Impl::find(const FindRows &find) {
+  for (int32_t store = 0; store < storeCount(); ++store) {
+    OwnedRows &of = owned[store];
+    std::span<const int64_t> fresh = of.keys.keys().subspan(of.known);
+    float **rows = of.rows.data() + of.known;
+    missing.clear();
     for (size_t i = 0; i < fresh.size(); ++i)
-      if (!of.rows[known + i])
+      if (!rows[i])
+        missing.push_back(fresh[i]);
+    if (missing.empty())
+      continue;
+    foundRows.assign(missing.size(), nullptr);
+    find(store, missing, foundRows.data());
+    auto found = foundRows.begin();
+    for (size_t i = 0; i < fresh.size(); ++i)
+      if (!rows[i] && !(rows[i] = *found++))
         throw Error("store " + std::to_string(store) + " gave no row for key " +
                     std::to_string(fresh[i]));
   }
 }
 
-void RowExchange::Impl::exchangeValues() {
-  auto layOut = [&](Messages<float> &messages, const std::vector<int64_t> &counts) {
-    messages.layOut([&](int32_t other) {
-      int64_t floats = 0;
-      for (int32_t store = 0; store < storeCount(); ++store)
-        floats += messageFloats(counts[cell(other, store)], stores[store].dim);
-      return floats;
-    });
-  };
-  layOut(sendValues, receiveCounts); // to those who asked
-  layOut(values[fetches], sendCounts);
-  for (int32_t other = 0; other < ranks; ++other) {
-    float *to = sendValues.begin(other);
-    for (int32_t store = 0; store < storeCount(); ++store) {
-      int64_t dim = stores[store].dim, at = 0;
-      std::span<const int32_t> wanted = owned[store].askedBy(visit(fetches, other));
-      for (int32_t number : wanted)
-        std::memcpy(to + at++ * dim, owned[store].rows[number], dim * sizeof(float));
-      to += messageFloats(at, dim);
-    }
-  }
-  exchange(sendValues, values[fetches]);
+//===----------------------------------------------------------------------===//
+// Values back
+//===----------------------------------------------------------------------===//
+
+void RowExchange::Impl::bring(Communicator &on) {
+  if (!isAsked)
+    throw Error("rows are brought that nobody asked for", "call 'ask' and 'find' before");
+  if (!isArranged)
+    arrange();
+  exchangeValues(on);
+  ++fetches;
+  isAsked = false;
 }
 
-/// Notes where the values of this fetch are.
-void RowExchange::Impl::noteSections() {
-  for (AskedRows &from : asked)
-    from.addresses.resize(from.keys.size());
-  auto number = sentNumbers.begin();
-  for (int32_t other = 0; other < ranks; ++other) {
-    float *row = values[fetches].begin(other);
+/// Notes where the values of this fetch will be: early ones are there, the others' places are
+/// known.
+void RowExchange::Impl::arrange() {
+  values[fetches].layOut([&](int32_t owner) {
+    int64_t floats = 0;
+    for (int32_t store = 0; store < storeCount(); ++store)
+      floats += messageFloats(sendCounts[cell(owner, store)] - sendEarly[cell(owner, store)],
+                              stores[store].dim);
+    return floats;
+  });
+  const int32_t *number = sentNumbers.data();
+  for (int32_t owner = 0; owner < ranks; ++owner) {
+    float *early = earlyValues[owner], *late = values[fetches].begin(owner);
     for (int32_t store = 0; store < storeCount(); ++store) {
       AskedRows &from = asked[store];
-      int64_t dim = stores[store].dim, count = sendCounts[cell(other, store)];
-      AskedRows::Section section{row, static_cast<int64_t>(from.touchedBy.size()), count};
-      from.sections.push_back(section);
-      if (count)
-        from.sorted.push_back(section);
-      from.touchedBy.resize(from.touchedBy.size() + count, -1);
-      for (int64_t i = 0; i < count; ++i)
-        from.addresses[*number++] = row + i * dim;
-      row += messageFloats(count, dim);
+      int64_t count = sendCounts[cell(owner, store)], first = sendEarly[cell(owner, store)];
+      from.sections.push_back({nullptr, static_cast<int64_t>(from.touchedBy.size()), count});
+      noteRows(store, early, first, number);
+      noteRows(store, late, count - first, number + first);
+      number += count;
+      early += messageFloats(first, stores[store].dim);
+      late += messageFloats(count - first, stores[store].dim);
     }
   }
   for (AskedRows &from : asked)
     std::sort(from.sorted.begin(), from.sorted.end(),
               [](const auto &a, const auto &b) { return std::less<>()(a.begin, b.begin); });
+  giveAddresses();
+  isArranged = true;
 }
 
-void RowExchange::Impl::giveAddresses(std::span<const RowRequest> requests) const {
+/// Gives `count` rows that lie one behind another the next positions.
+void RowExchange::Impl::noteRows(int32_t store, const float *begin, int64_t count,
+                                 const int32_t *number) {
+  AskedRows &from = asked[store];
+  if (count)
+    from.sorted.push_back({begin, static_cast<int64_t>(from.touchedBy.size()), count});
+  from.touchedBy.resize(from.touchedBy.size() + count, -1);
+  for (int64_t i = 0; i < count; ++i)
+    from.addresses[number[i]] = const_cast<float *>(begin) + i * stores[store].dim;
+}
+
+void RowExchange::Impl::giveAddresses() const {
   auto number = numbers.begin();
   for (const RowRequest &request : requests) {
     const std::vector<float *> &addresses = asked[request.store].addresses;
     for (int64_t i = 0; i < request.count; ++i, ++number)
       request.rows[i] = *number < 0 ? request.zeroRow : addresses[*number];
   }
+}
+
+void RowExchange::Impl::exchangeValues(Communicator &on) {
+  auto countLate = [&](int32_t to, int32_t store) {
+    return receiveCounts[cell(to, store)] - receiveEarly[cell(to, store)];
+  };
+  sendValues.layOut([&](int32_t to) { // to those who asked
+    int64_t floats = 0;
+    for (int32_t store = 0; store < storeCount() && to != rank; ++store)
+      floats += messageFloats(countLate(to, store), stores[store].dim);
+    return floats;
+  });
+  for (int32_t to = 0; to < ranks; ++to) {
+    float *message = to == rank ? values[fetches].begin(rank) : sendValues.begin(to);
+    for (int32_t store = 0; store < storeCount(); ++store) {
+      int64_t dim = stores[store].dim, at = 0, count = countLate(to, store);
+      for (int32_t number : owned[store].askedBy(visit(fetches, to)).last(count))
+        std::memcpy(message + at++ * dim, owned[store].rows[number], dim * sizeof(float));
+      message += messageFloats(count, dim);
+    }
+    bool isOther = to != rank;
+    sendParts[to] = {sendValues.begin(to), sendValues.bytes(to)};
+    receiveParts[to] = {values[fetches].begin(to), isOther ? values[fetches].bytes(to) : 0};
+    traffic.rowBytes += receiveParts[to].bytes;
+  }
+  on.exchange(sendParts, receiveParts);
 }

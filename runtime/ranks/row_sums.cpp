@@ -65,10 +65,27 @@ void RowExchange::Impl::contribute(int32_t store, int32_t portion, std::span<flo
 // All ranks
 //===----------------------------------------------------------------------===//
 
-void RowExchange::Impl::collect() {
+void RowExchange::Impl::collect(Rider *rider) {
   if (isCollected)
     throw Error("'collect' is called twice in a step", "call 'begin' before the next step");
+  if (isAsked)
+    throw Error("'collect' is called before the rows of the last 'ask' are there",
+                "call 'find' and 'bring' before");
   isCollected = true;
+  noteMasks();
+  layOutSums(rider);
+  for (int32_t to = 0; to < ranks; ++to)
+    packMasks(to);
+  for (int32_t store = 0; store < storeCount(); ++store)
+    packSums(store);
+  sumRound.exchange(comm);
+  readSums(rider);
+  for (int32_t store = 0; store < storeCount(); ++store)
+    addSums(store);
+}
+
+/// For each row that this rank asked for, which nodes of the tree it has it in.
+void RowExchange::Impl::noteMasks() {
   for (AskedRows &from : asked) {
     skipPortions(from, portions.first + portions.count);
     from.masks.assign(from.touchedBy.size(), 0);
@@ -77,70 +94,77 @@ void RowExchange::Impl::collect() {
       for (const TreeSums::Entry &entry : nodes[node].entries)
         from.masks[entry.row] |= uint32_t(1) << node;
   }
-  exchangeMasks();
-  exchangeSums();
 }
 
-/// For each row that a rank asked for, which nodes of the tree that rank has it in: store by store,
-/// by position.
-void RowExchange::Impl::exchangeMasks() {
-  sendMasks.layOut([&](int32_t other) {
+/// Bytes of as many masks in a message: sums begin at a whole cache line.
+static int64_t maskBytes(int64_t rows) { return (rows + 15) / 16 * 64; }
+
+/// Where the masks begin behind what rides.
+static int64_t ridingBytes(Rider *rider, int32_t from, int32_t to) {
+  return rider ? (rider->getBytes(from, to) + 63) / 64 * 64 : 0;
+}
+
+/// A message: what rides; masks, store by store, by position; the sums of the nodes, store by store,
+/// node by node, by position.
+void RowExchange::Impl::layOutSums(Rider *rider) {
+  auto countRows = [&](int32_t to) {
     int64_t rows = 0;
     for (const AskedRows &from : asked)
       for (int64_t fetch = 0; fetch < fetches; ++fetch)
-        rows += from.sections[visit(fetch, other)].count;
+        rows += from.sections[visit(fetch, to)].count;
     return rows;
-  });
-  receiveMasks.layOut([&](int32_t other) {
-    size_t rows = 0;
-    for (const OwnedRows &of : owned)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch)
-        rows += of.askedBy(visit(fetch, other)).size();
-    return static_cast<int64_t>(rows);
-  });
-  for (int32_t other = 0; other < ranks; ++other) {
-    uint32_t *to = sendMasks.begin(other);
-    for (const AskedRows &from : asked)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch) {
-        const AskedRows::Section &section = from.sections[visit(fetch, other)];
-        to = std::copy_n(from.masks.data() + section.first, section.count, to);
-      }
-  }
-  exchange(sendMasks, receiveMasks);
-}
-
-/// The sums of the nodes: store by store, node by node, by position.
-void RowExchange::Impl::exchangeSums() {
-  sendSums.layOut([&](int32_t other) {
+  };
+  for (int32_t to = 0; to < ranks; ++to) {
     int64_t floats = 0;
     for (int32_t store = 0; store < storeCount(); ++store)
       for (int64_t fetch = 0; fetch < fetches; ++fetch) {
-        const AskedRows::Section &section = asked[store].sections[visit(fetch, other)];
+        const AskedRows::Section &section = asked[store].sections[visit(fetch, to)];
         for (int64_t position = section.first; position < section.first + section.count; ++position)
           floats += std::popcount(asked[store].masks[position]) * stores[store].dim;
       }
-    return floats;
-  });
-  receiveSums.layOut([&](int32_t other) {
-    int64_t floats = 0;
-    const uint32_t *mask = receiveMasks.begin(other);
-    for (int32_t store = 0; store < storeCount(); ++store)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch)
-        for (size_t left = owned[store].askedBy(visit(fetch, other)).size(); left; --left)
-          floats += std::popcount(*mask++) * stores[store].dim;
-    return floats;
-  });
-  for (int32_t other = 0; other < ranks; ++other)
-    sumCursors[other] = sendSums.begin(other);
-  for (int32_t store = 0; store < storeCount(); ++store)
-    packSums(store);
-  exchange(sendSums, receiveSums);
-  for (int32_t other = 0; other < ranks; ++other) {
-    sumCursors[other] = receiveSums.begin(other);
-    maskCursors[other] = receiveMasks.begin(other);
+    messageBytes[to] = ridingBytes(rider, rank, to) + maskBytes(countRows(to)) + floats * 4;
   }
-  for (int32_t store = 0; store < storeCount(); ++store)
-    addSums(store);
+  sumRound.layOut(messageBytes);
+  for (int32_t to = 0; to < ranks; ++to) {
+    char *message = sumRound.outgoing(to);
+    if (rider)
+      rider->write(to, message);
+    message += ridingBytes(rider, rank, to);
+    sendMasks[to] = reinterpret_cast<uint32_t *>(message);
+    sumCursors[to] = reinterpret_cast<float *>(message + maskBytes(countRows(to)));
+  }
+}
+
+void RowExchange::Impl::packMasks(int32_t to) {
+  uint32_t *masks = sendMasks[to];
+  for (const AskedRows &from : asked)
+    for (int64_t fetch = 0; fetch < fetches; ++fetch) {
+      const AskedRows::Section &section = from.sections[visit(fetch, to)];
+      masks = std::copy_n(from.masks.data() + section.first, section.count, masks);
+    }
+}
+
+/// Finds masks and sums in what came, and checks that they are as many as the message says.
+void RowExchange::Impl::readSums(Rider *rider) {
+  for (int32_t from = 0; from < ranks; ++from) {
+    std::span<char> message = sumRound.incoming(from);
+    int64_t rows = 0, floats = 0, begin = ridingBytes(rider, from, rank);
+    for (OwnedRows &of : owned)
+      for (int64_t fetch = 0; fetch < fetches; ++fetch)
+        rows += static_cast<int64_t>(of.askedBy(visit(fetch, from)).size());
+    auto size = static_cast<int64_t>(message.size());
+    const auto *mask = maskCursors[from] = reinterpret_cast<uint32_t *>(message.data() + begin);
+    for (int32_t store = 0; store < storeCount() && size >= begin + maskBytes(rows); ++store)
+      for (int64_t fetch = 0; fetch < fetches; ++fetch)
+        for (size_t left = owned[store].askedBy(visit(fetch, from)).size(); left; --left)
+          floats += std::popcount(*mask++) * stores[store].dim;
+    if (size != begin + maskBytes(rows) + floats * 4)
+      throw Error("rank " + std::to_string(from) + " sends sums in " + std::to_string(size) +
+                  " bytes, which are not those that it says");
+    sumCursors[from] = reinterpret_cast<float *>(message.data() + begin + maskBytes(rows));
+    if (rider)
+      rider->read(from, message.data());
+  }
 }
 
 void RowExchange::Impl::packSums(int32_t store) {

@@ -67,7 +67,7 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   genrec_runtime &shared = slot.state();
   const genrec_table_desc &desc = shared.model.tables[table];
   int64_t count = domain->count;
-  Ranks *ranks = shared.ranks.get();
+  RankStep *ranks = slot.rankStep;
   if (count == 0 && !ranks) // other ranks may wait for this one's lookup
     return;
   TableStore &store = *shared.tables[table];
@@ -101,7 +101,7 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
                 float **rows) {
   genrec_runtime &shared = slot.state();
   int64_t count = domain->count;
-  if (Ranks *ranks = shared.ranks.get())
+  if (RankStep *ranks = slot.rankStep)
     return ranks->request(slot, table, keys, nullptr, count, rows);
   auto *zeros = const_cast<float *>(shared.zeroRow(table));
   uint8_t *valid = slot.missing.ensure(std::max<int64_t>(count, 1));
@@ -283,13 +283,14 @@ void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end) {
 
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes) {
   StepSlot &slot = StepSlot::of(step);
-  if (!step->pool) // the copy stage of the next batch, beside the pool
+  if (!step->pool) // an early stage of the next batch, beside the pool
     return slot.ownScratch.ensure(bytes);
   return slot.state().workerScratch[genrec_rt_worker_index()].ensure(bytes);
 }
 
 void *genrec_rt_block_memory(genrec_step *step, int64_t bytes) {
-  return StepSlot::of(step).state().blockMemory.ensure(bytes);
+  StepSlot &slot = StepSlot::of(step);
+  return (step->pool ? slot.state().blockMemory : slot.ownBlocks).ensure(bytes);
 }
 
 } // extern "C"

@@ -20,7 +20,7 @@ void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
                           const float *const *partial, const int64_t *floats) {
   StepSlot &slot = StepSlot::of(step);
   auto size = static_cast<size_t>(count);
-  if (Ranks *ranks = slot.state().ranks.get())
+  if (RankStep *ranks = slot.rankStep)
     guarded(slot, [&] { ranks->contribute(number, {partial, size}, {floats, size}); });
 }
 
@@ -28,7 +28,7 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
                        const float *const *partial, const int64_t *floats, float *const *sums) {
   StepSlot &slot = StepSlot::of(step);
   auto size = static_cast<size_t>(count);
-  if (Ranks *ranks = slot.state().ranks.get())
+  if (RankStep *ranks = slot.rankStep)
     return guarded(slot, [&] { ranks->collect(number, {floats, size}, {sums, size}); });
   for (int32_t i = 0; i < count; ++i)
     if (sums[i] != partial[i])
@@ -38,7 +38,7 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
 void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
                                float *const *rows, int64_t, const float *sums) {
   StepSlot &slot = StepSlot::of(step);
-  if (Ranks *ranks = slot.state().ranks.get())
+  if (RankStep *ranks = slot.rankStep)
     guarded(slot, [&] {
       ranks->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)}, sums);
     });
@@ -49,7 +49,7 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
                                    const float *const *gradients, const int64_t *strides,
                                    int64_t dim) {
   StepSlot &slot = StepSlot::of(step);
-  if (!slot.state().ranks)
+  if (!slot.rankStep)
     return;
   guarded(slot, [&] {
     float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));
@@ -60,7 +60,7 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
 
 void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
                             genrec_domain *owned) {
-  Ranks *ranks = StepSlot::of(step).state().ranks.get();
+  RankStep *ranks = StepSlot::of(step).rankStep;
   int64_t count = ranks ? ranks->countCollected(table) : touched->count;
   int64_t capacity = owned->capacity;
   *owned = *touched;
@@ -69,7 +69,7 @@ void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domai
 }
 
 const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table) {
-  Ranks *ranks = StepSlot::of(step).state().ranks.get();
+  RankStep *ranks = StepSlot::of(step).rankStep;
   return ranks ? &ranks->collected(table) : nullptr;
 }
 
@@ -79,7 +79,7 @@ void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const fl
   std::span<const float> all(values, static_cast<size_t>(owned->count));
   *sum = 0;
   guarded(slot, [&] {
-    if (Ranks *ranks = slot.state().ranks.get()) {
+    if (RankStep *ranks = slot.rankStep) {
       *sum = ranks->sumExactly(all);
       return;
     }

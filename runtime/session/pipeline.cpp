@@ -9,19 +9,24 @@
 namespace genrec::rt {
 
 Pipeline::Pipeline(const genrec_program_desc &program, BatchSource &source,
-                   std::vector<Place> allPlaces, uint64_t firstStep, uint64_t stride)
-    : program(program), source(source), places(std::move(allPlaces)),
-      portions(places.size() / kBatchesInFlight), nextStep(firstStep), stride(stride),
+                   std::vector<Place> allPlaces, size_t portions, uint64_t firstStep,
+                   uint64_t stride)
+    : program(program), source(source), places(std::move(allPlaces)), portions(portions),
+      nextStep(firstStep), stride(stride),
       states(places.size()),
       reader(startThread("read batches", [this] { readAhead(); })) {}
 
 Pipeline::~Pipeline() {
+  stop();
+  reader.join();
+}
+
+void Pipeline::stop() {
   {
     std::lock_guard<std::mutex> lock(mutex);
     stopping = true;
   }
   changed.notify_all();
-  reader.join();
 }
 
 /// Runs on the reading thread, without the lock.
@@ -68,22 +73,24 @@ void Pipeline::readAhead() {
 
 std::span<Pipeline::Place> Pipeline::take() {
   std::unique_lock<std::mutex> lock(mutex);
-  for (size_t index = current; index < current + portions; ++index) {
-    changed.wait(lock, [&] { return states[index] != State::empty; });
-    if (states[index] == State::ended)
+  size_t first = next;
+  for (size_t index = first; index < first + portions; ++index) {
+    changed.wait(lock, [&] { return stopping || states[index] != State::empty; });
+    if (stopping || states[index] == State::ended)
       return {};
     if (states[index] == State::failed)
       std::rethrow_exception(error);
   }
-  return {&places[current], portions};
+  next = (first + portions) % places.size();
+  return {&places[first], portions};
 }
 
 void Pipeline::release() {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    for (size_t index = current; index < current + portions; ++index)
+    for (size_t index = oldest; index < oldest + portions; ++index)
       states[index] = State::empty;
-    current = (current + portions) % places.size();
+    oldest = (oldest + portions) % places.size();
   }
   changed.notify_all();
 }

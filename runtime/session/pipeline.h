@@ -15,7 +15,7 @@
 namespace genrec::rt {
 
 /// Reads batches and runs their copy stages on a thread of its own, one batch
-/// ahead of the caller, who takes them in order. A batch is that of a portion; those of this rank's
+/// ahead of the caller, who takes them in order, or as far ahead as there are places. A batch is that of a portion; those of this rank's
 /// portions of one global batch are taken together. Errors of that thread are thrown
 /// to the caller in the place of the batch they belong to.
 class Pipeline {
@@ -25,18 +25,21 @@ public:
     Batch *batch;
   };
 
-  /// `places` are kBatchesInFlight times those of a global batch. `firstStep` is the step number of
-  /// the first one; it rises by `stride` (1 for training, 0 otherwise).
+  /// `places` are those of some global batches of `portions` each, two at least. `firstStep` is the step
+  /// number of the first one; it rises by `stride` (1 for training, 0 otherwise).
   Pipeline(const genrec_program_desc &program, BatchSource &source, std::vector<Place> places,
-           uint64_t firstStep, uint64_t stride);
+           size_t portions, uint64_t firstStep, uint64_t stride);
   ~Pipeline();
   Pipeline(const Pipeline &) = delete;
   Pipeline &operator=(const Pipeline &) = delete;
 
-  /// The portions of the next global batch, their copy stages done; none at the end.
+  /// The portions of the next global batch, their copy stages done; none at the end. Any thread, one at
+  /// a time.
   std::span<Place> take();
-  /// Gives back the portions taken last.
+  /// Gives back the global batch that was taken first of those that are out.
   void release();
+  /// Reads no more, and ends a `take` that waits: there are no more batches.
+  void stop();
 
 private:
   enum class State { empty, ready, failed, ended };
@@ -54,7 +57,8 @@ private:
   std::vector<State> states; ///< by place
   std::exception_ptr error;
   bool stopping = false;
-  size_t current = 0; ///< the first place of the global batch that is next
+  size_t next = 0;   ///< the first place of the global batch to take
+  size_t oldest = 0; ///< that of the one to release
   std::thread reader;
 };
 

@@ -8,7 +8,8 @@
 namespace genrec::rt {
 
 const char *nameOf(Phase phase) {
-  constexpr const char *kNames[kPhases] = {"read", "copy", "dispatch", "compute", "update", "exchange", "wait for data"};
+  constexpr const char *kNames[kPhases] = {"read",   "copy",     "dispatch",      "compute",
+                                            "update", "exchange", "wait for data", "exchange ahead"};
   return kNames[-static_cast<int32_t>(phase) - 1];
 }
 

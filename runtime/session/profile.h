@@ -26,9 +26,10 @@ enum class Phase : int32_t {
   compute = -4,
   update = -5,
   exchange = -6, ///< with other ranks, between stages
-  wait = -7      ///< the main thread, for the reading thread
+  wait = -7,     ///< for the reading thread
+  exchangeAhead = -8 ///< of keys and early rows, beside the step before
 };
-inline constexpr int32_t kPhases = 7;
+inline constexpr int32_t kPhases = 8;
 const char *nameOf(Phase phase);
 
 /// Nanoseconds of a clock that never goes back.

@@ -11,14 +11,8 @@
 
 namespace genrec::rt {
 
-namespace {
-
-/// What the exchange needs to know of each store; tables of one group share one.
-std::vector<ExchangedStore> describeStores(const genrec_model_desc &model,
-                                           std::span<const std::shared_ptr<TableStore>> tables,
-                                           std::vector<int32_t> &storeOf,
-                                           std::vector<int32_t> &tableOf) {
-  std::vector<ExchangedStore> stores;
+ExchangedTables::ExchangedTables(const genrec_model_desc &model,
+                                 std::span<const std::shared_ptr<TableStore>> tables) {
   for (int32_t table = 0; table < model.table_count; ++table) {
     const genrec_table_desc &desc = model.tables[table];
     auto same = std::find(tables.begin(), tables.begin() + table, tables[table]);
@@ -34,61 +28,122 @@ std::vector<ExchangedStore> describeStores(const genrec_model_desc &model,
     store.members.resize(std::max(store.members.size(), member + 1));
     store.members[member] = hashTableName(desc.name);
   }
-  return stores;
 }
-
-} // namespace
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-             std::span<const std::shared_ptr<TableStore>> tables)
+             std::span<const std::shared_ptr<TableStore>> given)
     : communicator(comm), count(portions),
-      range(getPortions(portions, comm.getRank(), comm.getSize())),
-      exchange(comm, describeStores(model, tables, storeOf, tableOf), portions),
-      collectedRows(tableOf.size()) {
-  reported.losses.resize(model.loss_count);
+      range(getPortions(portions, comm.getRank(), comm.getSize())), tables(model, given),
+      steps{{comm, portions, model, tables}, {comm, portions, model, tables}} {}
+
+void Ranks::reset() {
+  for (RankStep &step : steps)
+    step.reset();
 }
 
-void Ranks::begin(std::span<StepSlot *const> ofPortions) {
+RowExchange::Traffic Ranks::getTraffic() const {
+  RowExchange::Traffic all;
+  for (const RankStep &step : steps) {
+    all.rowBytes += step.getTraffic().rowBytes;
+    all.earlyRowBytes += step.getTraffic().earlyRowBytes;
+  }
+  return all;
+}
+
+RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
+                   const ExchangedTables &tables)
+    : comm(comm), tables(tables), exchange(comm, tables.stores, portions),
+      sums(comm, portions, model.loss_count), reportRound(comm),
+      collectedRows(tables.stores.size()) {}
+
+void RankStep::begin(std::span<StepSlot *const> ofPortions) {
   slots = ofPortions;
+  for (StepSlot *slot : slots)
+    slot->rankStep = this;
   exchange.begin();
+  sums.begin();
   requests.clear();
   isDispatched = false;
-  for (Sums &each : sums)
-    each.isReduced = false;
+}
+
+void RankStep::reset() {
+  exchange.reset();
+  reportRound.reset();
 }
 
 //===----------------------------------------------------------------------===//
 // Table rows
 //===----------------------------------------------------------------------===//
 
-void Ranks::request(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
-                    int64_t count, float **rows) {
+void RankStep::request(StepSlot &slot, int32_t table, const int64_t *keys, const uint8_t *valid,
+                       int64_t count, float **rows) {
   auto *zeros = const_cast<float *>(slot.state().zeroRow(table));
-  requests.push_back({storeOf[table], keys, valid, count, rows, zeros});
+  requests.push_back({tables.storeOf[table], keys, valid, count, rows, zeros});
   if (isDispatched)
     fetch();
 }
 
-void Ranks::fetch() {
-  StepSlot &slot = *slots.front();
-  exchange.fetch(requests, [&](int32_t store, std::span<const int64_t> keys, float **rows) {
-    findRows(slot, tableOf[store], keys.data(), nullptr, static_cast<int64_t>(keys.size()), rows);
-  });
+void RankStep::ask(Communicator &on) {
+  // What portions give in the compute stage is not complete before its end: it rides later.
+  exchange.ask(on, requests, &sums);
+  sums.finish(on);
   requests.clear();
   isDispatched = true;
 }
 
-void Ranks::contributeRows(StepSlot &slot, int32_t table, std::span<float *const> rows,
-                           const float *rowSums) {
-  exchange.contribute(storeOf[table], slot.portion, rows, rowSums);
+void RankStep::bringEarly(Communicator &on, const RankStep *running) {
+  StepSlot &slot = *slots.front();
+  exchange.bringEarly(
+      on, running ? &running->exchange : nullptr,
+      [&](int32_t store, std::span<const int64_t> keys, float **rows) {
+        TableStore &table = *slot.state().tables[tables.tableOf[store]];
+        if (table.configuration().rules.any()) // what sees a row counts, and rows leave
+          return false;
+        table.find(slot.pool, keys.data(), nullptr, static_cast<int64_t>(keys.size()), rows,
+                   nullptr);
+        return true;
+      });
 }
 
-void Ranks::collectRows() {
-  exchange.collect();
+void RankStep::bring(Communicator &on) {
+  StepSlot &slot = *slots.front();
+  exchange.find(on, [&](int32_t store, std::span<const int64_t> keys, float **rows) {
+    findRows(slot, tables.tableOf[store], keys.data(), nullptr, static_cast<int64_t>(keys.size()),
+             rows);
+  });
+  exchange.bring(on);
+}
+
+void RankStep::fetch() {
+  ask(comm);
+  bring(comm);
+}
+
+void RankStep::contributeRows(StepSlot &slot, int32_t table, std::span<float *const> rows,
+                              const float *rowSums) {
+  exchange.contribute(tables.storeOf[table], slot.portion, rows, rowSums);
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+void RankStep::exchangeSums(bool updates, int32_t signal) {
+  sums.report(slots, signal);
+  if (updates) {
+    exchange.collect(&sums);
+    describeCollected();
+  } else {
+    reportRound.exchange(comm, sums);
+  }
+  sums.finish(comm);
+}
+
+void RankStep::describeCollected() {
   int64_t most = 0;
   for (size_t store = 0; store < collectedRows.size(); ++store)
-    most = std::max(most, static_cast<int64_t>(
-                              exchange.getUpdate(static_cast<int32_t>(store)).rows.size()));
+    most = std::max(
+        most, static_cast<int64_t>(exchange.getUpdate(static_cast<int32_t>(store)).rows.size()));
   if (static_cast<int64_t>(numbers.size()) < most + 1) {
     numbers.resize(most + 1);
     std::iota(numbers.begin(), numbers.end(), int64_t(0));
@@ -96,82 +151,16 @@ void Ranks::collectRows() {
   for (size_t store = 0; store < collectedRows.size(); ++store) {
     RowExchange::Update update = exchange.getUpdate(static_cast<int32_t>(store));
     collectedRows[store] = {const_cast<float **>(update.rows.data()),
-                            const_cast<float *>(update.sums),
-                            slots.front()->state().model.tables[tableOf[store]].dim, numbers.data()};
+                            const_cast<float *>(update.sums), tables.stores[store].dim,
+                            numbers.data()};
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Sums over portions
-//===----------------------------------------------------------------------===//
-
-void Ranks::contribute(int32_t number, std::span<const float *const> partial,
-                       std::span<const int64_t> floats) {
-  if (static_cast<size_t>(number) >= sums.size())
-    sums.resize(number + 1);
-  Sums &to = sums[number];
-  int64_t length = std::accumulate(floats.begin(), floats.end(), int64_t(0));
-  if (!to.portions || to.length != length) {
-    to.portions = std::make_unique<PortionSums>(length, count, range);
-    to.length = length;
-    to.total.resize(length);
-  }
-  float *at = to.portions->begin();
-  for (size_t i = 0; i < partial.size(); ++i)
-    at = std::copy_n(partial[i], floats[i], at);
-  to.portions->commit();
-}
-
-void Ranks::collect(int32_t number, std::span<const int64_t> floats,
-                    std::span<float *const> results) {
-  Sums &from = sums[number];
-  if (!from.isReduced)
-    from.portions->reduce(communicator, from.total.data());
-  from.isReduced = true;
-  const float *at = from.total.data();
-  for (size_t i = 0; i < results.size(); at += floats[i++])
-    std::copy_n(at, floats[i], results[i]);
-}
-
-float Ranks::sumExactly(std::span<const float> values) {
+float RankStep::sumExactly(std::span<const float> values) {
   ExactSum sum;
   sum.add(values);
-  sum.reduce(communicator);
+  sum.reduce(comm);
   return sum.round();
-}
-
-const Ranks::Report &Ranks::report(int32_t signal) {
-  // Every rank sends as much: those with a portion less send zeros for it.
-  size_t losses = reported.losses.size(), each = 2 * losses + 1;
-  int32_t ranks = communicator.getSize();
-  auto most = static_cast<size_t>(getPortions(count, 0, ranks).count);
-  sent.assign(1 + most * each, 0.0);
-  sent[0] = signal;
-  for (size_t portion = 0; portion < slots.size(); ++portion) {
-    double *to = sent.data() + 1 + portion * each;
-    *to++ = static_cast<double>(slots[portion]->currentBatch().rows);
-    for (const LossValue &loss : slots[portion]->losses) {
-      *to++ = loss.sum;
-      *to++ = loss.weight;
-    }
-  }
-  received.resize(sent.size() * ranks);
-  communicator.allGather(sent.data(), received.data(),
-                         static_cast<int64_t>(sent.size() * sizeof(double)));
-  std::fill(reported.losses.begin(), reported.losses.end(), LossValue{});
-  reported.rows = 0;
-  reported.signal = 0;
-  for (int32_t rank = 0; rank < ranks; ++rank) {
-    const double *ofRank = received.data() + rank * sent.size();
-    reported.signal = std::max(reported.signal, static_cast<int32_t>(*ofRank++));
-    for (int32_t portion = 0; portion < getPortions(count, rank, ranks).count; ++portion) {
-      const double *from = ofRank + portion * each;
-      reported.rows += static_cast<int64_t>(from[0]);
-      for (size_t loss = 0; loss < losses; ++loss)
-        reported.losses[loss].add({from[1 + 2 * loss], from[2 + 2 * loss]});
-    }
-  }
-  return reported;
 }
 
 } // namespace genrec::rt

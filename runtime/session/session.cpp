@@ -2,6 +2,7 @@
 
 #include "genrec_rt/session.h"
 
+#include "dispatch_ahead.h"
 #include "model_check.h"
 #include "pipeline.h"
 #include "ranks.h"
@@ -30,7 +31,12 @@ struct Session::Impl {
   Impl(const genrec_model_desc &model, const SessionOptions &options)
       : state(checked(model), options) {
     PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
-    for (int32_t i = 0; i < kBatchesInFlight * own.count; ++i) {
+    ownPortions = own.count;
+    // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
+    if (state.ranks && state.ranks->comm().getSize() > 1)
+      overlap = options.overlap;
+    int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
+    for (int32_t i = 0; i < inFlight * own.count; ++i) {
       slots.push_back(std::make_unique<StepSlot>(state));
       slots.back()->portion = own.first + i % own.count;
       batches.push_back(Batch(model));
@@ -56,35 +62,42 @@ struct Session::Impl {
   uint64_t stepNumber(Mode mode) const { return mode == Mode::train ? steps + 1 : steps; }
 
   /// The slots of this rank's portions of one global batch.
-  size_t portions() const { return slots.size() / kBatchesInFlight; }
+  size_t portions() const { return ownPortions; }
 
-  /// Runs the stages after copy.
-  void runStages(std::span<StepSlot *const> portions) {
-    StepSlot &last = *portions.back();
-    Ranks *ranks = state.ranks.get();
-    auto exchange = [&](auto &&body) {
-      int64_t begin = last.profile ? profileClock() : 0;
-      body();
-      if (last.profile)
-        last.spans.add(Phase::exchange, begin, profileClock());
-    };
-    if (ranks)
-      ranks->begin(portions);
+  /// Runs `body`, which makes a round with other ranks in the step of `last`.
+  template <class Body> void exchange(StepSlot &last, const Body &body) {
+    int64_t begin = last.profile ? profileClock() : 0;
+    body();
+    if (last.profile)
+      last.spans.add(Phase::exchange, begin, profileClock());
+  }
+
+  /// Runs the stages after copy; null: alone.
+  void runStages(std::span<StepSlot *const> portions, RankStep *step) {
+    if (step)
+      step->begin(portions);
     for (StepSlot *slot : portions)
       slot->runDispatch();
-    if (ranks)
-      exchange([&] { ranks->fetch(); });
+    if (step)
+      exchange(*portions.back(), [&] { step->fetch(); });
+    runAfterDispatch(portions, step);
+  }
+
+  void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step) {
+    StepSlot &last = *portions.back();
     for (StepSlot *slot : portions)
       slot->runCompute();
-    if (ranks && last.hasUpdate())
-      exchange([&] { ranks->collectRows(); });
+    if (step)
+      exchange(last, [&] { step->exchangeSums(last.hasUpdate(), caughtSignal()); });
     last.runUpdate();
   }
 
-  /// The same; what it throws ends the other ranks too.
-  void runStagesOnRanks(std::span<StepSlot *const> portions) {
+  int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
+
+  /// Runs `body`; what it throws ends the other ranks too.
+  template <class Body> void onRanks(const Body &body) {
     try {
-      runStages(portions);
+      body();
     } catch (const CommError &) {
       throw; // they know
     } catch (const std::exception &error) {
@@ -94,11 +107,21 @@ struct Session::Impl {
     }
   }
 
-  /// Runs prepared slots, one per portion, and reports. The step counts once it is done.
-  StepReport finish(Mode mode, std::span<StepSlot *const> portions) {
+  /// Runs prepared slots, one per portion, and reports.
+  StepReport runStep(Mode mode, std::span<StepSlot *const> portions) {
+    RankStep *step = state.ranks ? &state.ranks->nextStep() : nullptr;
+    beginOutputs();
+    onRanks([&] { runStages(portions, step); });
+    return finish(mode, portions, step);
+  }
+
+  void beginOutputs() {
     for (OutputRows &output : state.outputs)
       output.given = false;
-    runStagesOnRanks(portions);
+  }
+
+  /// Ends a step whose stages have run, and reports. The step counts now.
+  StepReport finish(Mode mode, std::span<StepSlot *const> portions, const RankStep *step) {
     StepSlot &slot = *portions.back();
     if (state.profile)
       for (StepSlot *each : portions)
@@ -116,12 +139,10 @@ struct Session::Impl {
     for (StepSlot *each : portions)
       reportedBatches.push_back(&each->currentBatch());
     report.batches = reportedBatches;
-    report.signal = state.caughtSignal ? state.caughtSignal() : 0;
-    if (state.ranks) {
-      const Ranks::Report &all = state.ranks->report(report.signal);
-      report.losses = all.losses;
-      report.rows = all.rows;
-      report.signal = all.signal;
+    report.signal = step ? step->getReport().signal : caughtSignal();
+    if (step) {
+      report.losses = step->getReport().losses;
+      report.rows = step->getReport().rows;
     }
     report.loss = totalLoss(state.model, report.losses);
     report.slot = &slot;
@@ -130,8 +151,64 @@ struct Session::Impl {
     return report;
   }
 
+  using OnStep = std::function<bool(const StepReport &)>;
+
+  /// Runs the steps of a pipeline one after another.
+  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+    for (int64_t count = 1;; ++count) {
+      int64_t waiting = state.profile ? profileClock() : 0;
+      std::span<Pipeline::Place> taken = pipeline.take();
+      if (taken.empty())
+        return count - 1;
+      running.clear();
+      for (const Pipeline::Place &place : taken)
+        running.push_back(place.slot);
+      if (state.profile)
+        running.back()->spans.add(Phase::wait, waiting, profileClock());
+      StepReport report = runStep(mode, running);
+      if (onStep && !onStep(report))
+        return count;
+      pipeline.release();
+    }
+  }
+
+  /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
+  int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
+                   const OnStep &onStep) {
+    DispatchAhead ahead(*state.ranks, pipeline, program, overlap);
+    try {
+      ahead.start(nullptr);
+      for (int64_t count = 1;; ++count) {
+        DispatchedStep next = ahead.take();
+        if (next.slots.empty())
+          return count - 1;
+        beginOutputs();
+        onRanks([&] {
+          StepSlot &last = *next.slots.back();
+          next.slots.front()->pool = state.pool.get();
+          if (mode == Mode::train)
+            exchange(last, [&] { next.step->bring(state.ranks->comm()); });
+          ahead.start(next.step);
+          runAfterDispatch(next.slots, next.step);
+        });
+        StepReport report = finish(mode, next.slots, next.step);
+        if (onStep && !onStep(report)) {
+          ahead.stop();
+          state.ranks->reset(); // the step ahead may have come to some ranks only
+          return count;
+        }
+        pipeline.release();
+      }
+    } catch (const std::exception &error) {
+      ahead.abort(error.what());
+      throw;
+    }
+  }
+
   genrec_runtime state;
-  /// kBatchesInFlight times one per portion.
+  int32_t ownPortions = 1; ///< of this rank
+  Overlap overlap = Overlap::none;
+  /// One per portion, for each batch in flight.
   std::vector<std::unique_ptr<StepSlot>> slots;
   std::vector<Batch> batches;
   std::vector<StepSlot *> running; ///< the slots of the step that runs
@@ -234,7 +311,7 @@ StepReport Session::step(Mode mode, std::span<Batch> portions) {
     slot.prepare(program(mode), portions[i], impl->stepNumber(mode));
     slot.runCopy(impl->state.pool.get());
   }
-  return impl->finish(mode, slots);
+  return impl->runStep(mode, slots);
 }
 
 StepReport Session::stepWithoutRows(Mode mode) {
@@ -261,27 +338,11 @@ int64_t Session::run(Mode mode, BatchSource &source,
   std::vector<Pipeline::Place> places;
   for (size_t i = 0; i < impl->slots.size(); ++i)
     places.push_back({impl->slots[i].get(), &impl->batches[i]});
-  Pipeline pipeline(program(mode), source, std::move(places), impl->stepNumber(mode),
-                    mode == Mode::train ? 1 : 0);
-  int64_t count = 0;
-  std::vector<StepSlot *> &slots = impl->running;
-  while (true) {
-    int64_t waiting = impl->state.profile ? profileClock() : 0;
-    std::span<Pipeline::Place> taken = pipeline.take();
-    if (taken.empty())
-      break;
-    slots.clear();
-    for (const Pipeline::Place &place : taken)
-      slots.push_back(place.slot);
-    if (impl->state.profile)
-      slots.back()->spans.add(Phase::wait, waiting, profileClock());
-    StepReport report = impl->finish(mode, slots);
-    ++count;
-    if (onStep && !onStep(report))
-      break;
-    pipeline.release();
-  }
-  return count;
+  Pipeline pipeline(program(mode), source, std::move(places), impl->portions(),
+                    impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
+  return impl->overlap == Overlap::none
+             ? impl->runInTurn(mode, pipeline, onStep)
+             : impl->runAhead(mode, pipeline, program(mode), onStep);
 }
 
 uint64_t Session::stepsDone() const { return impl->steps; }
@@ -305,6 +366,13 @@ Communicator *Session::comm() const {
 
 int32_t Session::portions() const {
   return impl->state.ranks ? impl->state.ranks->portions() : 1;
+}
+
+Session::RowTraffic Session::rowTraffic() const {
+  if (!impl->state.ranks)
+    return {};
+  RowExchange::Traffic traffic = impl->state.ranks->getTraffic();
+  return {traffic.rowBytes, traffic.earlyRowBytes};
 }
 
 ParameterView Session::parameter(int32_t index) {

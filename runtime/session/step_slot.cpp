@@ -208,7 +208,7 @@ bool StepSlot::growCollected() {
     int32_t table = model.domains[i].collected - 1;
     if (table < 0)
       continue;
-    int64_t wanted = capacityBucket(shared.ranks->countCollected(table));
+    int64_t wanted = capacityBucket(rankStep->countCollected(table));
     grown |= wanted > plan->capacities[i];
     plan->capacities[i] = std::max(plan->capacities[i], wanted);
     domainTable[i].capacity = plan->capacities[i];
@@ -249,8 +249,8 @@ void StepSlot::runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *on) 
 
 void StepSlot::runCopy(genrec_rt_pool *on) { runStage(plan->program->copy, Phase::copy, on); }
 
-void StepSlot::runDispatch() {
-  runStage(plan->program->dispatch, Phase::dispatch, shared.pool.get());
+void StepSlot::runDispatch(genrec_rt_pool *on) {
+  runStage(plan->program->dispatch, Phase::dispatch, on);
 }
 
 void StepSlot::runCompute() {

@@ -30,9 +30,11 @@ private:
   std::string message, help;
 };
 
+class RankStep;
+
 /// The context of one batch in flight: what generated code sees (genrec_step)
 /// and the memory behind it. Prepared and run through its copy stage by one
-/// thread, through the others by another.
+/// thread, through the others by another, or two: one at a time.
 class StepSlot : public genrec_step {
 public:
   explicit StepSlot(genrec_runtime &runtime);
@@ -44,7 +46,8 @@ public:
   void runCopy(genrec_rt_pool *pool);
   /// The others in this order: on several portions, each stage of all before the next, but for
   /// compute, which one portion after another runs. The last portion runs update.
-  void runDispatch();
+  void runDispatch() { runDispatch(shared.pool.get()); }
+  void runDispatch(genrec_rt_pool *pool);
   void runCompute();
   void runUpdate();
   bool hasUpdate() const { return plan->program->update != nullptr; }
@@ -73,6 +76,8 @@ public:
   Failure failure;
   SpanRecorder spans; ///< with --profile
   int32_t portion = 0; ///< which portion of the global batch
+  /// What the portions of this step have in common; null with one portion on one rank.
+  RankStep *rankStep = nullptr;
 
   /// Called while the step runs, when its loss turns out not to be finite: runs its stages once
   /// more, in other memory and with checks, and notes what they find first.
@@ -84,7 +89,7 @@ public:
   TableStore &temporaryTable(int32_t table);
   GrowBuffer<uint8_t> missing; ///< scratch of lookups
   GrowBuffer<float> rowSums;   ///< scratch of genrec_rt_contribute_segments
-  GrowBuffer<char> ownScratch; ///< for a copy stage beside the pool
+  GrowBuffer<char> ownScratch, ownBlocks; ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }
   int64_t descriptorBytes() const;

@@ -45,6 +45,30 @@ inline void checkExchange(Communicator &comm, int64_t scale) {
       expect(in[other][i] == element(other, rank, i), "an element of rank " + std::to_string(other));
 }
 
+/// Parts that fill their rooms, some, or not at all.
+inline void checkRooms(Communicator &comm) {
+  int32_t size = comm.getSize(), rank = comm.getRank();
+  constexpr int64_t kRoom = 40;
+  auto count = [&](int64_t from, int64_t to) { return (from * 13 + to * 20) % (kRoom + 1); };
+  std::vector<std::vector<int64_t>> out(size), in(size, std::vector<int64_t>(kRoom, -1));
+  std::vector<SendPart> send(size);
+  std::vector<ReceivePart> receive(size);
+  std::vector<int64_t> received(size, -1);
+  for (int32_t other = 0; other < size; ++other) {
+    for (int64_t i = 0; i < count(rank, other); ++i)
+      out[other].push_back(element(rank, other, i));
+    send[other] = {out[other].data(), static_cast<int64_t>(out[other].size() * 8)};
+    receive[other] = {in[other].data(), kRoom * 8};
+  }
+  comm.exchangeUpTo(send, receive, received);
+  for (int32_t other = 0; other < size; ++other) {
+    expect(received[other] == count(other, rank) * 8, "bytes of rank " + std::to_string(other));
+    for (int64_t i = 0; i < kRoom; ++i)
+      expect(in[other][i] == (i < count(other, rank) ? element(other, rank, i) : -1),
+             "a room for rank " + std::to_string(other));
+  }
+}
+
 inline void checkAllGather(Communicator &comm) {
   std::vector<int32_t> all(comm.getSize(), -1);
   int32_t mine = comm.getRank() * 11;
@@ -103,6 +127,7 @@ inline void checkAll(Communicator &comm) {
   for (int round = 0; round < 20; ++round)
     checkExchange(comm, round * 10);
   checkExchange(comm, 200000);
+  checkRooms(comm);
   checkAllGather(comm);
   checkBroadcast(comm);
   checkDuplicate(comm);

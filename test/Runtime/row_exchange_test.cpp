@@ -169,35 +169,64 @@ Updates computeUpdates(const Step &step) {
 // One rank
 //===----------------------------------------------------------------------===//
 
+/// How a step's first fetch is done: at once, or beside the step before it.
+enum class Fetch { whole, inParts, early };
+
 /// A rank's stores, and what it sees in a step.
 class Rank {
 public:
-  Rank(Communicator &comm, const Step &step, int32_t portions)
-      : comm(comm), stores(step.stores), own(getPortions(portions, comm.getRank(), comm.getSize())),
-        exchange(comm, stores, portions), rows(stores.size()) {}
+  Rank(Communicator &comm, const Step &step, int32_t portions, Fetch kind,
+       const std::vector<Updates> &expected)
+      : comm(comm), stores(step.stores), expected(expected), own(getPortions(portions, comm.getRank(), comm.getSize())),
+        kind(kind), exchanges{{comm, stores, portions}, {comm, stores, portions}},
+        rows(stores.size()) {}
 
-  void run(const Step &step, Updates &updates, std::mutex &mutex) {
+  /// The first fetch of a step up to where it needs the step before; that one's rows change later.
+  void begin(const Step &step, size_t number) {
+    RowExchange &exchange = exchanges[number % 2];
     exchange.begin();
     found.assign(stores.size(), {});
+    prepare(step, 0);
+    if (kind != Fetch::whole)
+      exchange.ask(comm, requests);
+    if (kind == Fetch::early)
+      exchange.bringEarly(comm, number > 0 ? &exchanges[(number + 1) % 2] : nullptr,
+                          [&](int32_t store, std::span<const int64_t> keys, float **to) {
+                            for (size_t i = 0; i < keys.size() && store != 1; ++i)
+                              to[i] = findEarly(store, keys[i]);
+                            return store != 1;
+                          });
+  }
+
+  void run(const Step &step, size_t number, const Step *next, Updates &updates, std::mutex &mutex) {
+    RowExchange &exchange = exchanges[number % 2];
     addresses.assign(stores.size(), {});
+    current = number;
     for (size_t fetch = 0; fetch < step.portions[0].fetches.size(); ++fetch)
-      runFetch(step, fetch);
+      runFetch(exchange, step, fetch);
+    if (next)
+      begin(*next, number + 1);
     for (size_t store = 0; store < stores.size(); ++store)
       EXPECT_EQ(exchange.getUpdate(static_cast<int32_t>(store)).rows.size(), 0U);
     for (int32_t i = 0; i < own.count; ++i)
       for (size_t store = 0; store < stores.size(); ++store)
-        contribute(step.portions[own.first + i], own.first + i, static_cast<int32_t>(store));
+        contribute(exchange, step.portions[own.first + i], own.first + i,
+                   static_cast<int32_t>(store));
     exchange.collect();
     std::lock_guard lock(mutex);
     for (size_t store = 0; store < stores.size(); ++store)
-      readUpdate(static_cast<int32_t>(store), updates[store]);
+      readUpdate(exchange, static_cast<int32_t>(store), updates[store]);
+  }
+
+  int64_t earlyBytes() const {
+    return exchanges[0].getTraffic().earlyRowBytes + exchanges[1].getTraffic().earlyRowBytes;
   }
 
 private:
-  void runFetch(const Step &step, size_t fetch) {
-    std::vector<RowRequest> requests;
-    std::vector<std::vector<float *>> results;
-    std::vector<const Lookup *> lookups;
+  void prepare(const Step &step, size_t fetch) {
+    requests.clear();
+    results.clear();
+    lookups.clear();
     for (int32_t i = 0; i < own.count; ++i)
       for (const Lookup &lookup : step.portions[own.first + i].fetches[fetch]) {
         lookups.push_back(&lookup);
@@ -207,14 +236,34 @@ private:
       requests.push_back({lookups[i]->store, lookups[i]->keys.data(),
                           lookups[i]->valid.empty() ? nullptr : lookups[i]->valid.data(),
                           static_cast<int64_t>(lookups[i]->keys.size()), results[i].data(), &zero});
-    exchange.fetch(requests, [&](int32_t store, std::span<const int64_t> keys, float **to) {
+  }
+
+  void runFetch(RowExchange &exchange, const Step &step, size_t fetch) {
+    auto findAll = [&](int32_t store, std::span<const int64_t> keys, float **to) {
       EXPECT_FALSE(keys.empty());
       for (size_t i = 0; i < keys.size(); ++i)
         to[i] = find(store, keys[i]);
-    });
+    };
+    if (fetch > 0)
+      prepare(step, fetch);
+    if (fetch > 0 || kind == Fetch::whole) {
+      exchange.fetch(requests, findAll);
+    } else {
+      exchange.find(comm, findAll);
+      exchange.bring(comm);
+    }
     for (size_t i = 0; i < lookups.size(); ++i)
       for (size_t entry = 0; entry < results[i].size(); ++entry)
         checkRow(*lookups[i], entry, results[i][entry]);
+  }
+
+  /// A row that is there; it may be one that the running step has not updated yet.
+  float *findEarly(int32_t store, int64_t key) {
+    auto at = rows[store].find(key);
+    if (at == rows[store].end())
+      return nullptr;
+    found[store].insert(key);
+    return at->second.data();
   }
 
   float *find(int32_t store, int64_t key) {
@@ -238,12 +287,22 @@ private:
       EXPECT_EQ(row, &zero);
       return;
     }
-    EXPECT_EQ(Row(row, row + dim), makeValue(lookup.store, key, dim));
+    EXPECT_EQ(Row(row, row + dim), getValue(lookup.store, key));
     auto [known, isNew] = addresses[lookup.store].try_emplace(key, const_cast<float *>(row));
     EXPECT_EQ(known->second, row) << "key " << key << " has two addresses";
   }
 
-  void contribute(const Portion &portion, int32_t number, int32_t store) {
+  /// The value of a row in this step: every update adds 1.
+  Row getValue(int32_t store, int64_t key) const {
+    Row value = makeValue(store, key, stores[store].dim);
+    for (size_t number = 0; number < current; ++number)
+      if (expected[number][store].contains(key))
+        for (float &element : value)
+          element += 1;
+    return value;
+  }
+
+  void contribute(RowExchange &exchange, const Portion &portion, int32_t number, int32_t store) {
     if (portion.sums[store].empty() && number % 2)
       return; // as good as a call without rows
     std::vector<float *> touched;
@@ -255,21 +314,29 @@ private:
     exchange.contribute(store, number, touched, sums.data());
   }
 
-  void readUpdate(int32_t store, std::map<int64_t, Bits> &to) {
+  void readUpdate(RowExchange &exchange, int32_t store, std::map<int64_t, Bits> &to) {
     RowExchange::Update update = exchange.getUpdate(store);
     for (size_t i = 0; i < update.rows.size(); ++i) {
       ASSERT_TRUE(keyOf.contains(update.rows[i]));
       int64_t key = keyOf[update.rows[i]], dim = stores[store].dim;
       EXPECT_TRUE(to.try_emplace(key, getBits(update.sums + i * dim, dim)).second)
           << "key " << key << " twice";
+      for (int64_t d = 0; d < dim; ++d)
+        update.rows[i][d] += 1;
     }
   }
 
   Communicator &comm;
   std::vector<ExchangedStore> stores;
+  const std::vector<Updates> &expected; ///< by step
   PortionRange own;
-  RowExchange exchange;
+  const Fetch kind;
+  RowExchange exchanges[2]; ///< by step, in turns
+  size_t current = 0;       ///< step
   float zero = 0;
+  std::vector<RowRequest> requests; ///< of the fetch that is under way, with their results
+  std::vector<std::vector<float *>> results;
+  std::vector<const Lookup *> lookups;
   std::vector<std::map<int64_t, Row>> rows;          ///< by store: those that this rank owns
   std::map<float *, int64_t> keyOf;                  ///< by address of `rows`
   std::vector<std::set<int64_t>> found;              ///< by store: in this step
@@ -277,33 +344,47 @@ private:
 };
 
 /// Three steps on `ranks` ranks: every key that is touched is updated once, with the tree's bits.
-void check(uint32_t seed, int32_t portions, int32_t ranks, Ids ids) {
+/// Returns the bytes of rows that came early.
+int64_t check(uint32_t seed, int32_t portions, int32_t ranks, Ids ids, Fetch kind) {
   SCOPED_TRACE(testing::Message() << "seed " << seed << ", " << portions << " portions, " << ranks
-                                  << " ranks, ids " << static_cast<int>(ids));
+                                  << " ranks, ids " << static_cast<int>(ids) << ", fetch "
+                                  << static_cast<int>(kind));
   std::vector<Step> steps;
-  std::vector<Updates> updates;
+  std::vector<Updates> updates, expected;
   for (uint32_t number = 0; number < 3; ++number) {
     steps.push_back(makeStep(seed, number, portions, ids));
     updates.emplace_back(steps.back().stores.size());
+    expected.push_back(computeUpdates(steps.back()));
   }
   std::mutex mutex;
+  int64_t early = 0;
   runThreadRanks(ranks, [&](Communicator &comm) {
-    Rank rank(comm, steps[0], portions);
+    Rank rank(comm, steps[0], portions, kind, expected);
+    rank.begin(steps[0], 0);
     for (size_t number = 0; number < steps.size(); ++number)
-      rank.run(steps[number], updates[number], mutex);
+      rank.run(steps[number], number, number + 1 < steps.size() ? &steps[number + 1] : nullptr,
+               updates[number], mutex);
+    std::lock_guard lock(mutex);
+    early += rank.earlyBytes();
   });
   for (size_t number = 0; number < steps.size(); ++number)
-    EXPECT_EQ(updates[number], computeUpdates(steps[number]));
+    EXPECT_EQ(updates[number], expected[number]);
+  return early;
 }
 
 class RowExchanges : public testing::TestWithParam<Ids> {};
 
 TEST_P(RowExchanges, GiveTheSameBitsOnAnyRanks) {
   uint32_t seed = 1;
+  int64_t early = 0;
   for (int32_t ranks : {1, 2, 3, 4})
     for (int32_t portions : {ranks, ranks + 1, 7, 12, 13})
-      for (int i = 0; i < 5; ++i)
-        check(seed++, portions, ranks, GetParam());
+      for (Fetch kind : {Fetch::whole, Fetch::inParts, Fetch::early, Fetch::early, Fetch::early}) {
+        int64_t bytes = check(seed++, portions, ranks, GetParam(), kind);
+        EXPECT_TRUE(kind == Fetch::early || bytes == 0);
+        early += bytes;
+      }
+  EXPECT_EQ(early > 0, GetParam() != Ids::none); // or nothing is shown
 }
 
 INSTANTIATE_TEST_SUITE_P(Ids, RowExchanges,

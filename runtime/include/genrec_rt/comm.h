@@ -62,6 +62,12 @@ public:
   /// arrived and those sent may be written again (device: on the stream).
   void exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                 CommMemory memory = {});
+  /// As `exchange`, where the sender alone knows how much it sends: receive[r].bytes is the room that
+  /// both sides have agreed on, at most kMostRoom, and received[r] becomes the bytes that came. More
+  /// than there is room for throws, as parts whose sizes do not agree do.
+  void exchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                    std::span<int64_t> received, CommMemory memory = {});
+  static constexpr int64_t kMostRoom = int64_t(1) << 30;
   /// `bytes` of every rank, one behind another in the order of ranks, to every rank: `receive`
   /// has room for getSize() * bytes.
   void allGather(const void *send, void *receive, int64_t bytes, CommMemory memory = {});
@@ -87,9 +93,13 @@ public:
 protected:
   /// One exchange; sizes of the spans are getSize(), bytes are not negative.
   virtual void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) = 0;
+  /// The same with rooms to receive. This one makes two exchanges, of sizes and of parts.
+  virtual void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+                              std::span<int64_t> received);
 
 private:
-  void check(CommMemory memory) const;
+  void check(std::span<const SendPart> send, std::span<const ReceivePart> receive,
+             CommMemory memory) const;
 
   std::chrono::milliseconds patience = std::chrono::minutes(5);
 };

@@ -14,6 +14,7 @@
 #include "genrec_rt/comm.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace genrec::rt {
@@ -40,33 +41,57 @@ inline bool areSiblings(PortionNode left, PortionNode right) {
 /// The nodes, from left to right, whose sums a rank can form alone from the portions `range`.
 std::vector<PortionNode> getNodes(PortionRange range);
 
-/// Adds vectors of floats over the portions of a global batch.
+/// Adds vectors of floats over the portions of a global batch: `commit` once for each portion of this
+/// rank, then `reduce`. What `reduce` does may be done in parts, by callers who send other things in the
+/// same messages: every rank sends countFloats floats to every other, those of `write`, and gives what
+/// came to `add`; where vectors are cut into slices, `gather` follows.
 class PortionSums {
 public:
-  /// For vectors of `length` floats, of which this rank has those of `own` among `portions`.
-  PortionSums(int64_t length, int32_t portions, PortionRange own);
+  /// For vectors of `length` floats, of which this rank has those of getPortions(portions, rank, ranks).
+  PortionSums(int64_t length, int32_t portions, int32_t rank, int32_t ranks);
 
   /// The vector of the next portion, all zero: the caller adds to it, then calls `commit`.
   float *begin();
   /// Ends the portion: sums of the tree that are complete are formed. At most
   /// 2 * log2(portions) + 1 vectors are held at a time.
   void commit();
+  /// Forgets what a batch that was given up has committed.
+  void restart();
+  /// Whether all portions of this rank are committed.
+  bool isComplete() const { return committed == own.count; }
 
-  /// The sum over all portions of all ranks, into `total`, on every rank: each rank adds one slice
-  /// of the vectors, then slices are gathered. Collective, once all portions are committed; a new
-  /// global batch may begin afterwards. Throws CommError, and Error where portions are missing.
+  /// The sum over all portions of all ranks, into `total`, on every rank. Collective, once all
+  /// portions are committed; a new global batch may begin afterwards. Throws CommError, and Error
+  /// where portions are missing.
   void reduce(Communicator &comm, float *total);
+
+  /// Whether each rank adds one slice of the vectors, which are then gathered. Short vectors, and those
+  /// of two ranks, are sent whole: every rank adds them, and one exchange is saved.
+  bool hasSlices() const { return ranks > 2 && length > kMostWhole; }
+  int64_t countFloats(int32_t from, int32_t to) const;
+  void write(int32_t to, float *message) const;
+  /// messages[r]: what rank r wrote to this one; they are added to. `total` gets the sum, or this rank's
+  /// slice of it. A new global batch may begin afterwards.
+  void add(std::span<float *const> messages, float *total);
+  /// All slices, on every rank. Collective.
+  void gather(Communicator &comm, float *total) const;
 
 private:
   struct Sum : PortionNode {
     std::vector<float> values;
   };
+  static constexpr int64_t kMostWhole = 16384;
 
   std::vector<float> takeBuffer();
+  void requireAll() const;
+  int64_t sliceBegin(int32_t rank) const;
+  int64_t sliceSize(int32_t rank) const { return sliceBegin(rank + 1) - sliceBegin(rank); }
+  float *addTree(std::span<float *const> messages, int32_t first, int32_t level) const;
 
   int64_t length;
-  int32_t portions;
+  int32_t portions, rank, ranks;
   PortionRange own;
+  std::vector<std::vector<PortionNode>> nodes; ///< by rank: those that it sends
   int32_t committed = 0;
   std::vector<float> current;
   std::vector<Sum> sums; ///< of the committed portions, from left to right

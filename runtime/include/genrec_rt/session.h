@@ -59,12 +59,20 @@ struct Schedule {
   void check() const;
 };
 
+/// What of a step several ranks do beside the one before it. Results are the same.
+enum class Overlap {
+  none, ///< nothing
+  keys, ///< the dispatch stages: keys travel to the owners of their rows
+  rows  ///< rows, too, that the step before does not update
+};
+
 struct SessionOptions {
   /// Of the ranks that train together, which outlives the session; null: this one alone.
   Communicator *comm = nullptr;
   /// Of a global batch, at least as many as ranks; 0: as many. The same number gives the same bits
   /// on any number of ranks.
   int32_t portions = 0;
+  Overlap overlap = Overlap::rows;
   uint64_t seed = 0;
   int32_t threads = 0; ///< 0: the machine's cores / ranks on it
   /// The largest base learning rate of the model becomes this one; the others
@@ -203,7 +211,8 @@ public:
   /// Runs a program over all batches of `source`: while one batch computes, the
   /// next is read and its copy stage runs on another thread. Same results as
   /// single steps. `onStep` is called after each step on the calling thread and
-  /// ends the run by returning false. Returns the number of steps.
+  /// ends the run by returning false. Returns the number of steps. On several ranks `onStep` may read
+  /// tables, but changes none: rows of the next step may be on their way.
   int64_t run(Mode mode, BatchSource &source,
               const std::function<bool(const StepReport &)> &onStep);
 
@@ -233,6 +242,13 @@ public:
 
   /// When the ops of the steps so far ran; null unless asked for.
   Profile *profile();
+
+  /// What came from other ranks so far, of values of table rows: bytes, and those that came beside the
+  /// step before.
+  struct RowTraffic {
+    int64_t bytes = 0, earlyBytes = 0;
+  };
+  RowTraffic rowTraffic() const;
 
   Metrics &metrics();
   /// What the last step gave out, in one of this rank's portions.

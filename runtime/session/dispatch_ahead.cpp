@@ -1,0 +1,111 @@
+//===- dispatch_ahead.cpp - Dispatch of the next step beside a step -------===//
+
+#include "dispatch_ahead.h"
+
+#include "../core/start_thread.h"
+
+#include <utility>
+
+namespace genrec::rt {
+
+DispatchAhead::DispatchAhead(Ranks &ranks, Pipeline &pipeline, const genrec_program_desc &program,
+                             Overlap overlap)
+    : ranks(ranks), pipeline(pipeline), isTraining(program.mode == GENREC_MODE_TRAIN),
+      // A lookup within the compute stage inserts rows beside the search for early ones.
+      hasEarlyRows(overlap == Overlap::rows && !program.single_portion),
+      comm(ranks.comm().duplicate()), thread(startThread("dispatch steps", [this] { work(); })) {}
+
+DispatchAhead::~DispatchAhead() {
+  {
+    std::lock_guard lock(mutex);
+    state = State::ending;
+  }
+  changed.notify_all();
+  thread.join();
+}
+
+void DispatchAhead::start(const RankStep *beside) {
+  {
+    std::lock_guard lock(mutex);
+    running = beside;
+    state = State::working;
+  }
+  changed.notify_all();
+}
+
+DispatchedStep DispatchAhead::take() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return state != State::working; });
+  state = State::idle;
+  if (error)
+    std::rethrow_exception(std::exchange(error, nullptr));
+  return result;
+}
+
+void DispatchAhead::stop() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return state != State::working; });
+}
+
+void DispatchAhead::abort(const std::string &why) noexcept {
+  pipeline.stop();
+  comm->abort(why);
+}
+
+void DispatchAhead::work() {
+  std::unique_lock lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return state == State::working || state == State::ending; });
+    if (state == State::ending)
+      return;
+    lock.unlock();
+    result = {};
+    try {
+      dispatch();
+    } catch (const CommError &) {
+      error = std::current_exception(); // they know
+    } catch (const std::exception &failure) {
+      error = std::current_exception();
+      comm->abort(failure.what());
+    }
+    lock.lock();
+    if (state == State::working)
+      state = State::done;
+    changed.notify_all();
+  }
+}
+
+bool DispatchAhead::takeSlots() {
+  std::vector<StepSlot *> &taken = slots[turn];
+  turn = 1 - turn;
+  taken.clear();
+  StepSlot *last = nullptr;
+  int64_t waiting = profileClock();
+  for (const Pipeline::Place &place : pipeline.take())
+    taken.push_back(last = place.slot);
+  if (last && last->profile)
+    last->spans.add(Phase::wait, waiting, profileClock());
+  result.slots = taken;
+  return last != nullptr;
+}
+
+void DispatchAhead::dispatch() {
+  if (!takeSlots())
+    return;
+  RankStep &step = ranks.nextStep();
+  step.begin(result.slots);
+  for (StepSlot *slot : result.slots)
+    slot->runDispatch(nullptr); // the pool computes the step before
+  StepSlot &last = *result.slots.back();
+  int64_t begin = profileClock();
+  step.ask(*comm);
+  if (!isTraining) // nothing changes rows
+    step.bring(*comm);
+  else if (hasEarlyRows)
+    step.bringEarly(*comm, running);
+  if (last.profile)
+    last.spans.add(Phase::exchangeAhead, begin, profileClock());
+  result.step = &step;
+}
+
+} // namespace genrec::rt

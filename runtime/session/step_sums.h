@@ -1,0 +1,71 @@
+//===- step_sums.h - What a step adds up over its portions ------*- C++ -*-===//
+
+#ifndef GENREC_RT_SESSION_STEP_SUMS_H
+#define GENREC_RT_SESSION_STEP_SUMS_H
+
+#include "../ranks/row_exchange.h"
+#include "genrec_rt/portions.h"
+#include "genrec_rt/session.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace genrec::rt {
+
+/// What all portions of a batch report, added up in the order of portions.
+struct RanksReport {
+  std::vector<LossValue> losses;
+  int64_t rows = 0;   ///< root rows
+  int32_t signal = 0; ///< the largest of all ranks
+};
+
+/// The sums over portions of one step, and what it reports. They travel beside table rows: all that
+/// is complete rides in the next round.
+class StepSums : public Rider {
+public:
+  StepSums(Communicator &comm, int32_t portions, int32_t losses);
+
+  /// Begins a step.
+  void begin();
+
+  /// Gives lists of `floats` partial values of the next portion to the sums of `number`.
+  void contribute(int32_t number, std::span<const float *const> partial,
+                  std::span<const int64_t> floats);
+  /// The totals. Collective on `on` where they have not travelled yet.
+  void collect(Communicator &on, int32_t number, std::span<const int64_t> floats,
+               std::span<float *const> totals);
+
+  /// Reports ride in the next round, too. `slots`: this rank's portions.
+  void report(std::span<StepSlot *const> slots, int32_t signal);
+  const RanksReport &getReport() const { return reported; }
+
+  int64_t getBytes(int32_t from, int32_t to) const override;
+  void write(int32_t to, char *message) override;
+  void read(int32_t from, char *message) override;
+  /// Ends a round: adds up what came. Collective on `on` only where vectors are cut into slices.
+  void finish(Communicator &on);
+
+private:
+  struct Sums {
+    std::unique_ptr<PortionSums> portions;
+    int64_t length = 0;
+    std::vector<float> total;
+    std::vector<float *> messages; ///< by rank, of this round
+    bool isReduced = false;
+    bool rides() const { return portions && !isReduced && portions->isComplete(); }
+  };
+  int64_t reportDoubles(int32_t from) const;
+  void addReports();
+
+  const int32_t rank, ranks, count;
+  std::vector<Sums> sums; ///< by number
+  RanksReport reported;
+  bool reports = false;
+  std::vector<double> mine;             ///< what this rank reports
+  std::vector<const double *> messages; ///< what each rank reports
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_SESSION_STEP_SUMS_H
