@@ -6,6 +6,7 @@
 #include "genrec_rt/error.h"
 #include "genrec_rt/identity.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,7 +17,7 @@ namespace genrec::rt {
 /// full. `clear` is cheap and keeps the memory.
 class KeyIndex {
 public:
-  KeyIndex() : slots(16) {}
+  KeyIndex() : slots(2 * kBlock) {}
 
   void clear() {
     distinct.clear();
@@ -28,7 +29,56 @@ public:
 
   /// The number of `key`, which gets the next one where it has none.
   int32_t findOrAdd(int64_t key) {
-    size_t at = home(key);
+    int32_t number;
+    findOrAdd(&key, nullptr, 1, &number);
+    return number;
+  }
+  /// The number of every key, -1 where valid[i] == 0 (`valid` may be null) or the key is -1: many
+  /// searches wait for memory together.
+  void findOrAdd(const int64_t *keys, const uint8_t *valid, int64_t count, int32_t *numbers) {
+    size_t homes[kBlock];
+    for (int64_t begin = 0; begin < count; begin += kBlock) {
+      int64_t size = std::min(kBlock, count - begin);
+      while ((distinct.size() + kBlock) * 2 > slots.size()) // else places would move below
+        grow();
+      for (int64_t i = 0; i < size; ++i) {
+        homes[i] = home(keys[begin + i]);
+        __builtin_prefetch(&slots[homes[i]], /*rw=*/1);
+      }
+      for (int64_t i = 0; i < size; ++i) {
+        int64_t key = keys[begin + i];
+        bool isAsked = (!valid || valid[begin + i]) && key != -1;
+        numbers[begin + i] = isAsked ? findOrAddAt(homes[i], key) : -1;
+      }
+    }
+  }
+
+  bool contains(int64_t key) const {
+    for (size_t at = home(key); slots[at].step == step; at = next(at))
+      if (slots[at].key == key)
+        return true;
+    return false;
+  }
+
+  int64_t size() const { return static_cast<int64_t>(distinct.size()); }
+  /// By number.
+  std::span<const int64_t> keys() const { return distinct; }
+
+private:
+  static constexpr size_t kMost = INT32_MAX;
+  /// Keys that are searched together.
+  static constexpr int64_t kBlock = 64;
+
+  struct Slot {
+    int64_t key = 0;
+    uint32_t step = 0; ///< in which it was taken; free in others
+    int32_t number = 0;
+  };
+
+  size_t home(int64_t key) const {
+    return static_cast<size_t>(splitMix64(static_cast<uint64_t>(key) ^ seed)) & (slots.size() - 1);
+  }
+  int32_t findOrAddAt(size_t at, int64_t key) {
     for (; slots[at].step == step; at = next(at))
       if (slots[at].key == key)
         return slots[at].number;
@@ -39,34 +89,7 @@ public:
     auto number = static_cast<int32_t>(distinct.size());
     slots[at] = {key, step, number};
     distinct.push_back(key);
-    if (distinct.size() * 2 > slots.size())
-      grow();
     return number;
-  }
-  bool contains(int64_t key) const {
-    for (size_t at = home(key); slots[at].step == step; at = next(at))
-      if (slots[at].key == key)
-        return true;
-    return false;
-  }
-  /// Asks for the memory that a search for `key` will read.
-  void prefetch(int64_t key) const { __builtin_prefetch(&slots[home(key)], /*rw=*/1); }
-
-  int64_t size() const { return static_cast<int64_t>(distinct.size()); }
-  /// By number.
-  std::span<const int64_t> keys() const { return distinct; }
-
-private:
-  static constexpr size_t kMost = INT32_MAX;
-
-  struct Slot {
-    int64_t key = 0;
-    uint32_t step = 0; ///< in which it was taken; free in others
-    int32_t number = 0;
-  };
-
-  size_t home(int64_t key) const {
-    return static_cast<size_t>(splitMix64(static_cast<uint64_t>(key) ^ seed)) & (slots.size() - 1);
   }
   size_t next(size_t at) const { return (at + 1) & (slots.size() - 1); }
   void grow() {

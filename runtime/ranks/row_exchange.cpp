@@ -47,6 +47,7 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
     if (covers.back().size() > 32) // bits of a mask
       throw Error(std::to_string(allPortions) + " portions are too many", "use at most 131072");
+    leaves.insert(leaves.end(), covers.back().begin(), covers.back().end());
   }
   for (const ExchangedStore &store : stores) {
     if (store.dim < 1 || store.members.empty())
@@ -118,9 +119,21 @@ void RowExchange::bring(Communicator &on) {
   tellOthers(on, [&] { impl->bring(on); });
 }
 
+std::span<float *const> RowExchange::contribute(int32_t store, int32_t portion,
+                                                std::span<float *const> rows) {
+  std::span<float *const> places;
+  tellOthers(impl->comm, [&] { places = impl->contribute(store, portion, rows); });
+  return places;
+}
+
 void RowExchange::contribute(int32_t store, int32_t portion, std::span<float *const> rows,
                              const float *sums) {
-  tellOthers(impl->comm, [&] { impl->contribute(store, portion, rows, sums); });
+  std::span<float *const> places = contribute(store, portion, rows);
+  int64_t dim = impl->dimOf(store);
+  withRowSize(dim, [&](auto size) {
+    for (size_t i = 0; i < places.size(); ++i)
+      copyRow<size()>(places[i], sums + static_cast<int64_t>(i) * dim, dim);
+  });
 }
 
 void RowExchange::collect(Rider *rider) {

@@ -6,12 +6,13 @@
 // the tree of portions.h, so that their bits do not depend on the number of ranks.
 //
 // A step: begin, fetch once or several times, contribute for portions, collect, getUpdate. It
-// knows no store: rows are found by a callback, and the caller updates them. A fetch is one round of keys
-// and one of values; collect is one round. Messages say how large they are (bucketed_round.h).
+// knows no store: rows are found by a callback, and the caller updates them. A fetch is one round
+// of keys and one of values; collect is one round. Messages say how large they are
+// (bucketed_round.h).
 //
 // The first fetch of a step may be done in parts, beside the step before it: `ask` needs no values,
-// `bringEarly` brings those rows that the running step does not update, and once that step has updated
-// its own, `find` and `bring` do the rest.
+// `bringEarly` brings those rows that the running step does not update, and once that step has
+// updated its own, `find` and `bring` do the rest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,16 +78,16 @@ public:
 
   //===-- a fetch in parts --------------------------------------------------===//
 
-  /// Sends keys to their owners. Collective on `on`, a communicator of these ranks. The requests' `rows`
-  /// are written to by bringEarly or bring.
+  /// Sends keys to their owners. Collective on `on`, a communicator of these ranks. The requests'
+  /// `rows` are written to by bringEarly or bring.
   void ask(Communicator &on, std::span<const RowRequest> requests, Rider *rider = nullptr);
 
-  /// Writes the addresses of the rows that a store has, null for those that it has not; nothing may move
-  /// them before this step's `bring`. False: of this store, none are early.
+  /// Writes the addresses of the rows that a store has, null for those that it has not; nothing may
+  /// move them before this step's `bring`. False: of this store, none are early.
   using FindEarly = std::function<bool(int32_t store, std::span<const int64_t> keys, float **rows)>;
   /// Brings the rows that are found and that `running`, the step which goes on meanwhile, does not
-  /// ask for: it updates no others; null: no step goes on. Collective on `on`, one round. In the first fetch of a step, or
-  /// never.
+  /// ask for: it updates no others; null: no step goes on. Collective on `on`, one round. In the
+  /// first fetch of a step, or never.
   void bringEarly(Communicator &on, const RowExchange *running, const FindEarly &find);
 
   /// Finds the rows that were not found early. What it throws ends calls on `on`.
@@ -97,9 +98,12 @@ public:
   //===-- after the backward pass ---------------------------------------------===//
 
   /// Sums of gradients of the distinct rows that one portion touches: `rows` are addresses that
-  /// `fetch` gave, `sums` has `dim` floats for each. A row with a sum of 0 is touched too. Once per
-  /// store and portion, in the order of portions; those without a call touch nothing. Copies the
-  /// sums. Not collective.
+  /// `fetch` gave, each once. Returns where the caller writes the sum of each row, `dim` floats,
+  /// before its next call for this store; the addresses stay until then. A row with a sum of 0 is
+  /// touched too. Once per store and portion, in the order of portions; those without a call touch
+  /// nothing. Not collective.
+  std::span<float *const> contribute(int32_t store, int32_t portion, std::span<float *const> rows);
+  /// The same; copies the sums from `sums`, one behind another.
   void contribute(int32_t store, int32_t portion, std::span<float *const> rows, const float *sums);
 
   /// Adds the sums of all portions at the owners: per key those of the portions that touched it, in

@@ -1,9 +1,9 @@
 //===- row_exchange_impl.h - What a row exchange remembers ------*- C++ -*-===//
 //
 // Keys of a store have numbers, in the order of first appearance. Rows that this rank asks for have
-// positions: in the order of fetches, in each by owner, and there those that came early first. An owner
-// keeps which of its rows every rank asked for, in the order of that rank's positions; so gradients
-// travel without keys.
+// positions: in the order of fetches, in each by owner, and there those that came early first. An
+// owner keeps which of its rows every rank asked for, in the order of that rank's positions; so
+// gradients travel without keys.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,9 +11,12 @@
 #define GENREC_RT_RANKS_ROW_EXCHANGE_IMPL_H
 
 #include "key_index.h"
+#include "leaf_sums.h"
+#include "row_copies.h"
 #include "row_exchange.h"
 #include "tree_sums.h"
 
+#include <bit>
 #include <numeric>
 
 namespace genrec::rt {
@@ -37,6 +40,24 @@ template <class T> struct Messages {
   std::vector<int64_t> starts;
 };
 
+/// Divides multiples of a number by it, without a division; of others the result is none that
+/// gives them when it is multiplied.
+class ExactDivision {
+public:
+  explicit ExactDivision(int64_t by) : shift(std::countr_zero(static_cast<uint64_t>(by))) {
+    uint64_t odd = static_cast<uint64_t>(by) >> shift;
+    for (inverse = odd; odd * inverse != 1;) // Newton's method, modulo 2^64
+      inverse *= 2 - odd * inverse;
+  }
+  int64_t divide(int64_t number) const {
+    return static_cast<int64_t>((static_cast<uint64_t>(number) >> shift) * inverse & INT64_MAX);
+  }
+
+private:
+  int shift;
+  uint64_t inverse;
+};
+
 /// What this rank asks of a store.
 struct AskedRows {
   /// Rows that one fetch brought from one owner.
@@ -45,9 +66,10 @@ struct AskedRows {
     int64_t first, count; ///< positions
   };
 
-  explicit AskedRows(int64_t dim) : sums(dim) {}
+  explicit AskedRows(int64_t dim) : division(dim), sums(dim) {}
   void begin(int32_t firstPortion);
 
+  ExactDivision division; ///< of distances from a section's begin, by `dim`
   KeyIndex keys;
   std::vector<float *> addresses; ///< by number; those of this fetch follow
   std::vector<Section> sections;  ///< by fetch and owner
@@ -56,6 +78,7 @@ struct AskedRows {
   std::vector<uint32_t> masks;    ///< by position: bit i, whether node i of the sums has it
   std::vector<float *> sumOf;     ///< by position, scratch: its sum in one node
   TreeSums sums;                  ///< of positions
+  std::vector<float *> places;    ///< of the last contribution's sums
   int32_t nextPortion = 0;
 };
 
@@ -75,7 +98,7 @@ struct OwnedRows {
   std::vector<char> isEarly;   ///< by number, in the first fetch
   std::vector<int32_t> asked;  ///< numbers, by fetch and rank
   std::vector<int64_t> starts; ///< in `asked`, by fetch and rank, and the end
-  TreeSums sums;               ///< of numbers
+  LeafSums sums;               ///< of numbers
   std::vector<float *> updateRows;
   GrowBuffer<float> updateSums;
 };
@@ -90,9 +113,10 @@ public:
   void bringEarly(Communicator &on, const Impl *running, const FindEarly &find);
   void find(const FindRows &find);
   void bring(Communicator &on);
-  void contribute(int32_t store, int32_t portion, std::span<float *const> rows, const float *sums);
+  std::span<float *const> contribute(int32_t store, int32_t portion, std::span<float *const> rows);
   void collect(Rider *rider);
   Update getUpdate(int32_t store) const;
+  int64_t dimOf(int32_t store) const { return stores[store].dim; }
 
   Communicator &comm;
   Traffic traffic;
@@ -109,8 +133,6 @@ private:
     auto first = counts.begin() + cell(rank, 0);
     return std::accumulate(first, first + storeCount(), int64_t(0));
   }
-  /// Floats of `rows` rows in a message: the rows of every store begin at a whole cache line.
-  static int64_t messageFloats(int64_t rows, int64_t dim) { return (rows * dim + 15) / 16 * 16; }
 
   // The steps of `ask`.
   void numberKeys();
@@ -148,6 +170,7 @@ private:
   const int32_t ranks, rank;
   const PortionRange portions;                  ///< of this rank
   std::vector<std::vector<PortionNode>> covers; ///< by rank: the nodes that it sends
+  std::vector<PortionNode> leaves;              ///< those of all ranks, in the order of portions
   std::vector<AskedRows> asked;                 ///< by store, as the next
   std::vector<OwnedRows> owned;
   int64_t fetches = 0; ///< of this step
@@ -164,16 +187,17 @@ private:
   std::vector<int64_t> sendCounts, receiveCounts; ///< by cell: keys
   std::vector<int64_t> cursors;                   ///< by cell
   std::vector<int64_t> sentKeys;                  ///< by rank, then by store
-  std::vector<int32_t> sentNumbers;               ///< by key of sentKeys; early ones of a cell first
+  std::vector<int32_t> sentNumbers; ///< by key of sentKeys; early ones of a cell first
   /// By cell: how many of the keys sent, and received, have early rows.
   std::vector<int64_t> sendEarly, receiveEarly;
   std::vector<int32_t> lateOnes;  ///< of one cell
   std::vector<int64_t> missing;   ///< keys of one store
   std::vector<float *> foundRows; ///< of those
   Messages<float> sendValues;
-  std::vector<Messages<float>> values; ///< by fetch: what callers see, until `begin`
-  std::vector<float *> earlyValues;    ///< by rank, of this fetch: the same, that came early
+  std::vector<Messages<float>> values;       ///< by fetch: what callers see, until `begin`
+  std::vector<float *> earlyValues;          ///< by rank, of this fetch: the same, that came early
   std::vector<uint32_t *> sendMasks;         ///< by rank
+  std::vector<int32_t> gathered;             ///< positions whose sums are copied next
   std::vector<float *> sumCursors;           ///< by rank
   std::vector<const uint32_t *> maskCursors; ///< by rank
   std::vector<const int64_t *> keyCursors;   ///< by rank

@@ -1,16 +1,13 @@
 //===- row_fetch.cpp - keys to their owners, values back ------------------===//
 
 #include "genrec_rt/owner.h"
+#include "row_copies.h"
 #include "row_exchange_impl.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 
 using namespace genrec::rt;
-
-/// Keys whose searches are on their way from memory.
-static constexpr int64_t kAhead = 16;
 
 //===----------------------------------------------------------------------===//
 // Keys to their owners
@@ -37,16 +34,16 @@ void RowExchange::Impl::ask(Communicator &on, std::span<const RowRequest> given,
 }
 
 void RowExchange::Impl::numberKeys() {
-  numbers.clear();
+  size_t entries = 0;
   for (const RowRequest &request : requests) {
     checkStore(request.store);
-    KeyIndex &keys = asked[request.store].keys;
-    for (int64_t i = 0; i < request.count; ++i) {
-      if (i + kAhead < request.count)
-        keys.prefetch(request.keys[i + kAhead]);
-      bool isAsked = (!request.valid || request.valid[i]) && request.keys[i] != -1;
-      numbers.push_back(isAsked ? keys.findOrAdd(request.keys[i]) : -1);
-    }
+    entries += static_cast<size_t>(request.count);
+  }
+  numbers.resize(entries);
+  int32_t *to = numbers.data();
+  for (const RowRequest &request : requests) {
+    asked[request.store].keys.findOrAdd(request.keys, request.valid, request.count, to);
+    to += request.count;
   }
 }
 
@@ -131,11 +128,8 @@ void RowExchange::Impl::readKeys(Rider *rider) {
     for (int32_t from = 0; from < ranks; ++from) {
       const int64_t *keys = at[from];
       int64_t count = receiveCounts[cell(from, store)];
-      for (int64_t i = 0; i < count; ++i) {
-        if (i + kAhead < count)
-          of.keys.prefetch(keys[i + kAhead]);
-        of.asked.push_back(of.keys.findOrAdd(keys[i]));
-      }
+      of.asked.resize(of.asked.size() + static_cast<size_t>(count));
+      of.keys.findOrAdd(keys, nullptr, count, of.asked.data() + of.asked.size() - count);
       of.starts.push_back(static_cast<int64_t>(of.asked.size()));
       at[from] += count;
     }
@@ -246,9 +240,9 @@ void RowExchange::Impl::exchangeValues(Communicator &on) {
   for (int32_t to = 0; to < ranks; ++to) {
     float *message = to == rank ? values[fetches].begin(rank) : sendValues.begin(to);
     for (int32_t store = 0; store < storeCount(); ++store) {
-      int64_t dim = stores[store].dim, at = 0, count = countLate(to, store);
-      for (int32_t number : owned[store].askedBy(visit(fetches, to)).last(count))
-        std::memcpy(message + at++ * dim, owned[store].rows[number], dim * sizeof(float));
+      int64_t dim = stores[store].dim, count = countLate(to, store);
+      gatherRows(dim, owned[store].askedBy(visit(fetches, to)).last(count),
+                 owned[store].rows.data(), message);
       message += messageFloats(count, dim);
     }
     bool isOther = to != rank;

@@ -1,10 +1,10 @@
 //===- row_sums.cpp - sums of gradients to the owners of their rows -------===//
 
+#include "row_copies.h"
 #include "row_exchange_impl.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <functional>
 
 using namespace genrec::rt;
@@ -13,14 +13,26 @@ using namespace genrec::rt;
 // This rank's portions
 //===----------------------------------------------------------------------===//
 
+/// The number of `sections`, sorted, that begin at `row` or before.
+static size_t countBefore(std::span<const AskedRows::Section> sections, const float *row) {
+  constexpr size_t kFew = 8;
+  std::less<> isLess;
+  if (sections.size() > kFew)
+    return std::upper_bound(
+               sections.begin(), sections.end(), row,
+               [&](const float *row, const auto &section) { return isLess(row, section.begin); }) -
+           sections.begin();
+  size_t count = 0;
+  for (const AskedRows::Section &section : sections)
+    count += !isLess(row, section.begin);
+  return count;
+}
+
 int64_t RowExchange::Impl::positionOf(int32_t store, const float *row) const {
-  const std::vector<AskedRows::Section> &sorted = asked[store].sorted;
-  auto after = std::upper_bound(
-      sorted.begin(), sorted.end(), row,
-      [](const float *row, const auto &section) { return std::less<>()(row, section.begin); });
-  if (after != sorted.begin()) {
-    const AskedRows::Section &section = *--after;
-    int64_t floats = row - section.begin, position = floats / stores[store].dim;
+  const AskedRows &from = asked[store];
+  if (size_t count = countBefore(from.sorted, row)) {
+    const AskedRows::Section &section = from.sorted[count - 1];
+    int64_t floats = row - section.begin, position = from.division.divide(floats);
     if (position < section.count && position * stores[store].dim == floats)
       return section.first + position;
   }
@@ -29,14 +41,16 @@ int64_t RowExchange::Impl::positionOf(int32_t store, const float *row) const {
 }
 
 void RowExchange::Impl::skipPortions(AskedRows &from, int32_t until) {
+  auto merge = [&] { from.sums.merge(static_cast<int64_t>(from.touchedBy.size())); };
+  merge(); // the last contribution, whose sums are there by now
   for (; from.nextPortion < until; ++from.nextPortion) {
     from.sums.addNode({from.nextPortion, 0});
-    from.sums.merge(static_cast<int64_t>(from.touchedBy.size()));
+    merge();
   }
 }
 
-void RowExchange::Impl::contribute(int32_t store, int32_t portion, std::span<float *const> rows,
-                                   const float *sums) {
+std::span<float *const> RowExchange::Impl::contribute(int32_t store, int32_t portion,
+                                                      std::span<float *const> rows) {
   checkStore(store);
   AskedRows &from = asked[store];
   if (isCollected || portion < from.nextPortion || portion >= portions.first + portions.count)
@@ -45,20 +59,19 @@ void RowExchange::Impl::contribute(int32_t store, int32_t portion, std::span<flo
                     " to " + std::to_string(portions.first + portions.count - 1),
                 "give each portion once, in their order, before 'collect'");
   skipPortions(from, portion);
-  int64_t dim = stores[store].dim;
+  from.nextPortion = portion + 1;
   std::vector<TreeSums::Entry> &entries = from.sums.addNode({portion, 0});
-  for (size_t i = 0; i < rows.size(); ++i) {
-    int64_t position = positionOf(store, rows[i]);
+  from.places.clear();
+  for (float *row : rows) {
+    int64_t position = positionOf(store, row);
     if (from.touchedBy[position] == portion)
       throw Error("portion " + std::to_string(portion) + " has two sums for one row of store " +
                   std::to_string(store));
     from.touchedBy[position] = portion;
-    float *sum = from.sums.takeSum();
-    std::memcpy(sum, sums + i * dim, dim * sizeof(float));
-    entries.push_back({static_cast<int32_t>(position), sum});
+    from.places.push_back(from.sums.takeSum());
+    entries.push_back({static_cast<int32_t>(position), from.places.back()});
   }
-  from.sums.merge(static_cast<int64_t>(from.touchedBy.size()));
-  from.nextPortion = portion + 1;
+  return from.places;
 }
 
 //===----------------------------------------------------------------------===//
@@ -104,8 +117,8 @@ static int64_t ridingBytes(Rider *rider, int32_t from, int32_t to) {
   return rider ? (rider->getBytes(from, to) + 63) / 64 * 64 : 0;
 }
 
-/// A message: what rides; masks, store by store, by position; the sums of the nodes, store by store,
-/// node by node, by position.
+/// A message: what rides; masks, store by store, by position; the sums of the nodes, store by
+/// store, node by node, by position.
 void RowExchange::Impl::layOutSums(Rider *rider) {
   auto countRows = [&](int32_t to) {
     int64_t rows = 0;
@@ -177,12 +190,12 @@ void RowExchange::Impl::packSums(int32_t store) {
       from.sumOf[entry.row] = entry.sum;
     for (size_t i = 0; i < from.sections.size(); ++i) {
       const AskedRows::Section &section = from.sections[i];
-      float *&to = sumCursors[i % ranks];
+      gathered.clear();
       for (int64_t position = section.first; position < section.first + section.count; ++position)
-        if (from.masks[position] >> node & 1) {
-          std::memcpy(to, from.sumOf[position], dim * sizeof(float));
-          to += dim;
-        }
+        if (from.masks[position] >> node & 1)
+          gathered.push_back(static_cast<int32_t>(position));
+      gatherRows(dim, gathered, from.sumOf.data(), sumCursors[i % ranks]);
+      sumCursors[i % ranks] += static_cast<int64_t>(gathered.size()) * dim;
     }
   }
 }
@@ -191,26 +204,24 @@ void RowExchange::Impl::packSums(int32_t store) {
 void RowExchange::Impl::addSums(int32_t store) {
   OwnedRows &of = owned[store];
   int64_t dim = stores[store].dim;
+  of.sums.setRows(of.keys.size());
+  int32_t leaf = 0;
   for (int32_t other = 0; other < ranks; ++other) {
     const uint32_t *mask = nullptr;
-    for (size_t node = 0; node < covers[other].size(); ++node) {
-      std::vector<TreeSums::Entry> &entries = of.sums.addNode(covers[other][node]);
+    for (size_t node = 0; node < covers[other].size(); ++node, ++leaf) {
       mask = maskCursors[other]; // once more for each node
       for (int64_t fetch = 0; fetch < fetches; ++fetch)
         for (int32_t number : of.askedBy(visit(fetch, other)))
           if (*mask++ >> node & 1) {
-            entries.push_back({number, sumCursors[other]});
+            of.sums.add(number, leaf, sumCursors[other]);
             sumCursors[other] += dim;
           }
-      of.sums.merge(of.keys.size());
     }
     maskCursors[other] = mask;
   }
-  of.sums.mergeAll(of.keys.size());
-  const std::vector<TreeSums::Entry> &entries = of.sums.getNodes()[0].entries;
-  of.updateSums.ensure(static_cast<int64_t>(entries.size()) * dim);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    of.updateRows.push_back(of.rows[entries[i].row]);
-    std::memcpy(&of.updateSums[i * dim], entries[i].sum, dim * sizeof(float));
-  }
+  std::span<const int32_t> touched = of.sums.findRows();
+  for (int32_t number : touched)
+    of.updateRows.push_back(of.rows[number]);
+  of.updateSums.ensure(static_cast<int64_t>(touched.size()) * dim);
+  of.sums.write(/*pool=*/nullptr, leaves, of.updateSums.data());
 }

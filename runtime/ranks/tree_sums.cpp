@@ -4,9 +4,6 @@
 
 using namespace genrec::rt;
 
-/// Sums per chunk of memory.
-static constexpr int64_t kChunkSums = 1024;
-
 void TreeSums::begin() {
   count = 0;
   taken = 0;
@@ -24,11 +21,6 @@ std::vector<TreeSums::Entry> &TreeSums::addNode(PortionNode where) {
 
 void TreeSums::merge(int64_t rows) {
   while (count > 1 && areSiblings(nodes[count - 2], nodes[count - 1]))
-    mergeLast(rows);
-}
-
-void TreeSums::mergeAll(int64_t rows) {
-  while (count > 1)
     mergeLast(rows);
 }
 
@@ -54,16 +46,4 @@ void TreeSums::mergeLast(int64_t rows) {
     leftIndex[left.entries[i].row] = -1;
   ++left.level;
   --count;
-}
-
-float *TreeSums::takeSum() {
-  if (!spare.empty()) {
-    float *sum = spare.back();
-    spare.pop_back();
-    return sum;
-  }
-  auto chunk = static_cast<size_t>(taken / kChunkSums);
-  if (chunk == chunks.size())
-    chunks.emplace_back().ensure(kChunkSums * dim);
-  return chunks[chunk].data() + taken++ % kChunkSums * dim;
 }

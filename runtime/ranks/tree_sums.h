@@ -12,9 +12,9 @@
 
 namespace genrec::rt {
 
-/// Adds sums of rows over the tree of portions.h, where a portion touches a few rows of many: a
-/// node has entries for the rows that its portions touch. What only one child has goes up as it is.
-/// Rows are numbers from 0 on.
+/// Adds one rank's sums of rows over the tree of portions.h, where a portion touches a few rows of
+/// many: a node has entries for the rows that its portions touch. What only one child has goes up
+/// as it is. Rows are numbers from 0 on.
 class TreeSums {
 public:
   struct Entry {
@@ -35,15 +35,26 @@ public:
   /// Adds the last node to its sibling where that is there, and so on upwards. Rows are below
   /// `rows`.
   void merge(int64_t rows);
-  /// Adds all that there is into one node, in the order of the tree: right children that are cut
-  /// short by the number of portions first.
-  void mergeAll(int64_t rows);
   std::span<const Node> getNodes() const { return {nodes.data(), count}; }
 
   /// Memory for a sum, until `begin`.
-  float *takeSum();
+  float *takeSum() {
+    if (!spare.empty()) {
+      float *sum = spare.back();
+      spare.pop_back();
+      return sum;
+    }
+    auto chunk = static_cast<size_t>(taken / kChunkSums);
+    if (chunk == chunks.size())
+      addChunk();
+    return chunks[chunk].data() + taken++ % kChunkSums * dim;
+  }
 
 private:
+  /// Sums per chunk of memory.
+  static constexpr int64_t kChunkSums = 1024;
+
+  void addChunk() { chunks.emplace_back().ensure(kChunkSums * dim); }
   /// Adds the last node to the one before it.
   void mergeLast(int64_t rows);
 
