@@ -34,6 +34,7 @@ void Communicator::check(std::span<const SendPart> send, std::span<const Receive
 void Communicator::exchange(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                             CommMemory memory) {
   check(send, receive, memory);
+  ++roundCount;
   doExchange(send, receive);
 }
 
@@ -45,6 +46,7 @@ void Communicator::exchangeUpTo(std::span<const SendPart> send,
     if (part.bytes > kMostRoom || received.size() != receive.size())
       throw CommError("room for " + std::to_string(part.bytes) + " bytes, more than " +
                       std::to_string(kMostRoom));
+  ++roundCount;
   doExchangeUpTo(send, receive, received);
 }
 

@@ -54,6 +54,7 @@ public:
   DispatchedStep take();
   /// Waits for what is under way, which nobody takes: the run ends after the step that runs.
   void stop();
+  int64_t rounds() const { return comm->rounds(); }
   /// Ends what is under way on all ranks: the run ends by an exception that says `why`.
   void abort(const std::string &why) noexcept;
 

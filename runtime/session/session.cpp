@@ -180,8 +180,10 @@ struct Session::Impl {
       ahead.start(nullptr);
       for (int64_t count = 1;; ++count) {
         DispatchedStep next = ahead.take();
-        if (next.slots.empty())
+        if (next.slots.empty()) {
+          roundsAhead += ahead.rounds();
           return count - 1;
+        }
         beginOutputs();
         onRanks([&] {
           StepSlot &last = *next.slots.back();
@@ -194,6 +196,7 @@ struct Session::Impl {
         StepReport report = finish(mode, next.slots, next.step);
         if (onStep && !onStep(report)) {
           ahead.stop();
+          roundsAhead += ahead.rounds();
           state.ranks->reset(); // the step ahead may have come to some ranks only
           return count;
         }
@@ -208,6 +211,7 @@ struct Session::Impl {
   genrec_runtime state;
   int32_t ownPortions = 1; ///< of this rank
   Overlap overlap = Overlap::none;
+  int64_t roundsAhead = 0; ///< of all runs so far
   /// One per portion, for each batch in flight.
   std::vector<std::unique_ptr<StepSlot>> slots;
   std::vector<Batch> batches;
@@ -368,11 +372,12 @@ int32_t Session::portions() const {
   return impl->state.ranks ? impl->state.ranks->portions() : 1;
 }
 
-Session::RowTraffic Session::rowTraffic() const {
-  if (!impl->state.ranks)
+Session::Exchanges Session::exchanges() const {
+  Ranks *ranks = impl->state.ranks.get();
+  if (!ranks)
     return {};
-  RowExchange::Traffic traffic = impl->state.ranks->getTraffic();
-  return {traffic.rowBytes, traffic.earlyRowBytes};
+  RowExchange::Traffic traffic = ranks->getTraffic();
+  return {ranks->comm().rounds() + impl->roundsAhead, traffic.rowBytes, traffic.earlyRowBytes};
 }
 
 ParameterView Session::parameter(int32_t index) {
@@ -418,7 +423,7 @@ MemoryUse Session::memoryUse() const {
   for (const auto &slot : impl->slots) {
     use.arenas += slot->arenaMemory().bytes();
     use.batches += slot->descriptorBytes();
-    use.scratch += slot->ownScratch.capacity();
+    use.scratch += slot->ownScratch.capacity() + slot->ownBlocks.capacity();
   }
   for (const Batch &batch : impl->batches) {
     for (const DomainBatch &domain : batch.domains)

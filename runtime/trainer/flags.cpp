@@ -89,6 +89,12 @@ void addPortions(CLI::App &app, Flags &flags) {
                  "pieces that a batch is cut into, at least one per rank (default: as many as "
                  "ranks). The same number gives the same bits on any number of ranks")
       ->check(aboveZero());
+  app.add_option("--overlap", flags.overlap,
+                 "what several ranks do beside the step before: none, keys (ids to the owners of "
+                 "their rows), rows (and rows that the step before does not update), or auto (rows, "
+                 "but none where all ranks are on one machine). Results are the same")
+      ->check(CLI::IsMember({"auto", "none", "keys", "rows"}))
+      ->capture_default_str();
 }
 
 void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
@@ -299,6 +305,9 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.explainNonFinite = !flags.allowNonFinite;
   options.profile = !flags.profile.empty();
   options.portions = flags.portions;
+  options.overlap = flags.overlap == "none"   ? Overlap::none
+                    : flags.overlap == "keys" ? Overlap::keys
+                                              : Overlap::rows;
   options.caughtSignal = caughtSignal;
   Schedule schedule;
   if (model.schedule)

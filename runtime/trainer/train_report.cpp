@@ -77,6 +77,8 @@ Json Training::configuration() const {
                {"ranks", comm ? comm->getSize() : 1},
                {"portions", session->portions()},
                {"threads", session->threads()}};
+  if (comm && comm->getSize() > 1)
+    json["overlap"] = flags.overlap;
   if (flags.learningRate)
     json["learning_rate"] = *flags.learningRate;
   if (flags.maxSteps > 0)
@@ -103,6 +105,14 @@ Json Training::timings() const {
     json["rows_per_second"] = static_cast<double>(timedRows) / timedSeconds;
   }
   return json;
+}
+
+/// What this rank and others have exchanged.
+static Json exchangesToJson(const Session &session) {
+  Session::Exchanges all = session.exchanges();
+  return {{"rounds", all.rounds},
+          {"row_bytes", all.rowBytes},
+          {"early_row_bytes", all.earlyRowBytes}};
 }
 
 Json Training::summary() const {
@@ -139,6 +149,8 @@ Json Training::summary() const {
                {"memory_bytes", memory},
                {"arena_allocations", session->arenaAllocations()},
                {"warnings", data->warnings()}};
+  if (comm && comm->getSize() > 1)
+    json["exchanges"] = exchangesToJson(*session);
   if (!stepLosses.empty())
     json["step_losses"] = stepLosses;
   return json;

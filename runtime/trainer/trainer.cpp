@@ -103,6 +103,8 @@ void Command::connect() {
   requireSameStart();
   if (flags.threads == 0 && world.ranks() > 1)
     flags.threads = world.threads();
+  if (flags.overlap == "auto")
+    flags.overlap = world.isOneMachine() ? "none" : "rows";
   if (world.isFirst())
     refuseOverwriting(model, flags);
   else

@@ -3,11 +3,11 @@
 #include "world.h"
 
 #include "../core/launcher.h"
-#include "../core/threads.h"
 #include "genrec_rt/portions.h"
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 namespace genrec::rt {
@@ -32,6 +32,8 @@ void World::connect(const std::string &wanted, int32_t portions) {
     number = endings->getRank();
     count = endings->getSize();
     steps = endings->duplicate();
+    if (const char *latency = std::getenv("GENREC_COMM_LATENCY_US"))
+      steps = delayExchanges(std::move(steps), std::chrono::microseconds(std::atoll(latency)));
   }
   if (portions > 0)
     (void)getPortions(portions, number, count); // throws where a rank would have none
@@ -39,12 +41,21 @@ void World::connect(const std::string &wanted, int32_t portions) {
     steps = makeSingleComm();
 }
 
-int32_t World::threads() {
+std::vector<Cores> World::coresOfAll() {
   Cores own = ownCores();
   std::vector<Cores> all(count, own);
   if (steps)
     steps->allGather(&own, all.data(), sizeof own);
-  return shareOfCores(all, number);
+  return all;
+}
+
+int32_t World::threads() { return shareOfCores(coresOfAll(), number); }
+
+bool World::isOneMachine() {
+  std::vector<Cores> all = coresOfAll();
+  return std::all_of(all.begin(), all.end(), [&](const Cores &each) {
+    return std::strncmp(each.machine, all[0].machine, sizeof each.machine) == 0;
+  });
 }
 
 /// Whether this rank is the one that tells of the failure: the first that failed.

@@ -3,11 +3,13 @@
 #ifndef GENREC_RT_TRAINER_WORLD_H
 #define GENREC_RT_TRAINER_WORLD_H
 
+#include "../core/threads.h"
 #include "genrec_rt/comm.h"
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace genrec::rt {
 
@@ -30,6 +32,8 @@ public:
   int32_t ranks() const { return count; }
   /// This rank's share of the cores of its machine. Collective.
   int32_t threads();
+  /// Whether all ranks are on one machine: messages are copies in memory then. Collective.
+  bool isOneMachine();
 
   /// How the command ended here. `heard`: a call of the communicator said that another rank failed.
   enum class Ending : char { done, failed, heard };
@@ -38,6 +42,7 @@ public:
   bool end(Ending mine, const std::string &error = {}, const std::function<void()> &tell = {});
 
 private:
+  std::vector<Cores> coresOfAll();
   bool isTelling(Ending mine);
 
   /// A rank that failed ends all calls of `steps`; what ranks say afterwards is on `endings`.

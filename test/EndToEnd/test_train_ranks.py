@@ -107,6 +107,28 @@ def test_portions_are_as_many_as_ranks_unless_told(shop: Path) -> None:
     assert train(shop, 3, *flags) == train(shop, 0, *flags, "--portions", "3")
 
 
+def test_overlap_changes_no_loss(shop: Path) -> None:
+    flags = ["--portions", "4", "--batch", "48", "--epochs", "3"]
+    alone = train(shop, 0, *flags)
+    for ranks in (2, 3):
+        for overlap in ("none", "keys", "rows"):
+            assert train(shop, ranks, *flags, "--overlap", overlap) == alone, (ranks, overlap)
+            exchanges = json.loads((shop / "m.json").read_text())["exchanges"]
+            assert exchanges["row_bytes"] > 0
+            assert (exchanges["early_row_bytes"] > 0) == (overlap == "rows")
+
+
+@pytest.mark.parametrize(("overlap", "rounds"), [("none", 4), ("keys", 4), ("rows", 5)])
+def test_rounds_of_a_step(shop: Path, overlap: str, rounds: int) -> None:
+    """Keys, values, gradients, the norm that clips; rows that come early have a round of their own."""
+    counts = []
+    for steps in (10, 14):
+        flags = ["--batch", "24", "--epochs", "3", "--max-steps", str(steps), "--overlap", overlap]
+        assert run(shop, 3, "--metrics-json", "m.json", *flags).returncode == 0
+        counts.append(json.loads((shop / "m.json").read_text())["exchanges"]["rounds"])
+    assert counts[1] - counts[0] == 4 * rounds
+
+
 def told_once(done: subprocess.CompletedProcess[str], text: str) -> None:
     assert done.returncode != 0
     assert done.stderr.count(text) == 1, done.stderr
@@ -120,7 +142,8 @@ def test_mistakes_are_told_once(shop: Path) -> None:
     told_once(run(shop, 2, "--metrics-json", "train.parquet"), "would overwrite --data train.parquet")
 
 
-def test_a_data_error_on_one_rank_ends_all(shop: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("overlap", ["none", "rows"])
+def test_a_data_error_on_one_rank_ends_all(shop: Path, tmp_path: Path, overlap: str) -> None:
     """Rank 1's machine has a damaged copy; its footer and the places that are compared are as they should be."""
     shutil.copy(shop / "model", tmp_path / "model")
     write_rows(tmp_path / "train.parquet", 20000)
@@ -130,7 +153,7 @@ def test_a_data_error_on_one_rank_ends_all(shop: Path, tmp_path: Path) -> None:
     offset = pq.ParquetFile(tmp_path / "train.parquet").metadata.row_group(150).column(0).data_page_offset
     content[offset : offset + 20] = bytes(20)
     (damaged / "train.parquet").write_bytes(content)
-    first = command(tmp_path, 1, "--batch", "40", "--portions", "2", "--no-shuffle")
+    first = command(tmp_path, 1, "--batch", "40", "--portions", "2", "--no-shuffle", "--overlap", overlap)
     second = ["-n", "1", "--wdir", str(damaged), *first[first.index(str(tmp_path / "model")) :]]
     begin = time.monotonic()
     done = subprocess.run([*first, ":", *second], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
@@ -175,14 +198,14 @@ def test_a_missing_library_is_told(shop: Path) -> None:
     assert "--comm none" in done.stderr
 
 
-@pytest.mark.parametrize("target", ["mpirun", "rank"])
-def test_a_signal_ends_all_ranks(shop: Path, tmp_path: Path, target: str) -> None:
+@pytest.mark.parametrize(("target", "overlap"), [("mpirun", "rows"), ("rank", "rows"), ("rank", "none")])
+def test_a_signal_ends_all_ranks(shop: Path, tmp_path: Path, target: str, overlap: str) -> None:
     report, data = tmp_path / "m.json", tmp_path / "many.parquet"
     write_rows(data, 20000)
     # Few lines: mpirun stops reading them after its own signal, and a rank that prints would wait.
     words = command(
         shop, 2, "--data", str(data), "--epochs", "1000", "--batch", "4", "--log-every", "500", "--portions", "4",
-        "--metrics-json", str(report),
+        "--metrics-json", str(report), "--overlap", overlap,
     )  # fmt: skip
     words[1:1] = ["--mca", "odls_base_sigkill_timeout", "3"]  # to SIGTERM, and from there to SIGKILL
     process = subprocess.Popen(words, cwd=shop, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

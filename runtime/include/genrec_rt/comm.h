@@ -75,6 +75,8 @@ public:
   void broadcast(void *data, int64_t bytes, int32_t root, CommMemory memory = {});
   /// Returns when every rank has called it.
   void barrier();
+  /// Exchanges so far, those of allGather, broadcast and barrier included; not of duplicates.
+  int64_t rounds() const { return roundCount; }
 
   /// Makes every call that waits or will come, on any rank, throw a CommError that says `why`,
   /// with this rank's number. Not collective; any thread may call it.
@@ -101,11 +103,16 @@ private:
   void check(std::span<const SendPart> send, std::span<const ReceivePart> receive,
              CommMemory memory) const;
 
+  int64_t roundCount = 0;
   std::chrono::milliseconds patience = std::chrono::minutes(5);
 };
 
 /// The communicator of one rank alone.
 std::unique_ptr<Communicator> makeSingleComm();
+
+/// `comm` with a latency: every exchange, of its duplicates too, takes `latency` longer. For benchmarks.
+std::unique_ptr<Communicator> delayExchanges(std::unique_ptr<Communicator> comm,
+                                             std::chrono::microseconds latency);
 
 /// Whether this is rank 0; null: this process alone, which is.
 inline bool isFirstRank(const Communicator *comm) { return !comm || comm->getRank() == 0; }

@@ -243,12 +243,12 @@ public:
   /// When the ops of the steps so far ran; null unless asked for.
   Profile *profile();
 
-  /// What came from other ranks so far, of values of table rows: bytes, and those that came beside the
-  /// step before.
-  struct RowTraffic {
-    int64_t bytes = 0, earlyBytes = 0;
+  /// What ranks have exchanged so far: rounds of messages, bytes of table rows that came here from
+  /// other ranks, and those of them that came beside the step before.
+  struct Exchanges {
+    int64_t rounds = 0, rowBytes = 0, earlyRowBytes = 0;
   };
-  RowTraffic rowTraffic() const;
+  Exchanges exchanges() const;
 
   Metrics &metrics();
   /// What the last step gave out, in one of this rank's portions.
