@@ -17,10 +17,10 @@ namespace genrec::rt {
 /// full. `clear` is cheap and keeps the memory.
 class KeyIndex {
 public:
-  KeyIndex() : slots(2 * kBlock) {}
+  KeyIndex() : slots(2 * kBlock), distinct(kBlock) {}
 
   void clear() {
-    distinct.clear();
+    used = 0;
     if (++step == 0) { // slots of 2^32 steps ago would look like those of this one
       slots.assign(slots.size(), Slot{});
       step = 1;
@@ -39,8 +39,7 @@ public:
     size_t homes[kBlock];
     for (int64_t begin = 0; begin < count; begin += kBlock) {
       int64_t size = std::min(kBlock, count - begin);
-      while ((distinct.size() + kBlock) * 2 > slots.size()) // else places would move below
-        grow();
+      makeRoom();
       for (int64_t i = 0; i < size; ++i) {
         homes[i] = home(keys[begin + i]);
         __builtin_prefetch(&slots[homes[i]], /*rw=*/1);
@@ -60,12 +59,12 @@ public:
     return false;
   }
 
-  int64_t size() const { return static_cast<int64_t>(distinct.size()); }
+  int64_t size() const { return used; }
   /// By number.
-  std::span<const int64_t> keys() const { return distinct; }
+  std::span<const int64_t> keys() const { return {distinct.data(), static_cast<size_t>(used)}; }
 
 private:
-  static constexpr size_t kMost = INT32_MAX;
+  static constexpr int64_t kMost = INT32_MAX;
   /// Keys that are searched together.
   static constexpr int64_t kBlock = 64;
 
@@ -78,23 +77,31 @@ private:
   size_t home(int64_t key) const {
     return static_cast<size_t>(splitMix64(static_cast<uint64_t>(key) ^ seed)) & (slots.size() - 1);
   }
-  int32_t findOrAddAt(size_t at, int64_t key) {
-    for (; slots[at].step == step; at = next(at))
-      if (slots[at].key == key)
-        return slots[at].number;
-    if (distinct.size() == kMost)
-      throw Error("a step asks for more than " + std::to_string(kMost) +
+  /// Room for one block: slots do not move while it is searched.
+  void makeRoom() {
+    if (used > kMost - kBlock)
+      throw Error("a step asks for more than " + std::to_string(kMost - kBlock) +
                       " distinct keys of one store",
                   "use a smaller --batch");
-    auto number = static_cast<int32_t>(distinct.size());
+    while ((used + kBlock) * 2 > static_cast<int64_t>(slots.size()))
+      grow();
+  }
+  /// Whether a key is new is no branch: nobody could predict it.
+  int32_t findOrAddAt(size_t at, int64_t key) {
+    while (slots[at].step == step && slots[at].key != key) [[unlikely]]
+      at = next(at);
+    bool isNew = slots[at].step != step;
+    auto number = isNew ? static_cast<int32_t>(used) : slots[at].number;
     slots[at] = {key, step, number};
-    distinct.push_back(key);
+    distinct[used] = key;
+    used += isNew;
     return number;
   }
   size_t next(size_t at) const { return (at + 1) & (slots.size() - 1); }
   void grow() {
     slots.assign(slots.size() * 2, Slot{});
-    for (size_t number = 0; number < distinct.size(); ++number) {
+    distinct.resize(slots.size() / 2);
+    for (int64_t number = 0; number < used; ++number) {
       size_t at = home(distinct[number]);
       while (slots[at].step == step)
         at = next(at);
@@ -104,8 +111,9 @@ private:
 
   uint64_t seed = processHashSeed();
   uint32_t step = 1;
-  std::vector<Slot> slots; ///< a power of two
-  std::vector<int64_t> distinct;
+  std::vector<Slot> slots;       ///< a power of two
+  std::vector<int64_t> distinct; ///< the first `used`
+  int64_t used = 0;
 };
 
 } // namespace genrec::rt

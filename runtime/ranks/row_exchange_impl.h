@@ -165,6 +165,8 @@ private:
   void packSums(int32_t store);
   void readSums(Rider *rider);
   void addSums(int32_t store);
+  void addLeaves(int32_t store, int32_t other, int32_t first);
+  void addOwnLeaves(int32_t store, int32_t first);
 
   const std::vector<ExchangedStore> stores;
   const int32_t ranks, rank;

@@ -88,7 +88,8 @@ void RowExchange::Impl::collect(Rider *rider) {
   noteMasks();
   layOutSums(rider);
   for (int32_t to = 0; to < ranks; ++to)
-    packMasks(to);
+    if (to != rank)
+      packMasks(to);
   for (int32_t store = 0; store < storeCount(); ++store)
     packSums(store);
   sumRound.exchange(comm);
@@ -128,6 +129,9 @@ void RowExchange::Impl::layOutSums(Rider *rider) {
     return rows;
   };
   for (int32_t to = 0; to < ranks; ++to) {
+    messageBytes[to] = ridingBytes(rider, rank, to);
+    if (to == rank) // what is its own is read where it is
+      continue;
     int64_t floats = 0;
     for (int32_t store = 0; store < storeCount(); ++store)
       for (int64_t fetch = 0; fetch < fetches; ++fetch) {
@@ -135,13 +139,15 @@ void RowExchange::Impl::layOutSums(Rider *rider) {
         for (int64_t position = section.first; position < section.first + section.count; ++position)
           floats += std::popcount(asked[store].masks[position]) * stores[store].dim;
       }
-    messageBytes[to] = ridingBytes(rider, rank, to) + maskBytes(countRows(to)) + floats * 4;
+    messageBytes[to] += maskBytes(countRows(to)) + floats * 4;
   }
   sumRound.layOut(messageBytes);
   for (int32_t to = 0; to < ranks; ++to) {
     char *message = sumRound.outgoing(to);
     if (rider)
       rider->write(to, message);
+    if (to == rank)
+      continue;
     message += ridingBytes(rider, rank, to);
     sendMasks[to] = reinterpret_cast<uint32_t *>(message);
     sumCursors[to] = reinterpret_cast<float *>(message + maskBytes(countRows(to)));
@@ -161,6 +167,11 @@ void RowExchange::Impl::packMasks(int32_t to) {
 void RowExchange::Impl::readSums(Rider *rider) {
   for (int32_t from = 0; from < ranks; ++from) {
     std::span<char> message = sumRound.incoming(from);
+    if (from == rank) {
+      if (rider)
+        rider->read(from, message.data());
+      continue;
+    }
     int64_t rows = 0, floats = 0, begin = ridingBytes(rider, from, rank);
     for (OwnedRows &of : owned)
       for (int64_t fetch = 0; fetch < fetches; ++fetch)
@@ -189,6 +200,8 @@ void RowExchange::Impl::packSums(int32_t store) {
     for (const TreeSums::Entry &entry : nodes[node].entries)
       from.sumOf[entry.row] = entry.sum;
     for (size_t i = 0; i < from.sections.size(); ++i) {
+      if (i % ranks == static_cast<size_t>(rank))
+        continue;
       const AskedRows::Section &section = from.sections[i];
       gathered.clear();
       for (int64_t position = section.first; position < section.first + section.count; ++position)
@@ -203,25 +216,55 @@ void RowExchange::Impl::packSums(int32_t store) {
 /// Adds the rest of the tree, from the nodes of all ranks in the order of portions.
 void RowExchange::Impl::addSums(int32_t store) {
   OwnedRows &of = owned[store];
-  int64_t dim = stores[store].dim;
   of.sums.setRows(of.keys.size());
   int32_t leaf = 0;
   for (int32_t other = 0; other < ranks; ++other) {
-    const uint32_t *mask = nullptr;
-    for (size_t node = 0; node < covers[other].size(); ++node, ++leaf) {
-      mask = maskCursors[other]; // once more for each node
-      for (int64_t fetch = 0; fetch < fetches; ++fetch)
-        for (int32_t number : of.askedBy(visit(fetch, other)))
-          if (*mask++ >> node & 1) {
-            of.sums.add(number, leaf, sumCursors[other]);
-            sumCursors[other] += dim;
-          }
-    }
-    maskCursors[other] = mask;
+    if (other == rank)
+      addOwnLeaves(store, leaf);
+    else
+      addLeaves(store, other, leaf);
+    leaf += static_cast<int32_t>(covers[other].size());
   }
   std::span<const int32_t> touched = of.sums.findRows();
   for (int32_t number : touched)
     of.updateRows.push_back(of.rows[number]);
-  of.updateSums.ensure(static_cast<int64_t>(touched.size()) * dim);
+  of.updateSums.ensure(static_cast<int64_t>(touched.size()) * stores[store].dim);
   of.sums.write(/*pool=*/nullptr, leaves, of.updateSums.data());
+}
+
+/// The sums that another rank sent, `first` being its first leaf.
+void RowExchange::Impl::addLeaves(int32_t store, int32_t other, int32_t first) {
+  OwnedRows &of = owned[store];
+  int64_t dim = stores[store].dim;
+  const uint32_t *mask = nullptr;
+  for (size_t node = 0; node < covers[other].size(); ++node) {
+    mask = maskCursors[other]; // once more for each node
+    for (int64_t fetch = 0; fetch < fetches; ++fetch)
+      for (int32_t number : of.askedBy(visit(fetch, other)))
+        if (*mask++ >> node & 1) {
+          of.sums.add(number, first + static_cast<int32_t>(node), sumCursors[other]);
+          sumCursors[other] += dim;
+        }
+  }
+  maskCursors[other] = mask;
+}
+
+/// This rank's own sums.
+void RowExchange::Impl::addOwnLeaves(int32_t store, int32_t first) {
+  OwnedRows &of = owned[store];
+  AskedRows &from = asked[store];
+  std::span<const TreeSums::Node> nodes = from.sums.getNodes();
+  for (size_t node = 0; node < nodes.size(); ++node) {
+    if (nodes.size() > 1) // else `packSums` has
+      for (const TreeSums::Entry &entry : nodes[node].entries)
+        from.sumOf[entry.row] = entry.sum;
+    for (int64_t fetch = 0; fetch < fetches; ++fetch) {
+      int64_t position = from.sections[visit(fetch, rank)].first;
+      for (int32_t number : of.askedBy(visit(fetch, rank))) {
+        if (from.masks[position] >> node & 1)
+          of.sums.add(number, first + static_cast<int32_t>(node), from.sumOf[position]);
+        ++position;
+      }
+    }
+  }
 }
