@@ -10,6 +10,7 @@ from typing import Any
 
 from genrec.driver import cannot_run, drive
 from genrec.errors import RunError
+from genrec.launcher import launcher_words
 from genrec.recording import Recording
 from genrec.run import Run
 from genrec.warm_start import Init, init_entries
@@ -97,6 +98,9 @@ class CompiledModel:
         resume: bool = False,
         overwrite: bool = False,
         keep: int | None = None,
+        ranks: int | None = None,
+        portions: int | None = None,
+        launcher: Sequence[str] = (),
         **flags: Any,
     ) -> Run:
         """Trains on Parquet files, evaluates on `validation` after each epoch, and returns the results.
@@ -123,6 +127,12 @@ class CompiledModel:
         first. A table takes rows [n, dim] (an array without ids: for the ids 0 to n - 1), a parameter its own shape.
         `Run.init` lists what was filled and what was not.
 
+        `ranks` trains on so many processes with the tables sharded among them: `mpirun` starts them on this machine, each
+        with cores of its own where there are enough. `portions` pieces of each batch (one per rank unless given) give the
+        same losses and checkpoints on any number of ranks, to the last bit. `launcher` names another program that starts
+        them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`. Ctrl-C and SIGTERM end all
+        ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that says what to install.
+
         Example:
             >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)
             epoch 1  loss ...
@@ -139,11 +149,11 @@ class CompiledModel:
                 {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
                  "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
                  "tensorboard": tensorboard, "profile": profile, "init": entries or None, "resume": resume,
-                 "overwrite": overwrite, "keep": keep, **flags},
+                 "overwrite": overwrite, "keep": keep, "portions": portions, **flags},
                 catalogues,
             )  # fmt: skip
             try:
-                events = drive([str(self.binary), "train", *arguments], progress)
+                events = drive([str(self.binary), "train", *arguments], progress, launcher_words(ranks, launcher))
             except (RunError, KeyboardInterrupt):
                 # It may have saved before.
                 if folder is not None and (folder / "manifest.json").exists():
@@ -161,20 +171,25 @@ class CompiledModel:
         threads: int | None = None,
         catalogues: Mapping[str, str | PathLike[str]] | None = None,
         progress: bool | None = None,
+        ranks: int | None = None,
+        portions: int | None = None,
+        launcher: Sequence[str] = (),
         **flags: Any,
     ) -> dict[str, float | None]:
         """The metrics of a checkpoint on data; with "loss" if the model has one. A metric for which no row counts is
-        None (printed as "no rows"), and so is an undefined one, such as the AUC of a single class.
+        None (printed as "no rows"), and so is an undefined one, such as the AUC of a single class. `ranks`, `portions` and
+        `launcher`: as `train` takes them.
 
         Example:
             >>> sorted(model.evaluate("valid.parquet", progress=False))
             ['auc', 'loss']
         """
         arguments = self._arguments(
-            {"data": data, "checkpoint": self._read(checkpoint), "batch": batch, "threads": threads, **flags},
+            {"data": data, "checkpoint": self._read(checkpoint), "batch": batch, "threads": threads,
+             "portions": portions, **flags},
             catalogues,
-        )
-        events = drive([str(self.binary), "evaluate", *arguments], progress)
+        )  # fmt: skip
+        events = drive([str(self.binary), "evaluate", *arguments], progress, launcher_words(ranks, launcher))
         record: dict[str, Any] = next((event for event in reversed(events) if event["event"] == "evaluation"), {})
         loss = {"loss": record["loss"]} if "loss" in record else {}
         return {**loss, **record.get("metrics", {})}
@@ -189,6 +204,9 @@ class CompiledModel:
         threads: int | None = None,
         catalogues: Mapping[str, str | PathLike[str]] | None = None,
         progress: bool | None = None,
+        ranks: int | None = None,
+        portions: int | None = None,
+        launcher: Sequence[str] = (),
         **flags: Any,
     ) -> "Path | dict[str, Any]":
         """Writes the model's outputs for each row of `data` to the Parquet file `out`, and returns its path. `keys` are
@@ -196,7 +214,8 @@ class CompiledModel:
 
         If outputs are of several domains (a score per impression and a value per request), `out` is a folder, which
         gets a file `<domain>.parquet` of each. The result is then a dict of pyarrow tables by domain. Keys of the root
-        are copied to each file, keys of a list to the file of its rows.
+        are copied to each file, keys of a list to the file of its rows. `ranks`, `portions` and `launcher`: as `train`
+        takes them; rows are in the order of `data` on any number of ranks.
 
         Example:
             >>> path = model.predict("valid.parquet", "scores.parquet", keys=["user"], progress=False)
@@ -206,10 +225,11 @@ class CompiledModel:
         named = [keys] if isinstance(keys, str) else list(keys)
         arguments = self._arguments(
             {"data": data, "out": out, "keys": named or None, "checkpoint": self._read(checkpoint),
-             "batch": batch, "threads": threads, **flags},
+             "batch": batch, "threads": threads, "portions": portions, **flags},
             catalogues,
         )  # fmt: skip
-        written = drive([str(self.binary), "predict", *arguments], progress)[-1].get("tables", {})
+        command = [str(self.binary), "predict", *arguments]
+        written = drive(command, progress, launcher_words(ranks, launcher))[-1].get("tables", {})
         if len(written) < 2:
             return Path(out)
         import pyarrow.parquet as pq

@@ -5,54 +5,113 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from genrec.errors import RunError
+from genrec.launcher import told_by_ranks
 from genrec.run import shown_value
 
 LINE_EVERY_SECONDS = 15.0
 BAR_WIDTH = 16
 
 
-def drive(command: list[str], progress: bool | None = None) -> list[dict[str, Any]]:
+# What a binary that this process started is given to end, before it is killed.
+END_SECONDS = 10.0
+
+
+def drive(command: list[str], progress: bool | None = None, launcher: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Runs `command` to its end and returns its events but the steps, of which only the last is kept.
 
-    `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. Ctrl-C is handed to
-    the binary, which saves a checkpoint, and then raised. Raises `RunError` with the binary's message where it fails.
+    `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. `launcher`: words before
+    the command that start it on several ranks. Ctrl-C is handed to the binary, which saves a checkpoint, and then raised;
+    so are SIGTERM and SIGHUP, where this is the main thread. A second one ends the binary at once. Raises `RunError` with
+    the binary's message where it fails.
     """
     display = _Display(progress is not False)
     events: list[dict[str, Any]] = []
     with tempfile.TemporaryFile("w+") as errors:
         try:
+            # In a session of its own, so that a terminal's Ctrl-C reaches it once, from here.
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True
+                [*launcher, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
             )
         except OSError as error:
             raise cannot_run(command, error) from error
         assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                _follow(line, events, display)
-            status = process.wait()
-        except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
-            for line in process.stdout:
-                _follow(line, events, display)
-            process.wait()
-            raise
-        finally:
-            display.close()
-            if process.poll() is None:
-                process.kill()
+        # mpirun ends all ranks soon after a SIGINT of its own; SIGUSR1 it hands to them, who agree and save.
+        stop = signal.SIGUSR1 if launcher else signal.SIGINT
+        with _HandedOn(process, stop):
+            try:
+                for line in process.stdout:
+                    _follow(line, events, display)
+                status = process.wait()
+            except KeyboardInterrupt:
+                process.send_signal(stop)
+                for line in process.stdout:
+                    _follow(line, events, display)
                 process.wait()
+                raise
+            finally:
+                display.close()
+                _end(process)
         errors.seek(0)
         text = errors.read().strip()
     if status != 0:
-        raise RunError(_failure(text, events, status, command), status)
+        raise RunError(_failure(told_by_ranks(text) if launcher else text, events, status, command), status)
     if text:
         print(text, file=sys.stderr)
     return events
+
+
+class _HandedOn:
+    """While it is entered, SIGTERM and SIGHUP are handed to a process as `stop`; they are raised again on leaving."""
+
+    def __init__(self, process: "subprocess.Popen[str]", stop: signal.Signals) -> None:
+        self.process = process
+        self.stop = stop
+        self.caught: int | None = None
+        self.before: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Ignored (nohup), or handled outside of Python: stays so.
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                self.before[number] = signal.signal(number, self._hand_on)
+
+    def _hand_on(self, number: int, _: Any) -> None:
+        if self.caught is not None:
+            self.process.terminate()
+        else:
+            self.process.send_signal(self.stop)
+        self.caught = number
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+        if self.caught is not None:
+            signal.raise_signal(self.caught)
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    """Ends a process that still runs. mpirun needs a moment to end its ranks."""
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def cannot_run(command: list[str], error: OSError) -> RunError:

@@ -86,8 +86,8 @@ Json dataJson(const genrec_model_desc &model, const Flags &flags);
 
 //===-- signals -----------------------------------------------------------===//
 
-/// From here on the first SIGINT or SIGTERM is only noted; a second one ends the
-/// process.
+/// From here on the first SIGINT, SIGTERM or SIGUSR1 (which launchers hand to ranks, and batch
+/// systems send before a job's end) is only noted; a second one ends the process.
 void watchSignals();
 /// The signal noted, 0 for none.
 int caughtSignal();

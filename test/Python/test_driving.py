@@ -11,7 +11,7 @@ import textwrap
 import genrec as gr
 import numpy as np
 import pytest
-from genrec import compiler, driver
+from genrec import compiler, driver, launcher
 from genrec.warm_start import init_entries
 from model_writing import write_ranker
 
@@ -215,16 +215,23 @@ def test_other_output_is_passed_on(model, capsys):
     assert captured.out == "libfoo: hello\n[1]\n" and captured.err == "low disk\n"
 
 
-def test_interrupting_stops_the_binary(model, tmp_path):
-    """Ctrl-C reaches the binary, which may save, before it ends the Python program."""
+@pytest.mark.parametrize("ranks", [None, 2])
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM"])
+def test_interrupting_stops_the_binary(model, mpirun, tmp_path, ranks, sent):
+    """A signal to the group, as a terminal sends it, reaches the binary once, which may save, before the Python program
+    gets it.
+    """
+    stop = "SIGUSR1" if ranks else "SIGINT"
     write_program(
         model.binary,
         f"""
         import signal
         def stop(*_):
+            signal.signal(signal.{stop}, signal.SIG_DFL)
+            time.sleep(0.3)
             print('{{"event": "message", "text": "saved"}}', flush=True)
             sys.exit(130)
-        signal.signal(signal.SIGINT, stop)
+        signal.signal(signal.{stop}, stop)
         open({str(tmp_path / "ready")!r}, "w").close()
         time.sleep(60)
         """,
@@ -234,16 +241,120 @@ import genrec as gr, os, signal, sys, threading, time
 def interrupt():
     while not os.path.exists({str(tmp_path / "ready")!r}):
         time.sleep(0.01)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.killpg(0, signal.{sent})
 threading.Thread(target=interrupt).start()
 try:
-    gr.CompiledModel({str(model.binary)!r}).train("a.parquet")
+    gr.CompiledModel({str(model.binary)!r}).train("a.parquet", ranks={ranks})
 except KeyboardInterrupt:
     print("interrupted")
 """
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=50)
-    assert result.stdout.splitlines() == ["saved", "interrupted"], result.stderr
-    assert result.returncode == 0 and signal.SIGINT == 2
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=50, start_new_session=True
+    )
+    if sent == "SIGINT":
+        assert result.stdout.splitlines() == ["saved", "interrupted"], result.stderr
+        assert result.returncode == 0
+    else:
+        assert result.stdout.splitlines() == ["saved"], result.stderr
+        assert result.returncode == -signal.SIGTERM
+
+
+# -- ranks -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mpirun(tmp_path, monkeypatch):
+    """A stand-in for Open MPI in PATH, which keeps its words and then runs the command once."""
+    folder = tmp_path / "mpi"
+    folder.mkdir()
+    write_program(
+        folder / "mpirun",
+        f"""
+        import os
+        if sys.argv[1:] == ["--version"]:
+            print("mpirun (Open MPI) 4.1.4")
+            sys.exit()
+        words = sys.argv[1:]
+        command = next(i for i, word in enumerate(words) if word.startswith("/"))
+        json.dump(words[:command], open({str(tmp_path / "words.json")!r}, "w"))
+        os.execv(words[command], words[command:])
+        """,
+    )
+    for variable in [*launcher._BATCH_JOBS, *launcher._RANKS]:
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return folder / "mpirun"
+
+
+def machine(monkeypatch, cores, usable=None, user=1000):
+    """Pretends to be on a machine of so many cores with one thread each."""
+    monkeypatch.setattr(launcher, "_siblings", str)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(usable or cores)))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+
+
+def test_ranks_are_started_by_mpirun(model, mpirun, tmp_path, monkeypatch):
+    machine(monkeypatch, cores=8)
+    words = tmp_path / "words.json"
+    model.train("a.parquet", ranks=2, portions=12, progress=False)
+    assert json.loads(words.read_text()) == ["--map-by", "slot:PE=4", "--bind-to", "core", "-n", "2"]
+    assert flags_of(model)[-2:] == ["--portions", "12"]
+    model.evaluate("a.parquet", ranks=3, progress=False)
+    assert json.loads(words.read_text()) == ["--map-by", "slot:PE=2", "--bind-to", "core", "-n", "3"]
+    model.predict("a.parquet", "o.parquet", ranks=9, progress=False)  # more than there are cores
+    assert json.loads(words.read_text()) == ["--oversubscribe", "--bind-to", "none", "-n", "9"]
+    machine(monkeypatch, cores=8, usable=4)  # mpirun does not know which ones are ours
+    assert launcher.launcher_words(2)[1:] == ["--bind-to", "none", "-n", "2"]
+    machine(monkeypatch, cores=8, user=0)
+    assert launcher.launcher_words(8)[1] == "--allow-run-as-root"
+    monkeypatch.setenv("SLURM_JOB_ID", "17")  # mpirun knows the places
+    machine(monkeypatch, cores=1)
+    assert launcher.launcher_words(64)[1:] == ["-n", "64"]
+
+
+def test_one_rank_needs_no_launcher(model, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    for ranks in (None, 1):
+        assert launcher.launcher_words(ranks) == []
+    model.train("a.parquet", ranks=1, portions=4, progress=False)
+    with pytest.raises(gr.RunError, match=r"ranks=2 needs mpirun, which was not found in PATH\n  help: .*openmpi-bin"):
+        model.train("a.parquet", ranks=2)
+
+
+def test_another_launcher_is_taken_as_given(model, tmp_path):
+    srun = write_program(tmp_path / "srun", "import os; os.execv(sys.argv[4], sys.argv[4:])")
+    model.train("a.parquet", ranks=2, launcher=[str(srun), "--mpi=pmix"], progress=False)
+    assert flags_of(model)[0] == "train"
+    with pytest.raises(gr.RunError, match="the launcher nowhere was not found"):
+        model.train("a.parquet", ranks=2, launcher=["nowhere"])
+    with pytest.raises(ValueError, match="needs a number of ranks: ranks=2"):
+        model.train("a.parquet", launcher=["srun"])
+    with pytest.raises(TypeError, match=r"\['srun', '--mpi=pmix'\], got the text"):
+        model.train("a.parquet", ranks=2, launcher="srun --mpi=pmix")
+
+
+def test_numbers_of_ranks_that_make_no_sense(model, mpirun, monkeypatch):
+    for ranks in (0, -1, 2.0, True, "2"):
+        with pytest.raises(ValueError, match="ranks must be a number of at least 1, got"):
+            model.train("a.parquet", ranks=ranks)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    with pytest.raises(gr.RunError, match=r"a rank itself \(OMPI_COMM_WORLD_SIZE=4\)\n  help: start this program without"):
+        model.train("a.parquet", ranks=2)
+
+
+BOX = "-" * 74
+ENDED = f"{BOX}\nPrimary job  terminated normally, but 1 process returned\na non-zero exit code.\n{BOX}\n"
+
+
+def test_errors_of_ranks_are_told_without_the_launcher(model, mpirun):
+    write_program(model.binary, f"sys.stderr.write('model.py:3: error: bad\\n  help: fix it\\n' + {ENDED!r}); sys.exit(3)")
+    with pytest.raises(gr.RunError) as caught:
+        model.train("a.parquet", ranks=2)
+    assert (str(caught.value), caught.value.status) == ("model.py:3: error: bad\n  help: fix it", 3)
+    write_program(model.binary, f"sys.stderr.write({ENDED!r}); sys.exit(1)")  # nothing else is known
+    with pytest.raises(gr.RunError, match="a non-zero exit code"):
+        model.train("a.parquet", ranks=2)
 
 
 # -- compile -----------------------------------------------------------------------------------------------------------
