@@ -127,11 +127,12 @@ class CompiledModel:
         first. A table takes rows [n, dim] (an array without ids: for the ids 0 to n - 1), a parameter its own shape.
         `Run.init` lists what was filled and what was not.
 
-        `ranks` trains on so many processes with the tables sharded among them: `mpirun` starts them on this machine, each
-        with cores of its own where there are enough. `portions` pieces of each batch (one per rank unless given) give the
-        same losses and checkpoints on any number of ranks, to the last bit. `launcher` names another program that starts
-        them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`. Ctrl-C and SIGTERM end all
-        ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that says what to install.
+        `ranks` trains on so many processes with the tables sharded among them: `mpirun` starts them on this machine,
+        each with cores of its own where there are enough. `portions` pieces of each batch (one per rank unless given)
+        give the same losses and checkpoints on any number of ranks, to the last bit. `launcher` names another program
+        that starts them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`. Ctrl-C and
+        SIGTERM end all ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that says what
+        to install.
 
         Example:
             >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)
@@ -177,8 +178,8 @@ class CompiledModel:
         **flags: Any,
     ) -> dict[str, float | None]:
         """The metrics of a checkpoint on data; with "loss" if the model has one. A metric for which no row counts is
-        None (printed as "no rows"), and so is an undefined one, such as the AUC of a single class. `ranks`, `portions` and
-        `launcher`: as `train` takes them.
+        None (printed as "no rows"), and so is an undefined one, such as the AUC of a single class. `ranks`, `portions`
+        and `launcher`: as `train` takes them.
 
         Example:
             >>> sorted(model.evaluate("valid.parquet", progress=False))

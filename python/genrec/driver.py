@@ -25,10 +25,10 @@ END_SECONDS = 10.0
 def drive(command: list[str], progress: bool | None = None, launcher: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Runs `command` to its end and returns its events but the steps, of which only the last is kept.
 
-    `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. `launcher`: words before
-    the command that start it on several ranks. Ctrl-C is handed to the binary, which saves a checkpoint, and then raised;
-    so are SIGTERM and SIGHUP, where this is the main thread. A second one ends the binary at once. Raises `RunError` with
-    the binary's message where it fails.
+    `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. `launcher`: words
+    before the command that start it on several ranks. Ctrl-C is handed to the binary, which saves a checkpoint, and then
+    raised; so are SIGTERM and SIGHUP, where this is the main thread. A second one ends the binary at once. Raises
+    `RunError` with the binary's message where it fails.
     """
     display = _Display(progress is not False)
     events: list[dict[str, Any]] = []

@@ -65,7 +65,9 @@ def told_by_ranks(text: str) -> str:
 
 
 def _is_open_mpi(mpirun: str) -> bool:
-    result = subprocess.run([mpirun, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        [mpirun, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     return "open mpi" in result.stdout.lower() or "open-mpi" in result.stdout.lower()
 
 

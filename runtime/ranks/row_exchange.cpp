@@ -140,6 +140,6 @@ void RowExchange::collect(Rider *rider) {
   tellOthers(impl->comm, [&] { impl->collect(rider); });
 }
 
-RowExchange::Traffic RowExchange::getTraffic() const { return impl->traffic; }
+const ExchangeCounts &RowExchange::getTraffic() const { return impl->traffic; }
 
 RowExchange::Update RowExchange::getUpdate(int32_t store) const { return impl->getUpdate(store); }

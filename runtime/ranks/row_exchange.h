@@ -21,6 +21,7 @@
 
 #include "../comm/bucketed_round.h"
 #include "genrec_rt/comm.h"
+#include "genrec_rt/exchange_counts.h"
 
 #include <cstdint>
 #include <functional>
@@ -120,11 +121,8 @@ public:
   /// After `collect`, until `begin`.
   Update getUpdate(int32_t store) const;
 
-  /// Bytes of row values that came from other ranks since this was made, and those that came early.
-  struct Traffic {
-    int64_t rowBytes = 0, earlyRowBytes = 0;
-  };
-  Traffic getTraffic() const;
+  /// Since this was made, but for rounds and what rode.
+  const ExchangeCounts &getTraffic() const;
 
 private:
   class Impl;

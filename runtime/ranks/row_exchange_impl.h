@@ -119,7 +119,7 @@ public:
   int64_t dimOf(int32_t store) const { return stores[store].dim; }
 
   Communicator &comm;
-  Traffic traffic;
+  ExchangeCounts traffic;
 
 private:
   int32_t storeCount() const { return static_cast<int32_t>(stores.size()); }

@@ -45,6 +45,8 @@ void RowExchange::Impl::numberKeys() {
     asked[request.store].keys.findOrAdd(request.keys, request.valid, request.count, to);
     to += request.count;
   }
+  traffic.lookedUp +=
+      std::count_if(numbers.begin(), numbers.end(), [](int32_t number) { return number >= 0; });
 }
 
 int32_t RowExchange::Impl::ownerOf(const ExchangedStore &store, int64_t key) const {
@@ -69,6 +71,7 @@ void RowExchange::Impl::sortKeys() {
   std::exclusive_scan(sendCounts.begin(), sendCounts.end(), cursors.begin(), int64_t(0));
   sentKeys.resize(owners.size());
   sentNumbers.resize(owners.size());
+  traffic.asked += static_cast<int64_t>(owners.size());
   auto owner = owners.begin();
   for (int32_t store = 0; store < storeCount(); ++store) {
     AskedRows &from = asked[store];
@@ -119,6 +122,8 @@ void RowExchange::Impl::readKeys(Rider *rider) {
       throw Error("rank " + std::to_string(from) + " asks for rows in a message of " +
                   std::to_string(message.size()) + " bytes, which has other counts");
     at[from] += storeCount();
+    traffic.served += sumOfCells(receiveCounts, from);
+    traffic.idBytes += from == rank ? 0 : sumOfCells(receiveCounts, from) * 8;
     if (rider)
       rider->read(from, message.data());
   }
@@ -134,6 +139,7 @@ void RowExchange::Impl::readKeys(Rider *rider) {
       at[from] += count;
     }
     of.rows.resize(of.keys.size(), nullptr);
+    traffic.found += of.keys.size() - of.known;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "../embedding/distinct.h"
 #include "../embedding/segments.h"
 #include "find_rows.h"
+#include "lookup_counter.h"
 #include "ranks.h"
 #include "recording.h"
 
@@ -89,6 +90,10 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
                             desc.name + "'",
                         "hash it to the bits of its table, or declare the table with more id_bits");
     return;
+  }
+  if (LookupCounter *counter = shared.lookupCounter) {
+    std::fill_n(rows, count, zeros);
+    return counter->add(slot, table, domain, ids, valid);
   }
   if (ranks)
     return ranks->request(slot, table, ids, valid, count, rows);

@@ -41,12 +41,10 @@ void Ranks::reset() {
     step.reset();
 }
 
-RowExchange::Traffic Ranks::getTraffic() const {
-  RowExchange::Traffic all;
-  for (const RankStep &step : steps) {
-    all.rowBytes += step.getTraffic().rowBytes;
-    all.earlyRowBytes += step.getTraffic().earlyRowBytes;
-  }
+ExchangeCounts Ranks::getTraffic() const {
+  ExchangeCounts all;
+  for (const RankStep &step : steps)
+    all.add(step.getTraffic());
   return all;
 }
 

@@ -92,7 +92,11 @@ public:
   }
   float sumExactly(std::span<const float> values);
 
-  RowExchange::Traffic getTraffic() const { return exchange.getTraffic(); }
+  ExchangeCounts getTraffic() const {
+    ExchangeCounts all = exchange.getTraffic();
+    all.denseBytes += sums.getReceivedBytes();
+    return all;
+  }
 
 private:
   void describeCollected();
@@ -123,7 +127,7 @@ public:
   RankStep &nextStep() { return steps[number++ % std::size(steps)]; }
   /// All ranks at the same time: forgets how large messages were.
   void reset();
-  RowExchange::Traffic getTraffic() const;
+  ExchangeCounts getTraffic() const;
 
 private:
   Communicator &communicator;

@@ -16,6 +16,7 @@
 
 namespace genrec::rt {
 
+class LookupCounter;
 class Ranks;
 
 /// The rows of a catalogue domain (or of a domain below one), for all steps.
@@ -64,7 +65,7 @@ struct genrec_runtime {
   double largestRate = 0;
   genrec::rt::Schedule schedule;
   bool checkFinite, explainNonFinite;
-  std::function<int32_t()> caughtSignal; ///< see SessionOptions
+  std::function<int32_t()> caughtSignal;        ///< see SessionOptions
   std::unique_ptr<genrec::rt::Profile> profile; ///< null without --profile
 
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
@@ -91,7 +92,8 @@ struct genrec_runtime {
   std::unique_ptr<genrec::rt::Communicator> alone; ///< of several portions where none was given
   /// What the portions of a batch have in common; null with one portion on one rank.
   std::unique_ptr<genrec::rt::Ranks> ranks;
-  int32_t firstPortion = 0; ///< of this rank
+  int32_t firstPortion = 0;                           ///< of this rank
+  genrec::rt::LookupCounter *lookupCounter = nullptr; ///< of Session::countLookups
   /// One per pool thread. Calls ask from the thread that runs the stage, for all
   /// workers together, so that the others' stay empty.
   std::vector<genrec::rt::GrowBuffer<char>> workerScratch;

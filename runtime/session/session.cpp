@@ -3,6 +3,7 @@
 #include "genrec_rt/session.h"
 
 #include "dispatch_ahead.h"
+#include "lookup_counter.h"
 #include "model_check.h"
 #include "pipeline.h"
 #include "ranks.h"
@@ -215,7 +216,7 @@ struct Session::Impl {
   /// One per portion, for each batch in flight.
   std::vector<std::unique_ptr<StepSlot>> slots;
   std::vector<Batch> batches;
-  std::vector<StepSlot *> running; ///< the slots of the step that runs
+  std::vector<StepSlot *> running;            ///< the slots of the step that runs
   std::vector<const Batch *> reportedBatches; ///< of the last step
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
@@ -299,9 +300,7 @@ void Session::setCatalogue(int32_t domain, Batch rows) {
       state.catalogueRows.columns[i] = std::move(rows.columns[i]);
 }
 
-StepReport Session::step(Mode mode, Batch &batch) {
-  return step(mode, std::span(&batch, 1));
-}
+StepReport Session::step(Mode mode, Batch &batch) { return step(mode, std::span(&batch, 1)); }
 
 StepReport Session::step(Mode mode, std::span<Batch> portions) {
   if (portions.size() != impl->portions())
@@ -344,9 +343,39 @@ int64_t Session::run(Mode mode, BatchSource &source,
     places.push_back({impl->slots[i].get(), &impl->batches[i]});
   Pipeline pipeline(program(mode), source, std::move(places), impl->portions(),
                     impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
-  return impl->overlap == Overlap::none
-             ? impl->runInTurn(mode, pipeline, onStep)
-             : impl->runAhead(mode, pipeline, program(mode), onStep);
+  return impl->overlap == Overlap::none ? impl->runInTurn(mode, pipeline, onStep)
+                                        : impl->runAhead(mode, pipeline, program(mode), onStep);
+}
+
+LookupCounts Session::countLookups(Mode mode, BatchSource &source) {
+  const genrec_model_desc &desc = model();
+  if (impl->state.ranks)
+    throw Error("lookups are counted on one portion");
+  for (int32_t i = 0; i < desc.table_count; ++i)
+    if (desc.tables[i].group)
+      throw Error(std::string("table '") + desc.tables[i].name +
+                      "' is merged with others; their lookups cannot be told apart",
+                  "compile the model with --merge-tables=false");
+  LookupCounts counts;
+  counts.tables.resize(desc.table_count);
+  LookupCounter counter(desc, counts);
+  StepSlot &slot = *impl->slots[0];
+  Batch &batch = impl->batches[0];
+  impl->state.lookupCounter = &counter;
+  try {
+    for (batch.reset(); source.next(batch); batch.reset()) {
+      slot.spans.clear();
+      slot.prepare(program(mode), batch, impl->stepNumber(mode));
+      slot.runCopy(impl->state.pool.get());
+      slot.runDispatch();
+      counter.endBatch(batch.rows);
+    }
+  } catch (...) {
+    impl->state.lookupCounter = nullptr;
+    throw;
+  }
+  impl->state.lookupCounter = nullptr;
+  return counts;
 }
 
 uint64_t Session::stepsDone() const { return impl->steps; }
@@ -368,16 +397,15 @@ Communicator *Session::comm() const {
   return ranks ? &ranks->comm() : nullptr;
 }
 
-int32_t Session::portions() const {
-  return impl->state.ranks ? impl->state.ranks->portions() : 1;
-}
+int32_t Session::portions() const { return impl->state.ranks ? impl->state.ranks->portions() : 1; }
 
-Session::Exchanges Session::exchanges() const {
+ExchangeCounts Session::exchanges() const {
   Ranks *ranks = impl->state.ranks.get();
   if (!ranks)
     return {};
-  RowExchange::Traffic traffic = ranks->getTraffic();
-  return {ranks->comm().rounds() + impl->roundsAhead, traffic.rowBytes, traffic.earlyRowBytes};
+  ExchangeCounts counts = ranks->getTraffic();
+  counts.rounds = ranks->comm().rounds() + impl->roundsAhead;
+  return counts;
 }
 
 ParameterView Session::parameter(int32_t index) {
@@ -449,8 +477,7 @@ MemoryUse Session::memoryUse() const {
 }
 
 int64_t Session::arenaAllocations() const {
-  int64_t count =
-      impl->state.computeArena.allocations() + impl->state.updateArena.allocations();
+  int64_t count = impl->state.computeArena.allocations() + impl->state.updateArena.allocations();
   for (const auto &slot : impl->slots)
     count += slot->arenaMemory().allocations();
   return count;

@@ -48,12 +48,22 @@ void StepSums::contribute(int32_t number, std::span<const float *const> partial,
 void StepSums::collect(Communicator &on, int32_t number, std::span<const int64_t> floats,
                        std::span<float *const> totals) {
   Sums &from = sums[number];
-  if (!from.isReduced)
+  if (!from.isReduced) {
     from.portions->reduce(on, from.total.data());
+    countReceived(*from.portions, from.length);
+  }
   from.isReduced = true;
   const float *at = from.total.data();
   for (size_t i = 0; i < totals.size(); at += floats[i++])
     std::copy_n(at, floats[i], totals[i]);
+}
+
+/// What the others sent, and, of slices, all but this rank's.
+void StepSums::countReceived(const PortionSums &sums, int64_t length) {
+  int64_t floats = sums.hasSlices() ? length - length / ranks : 0;
+  for (int32_t from = 0; from < ranks; ++from)
+    floats += from == rank ? 0 : sums.countFloats(from, rank);
+  receivedBytes += floats * 4;
 }
 
 //===----------------------------------------------------------------------===//
@@ -134,6 +144,7 @@ void StepSums::finish(Communicator &on) {
     if (each.rides()) {
       each.portions->add(each.messages, each.total.data());
       each.portions->gather(on, each.total.data());
+      countReceived(*each.portions, each.length);
       each.isReduced = true;
     }
 }

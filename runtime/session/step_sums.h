@@ -46,6 +46,9 @@ public:
   /// Ends a round: adds up what came. Collective on `on` only where vectors are cut into slices.
   void finish(Communicator &on);
 
+  /// Of sums, from other ranks, since this was made.
+  int64_t getReceivedBytes() const { return receivedBytes; }
+
 private:
   struct Sums {
     std::unique_ptr<PortionSums> portions;
@@ -56,12 +59,14 @@ private:
     bool rides() const { return portions && !isReduced && portions->isComplete(); }
   };
   int64_t reportDoubles(int32_t from) const;
+  void countReceived(const PortionSums &sums, int64_t length);
   void addReports();
 
   const int32_t rank, ranks, count;
   std::vector<Sums> sums; ///< by number
   RanksReport reported;
   bool reports = false;
+  int64_t receivedBytes = 0;
   std::vector<double> mine;             ///< what this rank reports
   std::vector<const double *> messages; ///< what each rank reports
 };

@@ -132,8 +132,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
       ->add_flag("--overwrite", flags.overwrite,
                  "begin anew where there is a checkpoint: the first save replaces it")
       ->excludes(resume);
-  train
-      ->add_option("--keep", flags.keep, "how many of the newest saved states to keep")
+  train->add_option("--keep", flags.keep, "how many of the newest saved states to keep")
       ->check(aboveZero())
       ->capture_default_str();
   addGeneration(*train, flags)->needs(resume);
@@ -189,8 +188,11 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
   addGeneration(*predict, flags);
-  predict->add_option("--out", flags.out, "Parquet file to write; a folder, with a file for "
-                      "each, where outputs are rows of several domains")->required();
+  predict
+      ->add_option("--out", flags.out,
+                   "Parquet file to write; a folder, with a file for "
+                   "each, where outputs are rows of several domains")
+      ->required();
   predict
       ->add_option("--keys", flags.keys,
                    "columns of the data to pass through, as user,request.id (default: the row's "
@@ -218,6 +220,10 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       ->take_all();
   info->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();
+  info->add_option("--ids-out", flags.idsOut,
+                   "with --data, write how many rows look up each id of every table, after the "
+                   "model's own transforms, for genrec-compile --explain --world --ids")
+      ->needs("--data");
   info->add_option("--batch", flags.batch, "rows of the root domain per step, with --data")
       ->check(aboveZero())
       ->capture_default_str();
@@ -280,8 +286,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
     parsed.flags.command = commandOf(app);
     requireActingFlags(*app.get_subcommands().front(), parsed.flags, model);
   } catch (const CLI::ParseError &error) {
-    parsed.exitStatus = tells ? reportParseError(model.name, app, error)
-                              : parseErrorStatus(error);
+    parsed.exitStatus = tells ? reportParseError(model.name, app, error) : parseErrorStatus(error);
   }
   return parsed;
 }

@@ -36,7 +36,7 @@ struct Flags {
   std::optional<double> scheduleFinal;
   bool checkFinite = false;
   std::vector<std::string> init; ///< entries as warm_start.h has them
-  int64_t patience = 0; ///< evaluations without improvement; 0: no early stop
+  int64_t patience = 0;          ///< evaluations without improvement; 0: no early stop
   std::string monitor = "loss";
   int64_t evalEvery = 1; ///< epochs; 0: at the end only
   std::vector<int64_t> evalEpochs;
@@ -45,18 +45,19 @@ struct Flags {
   std::string checkpoint;
   int64_t checkpointEvery = 0; ///< steps; 0: at the end of each epoch
   bool resume = false, overwrite = false;
-  int64_t keep = 2;          ///< generations
-  std::string generation;    ///< "": the newest
+  int64_t keep = 2;       ///< generations
+  std::string generation; ///< "": the newest
   bool allowNonFinite = false;
 
   // Output.
   std::string out;
   std::vector<std::string> keys;
   std::string metricsJson;
+  std::string idsOut; ///< of info
   std::string progress = "auto";
   std::string tensorboard, profile; ///< folders
-  int64_t logEvery = 0; ///< steps; 0: by time
-  bool json = false;    ///< info
+  int64_t logEvery = 0;             ///< steps; 0: by time
+  bool json = false;                ///< info
 
   // Where it runs.
   int32_t threads = 0;

@@ -1,7 +1,9 @@
 //===- info_data.cpp - What a model reads of some data --------------------===//
 
+#include "../core/aside_file.h"
 #include "commands.h"
 #include "genrec_rt/identity.h"
+#include "overwriting.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -100,7 +102,50 @@ std::string join(const std::string &list, const std::string &entry) {
 
 } // namespace
 
+/// Writes `counts` as genrec-compile --ids reads them, a table's most frequent ids first.
+static void writeLookupCounts(const genrec_model_desc &model, const LookupCounts &counts,
+                              const std::string &file) {
+  Json tables = Json::object();
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const LookupCounts::Table &table = counts.tables[i];
+    if (table.entries == 0)
+      continue;
+    std::vector<std::pair<int64_t, int64_t>> sorted; // fewest rows last, then by id
+    for (auto [id, rows] : table.rows)
+      sorted.emplace_back(-rows, id);
+    std::sort(sorted.begin(), sorted.end());
+    Json ids = Json::array(), rows = Json::array();
+    for (auto [negative, id] : sorted) {
+      ids.push_back(id);
+      rows.push_back(-negative);
+    }
+    tables[model.tables[i].name] = {
+        {"lookups", table.entries}, {"ids", std::move(ids)}, {"rows", std::move(rows)}};
+  }
+  Json all = {{"rows", counts.rows}, {"tables", std::move(tables)}};
+  writeFile(file, toText(all) + "\n");
+}
+
+/// What --ids-out writes.
+static void countLookups(const genrec_model_desc &model, const Flags &flags) {
+  refuseOverwriting(model, flags);
+  requireWritable("--ids-out", flags.idsOut);
+  SessionOptions one;
+  one.threads = 1;
+  Session session(model, one);
+  Mode mode = static_cast<Mode>(programOf(model).mode);
+  Dataset data(model, {&programOf(model)}, flags.data, datasetOptions(flags, 1));
+  Progress progress("none", 0);
+  loadCatalogues(session, flags, {mode}, progress);
+  EpochOptions options;
+  options.batch = flags.batch;
+  auto source = data.epoch(options);
+  writeLookupCounts(model, session.countLookups(mode, *source), flags.idsOut);
+}
+
 Json dataJson(const genrec_model_desc &model, const Flags &flags) {
+  if (!flags.idsOut.empty())
+    countLookups(model, flags);
   Dataset data(model, {&programOf(model)}, flags.data, datasetOptions(flags, 1));
   EpochOptions options;
   options.batch = flags.batch;

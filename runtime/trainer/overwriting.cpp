@@ -110,6 +110,8 @@ std::vector<Named> outputsOf(const genrec_model_desc &model, const Flags &flags)
   };
   if (!flags.metricsJson.empty())
     outputs.push_back({"--metrics-json", flags.metricsJson});
+  if (!flags.idsOut.empty())
+    outputs.push_back({"--ids-out", flags.idsOut});
   if (flags.command == Flags::Command::predict)
     for (const OutputTable &table : outputTables(model, flags.out))
       outputs.push_back({"--out", table.path});
@@ -123,8 +125,8 @@ std::vector<Named> outputsOf(const genrec_model_desc &model, const Flags &flags)
 /// The output folders, by their absolute paths.
 std::map<std::string, Named> outputFolders(const Flags &flags) {
   std::map<std::string, Named> folders;
-  for (const Named &one : {Named{"--tensorboard", flags.tensorboard},
-                           Named{"--profile", flags.profile}})
+  for (const Named &one :
+       {Named{"--tensorboard", flags.tensorboard}, Named{"--profile", flags.profile}})
     if (!one.path.empty())
       folders.emplace(placeOf(one.path), one);
   if (flags.command == Flags::Command::train && !flags.checkpoint.empty())

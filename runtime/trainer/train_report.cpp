@@ -107,12 +107,29 @@ Json Training::timings() const {
   return json;
 }
 
-/// What this rank and others have exchanged.
-static Json exchangesToJson(const Session &session) {
-  Session::Exchanges all = session.exchanges();
-  return {{"rounds", all.rounds},
-          {"row_bytes", all.rowBytes},
-          {"early_row_bytes", all.earlyRowBytes}};
+static Json exchangesToJson(const ExchangeCounts &counts) {
+  return {{"rounds", counts.rounds},
+          {"looked_up", counts.lookedUp},
+          {"asked", counts.asked},
+          {"served", counts.served},
+          {"found", counts.found},
+          {"id_bytes", counts.idBytes},
+          {"row_bytes", counts.rowBytes},
+          {"early_row_bytes", counts.earlyRowBytes},
+          {"gradient_bytes", counts.gradientBytes},
+          {"dense_bytes", counts.denseBytes}};
+}
+
+/// What this rank has exchanged, and under "ranks" what each has. Collective.
+static Json exchangesToJson(const Session &session, Communicator &comm) {
+  ExchangeCounts own = session.exchanges();
+  std::vector<ExchangeCounts> all(comm.getSize());
+  comm.allGather(&own, all.data(), sizeof own);
+  Json json = exchangesToJson(own), ranks = Json::array();
+  for (const ExchangeCounts &counts : all)
+    ranks.push_back(exchangesToJson(counts));
+  json["ranks"] = std::move(ranks);
+  return json;
 }
 
 Json Training::summary() const {
@@ -150,7 +167,7 @@ Json Training::summary() const {
                {"arena_allocations", session->arenaAllocations()},
                {"warnings", data->warnings()}};
   if (comm && comm->getSize() > 1)
-    json["exchanges"] = exchangesToJson(*session);
+    json["exchanges"] = exchangesToJson(*session, *comm);
   if (!stepLosses.empty())
     json["step_losses"] = stepLosses;
   return json;

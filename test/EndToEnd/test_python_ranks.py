@@ -61,8 +61,8 @@ def test_ranks_give_the_results_of_one_process(model, tmp_path):
     for ranks in (None, 1, 2, 3):
         checkpoint = tmp_path / f"checkpoint-{ranks}"
         run = model.train(
-            data, validation=data, epochs=2, batch=60, seed=2, threads=1, ranks=ranks, portions=6, checkpoint=checkpoint,
-            metrics_json=tmp_path / "m.json", progress=False,
+            data, validation=data, epochs=2, batch=60, seed=2, threads=1, ranks=ranks, portions=6,
+            checkpoint=checkpoint, metrics_json=tmp_path / "m.json", progress=False,
         )  # fmt: skip
         assert json.loads((tmp_path / "m.json").read_text())["config"]["ranks"] == (ranks or 1)
         # Another number of ranks than trained it.

@@ -339,7 +339,9 @@ def test_numbers_of_ranks_that_make_no_sense(model, mpirun, monkeypatch):
         with pytest.raises(ValueError, match="ranks must be a number of at least 1, got"):
             model.train("a.parquet", ranks=ranks)
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    with pytest.raises(gr.RunError, match=r"a rank itself \(OMPI_COMM_WORLD_SIZE=4\)\n  help: start this program without"):
+    with pytest.raises(
+        gr.RunError, match=r"a rank itself \(OMPI_COMM_WORLD_SIZE=4\)\n  help: start this"
+    ):
         model.train("a.parquet", ranks=2)
 
 
@@ -348,7 +350,9 @@ ENDED = f"{BOX}\nPrimary job  terminated normally, but 1 process returned\na non
 
 
 def test_errors_of_ranks_are_told_without_the_launcher(model, mpirun):
-    write_program(model.binary, f"sys.stderr.write('model.py:3: error: bad\\n  help: fix it\\n' + {ENDED!r}); sys.exit(3)")
+    write_program(
+        model.binary, f"sys.stderr.write('model.py:3: error: bad\\n  help: fix it\\n' + {ENDED!r}); sys.exit(3)"
+    )
     with pytest.raises(gr.RunError) as caught:
         model.train("a.parquet", ranks=2)
     assert (str(caught.value), caught.value.status) == ("model.py:3: error: bad\n  help: fix it", 3)

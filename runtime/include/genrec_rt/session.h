@@ -19,9 +19,10 @@
 
 #include "genrec_rt/batch.h"
 #include "genrec_rt/comm.h"
-#include "genrec_rt/portions.h"
 #include "genrec_rt/error.h"
+#include "genrec_rt/exchange_counts.h"
 #include "genrec_rt/metrics.h"
+#include "genrec_rt/portions.h"
 #include "genrec_rt/table_view.h"
 
 #include <functional>
@@ -87,8 +88,8 @@ struct SessionOptions {
   /// done on several portions.
   bool explainNonFinite = false;
   bool profile = false; ///< note when each op of each step runs
-  /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see the
-  /// largest of all (StepReport::signal), so that they end after the same step.
+  /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see
+  /// the largest of all (StepReport::signal), so that they end after the same step.
   std::function<int32_t()> caughtSignal;
 };
 
@@ -108,18 +109,19 @@ struct LossValue {
 
 /// What one step reported: on several portions, of all together. Valid until the next step.
 struct StepReport {
-  uint64_t step = 0; ///< the optimizer step; the current one otherwise
-  const Batch *batch = nullptr; ///< of this rank's last portion
+  uint64_t step = 0;                     ///< the optimizer step; the current one otherwise
+  const Batch *batch = nullptr;          ///< of this rank's last portion
   std::span<const Batch *const> batches; ///< of all its portions, in order
-  std::span<const LossValue> losses; ///< by loss index
-  std::optional<double> loss;        ///< see totalLoss
-  int64_t rows = 0;                  ///< root rows of all portions
-  double learningRate = 0;           ///< the largest of this step; 0 outside of training
-  int32_t signal = 0;                ///< see SessionOptions::caughtSignal
+  std::span<const LossValue> losses;     ///< by loss index
+  std::optional<double> loss;            ///< see totalLoss
+  int64_t rows = 0;                      ///< root rows of all portions
+  double learningRate = 0;               ///< the largest of this step; 0 outside of training
+  int32_t signal = 0;                    ///< see SessionOptions::caughtSignal
   const StepSlot *slot = nullptr;
 
-  /// "op 'linear' (model.py:12) made a NaN in row 0, element 0": the first op of a training step whose
-  /// loss is not finite that made one. Empty unless asked for (SessionOptions::explainNonFinite).
+  /// "op 'linear' (model.py:12) made a NaN in row 0, element 0": the first op of a training step
+  /// whose loss is not finite that made one. Empty unless asked for
+  /// (SessionOptions::explainNonFinite).
   const std::string &nonFiniteOrigin() const;
   /// "column 'price' is nan in row 3 of 'event' (train.parquet, …)": what a loss that is not
   /// finite may come from. Empty where all columns of the batch are finite.
@@ -174,6 +176,16 @@ struct MemoryUse {
   int64_t tableValues = 0; ///< rows in use
 };
 
+/// Which ids data look up, and how often.
+struct LookupCounts {
+  int64_t rows = 0; ///< root rows of the data
+  struct Table {
+    int64_t entries = 0;                       ///< ids looked up, as often as they occur
+    std::unordered_map<int64_t, int64_t> rows; ///< by id: the root rows that look it up
+  };
+  std::vector<Table> tables; ///< by index
+};
+
 class Session {
 public:
   /// Checks the description (Error where it is of another ABI version or broken)
@@ -206,15 +218,20 @@ public:
 
   //===-- a stream of batches, two in flight -------------------------------===//
 
-  /// On several portions, `source` gives a batch for each of this rank's, in order; all ranks' sources
-  /// end after the same global batch.
-  /// Runs a program over all batches of `source`: while one batch computes, the
-  /// next is read and its copy stage runs on another thread. Same results as
-  /// single steps. `onStep` is called after each step on the calling thread and
-  /// ends the run by returning false. Returns the number of steps. On several ranks `onStep` may read
-  /// tables, but changes none: rows of the next step may be on their way.
+  /// On several portions, `source` gives a batch for each of this rank's, in order; all ranks'
+  /// sources end after the same global batch. Runs a program over all batches of `source`: while
+  /// one batch computes, the next is read and its copy stage runs on another thread. Same results
+  /// as single steps. `onStep` is called after each step on the calling thread and ends the run by
+  /// returning false. Returns the number of steps. On several ranks `onStep` may read tables, but
+  /// changes none: rows of the next step may be on their way.
   int64_t run(Mode mode, BatchSource &source,
               const std::function<bool(const StepReport &)> &onStep);
+
+  /// Runs the program of a mode up to its first lookups over all batches of `source`, and counts
+  /// the ids that rows of the data look up; those that all items of a catalogue or that draws look
+  /// up do not count. Reads and changes no table. Error where tables are merged, or on several
+  /// portions.
+  LookupCounts countLookups(Mode mode, BatchSource &source);
 
   //===-- state --------------------------------------------------------------===//
 
@@ -227,8 +244,8 @@ public:
   double learningRate() const;
 
   uint64_t seed() const;
-  /// Of the ranks that share the tables: each has the rows that it owns (owner.h); null where one has
-  /// all.
+  /// Of the ranks that share the tables: each has the rows that it owns (owner.h); null where one
+  /// has all.
   Communicator *comm() const;
   /// Of a global batch, on all ranks.
   int32_t portions() const;
@@ -243,12 +260,8 @@ public:
   /// When the ops of the steps so far ran; null unless asked for.
   Profile *profile();
 
-  /// What ranks have exchanged so far: rounds of messages, bytes of table rows that came here from
-  /// other ranks, and those of them that came beside the step before.
-  struct Exchanges {
-    int64_t rounds = 0, rowBytes = 0, earlyRowBytes = 0;
-  };
-  Exchanges exchanges() const;
+  /// What this rank has exchanged with others so far.
+  ExchangeCounts exchanges() const;
 
   Metrics &metrics();
   /// What the last step gave out, in one of this rank's portions.
