@@ -3,8 +3,8 @@
 #ifndef GENREC_LIB_REPORT_DOMAINSIZES_H
 #define GENREC_LIB_REPORT_DOMAINSIZES_H
 
-#include "genrec/Report/Explain.h"
 #include "genrec/Dialect/GenRec/Step/StepOpInterface.h"
+#include "genrec/Report/Explain.h"
 
 namespace genrec {
 

@@ -4,6 +4,7 @@
 
 #include "DomainSizes.h"
 #include "ExplainMemory.h"
+#include "ExplainWorld.h"
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Report/Plan.h"
@@ -59,7 +60,8 @@ void printColumns(ModelOp model, const ModelIndex &index, raw_ostream &os) {
 
 /// The decisions of passes and their reasons.
 void printDecisions(ModelOp model, raw_ostream &os) {
-  auto decisions = model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr());
+  auto decisions =
+      model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr());
   if (!decisions)
     return;
   os << "decisions\n";
@@ -122,7 +124,11 @@ llvm::Error checkOptions(ModelOp model, const ExplainOptions &options) {
     return error;
   if (llvm::Error error = checkNames("dataset", "domain", options.dataset, domains))
     return error;
-  return checkNames("ids", "table", options.ids, tables);
+  if (llvm::Error error = checkNames("ids", "table", options.ids, tables))
+    return error;
+  if (options.ranks > 0 && getStepProgram(model) == nullptr)
+    return llvm::createStringError("--world tells of training, and the model has no loss");
+  return llvm::Error::success();
 }
 
 /// "128 root rows, lists of at most 200 (tags 4)".
@@ -139,7 +145,8 @@ std::string describeBatch(const ExplainOptions &options) {
 }
 } // namespace
 
-llvm::Error genrec::explain(ModelOp model, const ExplainOptions &options, raw_ostream &os) {
+llvm::Error genrec::explain(ModelOp model, ModelOp apart, const ExplainOptions &options,
+                            raw_ostream &os) {
   if (llvm::Error error = checkOptions(model, options))
     return error;
   ModelIndex index(model);
@@ -160,11 +167,16 @@ llvm::Error genrec::explain(ModelOp model, const ExplainOptions &options, raw_os
     os << "  memory of a run with " << describeBatch(options) << "\n";
     explainMemory(program, index, options, os);
   }
+  if (options.ranks > 0)
+    printWorld(describeWorld(model, apart, options), os);
   return llvm::Error::success();
 }
 
-llvm::json::Object genrec::explainAsData(ModelOp model, const ExplainOptions &options,
-                                         llvm::json::Object graphsBefore) {
+llvm::Expected<llvm::json::Object> genrec::explainAsData(ModelOp model, ModelOp apart,
+                                                         const ExplainOptions &options,
+                                                         llvm::json::Object graphsBefore) {
+  if (llvm::Error error = checkOptions(model, options))
+    return error;
   auto rows = [&](ProgramOp program, FlatSymbolRefAttr domain) {
     return DomainSizes(program, options).getRows(domain);
   };
@@ -174,12 +186,14 @@ llvm::json::Object genrec::explainAsData(ModelOp model, const ExplainOptions &op
   for (ProgramOp program : model.getOps<ProgramOp>()) {
     llvm::json::Array memory;
     for (const MemoryPart &part : listMemory(program, index, options))
-      memory.push_back(llvm::json::Object{
-          {"part", part.name}, {"bytes", part.bytes}, {"note", part.note}});
+      memory.push_back(
+          llvm::json::Object{{"part", part.name}, {"bytes", part.bytes}, {"note", part.note}});
     (*entry++->getAsObject())["memory"] = std::move(memory);
   }
   plan["batch"] = options.batch;
   plan["longest"] = options.longest;
   plan["graphs_before"] = std::move(graphsBefore);
+  if (options.ranks > 0)
+    plan["world"] = describeWorld(model, apart, options);
   return plan;
 }

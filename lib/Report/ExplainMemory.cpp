@@ -61,7 +61,8 @@ private:
 };
 
 int64_t countBytes(const FeatureEntry &feature) {
-  return feature.element ? getElementBytes(feature.element) * std::max<int64_t>(feature.width, 1) : 1;
+  return feature.element ? getElementBytes(feature.element) * std::max<int64_t>(feature.width, 1)
+                         : 1;
 }
 
 } // namespace
@@ -194,7 +195,8 @@ void MemoryTable::addCatalogues() {
 //===----------------------------------------------------------------------===//
 
 void MemoryTable::addArenas() {
-  auto first = program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr());
+  auto first =
+      program->getAttrOfType<IntegerAttr>(GenRecDialect::FirstComputeOpAttrHelper::getNameStr());
   int64_t firstComputeOp = first ? first.getInt() : 0;
   std::vector<rt::ArenaBuffer> copy, compute;
   for (const PlannedBuffer &buffer : getBuffers(program)) {
@@ -204,9 +206,9 @@ void MemoryTable::addArenas() {
         buffer.bytes + (buffer.domain ? buffer.bytesPerRow * sizes.getCapacity(buffer.domain) : 0);
     (buffer.first < firstComputeOp ? copy : compute).push_back({bytes, buffer.first, buffer.last});
   }
-  line("arena, copy and dispatch", rt::kBatchesInFlight * rt::packArena(copy).bytes,
-       Twine(copy.size()) + " buffers, for each of " + Twine(rt::kBatchesInFlight) +
-           " batches in flight");
+  int64_t batches = rt::kBatchesInFlight * options.portionsPerProcess;
+  line("arena, copy and dispatch", batches * rt::packArena(copy).bytes,
+       Twine(copy.size()) + " buffers, for each of " + Twine(batches) + " batches in flight");
   line("arena, compute stage", rt::packArena(compute).bytes,
        Twine(compute.size()) + " buffers, those whose lives do not meet in one place");
 }
@@ -222,9 +224,9 @@ void MemoryTable::addBatches() {
         rt::columnBytes(sizes.getRows(feature->domain), countBytes(*feature), feature->nullable);
     ++columns;
   }
-  line("batches in flight", rt::kBatchesInFlight * bytes,
-       Twine(columns) + " columns, offsets, parents and identities, " +
-           Twine(rt::kBatchesInFlight) + " times");
+  int64_t batches = rt::kBatchesInFlight * options.portionsPerProcess;
+  line("batches in flight", batches * bytes,
+       Twine(columns) + " columns, offsets, parents and identities, " + Twine(batches) + " times");
 }
 
 /// Adds the memory that `op` needs to run block by block.

@@ -3,9 +3,9 @@
 #include "genrec/Report/Plan.h"
 
 #include "genrec/Analysis/ModelIndex.h"
-#include "genrec/Target/EmitC/EmitCBuilder.h"
-#include "genrec/Report/Explain.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+#include "genrec/Report/Explain.h"
+#include "genrec/Target/EmitC/EmitCBuilder.h"
 
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
@@ -298,7 +298,8 @@ json::Object PlanDescriber::describe() {
   json::Array programs, decisions;
   for (ProgramOp op : index.programs)
     programs.push_back(program(op));
-  if (auto lines = index.model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr()))
+  if (auto lines =
+          index.model->getAttrOfType<ArrayAttr>(GenRecDialect::DecisionsAttrHelper::getNameStr()))
     for (auto line : lines.getAsRange<StringAttr>())
       decisions.push_back(line.getValue());
   json::Object plan{{"model", index.model.getSymName()},

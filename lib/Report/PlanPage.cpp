@@ -80,6 +80,7 @@ private:
             llvm::ArrayRef<Column> columns);
   void list(const json::Object &object, StringRef key, StringRef title);
   void program(const json::Object &program);
+  void world(const json::Object &world);
 
   const json::Object &plan;
   llvm::raw_ostream &os;
@@ -205,6 +206,39 @@ void PlanPage::program(const json::Object &program) {
   }
 }
 
+/// What ranks exchange and hold (ExplainWorld.cpp).
+void PlanPage::world(const json::Object &world) {
+  os << "<h2>on " << world.getInteger("ranks").value_or(0) << " ranks</h2>\n<p>"
+     << world.getInteger("batch").value_or(0) << " root rows in "
+     << world.getInteger("portions").value_or(0) << " portions, "
+     << world.getInteger("rounds").value_or(0) << " rounds";
+  if (const json::Object *time = world.getObject("time"))
+    os << "; runs out first: " << escapeHtml(time->getString("first").value_or("")) << " ("
+       << escapeHtml(time->getString("why").value_or("")) << ")";
+  os << "</p>\n";
+  part("exchanges", getObjects(world, "exchanges"),
+       {{"comes to a rank", "exchange"},
+        {"rows", "rows", 1, "%.0f"},
+        {"most rows", "most_rows", 1, "%.0f"},
+        {"KB", "bytes", 1e-3, "%.1f"},
+        {"most KB", "most_bytes", 1e-3, "%.1f"},
+        {"ms", "milliseconds", 1, "%.3f"}});
+  part("tables among ranks", getObjects(world, "tables"),
+       {{"table", "name"},
+        {"ids", "ids", 1, "%.0f"},
+        {"most owned", "most_owned", 1, "%.0f"},
+        {"looked up", "looked_up", 1, "%.0f"},
+        {"asked", "asked", 1, "%.0f"},
+        {"served", "served", 1, "%.0f"},
+        {"found", "found", 1, "%.0f"},
+        {"KB sharded", "sharded_bytes", 1e-3, "%.1f"},
+        {"KB replicated", "replicated_bytes", 1e-3, "%.1f"},
+        {"cheaper", "cheaper"},
+        {"ids from", "ids_from"}});
+  part("memory of a rank", getObjects(world, "memory"),
+       {{"part", "part"}, {"MB", "bytes", 1e-6, "%.1f"}, {"note", "note"}});
+}
+
 void PlanPage::print() {
   std::string model = escapeHtml(plan.getString("model").value_or("model"));
   os << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
@@ -235,6 +269,8 @@ void PlanPage::print() {
     }
   for (const json::Object *entry : getObjects(plan, "programs"))
     program(*entry);
+  if (const json::Object *ranks = plan.getObject("world"))
+    world(*ranks);
   os << "<script>" << kScript << "</script>\n</body></html>\n";
 }
 

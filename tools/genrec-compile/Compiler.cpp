@@ -3,6 +3,7 @@
 #include "Compiler.h"
 #include "CompileCache.h"
 #include "DumpAfterEach.h"
+#include "IdCounts.h"
 
 #include "genrec/Analysis/Identity.h"
 #include "genrec/Conversion/Passes.h"
@@ -91,8 +92,8 @@ static bool isLowered(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 static std::string describeCompiler(const CompilerOptions &options) {
-  std::string text = "genrec " GENREC_VERSION " -O" + std::to_string(options.level) + " --target=" +
-                     options.target + " --march=" + options.march;
+  std::string text = "genrec " GENREC_VERSION " -O" + std::to_string(options.level) +
+                     " --target=" + options.target + " --march=" + options.march;
   std::pair<bool, StringRef> passes[] = {{options.prunesColumns, "prune-columns"},
                                          {options.sinksFanout, "sink-fanout"},
                                          {options.mergesTables, "merge-tables"},
@@ -154,8 +155,8 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
 static std::string getOutput(const CompilerOptions &options) {
   if (!options.output.empty())
     return options.output;
-  if (options.emission == Emission::mlir || options.emission == Emission::cpp ||
-      options.emission == Emission::cudaKernels)
+  if (!options.explanation.empty() || options.emission == Emission::mlir ||
+      options.emission == Emission::cpp || options.emission == Emission::cudaKernels)
     return "-";
   SmallString<128> path(llvm::sys::path::filename(options.input));
   StringRef extension = options.emission == Emission::object   ? "o"
@@ -257,27 +258,61 @@ static bool reuse(const CompilerOptions &options, StringRef key) {
   return true;
 }
 
-static Error writeExplanation(ModuleOp module, const CompilerOptions &options,
-                              llvm::json::Object graphs) {
+/// The model with no tables merged, as far as ranks are to be explained.
+static llvm::Expected<OwningOpRef<ModuleOp>> readApart(const CompilerOptions &options,
+                                                       MLIRContext &context) {
+  if (options.explain.ranks == 0)
+    return OwningOpRef<ModuleOp>();
+  CompilerOptions apart = options;
+  apart.mergesTables = false;
+  apart.dumpFolder.clear();
+  llvm::Expected<OwningOpRef<ModuleOp>> module = read(apart, context);
+  if (!module)
+    return module.takeError();
+  if (isLowered(**module))
+    return makeError("--world needs the model as it was recorded, and '" + options.input +
+                     "' has row kernels already");
+  if (Error error = runPasses(**module, apart))
+    return error;
+  return module;
+}
+
+static Error writeExplanation(ModuleOp module, CompilerOptions options, llvm::json::Object graphs,
+                              MLIRContext &context) {
+  llvm::Expected<OwningOpRef<ModuleOp>> apartModule = readApart(options, context);
+  if (!apartModule)
+    return apartModule.takeError();
+  ModelOp apart = *apartModule ? *(**apartModule).getOps<ModelOp>().begin() : ModelOp();
+  if (!options.idsOf.empty()) {
+    llvm::Expected<IdStatistics> statistics = readIdStatistics(options, context);
+    if (!statistics)
+      return statistics.takeError();
+    options.explain.statistics = std::move(*statistics);
+  }
   std::string text;
-  if (options.explanation == "text") {
-    llvm::raw_string_ostream os(text);
-    for (ModelOp model : module.getOps<ModelOp>())
-      if (Error error = explain(model, options.explain, os))
+  llvm::json::Object plan;
+  for (ModelOp model : module.getOps<ModelOp>()) {
+    if (options.explanation == "text") {
+      llvm::raw_string_ostream os(text);
+      if (Error error = explain(model, apart, options.explain, os))
         return error;
+      continue;
+    }
+    llvm::Expected<llvm::json::Object> made =
+        explainAsData(model, apart, options.explain, std::move(graphs));
+    if (!made)
+      return made.takeError();
+    plan = std::move(*made);
+    plan["compiler"] = describeCompiler(options);
   }
   return writeText(options.output.empty() ? "-" : options.output, [&](raw_ostream &os) {
     os << text;
     if (!text.empty())
       return success();
-    for (ModelOp model : module.getOps<ModelOp>()) {
-      llvm::json::Object plan = explainAsData(model, options.explain, std::move(graphs));
-      plan["compiler"] = describeCompiler(options);
-      if (options.explanation == "html")
-        printPlanAsHtml(plan, os);
-      else
-        os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(plan)));
-    }
+    if (options.explanation == "html")
+      printPlanAsHtml(plan, os);
+    else
+      os << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(plan)));
     return success();
   });
 }
@@ -316,7 +351,7 @@ Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
   if (Error error = runPasses(**module, options))
     return error;
   if (!options.explanation.empty())
-    return writeExplanation(**module, options, std::move(graphs));
+    return writeExplanation(**module, options, std::move(graphs), context);
   switch (options.emission) {
   case Emission::mlir:
     return writeText(getOutput(options), [&](raw_ostream &os) {

@@ -31,6 +31,8 @@ struct CompilerOptions {
   std::string cacheFolder; ///< of products of unchanged models; empty: none is kept
   std::string explanation; ///< text, json or html: print what became of the model; empty: a product
   ExplainOptions explain;
+  std::string idsOf; ///< counts, or data whose ids are counted, for `explain`; empty: nothing
+  std::vector<std::string> catalogues; ///< name=file, which those data are read with
   bool keepsSource = false;
   bool isVerbose = false;
   std::string executable; ///< this program

@@ -16,9 +16,9 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/Threading.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include "llvm/Support/Threading.h"
 
 using namespace genrec;
 namespace cl = llvm::cl;
@@ -86,9 +86,32 @@ static cl::list<std::string> rows(
     "rows", cl::cat(category), cl::CommaSeparated, cl::value_desc("domain=n"),
     cl::desc("rows that a domain has in the largest batch, where less than batch times longest, "
              "or that a catalogue has, for --explain"));
-static cl::list<std::string> ids("ids", cl::cat(category), cl::CommaSeparated,
-                                 cl::value_desc("table=n"),
-                                 cl::desc("distinct ids that a table will hold, for --explain"));
+static cl::list<std::string> ids(
+    "ids", cl::cat(category), cl::CommaSeparated, cl::value_desc("table=n[:s]|file"),
+    cl::desc("distinct ids that a table will hold, for --explain; with --world, looked up by "
+             "Zipf's law of exponent s (0: all alike), or as counted in a file: Parquet data of "
+             "the model, or what `info --ids-out` of a binary wrote (.json)"));
+static cl::opt<int64_t>
+    worldSize("world", cl::cat(category), cl::init(0), cl::value_desc("ranks"),
+              cl::desc("ranks that share a global batch of --batch rows, for --explain: what they "
+                       "exchange and hold, and what runs out first"));
+static cl::opt<int64_t> portions("portions", cl::cat(category), cl::init(0),
+                                 cl::desc("of a global batch, for --world; 0: one per rank"));
+static cl::opt<double> rankMemory("rank-memory", cl::cat(category), cl::init(64),
+                                  cl::value_desc("GB"), cl::desc("of a rank, for --world"));
+static cl::opt<double> network("network", cl::cat(category), cl::init(200),
+                               cl::value_desc("Gbit/s"),
+                               cl::desc("into and out of a rank, for --world"));
+static cl::opt<double> messageTime("message-us", cl::cat(category), cl::init(2),
+                                   cl::value_desc("us"),
+                                   cl::desc("that a message to one rank takes besides its bytes, "
+                                            "for --world"));
+static cl::opt<double> computeTime("compute-ms", cl::cat(category), cl::init(0),
+                                   cl::value_desc("ms"),
+                                   cl::desc("that a rank computes in a step, measured, for "
+                                            "--world; else predicted after --calibrate"));
+static cl::list<std::string> catalogues("catalogue", cl::cat(category), cl::value_desc("name=file"),
+                                        cl::desc("of the data that --ids names"));
 static cl::list<std::string> dataset(
     "dataset", cl::cat(category), cl::CommaSeparated, cl::value_desc("domain=n"),
     cl::desc("rows that a domain has in all of the data, for --explain: what is kept decoded"));
@@ -119,8 +142,55 @@ static llvm::Error parseSizes(const cl::list<std::string> &flag, llvm::StringMap
   return llvm::Error::success();
 }
 
-/// What the flags for --explain say.
-static llvm::Expected<ExplainOptions> parseExplainOptions() {
+/// Splits what --ids names: "table=n" and "table=n:s" go to `options`, a file to `file`.
+static llvm::Error parseIds(ExplainOptions &options, std::string &file) {
+  for (llvm::StringRef text : ids) {
+    auto [table, value] = text.split('=');
+    if (!text.contains('=')) {
+      if (!file.empty())
+        return llvm::createStringError("--ids names two files, " + file + " and " + text);
+      file = text.str();
+      continue;
+    }
+    auto [count, exponent] = value.split(':');
+    int64_t number = 0;
+    double power = 0;
+    if (table.empty() || count.getAsInteger(10, number) || number < 0 ||
+        (value.contains(':') && (exponent.getAsDouble(power) || power < 0)))
+      return llvm::createStringError("--ids takes " + ids.ValueStr +
+                                     ", n a number of at least 0 and s an exponent, but got '" +
+                                     text + "'");
+    options.ids[table] = number;
+    if (power > 0)
+      options.zipf[table] = power;
+  }
+  return llvm::Error::success();
+}
+
+/// What --world and the flags beside it say.
+static llvm::Error parseWorld(ExplainOptions &options) {
+  constexpr int64_t kMostRanks = 4096; // slices of a table's rows
+  if (worldSize < 0 || worldSize > kMostRanks)
+    return llvm::createStringError("--world must be 1 to 4096 ranks, but is " +
+                                   llvm::Twine(worldSize));
+  if (portions < 0 || (portions > 0 && portions < worldSize))
+    return llvm::createStringError(llvm::Twine(portions) + " --portions are too few for " +
+                                   llvm::Twine(worldSize) + " ranks");
+  if (!(rankMemory > 0 && network > 0 && messageTime >= 0 && computeTime >= 0))
+    return llvm::createStringError(
+        "--rank-memory and --network must be above 0, --message-us and --compute-ms not below");
+  options.ranks = worldSize;
+  options.portions = portions;
+  options.machine.memoryBytes = rankMemory * 1e9;
+  options.machine.networkBitsPerSecond = network * 1e9;
+  options.machine.messageSeconds = messageTime * 1e-6;
+  if (computeTime > 0)
+    options.machine.computeSeconds = computeTime * 1e-3;
+  return llvm::Error::success();
+}
+
+/// What the flags for --explain say; `idsOf`: a file that --ids names.
+static llvm::Expected<ExplainOptions> parseExplainOptions(std::string &idsOf) {
   ExplainOptions options;
   options.batch = batch;
   options.threads = threads > 0 ? threads : llvm::hardware_concurrency().compute_thread_count();
@@ -130,8 +200,14 @@ static llvm::Expected<ExplainOptions> parseExplainOptions() {
     return error;
   if (llvm::Error error = parseSizes(rows, options.rows))
     return error;
-  if (llvm::Error error = parseSizes(ids, options.ids))
+  if (llvm::Error error = parseIds(options, idsOf))
     return error;
+  if (llvm::Error error = parseWorld(options))
+    return error;
+  if (!idsOf.empty() && worldSize == 0)
+    return llvm::createStringError("--ids " + idsOf +
+                                   ": a file is read for --world only; without it, "
+                                   "--ids takes table=n");
   if (llvm::Error error = parseSizes(dataset, options.dataset))
     return error;
   return options;
@@ -192,12 +268,13 @@ int main(int argc, char **argv) {
   options.plugins = plugins.getFiles();
   options.executable = llvm::sys::fs::getMainExecutable(argv[0], &anchor);
 
-  llvm::Expected<ExplainOptions> explain = parseExplainOptions();
+  llvm::Expected<ExplainOptions> explain = parseExplainOptions(options.idsOf);
   if (!explain) {
     llvm::errs() << "genrec-compile: error: " << llvm::toString(explain.takeError()) << "\n";
     return 1;
   }
-  options.explain = *explain;
+  options.explain = std::move(*explain);
+  options.catalogues.assign(catalogues.begin(), catalogues.end());
   if (calibrates)
     return calibrate(options.executable);
   if (options.input.empty())
