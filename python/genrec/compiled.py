@@ -101,6 +101,7 @@ class CompiledModel:
         ranks: int | None = None,
         portions: int | None = None,
         launcher: Sequence[str] = (),
+        continue_from: str | PathLike[str] | None = None,
         **flags: Any,
     ) -> Run:
         """Trains on Parquet files, evaluates on `validation` after each epoch, and returns the results.
@@ -112,10 +113,15 @@ class CompiledModel:
         `tensorboard` is a folder for curves, `profile` one for a table and a trace of where the time went
         (`Run.profile`).
 
-        A folder that has a checkpoint is refused with a `RunError`, unless `resume` continues its run or `overwrite`
-        starts a new one. The newest `keep` generations are kept (2 unless given). A NaN or infinite loss ends the run
-        with a `RunError` that names the step and your line, unless `allow_nonfinite=True`. More flags: `eval_every`,
-        `eval_epochs`, `shuffle`, `schedule`, `warmup`, `clip_norm`, `max_steps`, `metrics_json` and so on.
+        `continue_from` goes on with a checkpoint's tables, optimizer states and steps on other data, as a new day's:
+        epochs begin at 1. It may be the folder that is saved to. With `eval_before_train=True`, files are trained on
+        one after another, and each is evaluated first (`Run.before`).
+
+        A folder that has a checkpoint is refused with a `RunError`, unless `resume` continues its run, `continue_from`
+        names it or `overwrite` starts a new one. The newest `keep` generations are kept (2 unless given). A NaN or
+        infinite loss ends the run with a `RunError` that names the step and your line, unless `allow_nonfinite=True`.
+        More flags: `eval_every`, `eval_epochs`, `shuffle`, `schedule`, `warmup`, `clip_norm`, `max_steps`,
+        `metrics_json` and so on.
 
         `checkpoint=True` is the folder `<binary>.checkpoint`. Later calls of `evaluate`, `predict` and `export` read
         the folder of the last training unless they are given another.
@@ -151,6 +157,7 @@ class CompiledModel:
                  "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
                  "tensorboard": tensorboard, "profile": profile, "init": entries or None, "resume": resume,
                  "overwrite": overwrite, "keep": keep, "portions": portions, **flags},
+                 "overwrite": overwrite, "keep": keep, "continue": continue_from, **flags},
                 catalogues,
             )  # fmt: skip
             try:

@@ -19,7 +19,8 @@ class Run:
 
     `history` holds a record per epoch ("epoch", "step", "loss", "losses", "rows_per_second", and "evaluation" where the
     epoch was evaluated), `metrics` the last evaluation's metrics, `timings` durations, `checkpoint` the folder that was
-    saved to.
+    saved to. With `eval_before_train`, `before` holds the evaluation of each file that was made before training on it
+    ("before": the file, "metrics", "step").
 
     Example:
         >>> [record["epoch"] for record in run.history]
@@ -36,10 +37,13 @@ class Run:
         self.events = events
         self.checkpoint = checkpoint
         self.history: list[dict[str, Any]] = []
+        self.before: list[dict[str, Any]] = []
         for event in events:
             record = {key: value for key, value in event.items() if key != "event"}
             if event["event"] == "epoch":
                 self.history.append(record)
+            elif event["event"] == "evaluation" and "before" in record:
+                self.before.append(record)
             elif event["event"] == "evaluation" and self.history:
                 self.history[-1]["evaluation"] = record
         done = events[-1] if events and events[-1]["event"] == "done" else {}

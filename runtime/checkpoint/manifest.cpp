@@ -104,6 +104,8 @@ Json stateToJson(const TrainingState &state) {
           {"data_rows", state.dataRows},
           {"window_rows", state.windowRows},
           {"data", dataToJson(state.data)},
+          {"first_step", state.firstStep},
+          {"before", Json::parse(state.before)},
           {"history", Json::parse(state.history)}};
 }
 
@@ -133,6 +135,13 @@ TrainingState stateFromJson(const JsonFields &fields) {
     if (record.has("evaluation"))
       record.fields("evaluation");
   state.history = toText(history);
+  if (fields.has("first_step")) // version 2 had neither at first
+    state.firstStep = static_cast<uint64_t>(
+        fields.integer("first_step", 0, static_cast<int64_t>(state.step)));
+  if (fields.has("before")) {
+    fields.list("before");
+    state.before = toText(fields.raw("before"));
+  }
   if (!fields.has("data"))
     return state;
   for (const JsonFields &file : fields.list("data"))

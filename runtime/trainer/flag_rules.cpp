@@ -62,8 +62,12 @@ private:
 
   void evaluations() const {
     const bool evaluates = !flags.validation.empty();
-    for (const char *flag : {"--patience", "--eval-every", "--eval-epochs", "--eval-batch"})
+    for (const char *flag : {"--patience", "--eval-every", "--eval-epochs"})
       require(flag, evaluates, "needs --validation, the data to evaluate on");
+    require("--eval-batch", evaluates || flags.evalBeforeTrain,
+            "needs --validation, the data to evaluate on, or --eval-before-train");
+    require("--eval-before-train", flags.patience == 0,
+            "cannot act beside --patience, which compares the epochs over one set of data");
     require("--monitor", flags.patience > 0,
             "needs --patience, the evaluations without improvement after which to stop");
     require("--eval-every", flags.evalEpochs.empty(),
@@ -81,6 +85,14 @@ private:
                                         std::pair("--keep", "keep them in")})
       require(flag, !flags.checkpoint.empty(),
               std::string("needs --checkpoint, the folder to ") + purpose);
+    require("--init", flags.continued.empty(),
+            "cannot act beside --continue: the checkpoint has all weights");
+    if (flags.command != Flags::Command::train)
+      return;
+    require("--generation", flags.resume || !flags.continued.empty(),
+            "needs --resume or --continue, which read a checkpoint");
+    require("--generation", !flags.resume || flags.continued.empty(),
+            "is unclear beside both --resume and --continue: leave one of them out");
   }
 
   void reports() const {

@@ -128,6 +128,9 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
       "--resume", flags.resume,
       "go on from the checkpoint, to the same bits as without the interruption; where there is "
       "none, begin");
+  train->add_option("--continue", flags.continued,
+                    "go on with the checkpoint in this folder on other data: tables, optimizer states and "
+                    "steps are kept, epochs begin at 1. Saves to --checkpoint, which may be the same folder");
   train
       ->add_flag("--overwrite", flags.overwrite,
                  "begin anew where there is a checkpoint: the first save replaces it")
@@ -135,7 +138,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_option("--keep", flags.keep, "how many of the newest saved states to keep")
       ->check(aboveZero())
       ->capture_default_str();
-  addGeneration(*train, flags)->needs(resume);
+  addGeneration(*train, flags);
   train->add_flag("--allow-nonfinite", flags.allowNonFinite,
                   "go on where a loss or a weight is a NaN or an infinity, and save it");
   train->add_option("--eval-every", flags.evalEvery, "evaluate every so many epochs; 0: at the end")
@@ -144,6 +147,9 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
   train->add_option("--eval-epochs", flags.evalEpochs, "evaluate after these epochs, as 80,85,90")
       ->delimiter(',')
       ->take_all();
+  train->add_flag("--eval-before-train", flags.evalBeforeTrain,
+                  "train on the files of --data one after another, --epochs passes over each, and "
+                  "evaluate each before the model has seen it");
   train
       ->add_option("--eval-batch", flags.evaluationBatch,
                    "rows per step of an evaluation (default: --batch)")

@@ -40,6 +40,7 @@ struct Flags {
   std::string monitor = "loss";
   int64_t evalEvery = 1; ///< epochs; 0: at the end only
   std::vector<int64_t> evalEpochs;
+  bool evalBeforeTrain = false; ///< files one after another, each evaluated first
 
   // Checkpoints.
   std::string checkpoint;
@@ -47,6 +48,7 @@ struct Flags {
   bool resume = false, overwrite = false;
   int64_t keep = 2;       ///< generations
   std::string generation; ///< "": the newest
+  std::string continued; ///< folder of the checkpoint that goes on with other data; "": none
   bool allowNonFinite = false;
 
   // Output.

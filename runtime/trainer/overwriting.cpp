@@ -95,6 +95,8 @@ Inputs inputsOf(const genrec_model_desc &model, const Flags &flags) {
   }
   if (!flags.checkpoint.empty())
     inputs.addCheckpoint("--checkpoint", flags.checkpoint);
+  if (!flags.continued.empty())
+    inputs.addCheckpoint("--continue", flags.continued);
   for (const std::string &file : warmStartFiles(flags.init))
     inputs.add("--init", file);
   inputs.add("the program", "/proc/self/exe");

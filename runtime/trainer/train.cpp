@@ -117,6 +117,8 @@ bool Training::finishEpoch() {
                  {"loss", toJson(totalLoss(model, state.epochLosses))},
                  {"losses", lossesToJson(model, state.epochLosses)},
                  {"seconds", epochSeconds}};
+  if (turns.size() > 1)
+    record["file"] = data->files().front();
   if (auto empty = lossesWithoutRows(model, state.epochLosses); !empty.empty())
     record["no_rows"] = empty;
   double speed = epochSeconds > 0 ? static_cast<double>(state.rowsInEpoch) / epochSeconds : 0;
@@ -148,6 +150,7 @@ void Training::save() {
   if (flags.checkpoint.empty())
     return;
   state.history = toText(history);
+  state.before = toText(before);
   checkpoint->save(*session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", flags.checkpoint}});
 }
@@ -181,18 +184,32 @@ void Training::keepBest() {
   progress.event("checkpoint", {{"step", state.step}, {"folder", bestFolder()}});
 }
 
+/// The epochs over one turn's data; false where a signal came.
+bool Training::trainTurn() {
+  if (flags.evalBeforeTrain && state.epoch == 1 && state.rowsInEpoch == 0 && !reachedMaxSteps() &&
+      !evaluateBefore())
+    return false;
+  while (state.epoch <= flags.epochs && !reachedMaxSteps() && !isOutOfPatience()) {
+    if (!trainEpoch() || !finishEpoch())
+      return false;
+    keepBest();
+    save();
+  }
+  return true;
+}
+
 int Training::run() {
   open();
   begin();
   watchSignals();
   residentBefore = residentBytes();
-  bool interrupted = false;
-  while (state.epoch <= flags.epochs && !reachedMaxSteps() && !isOutOfPatience() && !interrupted) {
-    interrupted = !trainEpoch() || !finishEpoch();
-    if (!interrupted) {
-      keepBest();
-      save();
-    }
+  bool interrupted = !trainTurn();
+  while (!interrupted && turn + 1 < turns.size() && !reachedMaxSteps()) {
+    data.reset();
+    ++turn;
+    openData();
+    beginTurn();
+    interrupted = !trainTurn();
   }
   if (!interrupted && isOutOfPatience()) {
     Patience patience = patienceOf(history, flags.monitor);

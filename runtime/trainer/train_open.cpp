@@ -5,7 +5,6 @@
 #include "../core/aside_file.h"
 #include "../core/text.h"
 #include "../session/calibrate.h"
-#include "genrec_rt/size.h"
 #include "overwriting.h"
 #include "patience.h"
 #include "same_on_ranks.h"
@@ -27,28 +26,6 @@ void Training::checkOutputs() const {
     requireWritable("--metrics-json", flags.metricsJson);
 }
 
-/// Locks the checkpoint folder, and refuses to replace a checkpoint without --overwrite.
-void Training::openCheckpoint() {
-  if (flags.checkpoint.empty())
-    return;
-  checkpoint = std::make_unique<CheckpointWriter>(
-      flags.checkpoint, CheckpointOptions{flags.keep, flags.allowNonFinite, comm});
-  runTogether(comm, [&] {
-    if (flags.resume && (hasCheckpoint(flags.checkpoint) || !flags.generation.empty())) {
-      resumed = std::make_unique<CheckpointReader>(flags.checkpoint, flags.generation);
-      checkpoint->continueFrom(*resumed);
-      return;
-    }
-    if (flags.resume)
-      progress.message("there is no checkpoint in " + flags.checkpoint + " yet: the run begins");
-    if (flags.overwrite)
-      return;
-    requireNoCheckpoint(flags.checkpoint, model);
-    if (flags.patience > 0)
-      requireNoCheckpoint(bestFolder(), model);
-  });
-}
-
 /// Throws where ranks read other files than rank 0: not by the time of writing, since machines may
 /// have copies.
 void Training::requireSameData() const {
@@ -60,7 +37,7 @@ void Training::requireSameData() const {
       lines.push_back(file.path + " of " + withThousands(file.bytes) + " bytes, checksum " +
                       toHex(file.checksum));
   };
-  add("data", data->files());
+  add("data", listFiles(flags.data));
   if (validation)
     add("validation", validation->files());
   std::vector<Mode> modes = {Mode::train};
@@ -71,37 +48,12 @@ void Training::requireSameData() const {
   requireSame(comm, "data", lines);
 }
 
-void Training::open() {
-  checkOutputs();
-  openCheckpoint();
-  SessionOptions options = sessionOptions(flags, model);
-  if (resumed && !flags.seed)
-    options.seed = resumed->state().seed;
-  if (resumed && flags.portions == 0) // on more ranks, one each
-    options.portions = std::max(resumed->state().portions, comm ? comm->getSize() : 1);
-  state.seed = options.seed;
-  options.comm = comm;
-  session = std::make_unique<Session>(model, options);
-  std::vector<Mode> modes = {Mode::train};
-  if (!flags.validation.empty())
-    modes.push_back(Mode::evaluate);
-  DatasetOptions dataOptions = datasetOptions(flags, session->threads());
-  data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, flags.data,
-                                   dataOptions);
+void Training::openData() {
+  DatasetOptions options = datasetOptions(flags, session->threads());
+  data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, turns[turn],
+                                   options);
   if (data->rows() == 0)
-    throw Error(flags.data.text() + ": the training data has no rows");
-  if (!flags.validation.empty())
-    validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
-                                           flags.validation, dataOptions);
-  requireSameData();
-  for (const Dataset *dataset : {data.get(), validation.get()})
-    for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
-      progress.message(dataset->notes()[i]);
-  loadCatalogues(*session, flags, modes, progress);
-  checkMonitor();
-  int64_t perEpoch = (data->rows() - 1) / flags.batch + 1;
-  int64_t steps = (Size(perEpoch) * flags.epochs).saturated();
-  session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
+    throw Error(turns[turn].text() + ": the training data has no rows");
   if (flags.shuffle && !data->inMemory())
     progress.message("the data does not fit in " + std::to_string(flags.dataMemoryMegabytes) +
                      " MB: shuffling within windows of at most " +
@@ -109,19 +61,61 @@ void Training::open() {
                      " rows");
 }
 
-void Training::begin() {
+void Training::open() {
+  checkOutputs();
+  openCheckpoint();
+  SessionOptions options = sessionOptions(flags, model);
+  if (const CheckpointReader *from = resumed ? resumed.get() : continued.get()) {
+    const TrainingState &saved = from->state();
+    if (!flags.seed)
+      options.seed = saved.seed;
+    if (flags.portions == 0) // on more ranks, one each
+      options.portions = std::max(saved.portions, comm ? comm->getSize() : 1);
+    state.firstStep = resumed ? saved.firstStep : saved.step;
+  }
+  state.seed = options.seed;
+  options.comm = comm;
+  session = std::make_unique<Session>(model, options);
+  std::vector<Mode> modes = {Mode::train};
+  if (!flags.validation.empty() || flags.evalBeforeTrain)
+    modes.push_back(Mode::evaluate);
+  openData();
+  if (!flags.validation.empty())
+    validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
+                                           flags.validation,
+                                           datasetOptions(flags, session->threads()));
+  requireSameData();
+  for (const Dataset *dataset : {data.get(), validation.get()})
+    for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
+      progress.message(dataset->notes()[i]);
+  loadCatalogues(*session, flags, modes, progress);
+  checkMonitor();
+  int64_t steps = countSteps();
+  session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
+}
+
+/// What a checkpoint says of the data of this turn, and the beginning of it.
+void Training::beginTurn() {
   state.batch = flags.batch;
   state.portions = session->portions();
   state.shuffle = flags.shuffle;
   state.dataRows = data->rows();
   state.windowRows = flags.shuffle ? data->windowRows() : 0;
+  state.epoch = 1;
+  state.rowsInEpoch = 0;
   state.epochLosses.assign(model.loss_count, {});
   if (checkpoint)
     describeTrainingData();
+}
+
+void Training::begin() {
+  beginTurn();
   if (resumed) {
     resume();
     if (!flags.init.empty())
       progress.message("--init is not read: the run goes on from its checkpoint");
+  } else if (continued) {
+    continueRun();
   } else if (!flags.init.empty()) {
     reportWarmStart(warmStart(flags.init, *session));
   }
@@ -187,7 +181,8 @@ void Training::resume() {
   };
   if (std::string differs = dataDifference(saved.data, state.data); !differs.empty())
     throw Error("the checkpoint was trained on other data: " + differs,
-                "resume with the data it was trained on, or start anew with --overwrite");
+                "resume with the data it was trained on, go on with other data by --continue, or "
+                "start anew with --overwrite");
   mustBe("--seed", std::to_string(saved.seed), std::to_string(state.seed));
   mustBe("--batch", std::to_string(saved.batch), std::to_string(state.batch));
   mustBe("shuffling", saved.shuffle ? "on" : "off", state.shuffle ? "on" : "off");
@@ -207,6 +202,7 @@ void Training::resume() {
   state.portions = portions;
   resumed.reset();
   history = Json::parse(saved.history);
+  before = Json::parse(saved.before);
   for (const Json &record : history)
     if (record.contains("evaluation"))
       lastEvaluation = record["evaluation"];

@@ -85,6 +85,8 @@ Json Training::configuration() const {
     json["max_steps"] = flags.maxSteps;
   if (!warmStarted.is_null())
     json["init"] = warmStarted;
+  if (!continuedFrom.is_null())
+    json["continued"] = continuedFrom;
   SessionOptions options = sessionOptions(flags, model);
   json["schedule"] = {{"kind", options.schedule->kind},
                       {"warmup", options.schedule->warmup},
@@ -168,6 +170,8 @@ Json Training::summary() const {
                {"warnings", data->warnings()}};
   if (comm && comm->getSize() > 1)
     json["exchanges"] = exchangesToJson(*session, *comm);
+  if (!before.empty())
+    json["before"] = before;
   if (!stepLosses.empty())
     json["step_losses"] = stepLosses;
   return json;

@@ -8,6 +8,8 @@
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/warm_start.h"
 
+#include <optional>
+
 namespace genrec::rt {
 
 /// What one process does of a training, the same on all ranks but for what is told (flags of the
@@ -26,11 +28,21 @@ public:
 private:
   void checkOutputs() const;
   void openCheckpoint();
+  void chooseStart();
+  bool continuesInPlace() const;
+  void listTurns();
+  std::optional<size_t> turnOf(const TrainingState &saved) const;
+  int64_t countSteps() const;
   void open();
+  void openData();
   void requireSameData() const;
   void begin();
   void describeTrainingData();
+  void beginTurn();
   void resume();
+  void continueRun();
+  bool trainTurn();
+  bool evaluateBefore();
   void reportWarmStart(const WarmStart &result);
   bool trainEpoch();
   bool onStep(const StepReport &report);
@@ -61,16 +73,21 @@ private:
   Progress progress;
   std::unique_ptr<Session> session;
   std::unique_ptr<Dataset> data, validation;
+  /// What is trained on, one after another: all of --data, or with --eval-before-train each file.
+  std::vector<FileSpec> turns;
+  size_t turn = 0;
 
   std::unique_ptr<CheckpointWriter> checkpoint, best; ///< with --checkpoint
-  std::unique_ptr<CheckpointReader> resumed;          ///< until the session holds it
+  /// Until the session holds them: of this run, or of one that goes on with other data.
+  std::unique_ptr<CheckpointReader> resumed, continued;
   std::unique_ptr<EventFile> events;                  ///< with --tensorboard
 
   TrainingState state;
-  Json history = Json::array();
+  Json history = Json::array(), before = Json::array();
   Json lastEvaluation;
   Json stepLosses = Json::array();
   Json warmStarted; ///< with --init
+  Json continuedFrom; ///< with --continue
 
   // Timings of this process.
   double firstStepSeconds = 0, epochSeconds = 0;

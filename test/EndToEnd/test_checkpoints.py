@@ -204,6 +204,26 @@ def test_a_loss_that_is_not_finite_names_the_line(
     model.train(bad, resume=True, epochs=2, allow_nonfinite=True, **flags)
 
 
+def test_training_goes_on_with_other_days(
+    compiled: Callable[..., gr.CompiledModel], checkpoint: Path, tmp_path: Path
+) -> None:
+    model = compiled("base")
+    days = [write(tmp_path / f"day{day}.parquet", seed=day) for day in (2, 3)]
+    folder = copy(checkpoint, tmp_path / "c")
+    flags: dict[str, Any] = {"batch": 16, "checkpoint": folder, "progress": False}
+    unseen = [model.evaluate(days[0], checkpoint=folder, batch=16, progress=False)]
+    run = model.train(days, continue_from=folder, eval_before_train=True, **flags)
+    assert [Path(record["before"]).name for record in run.before] == ["day2.parquet", "day3.parquet"]
+    assert [record["step"] for record in run.before] == [25, 50]
+    assert [record["epoch"] for record in run.history] == [1, 1] and run.final["step"] == 75
+    assert all("evaluation" not in record for record in run.history)
+    assert {**run.before[0]["metrics"], "loss": run.before[0]["loss"]} == unseen[0]
+    # A model with another optimizer is not trained further.
+    other = compiled("adagrad", lambda: Clicks(optimizer=gr.optim.Adagrad(0.1)))
+    text = failure(lambda: other.train(days[0], continue_from=folder, **{**flags, "checkpoint": tmp_path / "d"}))
+    assert "was trained by another optimizer" in text and "adagrad" in text
+
+
 def readers(model: gr.CompiledModel, data: Path, checkpoint: Path, out: Path) -> list[list[str]]:
     common = [str(model.binary), "--checkpoint", str(checkpoint), "--progress", "none", "--threads", "1"]
     binary, rest = common[0], common[1:]

@@ -154,6 +154,17 @@ def test_resuming_on_other_ranks_changes_no_bit(shop: Path, alone: Path) -> None
     assert tensors(shop / "chain") == tensors(alone)
 
 
+def test_training_goes_on_with_other_data_on_any_ranks(shop: Path, alone: Path) -> None:
+    write_rows(shop / "next.parquet", 6)
+    for ranks in (0, 3):
+        flags = ["--data", "test.parquet", "next.parquet", "--eval-before-train", "--batch", str(BATCH)]
+        where = ["--continue", str(alone), "--checkpoint", f"next{ranks}", "--metrics-json", f"n{ranks}.json"]
+        succeed(shop, ranks, "train", *flags, *where)  # as many portions as the checkpoint
+    assert tensors(shop / "next0") == tensors(shop / "next3")
+    before = [json.loads((shop / f"n{ranks}.json").read_text())["before"] for ranks in (0, 3)]
+    assert len(before[0]) == 2 and all(left["metrics"] == right["metrics"] for left, right in zip(*before, strict=True))
+
+
 def test_portions_are_those_of_the_checkpoint_unless_told(shop: Path, alone: Path) -> None:
     train(shop, 3, "kept", "--max-steps", "5")
     given = ["--data", "train.parquet", "--seed", "3", "--batch", str(BATCH), "--epochs", "3"]

@@ -142,6 +142,8 @@ CASES: dict[str, Case] = {
     "--generation": Case(("--generation", "step-5"), seen("status"), refused="--generation"),
     "--allow-nonfinite": Case(("--allow-nonfinite",), seen("status"), beside=DIVERGING),
     "--resume": Case(("--resume",), seen("status"), refused="--resume: needs --checkpoint"),
+    "--continue": Case(("--continue", "none"), seen("status"), refused="there is no checkpoint in 'none'"),
+    "--eval-before-train": Case(("--eval-before-train",), seen("evaluations")),
     "--eval-every": Case(("--eval-every", "2"), seen("evaluations"), beside=VALIDATED),
     "--eval-epochs": Case(("--eval-epochs", "1"), seen("evaluations"), beside=VALIDATED),
     "--eval-batch": Case(("--eval-batch", "300"), seen("steps"), beside=VALIDATED),

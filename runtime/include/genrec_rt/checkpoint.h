@@ -49,6 +49,8 @@ struct TrainingState {
   int64_t rowsInEpoch = 0;            ///< root rows of it that were trained
   std::vector<LossValue> epochLosses; ///< sums so far, by loss index
   std::string history = "[]";         ///< JSON list of what was measured
+  std::string before = "[]";          ///< the same, on files before they were trained on
+  uint64_t firstStep = 0;             ///< steps done when the run began: of the checkpoint it continued
 
   // What must be the same for a resumed run to continue with the same bits.
   uint64_t seed = 0;
