@@ -1,15 +1,17 @@
-// Saves of a large table, and the part of their time that goes into checksums.
+// Saves and loads of a large table, and the part of a save's time that goes into checksums.
 //
-//   checkpoint_save <threads> <rows> <dim> <rounds> <folder>
+//   checkpoint_save <threads> <rows> <dim> <rounds> <folder> <ranks>
 //
-// Prints one JSON object: seconds of every save, by the time of day and of the processor; seconds
-// of the processor in its checksums; the bytes and rows of one.
+// Prints one JSON object: seconds of every save and load, by the time of day; of a save, on rank 0, also of
+// the processor, and of the processor in its checksums; the bytes and rows of one. Ranks are threads of this
+// process, each with the rows that it owns.
 //
 // The linker sends the runtime's calls of checksumOf here (--wrap), which measures them.
 
 #include "../common/clock.h"
 
 #include "genrec_rt/checkpoint.h"
+#include "genrec_rt/owner.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +21,7 @@
 
 namespace {
 
-double checksumSeconds = 0;
+thread_local double checksumSeconds = 0;
 
 } // namespace
 
@@ -57,30 +59,77 @@ private:
   genrec_model_desc model{};
 };
 
+/// Gives a session the rows that it owns.
 void fill(Session &session, int64_t rows) {
   constexpr int64_t kBatch = 1 << 20;
+  const Communicator *comm = session.comm();
+  const uint64_t name = hashTableName("item");
   std::vector<int64_t> ids;
   for (int64_t first = 0; first < rows; first += kBatch) {
-    ids.resize(static_cast<size_t>(std::min(kBatch, rows - first)));
-    std::iota(ids.begin(), ids.end(), first);
+    ids.clear();
+    for (int64_t id = first; id < std::min(rows, first + kBatch); ++id)
+      if (!comm || getOwner(getSlice(name, id), comm->getSize()) == comm->getRank())
+        ids.push_back(id);
     session.table(0).findOrInsert(ids.data(), static_cast<int64_t>(ids.size()));
   }
 }
 
-/// Seconds of every save.
+/// Seconds of every save and load.
 struct Times {
-  std::vector<double> wall, processor, checksums;
+  std::vector<double> save, processor, checksums, load;
 };
+
+struct Arguments {
+  int threads, rounds;
+  int64_t rows, dim;
+  std::string folder;
+};
+
+SessionOptions optionsOf(const Arguments &arguments, Communicator *comm) {
+  SessionOptions options;
+  options.threads = arguments.threads;
+  options.comm = comm;
+  return options;
+}
 
 void save(CheckpointWriter &writer, Session &session, uint64_t step, Times &times) {
   TrainingState state;
   state.step = step;
+  state.batch = 1;
+  if (session.comm())
+    session.comm()->barrier();
   checksumSeconds = 0;
   double wall = bench::seconds(/*threads=*/2), processor = bench::seconds(/*threads=*/1);
   writer.save(session, state);
-  times.wall.push_back(bench::seconds(2) - wall);
+  times.save.push_back(bench::seconds(2) - wall);
   times.processor.push_back(bench::seconds(1) - processor);
   times.checksums.push_back(checksumSeconds);
+}
+
+void load(const TableModel &model, const Arguments &arguments, Communicator *comm, Times &times) {
+  Session session(model.description(), optionsOf(arguments, comm));
+  if (comm)
+    comm->barrier();
+  double wall = bench::seconds(2);
+  loadCheckpoint(arguments.folder, session);
+  times.load.push_back(bench::seconds(2) - wall);
+}
+
+/// What one rank does; null: alone.
+Times measure(const Arguments &arguments, Communicator *comm) {
+  TableModel model(arguments.dim);
+  Times times, unused;
+  {
+    Session session(model.description(), optionsOf(arguments, comm));
+    fill(session, arguments.rows);
+    CheckpointWriter writer(arguments.folder, {.comm = comm});
+    save(writer, session, 1, unused); // files, pages and the processor are warm
+    for (int round = 0; round < arguments.rounds; ++round)
+      save(writer, session, static_cast<uint64_t>(round) + 2, times);
+  }
+  for (int round = 0; round < arguments.rounds; ++round)
+    load(model, arguments, comm, times);
+  return times;
 }
 
 void print(const char *name, const std::vector<double> &seconds) {
@@ -93,34 +142,32 @@ void print(const char *name, const std::vector<double> &seconds) {
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 6) {
-    std::fprintf(stderr, "usage: checkpoint_save <threads> <rows> <dim> <rounds> <folder>\n");
+  if (argc != 7) {
+    std::fprintf(stderr, "usage: checkpoint_save <threads> <rows> <dim> <rounds> <folder> <ranks>\n");
     return 2;
   }
-  int threads = std::atoi(argv[1]), rounds = std::atoi(argv[4]);
-  int64_t rows = std::atoll(argv[2]), dim = std::atoll(argv[3]);
-  TableModel model(dim);
-  SessionOptions options;
-  options.threads = threads;
-  Session session(model.description(), options);
-  fill(session, rows);
-
-  std::string folder = argv[5];
-  Times times, unused;
-  {
-    CheckpointWriter writer(folder, {});
-    save(writer, session, 1, unused); // files, pages and the processor are warm
-    for (int round = 0; round < rounds; ++round)
-      save(writer, session, static_cast<uint64_t>(round) + 2, times);
-  }
-  std::filesystem::remove_all(folder);
-  std::printf("{\"rows\": %lld, \"bytes\": %lld,\n", static_cast<long long>(rows),
-              static_cast<long long>(rows * (8 + 8 * dim)));
-  print("save", times.wall);
+  Arguments arguments{std::atoi(argv[1]), std::atoi(argv[4]), std::atoll(argv[2]), std::atoll(argv[3]),
+                      argv[5]};
+  int ranks = std::atoi(argv[6]);
+  Times times;
+  if (ranks == 1)
+    times = measure(arguments, nullptr);
+  else
+    runThreadRanks(ranks, [&](Communicator &comm) {
+      Times mine = measure(arguments, &comm);
+      if (comm.getRank() == 0)
+        times = mine;
+    });
+  std::filesystem::remove_all(arguments.folder);
+  std::printf("{\"rows\": %lld, \"bytes\": %lld,\n", static_cast<long long>(arguments.rows),
+              static_cast<long long>(arguments.rows * (8 + 8 * arguments.dim)));
+  print("save", times.save);
   std::printf(",\n");
   print("save_processor", times.processor);
   std::printf(",\n");
   print("checksums_processor", times.checksums);
+  std::printf(",\n");
+  print("load", times.load);
   std::printf("}\n");
   return 0;
 }

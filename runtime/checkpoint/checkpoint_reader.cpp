@@ -247,8 +247,10 @@ void CheckpointReader::Impl::restore(const CheckpointReader &reader, Session &se
                 std::to_string(manifest.state.epochLosses.size()) + " losses, the model has " +
                 std::to_string(model.loss_count));
   try {
-    readModelTensors(*tensors, session, isTraining ? States::required : States::ignored);
-    tensors->verifyRest();
+    const Communicator *comm = session.comm();
+    readModelTensors(*tensors, session, isTraining ? States::required : States::ignored,
+                     manifest.isSorted);
+    tensors->verifyRest(comm ? comm->getRank() : 0, comm ? comm->getSize() : 1);
   } catch (const Error &error) {
     std::string other = wholeOneOf(folder, others);
     throw Error(error.what(), other.empty() ? error.help() : other);

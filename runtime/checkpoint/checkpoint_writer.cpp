@@ -26,6 +26,16 @@ bool isFinite(const std::vector<LossValue> &losses) {
   });
 }
 
+/// Rank 0's text, on all.
+void broadcastText(Communicator *comm, std::string &text) {
+  if (!comm)
+    return;
+  auto bytes = static_cast<int64_t>(text.size());
+  comm->broadcast(&bytes, sizeof bytes, 0);
+  text.resize(static_cast<size_t>(bytes));
+  comm->broadcast(text.data(), bytes, 0);
+}
+
 } // namespace
 
 struct CheckpointWriter::Impl {
@@ -39,16 +49,16 @@ struct CheckpointWriter::Impl {
   /// What the folder's manifest names is known from here on: this process alone changes it.
   void readFolder();
   void keepUpTo(const std::string &name, uint64_t step, uint64_t checksum);
-  GenerationEntry writeGeneration(const std::string &name, Session &session,
-                                  const std::shared_ptr<SavedTables> &tables,
-                                  const TrainingState &state) const;
+  void begin(const TrainingState &state);
+  void finish(const genrec_model_desc &model, const TrainingState &state, TensorDigest digest);
+  GenerationEntry writeManifest(const genrec_model_desc &model, const TrainingState &state,
+                                TensorDigest digest) const;
   /// What the manifest shall say once `entry` is there.
   FolderManifest withGeneration(const GenerationEntry &entry) const;
   bool isNamed(const std::string &name) const;
-  void save(Session &session, const std::shared_ptr<SavedTables> &tables,
-            const TrainingState &state);
-  void saveOrExplain(Session &session, const std::shared_ptr<SavedTables> &tables,
-                     const TrainingState &state);
+  /// What a save that failed leaves; then an error that says what became of the previous generation.
+  [[noreturn]] void explain(const TrainingState &state, const std::string &message,
+                            const std::string &help);
   void removeRetired();
   std::string describePrevious() const;
 
@@ -58,6 +68,7 @@ struct CheckpointWriter::Impl {
   /// On disk now. `kept` of them are this run's, the others go with its first save.
   FolderManifest manifest;
   std::vector<GenerationEntry> kept;
+  std::string writing; ///< the generation that is being written; "": none
 };
 
 void CheckpointWriter::Impl::readFolder() {
@@ -92,26 +103,27 @@ void CheckpointWriter::Impl::keepUpTo(const std::string &name, uint64_t step, ui
   kept.push_back({name, step, checksum});
 }
 
-GenerationEntry CheckpointWriter::Impl::writeGeneration(const std::string &name, Session &session,
-                                                        const std::shared_ptr<SavedTables> &tables,
-                                                        const TrainingState &state) const {
-  const genrec_model_desc &model = session.model();
+/// Makes the folder of a generation.
+void CheckpointWriter::Impl::begin(const TrainingState &state) {
   if (!options.allowNonFinite && !isFinite(state.epochLosses))
     throw Error("the loss of the epoch is a NaN or an infinity");
-  SafetensorsWriter writer;
-  writer.note("model", model.name);
-  addModelTensors(writer, session, tables, /*states=*/true);
+  writing = makeGeneration(folder, state.step, lock);
+}
+
+GenerationEntry CheckpointWriter::Impl::writeManifest(const genrec_model_desc &model,
+                                                      const TrainingState &state,
+                                                      TensorDigest digest) const {
   GenerationManifest generation;
-  std::string path = folder + "/" + name + "/";
-  generation.digest = writer.writeWithDigest(path + kTensorFile, !options.allowNonFinite);
   generation.model = model.name;
   generation.compiler = model.compiler ? model.compiler : "";
   generation.identity = model.identity ? model.identity : "";
   generation.state = state;
-  generation.isFinite = generation.digest->notFinite.empty() && isFinite(state.epochLosses);
+  generation.isFinite = digest.notFinite.empty() && isFinite(state.epochLosses);
+  generation.isSorted = true;
+  generation.digest = std::move(digest);
   std::string text = toText(generation);
-  writeFile(path + kManifestFile, text);
-  return {name, state.step, checksumOf(text)};
+  writeFile(folder + "/" + writing + "/" + kManifestFile, text);
+  return {writing, state.step, checksumOf(text)};
 }
 
 FolderManifest CheckpointWriter::Impl::withGeneration(const GenerationEntry &entry) const {
@@ -150,29 +162,26 @@ bool CheckpointWriter::Impl::isNamed(const std::string &name) const {
   }
 }
 
-void CheckpointWriter::Impl::save(Session &session, const std::shared_ptr<SavedTables> &tables,
-                                  const TrainingState &state) {
-  std::string name = makeGeneration(folder, state.step, lock);
-  FolderManifest next;
-  bool isWritten = false;
+/// Once the tensors are on disk: from the rename of the folder's manifest on, the save counts.
+void CheckpointWriter::Impl::finish(const genrec_model_desc &model, const TrainingState &state,
+                                    TensorDigest digest) {
+  GenerationEntry entry = writeManifest(model, state, std::move(digest));
+  syncFolder(folder);
+  FolderManifest next = withGeneration(entry);
   try {
-    GenerationEntry entry = writeGeneration(name, session, tables, state);
-    syncFolder(folder);
-    next = withGeneration(entry);
-    isWritten = true;
     writeFile(manifestPath(), toText(next));
   } catch (...) {
     // Renamed, but not known to survive a power cut: all that it names stays.
-    if (isWritten && isNamed(name)) {
+    if (isNamed(writing)) {
       manifest = next;
       kept = next.generations;
-        } else if (!removeGeneration(folder, name)) {
-      manifest.retired.push_back(name);
+      writing.clear();
     }
     throw;
   }
   manifest = next;
   kept = next.generations;
+  writing.clear();
   lock.setWriting("");
   removeRetired();
 }
@@ -188,30 +197,20 @@ std::string CheckpointWriter::Impl::describePrevious() const {
   return "the one of step " + std::to_string(manifest.generations.back().step) + " is whole";
 }
 
-/// The same; an error says what became of the previous generation.
-void CheckpointWriter::Impl::saveOrExplain(Session &session,
-                                           const std::shared_ptr<SavedTables> &tables,
-                                           const TrainingState &state) {
-  std::string message, help;
-  try {
-    return save(session, tables, state);
-  } catch (const CommError &) {
-    throw; // the run ends with the ranks
-  } catch (const Error &error) {
-    message = error.what();
-    help = error.help();
-  } catch (const std::bad_alloc &) {
-    message = "out of memory";
-  }
+void CheckpointWriter::Impl::explain(const TrainingState &state, const std::string &message,
+                                     const std::string &help) {
+  if (!writing.empty() && !removeGeneration(folder, writing))
+    manifest.retired.push_back(writing);
+  writing.clear();
   throw Error("the checkpoint of step " + std::to_string(state.step) +
                   " was not saved: " + message + "; " + describePrevious(),
               help);
 }
 
 CheckpointWriter::CheckpointWriter(const std::string &folder, const CheckpointOptions &options)
-    : comm(options.comm) {
-  runTogether(comm, [&] {
-    if (isFirstRank(comm))
+    : folder(folder), options(options) {
+  runTogether(options.comm, [&] {
+    if (isFirstRank(options.comm))
       impl = std::make_unique<Impl>(folder, options);
   });
 }
@@ -228,22 +227,44 @@ void CheckpointWriter::continueFromNewest() {
     impl->kept = impl->manifest.generations;
 }
 
+/// Writes what all ranks have, each its share.
+TensorDigest CheckpointWriter::write(const std::string &path, Session &session) const {
+  SafetensorsWriter header;
+  header.note("model", session.model().name);
+  std::vector<SharedTensor> tensors = modelTensors(session, /*states=*/true);
+  for (const SharedTensor &tensor : tensors)
+    header.add(tensor.name, tensor.dtype, tensor.shape, {});
+  return writeTogether(options.comm, path, header, tensors, !options.allowNonFinite);
+}
+
 void CheckpointWriter::save(Session &session, const TrainingState &state) {
-  auto tables = std::make_shared<SavedTables>(session);
-  runTogether(comm, [&] {
-    if (!impl)
-      return tables->serve();
-    std::exception_ptr failure;
-    try {
-      impl->saveOrExplain(session, tables, state);
-    } catch (const CommError &) {
-      throw;
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    tables->end();
-    if (failure)
-      std::rethrow_exception(failure);
+  std::string message, help;
+  try {
+    runTogether(options.comm, [&] {
+      if (impl)
+        impl->begin(state);
+    });
+    std::string name = impl ? impl->writing : "";
+    broadcastText(options.comm, name);
+    TensorDigest digest = write(folder + "/" + name + "/" + kTensorFile, session);
+    runTogether(options.comm, [&] {
+      if (impl)
+        impl->finish(session.model(), state, std::move(digest));
+    });
+    return;
+  } catch (const CommError &) {
+    throw; // the run ends with the ranks
+  } catch (const Error &error) {
+    message = error.what();
+    help = error.help();
+  } catch (const std::bad_alloc &) {
+    message = "out of memory";
+  } catch (const std::exception &error) {
+    message = error.what();
+  }
+  runTogether(options.comm, [&] { // all are here: what one throws, all have thrown
+    if (impl)
+      impl->explain(state, message, help);
   });
 }
 

@@ -169,6 +169,7 @@ std::string toText(const FolderManifest &manifest) {
 std::string toText(const GenerationManifest &manifest) {
   Json body = {{"kind", "generation"}, {"model", manifest.model}, {"compiler", manifest.compiler}};
   body["finite"] = manifest.isFinite;
+  body["sorted"] = manifest.isSorted;
   body.update(stateToJson(manifest.state));
   body["tensors"] = digestToJson(*manifest.digest);
   body["identity"] =
@@ -229,6 +230,7 @@ GenerationManifest parseGenerationManifest(const std::string &text, const std::s
   }
   manifest.state = stateFromJson(root);
   manifest.isFinite = root.boolean("finite");
+  manifest.isSorted = root.has("sorted") && root.boolean("sorted");
   manifest.digest = digestFromJson(root.fields("tensors"));
   manifest.tensorBytes = manifest.digest->bytes;
   return manifest;

@@ -41,6 +41,7 @@ struct GenerationManifest {
   std::string identity; ///< of the model, JSON (checkpoint/identity.h); "" where not known
   TrainingState state;
   bool isFinite = true; ///< whether all tensors and losses are; else it was asked for
+  bool isSorted = false; ///< rows of tables, by slice and id: older ones may be in any order
   /// Where the tensors are, from the folder of the manifest.
   std::string tensors = kTensorFile;
   std::optional<TensorDigest> digest; ///< version 1 has none, but

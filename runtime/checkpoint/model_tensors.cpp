@@ -7,6 +7,7 @@
 #include "genrec_rt/safetensors.h"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <set>
 
@@ -46,11 +47,11 @@ constexpr SightingTensor kSightings[] = {
 /// The ids that a store waits to admit, as a table of its own: "<table>.waiting".
 std::string waitingName(const std::string &name) { return name + ".waiting"; }
 
-/// Adds the tensors of one table.
+/// Lists the tensors of one table after another.
 class TableTensors {
 public:
-  TableTensors(SafetensorsWriter &writer, std::shared_ptr<SavedTables> tables)
-      : writer(writer), tables(std::move(tables)) {}
+  TableTensors(std::vector<SharedTensor> &tensors, std::shared_ptr<SavedTables> tables)
+      : tensors(tensors), tables(std::move(tables)) {}
 
   void add(SavedTable table, const std::string &name, const TableView &view, bool states) {
     const StoreConfig &config = view.configuration();
@@ -81,15 +82,29 @@ private:
   void add(SavedTable table, const std::string &name, RowColumn column,
            std::vector<int64_t> shape) {
     shape.insert(shape.begin(), tables->size(table));
-    writer.add(name, column.kind == RowColumn::Kind::floats ? "F32" : "I64", std::move(shape),
-               [tables = tables, table, column](const SafetensorsWriter::Put &put) {
-                 tables->put(table, column, put);
-               });
+    tensors.push_back({name, column.kind == RowColumn::Kind::floats ? "F32" : "I64",
+                       std::move(shape), tables->boundsOf(table, column),
+                       [tables = tables, table, column](int64_t begin, int64_t end, char *to) {
+                         tables->read(table, column, begin, end, to);
+                       }});
   }
 
-  SafetensorsWriter &writer;
+  std::vector<SharedTensor> &tensors;
   std::shared_ptr<SavedTables> tables; ///< kept by the tensors
 };
+
+/// A tensor that all ranks have.
+SharedTensor replicated(const std::string &name, const float *values, std::vector<int64_t> shape,
+                        int32_t ranks) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return {name, "F32", std::move(shape), divideBlocks(count * 4, ranks),
+          [values](int64_t begin, int64_t end, char *to) {
+            std::memcpy(to, reinterpret_cast<const char *>(values) + begin,
+                        static_cast<size_t>(end - begin));
+          }};
+}
 
 /// What a file must or may hold for a model.
 struct Expected {
@@ -228,12 +243,18 @@ struct RowTensors {
 class RowReader {
 public:
   RowReader(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-            const Communicator *comm)
-      : file(file), desc(desc), table(table), comm(comm), nameHash(hashTableName(desc.name)) {}
+            const Communicator *comm, bool isSorted)
+      : file(file), desc(desc), table(table), comm(comm), isSorted(isSorted && comm),
+        nameHash(hashTableName(desc.name)) {}
 
   void read(const RowTensors &tensors) {
-    int64_t had = 0;
-    forBlocks(file.tensor(tensors.ids).shape[0], [&](int64_t first, int64_t count) {
+    int64_t had = 0, begin = 0, end = file.tensor(tensors.ids).shape[0];
+    if (isSorted) {
+      int32_t rank = comm->getRank(), ranks = comm->getSize();
+      begin = findSlice(tensors.ids, getFirstSlice(rank, ranks));
+      end = findSlice(tensors.ids, getFirstSlice(rank + 1, ranks));
+    }
+    forBlocks(begin, end, [&](int64_t first, int64_t count) {
       chooseOwned(tensors.ids, first, count);
       auto kept = static_cast<int64_t>(ids.size());
       TableRows rows = table.findOrInsert(ids.data(), kept);
@@ -252,6 +273,20 @@ public:
   }
 
 private:
+  /// The first row of `slice` or a later one, in a file whose rows are sorted by slice.
+  int64_t findSlice(const std::string &tensor, int32_t slice) const {
+    int64_t begin = 0, end = file.tensor(tensor).shape[0];
+    while (begin < end) {
+      int64_t middle = begin + (end - begin) / 2, id = 0;
+      file.readIntegers(tensor, middle, 1, &id);
+      if (getSlice(nameHash, id) < slice)
+        begin = middle + 1;
+      else
+        end = middle;
+    }
+    return begin;
+  }
+
   /// Ids and places of the rows in a block that this rank owns.
   void chooseOwned(const std::string &tensor, int64_t first, int64_t count) {
     ids.resize(count);
@@ -263,6 +298,9 @@ private:
         ids[places.size()] = ids[i];
         places.push_back(i);
       }
+    if (isSorted && static_cast<int64_t>(places.size()) != count)
+      throw Error(file.path() + ": tensor '" + tensor + "' is not in the order of slices, near row " +
+                  std::to_string(first));
     ids.resize(places.size());
   }
 
@@ -296,6 +334,7 @@ private:
   const genrec_table_desc &desc;
   TableView table;
   const Communicator *comm;
+  bool isSorted; ///< so that other ranks' rows need not be read
   uint64_t nameHash;
   std::vector<int64_t> ids, places; ///< of the rows of a block that are kept
   std::vector<float> values;
@@ -303,16 +342,16 @@ private:
 
 /// The ids that wait to be admitted.
 void readWaiting(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-                 const Communicator *comm) {
+                 const Communicator *comm, bool isSorted) {
   std::string name = waitingName(desc.name);
   if (desc.admit_after <= 1 || !file.has(name + ".ids"))
     return;
   checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
-  RowReader(file, desc, *table.waiting(), comm).read({name + ".ids", {}, name});
+  RowReader(file, desc, *table.waiting(), comm, isSorted).read({name + ".ids", {}, name});
 }
 
 void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-               const Communicator *comm, States states) {
+               const Communicator *comm, States states, bool isSorted) {
   std::string name = desc.name;
   RowTensors tensors{name + ".ids", {{name + ".values", desc.dim}}, hasRules(desc) ? name : ""};
   for (int32_t s = 0; states != States::ignored && s < desc.optimizer.states; ++s)
@@ -321,33 +360,38 @@ void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
   for (const auto &[tensor, width] : tensors.floats)
     names.push_back(tensor);
   checkRowCounts(file, tensors.ids, names);
-  RowReader(file, desc, table, comm).read(tensors);
+  RowReader(file, desc, table, comm, isSorted).read(tensors);
   if (hasRules(desc))
-    readWaiting(file, desc, table, comm);
+    readWaiting(file, desc, table, comm, isSorted);
 }
 
 } // namespace
 
 void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
-  addModelTensors(writer, session, std::make_shared<SavedTables>(session), states);
+  addTensors(writer, modelTensors(session, states));
 }
 
-void addModelTensors(SafetensorsWriter &writer, Session &session,
-                     const std::shared_ptr<SavedTables> &tables, bool states) {
+std::vector<SharedTensor> modelTensors(Session &session, bool states) {
   const genrec_model_desc &model = session.model();
+  int32_t ranks = session.comm() ? session.comm()->getSize() : 1;
+  std::vector<SharedTensor> tensors;
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &desc = model.parameters[i];
     ParameterView view = session.parameter(i);
-    writer.add(desc.name, view.value.data(), shapeOf(desc));
+    tensors.push_back(replicated(desc.name, view.value.data(), shapeOf(desc), ranks));
     for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
-      writer.add(stateName(desc.name, s), view.state.data() + s * view.value.size(), shapeOf(desc));
+      tensors.push_back(replicated(stateName(desc.name, s),
+                                   view.state.data() + s * view.value.size(), shapeOf(desc),
+                                   ranks));
   }
-  TableTensors tensors(writer, tables);
+  TableTensors rows(tensors, std::make_shared<SavedTables>(session));
   for (int32_t i = 0; i < model.table_count; ++i)
-    tensors.add({i, false}, model.tables[i].name, session.table(i), states);
+    rows.add({i, false}, model.tables[i].name, session.table(i), states);
+  return tensors;
 }
 
-void readModelTensors(const SafetensorsReader &file, Session &session, States states) {
+void readModelTensors(const SafetensorsReader &file, Session &session, States states,
+                      bool isSorted) {
   const genrec_model_desc &model = session.model();
   checkTensors(file, model, states);
   for (int32_t i = 0; i < model.table_count; ++i)
@@ -357,7 +401,7 @@ void readModelTensors(const SafetensorsReader &file, Session &session, States st
   for (int32_t i = 0; i < model.parameter_count; ++i)
     readParameter(file, model.parameters[i], session.parameter(i), states);
   for (int32_t i = 0; i < model.table_count; ++i)
-    readTable(file, model.tables[i], session.table(i), session.comm(), states);
+    readTable(file, model.tables[i], session.table(i), session.comm(), states, isSorted);
 }
 
 } // namespace genrec::rt

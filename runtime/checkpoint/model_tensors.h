@@ -6,6 +6,7 @@
 #include "genrec_rt/safetensors.h"
 #include "genrec_rt/session.h"
 #include "saved_tables.h"
+#include "shared_tensors.h"
 
 #include <memory>
 
@@ -15,12 +16,14 @@ namespace genrec::rt {
 /// are of.
 enum class States { required, ignored };
 
-/// addModelTensors of checkpoint.h, for rank 0: rows come from all ranks, through `tables`.
-void addModelTensors(SafetensorsWriter &writer, Session &session,
-                     const std::shared_ptr<SavedTables> &tables, bool states);
+/// All parameters and tables, with `states` their optimizer states too, of all ranks of a session, which
+/// must live as long as the tensors, unchanged. Collective.
+std::vector<SharedTensor> modelTensors(Session &session, bool states);
 
-/// Sets all parameters of a fresh session, and of its tables the rows that this rank owns. Error where names or shapes differ.
-void readModelTensors(const SafetensorsReader &file, Session &session, States states);
+/// Sets all parameters of a fresh session, and of its tables the rows that this rank owns. Where the file's
+/// rows are sorted as SavedTables has them, others are not read. Error where names or shapes differ.
+void readModelTensors(const SafetensorsReader &file, Session &session, States states,
+                      bool isSorted);
 
 } // namespace genrec::rt
 

@@ -184,9 +184,10 @@ const SafetensorsReader::Tensor &SafetensorsReader::tensor(const std::string &wa
 
 //===-- tensors ---------------------------------------------------------------===//
 
-void SafetensorsReader::readAt(int64_t offset, int64_t bytes, char *to) const {
-  for (int64_t done = 0; done < bytes;) {
-    ssize_t got = pread(descriptor, to + done, static_cast<size_t>(bytes - done), offset + done);
+void SafetensorsReader::readAt(int64_t offset, int64_t count, char *to) const {
+  bytes += count;
+  for (int64_t done = 0; done < count;) {
+    ssize_t got = pread(descriptor, to + done, static_cast<size_t>(count - done), offset + done);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)
@@ -244,12 +245,12 @@ void SafetensorsReader::readBytes(const std::string &wanted, const Tensor &from,
     }
 }
 
-void SafetensorsReader::verifyRest() const {
+void SafetensorsReader::verifyRest(int32_t part, int32_t parts) const {
   if (!checks.digest)
     return;
   for (const auto &[wanted, from] : found) {
     int64_t blocks = blocksOf(from.end - from.begin);
-    for (int64_t block = 0; block < blocks; ++block) {
+    for (int64_t block = blocks * part / parts; block < blocks * (part + 1) / parts; ++block) {
       auto entry = verified.find(wanted);
       if (entry == verified.end() || !entry->second->isSound[static_cast<size_t>(block)])
         verifiedBlock(wanted, from, block);

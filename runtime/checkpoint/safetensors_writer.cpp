@@ -6,6 +6,7 @@
 #include "element_types.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/safetensors.h"
+#include "non_finite.h"
 
 #include <algorithm>
 #include <cstring>
@@ -21,17 +22,6 @@ int64_t sizeOf(const std::string &name, const std::string &dtype,
   if (!count || __builtin_mul_overflow(*count, bytesOf(dtype), &bytes))
     throw Error("tensor '" + name + "' is too large: " + dtype + " " + describeShape(shape));
   return bytes;
-}
-
-/// Whether a float is a NaN or an infinity: all bits of its exponent are set.
-bool hasNonFinite(const char *bytes, int64_t count) {
-  uint32_t any = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t word;
-    std::memcpy(&word, bytes + i * 4, 4);
-    any |= (word & 0x7f800000u) == 0x7f800000u ? 1u : 0u;
-  }
-  return any != 0;
 }
 
 /// Cuts one tensor's bytes into blocks, notes their checksums and writes them.
@@ -71,21 +61,11 @@ public:
 
 private:
   void close(const char *data, int64_t bytes) {
-    if (isFloat && digest.notFinite.empty() && hasNonFinite(data, bytes / 4))
-      noteNonFinite(data, bytes / 4);
+    if (isFloat)
+      noteNonFinite(digest, {name, rowElements, written}, data, bytes, finiteOnly);
     sums.push_back(checksumOf(data, bytes));
     file.write(data, bytes);
     written += bytes;
-  }
-
-  void noteNonFinite(const char *data, int64_t count) {
-    int64_t at = 0;
-    while (at < count && !hasNonFinite(data + at * 4, 1))
-      ++at;
-    digest.notFinite = "tensor '" + name + "', row " +
-                       std::to_string((written / 4 + at) / std::max<int64_t>(rowElements, 1));
-    if (finiteOnly)
-      throw Error("there is a NaN or an infinity in " + digest.notFinite);
   }
 
   AsideFile &file;

@@ -48,15 +48,22 @@ SavedTables::SavedTables(Session &session) : session(session), comm(session.comm
     sizes = std::move(mine);
 }
 
-int64_t SavedTables::sizeOn(int32_t rank, SavedTable table) const {
-  return sizes[2 * int64_t(session.model().table_count) * rank + placeOf(table)];
+int64_t SavedTables::rowsBefore(int32_t rank, SavedTable table) const {
+  int64_t rows = 0;
+  for (int32_t before = 0; before < rank; ++before)
+    rows += sizes[2 * int64_t(session.model().table_count) * before + placeOf(table)];
+  return rows;
 }
 
 int64_t SavedTables::size(SavedTable table) const {
-  int64_t rows = 0;
-  for (int32_t rank = 0; rank < (comm ? comm->getSize() : 1); ++rank)
-    rows += sizeOn(rank, table);
-  return rows;
+  return rowsBefore(comm ? comm->getSize() : 1, table);
+}
+
+std::vector<int64_t> SavedTables::boundsOf(SavedTable table, const RowColumn &column) const {
+  std::vector<int64_t> bounds;
+  for (int32_t rank = 0; rank <= (comm ? comm->getSize() : 1); ++rank)
+    bounds.push_back(rowsBefore(rank, table) * column.bytes());
+  return bounds;
 }
 
 TableView SavedTables::view(SavedTable table) const {
@@ -64,31 +71,32 @@ TableView SavedTables::view(SavedTable table) const {
   return table.isWaiting ? *rows.waiting() : rows;
 }
 
-/// This rank's ids of a table, sorted. Those of one table are kept: its tensors are asked for one
-/// after another.
-const std::vector<int64_t> &SavedTables::idsOf(SavedTable table) {
-  if (sortedPlace == placeOf(table))
-    return sortedIds;
+const SavedTables::SortedRows &SavedTables::sortedRows(SavedTable table) {
+  if (sorted.place == placeOf(table))
+    return sorted;
+  sorted.place = -1;
+  sorted.rows.reset();
   TableView rows = view(table);
-  sortedIds = rows.ids(0, rows.size());
-  sortBySlice(sortedIds, hashTableName(session.model().tables[table.index].name));
-  sortedPlace = placeOf(table);
-  return sortedIds;
+  sorted.ids = rows.ids(0, rows.size());
+  sortBySlice(sorted.ids, hashTableName(session.model().tables[table.index].name));
+  sorted.rows.emplace(rows.find(sorted.ids.data(), rows.size()));
+  sorted.place = placeOf(table);
+  return sorted;
 }
 
 /// A column of some of this rank's rows.
-void SavedTables::read(const Request &request, char *to) {
-  const int64_t *ids = idsOf(request.table).data() + request.first;
-  const RowColumn &column = request.column;
+void SavedTables::readRows(SavedTable table, const RowColumn &column, int64_t first, int64_t count,
+                           char *to) {
+  const SortedRows &from = sortedRows(table);
   if (column.kind == RowColumn::Kind::ids) {
-    std::memcpy(to, ids, static_cast<size_t>(request.count * 8));
+    std::memcpy(to, from.ids.data() + first, static_cast<size_t>(count * 8));
     return;
   }
-  TableRows rows = view(request.table).find(ids, request.count);
   if (column.kind == RowColumn::Kind::floats)
-    return rows.read(column.offset, column.width, reinterpret_cast<float *>(to));
-  std::vector<Sighting> sightings(static_cast<size_t>(request.count));
-  rows.readSightings(sightings.data());
+    return from.rows->read(first, count, column.offset, column.width,
+                           reinterpret_cast<float *>(to));
+  sightings.resize(static_cast<size_t>(count));
+  from.rows->readSightings(first, count, sightings.data());
   for (const Sighting &sighting : sightings) {
     std::memcpy(to, column.kind == RowColumn::Kind::steps ? &sighting.steps : &sighting.lastStep,
                 8);
@@ -96,60 +104,15 @@ void SavedTables::read(const Request &request, char *to) {
   }
 }
 
-/// Moves what was asked for to rank 0.
-void SavedTables::exchange(const Request &request, char *to) {
-  int64_t bytes = request.count * request.column.bytes();
-  std::vector<SendPart> send(comm->getSize());
-  std::vector<ReceivePart> receive(comm->getSize());
-  if (comm->getRank() == request.rank)
-    send[0] = {to, bytes};
-  if (comm->getRank() == 0)
-    receive[request.rank] = {to, bytes};
-  comm->exchange(send, receive);
-}
-
-void SavedTables::put(SavedTable table, const RowColumn &column,
-                      const SafetensorsWriter::Put &put) {
-  for (int32_t rank = 0; rank < (comm ? comm->getSize() : 1); ++rank)
-    forBlocks(sizeOn(rank, table), [&](int64_t first, int64_t count) {
-      Request request{false, rank, table, column, first, count};
-      block.resize(static_cast<size_t>(count * column.bytes()));
-      if (rank == 0) {
-        read(request, block.data());
-      } else {
-        comm->broadcast(&request, sizeof request, 0);
-        exchange(request, block.data());
-      }
-      put(block.data(), static_cast<int64_t>(block.size()));
-    });
-}
-
-void SavedTables::end() {
-  Request request;
-  request.isEnd = true;
-  if (comm)
-    comm->broadcast(&request, sizeof request, 0);
-}
-
-void SavedTables::serve() {
-  try {
-    while (true) {
-      Request request;
-      comm->broadcast(&request, sizeof request, 0);
-      if (request.isEnd)
-        return;
-      if (request.rank == comm->getRank()) {
-        block.resize(static_cast<size_t>(request.count * request.column.bytes()));
-        read(request, block.data());
-      }
-      exchange(request, block.data());
-    }
-  } catch (const CommError &) {
-    throw; // rank 0 knows
-  } catch (const std::exception &error) {
-    comm->abort(error.what());
-    throw;
-  }
+void SavedTables::read(SavedTable table, const RowColumn &column, int64_t begin, int64_t end,
+                       char *to) {
+  int64_t bytes = column.bytes(), skipped = rowsBefore(comm ? comm->getRank() : 0, table);
+  int64_t first = begin / bytes, last = (end + bytes - 1) / bytes;
+  if (begin % bytes == 0 && end % bytes == 0)
+    return readRows(table, column, first - skipped, last - first, to);
+  block.resize(static_cast<size_t>((last - first) * bytes)); // blocks of bytes cut rows
+  readRows(table, column, first - skipped, last - first, block.data());
+  std::memcpy(to, block.data() + (begin - first * bytes), static_cast<size_t>(end - begin));
 }
 
 } // namespace genrec::rt

@@ -2,28 +2,28 @@
 //
 // Rows are saved by slice (owner.h), and by id within one: their order depends neither on when they
 // came nor on how many ranks share them. Ranks own runs of slices, so the rows of a table are those of
-// rank 0, then those of rank 1, and so on. Rank 0 asks for them in blocks; no rank holds a
-// whole table.
+// rank 0, then those of rank 1, and so on: each rank has a run of the bytes of every tensor.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_CHECKPOINT_SAVED_TABLES_H
 #define GENREC_RT_CHECKPOINT_SAVED_TABLES_H
 
-#include "genrec_rt/safetensors.h"
 #include "genrec_rt/session.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace genrec::rt {
 
-/// Calls body(first, count) for blocks of rows, in order.
+/// Calls body(first, count) for blocks of the rows [begin, end), in order.
 inline constexpr int64_t kBlockRows = 1 << 14;
-template <class Body> void forBlocks(int64_t rows, Body body) {
-  for (int64_t first = 0; first < rows; first += kBlockRows)
-    body(first, std::min(kBlockRows, rows - first));
+template <class Body> void forBlocks(int64_t begin, int64_t end, Body body) {
+  for (int64_t first = begin; first < end; first += kBlockRows)
+    body(first, std::min(kBlockRows, end - first));
 }
+template <class Body> void forBlocks(int64_t rows, Body body) { forBlocks(0, rows, body); }
 
 /// Whether this rank has row `id` of the table called `name`.
 bool ownsRow(const Communicator *comm, uint64_t nameHash, int64_t id);
@@ -50,35 +50,30 @@ public:
 
   /// Rows on all ranks.
   int64_t size(SavedTable table) const;
-  /// On rank 0: hands a column of all rows of all ranks to `put`. The others serve meanwhile.
-  void put(SavedTable table, const RowColumn &column, const SafetensorsWriter::Put &put);
-  /// On rank 0, after the last `put`, whatever came of it.
-  void end();
-  /// On the other ranks: gives rows to rank 0 until it ends.
-  void serve();
+  /// The bounds of a column's bytes on the ranks: SharedTensor::bounds.
+  std::vector<int64_t> boundsOf(SavedTable table, const RowColumn &column) const;
+  /// Bytes [begin, end) of a column of all rows, which are of this rank's.
+  void read(SavedTable table, const RowColumn &column, int64_t begin, int64_t end, char *to);
 
 private:
-  /// What rank 0 asks a rank for.
-  struct Request {
-    bool isEnd = false;
-    int32_t rank = 0;
-    SavedTable table;
-    RowColumn column;
-    int64_t first = 0, count = 0;
+  /// This rank's rows of a table, sorted.
+  struct SortedRows {
+    int64_t place = -1;
+    std::vector<int64_t> ids;
+    std::optional<TableRows> rows;
   };
 
-  int64_t sizeOn(int32_t rank, SavedTable table) const;
+  int64_t rowsBefore(int32_t rank, SavedTable table) const;
   TableView view(SavedTable table) const;
-  const std::vector<int64_t> &idsOf(SavedTable table);
-  void read(const Request &request, char *to);
-  void exchange(const Request &request, char *to);
+  const SortedRows &sortedRows(SavedTable table);
+  void readRows(SavedTable table, const RowColumn &column, int64_t first, int64_t count, char *to);
 
   Session &session;
   Communicator *comm;
   std::vector<int64_t> sizes; ///< by rank, table and whether it is the waiting ids
-  int64_t sortedPlace = -1;   ///< what `sortedIds` is of
-  std::vector<int64_t> sortedIds;
+  SortedRows sorted;          ///< of one table, whose tensors are read one after another
   std::vector<char> block;
+  std::vector<Sighting> sightings;
 };
 
 } // namespace genrec::rt

@@ -28,10 +28,15 @@ void throwFileError(const std::string &doing, const std::string &path) {
   throw Error("cannot " + doing + " " + path + ": " + std::strerror(reason), help);
 }
 
-AsideFile::AsideFile(const std::string &path) : path(path), partial(path + ".partial") {
-  descriptor = open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+AsideFile::AsideFile(const std::string &path, Role role)
+    : path(path), partial(path + ".partial"), role(role) {
+  bool makes = role == Role::maker;
+  descriptor = open(partial.c_str(), O_WRONLY | O_CLOEXEC | (makes ? O_CREAT | O_TRUNC : 0), 0644);
+  if (descriptor < 0 && !makes && errno == ENOENT)
+    throw Error("cannot open " + partial + ", which another rank made: it is not there",
+                "ranks on several machines need a folder that all of them share");
   if (descriptor < 0)
-    throwFileError("create", partial);
+    throwFileError(makes ? "create" : "open", partial);
   buffer.reserve(kBufferBytes);
 }
 
@@ -39,7 +44,8 @@ AsideFile::~AsideFile() {
   if (descriptor < 0)
     return;
   close(descriptor);
-  unlink(partial.c_str());
+  if (role == Role::maker)
+    unlink(partial.c_str());
 }
 
 void AsideFile::fail(const char *doing) { throwFileError(doing, partial); }
@@ -71,9 +77,26 @@ void AsideFile::flush() {
   buffer.clear();
 }
 
-void AsideFile::commit() {
+void AsideFile::seek(int64_t position) {
+  flush();
+  if (lseek(descriptor, position, SEEK_SET) != position)
+    fail("write");
+}
+
+void AsideFile::flushToDisk() {
   flush();
   syncFile(descriptor, partial);
+}
+
+int64_t AsideFile::size() const {
+  struct stat status{};
+  if (fstat(descriptor, &status) != 0)
+    throwFileError("read", partial);
+  return status.st_size;
+}
+
+void AsideFile::commit() {
+  flushToDisk();
   int closing = descriptor;
   descriptor = -1;
   if (close(closing) != 0 || rename(partial.c_str(), path.c_str()) != 0) {

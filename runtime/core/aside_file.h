@@ -11,14 +11,25 @@ namespace genrec::rt {
 /// Writes `<path>.partial` and renames it to `path` at the end. Whatever fails is
 /// an Error that names the file and the reason ("No space left on device"); the
 /// partial file is removed then.
+///
+/// Several processes may write parts of one file: one makes it, the others join, all write at places of
+/// their own and flush, then the one that made it commits.
 class AsideFile {
 public:
-  explicit AsideFile(const std::string &path);
+  enum class Role { maker, joiner };
+
+  explicit AsideFile(const std::string &path, Role role = Role::maker);
   ~AsideFile();
   AsideFile(const AsideFile &) = delete;
   AsideFile &operator=(const AsideFile &) = delete;
 
   void write(const void *data, int64_t bytes);
+  /// Where the next bytes go.
+  void seek(int64_t position);
+  /// What was written is on disk, or an Error.
+  void flushToDisk();
+  /// Bytes of the file as it lies there.
+  int64_t size() const;
   /// Flushes to disk, renames, and flushes the folder. Where that last step fails, the new
   /// file is there, but a power cut may bring the old one back.
   void commit();
@@ -29,6 +40,7 @@ private:
   [[noreturn]] void fail(const char *doing);
 
   std::string path, partial;
+  Role role;
   int descriptor = -1;
   std::string buffer;
 };

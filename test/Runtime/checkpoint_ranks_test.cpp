@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <map>
+#include <numeric>
 #include <mutex>
 #include <random>
 
@@ -191,6 +192,47 @@ TEST(CheckpointOfRanks, IsLoadedOnAnyNumberOfThem) {
     EXPECT_TRUE(contents(next) == alone) << ranks;
     last = next;
   }
+}
+
+TEST(CheckpointOfRanks, EachReadsWhatItOwns) {
+  TestFolder folder;
+  TwoTables two;
+  constexpr int64_t kMany = 1000000; // some 40 MB
+  runThreadRanks(3, [&](Communicator &comm) {
+    Session session(two.model, optionsOf(&comm));
+    std::vector<int64_t> ids = ownedIds(&comm, "movie", kMany, 1);
+    session.table("movie").findOrInsert(ids.data(), static_cast<int64_t>(ids.size()));
+    session.setStepsDone(7);
+    saveCheckpoint(folder.path, session, stateOf(session));
+  });
+  auto size = static_cast<int64_t>(
+      std::filesystem::file_size(folder.path + "/step-7/model.safetensors"));
+  auto load = [&](RestoreFor purpose) {
+    std::vector<int64_t> bytes(4), rows(4);
+    runThreadRanks(4, [&](Communicator &comm) {
+      Session session(two.model, optionsOf(&comm));
+      CheckpointReader reader(folder.path);
+      reader.restore(session, purpose);
+      bytes[comm.getRank()] = reader.tensors().bytesRead();
+      rows[comm.getRank()] = session.table("movie").size();
+    });
+    EXPECT_EQ(std::accumulate(rows.begin(), rows.end(), int64_t(0)), kMany);
+    return bytes;
+  };
+  constexpr int64_t kBlock = TensorDigest::kBlockBytes;
+  for (RestoreFor purpose : {RestoreFor::training, RestoreFor::inference})
+    for (int64_t bytes : load(purpose)) // and blocks at the ends of its shares, and of the search
+      EXPECT_LT(bytes, size / 4 + 12 * kBlock);
+  // A file whose rows may be in any order is read whole, and gives the same.
+  std::string path = folder.path + "/step-7/manifest.json", text = readText(path);
+  nlohmann::json manifest = nlohmann::json::parse(text);
+  manifest["version"] = 1;
+  manifest["tensors"] = "step-7/model.safetensors";
+  manifest["tensor_bytes"] = size;
+  manifest.erase("checksum");
+  writeText(folder.path + "/manifest.json", manifest.dump());
+  for (int64_t bytes : load(RestoreFor::training))
+    EXPECT_GE(bytes, size - kBlock);
 }
 
 TEST(CheckpointOfRanks, AnErrorOfOneIsThrownOnAll) {

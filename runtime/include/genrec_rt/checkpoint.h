@@ -26,6 +26,7 @@ namespace genrec::rt {
 
 class SafetensorsReader;
 class SafetensorsWriter;
+struct TensorDigest;
 
 /// A file as it was when training read it. Its place may change, its content may not.
 struct DataFile {
@@ -102,8 +103,8 @@ private:
 struct CheckpointOptions {
   int64_t keep = 2;          ///< generations
   bool allowNonFinite = false; ///< save NaNs and infinities, too
-  /// Of the ranks that train together: rank 0 holds the folder and writes, and all calls of a writer
-  /// are collective. Null: this process alone.
+  /// Of the ranks that train together: rank 0 holds the folder and commits, all write what they have, and
+  /// all calls of a writer are collective. Null: this process alone.
   Communicator *comm = nullptr;
 };
 
@@ -126,7 +127,10 @@ public:
 
 private:
   struct Impl;
-  Communicator *comm;
+  TensorDigest write(const std::string &path, Session &session) const;
+
+  std::string folder;
+  CheckpointOptions options;
   std::unique_ptr<Impl> impl; ///< on rank 0
 };
 

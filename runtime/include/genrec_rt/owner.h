@@ -36,6 +36,11 @@ inline int32_t getOwner(int32_t slice, int32_t ranks) {
   return static_cast<int32_t>(static_cast<int64_t>(slice) * ranks >> kSliceBits);
 }
 
+/// The first slice that `rank` of `ranks` owns: its slices end where those of the next begin.
+inline int32_t getFirstSlice(int32_t rank, int32_t ranks) {
+  return static_cast<int32_t>((static_cast<int64_t>(rank) * kSlices + ranks - 1) / ranks);
+}
+
 } // namespace genrec::rt
 
 #endif // GENREC_RT_OWNER_H

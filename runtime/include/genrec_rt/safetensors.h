@@ -54,6 +54,8 @@ public:
   /// The same, with the checksums of what was written. With `finiteOnly` the first NaN or
   /// infinity among the floats ends it with an Error, and no file is left.
   TensorDigest writeWithDigest(const std::string &path, bool finiteOnly = false) const;
+  /// The bytes before the tensors. Error where two have one name, or the file would be too large.
+  std::string header() const;
 
 private:
   struct Tensor {
@@ -61,8 +63,6 @@ private:
     std::vector<int64_t> shape;
     Fill fill;
   };
-
-  std::string header() const;
 
   std::vector<Tensor> tensors;
   std::map<std::string, std::string> notes;
@@ -105,8 +105,11 @@ public:
   /// The same as integers (from I64, I32, U8, …).
   void readIntegers(const std::string &tensor, int64_t first, int64_t count, int64_t *to) const;
   /// Error where a block of any tensor has another checksum than the digest says. What was read
-  /// before was held to it already and is not read again.
-  void verifyRest() const;
+  /// before was held to it already and is not read again. Of several readers of one file, the `part`-th
+  /// of `parts` looks at its part of each tensor alone.
+  void verifyRest(int32_t part = 0, int32_t parts = 1) const;
+  /// Of tensors, so far.
+  int64_t bytesRead() const { return bytes; }
 
 private:
   struct Progress;
@@ -114,7 +117,7 @@ private:
   void readHeader();
   void parse(const std::string &header, int64_t dataBegin, int64_t size);
   void requireTiling(int64_t dataBegin, int64_t size) const;
-  void readAt(int64_t offset, int64_t bytes, char *to) const;
+  void readAt(int64_t offset, int64_t count, char *to) const;
   void readBytes(const std::string &name, const Tensor &tensor, int64_t begin, int64_t end,
                  char *to) const;
   const std::vector<char> &verifiedBlock(const std::string &name, const Tensor &tensor,
@@ -127,6 +130,7 @@ private:
   Checks checks;
   std::map<std::string, Tensor> found;
   mutable std::map<std::string, std::unique_ptr<Progress>> verified;
+  mutable int64_t bytes = 0;
 };
 
 /// "F32 [3, 4]".

@@ -28,14 +28,19 @@ public:
   int64_t size() const { return addresses.size(); }
   /// `width` floats of each row from `offset` on: value, then states.
   void read(int64_t offset, int64_t width, float *to) const {
-    store->readRows({}, addresses.data(), size(), offset, width, to);
+    read(0, size(), offset, width, to);
+  }
+  /// The same of the rows [first, first + count).
+  void read(int64_t first, int64_t count, int64_t offset, int64_t width, float *to) const {
+    store->readRows({}, addresses.data() + first, count, offset, width, to);
   }
   void write(int64_t offset, int64_t width, const float *from) {
     store->writeRows({}, addresses.data(), size(), offset, width, from);
   }
   /// Where the table has rules (row_rules.h).
-  void readSightings(Sighting *to) const {
-    read(store->sightingOffset(), kSightingFloats, reinterpret_cast<float *>(to));
+  void readSightings(Sighting *to) const { readSightings(0, size(), to); }
+  void readSightings(int64_t first, int64_t count, Sighting *to) const {
+    read(first, count, store->sightingOffset(), kSightingFloats, reinterpret_cast<float *>(to));
   }
   void writeSightings(const Sighting *from) {
     write(store->sightingOffset(), kSightingFloats, reinterpret_cast<const float *>(from));
