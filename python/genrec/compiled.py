@@ -156,8 +156,7 @@ class CompiledModel:
                 {"data": data, "validation": validation, "epochs": epochs, "batch": batch, "seed": seed, "lr": lr,
                  "threads": threads, "checkpoint": folder, "patience": patience, "monitor": monitor,
                  "tensorboard": tensorboard, "profile": profile, "init": entries or None, "resume": resume,
-                 "overwrite": overwrite, "keep": keep, "portions": portions, **flags},
-                 "overwrite": overwrite, "keep": keep, "continue": continue_from, **flags},
+                 "overwrite": overwrite, "keep": keep, "portions": portions, "continue": continue_from, **flags},
                 catalogues,
             )  # fmt: skip
             try:

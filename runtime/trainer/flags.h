@@ -48,7 +48,7 @@ struct Flags {
   bool resume = false, overwrite = false;
   int64_t keep = 2;       ///< generations
   std::string generation; ///< "": the newest
-  std::string continued; ///< folder of the checkpoint that goes on with other data; "": none
+  std::string continued;  ///< folder of the checkpoint that goes on with other data; "": none
   bool allowNonFinite = false;
 
   // Output.
