@@ -27,7 +27,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
     throw Error("cannot start " + std::to_string(threads) + " threads",
                 "ask for fewer with --threads");
   workerScratch.resize(threads);
-  makeTables();
+  makeTables(options);
   makeParameters();
   makeRanks(options);
   PortionRange own = ranks ? ranks->own() : PortionRange{0, 1};
@@ -73,8 +73,10 @@ static RowInitializer makeInitializer(const genrec_table_desc &desc, uint64_t se
       desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1, static_cast<double>(desc.dim)};
 }
 
-void genrec_runtime::makeTables() {
+void genrec_runtime::makeTables(const SessionOptions &options) {
   tables.resize(model.table_count);
+  if (options.comm && options.comm->getSize() > 1)
+    globalBound = std::make_unique<GlobalBound>(*options.comm);
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &desc = model.tables[i];
     if (!tables[i]) {
@@ -82,7 +84,9 @@ void genrec_runtime::makeTables() {
       config.dim = desc.dim;
       config.states = desc.optimizer.states;
       config.rowStates = desc.optimizer.row_states != 0;
-      config.rules = {desc.bounded, static_cast<Eviction>(desc.evict), desc.ttl, desc.admit_after};
+      const RowRules rules{desc.bounded, static_cast<Eviction>(desc.evict), desc.ttl,
+                           desc.admit_after};
+      config.rules = globalBound ? GlobalBound::rulesOfRank(rules) : rules;
       config.initialAccumulator = desc.optimizer.initial_accumulator;
       config.initializer = makeInitializer(desc, seed);
       for (int32_t j = 0; desc.group && j < model.table_count; ++j)
@@ -95,6 +99,8 @@ void genrec_runtime::makeTables() {
       std::shared_ptr<TableStore> store = makeHostStore(config);
       if (config.rules.any())
         ruledStores.push_back(store.get());
+      if (globalBound)
+        globalBound->add(*store, rules);
       for (int32_t j = i; j < model.table_count; ++j)
         if (j == i || (desc.group && model.tables[j].group == desc.group))
           tables[j] = store;
@@ -112,11 +118,6 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
     return;
   if (!options.comm)
     alone = makeSingleComm();
-  for (int32_t i = 0; size > 1 && i < model.table_count; ++i)
-    if (model.tables[i].bounded > 0)
-      throw Error(std::string("table '") + model.tables[i].name +
-                      "' is bounded, which several ranks do not support yet",
-                  "train on one rank, or declare the table without `bounded`");
   explainNonFinite = false; // other ranks would not run the stages that look
   ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables);
 }
@@ -124,6 +125,8 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
 void genrec_runtime::evict(uint64_t step) {
   for (TableStore *store : ruledStores)
     store->evict(pool.get(), static_cast<int64_t>(step));
+  if (globalBound)
+    globalBound->evict(pool.get());
 }
 
 void genrec_runtime::makeParameters() {

@@ -4,6 +4,7 @@
 #define GENREC_RT_SESSION_RUNTIME_STATE_H
 
 #include "../embedding/catalogue_index.h"
+#include "../embedding/global_bound.h"
 #include "arena.h"
 #include "descriptor.h"
 #include "genrec_rt/session.h"
@@ -54,7 +55,7 @@ struct genrec_runtime {
   double learningRate(double base, uint64_t step) const;
   /// Whether `ids` is a column of a catalogue.
   bool isCatalogueColumn(const int64_t *ids) const;
-  /// The end of training step `step`: rows leave tables whose rules send them away.
+  /// The end of training step `step`: rows leave tables whose rules send them away. Collective.
   void evict(uint64_t step);
   const float *zeroRow(int32_t table) const { return zeroRows[table].data(); }
 
@@ -71,8 +72,9 @@ struct genrec_runtime {
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
   /// By table; tables of one group have one store.
   std::vector<std::shared_ptr<genrec::rt::TableStore>> tables;
-  std::vector<genrec::rt::TableStore *> ruledStores;   ///< of tables with rules, each once
-  std::vector<genrec::rt::GrowBuffer<float>> zeroRows; ///< per table
+  std::vector<genrec::rt::TableStore *> ruledStores;    ///< of tables with rules, each once
+  std::unique_ptr<genrec::rt::GlobalBound> globalBound; ///< of several ranks
+  std::vector<genrec::rt::GrowBuffer<float>> zeroRows;  ///< per table
   std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
   std::vector<genrec_parameter> parameters;
 
@@ -100,7 +102,7 @@ struct genrec_runtime {
   genrec::rt::GrowBuffer<char> blockMemory; ///< of calls that run block by block
 
 private:
-  void makeTables();
+  void makeTables(const genrec::rt::SessionOptions &options);
   void makeParameters();
   void makeRanks(const genrec::rt::SessionOptions &options);
   void setRates(const genrec::rt::SessionOptions &options);

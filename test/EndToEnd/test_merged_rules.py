@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from compiled import ROOT, assert_same, call, read_tensors, run_both, tool
+from launching import needs_mpi
 from training import compile_merged_and_apart, expect_interchangeable, train, write_drifting_rows
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "merged_rules.mlir"
@@ -45,6 +46,15 @@ def test_merging_changes_no_bit(binaries: dict[str, Path], data: Path, tmp_path:
     assert 17 <= rows["seen"] <= 18 and 17 <= rows["often"] <= 18
     assert (tensors["now.last_step"] > 38).all() and rows["then"] > rows["now"] > 0
     assert tensors["few.waiting.ids"].size + tensors["fewer.waiting.ids"].size > 0
+
+
+@needs_mpi
+def test_ranks_change_no_bit(binaries: dict[str, Path], data: Path, tmp_path: Path) -> None:
+    """Every bound is on the rows of one table on all ranks."""
+    apart = train(binaries["apart"], data, tmp_path / "apart", 40, "--portions", "4")
+    for ranks in (2, 4):
+        folder = tmp_path / str(ranks)
+        assert train(binaries["merged"], data, folder, 40, "--portions", "4", ranks=ranks, threads=1) == apart, ranks
 
 
 @pytest.mark.parametrize("first,second", [("merged", "apart"), ("apart", "merged")])

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, assert_same, call, read_stream, read_tensors, run_both, tool
+from launching import needs_mpi
 from training import train, write_drifting_rows
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "ruled.mlir"
@@ -56,6 +57,19 @@ def test_resuming_changes_no_bit(binary: Path, data: Path, tmp_path: Path) -> No
     whole = train(binary, data, tmp_path / "whole", 33)
     train(binary, data, tmp_path / "halves", 14)
     assert train(binary, data, tmp_path / "halves", 33, "--resume") == whole
+
+
+@needs_mpi
+def test_ranks_change_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:
+    """The bound is on the rows of all ranks: the same leave. A run goes on, on other ranks."""
+    portions = ("--portions", "6")
+    whole = train(binary, data, tmp_path / "whole", 40, *portions)
+    assert read_tensors(whole)["recent.ids"].size == 3
+    for ranks in (1, 2, 3):
+        assert train(binary, data, tmp_path / str(ranks), 40, *portions, ranks=ranks, threads=1) == whole, ranks
+    for steps, ranks in ((14, 1), (27, 3), (40, 2)):
+        resumed = train(binary, data, tmp_path / "parts", steps, *portions, "--resume", ranks=ranks, threads=1)
+    assert resumed == whole
 
 
 def test_evaluating_changes_no_bit(binary: Path, data: Path, tmp_path: Path) -> None:

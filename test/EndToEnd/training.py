@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 from compiled import call, tool
+from launching import launcher
 
 
 def compile_merged_and_apart(model: Path, folder: Path) -> dict[str, Path]:
@@ -18,10 +19,12 @@ def compile_merged_and_apart(model: Path, folder: Path) -> dict[str, Path]:
     return made
 
 
-def train(binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | Path, threads: int = 2) -> bytes:
-    """Trains up to `steps`, in batches of 16 rows, and returns the tensors of the checkpoint."""
+def train(
+    binary: Path, data: Path, checkpoint: Path, steps: int, *more: str | Path, threads: int = 2, ranks: int = 0
+) -> bytes:
+    """Trains up to `steps`, in batches of 16 rows, and returns the tensors of the checkpoint. `ranks`: under mpirun."""
     call(
-        binary, "train", "--data", data, "--batch", "16", "--epochs", "3", "--max-steps", str(steps), "--seed", "5",
+        *launcher(ranks), binary, "train", "--data", data, "--batch", "16", "--epochs", "3", "--max-steps", str(steps), "--seed", "5",
         "--threads", str(threads), "--progress", "none", "--checkpoint", checkpoint, *more,
     )  # fmt: skip
     return next((checkpoint / f"step-{steps}").glob("*.safetensors")).read_bytes()

@@ -7,9 +7,8 @@
 #ifndef GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
 #define GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
 
+#include "naive_rows.h"
 #include "store_conformance.h"
-
-#include <map>
 
 namespace genrec::rt::test {
 
@@ -18,57 +17,6 @@ inline StoreConfig ruledConfig(const RowRules &rules, int64_t dim = 2, int32_t s
   config.rules = rules;
   return config;
 }
-
-/// The rules as they read, over a map.
-class NaiveRows {
-public:
-  explicit NaiveRows(const RowRules &rules) : rules(rules) {}
-
-  void train(const std::vector<int64_t> &ids, int64_t step) {
-    for (int64_t id : std::set<int64_t>(ids.begin(), ids.end())) {
-      bool hasRow = rows.count(id);
-      Sighting &sighting = hasRow ? rows[id] : waiting[id];
-      if (sighting.lastStep != step)
-        sighting = {step, sighting.steps + 1};
-      if (hasRow || sighting.steps < rules.admitAfter)
-        continue;
-      waiting.erase(id);
-      rows[id] = {step, 1};
-    }
-  }
-  void evict(int64_t step) {
-    drop(rows, step);
-    drop(waiting, step);
-  }
-  void erase(const std::vector<int64_t> &ids) {
-    for (int64_t id : ids) {
-      rows.erase(id);
-      waiting.erase(id);
-    }
-  }
-
-  std::map<int64_t, Sighting> rows, waiting;
-
-private:
-  void drop(std::map<int64_t, Sighting> &of, int64_t step) {
-    if (rules.ttl && step % std::max<int64_t>(1, rules.ttl / 16) == 0)
-      std::erase_if(of,
-                    [&](const auto &entry) { return step - entry.second.lastStep >= rules.ttl; });
-    auto size = static_cast<int64_t>(of.size());
-    if (!rules.bound || size <= rules.bound)
-      return;
-    for (int64_t left = size; left > rules.bound - rules.bound / 16; --left)
-      of.erase(std::min_element(of.begin(), of.end(), [&](const auto &a, const auto &b) {
-        auto [idA, x] = a;
-        auto [idB, y] = b;
-        if (rules.eviction == Eviction::lfu && x.steps != y.steps)
-          return x.steps < y.steps;
-        return x.lastStep != y.lastStep ? x.lastStep < y.lastStep : idA < idB;
-      }));
-  }
-
-  RowRules rules;
-};
 
 template <class Store> class RowRulesConformance : public testing::Test {
 protected:

@@ -19,7 +19,7 @@
 //     hold for, too.
 //
 // Tables that share a store have the same rules, and each has them for itself: `bound` is
-// the most rows of one of them.
+// the most rows of one of them, on all ranks together (embedding/global_bound.h).
 //
 // What leaves takes its optimizer state and its counts along.
 //
