@@ -7,10 +7,11 @@
 
 #include "genrec/Fuzz/CheckCompiled.h"
 #include "genrec/Fuzz/CheckPasses.h"
+#include "genrec/Fuzz/CheckpointPass.h"
 
-#include "genrec/Target/EmitC/Callees.h"
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Target/Cpp/CppPrinter.h"
+#include "genrec/Target/EmitC/Callees.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -32,11 +33,25 @@ struct CompiledChecker::Run {
   const Batch *batch;
 };
 
+namespace {
+/// What the programs of a model cannot do.
+struct Limits {
+  bool isSingleRank = false, isSinglePortion = false;
+};
+
+/// How many ranks run the portions of a batch.
+struct World {
+  int64_t ranks = 1, portions = 1;
+  bool isMpi = false; ///< ranks are processes, not threads
+};
+} // namespace
+
 /// The binary of one level and its temporary files.
 struct CompiledChecker::Binary {
   unsigned level;
   std::string path;
   std::string problem;
+  Limits limits;
 };
 
 namespace {
@@ -54,9 +69,18 @@ struct Remover {
 // Compilation
 //===----------------------------------------------------------------------===//
 
+/// Notes how the programs of a model may be cut, once its stages are known.
+static void noteLimits(ModelOp model, Limits &limits) {
+  for (ProgramOp program : model.getOps<ProgramOp>()) {
+    limits.isSingleRank |= program->hasAttr(GenRecDialect::SingleRankAttrHelper::getNameStr());
+    limits.isSinglePortion |=
+        program->hasAttr(GenRecDialect::SinglePortionAttrHelper::getNameStr());
+  }
+}
+
 /// Writes the C++ source of `module` at a level. Returns an error message or "".
 static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
-                               const PipelineHook &hook) {
+                               const PipelineHook &hook, Limits &limits) {
   OwningOpRef<ModuleOp> copy = module.clone();
   std::string diagnostics;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
@@ -68,6 +92,10 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
   graph.opt = level;
   graph.splitClasses = kClassBlock;
   buildGraphPipeline(pm, graph, hook);
+  pm.nest<ModelOp>().addPass(makeCheckpoint([&](ModelOp model) {
+    noteLimits(model, limits);
+    return success();
+  }));
   buildLoweringPipeline(pm, TargetKind::cpu, "genrec-fuzz");
   if (failed(pm.run(*copy)))
     return "a pass failed: " + diagnostics;
@@ -106,12 +134,12 @@ std::string CompiledChecker::precompile(Toolchain &flags, StringRef stem) {
 }
 
 /// Compiles all levels, one after another, as the machine may be shared.
-void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries,
-                                 Toolchain flags) {
+void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries, Toolchain flags) {
   for (const std::string &folder : getKernelIncludeFolders(module.getContext()))
     flags.addIncludeFolder(folder);
   for (Binary &binary : binaries) {
-    binary.problem = writeSource(module, binary.level, binary.path + ".cpp", options.hook);
+    binary.problem =
+        writeSource(module, binary.level, binary.path + ".cpp", options.hook, binary.limits);
     if (!binary.problem.empty())
       continue;
     if (llvm::Error error = flags.make(Product::shared, binary.path + ".cpp", binary.path, false))
@@ -207,15 +235,21 @@ static std::string readFile(StringRef path) {
 
 /// Runs a binary on the batches in a file. Returns an error message or "".
 static std::string runBinary(const std::string &path, StringRef batches, ArrayRef<Run> runs,
-                             uint64_t seed, const CompiledOptions &options, Values &values) {
+                             uint64_t seed, const CompiledOptions &options, World world,
+                             Values &values) {
   std::string out = path + ".out", log = path + ".log";
   Remover remover{{out, log}};
   std::string modes =
       llvm::join(llvm::map_range(runs, [](const Run &run) { return run.mode; }), ",");
   std::string seedText = std::to_string(seed), threads = std::to_string(options.threads), problem;
-  StringRef arguments[] = {options.driver, path, batches, modes, seedText, threads};
+  std::string ranks = std::to_string(world.ranks), portions = std::to_string(world.portions);
+  SmallVector<StringRef> arguments{options.driver, path, batches, modes, seedText, threads};
+  if (world.isMpi)
+    arguments.insert(arguments.begin(),
+                     {options.launcher, "--allow-run-as-root", "--oversubscribe", "-n", ranks});
+  arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions});
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
-  int code = llvm::sys::ExecuteAndWait(options.driver, arguments, std::nullopt, redirects,
+  int code = llvm::sys::ExecuteAndWait(arguments.front(), arguments, std::nullopt, redirects,
                                        /*SecondsToWait=*/60, 0, &problem);
   if (code != 0)
     return "model-driver ended with status " + std::to_string(code) + " " + problem + "\n" +
@@ -248,18 +282,83 @@ static std::string lowerForInterpreter(ModuleOp module) {
   return failed(pm.run(module)) ? "a pass failed" : "";
 }
 
+//===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+/// As many portions as ranks, at least two, or a few more.
+static World chooseWorld(int64_t ranks, uint64_t seed, const Limits &limits) {
+  if (!ranks || limits.isSingleRank)
+    return {};
+  if (limits.isSinglePortion)
+    return {ranks, ranks};
+  return {ranks, std::max<int64_t>(ranks, 2) + static_cast<int64_t>(seed % 3)};
+}
+
+/// Another number of ranks for the same portions; 0 where there is none.
+static int64_t chooseOtherRanks(World world, uint64_t seed, const Limits &limits) {
+  if (world.portions == 1 || limits.isSinglePortion)
+    return 0;
+  auto others = static_cast<uint64_t>(world.portions - 1);
+  auto other = 1 + static_cast<int64_t>(seed / 3 % others);
+  return other < world.ranks ? other : other + 1;
+}
+
+/// What two runs differ in, in whatever bit.
+static std::string compareBits(const Values &first, const Values &second) {
+  for (const auto &[name, list] : first) {
+    auto place = second.find(name);
+    if (place == second.end() || place->second.size() != list.size())
+      return name + " is missing, or of another size";
+    for (auto [index, value] : llvm::enumerate(list))
+      if (double other = place->second[index];
+          other != value && !(std::isnan(other) && std::isnan(value)))
+        return llvm::formatv("{0} [{1}] is {2:e17} and {3:e17}", name, index, value, other);
+  }
+  return first.size() == second.size() ? "" : "one has more values";
+}
+
+llvm::Expected<RoundedObservations>
+CompiledChecker::interpret(ModelOp model, ArrayRef<Batch> batches, uint64_t seed) const {
+  Limits limits;
+  noteLimits(model, limits);
+  World world = chooseWorld(options.ranks, seed, limits);
+  ObserveOptions observed;
+  observed.run.ranks = world.ranks;
+  observed.run.portions = world.portions;
+  interpreter::State initial(model, seed);
+  llvm::Expected<Observations> exact = observe(model, initial, batches, observed);
+  if (!exact)
+    return exact.takeError();
+  return observeRounding(model, initial, batches, std::move(*exact), kManyRuns);
+}
+
 std::string CompiledChecker::judge(const Binary &binary, const RoundedObservations &expected,
                                    StringRef batches, ArrayRef<Run> runs, uint64_t seed) {
   Values actual;
   std::string problem = binary.problem;
+  World world = chooseWorld(options.ranks, seed, binary.limits);
+  world.isMpi = world.ranks > 1 && !options.launcher.empty();
   if (problem.empty())
-    problem = runBinary(binary.path, batches, runs, seed, options, actual);
+    problem = runBinary(binary.path, batches, runs, seed, options, world, actual);
   if (problem.empty())
     if (auto difference = compareRounded(expected.forward, actual, kCompiledAllowance, &margin))
       problem = difference->name + " " + difference->text;
   if (problem.empty())
     if (auto difference = compareRounded(expected.trained, actual, kCompiledAllowance, &margin))
       problem = difference->name + " " + difference->text;
+  ranked += world.ranks > 1;
+  if (int64_t ranks = chooseOtherRanks(world, seed, binary.limits); ranks && problem.empty()) {
+    Values other;
+    ++repeated;
+    problem = runBinary(binary.path, batches, runs, seed, options, {ranks, world.portions}, other);
+    if (problem.empty())
+      problem = compareBits(actual, other);
+    if (!problem.empty())
+      problem = llvm::formatv("{0} and {1} ranks: {2}", world.ranks, ranks, problem);
+  }
+  if (!problem.empty() && options.ranks)
+    problem = llvm::formatv("{0} ranks, {1} portions: {2}", world.ranks, world.portions, problem);
   return problem.empty() ? "" : "compiled at -O" + std::to_string(binary.level) + ": " + problem;
 }
 
@@ -268,7 +367,7 @@ CompiledChecker::CompiledChecker(const CompiledOptions &options, const Toolchain
   quick.setOptimization("-O1");
 }
 
-CompiledChecker::~CompiledChecker() { Remover{{files.begin(), files.end()}}; }
+CompiledChecker::~CompiledChecker() { Remover remover{{files.begin(), files.end()}}; }
 
 llvm::Expected<std::unique_ptr<CompiledChecker>>
 CompiledChecker::create(const CompiledOptions &options) {
@@ -292,7 +391,7 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
   if (std::string problem = lowerForInterpreter(*lowered); !problem.empty())
     return problem;
   llvm::Expected<RoundedObservations> expected =
-      observeRounding(*lowered->getOps<ModelOp>().begin(), batches, seed, kManyRuns);
+      interpret(*lowered->getOps<ModelOp>().begin(), batches, seed);
   if (!expected)
     return llvm::toString(expected.takeError());
 
@@ -300,7 +399,7 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
   Remover remover{{batchFile}};
   std::vector<Binary> binaries;
   for (unsigned level : options.levels) {
-    binaries.push_back({level, stem + "-O" + std::to_string(level) + ".so", ""});
+    binaries.push_back({level, stem + "-O" + std::to_string(level) + ".so", "", {}});
     remover.paths.push_back(binaries.back().path);
     remover.paths.push_back(binaries.back().path + ".cpp");
   }

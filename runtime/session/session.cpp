@@ -306,6 +306,7 @@ StepReport Session::step(Mode mode, std::span<Batch> portions) {
   if (portions.size() != impl->portions())
     throw Error("a step takes " + std::to_string(impl->portions()) + " portions, got " +
                 std::to_string(portions.size()));
+  impl->requireRanks(program(mode));
   std::vector<StepSlot *> &slots = impl->running;
   slots.clear();
   for (size_t i = 0; i < portions.size(); ++i) {

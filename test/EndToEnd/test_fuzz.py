@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
+import pytest
 from compiled import call, tool
+from launching import needs_mpi
 
 
 def test_binaries_of_random_models() -> None:
@@ -18,3 +21,33 @@ def test_a_gradient_off_by_a_thousandth_is_noticed() -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 1, result.stderr
     assert "0 seeds agree, 2 disagree" in result.stdout, result.stdout + result.stderr
+
+
+def run_ranks(seeds: str, ranks: int, level: int, *flags: str) -> None:
+    """Binaries of all seeds, on so many ranks, agree with the interpreter, and some, bit by bit, with other ranks."""
+    words = ["--compiled", "--seeds", seeds, "--world", str(ranks), "--level", str(level), *flags]
+    text = call(tool("genrec-fuzz"), *words)
+    assert "0 disagree" in text
+    ranked, repeated = map(int, re.findall(r"(\d+) binaries ran on several ranks, (\d+) on two", text)[0])
+    assert ranked >= 5 and repeated >= 4, text
+
+
+@pytest.mark.parametrize(("seeds", "ranks", "level"), [("101..107", 2, 2), ("108..114", 4, 0)])
+def test_binaries_of_random_models_on_ranks(seeds: str, ranks: int, level: int) -> None:
+    run_ranks(seeds, ranks, level)
+
+
+@needs_mpi
+def test_binaries_of_random_models_on_processes() -> None:
+    """Ranks that mpirun starts have the bits of ranks that are threads."""
+    run_ranks("115..120", 3, 2, "--mpi")
+
+
+def test_a_wrong_gradient_on_ranks_is_noticed() -> None:
+    command = [
+        tool("genrec-fuzz"), "--compiled", "--seeds", "2..2", "--no-shrink", "--scale-gradient=1.001", "--world", "2",
+        "--level", "0",
+    ]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 1, result.stderr
+    assert "2 ranks, " in result.stderr

@@ -13,6 +13,7 @@
 #include "genrec/Pipelines/Pipelines.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Program.h"
 
 using namespace genrec;
 using namespace genrec::fuzz;
@@ -114,13 +115,24 @@ static PipelineHook scaleGradients(double factor) {
   };
 }
 
-int fuzz::compareBinaries(Comparison comparison, llvm::StringRef toolchain, llvm::StringRef driver,
-                          double scale) {
+int fuzz::compareBinaries(Comparison comparison, const BinaryRun &run) {
   CompiledOptions options;
-  options.toolchain = toolchain.str();
-  options.driver = driver.str();
-  if (scale != 1.0)
-    options.hook = scaleGradients(scale);
+  options.toolchain = run.toolchain;
+  options.driver = run.driver;
+  options.ranks = run.ranks;
+  const auto level = static_cast<unsigned>(run.level);
+  if (run.level >= 0)
+    options.levels = level;
+  if (run.isMpi) {
+    llvm::ErrorOr<std::string> launcher = llvm::sys::findProgramByName("mpirun");
+    if (!launcher) {
+      llvm::errs() << "genrec-fuzz: error: --mpi: there is no mpirun on PATH\n";
+      return 2;
+    }
+    options.launcher = *launcher;
+  }
+  if (run.gradient != 1.0)
+    options.hook = scaleGradients(run.gradient);
   llvm::SmallString<128> folder;
   if (std::error_code error = llvm::sys::fs::createUniqueDirectory("genrec-fuzz", folder)) {
     llvm::errs() << "genrec-fuzz: error: cannot make a temporary folder: " << error.message()
@@ -139,6 +151,9 @@ int fuzz::compareBinaries(Comparison comparison, llvm::StringRef toolchain, llvm
     const Margin &margin = (*checker)->getMargin();
     llvm::outs() << llvm::formatv("at most {0:P} of an allowed difference used, by {1}\n",
                                   margin.used, margin.name);
+    if (run.ranks)
+      llvm::outs() << (*checker)->ranked << " binaries ran on several ranks, "
+                   << (*checker)->repeated << " on two numbers of ranks with the same bits\n";
   } else {
     llvm::errs() << "genrec-fuzz: error: " << llvm::toString(checker.takeError()) << "\n";
   }

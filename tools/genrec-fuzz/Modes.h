@@ -34,9 +34,17 @@ int countBlindSpots(uint64_t first, uint64_t last, const mlir::DialectRegistry &
 /// Tries every seed; prints models that disagree and what was never exercised. The exit status.
 int compareLevels(const Comparison &comparison, const Check &find);
 
-/// compareLevels with binaries; `scale` other than 1 damages each by scaling one gradient.
-int compareBinaries(Comparison comparison, llvm::StringRef toolchain, llvm::StringRef driver,
-                    double scale);
+/// How compareBinaries makes and runs binaries.
+struct BinaryRun {
+  std::string toolchain, driver;
+  int64_t ranks = 0;     ///< 0: one process without portions
+  bool isMpi = false;    ///< ranks are processes that mpirun starts, not threads
+  int64_t level = -1;    ///< to compile at alone; -1: 0 and 2
+  double gradient = 1.0; ///< other than 1 damages each binary by scaling one gradient
+};
+
+/// compareLevels with binaries.
+int compareBinaries(Comparison comparison, const BinaryRun &run);
 
 /// Models whose levels are damaged.
 struct MutantRun {

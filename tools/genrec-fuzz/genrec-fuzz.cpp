@@ -30,8 +30,10 @@ static cl::opt<bool>
     requireCoverage("require-coverage",
                     cl::desc("Fail unless the seeds exercised every op, option and rewrite"));
 static cl::opt<bool> printCoverage("print-coverage", cl::desc("Print what the seeds exercised"));
-static cl::opt<int64_t> world("world", cl::init(0), cl::value_desc("ranks"),
-                              cl::desc("Ranks that training steps run on; 0: 1 to 5, by the seed"));
+static cl::opt<int64_t>
+    world("world", cl::init(0), cl::value_desc("ranks"),
+          cl::desc("Ranks that training steps run on; 0: 1 to 5, by the seed. With "
+                   "--compiled: of all steps; 0: one process"));
 static cl::opt<bool> noShrink("no-shrink", cl::desc("Print a failing model as it is"));
 
 static cl::opt<bool>
@@ -41,6 +43,11 @@ static cl::opt<std::string> toolchain("toolchain", cl::value_desc("file"),
                                       cl::desc("Description of the C++ toolchain for --compiled"));
 static cl::opt<std::string> driver("driver", cl::value_desc("program"),
                                    cl::desc("model-driver, which runs the binaries of --compiled"));
+static cl::opt<bool> mpi("mpi", cl::desc("With --compiled --world: ranks are processes that mpirun "
+                                         "starts, not threads of one"));
+static cl::opt<int64_t>
+    level("level", cl::init(-1), cl::value_desc("0..2"),
+          cl::desc("Optimization level that --compiled compiles at, not 0 and 2"));
 static cl::opt<double> scaleGradient(
     "scale-gradient", cl::init(1.0), cl::value_desc("factor"),
     cl::desc("Scale one gradient of every model that --compiled compiles: it must then disagree"));
@@ -97,7 +104,9 @@ int main(int argc, char **argv) {
       "every pass, at -O0 and -O2; losses, metrics, outputs, gradients, parameters and table rows\n"
       "must agree. A model that does not is shrunk and printed. Exit status 1 on disagreement.\n"
       "With --compiled, binaries made at -O0 and -O2 run evaluation, prediction and two training\n"
-      "steps instead. With --mutate, the levels are damaged in every way, and what goes unnoticed\n"
+      "steps instead; with --world as well on several ranks, threads of a process, whose bits\n"
+      "must be those of another number of ranks. With --mutate, the levels are damaged in every "
+      "way, and what goes unnoticed\n"
       "is printed. Tolerances are in docs/testing.md.\n");
   fuzz::Comparison comparison;
   if (!parseSeeds(comparison.first, comparison.last)) {
@@ -124,7 +133,12 @@ int main(int argc, char **argv) {
   std::string self =
       llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&checkPasses));
   std::string beside = (llvm::sys::path::parent_path(self) + "/model-driver").str();
-  return fuzz::compareBinaries(comparison,
-                               toolchain.empty() ? Toolchain::getDefaultPath(self) : toolchain,
-                               driver.empty() ? beside : driver, scaleGradient);
+  fuzz::BinaryRun run;
+  run.toolchain = toolchain.empty() ? Toolchain::getDefaultPath(self) : toolchain;
+  run.driver = driver.empty() ? beside : driver;
+  run.ranks = world;
+  run.isMpi = mpi;
+  run.level = level;
+  run.gradient = scaleGradient;
+  return fuzz::compareBinaries(comparison, run);
 }

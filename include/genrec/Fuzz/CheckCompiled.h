@@ -18,6 +18,12 @@ struct CompiledOptions {
   std::string folder;    ///< an existing folder for temporary files, which the check removes
   int64_t batches = 2;
   int64_t threads = 2; ///< that the compiled model uses
+  /// Ranks that a binary runs on, threads of one process, with as many portions or a few more; 0:
+  /// one process without portions. A model whose steps cannot be cut so is run with fewer of both.
+  int64_t ranks = 0;
+  /// mpirun, which starts the ranks as processes; empty: threads of one process. The run on another
+  /// number of ranks is on threads always.
+  std::string launcher;
   /// Levels of the option `opt` to compile at.
   llvm::ArrayRef<unsigned> levels = CheckOptions::defaultLevels;
   /// Called after every pass for the models that are compiled; may change them.
@@ -35,10 +41,15 @@ public:
 
   /// Compiles a copy of `module` at every level, runs evaluation, prediction and `batches` training
   /// steps on random batches, and compares losses, metrics, outputs, parameters and table rows with
-  /// the interpreter in double. Returns the first difference and its level, or nothing if all
-  /// agree; `widths` then counts the bounds of the compared values.
+  /// the interpreter in double: with `ranks`, on as many ranks and portions. A run of the same
+  /// portions on another number of ranks must give the same bits. Returns the first difference and
+  /// its level, or nothing if all agree; `widths` then counts the bounds of the compared values.
   std::optional<std::string> check(mlir::ModuleOp module, uint64_t seed,
                                    BoundWidths *widths = nullptr);
+
+  /// Binaries that ran on several ranks, and those whose bits were compared between two numbers of
+  /// them.
+  int64_t ranked = 0, repeated = 0;
 
   /// How much of the allowed differences was used so far.
   const Margin &getMargin() const { return margin; }
@@ -49,6 +60,8 @@ private:
   struct Binary;
   std::string precompile(Toolchain &flags, llvm::StringRef stem);
   void compileAll(mlir::ModuleOp module, std::vector<Binary> &binaries, Toolchain flags);
+  llvm::Expected<RoundedObservations>
+  interpret(ModelOp model, llvm::ArrayRef<interpreter::Batch> batches, uint64_t seed) const;
   std::string judge(const Binary &binary, const RoundedObservations &expected,
                     llvm::StringRef batches, llvm::ArrayRef<Run> runs, uint64_t seed);
 

@@ -4,15 +4,19 @@
 // genrec-compile, runs one batch per step, and prints one JSON object per step in the
 // form of `genrec-run --json`.
 //
-//   model-driver model.so batches.json modes [seed] [threads]
+//   model-driver model.so batches.json modes [seed] [threads] [ranks | mpi] [portions]
 //
 // batches.json holds a list of batches in the form of `genrec-run --print-batch`; modes are
 // train, evaluate, predict or items, one per batch with commas between, or one for all.
-// "allocations" of a step counts what all threads allocated while it ran.
+// "allocations" of a step counts what all threads allocated while it ran, on one rank. Several
+// ranks are threads of this process; `mpi`: the processes that mpirun started. Each batch is cut
+// into as many portions, one per rank unless told. What ranks have is printed as one: rows of all,
+// outputs in the order of portions. Ranks that differ are an error.
 //
 //===----------------------------------------------------------------------===//
 
 #include "JsonBatch.h"
+#include "StepJson.h"
 
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/cpu/gemm.h"
@@ -22,6 +26,7 @@
 #include "genrec_rt/session.h"
 
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <atomic>
@@ -57,104 +62,6 @@ const void *const kKept[] = {
     reinterpret_cast<const void *>(&kernels::fillTimeBuckets),
 };
 
-static json::Value toJson(double value) {
-  if (std::isfinite(value))
-    return value;
-  return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-}
-
-/// null where no row counts.
-static json::Value meanToJson(std::optional<double> mean) {
-  return mean ? toJson(*mean) : json::Value(nullptr);
-}
-
-static json::Array toJson(const float *values, int64_t count) {
-  json::Array list;
-  for (int64_t i = 0; i < count; ++i)
-    list.push_back(toJson(values[i]));
-  return list;
-}
-
-static json::Value readElement(const OutputRows &rows, int64_t i) {
-  int64_t width = rows.width ? rows.width : 1;
-  if (rows.isNull(i / width) || rows.isNull(i / width, i % width))
-    return nullptr;
-  switch (rows.type) {
-  case GENREC_F32:
-    return toJson(rows.as<float>()[i]);
-  case GENREC_F64:
-    return toJson(rows.as<double>()[i]);
-  case GENREC_I32:
-    return static_cast<int64_t>(rows.as<int32_t>()[i]);
-  case GENREC_I1:
-    return static_cast<int64_t>(rows.as<uint8_t>()[i]);
-  default:
-    return rows.as<int64_t>()[i];
-  }
-}
-
-static json::Value outputToJson(const OutputRows &rows) {
-  json::Array list;
-  for (int64_t row = 0; row < rows.count; ++row) {
-    if (rows.width <= 1) {
-      list.push_back(readElement(rows, row));
-      continue;
-    }
-    json::Array columns;
-    for (int64_t column = 0; column < rows.width; ++column)
-      columns.push_back(readElement(rows, row * rows.width + column));
-    list.push_back(std::move(columns));
-  }
-  return list;
-}
-
-static json::Object tableToJson(const TableView &table) {
-  const StoreConfig &config = table.configuration();
-  json::Object rows;
-  for (int64_t number = 0; number < table.size(); ++number) {
-    json::Array row = toJson(table.row(number), config.usedFloats());
-    if (config.rules.any()) {
-      Sighting sighting;
-      table.rows(number, 1).readSightings(&sighting);
-      row.push_back(sighting.lastStep);
-      row.push_back(sighting.steps);
-    }
-    rows[std::to_string(table.id(number))] = std::move(row);
-  }
-  return rows;
-}
-
-static json::Object stateToJson(Session &session, const StepReport &report) {
-  const genrec_model_desc &model = session.model();
-  json::Object top, losses, parameters, states, tables, outputs, metrics;
-  for (int32_t i = 0; i < model.loss_count; ++i)
-    losses[model.losses[i].name] = json::Object{{"mean", meanToJson(report.losses[i].mean())},
-                                                {"sum", toJson(report.losses[i].sum)},
-                                                {"weight", toJson(report.losses[i].weight)}};
-  for (int32_t i = 0; i < model.parameter_count; ++i) {
-    ParameterView view = session.parameter(i);
-    parameters[model.parameters[i].name] =
-        toJson(view.value.data(), static_cast<int64_t>(view.value.size()));
-    states[model.parameters[i].name] =
-        toJson(view.state.data(), static_cast<int64_t>(view.state.size()));
-  }
-  for (int32_t i = 0; i < model.table_count; ++i)
-    tables[model.tables[i].name] = tableToJson(session.table(i));
-  for (int32_t i = 0; i < model.output_count; ++i)
-    if (session.output(i).given)
-      outputs[model.outputs[i].name] = outputToJson(session.output(i));
-  for (auto &[name, value] : session.metrics().values())
-    metrics[name] = toJson(value);
-  top["losses"] = std::move(losses);
-  top["loss"] = meanToJson(report.loss);
-  top["parameters"] = std::move(parameters);
-  top["states"] = std::move(states);
-  top["tables"] = std::move(tables);
-  top["outputs"] = std::move(outputs);
-  top["metrics"] = std::move(metrics);
-  return top;
-}
-
 /// The mode of batch `index`: one mode is for every batch.
 static Mode parseMode(llvm::StringRef modes, size_t index) {
   llvm::SmallVector<llvm::StringRef> list;
@@ -175,46 +82,151 @@ static int32_t findRoot(const genrec_model_desc &model, int32_t kind, const std:
   throw Error("the model has no root domain '" + name + "'", "check the batch");
 }
 
-static void run(int argc, char **argv) {
-  LoadedModel loaded(argv[1]);
-  const genrec_model_desc &model = loaded.model();
+namespace {
+/// What the command line says.
+struct Options {
+  json::Array batches;
+  llvm::StringRef modes;
+  uint64_t seed = 0;
+  int32_t threads = 2, ranks = 1, portions = 0;
+  bool isMpi = false; ///< ranks are processes
+};
+} // namespace
+
+/// The text of every rank, in order, on rank 0; on others nothing.
+static std::vector<std::string> gatherTexts(Communicator &comm, const std::string &mine) {
+  std::vector<int64_t> sizes(comm.getSize());
+  auto size = static_cast<int64_t>(mine.size());
+  comm.allGather(&size, sizes.data(), sizeof size);
+  std::vector<std::string> texts(isFirstRank(&comm) ? comm.getSize() : 0);
+  std::vector<SendPart> send(comm.getSize());
+  std::vector<ReceivePart> receive(comm.getSize());
+  send[0] = {mine.data(), size};
+  for (size_t rank = 0; rank < texts.size(); ++rank) {
+    texts[rank].resize(sizes[rank]);
+    receive[rank] = {texts[rank].data(), sizes[rank]};
+  }
+  comm.exchange(send, receive);
+  return texts;
+}
+
+/// Prints what all ranks have of a step. Collective; null: one process.
+static void print(Communicator *comm, json::Object step) {
+  if (comm) {
+    std::string text;
+    llvm::raw_string_ostream(text) << json::Value(std::move(step));
+    std::vector<json::Object> ofRanks;
+    for (const std::string &each : gatherTexts(*comm, text))
+      ofRanks.push_back(std::move(*llvm::cantFail(json::parse(each)).getAsObject()));
+    if (!isFirstRank(comm))
+      return;
+    step = driver::joinRanks(std::move(ofRanks));
+  }
+  llvm::outs() << json::Value(std::move(step)) << "\n";
+}
+
+static Options readOptions(int argc, char **argv) {
+  Options options;
   auto file = llvm::MemoryBuffer::getFile(argv[2]);
   if (!file)
     throw Error(std::string("cannot read ") + argv[2], "give a file");
   llvm::Expected<json::Value> batches = json::parse((*file)->getBuffer());
   if (!batches)
     throw Error(llvm::toString(batches.takeError()), "give a list of batches");
-  SessionOptions options;
+  options.batches = std::move(*batches->getAsArray());
+  options.modes = argv[3];
   options.seed = argc > 4 ? std::stoull(argv[4]) : 0;
   options.threads = argc > 5 ? std::stoi(argv[5]) : 2;
+  options.isMpi = argc > 6 && argv[6] == std::string("mpi");
+  if (argc > 6 && !options.isMpi)
+    options.ranks = std::stoi(argv[6]);
+  options.portions = argc > 7 ? std::stoi(argv[7]) : 0;
+  return options;
+}
+
+/// The batches of this rank's portions: each has some consecutive root rows.
+static std::vector<Batch> readPortions(const Session &session, const json::Object &object) {
+  const genrec_model_desc &model = session.model();
+  const json::Array &rows = *object.getArray("rows"), *positions = object.getArray("positions");
+  int32_t count = session.portions();
+  Communicator *comm = session.comm();
+  PortionRange own =
+      comm ? getPortions(count, comm->getRank(), comm->getSize()) : PortionRange{0, 1};
+  auto total = static_cast<int64_t>(rows.size());
+  std::vector<Batch> portions;
+  for (int32_t portion = own.first; portion < own.first + own.count; ++portion) {
+    json::Array ofPortion, itsPositions;
+    for (int64_t row = total * portion / count; row < total * (portion + 1) / count; ++row) {
+      ofPortion.push_back(rows[row]);
+      itsPositions.push_back(positions ? (*positions)[row] : json::Value(row));
+    }
+    portions.push_back(
+        driver::readRows(model, findRoot(model, GENREC_DOMAIN_DATA, ""), ofPortion, &itsPositions));
+  }
+  return portions;
+}
+
+static void giveCatalogues(Session &session, const json::Object &batch) {
+  const json::Object *catalogues = batch.getObject("catalogues");
+  if (!catalogues)
+    return;
+  for (const auto &[name, rows] : *catalogues) {
+    int32_t root = findRoot(session.model(), GENREC_DOMAIN_CATALOGUE, name.str());
+    session.setCatalogue(root,
+                         driver::readRows(session.model(), root, *rows.getAsArray(), nullptr));
+  }
+}
+
+/// All steps, on one of the ranks.
+static void run(const genrec_model_desc &model, const Options &given, Communicator *comm) {
+  SessionOptions options;
+  options.seed = given.seed;
+  options.threads = given.threads;
+  options.comm = comm;
+  options.portions = given.portions;
   Session session(model, options);
   size_t index = 0;
-  for (const json::Value &value : *batches->getAsArray()) {
+  for (const json::Value &value : given.batches) {
     const json::Object &object = *value.getAsObject();
-    if (const json::Object *catalogues = index == 0 ? object.getObject("catalogues") : nullptr)
-      for (const auto &[name, rows] : *catalogues) {
-        int32_t root = findRoot(model, GENREC_DOMAIN_CATALOGUE, name.str());
-        session.setCatalogue(root, driver::readRows(model, root, *rows.getAsArray(), nullptr));
-      }
+    if (index == 0)
+      giveCatalogues(session, object);
     session.metrics().reset();
-    Mode mode = parseMode(argv[3], index++);
-    Batch batch;
-    StepReport report;
+    Mode mode = parseMode(given.modes, index++);
+    std::vector<Batch> batches;
     if (mode != Mode::items)
-      batch = driver::readRows(model, findRoot(model, GENREC_DOMAIN_DATA, ""),
-                               *object.getArray("rows"), object.getArray("positions"));
+      batches = readPortions(session, object);
     int64_t before = newCalls + alignedAllocations();
-    report = mode == Mode::items ? session.stepWithoutRows(mode) : session.step(mode, batch);
+    StepReport report =
+        mode == Mode::items ? session.stepWithoutRows(mode) : session.step(mode, batches);
     int64_t allocations = newCalls + alignedAllocations() - before;
-    json::Object state = stateToJson(session, report);
-    state["allocations"] = allocations;
-    llvm::outs() << json::Value(std::move(state)) << "\n";
+    if (session.comm())
+      session.metrics().gather(*session.comm());
+    json::Object state = driver::stepToJson(session, report);
+    if (!comm)
+      state["allocations"] = allocations;
+    print(comm, std::move(state));
   }
+}
+
+static void run(int argc, char **argv) {
+  LoadedModel loaded(argv[1]);
+  Options options = readOptions(argc, argv);
+  if (options.isMpi) {
+    llvm::SmallString<128> library(llvm::sys::path::parent_path(argv[0]));
+    llvm::sys::path::append(library, "..", "lib", "libgenrec-comm-mpi.so");
+    std::unique_ptr<Communicator> comm = loadMpiComm(std::string(library));
+    return run(loaded.model(), options, comm.get());
+  }
+  if (options.ranks == 1)
+    return run(loaded.model(), options, nullptr);
+  runThreadRanks(options.ranks, [&](Communicator &comm) { run(loaded.model(), options, &comm); });
 }
 
 int main(int argc, char **argv) {
   if (argc < 4) {
-    llvm::errs() << "usage: model-driver model.so batches.json modes [seed] [threads]\n";
+    llvm::errs()
+        << "usage: model-driver model.so batches.json modes [seed] [threads] [ranks | mpi] "
+           "[portions]\n";
     return 2;
   }
   try {

@@ -1,0 +1,145 @@
+//===- StepJson.cpp - what a step leaves, as JSON -------------------------===//
+
+#include "StepJson.h"
+
+#include "genrec_rt/error.h"
+#include "genrec_rt/owner.h"
+
+#include <cmath>
+
+using namespace genrec::rt;
+namespace json = llvm::json;
+
+static json::Value toJson(double value) {
+  if (std::isfinite(value))
+    return value;
+  return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+}
+
+/// null where no row counts.
+static json::Value meanToJson(std::optional<double> mean) {
+  return mean ? toJson(*mean) : json::Value(nullptr);
+}
+
+static json::Array toJson(const float *values, int64_t count) {
+  json::Array list;
+  for (int64_t i = 0; i < count; ++i)
+    list.push_back(toJson(values[i]));
+  return list;
+}
+
+static json::Value readElement(const OutputRows &rows, int64_t i) {
+  int64_t width = rows.width ? rows.width : 1;
+  if (rows.isNull(i / width) || rows.isNull(i / width, i % width))
+    return nullptr;
+  switch (rows.type) {
+  case GENREC_F32:
+    return toJson(rows.as<float>()[i]);
+  case GENREC_F64:
+    return toJson(rows.as<double>()[i]);
+  case GENREC_I32:
+    return static_cast<int64_t>(rows.as<int32_t>()[i]);
+  case GENREC_I1:
+    return static_cast<int64_t>(rows.as<uint8_t>()[i]);
+  default:
+    return rows.as<int64_t>()[i];
+  }
+}
+
+static void appendOutput(const OutputRows &rows, json::Array &list) {
+  for (int64_t row = 0; row < rows.count; ++row) {
+    if (rows.width <= 1) {
+      list.push_back(readElement(rows, row));
+      continue;
+    }
+    json::Array columns;
+    for (int64_t column = 0; column < rows.width; ++column)
+      columns.push_back(readElement(rows, row * rows.width + column));
+    list.push_back(std::move(columns));
+  }
+}
+
+/// Throws where a row is not this rank's.
+static json::Object tableToJson(const TableView &table, const std::string &name,
+                                const Communicator *comm) {
+  const StoreConfig &config = table.configuration();
+  json::Object rows;
+  for (int64_t number = 0; number < table.size(); ++number) {
+    int64_t id = table.id(number);
+    if (comm && getOwner(getSlice(hashTableName(name), id), comm->getSize()) != comm->getRank())
+      throw Error("rank " + std::to_string(comm->getRank()) + " has row " + std::to_string(id) +
+                  " of table '" + name + "', which it does not own");
+    json::Array row = toJson(table.row(number), config.usedFloats());
+    if (config.rules.any()) {
+      Sighting sighting;
+      table.rows(number, 1).readSightings(&sighting);
+      row.push_back(sighting.lastStep);
+      row.push_back(sighting.steps);
+    }
+    rows[std::to_string(id)] = std::move(row);
+  }
+  return rows;
+}
+
+json::Object driver::stepToJson(Session &session, const StepReport &report) {
+  const genrec_model_desc &model = session.model();
+  json::Object top, losses, parameters, states, tables, outputs, metrics;
+  for (int32_t i = 0; i < model.loss_count; ++i)
+    losses[model.losses[i].name] = json::Object{{"mean", meanToJson(report.losses[i].mean())},
+                                                {"sum", toJson(report.losses[i].sum)},
+                                                {"weight", toJson(report.losses[i].weight)}};
+  for (int32_t i = 0; i < model.parameter_count; ++i) {
+    ParameterView view = session.parameter(i);
+    parameters[model.parameters[i].name] =
+        toJson(view.value.data(), static_cast<int64_t>(view.value.size()));
+    states[model.parameters[i].name] =
+        toJson(view.state.data(), static_cast<int64_t>(view.state.size()));
+  }
+  for (int32_t i = 0; i < model.table_count; ++i)
+    tables[model.tables[i].name] =
+        tableToJson(session.table(i), model.tables[i].name, session.comm());
+  for (int32_t i = 0; i < model.output_count; ++i)
+    for (size_t portion = 0; portion < report.batches.size(); ++portion) {
+      const OutputRows &rows = session.output(i, static_cast<int32_t>(portion));
+      if (!rows.given)
+        continue;
+      auto place = outputs.try_emplace(model.outputs[i].name, json::Array()).first;
+      appendOutput(rows, *place->second.getAsArray());
+    }
+  for (auto &[name, value] : session.metrics().values())
+    metrics[name] = toJson(value);
+  top["losses"] = std::move(losses);
+  top["loss"] = meanToJson(report.loss);
+  top["parameters"] = std::move(parameters);
+  top["states"] = std::move(states);
+  top["tables"] = std::move(tables);
+  top["outputs"] = std::move(outputs);
+  top["metrics"] = std::move(metrics);
+  return top;
+}
+
+/// Moves the members of `from` behind those of `to`; no key is in both.
+static void moveRows(const std::string &table, json::Object &from, json::Object &to) {
+  for (auto &[id, row] : from)
+    if (!to.try_emplace(id, std::move(row)).second)
+      throw Error("row " + id.str() + " of table '" + table + "' is on two ranks");
+}
+
+json::Object driver::joinRanks(std::vector<json::Object> ofRanks) {
+  json::Object all = std::move(ofRanks.front());
+  for (size_t rank = 1; rank < ofRanks.size(); ++rank) {
+    json::Object &other = ofRanks[rank];
+    for (const char *key : {"losses", "loss", "parameters", "states", "metrics"})
+      if (*other.get(key) != *all.get(key))
+        throw Error("rank " + std::to_string(rank) + " has other " + key + " than rank 0");
+    for (auto &[table, rows] : *other.getObject("tables"))
+      moveRows(table.str(), *rows.getAsObject(), *all.getObject("tables")->getObject(table));
+    for (auto &[output, rows] : *other.getObject("outputs")) {
+      json::Array &to =
+          *all.getObject("outputs")->try_emplace(output, json::Array()).first->second.getAsArray();
+      for (json::Value &row : *rows.getAsArray())
+        to.push_back(std::move(row));
+    }
+  }
+  return all;
+}
