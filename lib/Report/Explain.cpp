@@ -145,6 +145,26 @@ std::string describeBatch(const ExplainOptions &options) {
 }
 } // namespace
 
+void genrec::adoptSizes(ModelOp model, ExplainOptions &options) {
+  for (DomainOp domain : model.getOps<DomainOp>()) {
+    auto counted = options.statistics.domains.find(domain.getSymName());
+    if (counted == options.statistics.domains.end())
+      continue;
+    auto [rows, longest] = counted->second;
+    bool isData = domain.getKind() == DomainKind::data;
+    if (domain.getKind() == DomainKind::catalogue)
+      options.rows.try_emplace(domain.getSymName(), rows);
+    else if (domain.getParentAttr())
+      options.rows.try_emplace(domain.getSymName(),
+                               (rows * options.batch + options.statistics.rows - 1) /
+                                   std::max<int64_t>(options.statistics.rows, 1));
+    if (isData)
+      options.dataset.try_emplace(domain.getSymName(), rows);
+    if (isData && domain.getParentAttr())
+      options.longestOf.try_emplace(domain.getSymName(), longest);
+  }
+}
+
 llvm::Error genrec::explain(ModelOp model, ModelOp apart, const ExplainOptions &options,
                             raw_ostream &os) {
   if (llvm::Error error = checkOptions(model, options))

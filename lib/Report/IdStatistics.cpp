@@ -47,6 +47,11 @@ llvm::Expected<IdStatistics> IdStatistics::parse(StringRef text, StringRef file)
   result.rows = object ? object->getInteger("rows").value_or(0) : 0;
   if (!tables || result.rows < 1)
     return makeError(file, "lacks \"rows\", a number above 0, or \"tables\"");
+  if (const json::Object *domains = object->getObject("domains"))
+    for (const auto &[name, entry] : *domains)
+      if (const json::Object *domain = entry.getAsObject())
+        result.domains[name] = {domain->getInteger("rows").value_or(0),
+                                domain->getInteger("longest").value_or(0)};
   for (const auto &[name, entry] : *tables) {
     const json::Object *table = entry.getAsObject();
     TableIds &ids = result.tables[name];

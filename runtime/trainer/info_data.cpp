@@ -104,8 +104,11 @@ std::string join(const std::string &list, const std::string &entry) {
 
 /// Writes `counts` as genrec-compile --ids reads them, a table's most frequent ids first.
 static void writeLookupCounts(const genrec_model_desc &model, const LookupCounts &counts,
-                              const std::string &file) {
-  Json tables = Json::object();
+                              const std::vector<DomainFacts> &facts, const std::string &file) {
+  Json tables = Json::object(), domains = Json::object();
+  for (int32_t i = 0; i < model.domain_count; ++i)
+    if (facts[i].largest > 0)
+      domains[model.domains[i].name] = {{"rows", facts[i].rows}, {"longest", facts[i].longest}};
   for (int32_t i = 0; i < model.table_count; ++i) {
     const LookupCounts::Table &table = counts.tables[i];
     if (table.entries == 0)
@@ -122,12 +125,14 @@ static void writeLookupCounts(const genrec_model_desc &model, const LookupCounts
     tables[model.tables[i].name] = {
         {"lookups", table.entries}, {"ids", std::move(ids)}, {"rows", std::move(rows)}};
   }
-  Json all = {{"rows", counts.rows}, {"tables", std::move(tables)}};
+  Json all = {
+      {"rows", counts.rows}, {"domains", std::move(domains)}, {"tables", std::move(tables)}};
   writeFile(file, toText(all) + "\n");
 }
 
 /// What --ids-out writes.
-static void countLookups(const genrec_model_desc &model, const Flags &flags) {
+static void countLookups(const genrec_model_desc &model, const Flags &flags,
+                         const std::vector<DomainFacts> &facts) {
   refuseOverwriting(model, flags);
   requireWritable("--ids-out", flags.idsOut);
   SessionOptions one;
@@ -140,12 +145,10 @@ static void countLookups(const genrec_model_desc &model, const Flags &flags) {
   EpochOptions options;
   options.batch = flags.batch;
   auto source = data.epoch(options);
-  writeLookupCounts(model, session.countLookups(mode, *source), flags.idsOut);
+  writeLookupCounts(model, session.countLookups(mode, *source), facts, flags.idsOut);
 }
 
 Json dataJson(const genrec_model_desc &model, const Flags &flags) {
-  if (!flags.idsOut.empty())
-    countLookups(model, flags);
   Dataset data(model, {&programOf(model)}, flags.data, datasetOptions(flags, 1));
   EpochOptions options;
   options.batch = flags.batch;
@@ -159,6 +162,8 @@ Json dataJson(const genrec_model_desc &model, const Flags &flags) {
     batch.reset();
   }
   countCatalogues(model, flags, facts, ids);
+  if (!flags.idsOut.empty())
+    countLookups(model, flags, facts);
 
   Json domains = Json::array();
   std::string rows, longest, dataset, tables;

@@ -289,6 +289,8 @@ static Error writeExplanation(ModuleOp module, CompilerOptions options, llvm::js
       return statistics.takeError();
     options.explain.statistics = std::move(*statistics);
   }
+  for (ModelOp model : module.getOps<ModelOp>())
+    adoptSizes(model, options.explain);
   std::string text;
   llvm::json::Object plan;
   for (ModelOp model : module.getOps<ModelOp>()) {

@@ -42,6 +42,9 @@ struct ExplainOptions {
   RankMachine machine;
 };
 
+/// Takes sizes of domains that `options` do not tell from its statistics: those of a mean batch.
+void adoptSizes(ModelOp model, ExplainOptions &options);
+
 /// Writes as text: tables, kernels with the ops that were fused into them, library calls with the
 /// FLOPs of their matrix products, values that are stored between kernels with the reason, and the
 /// memory of a run by use. `model` must have been through `plan-memory`. Fails if `options` name a

@@ -28,11 +28,17 @@ struct TableIds {
 struct IdStatistics {
   int64_t rows = 0; ///< root rows
   llvm::StringMap<TableIds> tables;
+  /// Of a domain in all of the data.
+  struct DomainRows {
+    int64_t rows = 0, longest = 0;
+  };
+  llvm::StringMap<DomainRows> domains; ///< as far as counted
 
   /// Reads a file:
-  ///   {"rows": 3000, "tables": {"item": {"lookups": 152156, "ids": [7, 3], "rows": [2411, 9]}}}
+  ///   {"rows": 3000, "domains": {"history": {"rows": 154391, "longest": 395}},
+  ///    "tables": {"item": {"lookups": 152156, "ids": [7, 3], "rows": [2411, 9]}}}
   /// "lookups" counts ids as often as they occur, "rows" of a table the root rows that look up each
-  /// of "ids". Without "ids", they are 0, 1, 2, …
+  /// of "ids". Without "ids", they are 0, 1, 2, …; "domains" may be missing.
   static llvm::Expected<IdStatistics> parse(llvm::StringRef json, llvm::StringRef file);
 };
 

@@ -1,0 +1,217 @@
+"""What --explain --world predicts is what ranks count: rows and bytes of every exchange, within 5 %."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import genrec as gr
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compiled import BUILD, call, tool
+from genrec import nn
+
+needs_mpi = pytest.mark.skipif(
+    not (shutil.which("mpirun") and (BUILD / "lib" / "libgenrec-comm-mpi.so").exists()), reason="no MPI on this machine"
+)
+
+ROWS, BATCH = 4096, 512
+COUNTS = ("looked_up", "asked", "served", "found", "id_bytes", "row_bytes", "gradient_bytes", "dense_bytes")
+
+
+class Shop(gr.Model):
+    """Ids of four kinds: one user per row, skewed items in two lists, hashed words, a few shops."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adam(0.01), name="Shop")
+        self.user = gr.Table("user", dim=8)
+        self.item = gr.Table("item", dim=20)
+        self.word = gr.Table("word", dim=8)
+        self.shop = gr.Table("shop", dim=8)
+        self.head = nn.MLP([44, 160, 100, 1], activation="relu")  # long enough for slices
+
+    def forward(self, batch: gr.Batch) -> None:
+        seen = self.item(batch.seen.item).sum()
+        words = self.word(gr.hash(batch.word, bits=9))
+        x = gr.concat(self.user(batch.user), seen, words, self.shop(batch.shop))
+        gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
+
+
+SCHEMA = gr.Schema(
+    {"user": gr.int64, "word": gr.int64, "shop": gr.int64, "seen": [{"item": gr.int64}], "label": gr.float32}
+)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with data, the model file and the binary."""
+    folder = tmp_path_factory.mktemp("shop")
+    rng = np.random.default_rng(8)
+    items = rng.zipf(1.3, 8 * ROWS) % 20000
+    ends = np.cumsum(rng.integers(0, 9, ROWS))
+    lists = pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], ends]), pa.int32()),
+        pa.StructArray.from_arrays([pa.array(items[: ends[-1]], pa.int64())], ["item"]),
+    )
+    columns = {
+        "user": pa.array(rng.permutation(ROWS)),
+        "word": pa.array(rng.zipf(1.5, ROWS)),
+        "shop": pa.array(rng.integers(0, 5, ROWS)),
+        "seen": lists,
+        "label": pa.array(rng.integers(0, 2, ROWS), pa.float32()),
+    }
+    pq.write_table(pa.table(columns), folder / "train.parquet", row_group_size=1000)
+    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    return folder
+
+
+def predict(folder: Path, *flags: str) -> dict[str, Any]:
+    """The section of ranks."""
+    text = call(tool("genrec-compile"), folder / "model.genrec", "--explain=json", f"--batch={BATCH}", *flags)
+    return json.loads(text)["world"]
+
+
+@pytest.fixture(scope="module")
+def counted(shop: Path) -> Path:
+    """The ids of the data as a file."""
+    call(tool("genrec-compile"), shop / "model.genrec", "--merge-tables=false", "-o", shop / "apart")
+    call(shop / "apart", "info", "--data", shop / "train.parquet", "--ids-out", shop / "ids.json")
+    return shop / "ids.json"
+
+
+def test_ids_are_counted_after_the_models_transforms(shop: Path, counted: Path) -> None:
+    ids = json.loads(counted.read_text())
+    data = pq.read_table(shop / "train.parquet")
+    lists = data["seen"].to_pylist()
+    rows: dict[int, int] = {}
+    for events in lists:
+        for item in {event["item"] for event in events}:
+            rows[item] = rows.get(item, 0) + 1
+    item = ids["tables"]["item"]
+    assert ids["rows"] == ROWS
+    assert dict(zip(item["ids"], item["rows"], strict=True)) == rows
+    assert item["lookups"] == sum(map(len, lists)) == ids["domains"]["seen"]["rows"]
+    assert item["rows"] == sorted(item["rows"], reverse=True)
+    word = ids["tables"]["word"]
+    assert max(word["ids"]) < 512 and sum(word["rows"]) == ROWS  # hashed
+    merged = subprocess.run(
+        [shop / "model", "info", "--data", shop / "train.parquet", "--ids-out", shop / "no.json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert merged.returncode == 1 and "--merge-tables=false" in merged.stderr
+    overwriting = subprocess.run(
+        [shop / "apart", "info", "--data", shop / "train.parquet", "--ids-out", shop / "train.parquet"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert overwriting.returncode == 1 and "would overwrite --data" in overwriting.stderr
+
+
+@needs_mpi
+@pytest.mark.parametrize(("ranks", "portions"), [(2, 2), (2, 6), (3, 4), (4, 4)])
+def test_predictions_are_what_ranks_count(shop: Path, counted: Path, ranks: int, portions: int) -> None:
+    call(
+        "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), shop / "model", "train",
+        "--data", shop / "train.parquet", "--batch", str(BATCH), "--epochs", "2", "--seed", "3", "--threads", "1",
+        "--portions", str(portions), "--progress", "none", "--overlap", "none", "--metrics-json", shop / "m.json",
+    )  # fmt: skip
+    measured = json.loads((shop / "m.json").read_text())["exchanges"]
+    steps = 2 * ROWS // BATCH
+    world = predict(shop, f"--world={ranks}", f"--portions={portions}", f"--ids={counted}")
+    assert sum(rank["asked"] for rank in measured["ranks"]) == sum(rank["served"] for rank in measured["ranks"])
+    for predicted, rank in zip(world["per_rank"], measured["ranks"], strict=True):
+        for name in COUNTS:
+            count = rank[name] / steps
+            assert predicted[name] == pytest.approx(count, rel=0.05), (ranks, portions, rank, name)
+    # Messages that are larger than those before take a second exchange, mostly in the first steps.
+    assert world["rounds"] <= measured["rounds"] / steps < world["rounds"] + 1
+
+
+def test_data_are_counted_on_the_way(shop: Path, counted: Path) -> None:
+    """Parquet data in place of counts; several ranks more than there are data for."""
+    of_counts = predict(shop, "--world=64", f"--ids={counted}")
+    assert predict(shop, "--world=64", f"--ids={shop / 'train.parquet'}") == of_counts
+    tables = {table["name"]: table for table in of_counts["tables"]}
+    assert tables["item"]["lookups_per_asked"] > 1.2 < tables["item"]["served_per_found"]
+    assert tables["user"]["asked"] == pytest.approx(BATCH / 64)  # each user once
+    assert tables["user"]["ids"] == ROWS
+    assert sum(rank["served"] for rank in of_counts["per_rank"]) == pytest.approx(
+        sum(rank["asked"] for rank in of_counts["per_rank"])
+    )
+
+
+def test_laws_of_frequencies(shop: Path) -> None:
+    """Zipf's law by --ids: against draws from it."""
+    world = predict(shop, "--world=4", "--ids=item=5000:1.1,user=4096,word=512,shop=5", f"--rows=seen={4 * BATCH}")
+    item = next(table for table in world["tables"] if table["name"] == "item")
+    rng = np.random.default_rng(1)
+    weights = np.arange(1, 5001) ** -1.1
+    draws = rng.choice(5000, (200, BATCH), p=weights / weights.sum())  # a rank's part of the batch
+    distinct = np.mean([len(np.unique(draw)) for draw in draws])
+    assert item["asked"] == pytest.approx(distinct, rel=0.01)
+    assert item["looked_up"] == pytest.approx(BATCH)
+    shops = next(table for table in world["tables"] if table["name"] == "shop")
+    assert shops["asked"] == pytest.approx(5) and shops["found"] * 4 == pytest.approx(5)
+    # 4 portions of 128 rows of 4,096 users that are all alike, drawn with replacement
+    user = next(table for table in world["tables"] if table["name"] == "user")
+    assert user["asked"] == pytest.approx(4096 * (1 - math.exp(128 * math.log1p(-1 / 4096))), rel=1e-3)
+
+
+def test_what_runs_out_first(shop: Path, counted: Path) -> None:
+    flags = ["--world=16", f"--ids={counted}", "--compute-ms=10"]
+    assert predict(shop, *flags)["time"]["first"] == "compute"
+    assert predict(shop, *flags, "--rank-memory=0.001")["time"]["first"] == "memory"
+    assert predict(shop, *flags, "--network=0.01")["time"]["first"] == "network"
+    assert predict(shop, *flags, "--message-us=5000")["time"]["first"] == "messages"
+    slow = predict(shop, *flags, "--network=0.01")["time"]
+    fast = predict(shop, *flags, "--network=0.02")["time"]
+    assert slow["network_milliseconds"] == pytest.approx(2 * fast["network_milliseconds"])
+
+
+def test_placement_of_small_tables(shop: Path, counted: Path) -> None:
+    """Five shops that every rank asks for in every step are cheaper as replicas; users are not."""
+    tables = {table["name"]: table for table in predict(shop, "--world=64", f"--ids={counted}")["tables"]}
+    assert tables["user"]["cheaper"] == "shard"
+    for table in tables.values():
+        is_cheaper = table["replicated_bytes"] < table["sharded_bytes"]
+        assert (table["cheaper"] == "replicate") == is_cheaper, table
+
+
+def test_mistakes(shop: Path) -> None:
+    for flags, text in (
+        (["--world=5000"], "--world must be 1 to 4096 ranks, but is 5000"),
+        (["--world=4", "--portions=2"], "2 --portions are too few for 4 ranks"),
+        (["--world=4", "--ids=nowhere.json"], "--ids nowhere.json: No such file"),
+        (["--world=4", "--ids=item=many"], "--ids takes table=n[:s]|file"),
+        (["--ids=counts.json"], "a file is read for --world only"),
+        (["--world=4", "--ids=nothing=7"], "names table 'nothing', which the model lacks"),
+        (["--world=4", "--network=0"], "--network must be above 0"),
+    ):
+        command = [tool("genrec-compile"), shop / "model.genrec", "--explain", *flags]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=shop, check=False)
+        assert done.returncode == 1 and text in done.stderr, done.stderr
+    for content, text in (
+        ("[", "is no JSON"),
+        ('{"tables": {}}', 'lacks "rows"'),
+        ('{"rows": 3, "tables": {"item": {"lookups": 4}}}', "table 'item' lacks"),
+        ('{"rows": 3, "tables": {"item": {"lookups": 4, "rows": [9]}}}', "an id of 9 rows, of 3"),
+        ('{"rows": 3, "tables": {"item": {"lookups": 4, "rows": [1], "ids": [1, 2]}}}', 'other "ids" than "rows"'),
+    ):
+        (shop / "bad.json").write_text(content)
+        command = [tool("genrec-compile"), shop / "model.genrec", "--explain", "--world=2", "--ids=bad.json"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=shop, check=False)
+        assert done.returncode == 1 and text in done.stderr, done.stderr
+
+
+def test_text_and_page_show_the_same(shop: Path, counted: Path) -> None:
+    flags = ["--world=4", f"--ids={counted}", f"--batch={BATCH}", "--compute-ms=5"]
+    text = call(tool("genrec-compile"), shop / "model.genrec", "--explain", *flags)
+    assert f"on 4 ranks, a global batch of {BATCH} root rows in 4 portions" in text
+    assert "runs out first: compute" in text and "counted in 4096 root rows" in text
+    page = call(tool("genrec-compile"), shop / "model.genrec", "--explain=html", *flags)
+    assert "<h2>on 4 ranks</h2>" in page and "dense gradients" in page
