@@ -80,7 +80,8 @@ std::string wholeOneOf(const std::string &folder, const std::vector<std::string>
 
 //===-- finding a generation ------------------------------------------------===//
 
-void CheckpointReader::Impl::open(const std::string &manifestText, const std::string &name) {
+void OpenedGeneration::open(const std::string &folder, const std::string &manifestText,
+                            const std::string &name) {
   std::string path = folder + "/" + name + "/" + kManifestFile;
   checkManifest(manifestText, path);
   manifest = parseGenerationManifest(manifestText, path);
@@ -89,7 +90,29 @@ void CheckpointReader::Impl::open(const std::string &manifestText, const std::st
   openTensors(folder + "/" + name + "/" + manifest.tensors);
 }
 
-void CheckpointReader::Impl::openTensors(const std::string &path) {
+/// A generation, and those that it is built on.
+void CheckpointReader::Impl::openAll(const std::string &manifestText, const std::string &name) {
+  bases.clear();
+  open(folder, manifestText, name);
+  const OpenedGeneration *last = this;
+  while (!last->manifest.base.empty()) {
+    const std::string base = last->manifest.base, path = folder + "/" + base + "/" + kManifestFile;
+    std::optional<std::string> text = readTextFile(path);
+    if (!text)
+      throw Vanished();
+    if (checksumOf(*text) != last->manifest.baseChecksum)
+      throw Error(path + ": has another checksum than " + folder + "/" + last->generation +
+                  ", which is built on it, says");
+    for (const std::unique_ptr<OpenedGeneration> &one : bases)
+      if (one->generation == base)
+        throw Error(path + ": is damaged: it is built on itself");
+    bases.push_back(std::make_unique<OpenedGeneration>());
+    bases.back()->open(folder, *text, base);
+    last = bases.back().get();
+  }
+}
+
+void OpenedGeneration::openTensors(const std::string &path) {
   int descriptor = openShared(path);
   struct stat status{};
   if (!manifest.digest && fstat(descriptor, &status) == 0 &&
@@ -126,7 +149,7 @@ void CheckpointReader::Impl::openNewest(const std::string &text) {
     throw Vanished();
   if (checksumOf(*manifestText) != newest.checksum)
     throw Error(newestPath + ": is damaged: it has another checksum than " + path + " says");
-  open(*manifestText, newest.name);
+  openAll(*manifestText, newest.name);
   if (manifest.state.step != newest.step)
     throw Error(newestPath + ": is damaged: it is of step " + std::to_string(manifest.state.step) +
                 ", " + path + " says " + std::to_string(newest.step));
@@ -165,7 +188,7 @@ void CheckpointReader::Impl::find(const std::string &wanted) {
   std::string name = generationName(wanted), path = folder + "/" + name + "/" + kManifestFile;
   try {
     if (std::optional<std::string> text = readTextFile(path))
-      return open(*text, name);
+      return openAll(*text, name);
     std::optional<std::string> root = readTextFile(folder + "/" + kManifestFile);
     if (root && checkManifest(*root, folder + "/" + kManifestFile) == 1) {
       openVersion1(*root);
@@ -173,7 +196,7 @@ void CheckpointReader::Impl::find(const std::string &wanted) {
         return;
     }
   } catch (const Vanished &) {
-    throw Error(folder + "/" + name + ": has no tensors");
+    throw Error(folder + "/" + name + ": has no tensors, or a generation that it is built on is gone");
   }
   std::vector<std::string> names = listGenerations(folder);
   throw Error("there is no generation " + name + " in '" + folder + "'",
@@ -248,9 +271,14 @@ void CheckpointReader::Impl::restore(const CheckpointReader &reader, Session &se
                 std::to_string(model.loss_count));
   try {
     const Communicator *comm = session.comm();
-    readModelTensors(*tensors, session, isTraining ? States::required : States::ignored,
-                     manifest.isSorted);
-    tensors->verifyRest(comm ? comm->getRank() : 0, comm ? comm->getSize() : 1);
+    States states = isTraining ? States::required : States::ignored;
+    std::vector<const SafetensorsReader *> links = reader.links();
+    readModelTensors(*links.front(), session, states,
+                     (bases.empty() ? manifest : bases.back()->manifest).isSorted);
+    for (size_t i = 1; i < links.size(); ++i)
+      replayModelTensors(*links[i], session, states);
+    for (const SafetensorsReader *link : links)
+      link->verifyRest(comm ? comm->getRank() : 0, comm ? comm->getSize() : 1);
   } catch (const Error &error) {
     std::string other = wholeOneOf(folder, others);
     throw Error(error.what(), other.empty() ? error.help() : other);
@@ -258,7 +286,18 @@ void CheckpointReader::Impl::restore(const CheckpointReader &reader, Session &se
   session.setStepsDone(manifest.state.step);
 }
 
-void CheckpointReader::verify() const { impl->tensors->verifyRest(); }
+std::vector<const SafetensorsReader *> CheckpointReader::links() const {
+  std::vector<const SafetensorsReader *> links;
+  for (auto base = impl->bases.rbegin(); base != impl->bases.rend(); ++base)
+    links.push_back((*base)->tensors.get());
+  links.push_back(impl->tensors.get());
+  return links;
+}
+
+void CheckpointReader::verify() const {
+  for (const SafetensorsReader *link : links())
+    link->verifyRest();
+}
 
 //===-- in one call -----------------------------------------------------------===//
 

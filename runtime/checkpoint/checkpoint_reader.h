@@ -7,12 +7,26 @@
 
 namespace genrec::rt {
 
-struct CheckpointReader::Impl {
-  std::string folder, generation;
+/// One generation's own files.
+struct OpenedGeneration {
+  std::string generation;
   uint64_t checksum = 0; ///< of the generation's manifest; 0 for version 1
   GenerationManifest manifest;
-  std::vector<std::string> others; ///< generations beside this one, the newest first
   std::unique_ptr<SafetensorsReader> tensors;
+
+  GenerationEntry entry() const {
+    return {generation, manifest.state.step, checksum, manifest.base};
+  }
+  /// Throws `Vanished` where the files are not there.
+  void open(const std::string &folder, const std::string &manifestText, const std::string &name);
+  void openTensors(const std::string &path);
+};
+
+struct CheckpointReader::Impl : OpenedGeneration {
+  std::string folder;
+  std::vector<std::string> others; ///< generations beside this one, the newest first
+  /// What an incremental generation is built on: the one before it first, the full one last.
+  std::vector<std::unique_ptr<OpenedGeneration>> bases;
 
   /// The newest generation that the folder's manifest names.
   void findNewest();
@@ -23,8 +37,7 @@ struct CheckpointReader::Impl {
                const std::string &difference, RestoreFor purpose) const;
 
 private:
-  void open(const std::string &manifestText, const std::string &name);
-  void openTensors(const std::string &path);
+  void openAll(const std::string &manifestText, const std::string &name);
   void openVersion1(const std::string &text);
   void openNewest(const std::string &text);
 };

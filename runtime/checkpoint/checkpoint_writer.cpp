@@ -6,10 +6,12 @@
 #include "generations.h"
 #include "genrec_rt/safetensors.h"
 #include "model_tensors.h"
+#include "row_changes.h"
 
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <set>
 
 namespace genrec::rt {
 
@@ -48,11 +50,12 @@ struct CheckpointWriter::Impl {
 
   /// What the folder's manifest names is known from here on: this process alone changes it.
   void readFolder();
-  void keepUpTo(const std::string &name, uint64_t step, uint64_t checksum);
+  void keepUpTo(const CheckpointReader::Impl &reader);
   void begin(const TrainingState &state);
-  void finish(const genrec_model_desc &model, const TrainingState &state, TensorDigest digest);
+  void finish(const genrec_model_desc &model, const TrainingState &state, TensorDigest digest,
+              bool isFull);
   GenerationEntry writeManifest(const genrec_model_desc &model, const TrainingState &state,
-                                TensorDigest digest) const;
+                                TensorDigest digest, bool isFull) const;
   /// What the manifest shall say once `entry` is there.
   FolderManifest withGeneration(const GenerationEntry &entry) const;
   bool isNamed(const std::string &name) const;
@@ -91,16 +94,24 @@ void CheckpointWriter::Impl::readFolder() {
     removeGeneration(folder, left);
 }
 
-void CheckpointWriter::Impl::keepUpTo(const std::string &name, uint64_t step, uint64_t checksum) {
+void CheckpointWriter::Impl::keepUpTo(const CheckpointReader::Impl &reader) {
   kept.clear();
-  if (checksum == 0) // of version 1, which has no manifest to name
+  if (reader.checksum == 0) // of version 1, which has no manifest to name
     return;
   for (const GenerationEntry &entry : manifest.generations) {
-    if (entry.name == name)
+    if (entry.name == reader.generation)
       break;
     kept.push_back(entry);
   }
-  kept.push_back({name, step, checksum});
+  // What it is built on is there, whether or not the folder's manifest could be read.
+  auto add = [&](const GenerationEntry &entry) {
+    if (std::none_of(kept.begin(), kept.end(),
+                     [&](const GenerationEntry &one) { return one.name == entry.name; }))
+      kept.push_back(entry);
+  };
+  for (auto base = reader.bases.rbegin(); base != reader.bases.rend(); ++base)
+    add((*base)->entry());
+  add(reader.entry());
 }
 
 /// Makes the folder of a generation.
@@ -112,7 +123,7 @@ void CheckpointWriter::Impl::begin(const TrainingState &state) {
 
 GenerationEntry CheckpointWriter::Impl::writeManifest(const genrec_model_desc &model,
                                                       const TrainingState &state,
-                                                      TensorDigest digest) const {
+                                                      TensorDigest digest, bool isFull) const {
   GenerationManifest generation;
   generation.model = model.name;
   generation.compiler = model.compiler ? model.compiler : "";
@@ -120,23 +131,34 @@ GenerationEntry CheckpointWriter::Impl::writeManifest(const genrec_model_desc &m
   generation.state = state;
   generation.isFinite = digest.notFinite.empty() && isFinite(state.epochLosses);
   generation.isSorted = true;
+  if (!isFull) { // what this writer saved last
+    generation.base = kept.back().name;
+    generation.baseChecksum = kept.back().checksum;
+  }
   generation.digest = std::move(digest);
   std::string text = toText(generation);
   writeFile(folder + "/" + writing + "/" + kManifestFile, text);
-  return {writing, state.step, checksumOf(text)};
+  return {writing, state.step, checksumOf(text), generation.base};
 }
 
 FolderManifest CheckpointWriter::Impl::withGeneration(const GenerationEntry &entry) const {
+  std::vector<GenerationEntry> all = kept;
+  all.push_back(entry);
+  // The newest of every step, until there are enough: a step that is saved again, at the end of its epoch for
+  // example, is no generation more.
+  std::set<std::string> wanted;
+  std::set<uint64_t> steps;
+  for (auto one = all.rbegin(); one != all.rend(); ++one)
+    if (static_cast<int64_t>(steps.size()) < options.keep && steps.insert(one->step).second)
+      wanted.insert(one->name);
+  // And what they are built on, which comes before them.
+  for (auto one = all.rbegin(); one != all.rend(); ++one)
+    if (wanted.contains(one->name) && !one->base.empty())
+      wanted.insert(one->base);
   FolderManifest next;
-  next.generations = kept;
-  // A step that is saved again, at the end of its epoch for example, is no generation more.
-  std::erase_if(next.generations,
-                [&](const GenerationEntry &old) { return old.step == entry.step; });
-  next.generations.push_back(entry);
-  auto count = static_cast<int64_t>(next.generations.size());
-  if (count > options.keep)
-    next.generations.erase(next.generations.begin(),
-                           next.generations.begin() + (count - options.keep));
+  for (const GenerationEntry &one : all)
+    if (wanted.contains(one.name))
+      next.generations.push_back(one);
   std::vector<std::string> before = manifest.retired;
   for (const auto *list : {&manifest.generations, &kept})
     for (const GenerationEntry &old : *list)
@@ -164,8 +186,8 @@ bool CheckpointWriter::Impl::isNamed(const std::string &name) const {
 
 /// Once the tensors are on disk: from the rename of the folder's manifest on, the save counts.
 void CheckpointWriter::Impl::finish(const genrec_model_desc &model, const TrainingState &state,
-                                    TensorDigest digest) {
-  GenerationEntry entry = writeManifest(model, state, std::move(digest));
+                                    TensorDigest digest, bool isFull) {
+  GenerationEntry entry = writeManifest(model, state, std::move(digest), isFull);
   syncFolder(folder);
   FolderManifest next = withGeneration(entry);
   try {
@@ -212,6 +234,8 @@ CheckpointWriter::CheckpointWriter(const std::string &folder, const CheckpointOp
   runTogether(options.comm, [&] {
     if (isFirstRank(options.comm))
       impl = std::make_unique<Impl>(folder, options);
+    if (options.fullEvery > 1)
+      changes = std::make_unique<RowChanges>();
   });
 }
 
@@ -219,7 +243,7 @@ CheckpointWriter::~CheckpointWriter() = default;
 
 void CheckpointWriter::continueFrom(const CheckpointReader &reader) {
   if (impl)
-    impl->keepUpTo(reader.generation(), reader.state().step, reader.impl->checksum);
+    impl->keepUpTo(*reader.impl);
 }
 
 void CheckpointWriter::continueFromNewest() {
@@ -228,10 +252,11 @@ void CheckpointWriter::continueFromNewest() {
 }
 
 /// Writes what all ranks have, each its share.
-TensorDigest CheckpointWriter::write(const std::string &path, Session &session) const {
+TensorDigest CheckpointWriter::write(const std::string &path, Session &session, bool isFull) const {
   SafetensorsWriter header;
   header.note("model", session.model().name);
-  std::vector<SharedTensor> tensors = modelTensors(session, /*states=*/true);
+  std::vector<SharedTensor> tensors =
+      modelTensors(session, /*states=*/true, isFull ? nullptr : changes.get());
   for (const SharedTensor &tensor : tensors)
     header.add(tensor.name, tensor.dtype, tensor.shape, {});
   return writeTogether(options.comm, path, header, tensors, !options.allowNonFinite);
@@ -246,11 +271,17 @@ void CheckpointWriter::save(Session &session, const TrainingState &state) {
     });
     std::string name = impl ? impl->writing : "";
     broadcastText(options.comm, name);
-    TensorDigest digest = write(folder + "/" + name + "/" + kTensorFile, session);
+    bool isFull = !changes || !changes->isKnown() || savesSinceFull + 1 >= options.fullEvery;
+    runTogether(options.comm, [&] {
+      if (changes)
+        changes->update(session);
+    });
+    TensorDigest digest = write(folder + "/" + name + "/" + kTensorFile, session, isFull);
     runTogether(options.comm, [&] {
       if (impl)
-        impl->finish(session.model(), state, std::move(digest));
+        impl->finish(session.model(), state, std::move(digest), isFull);
     });
+    savesSinceFull = isFull ? 0 : savesSinceFull + 1;
     return;
   } catch (const CommError &) {
     throw; // the run ends with the ranks
@@ -262,6 +293,8 @@ void CheckpointWriter::save(Session &session, const TrainingState &state) {
   } catch (const std::exception &error) {
     message = error.what();
   }
+  if (changes)
+    changes->forget(); // since the last save that counts; the next one is full
   runTogether(options.comm, [&] { // all are here: what one throws, all have thrown
     if (impl)
       impl->explain(state, message, help);

@@ -14,14 +14,15 @@ namespace genrec::rt {
 
 namespace {
 
-constexpr int64_t kVersion = 2;
+/// Version 3 has incremental generations; without them, version 2 is written.
+constexpr int64_t kVersion = 3, kVersionOfFull = 2;
 constexpr int64_t kMost = INT64_MAX;
 const std::string kPrefix = "{\n \"checksum\": \"";
 const std::string kZeros(16, '0');
 
 /// Text with its checksum filled in.
-std::string seal(const Json &body) {
-  Json manifest = {{"checksum", kZeros}, {"version", kVersion}};
+std::string seal(const Json &body, bool isFull) {
+  Json manifest = {{"checksum", kZeros}, {"version", isFull ? kVersionOfFull : kVersion}};
   manifest.update(body);
   std::string text = toText(manifest, 1) + "\n";
   return text.replace(kPrefix.size(), kZeros.size(), toHex(checksumOf(text)));
@@ -150,6 +151,13 @@ TrainingState stateFromJson(const JsonFields &fields) {
   return state;
 }
 
+std::string baseOf(const JsonFields &fields, const char *name) {
+  std::string base = fields.text(name);
+  if (!isGenerationName(base))
+    throw fields.error(name, "is no name of a generation");
+  return base;
+}
+
 void requireSection(const JsonFields &fields, const std::string &wanted) {
   if (fields.text("kind") != wanted)
     throw fields.error("kind", "is '" + fields.text("kind") + "', it must be '" + wanted + "'");
@@ -159,11 +167,17 @@ void requireSection(const JsonFields &fields, const std::string &wanted) {
 
 std::string toText(const FolderManifest &manifest) {
   Json generations = Json::array();
-  for (const GenerationEntry &entry : manifest.generations)
+  bool areFull = true;
+  for (const GenerationEntry &entry : manifest.generations) {
     generations.push_back(
         {{"name", entry.name}, {"step", entry.step}, {"manifest", toHex(entry.checksum)}});
-  return seal(
-      {{"kind", "folder"}, {"generations", generations}, {"retired", manifest.retired}});
+    if (entry.base.empty())
+      continue;
+    generations.back()["base"] = entry.base;
+    areFull = false;
+  }
+  return seal({{"kind", "folder"}, {"generations", generations}, {"retired", manifest.retired}},
+              areFull);
 }
 
 std::string toText(const GenerationManifest &manifest) {
@@ -174,7 +188,9 @@ std::string toText(const GenerationManifest &manifest) {
   body["tensors"] = digestToJson(*manifest.digest);
   body["identity"] =
       manifest.identity.empty() ? Json(nullptr) : Json::parse(manifest.identity, nullptr, false);
-  return seal(body);
+  if (!manifest.base.empty())
+    body["base"] = {{"name", manifest.base}, {"manifest", toHex(manifest.baseChecksum)}};
+  return seal(body, manifest.base.empty());
 }
 
 int64_t checkManifest(const std::string &text, const std::string &path) {
@@ -209,6 +225,8 @@ FolderManifest parseFolderManifest(const std::string &text, const std::string &p
          hexOf(entry, "manifest")});
     if (!isGenerationName(manifest.generations.back().name))
       throw entry.error("name", "is no name of a generation");
+    if (entry.has("base"))
+      manifest.generations.back().base = baseOf(entry, "base");
   }
   manifest.retired = root.texts("retired");
   for (const std::string &name : manifest.retired)
@@ -231,6 +249,10 @@ GenerationManifest parseGenerationManifest(const std::string &text, const std::s
   manifest.state = stateFromJson(root);
   manifest.isFinite = root.boolean("finite");
   manifest.isSorted = root.has("sorted") && root.boolean("sorted");
+  if (root.has("base")) {
+    manifest.base = baseOf(root.fields("base"), "name");
+    manifest.baseChecksum = hexOf(root.fields("base"), "manifest");
+  }
   manifest.digest = digestFromJson(root.fields("tensors"));
   manifest.tensorBytes = manifest.digest->bytes;
   return manifest;

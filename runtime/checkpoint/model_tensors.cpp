@@ -47,17 +47,23 @@ constexpr SightingTensor kSightings[] = {
 /// The ids that a store waits to admit, as a table of its own: "<table>.waiting".
 std::string waitingName(const std::string &name) { return name + ".waiting"; }
 
+/// What left a table since the save before, by its name or that of its waiting ids.
+std::string removedName(const std::string &name) { return name + ".removed.ids"; }
+
 /// Lists the tensors of one table after another.
 class TableTensors {
 public:
-  TableTensors(std::vector<SharedTensor> &tensors, std::shared_ptr<SavedTables> tables)
-      : tensors(tensors), tables(std::move(tables)) {}
+  TableTensors(std::vector<SharedTensor> &tensors, std::shared_ptr<SavedTables> tables,
+               bool isIncremental)
+      : tensors(tensors), tables(std::move(tables)), isIncremental(isIncremental) {}
 
   void add(SavedTable table, const std::string &name, const TableView &view, bool states) {
     const StoreConfig &config = view.configuration();
     int64_t dim = config.dim, width = config.stateWidth();
     add(table, name + ".ids", {RowColumn::Kind::ids}, {});
     add(table, name + ".values", {RowColumn::Kind::floats, 0, dim}, {dim});
+    if (isIncremental)
+      add({table.index, false, true}, removedName(name), {RowColumn::Kind::ids}, {});
     if (!states)
       return;
     for (int32_t s = 0; s < config.states; ++s)
@@ -70,6 +76,8 @@ public:
     SavedTable waiting{table.index, true};
     add(waiting, waitingName(name) + ".ids", {RowColumn::Kind::ids}, {});
     addSightings(waiting, waitingName(name));
+    if (isIncremental)
+      add({table.index, true, true}, removedName(waitingName(name)), {RowColumn::Kind::ids}, {});
   }
 
 private:
@@ -91,6 +99,7 @@ private:
 
   std::vector<SharedTensor> &tensors;
   std::shared_ptr<SavedTables> tables; ///< kept by the tensors
+  bool isIncremental;
 };
 
 /// A tensor that all ranks have.
@@ -112,7 +121,8 @@ struct Expected {
   bool required;
 };
 
-std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, States use) {
+std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, States use,
+                                                bool isIncremental) {
   bool states = use == States::required;
   std::map<std::string, Expected> expected;
   for (int32_t i = 0; i < model.parameter_count; ++i) {
@@ -136,6 +146,10 @@ std::map<std::string, Expected> expectedTensors(const genrec_model_desc &model, 
     }
     if (table.admit_after > 1)
       expected[waitingName(name) + ".ids"] = {{-1}, states};
+    if (isIncremental)
+      expected[removedName(name)] = {{-1}, true};
+    if (isIncremental && table.admit_after > 1)
+      expected[removedName(waitingName(name))] = {{-1}, true};
   }
   return expected;
 }
@@ -173,8 +187,9 @@ bool isState(const std::string &tensor, const genrec_model_desc &model) {
 }
 
 /// All differences at once, so that one run tells everything.
-void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model, States states) {
-  std::map<std::string, Expected> expected = expectedTensors(model, states);
+void checkTensors(const SafetensorsReader &file, const genrec_model_desc &model, States states,
+                  bool isIncremental) {
+  std::map<std::string, Expected> expected = expectedTensors(model, states, isIncremental);
   std::vector<std::string> missing, unknown, differing;
   for (const auto &[name, wanted] : expected) {
     if (!file.has(name)) {
@@ -239,26 +254,27 @@ struct RowTensors {
   std::string sighted;                                 ///< "" where there are none
 };
 
-/// Reads the rows that this rank owns into a table without rows, block by block.
+/// How the rows of a file become those of a table.
+struct RowOrder {
+  bool isSorted;      ///< by slice and id
+  bool isIncremental; ///< some rows are there already
+};
+
+/// Reads the rows that this rank owns into a table, block by block.
 class RowReader {
 public:
   RowReader(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-            const Communicator *comm, bool isSorted)
-      : file(file), desc(desc), table(table), comm(comm), isSorted(isSorted && comm),
-        nameHash(hashTableName(desc.name)) {}
+            const Communicator *comm, RowOrder order)
+      : file(file), desc(desc), table(table), comm(comm), isSorted(order.isSorted && comm),
+        isIncremental(order.isIncremental), nameHash(hashTableName(desc.name)) {}
 
   void read(const RowTensors &tensors) {
-    int64_t had = 0, begin = 0, end = file.tensor(tensors.ids).shape[0];
-    if (isSorted) {
-      int32_t rank = comm->getRank(), ranks = comm->getSize();
-      begin = findSlice(tensors.ids, getFirstSlice(rank, ranks));
-      end = findSlice(tensors.ids, getFirstSlice(rank + 1, ranks));
-    }
-    forBlocks(begin, end, [&](int64_t first, int64_t count) {
-      chooseOwned(tensors.ids, first, count);
+    int64_t had = 0;
+    forOwned(tensors.ids, [&](int64_t first, int64_t count) {
       auto kept = static_cast<int64_t>(ids.size());
       TableRows rows = table.findOrInsert(ids.data(), kept);
-      if (table.size() != (had += kept))
+      had += kept;
+      if (!isIncremental && table.size() != had)
         throw Error(file.path() + ": tensor '" + tensors.ids + "' holds an id twice, before row " +
                     std::to_string(first + count));
       int64_t offset = 0;
@@ -272,7 +288,28 @@ public:
     });
   }
 
+  /// Rows that left.
+  void erase(const std::string &tensor) {
+    forOwned(tensor, [&](int64_t, int64_t) {
+      table.erase(ids.data(), static_cast<int64_t>(ids.size()));
+    });
+  }
+
 private:
+  /// Calls body(first, count) for blocks of a tensor of ids, with those that this rank owns in `ids`.
+  template <class Body> void forOwned(const std::string &tensor, const Body &body) {
+    int64_t begin = 0, end = file.tensor(tensor).shape[0];
+    if (isSorted) {
+      int32_t rank = comm->getRank(), ranks = comm->getSize();
+      begin = findSlice(tensor, getFirstSlice(rank, ranks));
+      end = findSlice(tensor, getFirstSlice(rank + 1, ranks));
+    }
+    forBlocks(begin, end, [&](int64_t first, int64_t count) {
+      chooseOwned(tensor, first, count);
+      body(first, count);
+    });
+  }
+
   /// The first row of `slice` or a later one, in a file whose rows are sorted by slice.
   int64_t findSlice(const std::string &tensor, int32_t slice) const {
     int64_t begin = 0, end = file.tensor(tensor).shape[0];
@@ -335,6 +372,7 @@ private:
   TableView table;
   const Communicator *comm;
   bool isSorted; ///< so that other ranks' rows need not be read
+  bool isIncremental;
   uint64_t nameHash;
   std::vector<int64_t> ids, places; ///< of the rows of a block that are kept
   std::vector<float> values;
@@ -342,16 +380,16 @@ private:
 
 /// The ids that wait to be admitted.
 void readWaiting(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-                 const Communicator *comm, bool isSorted) {
+                 const Communicator *comm, RowOrder order) {
   std::string name = waitingName(desc.name);
   if (desc.admit_after <= 1 || !file.has(name + ".ids"))
     return;
   checkRowCounts(file, name + ".ids", {name + kSightings[0].name, name + kSightings[1].name});
-  RowReader(file, desc, *table.waiting(), comm, isSorted).read({name + ".ids", {}, name});
+  RowReader(file, desc, *table.waiting(), comm, order).read({name + ".ids", {}, name});
 }
 
 void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
-               const Communicator *comm, States states, bool isSorted) {
+               const Communicator *comm, States states, RowOrder order) {
   std::string name = desc.name;
   RowTensors tensors{name + ".ids", {{name + ".values", desc.dim}}, hasRules(desc) ? name : ""};
   for (int32_t s = 0; states != States::ignored && s < desc.optimizer.states; ++s)
@@ -360,9 +398,9 @@ void readTable(const SafetensorsReader &file, const genrec_table_desc &desc, Tab
   for (const auto &[tensor, width] : tensors.floats)
     names.push_back(tensor);
   checkRowCounts(file, tensors.ids, names);
-  RowReader(file, desc, table, comm, isSorted).read(tensors);
+  RowReader(file, desc, table, comm, order).read(tensors);
   if (hasRules(desc))
-    readWaiting(file, desc, table, comm, isSorted);
+    readWaiting(file, desc, table, comm, order);
 }
 
 } // namespace
@@ -371,7 +409,7 @@ void addModelTensors(SafetensorsWriter &writer, Session &session, bool states) {
   addTensors(writer, modelTensors(session, states));
 }
 
-std::vector<SharedTensor> modelTensors(Session &session, bool states) {
+std::vector<SharedTensor> modelTensors(Session &session, bool states, const RowChanges *changes) {
   const genrec_model_desc &model = session.model();
   int32_t ranks = session.comm() ? session.comm()->getSize() : 1;
   std::vector<SharedTensor> tensors;
@@ -384,7 +422,7 @@ std::vector<SharedTensor> modelTensors(Session &session, bool states) {
                                    view.state.data() + s * view.value.size(), shapeOf(desc),
                                    ranks));
   }
-  TableTensors rows(tensors, std::make_shared<SavedTables>(session));
+  TableTensors rows(tensors, std::make_shared<SavedTables>(session, changes), changes != nullptr);
   for (int32_t i = 0; i < model.table_count; ++i)
     rows.add({i, false}, model.tables[i].name, session.table(i), states);
   return tensors;
@@ -393,7 +431,7 @@ std::vector<SharedTensor> modelTensors(Session &session, bool states) {
 void readModelTensors(const SafetensorsReader &file, Session &session, States states,
                       bool isSorted) {
   const genrec_model_desc &model = session.model();
-  checkTensors(file, model, states);
+  checkTensors(file, model, states, /*isIncremental=*/false);
   for (int32_t i = 0; i < model.table_count; ++i)
     if (session.table(i).size() > 0)
       throw Error("tables are set from a file in a fresh session only; '" +
@@ -401,7 +439,25 @@ void readModelTensors(const SafetensorsReader &file, Session &session, States st
   for (int32_t i = 0; i < model.parameter_count; ++i)
     readParameter(file, model.parameters[i], session.parameter(i), states);
   for (int32_t i = 0; i < model.table_count; ++i)
-    readTable(file, model.tables[i], session.table(i), session.comm(), states, isSorted);
+    readTable(file, model.tables[i], session.table(i), session.comm(), states, {isSorted, false});
+}
+
+void replayModelTensors(const SafetensorsReader &file, Session &session, States states) {
+  const genrec_model_desc &model = session.model();
+  const RowOrder order{/*isSorted=*/true, /*isIncremental=*/true};
+  checkTensors(file, model, states, /*isIncremental=*/true);
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    readParameter(file, model.parameters[i], session.parameter(i), states);
+  for (int32_t i = 0; i < model.table_count; ++i) {
+    const genrec_table_desc &desc = model.tables[i];
+    TableView table = session.table(i);
+    // What left one of the two may be in the other one now.
+    RowReader(file, desc, table, session.comm(), order).erase(removedName(desc.name));
+    if (std::optional<TableView> waiting = table.waiting())
+      RowReader(file, desc, *waiting, session.comm(), order)
+          .erase(removedName(waitingName(desc.name)));
+    readTable(file, desc, table, session.comm(), states, order);
+  }
 }
 
 } // namespace genrec::rt

@@ -18,12 +18,19 @@ enum class States { required, ignored };
 
 /// All parameters and tables, with `states` their optimizer states too, of all ranks of a session, which
 /// must live as long as the tensors, unchanged. Collective.
-std::vector<SharedTensor> modelTensors(Session &session, bool states);
+///
+/// With `changes`, of tables only the rows that changed, and "<table>.removed.ids": the ids that left.
+std::vector<SharedTensor> modelTensors(Session &session, bool states,
+                                       const RowChanges *changes = nullptr);
 
 /// Sets all parameters of a fresh session, and of its tables the rows that this rank owns. Where the file's
 /// rows are sorted as SavedTables has them, others are not read. Error where names or shapes differ.
 void readModelTensors(const SafetensorsReader &file, Session &session, States states,
                       bool isSorted);
+
+/// Makes of the state that a session has the next one: of a file with what changed, as modelTensors writes
+/// it. Error as above.
+void replayModelTensors(const SafetensorsReader &file, Session &session, States states);
 
 } // namespace genrec::rt
 

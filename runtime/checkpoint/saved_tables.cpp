@@ -2,6 +2,8 @@
 
 #include "saved_tables.h"
 
+#include "row_changes.h"
+
 #include "genrec_rt/owner.h"
 
 #include <algorithm>
@@ -26,7 +28,11 @@ void sortBySlice(std::vector<int64_t> &ids, uint64_t nameHash) {
   ids = std::move(sorted);
 }
 
-int64_t placeOf(SavedTable table) { return 2 * int64_t(table.index) + table.isWaiting; }
+/// Of a table.
+constexpr int64_t kPlaces = 4;
+int64_t placeOf(SavedTable table) {
+  return kPlaces * table.index + 2 * table.isRemoved + table.isWaiting;
+}
 
 } // namespace
 
@@ -34,13 +40,13 @@ bool ownsRow(const Communicator *comm, uint64_t nameHash, int64_t id) {
   return !comm || getOwner(getSlice(nameHash, id), comm->getSize()) == comm->getRank();
 }
 
-SavedTables::SavedTables(Session &session) : session(session), comm(session.comm()) {
+SavedTables::SavedTables(Session &session, const RowChanges *changes)
+    : session(session), comm(session.comm()), changes(changes) {
   std::vector<int64_t> mine;
-  for (int32_t i = 0; i < session.model().table_count; ++i) {
-    std::optional<TableView> waiting = session.table(i).waiting();
-    mine.push_back(session.table(i).size());
-    mine.push_back(waiting ? waiting->size() : 0);
-  }
+  for (int32_t i = 0; i < session.model().table_count; ++i)
+    for (bool isRemoved : {false, true})
+      for (bool isWaiting : {false, true})
+        mine.push_back(sizeHere({i, isWaiting, isRemoved}));
   sizes.resize(mine.size() * (comm ? comm->getSize() : 1));
   if (comm)
     comm->allGather(mine.data(), sizes.data(), static_cast<int64_t>(mine.size()) * 8);
@@ -48,10 +54,20 @@ SavedTables::SavedTables(Session &session) : session(session), comm(session.comm
     sizes = std::move(mine);
 }
 
+int64_t SavedTables::sizeHere(SavedTable table) const {
+  if (changes)
+    return static_cast<int64_t>(
+        (table.isRemoved ? changes->removed(table) : changes->changed(table)).size());
+  std::optional<TableView> waiting = session.table(table.index).waiting();
+  if (table.isRemoved || (table.isWaiting && !waiting))
+    return 0;
+  return table.isWaiting ? waiting->size() : session.table(table.index).size();
+}
+
 int64_t SavedTables::rowsBefore(int32_t rank, SavedTable table) const {
   int64_t rows = 0;
   for (int32_t before = 0; before < rank; ++before)
-    rows += sizes[2 * int64_t(session.model().table_count) * before + placeOf(table)];
+    rows += sizes[kPlaces * session.model().table_count * before + placeOf(table)];
   return rows;
 }
 
@@ -77,9 +93,13 @@ const SavedTables::SortedRows &SavedTables::sortedRows(SavedTable table) {
   sorted.place = -1;
   sorted.rows.reset();
   TableView rows = view(table);
-  sorted.ids = rows.ids(0, rows.size());
+  if (changes)
+    sorted.ids = table.isRemoved ? changes->removed(table) : changes->changed(table);
+  else
+    sorted.ids = rows.ids(0, rows.size());
   sortBySlice(sorted.ids, hashTableName(session.model().tables[table.index].name));
-  sorted.rows.emplace(rows.find(sorted.ids.data(), rows.size()));
+  if (!table.isRemoved)
+    sorted.rows.emplace(rows.find(sorted.ids.data(), static_cast<int64_t>(sorted.ids.size())));
   sorted.place = placeOf(table);
   return sorted;
 }

@@ -37,16 +37,21 @@ struct RowColumn {
   int64_t bytes() const { return kind == Kind::floats ? width * 4 : 8; }
 };
 
-/// A table of the model, or the ids that it does not admit yet.
+/// A table of the model, or the ids that it does not admit yet; of either, with `isRemoved`, the ids that
+/// left since the save before.
 struct SavedTable {
   int32_t index = 0;
   bool isWaiting = false;
+  bool isRemoved = false;
 };
+
+class RowChanges;
 
 class SavedTables {
 public:
-  /// Collective. Nothing may change in the session as long as this is used.
-  explicit SavedTables(Session &session);
+  /// Collective. Nothing may change in the session as long as this is used. Of all rows, or of those that
+  /// `changes` has.
+  explicit SavedTables(Session &session, const RowChanges *changes = nullptr);
 
   /// Rows on all ranks.
   int64_t size(SavedTable table) const;
@@ -64,13 +69,15 @@ private:
   };
 
   int64_t rowsBefore(int32_t rank, SavedTable table) const;
+  int64_t sizeHere(SavedTable table) const;
   TableView view(SavedTable table) const;
   const SortedRows &sortedRows(SavedTable table);
   void readRows(SavedTable table, const RowColumn &column, int64_t first, int64_t count, char *to);
 
   Session &session;
   Communicator *comm;
-  std::vector<int64_t> sizes; ///< by rank, table and whether it is the waiting ids
+  const RowChanges *changes;
+  std::vector<int64_t> sizes; ///< by rank and place
   SortedRows sorted;          ///< of one table, whose tensors are read one after another
   std::vector<char> block;
   std::vector<Sighting> sightings;

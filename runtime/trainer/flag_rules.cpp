@@ -82,6 +82,7 @@ private:
     for (const auto &[flag, purpose] : {std::pair("--resume", "go on from"),
                                         std::pair("--overwrite", "replace"),
                                         std::pair("--checkpoint-every", "save to"),
+                                        std::pair("--checkpoint-full-every", "save to"),
                                         std::pair("--keep", "keep them in")})
       require(flag, !flags.checkpoint.empty(),
               std::string("needs --checkpoint, the folder to ") + purpose);

@@ -124,6 +124,12 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
                     "folder to save to: after each epoch, at the end and on SIGTERM or SIGINT");
   train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
       ->check(aboveZero());
+  train
+      ->add_option("--checkpoint-full-every", flags.checkpointFullEvery,
+                   "of so many saves one is full; the others hold the rows that changed since the save "
+                   "before, and need those before them, which are kept")
+      ->check(aboveZero())
+      ->capture_default_str();
   CLI::Option *resume = train->add_flag(
       "--resume", flags.resume,
       "go on from the checkpoint, to the same bits as without the interruption; where there is "

@@ -46,9 +46,10 @@ struct Flags {
   std::string checkpoint;
   int64_t checkpointEvery = 0; ///< steps; 0: at the end of each epoch
   bool resume = false, overwrite = false;
-  int64_t keep = 2;       ///< generations
-  std::string generation; ///< "": the newest
-  std::string continued;  ///< folder of the checkpoint that goes on with other data; "": none
+  std::string continued;           ///< folder of the checkpoint that goes on with other data; "": none
+  int64_t keep = 2;                ///< generations
+  int64_t checkpointFullEvery = 1; ///< saves; the others are incremental
+  std::string generation;          ///< "": the newest
   bool allowNonFinite = false;
 
   // Output.

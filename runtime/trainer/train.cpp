@@ -177,8 +177,9 @@ void Training::keepBest() {
       !history.back().contains("evaluation") || !patienceOf(history, flags.monitor).isBest())
     return;
   if (!best)
-    best = std::make_unique<CheckpointWriter>(bestFolder(),
-                                              CheckpointOptions{1, flags.allowNonFinite, comm});
+    best = std::make_unique<CheckpointWriter>(
+        bestFolder(),
+        CheckpointOptions{.keep = 1, .allowNonFinite = flags.allowNonFinite, .comm = comm});
   state.history = toText(history);
   best->save(*session, state);
   progress.event("checkpoint", {{"step", state.step}, {"folder", bestFolder()}});

@@ -89,7 +89,10 @@ void Training::chooseStart() {
 void Training::openCheckpoint() {
   if (!flags.checkpoint.empty())
     checkpoint = std::make_unique<CheckpointWriter>(
-        flags.checkpoint, CheckpointOptions{flags.keep, flags.allowNonFinite, comm});
+        flags.checkpoint, CheckpointOptions{.keep = flags.keep,
+                                            .fullEvery = flags.checkpointFullEvery,
+                                            .allowNonFinite = flags.allowNonFinite,
+                                            .comm = comm});
   runTogether(comm, [&] {
     listTurns();
     chooseStart();

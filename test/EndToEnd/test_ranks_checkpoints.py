@@ -227,6 +227,25 @@ def test_weights_given_by_init_are_the_same(shop: Path, alone: Path) -> None:
     assert tensors(shop / "init0") == tensors(shop / "init3")
 
 
+def test_a_rank_that_cannot_write_fails_the_save_of_all(shop: Path, alone: Path, tmp_path: Path) -> None:
+    """The second rank's part does not come to the disk."""
+    shim = BUILD / "lib" / "libgenrec-fault-shim.so"
+    train(shop, 2, str(tmp_path / "c"), "--max-steps", "5")
+    saved = tensors(tmp_path / "c")
+    broken = f"LD_PRELOAD={shim} GENREC_FAULT=fsync:1"
+    given = f"train --data train.parquet --seed 3 --batch {BATCH} --epochs 3 --portions 12 --threads 1 --progress none"
+    command = f"exec env $BROKEN {shop / 'model'} {given} --resume --max-steps 9 --checkpoint {tmp_path / 'c'}"
+    script = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then BROKEN="{broken}"; fi; {command}'
+    words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script]
+    done = subprocess.run(words, cwd=shop, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0
+    assert "was not saved: cannot " in done.stderr and "; the one of step 5 is whole" in done.stderr, done.stderr
+    assert tensors(tmp_path / "c") == saved
+    assert [path.name for path in sorted((tmp_path / "c").glob("step-*"))] == ["step-5"]
+    train(shop, 2, str(tmp_path / "c"), "--resume")
+    assert tensors(tmp_path / "c") == tensors(alone)
+
+
 def test_mistakes_are_told_once(shop: Path, alone: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     shutil.copytree(alone, damaged)

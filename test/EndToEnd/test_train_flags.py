@@ -137,6 +137,9 @@ CASES: dict[str, Case] = {
     "--init": Case(("--init", "none.safetensors"), seen("status"), refused="none.safetensors"),
     "--checkpoint": Case(("--checkpoint", "ck"), seen("files")),
     "--checkpoint-every": Case(("--checkpoint-every", "5"), seen("checkpoints"), beside=("--checkpoint", "ck")),
+    "--checkpoint-full-every": Case(
+        ("--checkpoint-full-every", "3"), seen("generations"), beside=("--checkpoint", "ck", "--checkpoint-every", "5")
+    ),
     "--keep": Case(("--keep", "1"), seen("generations"), beside=("--checkpoint", "ck", "--checkpoint-every", "5")),
     "--overwrite": Case(("--overwrite",), seen("status"), refused="--overwrite: needs --checkpoint"),
     "--generation": Case(("--generation", "step-5"), seen("status"), refused="--generation"),

@@ -6,7 +6,8 @@
 //                                 moment at which a save counts
 //   step-1200/manifest.json       how far training came, of which model, on which data, and the
 //                                 checksums of
-//   step-1200/model.safetensors   parameters, tables, optimizer states
+//   step-1200/model.safetensors   parameters, tables, optimizer states; in an incremental generation, of
+//                                 tables what changed since the one before, its base
 //   checkpoint.lock               held by the process that trains; says which
 //
 // docs/checkpoints.md has the format and what each failure leaves behind.
@@ -27,6 +28,7 @@ namespace genrec::rt {
 class SafetensorsReader;
 class SafetensorsWriter;
 struct TensorDigest;
+class RowChanges;
 
 /// A file as it was when training read it. Its place may change, its content may not.
 struct DataFile {
@@ -86,7 +88,10 @@ public:
   /// it can be restored.
   std::string difference(const genrec_model_desc &model, RestoreFor purpose) const;
   /// The tensors, held to their checksums as they are read. For warm starts.
+  /// Of an incremental generation, what it changes of those that it is built on.
   const SafetensorsReader &tensors() const;
+  /// The tensors of the generations that make the state, the full one first, this one last.
+  std::vector<const SafetensorsReader *> links() const;
   /// Restores a fresh session; on several ranks, each takes the rows that it owns, and all call
   /// this. Error where the checkpoint is of another model (what differs is
   /// listed) or a checksum is not met.
@@ -101,7 +106,10 @@ private:
 };
 
 struct CheckpointOptions {
-  int64_t keep = 2;          ///< generations
+  int64_t keep = 2;          ///< generations, beside those that they are built on
+  /// Of so many saves in a row the first is full, the others are incremental: they hold the rows that changed
+  /// since the save before, and what left. 1: all are full.
+  int64_t fullEvery = 1;
   bool allowNonFinite = false; ///< save NaNs and infinities, too
   /// Of the ranks that train together: rank 0 holds the folder and commits, all write what they have, and
   /// all calls of a writer are collective. Null: this process alone.
@@ -127,11 +135,13 @@ public:
 
 private:
   struct Impl;
-  TensorDigest write(const std::string &path, Session &session) const;
+  TensorDigest write(const std::string &path, Session &session, bool isFull) const;
 
   std::string folder;
   CheckpointOptions options;
   std::unique_ptr<Impl> impl; ///< on rank 0
+  std::unique_ptr<RowChanges> changes; ///< since the last save; with incremental ones
+  int64_t savesSinceFull = 0;
 };
 
 /// Whether `folder` holds a checkpoint, whole or damaged.
