@@ -97,11 +97,15 @@ Json stateToJson(const TrainingState &state) {
   return {{"step", state.step},
           {"epoch", state.epoch},
           {"rows_in_epoch", state.rowsInEpoch},
+          {"batches_in_epoch", state.batchesInEpoch},
           {"epoch_losses", losses},
           {"seed", state.seed},
           {"batch", state.batch},
+          {"token_list", state.tokenList},
+          {"batch_tokens", state.batchTokens},
           {"portions", state.portions},
           {"shuffle", state.shuffle},
+          {"order", state.order},
           {"data_rows", state.dataRows},
           {"window_rows", state.windowRows},
           {"data", dataToJson(state.data)},
@@ -129,6 +133,14 @@ TrainingState stateFromJson(const JsonFields &fields) {
   state.dataRows = fields.integer("data_rows", 0, kMost);
   state.windowRows = fields.integer("window_rows", 0, kMost);
   state.rowsInEpoch = fields.integer("rows_in_epoch", 0, state.dataRows);
+  if (fields.has("batches_in_epoch")) {
+    state.batchesInEpoch = fields.integer("batches_in_epoch", 0, kMost);
+    state.order = static_cast<int32_t>(fields.integer("order", 0, INT32_MAX));
+    state.tokenList = fields.text("token_list");
+    state.batchTokens = fields.integer("batch_tokens", 0, kMost);
+  } else { // version 2 had batches by rows only, at first
+    state.batchesInEpoch = state.rowsInEpoch / state.batch + (state.rowsInEpoch % state.batch > 0);
+  }
   const Json &history = fields.raw("history");
   if (!history.is_array())
     throw fields.error("history", "is no list");

@@ -35,7 +35,9 @@ void Communicator::exchange(std::span<const SendPart> send, std::span<const Rece
                             CommMemory memory) {
   check(send, receive, memory);
   ++roundCount;
+  auto begin = std::chrono::steady_clock::now();
   doExchange(send, receive);
+  timeInCalls += std::chrono::steady_clock::now() - begin;
 }
 
 void Communicator::exchangeUpTo(std::span<const SendPart> send,
@@ -47,7 +49,9 @@ void Communicator::exchangeUpTo(std::span<const SendPart> send,
       throw CommError("room for " + std::to_string(part.bytes) + " bytes, more than " +
                       std::to_string(kMostRoom));
   ++roundCount;
+  auto begin = std::chrono::steady_clock::now();
   doExchangeUpTo(send, receive, received);
+  timeInCalls += std::chrono::steady_clock::now() - begin;
 }
 
 void Communicator::doExchangeUpTo(std::span<const SendPart> send,

@@ -10,11 +10,17 @@
 #include "parquet_file.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <optional>
 
 namespace genrec::rt {
 
 namespace {
+
+/// Where shuffling all rows would take about more than this, windows of half of it are shuffled.
+constexpr int64_t kMostShuffledBytes = int64_t(4) << 30;
 
 struct Group {
   size_t file;
@@ -71,33 +77,120 @@ struct Dataset::Impl {
       }
     }
     kept.resize(groups.size());
+    inUse.resize(groups.size());
+    isDecoding.resize(groups.size());
     inMemory = bytes <= options.memoryBudget;
   }
 
-  /// Runs on decoding threads.
+  /// Runs on decoding threads. Who asks for a row group that another decodes, or that is still in use,
+  /// shares it: an epoch may begin within one that it ends with.
   std::shared_ptr<const Chunk> chunk(int64_t index) {
-    {
-      std::lock_guard<std::mutex> lock(mutex);
-      if (kept[index])
-        return kept[index];
+    std::unique_lock<std::mutex> lock(mutex);
+    isDecoded.wait(lock, [&] { return !isDecoding[index]; });
+    if (std::shared_ptr<const Chunk> chunk = inUse[index].lock())
+      return chunk;
+    isDecoding[index] = 1;
+    lock.unlock();
+    std::shared_ptr<Chunk> chunk;
+    std::exception_ptr error;
+    try {
+      const Group &group = groups[index];
+      chunk = std::make_shared<Chunk>(files[group.file]->decode(group.number, order));
+      chunk->firstPosition = firstRows[index];
+    } catch (...) {
+      error = std::current_exception();
     }
-    const Group &group = groups[index];
-    auto chunk = std::make_shared<Chunk>(files[group.file]->decode(group.number, order));
-    chunk->firstPosition = firstRows[index];
-    if (inMemory) {
-      std::lock_guard<std::mutex> lock(mutex);
+    lock.lock();
+    isDecoding[index] = 0;
+    isDecoded.notify_all();
+    if (error)
+      std::rethrow_exception(error);
+    ++decoded.rowGroups;
+    decoded.rows += chunk->rows;
+    decoded.bytes += chunk->bytes();
+    inUse[index] = chunk;
+    if (inMemory)
       kept[index] = chunk;
-    }
     return chunk;
   }
 
+  /// The share of the data's bytes that own portions of two windows take.
+  int64_t windowBytes(const EpochOptions &epochOptions) const {
+    int64_t window = epochOptions.windowRows > 0 ? epochOptions.windowRows : defaultWindow();
+    double share = rows == 0 ? 0
+                             : static_cast<double>(std::min(2 * std::min(window, rows), rows)) /
+                                   static_cast<double>(rows);
+    return static_cast<int64_t>(static_cast<double>(bytes) * share * epochOptions.own.count /
+                                epochOptions.portions);
+  }
+
+  int64_t defaultWindow() const {
+    if (bytes <= kMostShuffledBytes)
+      return rows;
+    return std::max<int64_t>(
+        static_cast<int64_t>(static_cast<double>(rows) * (kMostShuffledBytes / 2) /
+                             static_cast<double>(bytes)),
+        1);
+  }
+
+  /// Of the batches by tokens that `epochOptions` ask for; none of batches by rows.
+  std::optional<TokenCounts> tokenCounts(const EpochOptions &epochOptions) const {
+    if (epochOptions.batchTokens <= 0)
+      return std::nullopt;
+    return TokenCounts(model, epochOptions.tokenDomain,
+                       std::max<int64_t>(epochOptions.batchTokens / epochOptions.portions, 1));
+  }
+
+  std::unique_ptr<EpochOrder> orderOf(EpochOptions epochOptions) const {
+    if (epochOptions.windowRows <= 0)
+      epochOptions.windowRows = defaultWindow();
+    bool byTokens = epochOptions.batchTokens > 0;
+    if (byTokens && groupTokens.size() != groups.size())
+      throw Error("the tokens of the data are not counted");
+    return EpochOrder::make(epochOptions, {groupRows, byTokens ? &groupTokens : nullptr});
+  }
+
   std::unique_ptr<BatchSource> epoch(const EpochOptions &epochOptions, const RowLocator &locator) {
-    // Two windows exist at a time: one being read, one decoded ahead.
-    auto windows = planWindows(epochOptions, groupBytes, inMemory, options.memoryBudget / 2);
+    bool readsAhead = inMemory || windowBytes(epochOptions) <= options.memoryBudget;
     return std::make_unique<EpochSource>(
-        epochOptions, std::move(windows), groupRows, [this](int64_t index) { return chunk(index); },
-        options.decodeThreads, Assembler(model, request.domains, request.features, request.root),
-        locator);
+        epochOptions, orderOf(epochOptions), tokenCounts(epochOptions),
+        [this](int64_t index) { return chunk(index); }, options.decodeThreads, readsAhead,
+        Assembler(model, request.domains, request.features, request.root), locator);
+  }
+
+  /// What is read to count the entries of a list of the data: itself, the lists around it, and what
+  /// says which entries are padding.
+  ReadRequest requestForList(int32_t list) const {
+    ReadRequest counted{request.root, std::vector<char>(model.domain_count),
+                        std::vector<char>(model.feature_count)};
+    for (int32_t at = list; at != request.root; at = model.domains[at].parent)
+      counted.domains[at] = 1;
+    for (int32_t i = 0; i < model.feature_count; ++i)
+      counted.features[i] = request.features[i] && model.features[i].has_padding_id &&
+                            counted.domains[model.features[i].domain];
+    return counted;
+  }
+
+  /// Counts the tokens of every row group `first`, `first` + `stride`, …; 0 for the others.
+  std::vector<int64_t> countTokens(const TokenCounts &counts, int64_t first, int64_t stride) {
+    ReadRequest counted = requestForList(counts.source());
+    std::vector<std::unique_ptr<ParquetFile>> lists(files.size());
+    std::vector<int64_t> some;
+    for (auto i = static_cast<size_t>(first); i < groups.size(); i += static_cast<size_t>(stride)) {
+      some.push_back(static_cast<int64_t>(i));
+      if (auto &file = lists[groups[i].file]; !file)
+        file = std::make_unique<ParquetFile>(model, counted, paths[groups[i].file]);
+    }
+    OrderWatch ignored(model);
+    auto decode = [&](int64_t index) {
+      const Group &group = groups[index];
+      return std::make_shared<Chunk>(lists[group.file]->decode(group.number, ignored));
+    };
+    std::vector<int64_t> tokens(groups.size());
+    ChunkLoader loader(some, decode, options.decodeThreads, options.decodeThreads);
+    for (int64_t i = 0; i < loader.size(); ++i)
+      tokens[some[i]] = counts.before(*loader.get(i)).back();
+    return tokens;
   }
 
   const genrec_model_desc &model;
@@ -112,7 +205,12 @@ struct Dataset::Impl {
   bool inMemory = true;
   OrderWatch order;
   mutable std::mutex mutex;
+  std::condition_variable isDecoded;
+  std::vector<char> isDecoding;
+  std::vector<std::weak_ptr<const Chunk>> inUse;
   std::vector<std::shared_ptr<const Chunk>> kept; ///< all of them, if they fit in memory
+  DecodedData decoded;
+  std::vector<int64_t> groupTokens; ///< by row group; empty: not counted
 };
 
 Dataset::Dataset(const genrec_model_desc &model,
@@ -127,28 +225,66 @@ const std::vector<std::string> &Dataset::files() const { return impl->paths; }
 const std::vector<std::string> &Dataset::notes() const { return impl->notes; }
 bool Dataset::inMemory() const { return impl->inMemory; }
 
-int64_t Dataset::windowRows() const {
-  if (impl->inMemory)
-    return impl->rows;
-  EpochOptions options;
-  options.shuffle = true;
-  int64_t most = 0;
-  for (const Window &window :
-       planWindows(options, impl->groupBytes, false, impl->options.memoryBudget / 2)) {
-    int64_t rows = 0;
-    for (int64_t group : window)
-      rows += impl->groupRows[group];
-    most = std::max(most, rows);
-  }
-  return most;
+int64_t Dataset::estimatedBytes() const { return impl->bytes; }
+int64_t Dataset::defaultWindow() const { return impl->defaultWindow(); }
+int64_t Dataset::windowBytes(const EpochOptions &options) const {
+  return impl->windowBytes(options);
 }
 
-int64_t Dataset::decodedBytes() const {
+int64_t Dataset::heldBytes() const {
   std::lock_guard<std::mutex> lock(impl->mutex);
   int64_t bytes = 0;
   for (const auto &chunk : impl->kept)
     bytes += chunk ? chunk->bytes() : 0;
   return bytes;
+}
+
+DecodedData Dataset::decoded() const {
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  return impl->decoded;
+}
+
+int32_t Dataset::tokenDomain(const std::string &name) const {
+  const genrec_model_desc &model = impl->model;
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    bool isCut = domain.kind == GENREC_DOMAIN_DERIVED && domain.max_length > 0;
+    int32_t list = isCut ? domain.truncated : i;
+    if ((domain.kind != GENREC_DOMAIN_DATA && !isCut) || list == impl->request.root ||
+        model.domains[list].kind != GENREC_DOMAIN_DATA || !impl->request.domains[list])
+      continue;
+    if (name == domain.name)
+      return i;
+    names.emplace_back(domain.name);
+  }
+  throw Error("there is no list '" + name + "' that the model reads" +
+                  (names.empty() ? std::string() : "; it reads " + listNames(names)),
+              suggestion(name, names));
+}
+
+void Dataset::countTokens(const EpochOptions &options, Communicator *comm) {
+  TokenCounts counts = impl->tokenCounts(options).value();
+  int64_t rank = comm ? comm->getRank() : 0, ranks = comm ? comm->getSize() : 1;
+  std::vector<int64_t> own;
+  runTogether(comm, [&] { own = impl->countTokens(counts, rank, ranks); });
+  std::vector<int64_t> all = own;
+  if (ranks > 1) {
+    all.resize(own.size() * static_cast<size_t>(ranks));
+    comm->allGather(own.data(), all.data(), static_cast<int64_t>(own.size() * sizeof own[0]));
+  }
+  // A row group was counted by one rank.
+  impl->groupTokens.assign(own.size(), 0);
+  Size total = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    impl->groupTokens[i % own.size()] += all[i];
+    total += all[i];
+  }
+  (void)total.value("the tokens of the data");
+}
+
+int64_t Dataset::batches(const EpochOptions &options) const {
+  return impl->orderOf(options)->batches();
 }
 
 std::vector<std::string> Dataset::warnings() const { return impl->order.warnings(); }

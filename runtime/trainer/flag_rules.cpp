@@ -104,6 +104,10 @@ private:
   }
 
   void data() const {
+    require("--shuffle-window", flags.shuffle, "cannot act beside --no-shuffle");
+    require("--batch", flags.batchTokens == 0,
+            "cannot act beside --batch-tokens, which says how large batches are; --eval-batch is for "
+            "evaluations");
     for (const char *flag : {"--batch", "--catalogue"})
       require(flag, flags.command != Flags::Command::info || !flags.data.empty(),
               "needs --data, the data to count");

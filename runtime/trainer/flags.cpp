@@ -8,6 +8,9 @@
 #include "../core/command_line.h"
 #include "../core/text.h"
 
+#include <charconv>
+#include <system_error>
+
 namespace genrec::rt {
 
 namespace {
@@ -26,8 +29,7 @@ void addData(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) 
       ->check(aboveZero())
       ->capture_default_str();
   app.add_option("--data-memory", flags.dataMemoryMegabytes,
-                 "megabytes of decoded data to keep; larger data is decoded again each epoch and "
-                 "shuffled within windows of half of this")
+                 "megabytes of decoded data to keep; larger data is decoded again each epoch")
       ->check(aboveZero())
       ->capture_default_str();
 }
@@ -97,7 +99,8 @@ void addPortions(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
-void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues) {
+void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
+              std::string &batchTokens) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
   addData(*train, flags, catalogues);
   train->add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
@@ -111,6 +114,14 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues)
                     "of initial values, order, dropout and negatives (default: 0)");
   train->add_flag("--shuffle,!--no-shuffle", flags.shuffle,
                   "visit the rows in an order by (seed, epoch) (default), or as they are");
+  train
+      ->add_option("--shuffle-window", flags.shuffleWindow,
+                   "rows that are shuffled together (default: all where they take about 4 GiB "
+                   "decoded, else those of about 2 GiB)")
+      ->check(aboveZero());
+  train->add_option("--batch-tokens", batchTokens,
+                    "list=tokens: batches of about so many entries of a list instead of --batch "
+                    "rows, cut into portions of about equal tokens, as history=76800");
   addOptimization(*train, flags);
   addPortions(*train, flags);
   train
@@ -266,6 +277,21 @@ void splitCatalogues(const genrec_model_desc &model, const std::vector<std::stri
   }
 }
 
+void splitBatchTokens(const std::string &entry, Flags &flags) {
+  if (entry.empty())
+    return;
+  size_t equals = entry.rfind('=');
+  std::string count = equals == std::string::npos ? "" : entry.substr(equals + 1);
+  int64_t tokens = 0;
+  auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), tokens);
+  if (equals == 0 || count.empty() || error != std::errc() || end != count.data() + count.size() ||
+      tokens < 1)
+    throw CLI::ValidationError("--batch-tokens",
+                               "'" + entry + "' is not of the form list=tokens, as history=76800");
+  flags.tokenList = entry.substr(0, equals);
+  flags.batchTokens = tokens;
+}
+
 Flags::Command commandOf(const CLI::App &app) {
   if (app.got_subcommand("train"))
     return Flags::Command::train;
@@ -284,17 +310,19 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
                        bool tells) {
   ParsedFlags parsed;
   std::vector<std::string> catalogues;
+  std::string batchTokens;
   CLI::App app("Compiled model '" + std::string(model.name) +
                "'. Each command has a --help of its own.");
   app.set_version_flag("--version", std::string(model.name) + ", compiled by " +
                                         (model.compiler ? model.compiler : "genrec"));
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  addTrain(app, parsed.flags, catalogues);
+  addTrain(app, parsed.flags, catalogues, batchTokens);
   addOthers(app, model, parsed.flags, catalogues);
   try {
     app.parse(argc, argv);
     splitCatalogues(model, catalogues, parsed.flags);
+    splitBatchTokens(batchTokens, parsed.flags);
     parsed.flags.command = commandOf(app);
     requireActingFlags(*app.get_subcommands().front(), parsed.flags, model);
   } catch (const CLI::ParseError &error) {

@@ -23,8 +23,11 @@ struct Flags {
   std::map<std::string, std::string> catalogues; ///< by domain name
   int64_t dataMemoryMegabytes = 4096;
   int64_t batch = 128;
+  std::string tokenList;   ///< of batches by tokens
+  int64_t batchTokens = 0; ///< 0: batches by rows
   int64_t evaluationBatch = 0; ///< 0: as `batch`
   bool shuffle = true;
+  int64_t shuffleWindow = 0; ///< rows; 0: Dataset::defaultWindow
 
   // Training.
   int64_t epochs = 1;

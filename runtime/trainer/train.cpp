@@ -43,6 +43,7 @@ bool Training::onStep(const StepReport &report) {
   if (stepsHere++ == 0)
     firstStepSeconds = secondsSince(start);
   rowsHere += report.rows;
+  work->add(report.batches);
   if (stepsHere > kWarmSteps) {
     timedSeconds += secondsSince(stepBegin);
     timedRows += report.rows;
@@ -51,6 +52,7 @@ bool Training::onStep(const StepReport &report) {
   for (size_t i = 0; i < state.epochLosses.size(); ++i)
     state.epochLosses[i].add(report.losses[i]);
   state.rowsInEpoch += report.rows;
+  ++state.batchesInEpoch;
   state.step = report.step;
   if (flags.logEvery > 0 && report.step % static_cast<uint64_t>(flags.logEvery) == 0)
     stepLosses.push_back({{"step", report.step}, {"loss", toJson(report.loss)}});
@@ -78,11 +80,9 @@ bool Training::onStep(const StepReport &report) {
 
 /// Trains what is left of the current epoch; false where a signal came.
 bool Training::trainEpoch() {
-  EpochOptions options = epochOptions(*session, flags.batch);
-  options.shuffle = flags.shuffle;
-  options.seed = state.seed;
+  EpochOptions options = order;
   options.epoch = static_cast<uint64_t>(state.epoch);
-  options.skipRows = state.rowsInEpoch;
+  options.skipBatches = state.batchesInEpoch;
   progress.begin();
   Clock::time_point begin = stepBegin = Clock::now();
   int64_t rowsBefore = rowsHere;
@@ -110,7 +110,7 @@ bool Training::isEvaluated(int64_t epoch) const {
 /// Records and evaluates; false where a signal came, which leaves the epoch
 /// unfinished: a resumed run evaluates again.
 bool Training::finishEpoch() {
-  bool isWhole = state.rowsInEpoch == data->rows();
+  bool isWhole = state.batchesInEpoch == batchesPerEpoch;
   Json record = {{"epoch", state.epoch},
                  {"step", state.step},
                  {"rows", state.rowsInEpoch},
@@ -140,7 +140,7 @@ bool Training::finishEpoch() {
   history.push_back(record);
   if (isWhole) {
     ++state.epoch;
-    state.rowsInEpoch = 0;
+    state.rowsInEpoch = state.batchesInEpoch = 0;
     state.epochLosses.assign(model.loss_count, {});
   }
   return true;
@@ -206,9 +206,11 @@ int Training::run() {
   residentBefore = residentBytes();
   bool interrupted = !trainTurn();
   while (!interrupted && turn + 1 < turns.size() && !reachedMaxSteps()) {
+    decodedBefore += data->decoded();
     data.reset();
     ++turn;
     openData();
+    planEpochs();
     beginTurn();
     interrupted = !trainTurn();
   }
@@ -229,7 +231,7 @@ int Training::run() {
   }
   if (session->profile())
     reportProfile();
-  Json result = summary();
+  Json result = summary(work->toJson(decodedBefore += data->decoded()));
   if (!flags.metricsJson.empty())
     writeFile(flags.metricsJson, toText(result, 1) + "\n");
   progress.done(

@@ -54,11 +54,51 @@ void Training::openData() {
                                    options);
   if (data->rows() == 0)
     throw Error(turns[turn].text() + ": the training data has no rows");
-  if (flags.shuffle && !data->inMemory())
-    progress.message("the data does not fit in " + std::to_string(flags.dataMemoryMegabytes) +
-                     " MB: shuffling within windows of at most " +
-                     withThousands(data->windowRows()) + " of " + withThousands(data->rows()) +
-                     " rows");
+}
+
+/// The order of the rows of `of`, of any epoch. Collective.
+EpochOptions Training::orderOf(Dataset &of) const {
+  EpochOptions options = epochOptions(*session, flags.batch);
+  options.shuffle = flags.shuffle;
+  options.seed = state.seed;
+  if (flags.shuffle) {
+    const TrainingState *saved = resumed ? &resumed->state() : nullptr;
+    bool isKept = saved && saved->order == kEpochOrder && saved->windowRows > 0;
+    int64_t wanted = flags.shuffleWindow > 0 ? flags.shuffleWindow
+                     : isKept                ? saved->windowRows
+                                             : of.defaultWindow();
+    options.windowRows = std::min(wanted, of.rows());
+  }
+  if (flags.batchTokens > 0) {
+    options.batchTokens = flags.batchTokens;
+    options.tokenDomain = of.tokenDomain(flags.tokenList);
+    of.countTokens(options, comm);
+  }
+  return options;
+}
+
+/// Settles the order of the rows of all epochs of a turn, and tells what the memory for it comes to.
+void Training::planEpochs() {
+  order = orderOf(*data);
+  batchesPerEpoch = data->batches(order);
+  if (!work)
+    work = std::make_unique<RankWork>(model, comm, order.tokenDomain);
+  auto megabytes = [](int64_t bytes) { return withThousands((bytes >> 20) + 1) + " MB"; };
+  if (flags.shuffle && order.windowRows < data->rows())
+    progress.message("shuffling within windows of at most " + withThousands(order.windowRows) +
+                     " of " + withThousands(data->rows()) + " rows (--shuffle-window)");
+  if (data->inMemory())
+    return;
+  std::string limit = withThousands(flags.dataMemoryMegabytes) + " MB";
+  progress.message("the data takes about " + megabytes(data->estimatedBytes()) +
+                   " decoded, more than --data-memory, " + limit +
+                   ": row groups are decoded again in each epoch");
+  int64_t bytes = flags.shuffle ? data->windowBytes(order) : 0;
+  if (bytes > datasetOptions(flags, 1).memoryBudget)
+    progress.message("warning: windows of " + withThousands(order.windowRows) +
+                     " rows take about " + megabytes(bytes) +
+                     ", one read and one decoded ahead; more than --data-memory, " + limit +
+                     ": none is decoded ahead, and a smaller --shuffle-window needs less");
 }
 
 void Training::open() {
@@ -90,6 +130,7 @@ void Training::open() {
       progress.message(dataset->notes()[i]);
   loadCatalogues(*session, flags, modes, progress);
   checkMonitor();
+  planEpochs();
   int64_t steps = countSteps();
   session->setScheduleSteps(flags.maxSteps > 0 ? std::min(steps, flags.maxSteps) : steps);
 }
@@ -97,12 +138,15 @@ void Training::open() {
 /// What a checkpoint says of the data of this turn, and the beginning of it.
 void Training::beginTurn() {
   state.batch = flags.batch;
+  state.tokenList = flags.tokenList;
+  state.batchTokens = flags.batchTokens;
   state.portions = session->portions();
   state.shuffle = flags.shuffle;
   state.dataRows = data->rows();
-  state.windowRows = flags.shuffle ? data->windowRows() : 0;
+  state.order = kEpochOrder;
+  state.windowRows = order.windowRows;
   state.epoch = 1;
-  state.rowsInEpoch = 0;
+  state.rowsInEpoch = state.batchesInEpoch = 0;
   state.epochLosses.assign(model.loss_count, {});
   if (checkpoint)
     describeTrainingData();
@@ -169,6 +213,27 @@ void Training::describeTrainingData() {
       state.data.push_back(std::move(file));
 }
 
+/// Throws where the rows of the epoch that was interrupted cannot be visited as they would have been.
+void Training::requireSameOrder(const TrainingState &saved) {
+  bool isWithin = saved.batchesInEpoch > 0 && saved.rowsInEpoch < saved.dataRows;
+  if (state.shuffle && saved.order != kEpochOrder) {
+    if (isWithin)
+      throw Error("the checkpoint was saved within epoch " + std::to_string(saved.epoch) +
+                      ", by a version of genrec that visited shuffled rows in another order",
+                  "resume with that version, or from the end of an epoch (--generation), or start "
+                  "anew from its weights with --init");
+    progress.message("the checkpoint is of a version of genrec that visited shuffled rows in another "
+                     "order: further epochs have the order of this version");
+  }
+  if (state.batchTokens > 0 && isWithin && saved.portions != state.portions)
+    throw Error("the checkpoint was saved within epoch " + std::to_string(saved.epoch) +
+                    " with --portions " + std::to_string(saved.portions) + ", now it is " +
+                    std::to_string(state.portions) +
+                    ": the batches of --batch-tokens depend on it",
+                "finish the epoch with --portions " + std::to_string(saved.portions) +
+                    ", on as many ranks at most");
+}
+
 void Training::resume() {
   resumed->restore(*session, RestoreFor::training);
   TrainingState saved = resumed->state();
@@ -179,16 +244,22 @@ void Training::resume() {
       throw Error("the checkpoint was trained with " + what + " " + was + ", now it is " + is,
                   "resume with what it was trained with, or start anew with --overwrite");
   };
+  auto tokens = [](const TrainingState &of) {
+    return of.batchTokens == 0 ? "(none)" : of.tokenList + "=" + std::to_string(of.batchTokens);
+  };
   if (std::string differs = dataDifference(saved.data, state.data); !differs.empty())
     throw Error("the checkpoint was trained on other data: " + differs,
                 "resume with the data it was trained on, go on with other data by --continue, or "
                 "start anew with --overwrite");
   mustBe("--seed", std::to_string(saved.seed), std::to_string(state.seed));
-  mustBe("--batch", std::to_string(saved.batch), std::to_string(state.batch));
+  mustBe("--batch-tokens", tokens(saved), tokens(state));
+  if (state.batchTokens == 0)
+    mustBe("--batch", std::to_string(saved.batch), std::to_string(state.batch));
   mustBe("shuffling", saved.shuffle ? "on" : "off", state.shuffle ? "on" : "off");
   mustBe("data of rows:", std::to_string(saved.dataRows), std::to_string(state.dataRows));
-  mustBe("shuffle windows of rows:", std::to_string(saved.windowRows),
-         std::to_string(state.windowRows));
+  requireSameOrder(saved);
+  if (saved.order == kEpochOrder)
+    mustBe("--shuffle-window", std::to_string(saved.windowRows), std::to_string(state.windowRows));
   if (saved.portions != state.portions)
     progress.message("the checkpoint was trained with --portions " +
                      std::to_string(saved.portions) + ", now it is " +
@@ -196,10 +267,13 @@ void Training::resume() {
                      ": the run goes on, but its bits will differ from those of one that was not "
                      "interrupted");
   std::vector<DataFile> files = std::move(state.data);
-  int32_t portions = state.portions;
+  const int32_t portions = state.portions;
+  const int64_t windowRows = state.windowRows;
   state = saved;
   state.data = std::move(files); // at the paths of today
   state.portions = portions;
+  state.order = kEpochOrder;
+  state.windowRows = windowRows;
   resumed.reset();
   history = Json::parse(saved.history);
   before = Json::parse(saved.before);

@@ -74,6 +74,9 @@ Json Training::configuration() const {
                {"seed", state.seed},
                {"shuffle", flags.shuffle},
                {"shuffle_window_rows", state.windowRows},
+               {"batch_tokens", flags.batchTokens > 0
+                                    ? Json{{"list", flags.tokenList}, {"tokens", flags.batchTokens}}
+                                    : Json(nullptr)},
                {"ranks", comm ? comm->getSize() : 1},
                {"portions", session->portions()},
                {"threads", session->threads()}};
@@ -134,7 +137,7 @@ static Json exchangesToJson(const Session &session, Communicator &comm) {
   return json;
 }
 
-Json Training::summary() const {
+Json Training::summary(const Json &work) const {
   Json final = Json::object();
   if (!history.empty()) {
     final["loss"] = history.back()["loss"];
@@ -152,7 +155,7 @@ Json Training::summary() const {
                        {flags.monitor, patience.best}};
   }
   Json memory = memoryToJson(session->memoryUse());
-  memory["data"] = data->decodedBytes() + (validation ? validation->decodedBytes() : 0);
+  memory["data"] = data->heldBytes() + (validation ? validation->heldBytes() : 0);
   memory["resident_at_start"] = residentAtStart;
   memory["resident_before_training"] = residentBefore;
   memory["resident_after"] = residentBytes();
@@ -166,6 +169,7 @@ Json Training::summary() const {
                {"metric_notes", metricNotes(model)},
                {"timings", timings()},
                {"memory_bytes", memory},
+               {"work", work},
                {"arena_allocations", session->arenaAllocations()},
                {"warnings", data->warnings()}};
   if (comm && comm->getSize() > 1)

@@ -112,14 +112,15 @@ void Training::openCheckpoint() {
 int64_t Training::countSteps() const {
   Size steps = 0;
   for (size_t i = 0; i < turns.size(); ++i) {
-    int64_t rows = data->rows();
-    if (i != turn)
-      rows = Dataset(model, std::vector{&session->program(Mode::train)}, turns[i],
-                     datasetOptions(flags, session->threads()))
-                 .rows();
-    if (rows == 0)
-      throw Error(turns[i].text() + ": the training data has no rows");
-    steps = steps + Size((rows - 1) / flags.batch + 1) * flags.epochs;
+    int64_t batches = batchesPerEpoch;
+    if (i != turn) {
+      Dataset other(model, std::vector{&session->program(Mode::train)}, turns[i],
+                    datasetOptions(flags, session->threads()));
+      if (other.rows() == 0)
+        throw Error(turns[i].text() + ": the training data has no rows");
+      batches = other.batches(orderOf(other));
+    }
+    steps = steps + Size(batches) * flags.epochs;
   }
   return (steps + static_cast<int64_t>(state.firstStep)).saturated();
 }

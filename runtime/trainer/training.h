@@ -7,6 +7,7 @@
 #include "event_file.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/warm_start.h"
+#include "rank_work.h"
 
 #include <optional>
 
@@ -39,6 +40,9 @@ private:
   void begin();
   void describeTrainingData();
   void beginTurn();
+  EpochOptions orderOf(Dataset &of) const;
+  void planEpochs();
+  void requireSameOrder(const TrainingState &saved);
   void resume();
   void continueRun();
   bool trainTurn();
@@ -64,7 +68,7 @@ private:
   void warnOnce();
   Json configuration() const;
   Json timings() const;
-  Json summary() const;
+  Json summary(const Json &work) const;
 
   const genrec_model_desc &model;
   const Flags &flags;
@@ -76,12 +80,16 @@ private:
   /// What is trained on, one after another: all of --data, or with --eval-before-train each file.
   std::vector<FileSpec> turns;
   size_t turn = 0;
+  std::unique_ptr<RankWork> work;
+  DecodedData decodedBefore; ///< in earlier turns
 
   std::unique_ptr<CheckpointWriter> checkpoint, best; ///< with --checkpoint
   /// Until the session holds them: of this run, or of one that goes on with other data.
   std::unique_ptr<CheckpointReader> resumed, continued;
   std::unique_ptr<EventFile> events;                  ///< with --tensorboard
 
+  EpochOptions order; ///< of the training data; epoch and position apart
+  int64_t batchesPerEpoch = 0;
   TrainingState state;
   Json history = Json::array(), before = Json::array();
   Json lastEvaluation;

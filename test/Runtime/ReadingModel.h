@@ -50,10 +50,10 @@ struct ReadingModel {
 };
 
 inline genrec_domain_desc root(const char *name) {
-  return {name, GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0};
+  return {name, GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0, 0};
 }
 inline genrec_domain_desc child(const char *name, int32_t parent, const char *column) {
-  return {name, GENREC_DOMAIN_DATA, parent, column, nullptr, nullptr, 0, 0};
+  return {name, GENREC_DOMAIN_DATA, parent, column, nullptr, nullptr, 0, 0, 0};
 }
 inline genrec_feature_desc feature(const char *column, int32_t domain, int32_t type) {
   genrec_feature_desc desc{};

@@ -88,7 +88,8 @@ TEST(DatasetPortions, OfAllRanksAreTheBatchesOfOne) {
     options.shuffle = draw(0, 1);
     options.seed = seed;
     options.epoch = draw(1, 3);
-    options.skipRows = draw(0, 1) * std::min(count, options.batch * draw(0, 3));
+    options.windowRows = draw(0, 1) * draw(1, 160);
+    options.skipBatches = draw(0, 1) * draw(0, 4);
     Dataset one(model.description, {&model.program}, files, reading);
     std::vector<Rows> expected = readEpoch(one, model, options);
     for (int32_t ranks = 1; ranks <= 4; ++ranks) {
@@ -113,12 +114,51 @@ TEST(DatasetPortions, CutTheLastBatchByItsOwnRows) {
     portions.push_back(valuesOf<int64_t>(batch, 0, batch.rows));
   EXPECT_EQ(portions, (std::vector<std::vector<int64_t>>{{2, 3}, {4, 5}, {9}, {10}}));
   options.batch = 2; // fewer rows than portions
-  options.skipRows = 12;
+  options.skipBatches = 6;
   options.own = {0, 4};
   portions.clear();
   for (auto source = data.epoch(options); batch.reset(), source->next(batch);)
     portions.push_back(valuesOf<int64_t>(batch, 0, batch.rows));
   EXPECT_EQ(portions, (std::vector<std::vector<int64_t>>{{}, {}, {}, {12}}));
+}
+
+TEST(DatasetPortions, NeedOnlySomeRowGroups) {
+  TestFolder folder;
+  ReadingModel model = userModel();
+  std::string files = writeUsers(folder, 240, 120, 10);
+  EpochOptions options;
+  options.batch = 12;
+  options.portions = 4;
+  options.own = {2, 1};
+  auto decoded = [&](int64_t epochs, int64_t budget) {
+    DatasetOptions reading;
+    reading.memoryBudget = budget;
+    Dataset data(model.description, {&model.program}, files, reading);
+    for (options.epoch = 1; options.epoch <= static_cast<uint64_t>(epochs); ++options.epoch)
+      readEpoch(data, model, options);
+    DecodedData all = data.decoded();
+    EXPECT_GE(all.rows, all.rowGroups * 10);
+    EXPECT_GE(all.bytes, all.rows * 8);
+    return all.rowGroups;
+  };
+  options.shuffle = true;
+  EXPECT_LE(decoded(1, 1), 6 + 2);
+  EXPECT_GE(decoded(3, 1), 18);
+  EXPECT_LE(decoded(50, int64_t(1) << 30), 24); // kept
+  TestFolder one;                               // the line begins and ends within it
+  files = writeUsers(one, 240, 240, 240);
+  options.own = {0, 4};
+  EXPECT_EQ(decoded(1, 1), 1);
+  options.own = {2, 1};
+  files = writeUsers(folder, 240, 120, 10);
+  // In the order of the files every row group has rows of this portion, unless batches are as
+  // large.
+  options.shuffle = false;
+  EXPECT_EQ(decoded(1, 1), 24);
+  options.batch = 240;
+  EXPECT_EQ(decoded(1, 1), 6);
+  options.skipBatches = 1;
+  EXPECT_EQ(decoded(1, 1), 0);
 }
 
 TEST(DatasetPortions, ThatAreNotThereAreRefused) {

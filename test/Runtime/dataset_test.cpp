@@ -231,7 +231,7 @@ TEST(Dataset, ShufflingIsAPermutationBySeedAndEpoch) {
     return flat(batchesOf(data, model.description, options));
   };
   std::vector<int64_t> order = orderOf(1, 1, 1, 32);
-  EXPECT_EQ(order, orderOf(1, 1, 4, 7));
+  EXPECT_EQ(order, orderOf(1, 1, 4, 32));
   EXPECT_NE(order, orderOf(2, 1, 1, 32));
   EXPECT_NE(order, orderOf(1, 2, 1, 32));
   EXPECT_FALSE(std::is_sorted(order.begin(), order.end()));
@@ -276,31 +276,38 @@ TEST(Dataset, SkippedRowsAreTheFirstOfTheOrder) {
       std::vector<int64_t> all = flat(batchesOf(data, model.description, options));
       EXPECT_EQ(std::set<int64_t>(all.begin(), all.end()).size(), 100u);
       for (int64_t skip : {10, 60, 90, 100}) {
-        options.skipRows = skip;
+        options.skipBatches = skip / options.batch;
         EXPECT_EQ(flat(batchesOf(data, model.description, options)),
                   std::vector<int64_t>(all.begin() + skip, all.end()));
       }
     }
 }
 
-TEST(Dataset, DataBeyondTheBudgetIsShuffledInWindows) {
+TEST(Dataset, TheOrderDoesNotDependOnTheMemory) {
   TestFolder folder;
   ReadingModel model = userModel();
   std::string files = writeUsers(folder, 120, 60, 10);
-  DatasetOptions reading;
-  reading.memoryBudget = 3000;
-  reading.decodeThreads = 3;
-  Dataset data(model.description, {&model.program}, files, reading);
-  EXPECT_FALSE(data.inMemory());
-  EXPECT_LT(data.windowRows(), 120);
-  EXPECT_GE(data.windowRows(), 10);
-  EpochOptions options;
-  options.shuffle = true;
-  options.batch = 16;
-  std::vector<int64_t> first = flat(batchesOf(data, model.description, options));
-  EXPECT_EQ(first, flat(batchesOf(data, model.description, options)));
-  EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 120u);
-  EXPECT_EQ(data.decodedBytes(), 0); // nothing is kept between epochs
+  auto orderOf = [&](int64_t budget, int64_t window) {
+    DatasetOptions reading;
+    reading.memoryBudget = budget;
+    reading.decodeThreads = 3;
+    Dataset data(model.description, {&model.program}, files, reading);
+    EXPECT_EQ(data.inMemory(), budget > 10000);
+    EXPECT_EQ(data.defaultWindow(), 120);
+    EpochOptions options;
+    options.shuffle = true;
+    options.batch = 16;
+    options.windowRows = window;
+    std::vector<int64_t> order = flat(batchesOf(data, model.description, options));
+    EXPECT_EQ(order, flat(batchesOf(data, model.description, options)));
+    EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), 120u);
+    EXPECT_EQ(data.heldBytes() > 0, data.inMemory()); // or nothing is kept between epochs
+    return order;
+  };
+  for (int64_t window : {0, 1, 40, 1000})
+    EXPECT_EQ(orderOf(int64_t(1) << 30, window), orderOf(1, window)) << window;
+  EXPECT_EQ(orderOf(1, 0), orderOf(1, 120));
+  EXPECT_NE(orderOf(1, 0), orderOf(1, 40));
 }
 
 TEST(Dataset, EmptyFilesAreSkipped) {

@@ -50,6 +50,7 @@ struct TrainingState {
   uint64_t step = 0;                  ///< optimizer steps done
   int64_t epoch = 1;                  ///< 1-based, the one being trained
   int64_t rowsInEpoch = 0;            ///< root rows of it that were trained
+  int64_t batchesInEpoch = 0;         ///< batches of it that were: the position of every portion
   std::vector<LossValue> epochLosses; ///< sums so far, by loss index
   std::string history = "[]";         ///< JSON list of what was measured
   std::string before = "[]";          ///< the same, on files before they were trained on
@@ -58,10 +59,13 @@ struct TrainingState {
   // What must be the same for a resumed run to continue with the same bits.
   uint64_t seed = 0;
   int64_t batch = 0;
+  std::string tokenList;   ///< whose entries a batch has `batchTokens` of; "": batches by rows
+  int64_t batchTokens = 0;
   int32_t portions = 1; ///< of a batch; others give other bits, and the same training
   bool shuffle = false;
+  int32_t order = 0;          ///< kEpochOrder of the version that trained
   int64_t dataRows = 0;
-  int64_t windowRows = 0;     ///< of the shuffle
+  int64_t windowRows = 0;     ///< that are shuffled together; 0: none
   std::vector<DataFile> data; ///< none: not known
 };
 

@@ -92,6 +92,9 @@ public:
   void setPatience(std::chrono::milliseconds time) { patience = time; }
   std::chrono::milliseconds getPatience() const { return patience; }
 
+  /// How long this rank's calls have taken so far, waiting for others included.
+  std::chrono::nanoseconds getTimeInCalls() const { return timeInCalls; }
+
 protected:
   /// One exchange; sizes of the spans are getSize(), bytes are not negative.
   virtual void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) = 0;
@@ -105,6 +108,7 @@ private:
 
   int64_t roundCount = 0;
   std::chrono::milliseconds patience = std::chrono::minutes(5);
+  std::chrono::nanoseconds timeInCalls{0};
 };
 
 /// The communicator of one rank alone.

@@ -9,6 +9,7 @@
 #define GENREC_RT_DATASET_H
 
 #include "genrec_rt/batch.h"
+#include "genrec_rt/comm.h"
 #include "genrec_rt/portions.h"
 
 #include <cstdint>
@@ -42,20 +43,43 @@ std::vector<std::string> listFiles(const FileSpec &spec, std::vector<std::string
 
 struct DatasetOptions {
   int32_t decodeThreads = 2;
-  /// Decoded data is kept in memory for all epochs where it takes at most this;
-  /// beyond, row groups are decoded again each epoch and shuffling is windowed.
+  /// Decoded data is kept in memory for all epochs where all of it takes at most this; beyond, row
+  /// groups are decoded again each epoch. The order of rows does not depend on it.
   int64_t memoryBudget = int64_t(4) << 30;
 };
 
-/// How one pass over the data goes.
+/// What of the data was decoded by this process so far, and what that took in memory.
+struct DecodedData {
+  int64_t rowGroups = 0, rows = 0, bytes = 0;
+
+  DecodedData &operator+=(const DecodedData &other) {
+    rowGroups += other.rowGroups;
+    rows += other.rows;
+    bytes += other.bytes;
+    return *this;
+  }
+};
+
+/// The version of the order of shuffled rows: another one where the same options give another order.
+inline constexpr int32_t kEpochOrder = 2;
+
+/// How one pass over the data goes. The batches depend on data, batch, shuffle, seed, epoch and window
+/// alone, and with batchTokens on the number of portions.
 struct EpochOptions {
   int64_t batch = 128; ///< root rows per batch; the last batch may be smaller
+  /// Instead of `batch`: about so many entries of the lists of `tokenDomain` (a list of the data, or one
+  /// truncated from such a list) per batch. 0: batches by rows.
+  int64_t batchTokens = 0;
+  int32_t tokenDomain = -1;
   bool shuffle = false;
   uint64_t seed = 0;
-  uint64_t epoch = 1;   ///< with `seed`, all that the order depends on
-  int64_t skipRows = 0; ///< root rows of this order that are left out (resume)
-  /// A batch of n rows is so many portions, p of them its rows [n * p / portions, n * (p + 1) / portions),
-  /// some maybe without rows. A source gives those of `own`, one by one.
+  uint64_t epoch = 1; ///< from 1 on
+  /// Rows that are shuffled together: at most so many, at least a batch; 0: defaultWindow().
+  int64_t windowRows = 0;
+  int64_t skipBatches = 0; ///< that are left out (resume)
+  /// A batch of n rows is so many portions, p of them its rows [n * p / portions, n * (p + 1) / portions);
+  /// with batchTokens, portions have about equal tokens. Some may be without rows. A source gives those
+  /// of `own`, one by one.
   int32_t portions = 1;
   PortionRange own{0, 1};
 };
@@ -72,16 +96,32 @@ public:
 
   int64_t rows() const;
   const std::vector<std::string> &files() const;
-  /// Whether all of it stays in memory; otherwise the rows of a window.
+  /// Whether all of it stays in memory once it is decoded.
   bool inMemory() const;
-  int64_t windowRows() const;
+  /// About how many bytes all of it takes decoded, by the footers.
+  int64_t estimatedBytes() const;
+  /// The rows that are shuffled together unless said: all where they take about 4 GiB at most, else
+  /// those of about 2 GiB.
+  int64_t defaultWindow() const;
+  /// About how many bytes a source needs with shuffling: of a window that is read and of the next one.
+  int64_t windowBytes(const EpochOptions &options) const;
   /// Bytes of decoded data held now.
-  int64_t decodedBytes() const;
+  int64_t heldBytes() const;
+  DecodedData decoded() const;
   /// What was skipped in folders, a line each.
   const std::vector<std::string> &notes() const;
   /// What was noticed while decoding ("lists not oldest first"), each once.
   std::vector<std::string> warnings() const;
 
+  /// The list called `name`, for EpochOptions::tokenDomain. Error, with what there is, where there is none
+  /// that the programs read.
+  int32_t tokenDomain(const std::string &name) const;
+  /// Counts tokens of all row groups by options.batchTokens and .portions, each rank of `comm` (null:
+  /// alone) those of some. Collective; before batches() and epoch() of such options.
+  void countTokens(const EpochOptions &options, Communicator *comm);
+
+  /// Batches of one epoch.
+  int64_t batches(const EpochOptions &options) const;
   /// The batches of one epoch, or this rank's portions of them. At most one source may be alive; it
   /// must not outlive the dataset.
   std::unique_ptr<BatchSource> epoch(const EpochOptions &options);
@@ -99,9 +139,9 @@ private:
 Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
                     std::vector<std::string> *notes = nullptr);
 
-/// The order in which an epoch visits `count` rows: a permutation that depends on
-/// (seed, epoch, window) alone. Fisher-Yates over a SplitMix64 stream.
-void shuffledOrder(uint64_t seed, uint64_t epoch, uint64_t window, int64_t count, int64_t *order);
+/// An order of `count` things: a permutation that depends on (seed, epoch, number) alone. Fisher-Yates
+/// over a SplitMix64 stream.
+void shuffledOrder(uint64_t seed, uint64_t epoch, uint64_t number, int64_t count, int64_t *order);
 
 } // namespace genrec::rt
 
