@@ -159,6 +159,7 @@ CASES: dict[str, Case] = {
     "--profile": Case(("--profile", "prof"), seen("files")),
     "--metrics-json": Case(("--metrics-json", "n.json"), seen("files"), beside=("--no-report",)),
     "--portions": Case(("--portions", "4"), seen("config")),
+    "--overlap": Case(("--overlap", "some"), seen("status"), refused="--overlap"),
     "--comm": Case(("--comm", "tcp"), seen("status"), refused="--comm"),
     "--threads": Case(("--threads", "2"), seen("config")),
     "--progress": Case(("--progress", "lines"), seen("plain")),

@@ -205,9 +205,9 @@ static llvm::Expected<ExplainOptions> parseExplainOptions(std::string &idsOf) {
   if (llvm::Error error = parseWorld(options))
     return error;
   if (!idsOf.empty() && worldSize == 0)
-    return llvm::createStringError("--ids " + idsOf +
-                                   ": a file is read for --world only; without it, "
-                                   "--ids takes table=n");
+    return llvm::createStringError(
+        "--ids takes table=n, n a number of at least 0, but got '" + idsOf +
+        "'; a file of counted ids is read with --world only");
   if (llvm::Error error = parseSizes(dataset, options.dataset))
     return error;
   return options;
