@@ -3,9 +3,9 @@
     build/venv/bin/python benchmarks/rank_overlap [--latency US] [--batch N] [--epochs N] [--rounds N]
 
 A table of 1 M ids (Zipf 1.05, lists of 8), dimension 64, and an MLP; two processes under mpirun, one thread each. Every
-exchange is made to take `--latency` microseconds longer (GENREC_COMM_LATENCY_US), with `--overlap` none, keys and rows.
-Epochs after the first count: all ids have rows. By how many latencies a step becomes longer is the number of rounds that
-nothing hides: gradients wait for the backward pass, and rows that the step before updates wait for that update.
+exchange is made to take `--latency` microseconds longer (GENREC_COMM_LATENCY_US), with `--overlap` none, keys, rows.
+Epochs after the first count: all ids have rows. By how many latencies a step becomes longer is the number of rounds
+that nothing hides: gradients wait for the backward pass, and rows that the step before updates wait for that update.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 
+import genrec as gr  # noqa: E402
 import native  # noqa: E402
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
-
-import genrec as gr  # noqa: E402
 from genrec import nn  # noqa: E402
 
 IDS, LENGTH, EXPONENT = 1_000_000, 8, 1.05

@@ -140,11 +140,36 @@ std::string profileTable(const Json &profile) {
   return text;
 }
 
+namespace {
+
+/// Tracks of a trace.
+enum Track { mainThread = 1, readingThread = 2, dispatchingThread = 3 };
+
+/// Which thread a phase of a step ran on, and with it the ops that follow. `isAhead`: the step was
+/// dispatched beside the one before.
+Track trackOf(Phase phase, bool isAhead) {
+  if (phase == Phase::read || phase == Phase::copy)
+    return readingThread;
+  bool isOfDispatch =
+      phase == Phase::dispatch || phase == Phase::exchangeAhead || phase == Phase::wait;
+  return isAhead && isOfDispatch ? dispatchingThread : mainThread;
+}
+
+bool isDispatchedAhead(const TracedStep &step) {
+  return std::any_of(step.spans.begin(), step.spans.end(), [](const Span &span) {
+    return span.what == static_cast<int32_t>(Phase::exchangeAhead);
+  });
+}
+
+} // namespace
+
 Json profileTrace(const genrec_model_desc &model, const Profile &profile,
                   const std::optional<Roofline> &roofline) {
   Json events = Json::array();
   for (const auto &[thread, name] :
-       {std::pair{1, "compute (main thread)"}, std::pair{2, "read and copy (reading thread)"}})
+       {std::pair{mainThread, "compute (main thread)"},
+        std::pair{readingThread, "read and copy (reading thread)"},
+        std::pair{dispatchingThread, "dispatch (dispatching thread, on several ranks)"}})
     events.push_back({{"name", "thread_name"},
                       {"ph", "M"},
                       {"pid", 1},
@@ -156,17 +181,17 @@ Json profileTrace(const genrec_model_desc &model, const Profile &profile,
       first = std::min(first, span.begin);
   constexpr const char *kModes[] = {"", "train", "evaluate", "predict", "items"};
   for (const TracedStep &step : profile.traced()) {
-    bool isReading = false; // ops follow the phase that they are in
+    bool isAhead = isDispatchedAhead(step);
+    Track track = mainThread; // ops follow the phase that they are in
     for (const Span &span : step.spans) {
       if (span.what < 0)
-        isReading = span.what == static_cast<int32_t>(Phase::read) ||
-                    span.what == static_cast<int32_t>(Phase::copy);
+        track = trackOf(static_cast<Phase>(span.what), isAhead);
       Json event = {{"name", span.what < 0 ? nameOf(static_cast<Phase>(span.what))
                                            : model.ops[span.what].name},
                     {"cat", span.what < 0 ? "phase" : "op"},
                     {"ph", "X"},
                     {"pid", 1},
-                    {"tid", isReading ? 2 : 1},
+                    {"tid", static_cast<int>(track)},
                     {"ts", static_cast<double>(span.begin - first) * 1e-3},
                     {"dur", static_cast<double>(span.end - span.begin) * 1e-3},
                     {"args", {{"step", step.step}, {"program", kModes[step.mode]}}}};
