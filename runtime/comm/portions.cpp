@@ -33,7 +33,6 @@ std::vector<float> PortionSums::takeBuffer() {
     return std::vector<float>(length);
   std::vector<float> buffer = std::move(free.back());
   free.pop_back();
-  std::fill(buffer.begin(), buffer.end(), 0.0F);
   return buffer;
 }
 
@@ -94,23 +93,28 @@ int64_t PortionSums::sliceBegin(int32_t rank) const {
 }
 
 int64_t PortionSums::countFloats(int32_t from, int32_t to) const {
+  if (from == to)
+    return 0;
   return static_cast<int64_t>(nodes[from].size()) * (hasSlices() ? sliceSize(to) : length);
 }
 
 void PortionSums::write(int32_t to, float *message) const {
   requireAll();
-  for (const Sum &sum : sums)
-    message = hasSlices() ? std::copy_n(sum.values.data() + sliceBegin(to), sliceSize(to), message)
-                          : std::copy_n(sum.values.data(), length, message);
+  for (size_t i = 0; to != rank && i < sums.size(); ++i) {
+    const float *from = sums[i].values.data();
+    message = hasSlices() ? std::copy_n(from + sliceBegin(to), sliceSize(to), message)
+                          : std::copy_n(from, length, message);
+  }
 }
 
-/// The sum of a node, in the memory of its first one that a rank sent.
-float *PortionSums::addTree(std::span<float *const> messages, int32_t first, int32_t level) const {
+/// The sum of a node, in the memory of its first one that is there.
+float *PortionSums::addTree(std::span<float *const> messages, int32_t first, int32_t level) {
+  int64_t begin = hasSlices() ? sliceBegin(rank) : 0;
   int64_t size = hasSlices() ? sliceSize(rank) : length;
   for (int32_t from = 0; from < ranks; ++from)
     for (size_t i = 0; i < nodes[from].size(); ++i)
       if (nodes[from][i].first == first && nodes[from][i].level == level)
-        return messages[from] + i * size;
+        return from == rank ? sums[i].values.data() + begin : messages[from] + i * size;
   int32_t middle = first + (int32_t(1) << (level - 1));
   float *left = addTree(messages, first, level - 1);
   if (middle < portions)
@@ -119,27 +123,22 @@ float *PortionSums::addTree(std::span<float *const> messages, int32_t first, int
   return left;
 }
 
-void PortionSums::add(std::span<float *const> messages, float *total) {
+const float *PortionSums::add(std::span<float *const> messages) {
   requireAll();
   int32_t root = 0;
   while ((int32_t(1) << root) < portions)
     ++root;
-  int64_t begin = hasSlices() ? sliceBegin(rank) : 0;
-  int64_t size = hasSlices() ? sliceSize(rank) : length;
-  if (size)
-    std::copy_n(addTree(messages, 0, root), size, total + begin);
-  restart();
+  const float *sum = addTree(messages, 0, root);
+  restart(); // buffers are kept as they are
+  return sum;
 }
 
-void PortionSums::gather(Communicator &comm, float *total) const {
-  if (!hasSlices())
-    return;
+void PortionSums::gather(Communicator &comm, const float *slice, float *total) const {
   auto bytes = [&](int32_t of) { return sliceSize(of) * static_cast<int64_t>(sizeof(float)); };
-  std::vector<SendPart> send(ranks, {total + sliceBegin(rank), bytes(rank)});
+  std::vector<SendPart> send(ranks, {slice, bytes(rank)});
   std::vector<ReceivePart> receive(ranks);
-  send[rank] = {}; // it is there
   for (int32_t other = 0; other < ranks; ++other)
-    receive[other] = {total + sliceBegin(other), other == rank ? 0 : bytes(other)};
+    receive[other] = {total + sliceBegin(other), bytes(other)};
   comm.exchange(send, receive);
 }
 
@@ -158,6 +157,9 @@ void PortionSums::reduce(Communicator &comm, float *total) {
     messages.push_back(in[other].data());
   }
   comm.exchange(send, receive);
-  add(messages, total);
-  gather(comm, total);
+  const float *sum = add(messages);
+  if (hasSlices())
+    gather(comm, sum, total);
+  else
+    std::copy_n(sum, length, total);
 }

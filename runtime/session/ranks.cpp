@@ -84,7 +84,7 @@ void RankStep::request(StepSlot &slot, int32_t table, const int64_t *keys, const
 void RankStep::ask(Communicator &on) {
   // What portions give in the compute stage is not complete before its end: it rides later.
   exchange.ask(on, requests, &sums);
-  sums.finish(on);
+  sums.finish(on, /*messagesStay=*/false); // a later lookup asks again
   requests.clear();
   isDispatched = true;
 }
@@ -134,7 +134,7 @@ void RankStep::exchangeSums(bool updates, int32_t signal) {
   } else {
     reportRound.exchange(comm, sums);
   }
-  sums.finish(comm);
+  sums.finish(comm, /*messagesStay=*/true);
 }
 
 void RankStep::describeCollected() {

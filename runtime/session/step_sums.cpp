@@ -36,7 +36,6 @@ void StepSums::contribute(int32_t number, std::span<const float *const> partial,
   if (!to.portions || to.length != length) {
     to.portions = std::make_unique<PortionSums>(length, count, rank, ranks);
     to.length = length;
-    to.total.resize(length);
     to.messages.resize(ranks);
   }
   float *at = to.portions->begin();
@@ -49,11 +48,13 @@ void StepSums::collect(Communicator &on, int32_t number, std::span<const int64_t
                        std::span<float *const> totals) {
   Sums &from = sums[number];
   if (!from.isReduced) {
-    from.portions->reduce(on, from.total.data());
+    from.memory.resize(from.length);
+    from.portions->reduce(on, from.memory.data());
+    from.total = from.memory.data();
     countReceived(*from.portions, from.length);
   }
   from.isReduced = true;
-  const float *at = from.total.data();
+  const float *at = from.total;
   for (size_t i = 0; i < totals.size(); at += floats[i++])
     std::copy_n(at, floats[i], totals[i]);
 }
@@ -136,14 +137,21 @@ void StepSums::read(int32_t from, char *message) {
     }
 }
 
-void StepSums::finish(Communicator &on) {
+void StepSums::finish(Communicator &on, bool messagesStay) {
   if (reports)
     addReports();
   reports = false;
   for (Sums &each : sums)
     if (each.rides()) {
-      each.portions->add(each.messages, each.total.data());
-      each.portions->gather(on, each.total.data());
+      const float *sum = each.portions->add(each.messages);
+      if (each.portions->hasSlices()) {
+        each.memory.resize(each.length);
+        each.portions->gather(on, sum, each.memory.data());
+      } else if (!messagesStay) {
+        each.memory.assign(sum, sum + each.length);
+      }
+      bool isCopied = !messagesStay || each.portions->hasSlices();
+      each.total = isCopied ? each.memory.data() : sum;
       countReceived(*each.portions, each.length);
       each.isReduced = true;
     }

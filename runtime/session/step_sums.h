@@ -44,7 +44,8 @@ public:
   void write(int32_t to, char *message) override;
   void read(int32_t from, char *message) override;
   /// Ends a round: adds up what came. Collective on `on` only where vectors are cut into slices.
-  void finish(Communicator &on);
+  /// `messagesStay`: until the end of the step, so that totals need no memory of their own.
+  void finish(Communicator &on, bool messagesStay);
 
   /// Of sums, from other ranks, since this was made.
   int64_t getReceivedBytes() const { return receivedBytes; }
@@ -53,7 +54,8 @@ private:
   struct Sums {
     std::unique_ptr<PortionSums> portions;
     int64_t length = 0;
-    std::vector<float> total;
+    std::vector<float> memory;      ///< for the total where it is not where it was added
+    const float *total = nullptr;
     std::vector<float *> messages; ///< by rank, of this round
     bool isReduced = false;
     bool rides() const { return portions && !isReduced && portions->isComplete(); }

@@ -35,7 +35,7 @@ std::vector<uint32_t> run(int32_t ranks, int32_t portions, int64_t length) {
         std::vector<float> values = makePortion(own.first + i, length);
         float *to = sums.begin();
         for (int64_t j = 0; j < length; ++j)
-          to[j] += values[j];
+          to[j] = values[j];
         sums.commit();
       }
       std::vector<float> total(length, NAN);

@@ -50,7 +50,7 @@ public:
   /// For vectors of `length` floats, of which this rank has those of getPortions(portions, rank, ranks).
   PortionSums(int64_t length, int32_t portions, int32_t rank, int32_t ranks);
 
-  /// The vector of the next portion, all zero: the caller adds to it, then calls `commit`.
+  /// The vector of the next portion: the caller writes all of it, then calls `commit`.
   float *begin();
   /// Ends the portion: sums of the tree that are complete are formed. At most
   /// 2 * log2(portions) + 1 vectors are held at a time.
@@ -68,13 +68,15 @@ public:
   /// Whether each rank adds one slice of the vectors, which are then gathered. Short vectors, and those
   /// of two ranks, are sent whole: every rank adds them, and one exchange is saved.
   bool hasSlices() const { return ranks > 2 && length > kMostWhole; }
+  /// 0 to a rank itself.
   int64_t countFloats(int32_t from, int32_t to) const;
   void write(int32_t to, float *message) const;
-  /// messages[r]: what rank r wrote to this one; they are added to. `total` gets the sum, or this rank's
-  /// slice of it. A new global batch may begin afterwards.
-  void add(std::span<float *const> messages, float *total);
-  /// All slices, on every rank. Collective.
-  void gather(Communicator &comm, float *total) const;
+  /// messages[r]: what rank r wrote to this one; they are added to. Returns the sum, or this rank's
+  /// slice of it, which stays until the next `begin` and as long as the messages. A new global batch
+  /// may begin afterwards.
+  const float *add(std::span<float *const> messages);
+  /// All slices, on every rank, into `total`. Collective.
+  void gather(Communicator &comm, const float *slice, float *total) const;
 
 private:
   struct Sum : PortionNode {
@@ -86,7 +88,7 @@ private:
   void requireAll() const;
   int64_t sliceBegin(int32_t rank) const;
   int64_t sliceSize(int32_t rank) const { return sliceBegin(rank + 1) - sliceBegin(rank); }
-  float *addTree(std::span<float *const> messages, int32_t first, int32_t level) const;
+  float *addTree(std::span<float *const> messages, int32_t first, int32_t level);
 
   int64_t length;
   int32_t portions, rank, ranks;
