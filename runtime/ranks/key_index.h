@@ -52,6 +52,20 @@ public:
     }
   }
 
+  /// The same, but every key gets a number of its own; none is found.
+  void add(const int64_t *keys, const uint8_t *valid, int64_t count, int32_t *numbers) {
+    if (used > kMost - count)
+      throwFull();
+    if (static_cast<int64_t>(distinct.size()) < used + count)
+      distinct.resize(std::max<size_t>(used + count, distinct.size() * 2));
+    for (int64_t i = 0; i < count; ++i) {
+      bool isAsked = (!valid || valid[i]) && keys[i] != -1;
+      numbers[i] = isAsked ? static_cast<int32_t>(used) : -1;
+      if (isAsked)
+        distinct[used++] = keys[i];
+    }
+  }
+
   bool contains(int64_t key) const {
     for (size_t at = home(key); slots[at].step == step; at = next(at))
       if (slots[at].key == key)
@@ -77,12 +91,15 @@ private:
   size_t home(int64_t key) const {
     return static_cast<size_t>(splitMix64(static_cast<uint64_t>(key) ^ seed)) & (slots.size() - 1);
   }
+  [[noreturn]] static void throwFull() {
+    throw Error("a step asks for more than " + std::to_string(kMost - kBlock) +
+                    " distinct keys of one store",
+                "use a smaller --batch");
+  }
   /// Room for one block: slots do not move while it is searched.
   void makeRoom() {
     if (used > kMost - kBlock)
-      throw Error("a step asks for more than " + std::to_string(kMost - kBlock) +
-                      " distinct keys of one store",
-                  "use a smaller --batch");
+      throwFull();
     while ((used + kBlock) * 2 > static_cast<int64_t>(slots.size()))
       grow();
   }

@@ -74,7 +74,7 @@ void LeafSums::addTree(const Member *member, std::span<const PortionNode> leaves
   for (; member; member = member->next < 0 ? nullptr : &members[member->next]) {
     PortionNode leaf = leaves[member->leaf];
     int level = count ? getMeeting(before, leaf) : 0;
-    while (count > 1 && meets[count - 1] < level)
+    while (count > 1 && meets[count - 1] <= level) // equal: two sums of one leaf
       addLast();
     pending[count] = member->sum;
     meets[count++] = level;

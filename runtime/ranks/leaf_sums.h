@@ -24,7 +24,7 @@ public:
   /// Makes room for rows 0 to rows - 1.
   void setRows(int64_t rows) { first.resize(rows, -1), last.resize(rows, -1); }
   /// The sum of a row in one leaf, where it stays until `write`. Leaves are added in the order of
-  /// portions; each row once per leaf.
+  /// portions; several sums of a row in one are added from left to right.
   void add(int32_t row, int32_t leaf, const float *sum) {
     auto number = static_cast<int32_t>(members.size());
     members.push_back({sum, leaf, -1});

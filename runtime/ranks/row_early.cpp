@@ -41,7 +41,10 @@ void RowExchange::Impl::findEarly(const Impl *running, const FindEarly &find) {
     OwnedRows &of = owned[store];
     std::span<const int64_t> keys = of.keys.keys();
     of.isEarly.assign(keys.size(), 0);
-    if (keys.empty() || !find(store, keys, of.rows.data()))
+    // Keys that are not looked for cannot be told from those of the running step; values that come
+    // early are as they are.
+    bool allowsEarly = travel.ownersDeduplicate && !travel.bf16Values;
+    if (keys.empty() || !allowsEarly || !find(store, keys, of.rows.data()))
       continue;
     const KeyIndex *busy = running ? &running->owned[store].keys : nullptr;
     for (size_t number = 0; number < keys.size(); ++number)

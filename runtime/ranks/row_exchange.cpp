@@ -36,13 +36,15 @@ void OwnedRows::begin() {
   updateRows.clear();
 }
 
-RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, int32_t allPortions)
-    : comm(comm), stores(std::move(given)), ranks(comm.getSize()), rank(comm.getRank()),
-      portions(getPortions(allPortions, rank, ranks)), keyRound(comm), earlyRound(comm),
-      sumRound(comm), sendParts(ranks), receiveParts(ranks), messageBytes(ranks),
+RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, int32_t allPortions,
+                        RowTravel travel)
+    : comm(comm), travel(travel), stores(std::move(given)), ranks(comm.getSize()),
+      rank(comm.getRank()), portions(getPortions(allPortions, rank, ranks)), keyRound(comm),
+      earlyRound(comm), sumRound(comm), sendParts(ranks), receiveParts(ranks), messageBytes(ranks),
       sendCounts(cell(ranks, 0)), receiveCounts(cell(ranks, 0)), cursors(cell(ranks, 0)),
-      sendEarly(cell(ranks, 0)), receiveEarly(cell(ranks, 0)), sendValues(ranks), sendMasks(ranks),
-      sumCursors(ranks), maskCursors(ranks) {
+      sendEarly(cell(ranks, 0)), receiveEarly(cell(ranks, 0)), sendValues(ranks), sendNarrow(ranks),
+      receiveNarrow(ranks), sendMasks(ranks), sumFloats(ranks), wideSums(ranks), sumCursors(ranks),
+      maskCursors(ranks) {
   for (int32_t other = 0; other < ranks; ++other) {
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
     if (covers.back().size() > 32) // bits of a mask
@@ -87,8 +89,9 @@ RowExchange::Update RowExchange::Impl::getUpdate(int32_t store) const {
 // What others see
 //===----------------------------------------------------------------------===//
 
-RowExchange::RowExchange(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions)
-    : impl(std::make_unique<Impl>(comm, std::move(stores), portions)) {}
+RowExchange::RowExchange(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions,
+                         RowTravel travel)
+    : impl(std::make_unique<Impl>(comm, std::move(stores), portions, travel)) {}
 
 RowExchange::~RowExchange() = default;
 

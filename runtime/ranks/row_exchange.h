@@ -22,6 +22,7 @@
 #include "../comm/bucketed_round.h"
 #include "genrec_rt/comm.h"
 #include "genrec_rt/exchange_counts.h"
+#include "genrec_rt/row_travel.h"
 
 #include <cstdint>
 #include <functional>
@@ -59,7 +60,8 @@ struct RowRequest {
 class RowExchange {
 public:
   /// `portions` are those of all ranks; this rank's are getPortions(portions, rank, ranks).
-  RowExchange(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions);
+  RowExchange(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions,
+              RowTravel travel = {});
   ~RowExchange();
 
   /// Writes the addresses of the rows of distinct keys that this rank owns: in its store in

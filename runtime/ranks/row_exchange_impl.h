@@ -32,9 +32,8 @@ template <class T> struct Messages {
     memory.ensure(starts.back());
   }
   T *begin(int32_t rank) { return memory.data() + starts[rank]; }
-  int64_t bytes(int32_t rank) const {
-    return (starts[rank + 1] - starts[rank]) * static_cast<int64_t>(sizeof(T));
-  }
+  int64_t size(int32_t rank) const { return starts[rank + 1] - starts[rank]; }
+  int64_t bytes(int32_t rank) const { return size(rank) * static_cast<int64_t>(sizeof(T)); }
 
   GrowBuffer<T> memory;
   std::vector<int64_t> starts;
@@ -101,11 +100,12 @@ struct OwnedRows {
   LeafSums sums;               ///< of numbers
   std::vector<float *> updateRows;
   GrowBuffer<float> updateSums;
+  KeyIndex distinctRows; ///< addresses, where equal keys have several numbers
 };
 
 class RowExchange::Impl {
 public:
-  Impl(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions);
+  Impl(Communicator &comm, std::vector<ExchangedStore> stores, int32_t portions, RowTravel travel);
 
   void begin();
   void reset();
@@ -152,7 +152,9 @@ private:
   void arrange();
   void noteRows(int32_t store, const float *begin, int64_t count, const int32_t *number);
   void giveAddresses() const;
+  void packValues();
   void exchangeValues(Communicator &on);
+  void exchangeNarrow(Communicator &on);
 
   int64_t positionOf(int32_t store, const float *row) const;
   /// Portions before `until` that had no call touch nothing.
@@ -164,10 +166,16 @@ private:
   void packMasks(int32_t to);
   void packSums(int32_t store);
   void readSums(Rider *rider);
+  int64_t sumBytes(int64_t floats) const { return floats * (travel.bf16Sums ? 2 : 4); }
+  void narrowSums();
+  void widenSums();
   void addSums(int32_t store);
+  /// Gives keys that were found one by one, and have one row, one number.
+  void joinRows(int32_t store);
   void addLeaves(int32_t store, int32_t other, int32_t first);
   void addOwnLeaves(int32_t store, int32_t first);
 
+  const RowTravel travel;
   const std::vector<ExchangedStore> stores;
   const int32_t ranks, rank;
   const PortionRange portions;                  ///< of this rank
@@ -196,9 +204,13 @@ private:
   std::vector<int64_t> missing;   ///< keys of one store
   std::vector<float *> foundRows; ///< of those
   Messages<float> sendValues;
-  std::vector<Messages<float>> values;       ///< by fetch: what callers see, until `begin`
+  Messages<uint16_t> sendNarrow, receiveNarrow; ///< values as bf16
+  std::vector<Messages<float>> values;          ///< by fetch: what callers see, until `begin`
   std::vector<float *> earlyValues;          ///< by rank, of this fetch: the same, that came early
   std::vector<uint32_t *> sendMasks;         ///< by rank
+  std::vector<int64_t> sumFloats;            ///< by rank: of the sums sent, then received
+  Messages<float> wideSums;                  ///< those that travel as bf16
+  std::vector<int32_t> joined;               ///< numbers of distinct rows
   std::vector<int32_t> gathered;             ///< positions whose sums are copied next
   std::vector<float *> sumCursors;           ///< by rank
   std::vector<const uint32_t *> maskCursors; ///< by rank

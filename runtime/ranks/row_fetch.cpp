@@ -1,6 +1,7 @@
 //===- row_fetch.cpp - keys to their owners, values back ------------------===//
 
 #include "genrec_rt/owner.h"
+#include "row_bf16.h"
 #include "row_copies.h"
 #include "row_exchange_impl.h"
 
@@ -42,7 +43,11 @@ void RowExchange::Impl::numberKeys() {
   numbers.resize(entries);
   int32_t *to = numbers.data();
   for (const RowRequest &request : requests) {
-    asked[request.store].keys.findOrAdd(request.keys, request.valid, request.count, to);
+    KeyIndex &keys = asked[request.store].keys;
+    if (travel.requestersDeduplicate)
+      keys.findOrAdd(request.keys, request.valid, request.count, to);
+    else
+      keys.add(request.keys, request.valid, request.count, to);
     to += request.count;
   }
   traffic.lookedUp +=
@@ -134,7 +139,11 @@ void RowExchange::Impl::readKeys(Rider *rider) {
       const int64_t *keys = at[from];
       int64_t count = receiveCounts[cell(from, store)];
       of.asked.resize(of.asked.size() + static_cast<size_t>(count));
-      of.keys.findOrAdd(keys, nullptr, count, of.asked.data() + of.asked.size() - count);
+      int32_t *to = of.asked.data() + of.asked.size() - count;
+      if (travel.ownersDeduplicate)
+        of.keys.findOrAdd(keys, nullptr, count, to);
+      else
+        of.keys.add(keys, nullptr, count, to);
       of.starts.push_back(static_cast<int64_t>(of.asked.size()));
       at[from] += count;
     }
@@ -233,11 +242,12 @@ void RowExchange::Impl::giveAddresses() const {
   }
 }
 
-void RowExchange::Impl::exchangeValues(Communicator &on) {
+/// To those who asked; this rank's own rows go where they are read.
+void RowExchange::Impl::packValues() {
   auto countLate = [&](int32_t to, int32_t store) {
     return receiveCounts[cell(to, store)] - receiveEarly[cell(to, store)];
   };
-  sendValues.layOut([&](int32_t to) { // to those who asked
+  sendValues.layOut([&](int32_t to) {
     int64_t floats = 0;
     for (int32_t store = 0; store < storeCount() && to != rank; ++store)
       floats += messageFloats(countLate(to, store), stores[store].dim);
@@ -251,10 +261,33 @@ void RowExchange::Impl::exchangeValues(Communicator &on) {
                  owned[store].rows.data(), message);
       message += messageFloats(count, dim);
     }
-    bool isOther = to != rank;
-    sendParts[to] = {sendValues.begin(to), sendValues.bytes(to)};
-    receiveParts[to] = {values[fetches].begin(to), isOther ? values[fetches].bytes(to) : 0};
-    traffic.rowBytes += receiveParts[to].bytes;
+  }
+}
+
+void RowExchange::Impl::exchangeValues(Communicator &on) {
+  packValues();
+  if (travel.bf16Values)
+    return exchangeNarrow(on);
+  for (int32_t other = 0; other < ranks; ++other) {
+    sendParts[other] = {sendValues.begin(other), sendValues.bytes(other)};
+    receiveParts[other] = {values[fetches].begin(other),
+                           other != rank ? values[fetches].bytes(other) : 0};
+    traffic.rowBytes += receiveParts[other].bytes;
   }
   on.exchange(sendParts, receiveParts);
+}
+
+void RowExchange::Impl::exchangeNarrow(Communicator &on) {
+  Messages<float> &to = values[fetches];
+  sendNarrow.layOut([&](int32_t other) { return sendValues.size(other); });
+  receiveNarrow.layOut([&](int32_t other) { return other != rank ? to.size(other) : 0; });
+  for (int32_t other = 0; other < ranks; ++other) {
+    toBf16(sendValues.begin(other), sendValues.size(other), sendNarrow.begin(other));
+    sendParts[other] = {sendNarrow.begin(other), sendNarrow.bytes(other)};
+    receiveParts[other] = {receiveNarrow.begin(other), receiveNarrow.bytes(other)};
+    traffic.rowBytes += receiveParts[other].bytes;
+  }
+  on.exchange(sendParts, receiveParts);
+  for (int32_t other = 0; other < ranks; ++other)
+    fromBf16(receiveNarrow.begin(other), receiveNarrow.size(other), to.begin(other));
 }

@@ -1,5 +1,6 @@
 //===- row_sums.cpp - sums of gradients to the owners of their rows -------===//
 
+#include "row_bf16.h"
 #include "row_copies.h"
 #include "row_exchange_impl.h"
 
@@ -92,8 +93,12 @@ void RowExchange::Impl::collect(Rider *rider) {
       packMasks(to);
   for (int32_t store = 0; store < storeCount(); ++store)
     packSums(store);
+  if (travel.bf16Sums)
+    narrowSums();
   sumRound.exchange(comm);
   readSums(rider);
+  if (travel.bf16Sums)
+    widenSums();
   for (int32_t store = 0; store < storeCount(); ++store)
     addSums(store);
 }
@@ -130,16 +135,16 @@ void RowExchange::Impl::layOutSums(Rider *rider) {
   };
   for (int32_t to = 0; to < ranks; ++to) {
     messageBytes[to] = ridingBytes(rider, rank, to);
+    sumFloats[to] = 0;
     if (to == rank) // what is its own is read where it is
       continue;
-    int64_t floats = 0;
     for (int32_t store = 0; store < storeCount(); ++store)
       for (int64_t fetch = 0; fetch < fetches; ++fetch) {
         const AskedRows::Section &section = asked[store].sections[visit(fetch, to)];
         for (int64_t position = section.first; position < section.first + section.count; ++position)
-          floats += std::popcount(asked[store].masks[position]) * stores[store].dim;
+          sumFloats[to] += std::popcount(asked[store].masks[position]) * stores[store].dim;
       }
-    messageBytes[to] += maskBytes(countRows(to)) + floats * 4;
+    messageBytes[to] += maskBytes(countRows(to)) + sumBytes(sumFloats[to]);
   }
   sumRound.layOut(messageBytes);
   for (int32_t to = 0; to < ranks; ++to) {
@@ -151,6 +156,28 @@ void RowExchange::Impl::layOutSums(Rider *rider) {
     message += ridingBytes(rider, rank, to);
     sendMasks[to] = reinterpret_cast<uint32_t *>(message);
     sumCursors[to] = reinterpret_cast<float *>(message + maskBytes(countRows(to)));
+  }
+  if (!travel.bf16Sums)
+    return;
+  wideSums.layOut([&](int32_t to) { return sumFloats[to]; });
+  for (int32_t to = 0; to < ranks; ++to)
+    sumCursors[to] = wideSums.begin(to);
+}
+
+/// Writes the sums that `packSums` gathered at the ends of their messages.
+void RowExchange::Impl::narrowSums() {
+  for (int32_t to = 0; to < ranks; ++to)
+    toBf16(wideSums.begin(to), wideSums.size(to),
+           reinterpret_cast<uint16_t *>(sumRound.outgoing(to) + messageBytes[to]) -
+               wideSums.size(to));
+}
+
+void RowExchange::Impl::widenSums() {
+  wideSums.layOut([&](int32_t from) { return sumFloats[from]; });
+  for (int32_t from = 0; from < ranks; ++from) {
+    fromBf16(reinterpret_cast<const uint16_t *>(sumCursors[from]), sumFloats[from],
+             wideSums.begin(from));
+    sumCursors[from] = wideSums.begin(from);
   }
 }
 
@@ -167,12 +194,13 @@ void RowExchange::Impl::packMasks(int32_t to) {
 void RowExchange::Impl::readSums(Rider *rider) {
   for (int32_t from = 0; from < ranks; ++from) {
     std::span<char> message = sumRound.incoming(from);
+    sumFloats[from] = 0;
     if (from == rank) {
       if (rider)
         rider->read(from, message.data());
       continue;
     }
-    int64_t rows = 0, floats = 0, begin = ridingBytes(rider, from, rank);
+    int64_t rows = 0, begin = ridingBytes(rider, from, rank);
     for (OwnedRows &of : owned)
       for (int64_t fetch = 0; fetch < fetches; ++fetch)
         rows += static_cast<int64_t>(of.askedBy(visit(fetch, from)).size());
@@ -181,8 +209,8 @@ void RowExchange::Impl::readSums(Rider *rider) {
     for (int32_t store = 0; store < storeCount() && size >= begin + maskBytes(rows); ++store)
       for (int64_t fetch = 0; fetch < fetches; ++fetch)
         for (size_t left = owned[store].askedBy(visit(fetch, from)).size(); left; --left)
-          floats += std::popcount(*mask++) * stores[store].dim;
-    if (size != begin + maskBytes(rows) + floats * 4)
+          sumFloats[from] += std::popcount(*mask++) * stores[store].dim;
+    if (size != begin + maskBytes(rows) + sumBytes(sumFloats[from]))
       throw Error("rank " + std::to_string(from) + " sends sums in " + std::to_string(size) +
                   " bytes, which are not those that it says");
     sumCursors[from] = reinterpret_cast<float *>(message.data() + begin + maskBytes(rows));
@@ -217,6 +245,8 @@ void RowExchange::Impl::packSums(int32_t store) {
 /// Adds the rest of the tree, from the nodes of all ranks in the order of portions.
 void RowExchange::Impl::addSums(int32_t store) {
   OwnedRows &of = owned[store];
+  if (!travel.ownersDeduplicate)
+    joinRows(store);
   of.sums.setRows(of.keys.size());
   int32_t leaf = 0;
   for (int32_t other = 0; other < ranks; ++other) {
@@ -231,6 +261,18 @@ void RowExchange::Impl::addSums(int32_t store) {
     of.updateRows.push_back(of.rows[number]);
   of.updateSums.ensure(static_cast<int64_t>(touched.size()) * stores[store].dim);
   of.sums.write(/*pool=*/nullptr, leaves, of.updateSums.data());
+}
+
+void RowExchange::Impl::joinRows(int32_t store) {
+  OwnedRows &of = owned[store];
+  of.distinctRows.clear();
+  joined.clear(); // numbers by that of their row
+  for (int32_t &number : of.asked) {
+    int32_t row = of.distinctRows.findOrAdd(reinterpret_cast<int64_t>(of.rows[number]));
+    if (static_cast<size_t>(row) == joined.size())
+      joined.push_back(number);
+    number = joined[row];
+  }
 }
 
 /// The sums that another rank sent, `first` being its first leaf.

@@ -31,10 +31,10 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
 }
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-             std::span<const std::shared_ptr<TableStore>> given)
+             std::span<const std::shared_ptr<TableStore>> given, RowTravel travel)
     : communicator(comm), count(portions),
       range(getPortions(portions, comm.getRank(), comm.getSize())), tables(model, given),
-      steps{{comm, portions, model, tables}, {comm, portions, model, tables}} {}
+      steps{{comm, portions, model, tables, travel}, {comm, portions, model, tables, travel}} {}
 
 void Ranks::reset() {
   for (RankStep &step : steps)
@@ -49,8 +49,8 @@ ExchangeCounts Ranks::getTraffic() const {
 }
 
 RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-                   const ExchangedTables &tables)
-    : comm(comm), tables(tables), exchange(comm, tables.stores, portions),
+                   const ExchangedTables &tables, RowTravel travel)
+    : comm(comm), tables(tables), exchange(comm, tables.stores, portions, travel),
       sums(comm, portions, model.loss_count), reportRound(comm),
       collectedRows(tables.stores.size()) {}
 

@@ -42,7 +42,7 @@ struct ExchangedTables {
 class RankStep {
 public:
   RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-           const ExchangedTables &tables);
+           const ExchangedTables &tables, RowTravel travel);
 
   /// Begins a step: `slots` are those of this rank's portions, in order.
   void begin(std::span<StepSlot *const> slots);
@@ -116,7 +116,8 @@ private:
 class Ranks {
 public:
   Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-        std::span<const std::shared_ptr<TableStore>> tables);
+        std::span<const std::shared_ptr<TableStore>> tables,
+        RowTravel travel);
 
   Communicator &comm() { return communicator; }
   int32_t portions() const { return count; }

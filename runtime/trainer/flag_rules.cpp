@@ -29,6 +29,7 @@ public:
     checkpoints();
     reports();
     data();
+    rowTravel();
   }
 
 private:
@@ -111,6 +112,21 @@ private:
     for (const char *flag : {"--batch", "--catalogue"})
       require(flag, flags.command != Flags::Command::info || !flags.data.empty(),
               "needs --data, the data to count");
+  }
+
+  /// Portions promise the same bits on any number of ranks.
+  void rowTravel() const {
+    const std::string rounded =
+        "cannot act beside --portions, which promises the same bits on any number of ranks: rows are "
+        "rounded where they travel, and it depends on the number of ranks which do";
+    for (auto [flag, wire] : {std::pair("--row-wire", flags.rowWire),
+                              std::pair("--gradient-wire", flags.gradientWire)})
+      require(flag, wire == "f32" || !given.contains("--portions"), rounded);
+    require("--deduplicate",
+            sessionOptions(flags, model).rowTravel.keepsBits() || flags.rowWire == "bf16" ||
+                flags.gradientWire == "bf16" || !given.contains("--portions"),
+            "cannot be owner or none beside --portions, which promises the same bits on any number "
+            "of ranks: gradients of equal ids are then added in the order in which they arrive");
   }
 
   const Flags &flags;

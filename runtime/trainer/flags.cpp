@@ -99,6 +99,25 @@ void addPortions(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
+void addRowTravel(CLI::App &app, Flags &flags) {
+  auto addWire = [&](const char *name, std::string &wire, const std::string &what) {
+    app.add_option(name, wire,
+                   what + " travel between ranks: f32 as they are, bf16 rounded to the nearest, "
+                          "in half of the bytes. Those that stay on a rank are not rounded, so "
+                          "results depend on the number of ranks")
+        ->check(CLI::IsMember({"f32", "bf16"}))
+        ->capture_default_str();
+  };
+  addWire("--row-wire", flags.rowWire, "how values of table rows");
+  addWire("--gradient-wire", flags.gradientWire, "how gradients of table rows");
+  app.add_option("--deduplicate", flags.deduplicate,
+                 "who of several ranks handles equal ids of a step once: both, requester (the rank "
+                 "that looks them up), owner (of their rows), none. To measure what it saves: only "
+                 "both and requester give the bits of one rank")
+      ->check(CLI::IsMember({"both", "requester", "owner", "none"}))
+      ->capture_default_str();
+}
+
 void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
               std::string &batchTokens) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
@@ -124,6 +143,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
                     "rows, cut into portions of about equal tokens, as history=76800");
   addOptimization(*train, flags);
   addPortions(*train, flags);
+  addRowTravel(*train, flags);
   train
       ->add_option("--init", flags.init,
                    "start from weights, by name: the folder of an export or of a checkpoint, or a "
@@ -353,6 +373,12 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.overlap = flags.overlap == "none"   ? Overlap::none
                     : flags.overlap == "keys" ? Overlap::keys
                                               : Overlap::rows;
+  options.rowTravel.bf16Values = flags.rowWire == "bf16";
+  options.rowTravel.bf16Sums = flags.gradientWire == "bf16";
+  options.rowTravel.requestersDeduplicate =
+      flags.deduplicate == "both" || flags.deduplicate == "requester";
+  options.rowTravel.ownersDeduplicate =
+      flags.deduplicate == "both" || flags.deduplicate == "owner";
   options.caughtSignal = caughtSignal;
   Schedule schedule;
   if (model.schedule)

@@ -68,6 +68,8 @@ struct Flags {
   // Where it runs.
   int32_t threads = 0;
   std::string comm = "auto"; ///< what connects ranks: auto, mpi, none
+  std::string rowWire = "f32", gradientWire = "f32"; ///< f32, bf16
+  std::string deduplicate = "both"; ///< both, requester, owner, none
   std::string overlap = "auto"; ///< none, keys, rows (Overlap), or auto
   int32_t portions = 0;      ///< of a batch; 0: as many as ranks
 };

@@ -23,6 +23,7 @@
 #include "genrec_rt/exchange_counts.h"
 #include "genrec_rt/metrics.h"
 #include "genrec_rt/portions.h"
+#include "genrec_rt/row_travel.h"
 #include "genrec_rt/table_view.h"
 
 #include <functional>
@@ -74,6 +75,7 @@ struct SessionOptions {
   /// on any number of ranks.
   int32_t portions = 0;
   Overlap overlap = Overlap::rows;
+  RowTravel rowTravel;
   uint64_t seed = 0;
   int32_t threads = 0; ///< 0: the machine's cores / ranks on it
   /// The largest base learning rate of the model becomes this one; the others
