@@ -47,12 +47,16 @@ static Items makeItems(ModelBuilder &m, int64_t dim) {
   items.image = makeVectorFeature(m, items.rows, "image", dim);
   Value ofTags = lookUp(m, items.tags, m.feature(items.tags, "tags.id", m.integerType()), dim);
   Type type = m.rows(goods, {dim}, m.f32());
-  Value pooled = m.value(
-      "pool", type, {ofTags, items.rows.value},
-      m.named("kind", PoolKindAttr::get(context, static_cast<PoolKind>(m.integer(0, 2)))));
+  Value pooled =
+      m.value("pool", type, {ofTags, items.rows.value},
+              m.named("kind", PoolKindAttr::get(context, static_cast<PoolKind>(m.integer(0, 2)))));
   Value own = lookUp(m, items.rows, items.ids, dim);
   Value seen = m.value("linear", type, {items.image, m.parameter({dim, dim})});
   items.vectors = m.value("add", type, {m.value("add", type, {own, pooled}), seen});
+  // Masks by the identity of an item, whichever rows are computed.
+  if (m.chance(50))
+    items.vectors =
+        m.value("dropout", type, items.vectors, {m.f64("rate", m.real(0.1, 0.6)), m.stream()});
   return items;
 }
 
@@ -76,7 +80,8 @@ static Value makeWaves(ModelBuilder &m, const DomainEntry &domain, const Items &
 
 void fuzz::makeItemColumns(ModelBuilder &m) {
   MLIRContext *context = m.builder.getContext();
-  DomainEntry *found = m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::data; });
+  DomainEntry *found =
+      m.findDomain([](const DomainEntry &d) { return d.kind == DomainKind::data; });
   DomainEntry domain = *found;
   int64_t dim = m.integer(2, 5);
   Items items = makeItems(m, dim);
@@ -90,20 +95,26 @@ void fuzz::makeItemColumns(ModelBuilder &m) {
   Type type = m.rows(domain.name, {dim}, m.f32());
   Value mixed = m.value("linear", type, {waves, m.parameter({dim, dim})});
   Value given = makeVectorFeature(m, domain, prefix + "vector", dim);
-  FlatSymbolRefAttr fields =
-      m.declareDomain("fields", domain.name, DomainKind::derived, "");
+  FlatSymbolRefAttr fields = m.declareDomain("fields", domain.name, DomainKind::derived, "");
   Value stack = m.value("concat_domains", DomainType::get(context, fields),
                         {domain.value, domain.value, domain.value});
   m.entry(fields).value = stack;
-  Value stacked = m.value("concat_rows", m.rows(fields, {dim}, m.f32()), {mixed, given, waves, stack});
+  Value stacked =
+      m.value("concat_rows", m.rows(fields, {dim}, m.f32()), {mixed, given, waves, stack});
   Value query = m.value("pool", type, {m.bounded(stacked), domain.value},
                         m.named("kind", PoolKindAttr::get(context, PoolKind::mean)));
 
   Type scalar = m.rows(domain.name, {}, m.f32());
-  declareLoss(m, "goods",
-              m.value("sampled_softmax", scalar, {query, row, items.vectors},
-                      {m.i64("negatives", m.integer(1, 4)), m.f64("temperature", m.real(0.5, 1.5)),
-                       m.stream()}));
+  SmallVector<NamedAttribute> draws = {m.i64("negatives", m.integer(1, 4)),
+                                       m.f64("temperature", m.real(0.5, 1.5)), m.stream()};
+  if (m.chance(50))
+    draws.push_back(m.unit("shared"));
+  // The vectors are read by number twice, the second time without a gradient.
+  if (m.chance(50)) {
+    Value fixed = m.value("detach", items.vectors.getType(), items.vectors);
+    query = m.value("add", type, {query, m.value("gather_rows", type, {fixed, row})});
+  }
+  declareLoss(m, "goods", m.value("sampled_softmax", scalar, {query, row, items.vectors}, draws));
   Value label = m.value("mod", good.getType(), good, m.i64("divisor", dim));
   declareLoss(m, "smooth",
               m.value("softmax_cross_entropy", scalar, {mixed, label},

@@ -35,15 +35,22 @@ struct Candidates {
   template <class OpT>
   Candidates(Evaluator &e, OpT op, const Tensor &query, const Tensor &items, int64_t row,
              int64_t positive) {
-    uint64_t identity = op.getShared() ? 0 : e.rowsOf(op.getQuery().getType()).identity[row];
+    const Tensor *drawn = op.getDrawn() ? &e.get(op.getDrawn()) : nullptr;
+    bool isIdentified = !op.getShared() && !drawn;
+    uint64_t identity = isIdentified ? e.rowsOf(op.getQuery().getType()).identity[row] : 0;
     auto add = [&](int64_t item) {
       this->items.push_back(item);
       logits.push_back(dotRows(query, row, items, item) / op.getTemperature().convertToDouble());
     };
     add(positive);
     for (uint64_t draw = 0; draw < op.getNegatives(); ++draw) {
-      uint64_t word = e.word(op.getStream(), identity, draw);
-      int64_t item = static_cast<int64_t>((word * static_cast<uint64_t>(items.rows)) >> 32);
+      int64_t item;
+      if (drawn) {
+        item = drawn->integers()[drawn->at(row, static_cast<int64_t>(draw))];
+      } else {
+        uint64_t word = e.word(op.getStream(), identity, draw);
+        item = static_cast<int64_t>((word * static_cast<uint64_t>(items.rows)) >> 32);
+      }
       if (item != positive)
         add(item);
     }

@@ -76,6 +76,7 @@ const HandlerMap &interpreter::getHandlers() {
     addCatalogueOps(map);
     addUpdateOps(map);
     addDistinctOps(map);
+    addPickOps(map);
     addRankOps(map);
     addKernelOps(map);
     addGroupOps(map);

@@ -170,6 +170,8 @@ LogicalResult Exporter::exportDomain(DomainOp domain, schema::DomainT &result) {
   }
   result.column = domain.getColumn().value_or("").str();
   result.source = domain.getSource().value_or("").str();
+  if (domain.getExpectedRows())
+    result.expected_rows = static_cast<int64_t>(*domain.getExpectedRows());
   result.location = exportLocation(domain.getLoc());
   return success();
 }

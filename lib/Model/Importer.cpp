@@ -142,7 +142,9 @@ LogicalResult Importer::importDomain(const schema::Domain &domain) {
   };
   DomainOp::create(builder, location, builder.getStringAttr(toRef(domain.name())), parent,
                    DomainKindAttr::get(builder.getContext(), *kind), optional(domain.column()),
-                   optional(domain.source()));
+                   optional(domain.source()),
+                   domain.expected_rows() < 0 ? IntegerAttr()
+                                              : builder.getI64IntegerAttr(domain.expected_rows()));
   return success();
 }
 

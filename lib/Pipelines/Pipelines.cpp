@@ -62,6 +62,9 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   if (options.sinkFanout)
     // Again for fan-outs inside of the decomposed blocks.
     steps.add("sink-fanout", createSinkFanout(), createCSEPass());
+  // Before differentiation: the backward pass is then that of lookups of the picked rows.
+  if (options.pickCatalogueRows)
+    steps.add("pick-catalogue-rows", createPickCatalogueRows(), createCSEPass());
   steps.add("differentiate", createDifferentiate());
   if (options.sinkFanout)
     steps.add("sink-fanout", createSinkFanout());

@@ -139,7 +139,13 @@ def domain_of(source: Catalogue) -> Domain:
                 "give it another: gr.catalogue(..., name=...)",
             )
         recording.declare_domain(
-            DomainDeclaration(source._name, "catalogue", source=source._path, place=source._place.named(source._name))
+            DomainDeclaration(
+                source._name,
+                "catalogue",
+                source=source._path,
+                place=source._place.named(source._name),
+                expected_rows=source._rows,
+            )
         )
         place = find_place().named(source._name)
         op = recording.emit("catalogue", [], [ValueType(source._name, is_domain=True)], {}, place)

@@ -147,6 +147,7 @@ class _Writer:
         return self.table("Domain", {
             "Name": self.text(one.name), "Parent": self.text(one.parent), "Column": self.text(one.column),
             "Source": self.text(one.source), "Location": self.place(one.place),
+            "ExpectedRows": one.expected_rows,
             "Kind": getattr(_schema.DomainKind, _KINDS[one.kind]),
         })  # fmt: skip
 

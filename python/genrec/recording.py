@@ -85,6 +85,8 @@ class DomainDeclaration:
     column: str = ""
     source: str = ""
     place: Place = field(default_factory=Place)
+    expected_rows: int | None = None
+    """Of a catalogue: the rows that it has now."""
 
 
 @dataclass(frozen=True)

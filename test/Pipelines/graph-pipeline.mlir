@@ -61,7 +61,7 @@ genrec.model @hstu {
   genrec.domain @user
   genrec.domain @history parent @user {column = "history"}
   genrec.domain @event parent @user {kind = #genrec<domain_kind derived>}
-  genrec.domain @movies {kind = #genrec<domain_kind catalogue>, source = "movies.parquet"}
+  genrec.domain @movies {kind = #genrec<domain_kind catalogue>, source = "movies.parquet", expected_rows = 3883 : i64}
   genrec.table @movie dim 50 {init = #tn, optimizer = #adamw}
   genrec.parameter @pos : tensor<211x50xf32> {init = #tn, optimizer = #adamw}
   genrec.parameter @uvqk0 : tensor<50x200xf32> {init = #tn, optimizer = #adamw}

@@ -98,6 +98,7 @@ static std::string describeCompiler(const CompilerOptions &options) {
                                          {options.sinksFanout, "sink-fanout"},
                                          {options.mergesTables, "merge-tables"},
                                          {options.fusesTransforms, "fuse-transforms"},
+                                         {options.picksCatalogueRows, "pick-catalogue-rows"},
                                          {options.factorsLookups, "factor-lookups"}};
   for (auto [isOn, name] : passes)
     if (!isOn)
@@ -127,6 +128,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     graph.sinkFanout = options.sinksFanout;
     graph.mergeTables = options.mergesTables;
     graph.fuseTransforms = options.fusesTransforms;
+    graph.pickCatalogueRows = options.picksCatalogueRows;
     graph.splitClasses = options.splitsClasses;
     graph.factorLookups = options.factorsLookups;
     buildGraphPipeline(pm, graph);

@@ -22,7 +22,7 @@ struct CompilerOptions {
   unsigned level = 2;
   /// Passes of the pipeline that can be left out.
   bool prunesColumns = true, sinksFanout = true, mergesTables = true, fusesTransforms = true,
-       factorsLookups = true;
+       picksCatalogueRows = true, factorsLookups = true;
   unsigned splitsClasses = 512; ///< columns of a softmax at a time; 0: all of them
   std::string target, march;
   std::string compiler;    ///< empty: the toolchain's

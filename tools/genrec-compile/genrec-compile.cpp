@@ -49,6 +49,9 @@ static cl::opt<bool> mergesTables("merge-tables", cl::cat(category), cl::init(tr
                                   cl::desc("merge tables of one spec"));
 static cl::opt<bool> fusesTransforms("fuse-transforms", cl::cat(category), cl::init(true),
                                      cl::desc("compute the keys of merged tables in one launch"));
+static cl::opt<bool> picksCatalogueRows(
+    "pick-catalogue-rows", cl::cat(category), cl::init(true),
+    cl::desc("compute the items that a step reads, where it does not read all"));
 static cl::opt<unsigned>
     splitsClasses("split-classes", cl::cat(category), cl::init(512), cl::value_desc("n"),
                   cl::desc("columns of a softmax over many classes that are computed at a "
@@ -254,6 +257,7 @@ int main(int argc, char **argv) {
   options.factorsLookups = factorsLookups;
   options.mergesTables = mergesTables;
   options.fusesTransforms = fusesTransforms;
+  options.picksCatalogueRows = picksCatalogueRows;
   options.splitsClasses = splitsClasses;
   options.target = target;
   options.march = march;

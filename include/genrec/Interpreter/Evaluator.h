@@ -189,6 +189,7 @@ void addLossOps(HandlerMap &map);
 void addCatalogueOps(HandlerMap &map);
 void addUpdateOps(HandlerMap &map);
 void addDistinctOps(HandlerMap &map);
+void addPickOps(HandlerMap &map);
 void addRankOps(HandlerMap &map);
 void addGroupOps(HandlerMap &map);
 void addKernelOps(HandlerMap &map);

@@ -39,6 +39,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<bool> fuseTransforms{*this, "fuse-transforms",
                               llvm::cl::desc("Compute the keys of merged tables in one launch"),
                               llvm::cl::init(true)};
+  Option<bool> pickCatalogueRows{
+      *this, "pick-catalogue-rows",
+      llvm::cl::desc("Compute the items that a step reads, where it does not read all"),
+      llvm::cl::init(true)};
   Option<unsigned> splitClasses{
       *this, "split-classes",
       llvm::cl::desc("Columns of a softmax over many classes that are computed "

@@ -201,10 +201,12 @@ LogicalResult SampledSoftmaxOp::buildGradient(
     SmallVectorImpl<Value> &operandGradients) {
   auto gradients = SampledSoftmaxGradOp::create(
       builder, getLoc(), getQuery().getType(), getItems().getType(), getQuery(),
-      getPositive(), getItems(), resultGradients[0], getNegativesAttr(),
+      getPositive(), getItems(), resultGradients[0], getDrawn(), getNegativesAttr(),
       getSharedAttr(), getTemperatureAttr(), getStreamAttr());
   operandGradients.append(
       {gradients.getDquery(), Value(), gradients.getDitems()});
+  if (getDrawn())
+    operandGradients.push_back(Value());
   return success();
 }
 

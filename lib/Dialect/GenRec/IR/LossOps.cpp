@@ -81,7 +81,19 @@ template <typename OpT> static LogicalResult verifySampledSoftmax(OpT op) {
     return failure();
   if (failed(expectPositive(op, "temperature", op.getTemperature().convertToDouble())))
     return failure();
+  if (Value drawn = op.getDrawn()) {
+    Form form = op.getShared() ? Form::shared() : Form::alike(query.type);
+    if (failed(expect(op, {"drawn", drawn.getType()},
+                      form.shape({static_cast<int64_t>(op.getNegatives())}).element(i64),
+                      op.getShared() ? "the negatives of all rows" : "the negatives of each row")))
+      return failure();
+  }
   return expectStream(op, op.getStream());
+}
+
+/// Negatives are drawn from a catalogue, unless they are given.
+template <typename OpT> static LogicalResult verifyDrawnFrom(OpT op) {
+  return op.getDrawn() ? success() : expectCatalogue(op, "items", op.getItems());
 }
 
 LogicalResult SampledSoftmaxOp::verify() {
@@ -92,7 +104,7 @@ LogicalResult SampledSoftmaxOp::verify() {
 }
 
 LogicalResult SampledSoftmaxOp::verifySymbolUses(SymbolTableCollection &) {
-  return expectCatalogue(*this, "items", getItems());
+  return verifyDrawnFrom(*this);
 }
 
 LogicalResult SampledSoftmaxGradOp::verify() {
@@ -107,7 +119,7 @@ LogicalResult SampledSoftmaxGradOp::verify() {
 }
 
 LogicalResult SampledSoftmaxGradOp::verifySymbolUses(SymbolTableCollection &) {
-  return expectCatalogue(*this, "items", getItems());
+  return verifyDrawnFrom(*this);
 }
 
 LogicalResult ResolveOp::verify() {

@@ -48,6 +48,9 @@ Activation TanhOp::getActivation() { return Activation::tanh; }
 
 bool AttentionOp::drawsPerRow() { return !getDropout().isZero(); }
 bool HstuBlockOp::drawsPerRow() { return !getDropout().isZero() || !getLinearDropout().isZero(); }
+bool SampledSoftmaxOp::drawsPerRow() { return !getDrawn(); }
+bool SampledSoftmaxGradOp::drawsPerRow() { return !getDrawn(); }
+bool DrawRowsOp::drawsPerRow() { return static_cast<bool>(getDomain()); }
 bool RandomIndexOp::drawsPerRow() { return !getShared(); }
 
 Value GroupedLookupOp::getReadKeys() { return getKeys(); }

@@ -154,7 +154,8 @@ static SampledSoftmax buildSampledSoftmax(RowBodyBuilder &b, Value query,
       VectorType::get({draw.negatives}, b.builder.getI64Type());
   auto logitType = VectorType::get({draw.negatives}, element);
   SampledSoftmax s;
-  s.index = b.make<RandomIndexOp>(indexType, items, draw.stream, draw.shared);
+  s.index = draw.drawn ? draw.drawn
+                       : b.make<RandomIndexOp>(indexType, items, draw.stream, draw.shared);
   Value scale = b.constant(element, 1.0 / draw.temperature);
   Value dots = b.make<GatherDotOp>(logitType, items, s.index, query);
   Value scaled = b.mul(dots, b.fit(scale, {draw.negatives}));
@@ -181,7 +182,8 @@ LogicalResult
 SampledSoftmaxOp::buildRowBody(OpBuilder &builder, ValueRange operands,
                                SmallVectorImpl<Value> &results) {
   RowBodyBuilder b(builder, getLoc());
-  SampledSoftmaxDraw draw{static_cast<int64_t>(getNegatives()),
+  SampledSoftmaxDraw draw{getDrawn() ? operands[3] : Value(),
+                          static_cast<int64_t>(getNegatives()),
                           static_cast<int64_t>(getStream()), getShared(),
                           getTemperature().convertToDouble()};
   SampledSoftmax s = buildSampledSoftmax(b, operands[0], operands[1],

@@ -5,26 +5,37 @@
 using namespace mlir;
 using namespace genrec;
 
+/// Declares `name`, which no other symbol of the model has, after all other domains.
+static FlatSymbolRefAttr declareDomain(ModelOp model, StringRef name, DomainKind kind,
+                                       FlatSymbolRefAttr parent) {
+  Block &body = model.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  for (auto domain : body.getOps<DomainOp>())
+    builder.setInsertionPointAfter(domain);
+  auto domain = DomainOp::create(builder, model.getLoc(), builder.getStringAttr(name), parent,
+                                 DomainKindAttr::get(model.getContext(), kind), StringAttr(),
+                                 StringAttr(), IntegerAttr());
+  return FlatSymbolRefAttr::get(domain.getSymNameAttr());
+}
+
 FlatSymbolRefAttr genrec::declareStepDomain(ModelOp model, StringRef name,
                                             bool reuse) {
   std::string unique = name.str();
-  DomainOp last;
   while (Operation *taken = SymbolTable::lookupSymbolIn(model, unique)) {
     auto domain = dyn_cast<DomainOp>(taken);
     if (reuse && domain && domain.getKind() == DomainKind::step)
       return FlatSymbolRefAttr::get(domain.getSymNameAttr());
     unique += '_';
   }
-  Block &body = model.getBody().front();
-  OpBuilder builder = OpBuilder::atBlockBegin(&body);
-  for (auto domain : body.getOps<DomainOp>())
-    builder.setInsertionPointAfter(domain);
-  MLIRContext *context = model.getContext();
-  auto kind = DomainKindAttr::get(context, DomainKind::step);
-  auto domain = DomainOp::create(
-      builder, model.getLoc(), builder.getStringAttr(unique),
-      FlatSymbolRefAttr(), kind, StringAttr(), StringAttr());
-  return FlatSymbolRefAttr::get(domain.getSymNameAttr());
+  return declareDomain(model, unique, DomainKind::step, FlatSymbolRefAttr());
+}
+
+FlatSymbolRefAttr genrec::declareDerivedDomain(ModelOp model, StringRef name,
+                                               FlatSymbolRefAttr parent) {
+  std::string unique = name.str();
+  while (SymbolTable::lookupSymbolIn(model, unique))
+    unique += '_';
+  return declareDomain(model, unique, DomainKind::derived, parent);
 }
 
 Value genrec::getFixedRows(ProgramOp program, int64_t count) {

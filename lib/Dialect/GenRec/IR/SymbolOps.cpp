@@ -112,6 +112,9 @@ LogicalResult DomainOp::verify() {
   if (getSourceAttr() && getKind() != DomainKind::catalogue)
     return emitOpError() << "of kind " << kind
                          << " must have no 'source'; only a catalogue is a file of its own";
+  if (getExpectedRowsAttr() && getKind() != DomainKind::catalogue)
+    return emitOpError() << "of kind " << kind
+                         << " must have no 'expected_rows'; only a catalogue has a number of its own";
   if (hasColumn && getColumn()->empty())
     return emitOpError() << "'column' must not be empty";
   if (getKind() == DomainKind::data) {
@@ -141,7 +144,7 @@ LogicalResult DomainOp::verifySymbolUses(SymbolTableCollection &) {
     return emitOpError() << "names parent " << parent << ", which the model does not declare";
   bool fitting = declaration.getKind() == DomainKind::data ||
                  declaration.getKind() == DomainKind::catalogue ||
-                 (declaration.getKind() == DomainKind::derived && getKind() == DomainKind::derived);
+                 getKind() == DomainKind::derived; // of picked lists: also a step domain
   if (!fitting)
     return emitOpError() << "of kind " << stringifyDomainKind(getKind())
                          << " cannot have the parent " << parent << " of kind "

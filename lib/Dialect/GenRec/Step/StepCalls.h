@@ -45,6 +45,11 @@ mlir::LogicalResult lowerCall(UniqueRowsOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(SegmentSumOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(StepValueOp op, StageBuilder &stage);
 
+// Rows picked from a catalogue.
+mlir::LogicalResult lowerCall(DrawRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PickRowsOp op, StageBuilder &stage);
+mlir::LogicalResult lowerCall(PickListsOp op, StageBuilder &stage);
+
 // Matrix products and attention.
 mlir::LogicalResult lowerCall(LinearOp op, StageBuilder &stage);
 mlir::LogicalResult lowerCall(FusedLinearOp op, StageBuilder &stage);

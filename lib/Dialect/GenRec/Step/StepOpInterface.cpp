@@ -31,6 +31,7 @@ void genrec::registerStepOpModels(DialectRegistry &registry) {
     attachDenseModels(context);
     attachKernelModels(context);
     attachSinkModels(context);
+    attachPickModels(context);
     attachRankModels(context);
   });
 }

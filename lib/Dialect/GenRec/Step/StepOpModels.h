@@ -50,6 +50,7 @@ void attachTableModels(mlir::MLIRContext *context);
 void attachDenseModels(mlir::MLIRContext *context);
 void attachKernelModels(mlir::MLIRContext *context);
 void attachSinkModels(mlir::MLIRContext *context);
+void attachPickModels(mlir::MLIRContext *context);
 void attachRankModels(mlir::MLIRContext *context);
 
 } // namespace genrec

@@ -18,6 +18,7 @@ using namespace genrec;
 /// Ops that read weights, table rows or step values, and ops that report to the trainer.
 static bool belongsToStep(Operation *op) {
   return op->getNumResults() == 0 || op->hasTrait<NeedsRunningStep>() ||
+         op->hasTrait<ReadsStepNumber>() ||
          (op->getNumRegions() != 0 && !isa<TransformColumnsOp>(op));
 }
 
@@ -91,10 +92,10 @@ void Stages::findUpdate() {
 }
 
 /// Adds `op` and what it depends on, up to the copy stage, to `slice`, operands first. False if it
-/// depends on parameters, table rows, or what the step draws.
+/// depends on parameters, table rows, or random numbers other than numbers of rows.
 bool Stages::findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const {
   if (isOfCopy(op) || isa<FeatureOp>(op) || op->hasTrait<OpTrait::ConstantLike>() ||
-      slice.contains(op))
+      slice.contains(op) || dispatch.contains(op))
     return true;
   bool mayDispatch = isa<ContributeOp>(op) || isa<StepValueOp>(op);
   if (!mayDispatch && (op->hasTrait<NeedsRunningStep>() || op->getNumRegions() != 0))
@@ -104,6 +105,13 @@ bool Stages::findSlice(Operation *op, llvm::SetVector<Operation *> &slice) const
       return false;
   slice.insert(op);
   return true;
+}
+
+/// Whether a later stage can compute the results of `op` once more: not handles of rows, and a
+/// domain has one maker.
+static bool mayRepeat(Operation *op) {
+  return !isa<TableReadOpInterface>(op) && !op->hasTrait<ReadsStepNumber>() &&
+         llvm::none_of(op->getResultTypes(), [](Type type) { return isa<DomainType>(type); });
 }
 
 /// Rows that a later stage reads as well are computed there once more, where they can be fused: no
@@ -116,7 +124,7 @@ void Stages::dispatchSlice(ArrayRef<Operation *> slice) {
     bool isReadLater = llvm::any_of(op->getUsers(), [&](Operation *user) {
       return !llvm::is_contained(slice, user);
     });
-    if (hasRows && isReadLater) {
+    if (hasRows && isReadLater && mayRepeat(op)) {
       builder.setInsertionPointAfter(op);
       dispatch.insert(builder.clone(*op, clones));
       continue;
@@ -128,9 +136,15 @@ void Stages::dispatchSlice(ArrayRef<Operation *> slice) {
 }
 
 void Stages::findDispatch() {
-  for (auto rows : body.getOps<TableRowsOp>())
-    if (llvm::all_of(rows->getOperands(), [&](Value operand) { return isReady(operand); }))
-      dispatch.insert(rows);
+  // Lookups whose ids need no other lookup: all ranks exchange their rows at once.
+  for (auto rows : llvm::make_early_inc_range(body.getOps<TableRowsOp>())) {
+    llvm::SetVector<Operation *> slice;
+    if (!llvm::all_of(rows->getOperands(),
+                      [&](Value operand) { return findSlice(operand.getDefiningOp(), slice); }))
+      continue;
+    slice.insert(rows);
+    dispatchSlice(slice.getArrayRef());
+  }
   for (auto given : llvm::make_early_inc_range(body.getOps<ContributeOp>())) {
     llvm::SetVector<Operation *> slice;
     if (findSlice(given, slice))

@@ -201,7 +201,8 @@ void Emitter::inlineKernel(RowKernelOp inlined) {
 }
 
 void Emitter::emitScatter(SampledSoftmaxGradOp op) {
-  SampledSoftmaxDraw draw{static_cast<int64_t>(op.getNegatives()),
+  SampledSoftmaxDraw draw{op.getDrawn() ? readOperand(op, 4) : Value(),
+                          static_cast<int64_t>(op.getNegatives()),
                           static_cast<int64_t>(op.getStream()),
                           op.getShared(),
                           op.getTemperature().convertToDouble()};

@@ -68,7 +68,7 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
       "expand-table-update", "factor-lookup", "fold-activation",
       "fold-residual", "fuse-columns", "fuse-row-kernels",
       "gradient-of-parent", "group-lookups", "hoist-pool",
-      "join-padded-columns", "merge-tables", "pool-weight-gradient",
+      "join-padded-columns", "merge-tables", "pick-rows", "pool-weight-gradient",
       "prune-column", "recompute-row-op", "share-column-program",
       "single-concat", "sink-fanout", "slice-of-concat",
       "split-classes", "split-linear", "whole-slice",

@@ -117,6 +117,10 @@ ShareNeeds Shares::visit(Operation *op) {
     setResults(op, ofRest, needs);
     return needs;
   };
+  // What an op tells of a domain that it makes belongs to those rows, and is no sum of them.
+  bool makesDomain = llvm::any_of(op->getResultTypes(), [](Type type) { return isa<DomainType>(type); });
+  if (makesDomain && partial.none() && !anyOwned)
+    return finish(anyLocal ? Share::local : Share::replicated);
   // The sum of `first_portion` over all portions is 1.
   auto stepValue = dyn_cast<StepValueOp>(op);
   if (isa<ContributeOp>(op) || (stepValue && stepValue.getName() == "first_portion"))

@@ -162,7 +162,7 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_MayDraw, GenRec_ListLoc
 defvar CrossAttentionAttributes = (ins ConfinedAttr<I64Attr, [IntPositive]>:$heads,
     DefaultValuedAttr<F64Attr, "1.0">:$scale);
 
-def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure,
+def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_TreeLocal, GenRec_ReadsStrided, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "attention of rows to the rows of another list";
   let description = [{

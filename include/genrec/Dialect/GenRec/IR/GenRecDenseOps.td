@@ -70,7 +70,7 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [GenRec_IsLinear, GenRec_Kern
 
 //===-- layers of ranking models --------------------------------------------===//
 
-def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [GenRec_ReadsStrided, Pure, Differentiable]> {
+def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [GenRec_RowLocal, GenRec_ReadsStrided, Pure, Differentiable]> {
   let summary = "dot products of all pairs of vectors in a row";
   let description = [{
     x: f32 rows [n * d], n = `count` concatenated vectors. The result holds v_i · v_j for all j < i

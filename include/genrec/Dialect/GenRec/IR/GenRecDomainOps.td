@@ -51,7 +51,7 @@ def GenRec_CatalogueOp : GenRec_Op<"catalogue", [GenRec_ReadsDomains, GenRec_Sym
   let hasVerifier = 1;
 }
 
-def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
+def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_TreeLocal, GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at most `count` rows per parent row";
   let description = [{
     Keeps the last (default) or first `count` rows of every list, in order; shorter lists are
@@ -74,7 +74,7 @@ def GenRec_TruncateOp : GenRec_Op<"truncate", [GenRec_DerivesDomain, GenRec_Symb
   let hasVerifier = 1;
 }
 
-def GenRec_PadOp : GenRec_Op<"pad", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
+def GenRec_PadOp : GenRec_Op<"pad", [GenRec_TreeLocal, GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with at least `count` rows per parent row";
   let description = [{
     Pads every list with fewer than `count` rows to `count` rows, at its `front` or its `back`
@@ -97,7 +97,7 @@ def GenRec_PadOp : GenRec_Op<"pad", [GenRec_DerivesDomain, GenRec_SymbolUser, Pu
   let hasVerifier = 1;
 }
 
-def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
+def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_TreeLocal, GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain with a row per pair of rows of two lists";
   let description = [{
     `result` is a child of `first`. Below each row of `first` it has the rows of `second` with the
@@ -118,7 +118,7 @@ def GenRec_PairDomainsOp : GenRec_Op<"pair_domains", [GenRec_DerivesDomain, GenR
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
+def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_TreeLocal, GenRec_DerivesDomain, GenRec_SymbolUser, Pure]> {
   let summary = "derives a domain that concatenates lists per parent row";
   let description = [{
     Each source is a child of the result's parent, or is that parent, which then contributes one
@@ -140,7 +140,7 @@ def GenRec_ConcatDomainsOp : GenRec_Op<"concat_domains", [GenRec_DerivesDomain, 
 
 //===-- reading -------------------------------------------------------------===//
 
-def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_BoundsIds, GenRec_SymbolUser,
+def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_ReadsColumn, GenRec_BoundsIds, GenRec_SymbolUser,
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a column of the data";
   let description = [{
@@ -173,7 +173,7 @@ def GenRec_FeatureOp : GenRec_Op<"feature", [GenRec_BoundsIds, GenRec_SymbolUser
   let hasVerifier = 1;
 }
 
-def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_SymbolUser, Pure]> {
+def GenRec_FeatureValidOp : GenRec_Op<"feature_valid", [GenRec_ReadsColumn, GenRec_SymbolUser, Pure]> {
   let summary = "which rows of a nullable column are valid";
   let arguments = (ins GenRec_DomainType:$domain, StrAttr:$column);
   let results = (outs GenRec_Rows:$result);

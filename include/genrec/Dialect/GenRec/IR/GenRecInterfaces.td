@@ -111,6 +111,31 @@ def GenRec_TableReadOpInterface : OpInterface<"TableReadOpInterface"> {
   ];
 }
 
+def GenRec_GathersRowsOpInterface : OpInterface<"GathersRowsOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An op that reads rows of one operand, the source, by row number only. `pick-catalogue-rows` gives
+    it a source that has only the rows that the step reads.
+  }];
+  let methods = [
+    InterfaceMethod<"The source.", "::mlir::Value", "getGatherSource", (ins)>,
+    InterfaceMethod<[{
+      The number of rows of the source that it reads for each row of its result, and how many besides
+      for all rows together.
+    }], "::genrec::GatheredRows", "countGatheredRows", (ins)>,
+    InterfaceMethod<[{
+      Appends the numbers of the rows that it reads: i64, per row of a domain or shared. What the op
+      draws itself, the builder gets ops for that draw the same.
+    }], "void", "buildRowNumbers",
+      (ins "::mlir::OpBuilder &":$builder, "::llvm::SmallVectorImpl<::mlir::Value> &":$numbers)>,
+    InterfaceMethod<[{
+      Builds the op once more, with another source and with `numbers`, the numbers that the rows of
+      `buildRowNumbers` have in that.
+    }], "::mlir::Operation *", "buildGatherFrom",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$source, "::mlir::ValueRange":$numbers)>,
+  ];
+}
+
 def GenRec_DrawOpInterface : OpInterface<"DrawOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{ An op that may draw random numbers. }];
@@ -192,6 +217,7 @@ def GenRec_BodyOpInterface : OpInterface<"BodyOpInterface"> {
 }
 
 def GenRec_Sink : DeclareOpInterfaceMethods<GenRec_SinkOpInterface>;
+def GenRec_GathersRows : DeclareOpInterfaceMethods<GenRec_GathersRowsOpInterface>;
 def GenRec_Activates : DeclareOpInterfaceMethods<GenRec_ActivationOpInterface>;
 def GenRec_MayDraw : DeclareOpInterfaceMethods<GenRec_DrawOpInterface, ["drawsPerRow"]>;
 def GenRec_ReadsStrided : DeclareOpInterfaceMethods<GenRec_StridedReadOpInterface>;
@@ -214,6 +240,9 @@ def GenRec_CopiesElements : GenRec_Trait<"CopiesElements">;
 def GenRec_IsOperandRow : GenRec_Trait<"IsOperandRow">;
 def GenRec_RowLocal : GenRec_Trait<"RowLocal">;
 def GenRec_ListLocal : GenRec_Trait<"ListLocal">;
+def GenRec_TreeLocal : GenRec_Trait<"TreeLocal">;
+def GenRec_ReadsColumn : GenRec_Trait<"ReadsColumn">;
+def GenRec_ReadsStepNumber : GenRec_Trait<"ReadsStepNumber">;
 def GenRec_ReducesLists : GenRec_Trait<"ReducesLists">;
 def GenRec_NeedsRunningStep : GenRec_Trait<"NeedsRunningStep">;
 def GenRec_FansOut : GenRec_Trait<"FansOut">;

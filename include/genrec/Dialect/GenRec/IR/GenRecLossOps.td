@@ -93,7 +93,7 @@ defvar SampledSoftmaxAttributes = (ins
     ConfinedAttr<I64Attr, [IntPositive]>:$negatives, UnitAttr:$shared,
     F64Attr:$temperature, I64Attr:$stream);
 
-def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_DrawOpInterface, GenRec_CatalogueOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure,
+def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_GathersRows, GenRec_MayDraw, GenRec_CatalogueOpInterface, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "softmax over the positive item and uniform negatives, per row";
@@ -105,26 +105,35 @@ def GenRec_SampledSoftmaxOp : GenRec_Op<"sampled_softmax", [GenRec_DrawOpInterfa
     item / temperature: loss = log(exp(l_pos) + Σ_neg exp(l_neg)) - l_pos. A row without a positive
     has loss 0 and gradient 0. Draw j is Philox element j of the row's `stream`.
 
+    With `drawn`, the negatives are given: i64 rows [negatives] of query's domain, or shared
+    [negatives] with `shared`, such as `genrec.draw_rows` and `genrec.pick_rows` make them. `items` may
+    then have rows of any domain, and the op draws nothing.
+
     ```mlir
     %loss = genrec.sampled_softmax %user_vector, %target, %item_vectors
         {negatives = 128 : i64, temperature = 0.05 : f64, stream = 1024 : i64}
         : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>)
         -> tensor<?xf32, #genrec.rows<@request>>
+    %negatives = genrec.draw_rows %items {count = 16 : i64, stream = 2048 : i64} : (!genrec.domain<@items>) -> tensor<16xi64>
+    %same = genrec.sampled_softmax %user_vector, %target, %item_vectors drawn %negatives
+        {negatives = 16 : i64, shared, temperature = 0.05 : f64, stream = 2048 : i64}
+        : (tensor<?x8xf32, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@request>>, tensor<?x8xf32, #genrec.rows<@items>>,
+           tensor<16xi64>) -> tensor<?xf32, #genrec.rows<@request>>
     ```
   }];
   let arguments = !con((ins GenRec_Rows:$query, GenRec_Rows:$positive,
-      GenRec_Rows:$items), SampledSoftmaxAttributes);
+      GenRec_Rows:$items, Optional<GenRec_RowsOrShared>:$drawn), SampledSoftmaxAttributes);
   let results = (outs GenRec_Rows:$result);
-  let assemblyFormat = "$query `,` $positive `,` $items attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $positive `,` $items (`drawn` $drawn^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_KernelPart, GenRec_DrawOpInterface, GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
+def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_KernelPart, GenRec_MayDraw, GenRec_CatalogueOpInterface, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of sampled_softmax for query and items";
   let description = [{
-    `gradient`: f32 rows [], of the loss. Draws the same negatives as the forward op. `dquery` has
-    query's rows; `ditems` has a row per catalogue row, which is exactly 0 if the row is neither a
-    positive nor a negative.
+    `gradient`: f32 rows [], of the loss. Draws the same negatives as the forward op, or is given the
+    same (`drawn`). `dquery` has query's rows; `ditems` has a row per row of `items`, which is exactly
+    0 if the row is neither a positive nor a negative.
 
     ```mlir
     %dquery, %ditems = genrec.sampled_softmax_grad %user_vector, %target, %item_vectors, %age
@@ -134,9 +143,9 @@ def GenRec_SampledSoftmaxGradOp : GenRec_Op<"sampled_softmax_grad", [GenRec_Kern
     ```
   }];
   let arguments = !con((ins GenRec_Rows:$query, GenRec_Rows:$positive,
-      GenRec_Rows:$items, GenRec_Rows:$gradient), SampledSoftmaxAttributes);
+      GenRec_Rows:$items, GenRec_Rows:$gradient, Optional<GenRec_RowsOrShared>:$drawn), SampledSoftmaxAttributes);
   let results = (outs GenRec_Rows:$dquery, GenRec_Rows:$ditems);
-  let assemblyFormat = "$query `,` $positive `,` $items `,` $gradient attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $positive `,` $items `,` $gradient (`drawn` $drawn^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -18,7 +18,7 @@ def GenRec_MoveOpsDocs : OpDocGroup {
 
 let opDocGroup = GenRec_MoveOpsDocs in {
 
-def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_PassesRowsOn, Pure,
+def GenRec_DeriveOp : GenRec_Op<"derive", [GenRec_TreeLocal, GenRec_PassesRowsOn, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "moves a value into a domain made by truncate or pad";
   let description = [{
@@ -56,7 +56,7 @@ def GenRec_DeriveGradOp : GenRec_Op<"derive_grad", [GenRec_RoundsNothing, GenRec
   let hasVerifier = 1;
 }
 
-def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_SelectsElements, GenRec_IsLinear, GenRec_BoundsIds, Pure,
+def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_TreeLocal, GenRec_SelectsElements, GenRec_IsLinear, GenRec_BoundsIds, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "concatenates values of several domains per parent row";
   let description = [{
@@ -76,7 +76,7 @@ def GenRec_ConcatRowsOp : GenRec_Op<"concat_rows", [GenRec_SelectsElements, GenR
   let hasVerifier = 1;
 }
 
-def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_IsLinear, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
+def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_TreeLocal, GenRec_IsLinear, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "takes one part out of a concatenated value";
   let description = [{
@@ -94,7 +94,7 @@ def GenRec_SplitRowsOp : GenRec_Op<"split_rows", [GenRec_IsLinear, GenRec_Passes
   let hasVerifier = 1;
 }
 
-def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_IsLinear, GenRec_FansOut, GenRec_KernelPart, GenRec_IsOperandRow, GenRec_CopiesElements, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
+def GenRec_FanoutOp : GenRec_Op<"fanout", [GenRec_TreeLocal, GenRec_IsLinear, GenRec_FansOut, GenRec_KernelPart, GenRec_IsOperandRow, GenRec_CopiesElements, GenRec_PassesRowsOn, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "broadcasts each row of an ancestor to its descendants";
   let description = [{
@@ -157,7 +157,7 @@ def GenRec_PoolGradOp : GenRec_Op<"pool_grad", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_IsLinear, GenRec_FansOut, GenRec_PassesRowsOn, Pure,
+def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_TreeLocal, GenRec_IsLinear, GenRec_FansOut, GenRec_PassesRowsOn, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "moves a value of the second list into a domain of pairs";
   let description = [{
@@ -176,7 +176,7 @@ def GenRec_PairRowsOp : GenRec_Op<"pair_rows", [GenRec_IsLinear, GenRec_FansOut,
   let hasVerifier = 1;
 }
 
-def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_IsLinear, GenRec_SymbolUser, Pure,
+def GenRec_PairSumOp : GenRec_Op<"pair_sum", [GenRec_TreeLocal, GenRec_IsLinear, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "sums pairs over the first list, per row of the second";
   let description = [{
@@ -273,7 +273,7 @@ def GenRec_LagOp : GenRec_ShiftOp<"lag"> {
   }];
 }
 
-def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
+def GenRec_PositionOp : GenRec_Op<"position", [GenRec_TreeLocal, Pure]> {
   let summary = "the position of each row in its list, from 0";
   let description = [{
     An i64 per row. With `from_end`, positions count from the end: the last row of a list has 0. In
@@ -289,7 +289,7 @@ def GenRec_PositionOp : GenRec_Op<"position", [Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
+def GenRec_LengthOp : GenRec_Op<"length", [GenRec_TreeLocal, GenRec_SymbolUser, Pure]> {
   let summary = "the number of rows of `children` per row of their parent";
   let description = [{
     An i64 per row of the parent domain of `children`; 0 for an empty list.
@@ -304,7 +304,7 @@ def GenRec_LengthOp : GenRec_Op<"length", [GenRec_SymbolUser, Pure]> {
   let hasVerifier = 1;
 }
 
-def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [GenRec_SelectsElements, GenRec_IsLinear, Pure,
+def GenRec_GatherRowsOp : GenRec_Op<"gather_rows", [GenRec_GathersRows, GenRec_SelectsElements, GenRec_IsLinear, Pure,
     DeclareOpInterfaceMethods<GenRec_RowwiseOpInterface, ["isGatherSource"]>]> {
   let summary = "gathers rows of another domain by index";
   let description = [{

@@ -71,11 +71,12 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
     - `data` (the default): read from a file. The rows of the root are the rows of the dataset; any
       other domain has the rows of the lists in `column` (a dotted path), of the dataset or of a
       catalogue.
-    - `derived`: made by exactly one op (`genrec.truncate`, `genrec.pad`,
+    - `derived`: made by exactly one op (`genrec.truncate`, `genrec.pad`, `genrec.pick_lists`,
       `genrec.pair_domains`, `genrec.concat_domains`), as a child of a data, catalogue
-      or derived domain.
+      or derived domain, or of the step domain of a `genrec.pick_rows`.
     - `catalogue`: a root of its own, loaded once from the file that a flag names
-      (`--catalogue <name>=<file>`); `source` is its default path.
+      (`--catalogue <name>=<file>`); `source` is its default path. `expected_rows` is the number of
+      its rows when the model was written, by which passes estimate costs; a file may have another.
     - `step`: rows that exist only within a step (distinct table rows, for example); no parent.
 
     ```mlir
@@ -90,7 +91,8 @@ def GenRec_DomainOp : GenRec_DeclarationOp<"domain", [GenRec_SymbolUser]> {
                        DefaultValuedAttr<GenRec_DomainKindAttr,
                                          "::genrec::DomainKind::data">:$kind,
                        OptionalAttr<StrAttr>:$column,
-                       OptionalAttr<StrAttr>:$source);
+                       OptionalAttr<StrAttr>:$source,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntNonNegative]>>:$expected_rows);
   let assemblyFormat = "$sym_name (`parent` $parent^)? (`kind` $kind^)? attr-dict";
   let hasVerifier = 1;
 }

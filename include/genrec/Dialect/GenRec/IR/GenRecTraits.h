@@ -33,6 +33,16 @@ template <typename OpT> struct RowLocal : mlir::OpTrait::TraitBase<OpT, RowLocal
 /// The rows of a list in the results depend only on the rows of the same list in the operands.
 template <typename OpT> struct ListLocal : mlir::OpTrait::TraitBase<OpT, ListLocal> {};
 
+/// What the results have below one row of a root domain depends only on what the operands have below
+/// that row (and on shared tensors), although the op is neither row-wise nor `ListLocal`.
+template <typename OpT> struct TreeLocal : mlir::OpTrait::TraitBase<OpT, TreeLocal> {};
+
+/// The result is a column of the data, per row of the operand, a domain.
+template <typename OpT> struct ReadsColumn : mlir::OpTrait::TraitBase<OpT, ReadsColumn> {};
+
+/// Depends on the seed and the number of the step, besides the operands.
+template <typename OpT> struct ReadsStepNumber : mlir::OpTrait::TraitBase<OpT, ReadsStepNumber> {};
+
 /// The result has one row per list of operand 0's domain.
 template <typename OpT> struct ReducesLists : mlir::OpTrait::TraitBase<OpT, ReducesLists> {};
 
@@ -86,6 +96,12 @@ template <typename OpT> struct IsLoss : mlir::OpTrait::TraitBase<OpT, IsLoss> {}
 
 /// A body op where each element of the result depends on the same element of the operand.
 template <typename OpT> struct ElementwiseBody : mlir::OpTrait::TraitBase<OpT, ElementwiseBody> {};
+
+/// Rows of its source that an op reads (`GathersRowsOpInterface`).
+struct GatheredRows {
+  int64_t perRow = 0; ///< for each row of the result
+  int64_t shared = 0; ///< for all rows together
+};
 
 /// Whether `operands` are all operands of `op` whose elements are floats.
 bool variesInAllFloats(mlir::Operation *op, const llvm::SmallBitVector &operands);

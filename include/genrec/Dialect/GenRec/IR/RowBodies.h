@@ -13,8 +13,9 @@
 
 namespace genrec {
 
-/// How a sampled_softmax op draws its negatives.
+/// The negatives of a sampled_softmax op.
 struct SampledSoftmaxDraw {
+  mlir::Value drawn; ///< vector<mxi64>: their rows; null: the body draws them
   int64_t negatives;
   int64_t stream;
   bool shared;

@@ -17,6 +17,11 @@ namespace genrec {
 mlir::FlatSymbolRefAttr declareStepDomain(ModelOp model, llvm::StringRef name,
                                           bool reuse = false);
 
+/// Declares a `derived` domain below `parent`, named `name`, or `name` with underscores if that name
+/// is taken.
+mlir::FlatSymbolRefAttr declareDerivedDomain(ModelOp model, llvm::StringRef name,
+                                             mlir::FlatSymbolRefAttr parent);
+
 /// The value in `program` of the step domain with `count` rows. It is created at the start of the
 /// program if there is none.
 mlir::Value getFixedRows(ProgramOp program, int64_t count);

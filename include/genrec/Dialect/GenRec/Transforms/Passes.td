@@ -313,6 +313,61 @@ def DecomposeBlocks : GenRecPass<"genrec-decompose-blocks"> {
   let statistics = [Statistic<"blocks", "blocks", "composite ops rewritten">];
 }
 
+def PickCatalogueRows : GenRecPass<"genrec-pick-catalogue-rows"> {
+  let summary = "computes what is only gathered from a catalogue for the rows that a step reads";
+  let description = [{
+    A sampled softmax reads few rows of a catalogue: the positives of a batch, and the negatives that
+    the step draws. The vectors of the items are then looked up and computed for those rows only:
+
+    ```mlir
+    %ids = genrec.feature %items "item"
+    %vectors = genrec.lookup %ids in @item                   // of all items
+    %loss = genrec.sampled_softmax %query, %positive, %vectors {negatives = 8192, shared, …}
+    // becomes
+    %drawn = genrec.draw_rows %items {count = 8192, …}
+    %picked, %rows, %numbers:2 = genrec.pick_rows %items (%positive, %drawn)
+    %own = genrec.gather_rows %ids at %rows
+    %vectors = genrec.lookup %own in @item                   // of the distinct rows among %positive and %drawn
+    %loss = genrec.sampled_softmax %query, %numbers#0, %vectors drawn %numbers#1 {…}
+    ```
+
+    Picked are values of a catalogue that depend on a table or parameter, whose readers all gather
+    rows by number (`GathersRowsOpInterface`), with numbers that depend on the data and on draws
+    only. The ops that compute them are cloned for the picked rows, lists of the items included
+    (`genrec.pick_lists`); columns are gathered. Picked rows keep their identities, so that random
+    streams do not change.
+
+    Not picked is a value
+
+    - that another op reads whole: `top_k`, `rank`, `scores`, or an output, or a reader of what it is
+      computed from;
+    - that an op computes which combines rows of several items;
+    - that needs a table with rules about rows (`bounded`, `ttl`, `admit_after`), in training: a lookup
+      of all items counts as seeing each of them;
+    - of which a step reads about as many rows as the catalogue has: if the row numbers are at least
+      `expected_rows` of the catalogue's domain, with `batch-rows` rows of a root domain and
+      `list-rows` rows per list. A catalogue of unknown size is taken to be large.
+
+    `genrec.decisions` records each picked value, and why the others stay whole.
+
+    Losses are bitwise equal to those without the pass. Gradients may differ by rounding: those of
+    rows are added up in chunks whose number depends on how many rows there are. A table has no rows
+    for items that no step has read (without the pass, a first step inserts a row for each item, with
+    its initial value).
+
+    Runs before `differentiate`: the gradients of picked rows are then those of any lookup.
+  }];
+  let options = [
+    Option<"batchRows", "batch-rows", "int64_t", /*default=*/"1024",
+           "rows of a root domain that costs assume">,
+    Option<"listRows", "list-rows", "int64_t", /*default=*/"32",
+           "rows per list that costs assume">];
+  let statistics = [
+    Statistic<"values", "values", "values computed for picked rows">,
+    Statistic<"ops", "ops", "ops cloned for picked rows">,
+    Statistic<"whole", "whole", "gathered values that stay whole">];
+}
+
 def Differentiate : GenRecPass<"genrec-differentiate"> {
   let summary = "turns losses into reports, gradients and updates";
   let description = [{

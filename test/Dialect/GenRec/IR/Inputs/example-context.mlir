@@ -22,6 +22,7 @@ genrec.model @example {
   genrec.domain @movies kind catalogue {source = "movies.parquet"}
   genrec.domain @credit parent @movies {column = "credits"}
   genrec.domain @step_rows kind step
+  genrec.domain @picked_credit parent @step_rows kind derived
 
   genrec.table @item dim 8 {
     init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<adagrad, {lr = 0.01}>}

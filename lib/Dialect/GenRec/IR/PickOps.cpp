@@ -1,0 +1,107 @@
+//===- PickOps.cpp - gathered rows, and ops that pick them ----------------===//
+
+#include "genrec/Dialect/GenRec/IR/VerifierRules.h"
+
+using namespace mlir;
+using namespace genrec;
+using namespace genrec::rules;
+
+//===----------------------------------------------------------------------===//
+// Verifiers
+//===----------------------------------------------------------------------===//
+
+LogicalResult DrawRowsOp::verify() {
+  if (failed(expectStream(*this, getStream())))
+    return failure();
+  Form form = getDomain() ? Form::rows(domainOf(getDomain())) : Form::shared();
+  return expect(*this, {"result", getType()},
+                form.shape({static_cast<int64_t>(getCount())}).element(i64),
+                getDomain() ? "'count' draws per row of 'domain'" : "'count' draws per step");
+}
+
+LogicalResult PickRowsOp::verify() {
+  if (getNumbers().empty())
+    return emitOpError() << "needs the numbers of rows to pick";
+  if (getPicked().size() != getNumbers().size())
+    return emitOpError() << "needs a result of 'picked' per operand of 'numbers', "
+                         << getNumbers().size() << ", but has " << getPicked().size();
+  for (auto [index, numbers, picked] : llvm::enumerate(getNumbers(), getPicked())) {
+    std::string place = " " + std::to_string(index);
+    std::string name = "numbers" + place, result = "picked" + place;
+    if (failed(expect(*this, {name, numbers.getType()}, Form::any().element(i64))) ||
+        failed(expectType(*this, {result, picked.getType()}, numbers.getType(),
+                          "a number each, as '" + name + "'")))
+      return failure();
+  }
+  return expect(*this, {"rows", getRows().getType()},
+                Form::rows(domainOf(getDomain())).scalar().element(i64),
+                "a row number of 'source' per picked row");
+}
+
+LogicalResult PickListsOp::verify() {
+  if (failed(expect(*this, {"parents", getParents().getType()}, Form::rows().scalar().element(i64),
+                    "row numbers of the parent of 'source'")))
+    return failure();
+  return expect(*this, {"rows", getRows().getType()},
+                Form::rows(domainOf(getDomain())).scalar().element(i64),
+                "a row number of 'source' per picked row");
+}
+
+LogicalResult PickListsOp::verifySymbolUses(SymbolTableCollection &) {
+  if (!isInProgram(*this))
+    return success();
+  FlatSymbolRefAttr source = domainOf(getSource()), domain = domainOf(getDomain());
+  if (!parentOf(*this, source))
+    return emitOpError() << "picks lists, but 'source' " << source << " is a root";
+  FlatSymbolRefAttr parents = getRowDomain(getParents().getType());
+  if (parentOf(*this, domain) == parents)
+    return success();
+  return emitOpError() << "'domain' " << domain << " must be a child of " << parents
+                       << ", the domain of 'parents'";
+}
+
+//===----------------------------------------------------------------------===//
+// Ops that gather rows
+//===----------------------------------------------------------------------===//
+
+Value GatherRowsOp::getGatherSource() { return getSource(); }
+
+GatheredRows GatherRowsOp::countGatheredRows() { return {getRowSize(getIndex().getType()), 0}; }
+
+void GatherRowsOp::buildRowNumbers(OpBuilder &, SmallVectorImpl<Value> &numbers) {
+  numbers.push_back(getIndex());
+}
+
+Operation *GatherRowsOp::buildGatherFrom(OpBuilder &builder, Value source, ValueRange numbers) {
+  return GatherRowsOp::create(builder, getLoc(), getType(), source, numbers[0]);
+}
+
+Value SampledSoftmaxOp::getGatherSource() { return getItems(); }
+
+GatheredRows SampledSoftmaxOp::countGatheredRows() {
+  auto negatives = static_cast<int64_t>(getNegatives());
+  return getShared() ? GatheredRows{1, negatives} : GatheredRows{1 + negatives, 0};
+}
+
+void SampledSoftmaxOp::buildRowNumbers(OpBuilder &builder, SmallVectorImpl<Value> &numbers) {
+  numbers.push_back(getPositive());
+  if (getDrawn())
+    return numbers.push_back(getDrawn());
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  auto domainOfRows = [&](Value rows) {
+    return lookupDomainValue(program, getRowDomain(rows.getType()));
+  };
+  Value each = getShared() ? Value() : domainOfRows(getQuery());
+  auto negatives = static_cast<int64_t>(getNegatives());
+  Type type =
+      each ? getRowsType(getRowDomain(getQuery().getType()), {negatives}, builder.getI64Type())
+           : RankedTensorType::get({negatives}, builder.getI64Type());
+  numbers.push_back(DrawRowsOp::create(builder, getLoc(), type, domainOfRows(getItems()), each,
+                                       getNegativesAttr(), getStreamAttr()));
+}
+
+Operation *SampledSoftmaxOp::buildGatherFrom(OpBuilder &builder, Value source, ValueRange numbers) {
+  return SampledSoftmaxOp::create(builder, getLoc(), getType(), getQuery(), numbers[0], source,
+                                  numbers[1], getNegativesAttr(), getSharedAttr(),
+                                  getTemperatureAttr(), getStreamAttr());
+}
