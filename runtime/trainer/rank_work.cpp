@@ -17,12 +17,15 @@ constexpr size_t kStepsPerCall = 4096;
 
 } // namespace
 
-RankWork::RankWork(const genrec_model_desc &model, Communicator *comm, int32_t tokenDomain)
-    : model(model), comm(comm) {
-  for (int32_t i = 0; i < model.domain_count; ++i)
-    if ((model.domains[i].kind == GENREC_DOMAIN_DATA && model.domains[i].parent >= 0) ||
-        i == tokenDomain)
+RankWork::RankWork(const genrec_model_desc &model, Communicator *comm) : model(model), comm(comm) {
+  for (int32_t i = 0; i < model.domain_count; ++i) {
+    const genrec_domain_desc &domain = model.domains[i];
+    bool isList = domain.kind == GENREC_DOMAIN_DATA && domain.parent >= 0;
+    bool isCut = domain.kind == GENREC_DOMAIN_DERIVED && domain.max_length > 0 &&
+                 model.domains[domain.truncated].kind == GENREC_DOMAIN_DATA;
+    if (isList || isCut)
       counts.push_back({i, 0, {}});
+  }
   counts.push_back({-1, 0, {}});
 }
 
@@ -30,9 +33,12 @@ int64_t RankWork::countIn(const Batch &batch, int32_t domain) const {
   if (domain < 0)
     return batch.rows;
   const genrec_domain_desc &desc = model.domains[domain];
-  if (desc.kind == GENREC_DOMAIN_DATA)
-    return batch.domains[domain].given ? batch.domains[domain].count : 0;
-  const DomainBatch &list = batch.domains[desc.truncated];
+  const bool isCut = desc.kind == GENREC_DOMAIN_DERIVED;
+  const DomainBatch &list = batch.domains[isCut ? desc.truncated : domain];
+  if (!list.given)
+    return 0;
+  if (!isCut)
+    return list.count;
   int64_t parents = batch.domains[model.domains[desc.truncated].parent].count, count = 0;
   for (int64_t i = 0; i < parents; ++i)
     count += std::min(list.offsets[i + 1] - list.offsets[i], desc.max_length);

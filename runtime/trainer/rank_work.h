@@ -12,9 +12,8 @@ namespace genrec::rt {
 /// Counts root rows and entries of lists that this rank trains, step by step.
 class RankWork {
 public:
-  /// `comm`: null alone. `tokenDomain`: of batches by tokens, -1: none; a list that is truncated
-  /// counts what is left of it.
-  RankWork(const genrec_model_desc &model, Communicator *comm, int32_t tokenDomain);
+  /// `comm`: null alone. Of lists that the model truncates, what is left is counted, too.
+  RankWork(const genrec_model_desc &model, Communicator *comm);
 
   /// Adds a step. Nothing is allocated in most of them.
   void add(std::span<const Batch *const> portions);

@@ -82,7 +82,7 @@ void Training::planEpochs() {
   order = orderOf(*data);
   batchesPerEpoch = data->batches(order);
   if (!work)
-    work = std::make_unique<RankWork>(model, comm, order.tokenDomain);
+    work = std::make_unique<RankWork>(model, comm);
   auto megabytes = [](int64_t bytes) { return withThousands((bytes >> 20) + 1) + " MB"; };
   if (flags.shuffle && order.windowRows < data->rows())
     progress.message("shuffling within windows of at most " + withThousands(order.windowRows) +
