@@ -53,7 +53,7 @@
 // DOMAIN: genrec-compile: error: --rows names domain 'histry', which the model lacks; it has 'request', 'history'
 // TABLE: genrec-compile: error: --ids names table 'items', which the model lacks; it has 'item'
 // LIST: genrec-compile: error: --longest names list 'request', which the model lacks; it has 'history'
-// FORM: genrec-compile: error: --ids 4: a file is read for --world only; without it, --ids takes table=n
+// FORM: genrec-compile: error: --ids takes table=n, n a number of at least 0, but got '4'; a file of counted ids is read with --world only
 // BATCH: genrec-compile: error: --batch must be at least 1, but is 0
 
 // TIMES:        linear {{.*}} launch
