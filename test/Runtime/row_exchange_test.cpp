@@ -14,6 +14,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <thread>
 
 using namespace genrec::rt;
 
@@ -169,15 +170,16 @@ Updates computeUpdates(const Step &step) {
 // One rank
 //===----------------------------------------------------------------------===//
 
-/// How a step's first fetch is done: at once, or beside the step before it.
-enum class Fetch { whole, inParts, early };
+/// How a step's first fetch is done: at once, in parts before the sums of the step before it, or by
+/// another thread beside them.
+enum class Fetch { whole, inParts, early, beside };
 
 /// A rank's stores, and what it sees in a step.
 class Rank {
 public:
   Rank(Communicator &comm, const Step &step, int32_t portions, Fetch kind,
        const std::vector<Updates> &expected)
-      : comm(comm), stores(step.stores), expected(expected), own(getPortions(portions, comm.getRank(), comm.getSize())),
+      : comm(comm), ahead(comm.duplicate()), stores(step.stores), expected(expected), own(getPortions(portions, comm.getRank(), comm.getSize())),
         kind(kind), exchanges{{comm, stores, portions}, {comm, stores, portions}},
         rows(stores.size()) {}
 
@@ -188,9 +190,9 @@ public:
     found.assign(stores.size(), {});
     prepare(step, 0);
     if (kind != Fetch::whole)
-      exchange.ask(comm, requests);
-    if (kind == Fetch::early)
-      exchange.bringEarly(comm, number > 0 ? &exchanges[(number + 1) % 2] : nullptr,
+      exchange.ask(*ahead, requests);
+    if (kind == Fetch::early || kind == Fetch::beside)
+      exchange.bringEarly(*ahead, number > 0 ? &exchanges[(number + 1) % 2] : nullptr,
                           [&](int32_t store, std::span<const int64_t> keys, float **to) {
                             for (size_t i = 0; i < keys.size() && store != 1; ++i)
                               to[i] = findEarly(store, keys[i]);
@@ -204,7 +206,10 @@ public:
     current = number;
     for (size_t fetch = 0; fetch < step.portions[0].fetches.size(); ++fetch)
       runFetch(exchange, step, fetch);
-    if (next)
+    std::thread beside;
+    if (next && kind == Fetch::beside)
+      beside = std::thread([&] { begin(*next, number + 1); });
+    else if (next)
       begin(*next, number + 1);
     for (size_t store = 0; store < stores.size(); ++store)
       EXPECT_EQ(exchange.getUpdate(static_cast<int32_t>(store)).rows.size(), 0U);
@@ -213,9 +218,13 @@ public:
         contribute(exchange, step.portions[own.first + i], own.first + i,
                    static_cast<int32_t>(store));
     exchange.collect();
-    std::lock_guard lock(mutex);
-    for (size_t store = 0; store < stores.size(); ++store)
-      readUpdate(exchange, static_cast<int32_t>(store), updates[store]);
+    {
+      std::lock_guard lock(mutex);
+      for (size_t store = 0; store < stores.size(); ++store)
+        readUpdate(exchange, static_cast<int32_t>(store), updates[store]);
+    }
+    if (beside.joinable())
+      beside.join();
   }
 
   int64_t earlyBytes() const {
@@ -327,6 +336,7 @@ private:
   }
 
   Communicator &comm;
+  std::unique_ptr<Communicator> ahead; ///< of `begin`
   std::vector<ExchangedStore> stores;
   const std::vector<Updates> &expected; ///< by step
   PortionRange own;
@@ -379,9 +389,9 @@ TEST_P(RowExchanges, GiveTheSameBitsOnAnyRanks) {
   int64_t early = 0;
   for (int32_t ranks : {1, 2, 3, 4})
     for (int32_t portions : {ranks, ranks + 1, 7, 12, 13})
-      for (Fetch kind : {Fetch::whole, Fetch::inParts, Fetch::early, Fetch::early, Fetch::early}) {
+      for (Fetch kind : {Fetch::whole, Fetch::inParts, Fetch::early, Fetch::beside, Fetch::beside}) {
         int64_t bytes = check(seed++, portions, ranks, GetParam(), kind);
-        EXPECT_TRUE(kind == Fetch::early || bytes == 0);
+        EXPECT_TRUE(kind == Fetch::early || kind == Fetch::beside || bytes == 0);
         early += bytes;
       }
   EXPECT_EQ(early > 0, GetParam() != Ids::none); // or nothing is shown
