@@ -127,10 +127,10 @@ def main() -> None:
     packages = install(args.torch)
     schema = gr.Schema({f"f{i}": gr.int64 for i in range(FEATURES)} | {"label": gr.float32})
     gr.compile(Ranker(), schema, output=args.out / "ranker")
-    whole = args.ranks * args.batch
+    ours = (args.out / "ranker", data, args.ranks, args.ranks * args.batch, args.warm_up)
     sides: list[Side] = [
-        Ranks("genrec", args.out / "ranker", data, args.ranks, whole, args.warm_up),
-        Ranks("without deduplication", args.out / "ranker", data, args.ranks, whole, args.warm_up, "--deduplicate", "none"),
+        Ranks("genrec", *ours),
+        Ranks("without deduplication", *ours, "--deduplicate", "none"),
         TorchRec("TorchRec, gloo", args.torch, packages, ids, args.ranks, args.warm_up),
     ]  # fmt: skip
     for turn in range(args.rounds):
@@ -138,11 +138,11 @@ def main() -> None:
             side.take_turn(args.steps)
         shown = ", ".join(f"{side.name} {side.median * 1e3:.2f} ms" for side in sides)
         print(f"[bench]   round {turn + 1} of {args.rounds}: {shown}", flush=True)
-    ours, plain, theirs = sides
+    merged, plain, theirs = sides
     what = f"{FEATURES} tables of {ROWS:,} x {DIM}, a step on {args.ranks} ranks"
     rows = [
-        native.summary(what, "ms", ours.median * 1e3, theirs.name, theirs.median * 1e3, asked=ASKED),
-        native.summary(what, "ms", ours.median * 1e3, plain.name, plain.median * 1e3, asked=1.5),
+        native.summary(what, "ms", merged.median * 1e3, theirs.name, theirs.median * 1e3, asked=ASKED),
+        native.summary(what, "ms", merged.median * 1e3, plain.name, plain.median * 1e3, asked=1.5),
     ]
     details = {
         "step_seconds": {side.name: side.median for side in sides},

@@ -1,7 +1,7 @@
 """TorchRec on CPU processes with gloo: `torchrun … peer.py <ids.npz> <steps> <warm-up>`.
 
-An EmbeddingBagCollection of 26 tables with Adagrad in the backward pass, sharded as the planner says (table-wise: it has
-no row-wise kernel for CPUs), and an MLP, data-parallel. Rank 0 prints the seconds and losses of its steps as JSON.
+An EmbeddingBagCollection of 26 tables with Adagrad in the backward pass, sharded as the planner says (table-wise: it
+has no row-wise kernel for CPUs), and an MLP, data-parallel. Rank 0 prints the seconds and losses of its steps as JSON.
 """
 
 from __future__ import annotations
@@ -76,7 +76,8 @@ def main() -> None:
     batches, _, features, batch = ids.shape
     keys = [f"f{i}" for i in range(features)]
     lengths = torch.ones(features * batch, dtype=torch.int32)
-    inputs = [KeyedJaggedTensor(keys, torch.from_numpy(ids[i, rank].reshape(-1)), lengths=lengths) for i in range(batches)]
+    mine = torch.from_numpy(ids[:, rank].reshape(batches, -1))
+    inputs = [KeyedJaggedTensor(keys, of, lengths=lengths) for of in mine]
     targets = [torch.from_numpy(labels[i, rank]).unsqueeze(1) for i in range(batches)]
     model = shard(Ranker(features, int(data["rows"]), int(data["dim"])), features, world)
     optimizer = torch.optim.Adagrad([p for name, p in model.named_parameters() if "mlp" in name], lr=RATE)

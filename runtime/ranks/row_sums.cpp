@@ -214,7 +214,7 @@ void RowExchange::Impl::readSums(Rider *rider) {
       throw Error("rank " + std::to_string(from) + " sends sums in " + std::to_string(size) +
                   " bytes, which are not those that it says");
     sumCursors[from] = reinterpret_cast<float *>(message.data() + begin + maskBytes(rows));
-    traffic.gradientBytes += maskBytes(rows) + sumBytes(sumFloats[from]);
+    traffic.gradientBytes += rows * 4 + sumBytes(sumFloats[from]);
     if (rider)
       rider->read(from, message.data());
   }
