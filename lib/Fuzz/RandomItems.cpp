@@ -35,6 +35,9 @@ static Items makeItems(ModelBuilder &m, int64_t dim) {
   MLIRContext *context = m.builder.getContext();
   Items items;
   FlatSymbolRefAttr goods = m.declareDomain("goods", {}, DomainKind::catalogue, "");
+  if (m.chance(30)) // so few that all are computed, or so many that a step reads some
+    lookupDomain(m.model, goods)
+        .setExpectedRowsAttr(m.builder.getI64IntegerAttr(m.chance(50) ? 4 : 1000000));
   FlatSymbolRefAttr tags = m.declareDomain("goods_tag", goods, DomainKind::data, "tags");
   Operation *catalogue =
       m.make("catalogue", {DomainType::get(context, goods), DomainType::get(context, tags)}, {});

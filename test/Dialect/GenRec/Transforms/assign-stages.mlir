@@ -3,9 +3,9 @@
 
 // Domain work and transforms of ids need nothing but the batch; floats stay with their consumers, which ids may be.
 
-// COUNT: genrec-assign-stages compute-ops: 22
-// COUNT: genrec-assign-stages copy-ops: 23
-// COUNT: genrec-assign-stages dispatch-ops: 4
+// COUNT: genrec-assign-stages compute-ops: 28
+// COUNT: genrec-assign-stages copy-ops: 29
+// COUNT: genrec-assign-stages dispatch-ops: 8
 // COUNT: genrec-assign-stages update-ops: 5
 // CHECK: genrec.batch {genrec.stage = #genrec<stage copy>}
 // CHECK: genrec.catalogue {genrec.stage = #genrec<stage copy>}
@@ -134,5 +134,45 @@ genrec.model @of_parameters {
     %scaled = genrec.mul %weights, %all : (!w, tensor<f32>) -> !w
     %sum = genrec.reduce_rows %scaled : (!w) -> tensor<f32>
     genrec.report_loss "loss" %sum, %weight : tensor<f32>, tensor<f32>
+  }
+}
+
+// Draws need the step's number, and the ids that they pick nothing else: all are dispatched, as the
+// lookup is. What the loss reads as well is gathered there once more, where it can be fused.
+// CHECK-LABEL: genrec.model @picks
+// CHECK: genrec.resolve {{.*}}stage copy
+// CHECK: genrec.draw_rows {{.*}}stage dispatch
+// CHECK: %[[DOMAIN:.*]], %[[ROWS:.*]], %{{.*}}:2 = genrec.pick_rows {{.*}}stage dispatch
+// CHECK: genrec.gather_rows {{.*}}stage compute{{.*}} -> tensor<?xi64, #genrec.rows<@picked>>
+// CHECK-NEXT: genrec.gather_rows {{.*}}stage dispatch{{.*}} -> tensor<?xi64, #genrec.rows<@picked>>
+// CHECK: genrec.table_rows {{.*}}stage dispatch
+// CHECK: genrec.gather_rows {{.*}}stage compute{{.*}} -> tensor<?xf32, #genrec.rows<@picked>>
+genrec.model @picks {
+  genrec.domain @request
+  genrec.domain @items kind catalogue
+  genrec.domain @picked kind step
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %request = genrec.batch : !genrec.domain<@request>
+    %items = genrec.catalogue : !genrec.domain<@items>
+    %user = genrec.feature %request "user" : (!genrec.domain<@request>) -> tensor<?xi64, #genrec.rows<@request>>
+    %ids = genrec.feature %items "item" : (!genrec.domain<@items>) -> tensor<?xi64, #genrec.rows<@items>>
+    %price = genrec.feature %items "price" : (!genrec.domain<@items>) -> tensor<?xf32, #genrec.rows<@items>>
+    %target = genrec.resolve %user in %ids
+        : (tensor<?xi64, #genrec.rows<@request>>, tensor<?xi64, #genrec.rows<@items>>) -> tensor<?xi64, #genrec.rows<@request>>
+    %drawn = genrec.draw_rows %items {count = 4 : i64, stream = 256 : i64} : (!genrec.domain<@items>) -> tensor<4xi64>
+    %picked, %rows, %to:2 = genrec.pick_rows %items (%target, %drawn)
+        : (!genrec.domain<@items>, tensor<?xi64, #genrec.rows<@request>>, tensor<4xi64>)
+        -> (!genrec.domain<@picked>, tensor<?xi64, #genrec.rows<@picked>>, tensor<?xi64, #genrec.rows<@request>>, tensor<4xi64>)
+    %own = genrec.gather_rows %ids at %rows
+        : (tensor<?xi64, #genrec.rows<@items>>, tensor<?xi64, #genrec.rows<@picked>>) -> tensor<?xi64, #genrec.rows<@picked>>
+    %handles = genrec.table_rows %own in @item : (tensor<?xi64, #genrec.rows<@picked>>) -> tensor<?x!genrec.row<4>, #genrec.rows<@picked>>
+    %prices = genrec.gather_rows %price at %rows
+        : (tensor<?xf32, #genrec.rows<@items>>, tensor<?xi64, #genrec.rows<@picked>>) -> tensor<?xf32, #genrec.rows<@picked>>
+    %even = genrec.cast %own : (tensor<?xi64, #genrec.rows<@picked>>) -> tensor<?xf32, #genrec.rows<@picked>>
+    %product = genrec.mul %prices, %even
+        : (tensor<?xf32, #genrec.rows<@picked>>, tensor<?xf32, #genrec.rows<@picked>>) -> tensor<?xf32, #genrec.rows<@picked>>
+    %sum = genrec.reduce_rows %product : (tensor<?xf32, #genrec.rows<@picked>>) -> tensor<f32>
+    genrec.report_loss "loss" %sum, %sum : tensor<f32>, tensor<f32>
   }
 }
