@@ -20,7 +20,7 @@ genrec.model @Everything attributes {clip_norm = 1.0 : f64, clip_value = 0.5 : f
   genrec.domain @history parent @request {column = "history"}
   // CHECK: genrec.domain @event parent @request kind derived
   genrec.domain @event parent @request kind derived
-  genrec.domain @movies kind catalogue {source = "movies.parquet"}
+  genrec.domain @movies kind catalogue {source = "movies.parquet", expected_rows = 3883 : i64}
   genrec.table @movie dim 4 {
     init = #genrec.init<truncated_normal, 0.02>,
     optimizer = #genrec.optimizer<adamw, {beta2 = 0.98 : f64, lr = 0.001 : f64}>}
