@@ -19,12 +19,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks" / "common"))
-sys.path.insert(0, str(ROOT / "examples" / "hstu_retrieval"))
 
 import genrec as gr  # noqa: E402
 import native  # noqa: E402
-import prepare  # noqa: E402
 import polars as pl  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "examples" / "hstu_retrieval"))
+
+import prepare  # noqa: E402
 
 TOKENS = 76800  # of a batch
 LENGTH = 200
@@ -44,7 +46,7 @@ class Mean(gr.Model):
         """Learns whether a user's number is even."""
         recent = batch.history.truncate(LENGTH)
         x = self.item(batch.history.item).mean() + self.item(recent.item).mean()
-        gr.loss.bce_with_logits(self.top(x).squeeze(), gr.cast(gr.mod(batch.user, 2), gr.float32))
+        gr.loss.bce_with_logits(self.top(x).squeeze(), gr.mod(batch.user, 2).astype(gr.float32))
 
 
 def imbalance(binary: Path, data: Path, ranks: int, epochs: int, flags: list[str], tokens_of: str) -> dict:
@@ -82,7 +84,7 @@ def main() -> int:
         binary = Path(gr.compile(Mean(), SCHEMA, output=out / "model").binary)
         for name, what, mean in (
             ("history", "whole histories", lengths.mean()),
-            (f"history_last_{LENGTH}", f"the last {LENGTH} events", lengths.clip(upper_bound=LENGTH).mean()),
+            ("recent", f"the last {LENGTH} events", lengths.clip(upper_bound=LENGTH).mean()),
         ):
             batch = round(args.tokens / mean)
             fixed = imbalance(binary, out / "train.parquet", args.ranks, args.epochs, ["--batch", str(batch)], name)
