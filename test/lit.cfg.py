@@ -40,6 +40,9 @@ packages = glob.glob(os.path.join(os.path.dirname(config.genrec_python), "../lib
 config.environment["PATH"] = os.pathsep.join([config.environment["PATH"], *packages])
 if all(shutil.which(tool, path=config.environment["PATH"]) for tool in ("cuobjdump", "nvdisasm")):
     config.available_features.add("cuobjdump")
-for tool in ("genrec-opt", "genrec-translate", "genrec-compile", "genrec-run", "genrec-fuzz", "genrec-datagen", "genrec-diff"):
+for tool in (
+    "genrec-opt", "genrec-translate", "genrec-compile", "genrec-run", "genrec-fuzz", "genrec-datagen", "genrec-diff",
+    "genrec-checkpoint",
+):  # fmt: skip
     if shutil.which(tool, path=config.environment["PATH"]):
         config.available_features.add(tool)

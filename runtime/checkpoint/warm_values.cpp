@@ -3,6 +3,7 @@
 #include "warm_values.h"
 
 #include "../core/text.h"
+#include "chained_rows.h"
 #include "genrec_rt/checkpoint.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/safetensors.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 
 namespace genrec::rt {
 
@@ -36,7 +38,8 @@ bool isState(const SafetensorsReader &file, const std::string &tensor) {
     return isOfTable || file.has(base);
   if (end == "last_step" || end == "steps")
     return isOfTable;
-  return end == "ids" && endsWith(base, ".waiting") && !file.has(base + std::string(kRows));
+  return end == "ids" && (endsWith(base, ".waiting") || endsWith(base, ".removed")) &&
+         !file.has(base + std::string(kRows));
 }
 
 WarmValues valuesOf(const std::shared_ptr<const SafetensorsReader> &file, const std::string &name,
@@ -76,6 +79,27 @@ void addTensors(const std::shared_ptr<const SafetensorsReader> &file, NamedWarmV
   }
 }
 
+/// The rows of a table of an incremental generation, wherever they lie. `checkpoint` is kept.
+WarmValues chainedValues(WarmValues values, const std::shared_ptr<const CheckpointReader> &checkpoint,
+                         const std::string &table) {
+  auto rows = std::make_shared<const ChainedRows>(checkpoint->links(), table);
+  int64_t width = rows->widthOf(kRows.data());
+  values.shape[0] = values.idShape[0] = rows->size();
+  values.readIds = [rows, checkpoint](int64_t first, int64_t count, int64_t *to) {
+    for (int64_t i = 0; i < count; ++i)
+      to[i] = rows->id(first + i);
+  };
+  values.read = [rows, width, checkpoint](int64_t first, int64_t count, float *to) {
+    int64_t begin = first / width, end = (first + count + width - 1) / width;
+    std::vector<int64_t> numbers(static_cast<size_t>(end - begin));
+    std::iota(numbers.begin(), numbers.end(), begin);
+    std::vector<float> floats(numbers.size() * static_cast<size_t>(width));
+    rows->read(kRows.data(), numbers.data(), end - begin, width, floats.data());
+    std::copy_n(floats.begin() + (first - begin * width), count, to);
+  };
+  return values;
+}
+
 std::vector<std::string> exportedFiles(const std::string &folder) {
   std::vector<std::string> files;
   for (const char *file : {"parameters.safetensors", "tables.safetensors"})
@@ -104,8 +128,13 @@ bool isParquetPath(const std::string &path) {
 std::vector<std::string> tensorFiles(const std::string &path) {
   if (!fs::is_directory(path))
     return {path};
-  if (isCheckpoint(path))
-    return {CheckpointReader(path).tensors().path()};
+  if (isCheckpoint(path)) {
+    CheckpointReader checkpoint(path);
+    std::vector<std::string> files;
+    for (const SafetensorsReader *link : checkpoint.links())
+      files.push_back(link->path());
+    return files;
+  }
   std::vector<std::string> files = exportedFiles(path);
   if (files.empty())
     throw Error("'" + path + "' is the folder of no export and of no checkpoint: it has neither "
@@ -121,6 +150,9 @@ NamedWarmValues readAllValues(const std::string &path) {
     auto checkpoint = std::make_shared<CheckpointReader>(path);
     checkpoint->verify();
     addTensors({checkpoint, &checkpoint->tensors()}, all);
+    for (const std::string &table : tableNames(checkpoint->tensors()))
+      if (checkpoint->links().size() > 1)
+        all[table] = chainedValues(all[table], checkpoint, table);
     return all;
   }
   for (const std::string &file : tensorFiles(path))

@@ -1,7 +1,9 @@
 //===- checkpoint_incremental_test.cpp - Saves of what changed -------------===//
 
+#include "../../runtime/checkpoint/inspect.h"
 #include "CheckpointTesting.h"
 #include "genrec_rt/owner.h"
+#include "genrec_rt/warm_start.h"
 
 #include <gmock/gmock.h>
 #include <map>
@@ -171,6 +173,87 @@ TEST(IncrementalCheckpoint, HasTheSameBytesOnAnyNumberOfRanks) {
             << file << " on " << ranks;
     EXPECT_TRUE(replayed(name, "", 4) == tensorsOf(name + ".full", "step-4"));
   }
+}
+
+/// Its rows lie in several files.
+TEST(IncrementalCheckpoint, IsWhatAnotherRunStartsFrom) {
+  TestFolder folder;
+  saveSteps(folder / "c", 0, 5, {.keep = 9, .fullEvery = 9});
+  TwoTables two;
+  Session incremental(two.model, seeded()), full(two.model, seeded());
+  WarmStart result = warmStart({folder / "c"}, incremental);
+  EXPECT_TRUE(result.unused.empty());
+  EXPECT_EQ(result.filled.size(), warmStart({folder / "c.full"}, full).filled.size());
+  EXPECT_EQ(incremental.table("movie").size(), full.table("movie").size());
+  for (Session *session : {&incremental, &full})
+    saveCheckpoint(folder / (session == &full ? "a" : "b"), *session, stateOf(*session));
+  EXPECT_TRUE(compareCheckpoints(folder / "a", folder / "b").empty());
+}
+
+TEST(Inspection, ListsVerifiesAndComparesGenerations) {
+  TestFolder folder;
+  saveSteps(folder / "c", 0, 3, {.keep = 9, .fullEvery = 9});
+  std::vector<std::string> lines = listCheckpoint(folder / "c");
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_THAT(lines[0], HasSubstr("step-1: step 1, epoch 2, full, "));
+  EXPECT_THAT(lines[2], HasSubstr("step-3: step 3, epoch 2, incremental, built on step-2, "));
+  EXPECT_THAT(lines[2], HasSubstr(" removed; movie: "));
+  // A chain and a full one of the same state.
+  EXPECT_TRUE(compareCheckpoints(folder / "c", folder / "c.full").empty());
+  EXPECT_TRUE(compareCheckpoints(folder / "c/step-3", folder / "c.full/step-3/").empty());
+  TwoTables two;
+  Session session(two.model, seeded());
+  loadCheckpoint(folder / "c", session);
+  int64_t ids[] = {90001, 90002};
+  session.table("movie").findOrInsert(ids, 2);
+  std::vector<int64_t> gone = session.table("movie").ids(0, 3);
+  session.table("movie").erase(gone.data(), 3);
+  float value = 0;
+  TableRows row = session.table("movie").rows(5, 1);
+  row.read(1, 1, &value);
+  row.write(1, 1, &(value += 0.5F));
+  session.parameter(0).value[0] += 0.25F;
+  saveCheckpoint(folder / "d", session, stateOf(session));
+  EXPECT_THAT(
+      compareCheckpoints(folder / "c", folder / "d"),
+      ElementsAre("table 'movie': 2 rows added, 3 removed, 1 changed, values by at most 0.5",
+                  "parameter '" + std::string(two.model.parameters[0].name) +
+                      "': changed by at most 0.25"));
+  for (const Verified &one : verifyCheckpoint(folder / "c"))
+    EXPECT_TRUE(one.isWhole) << one.line;
+  std::filesystem::resize_file(folder / "c/step-2/model.safetensors", 100);
+  std::vector<Verified> found = verifyCheckpoint(folder / "c");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_TRUE(found[0].isWhole);
+  EXPECT_THAT(found[1].line, HasSubstr("step-2/model.safetensors: is damaged: it has 100 bytes"));
+  EXPECT_FALSE(found[2].isWhole); // built on it
+  EXPECT_TRUE(verifyCheckpoint(folder / "c/step-1")[0].isWhole);
+  EXPECT_THAT(listCheckpoint(folder / "c")[1], HasSubstr("is damaged"));
+  EXPECT_THAT(messageOf([&] { listCheckpoint(folder / "none"); }),
+              HasSubstr("there is no checkpoint"));
+}
+
+/// An exported table starts another run.
+TEST(Inspection, ExportsATableThatIsReadAgain) {
+  TestFolder folder;
+  saveSteps(folder / "c", 0, 3, {.keep = 9, .fullEvery = 9});
+  int64_t rows = exportTable(folder / "c", "movie", folder / "movie.parquet");
+  TwoTables two;
+  Session session(two.model, seeded()), restored(two.model, seeded());
+  WarmStart result = warmStart({"movie=" + folder / "movie.parquet:id,vector"}, session);
+  ASSERT_EQ(result.filled.size(), 1U);
+  EXPECT_EQ(result.filled[0].rows, rows);
+  loadCheckpoint(folder / "c", restored);
+  ASSERT_EQ(restored.table("movie").size(), rows);
+  std::vector<int64_t> ids = restored.table("movie").ids(0, rows);
+  std::vector<float> is(rows * kTinyDim), was(is.size());
+  session.table("movie").find(ids.data(), rows).read(0, kTinyDim, is.data());
+  restored.table("movie").find(ids.data(), rows).read(0, kTinyDim, was.data());
+  EXPECT_EQ(is, was);
+  EXPECT_THAT(messageOf([&] { exportTable(folder / "c", "film", folder / "x.parquet"); }),
+              HasSubstr("has no table 'film'; it has genre, movie"));
+  EXPECT_THAT(messageOf([&] { exportTable(folder / "c", "movie", folder / "none/x.parquet"); }),
+              HasSubstr("cannot create "));
 }
 
 TEST(IncrementalCheckpoint, WhatItIsBuiltOnIsKept) {
