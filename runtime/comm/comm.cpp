@@ -10,6 +10,14 @@
 
 using namespace genrec::rt;
 
+std::string Communicator::describeWait(const std::string &late) const {
+  std::string text = "waited " + std::to_string(patience.count()) + " ms for rank " + late;
+  if (purpose.what)
+    text += std::string(", which has not come to ") + purpose.what + " of step " +
+            std::to_string(purpose.step);
+  return text;
+}
+
 static void checkBytes(int64_t bytes, const char *what) {
   if (bytes < 0)
     throw CommError(std::string(what) + " of " + std::to_string(bytes) + " bytes");

@@ -22,18 +22,21 @@ public:
   std::optional<std::string> getError() override { return inner->getError(); }
   std::unique_ptr<Communicator> duplicate() override {
     inner->setPatience(getPatience());
+    inner->setPurpose(getPurpose());
     return std::make_unique<DelayedComm>(inner->duplicate(), latency);
   }
 
 protected:
   void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
     inner->setPatience(getPatience());
+    inner->setPurpose(getPurpose());
     inner->exchange(send, receive);
     std::this_thread::sleep_for(latency);
   }
   void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                       std::span<int64_t> received) override {
     inner->setPatience(getPatience());
+    inner->setPurpose(getPurpose());
     inner->exchangeUpTo(send, receive, received);
     std::this_thread::sleep_for(latency);
   }

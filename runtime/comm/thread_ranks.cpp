@@ -14,6 +14,12 @@ using namespace genrec::rt;
 
 namespace {
 
+/// How long a rank waits, and what it says then of those that are late.
+struct Patience {
+  std::chrono::milliseconds time;
+  std::function<std::string(const std::string &late)> describe;
+};
+
 /// What the ranks of one communicator share. An exchange has two phases: all ranks post their
 /// parts, then each copies what is for it; parts stay valid until all have copied.
 class Meeting {
@@ -24,7 +30,7 @@ public:
 
   /// `received`: of an exchange with rooms; empty where sizes agree.
   void exchange(int32_t rank, std::span<const SendPart> send, std::span<const ReceivePart> receive,
-                std::span<int64_t> received, std::chrono::milliseconds patience);
+                std::span<int64_t> received, const Patience &patience);
   void abort(const std::string &why) noexcept;
   std::optional<std::string> getError();
   /// The meeting of the `count`th duplicate, which the first rank that asks makes.
@@ -33,7 +39,7 @@ public:
 private:
   /// Waits until all ranks have posted their parts. Either all ranks see this done, or all throw:
   /// nobody reads the parts of a rank that has gone.
-  void meet(int32_t rank, std::chrono::milliseconds patience);
+  void meet(int32_t rank, const Patience &patience);
   /// Waits until all ranks have copied. Nothing but copies is waited for, so errors wait too.
   void part(int32_t rank);
   /// Counts the arrival; the last one completes the phase, unless `isOpen` is false.
@@ -60,10 +66,10 @@ int64_t Meeting::arrive(int32_t rank, bool isOpen) {
   return mine;
 }
 
-void Meeting::meet(int32_t rank, std::chrono::milliseconds patience) {
+void Meeting::meet(int32_t rank, const Patience &patience) {
   std::unique_lock lock(mutex);
   int64_t mine = arrive(rank, /*isOpen=*/!error);
-  changed.wait_for(lock, patience, [&] { return completed >= mine || error; });
+  changed.wait_for(lock, patience.time, [&] { return completed >= mine || error; });
   if (completed >= mine)
     return;
   if (!error) {
@@ -71,8 +77,7 @@ void Meeting::meet(int32_t rank, std::chrono::milliseconds patience) {
     for (int32_t other = 0; other < size(); ++other)
       if (arrivals[other] < mine)
         late += (late.empty() ? "" : ", ") + std::to_string(other);
-    error = "rank " + std::to_string(rank) + ": waited " + std::to_string(patience.count()) +
-            " ms for rank " + late;
+    error = "rank " + std::to_string(rank) + ": " + patience.describe(late);
     changed.notify_all();
   }
   throw CommError(*error);
@@ -88,7 +93,7 @@ void Meeting::part(int32_t rank) {
 
 void Meeting::exchange(int32_t rank, std::span<const SendPart> send,
                        std::span<const ReceivePart> receive, std::span<int64_t> received,
-                       std::chrono::milliseconds patience) {
+                       const Patience &patience) {
   {
     std::lock_guard lock(mutex);
     if (error)
@@ -162,14 +167,18 @@ public:
 
 protected:
   void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
-    meeting->exchange(rank, send, receive, {}, getPatience());
+    meeting->exchange(rank, send, receive, {}, getWait());
   }
   void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                       std::span<int64_t> received) override {
-    meeting->exchange(rank, send, receive, received, getPatience());
+    meeting->exchange(rank, send, receive, received, getWait());
   }
 
 private:
+  Patience getWait() const {
+    return {getPatience(), [this](const std::string &late) { return describeWait(late); }};
+  }
+
   std::shared_ptr<Meeting> meeting;
   int32_t rank;
   int64_t duplicates = 0;

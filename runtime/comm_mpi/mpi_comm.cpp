@@ -114,7 +114,9 @@ private:
 void MpiComm::fail(const std::string &why) {
   dropTransfers();
   abort(why);
-  throw CommError("rank " + std::to_string(rank) + ": " + why);
+  CommError failure("rank " + std::to_string(rank) + ": " + why);
+  failure.isOwn = true;
+  throw failure;
 }
 
 void MpiComm::check(int status, const std::string &what) {
@@ -270,7 +272,7 @@ void MpiComm::finish() {
         if (std::string name = std::to_string(transfer.peer);
             transfer.request != MPI_REQUEST_NULL && transfer.expected >= 0)
           late += (late.empty() ? "" : ", ") + name;
-      fail("waited " + std::to_string(getPatience().count()) + " ms for rank " + late);
+      fail(describeWait(late));
     }
     if (waited < kYielding) {
       std::this_thread::yield();

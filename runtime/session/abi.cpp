@@ -95,6 +95,8 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
     std::fill_n(rows, count, zeros);
     return counter->add(slot, table, domain, ids, valid);
   }
+  if (ranks && slot.isFindingNonFinite)
+    return slot.repeatRows(rows, count, zeros);
   if (ranks)
     return ranks->request(slot, table, ids, valid, count, rows);
   bool isTemporary = findRows(slot, table, ids, valid, count, rows);
@@ -106,9 +108,11 @@ void mergedRows(StepSlot &slot, int32_t table, const genrec_domain *domain, cons
                 float **rows) {
   genrec_runtime &shared = slot.state();
   int64_t count = domain->count;
+  auto *zeros = const_cast<float *>(shared.zeroRow(table));
+  if (slot.rankStep && slot.isFindingNonFinite)
+    return slot.repeatRows(rows, count, zeros);
   if (RankStep *ranks = slot.rankStep)
     return ranks->request(slot, table, keys, nullptr, count, rows);
-  auto *zeros = const_cast<float *>(shared.zeroRow(table));
   uint8_t *valid = slot.missing.ensure(std::max<int64_t>(count, 1));
   parallelFor(slot.pool, count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t row = begin; row < end; ++row) {

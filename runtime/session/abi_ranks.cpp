@@ -14,13 +14,19 @@
 
 using namespace genrec::rt;
 
+/// What a portion gives to the step's sums; null where it is alone, or runs once more to look for
+/// NaNs.
+static RankStep *givesTo(const StepSlot &slot) {
+  return slot.isFindingNonFinite ? nullptr : slot.rankStep;
+}
+
 extern "C" {
 
 void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
                           const float *const *partial, const int64_t *floats) {
   StepSlot &slot = StepSlot::of(step);
   auto size = static_cast<size_t>(count);
-  if (RankStep *ranks = slot.rankStep)
+  if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] { ranks->contribute(number, {partial, size}, {floats, size}); });
 }
 
@@ -28,6 +34,12 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
                        const float *const *partial, const int64_t *floats, float *const *sums) {
   StepSlot &slot = StepSlot::of(step);
   auto size = static_cast<size_t>(count);
+  if (slot.rankStep && slot.isFindingNonFinite && !slot.rankStep->hasSum(number)) {
+    slot.isPastKnown = true;
+    for (size_t i = 0; i < size; ++i)
+      std::fill_n(sums[i], floats[i], 0.0F);
+    return;
+  }
   if (RankStep *ranks = slot.rankStep)
     return guarded(slot, [&] { ranks->collect(number, {floats, size}, {sums, size}); });
   for (int32_t i = 0; i < count; ++i)
@@ -38,7 +50,7 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
 void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
                                float *const *rows, int64_t, const float *sums) {
   StepSlot &slot = StepSlot::of(step);
-  if (RankStep *ranks = slot.rankStep)
+  if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
       ranks->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)}, sums);
     });
@@ -49,7 +61,7 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
                                    const float *const *gradients, const int64_t *strides,
                                    int64_t dim) {
   StepSlot &slot = StepSlot::of(step);
-  if (!slot.rankStep)
+  if (!givesTo(slot))
     return;
   guarded(slot, [&] {
     float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));

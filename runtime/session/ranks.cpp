@@ -82,6 +82,7 @@ void RankStep::request(StepSlot &slot, int32_t table, const int64_t *keys, const
 }
 
 void RankStep::ask(Communicator &on) {
+  on.setPurpose({"the keys", slots.front()->step});
   // What portions give in the compute stage is not complete before its end: it rides later.
   exchange.ask(on, requests, &sums);
   sums.finish(on, /*messagesStay=*/false); // a later lookup asks again
@@ -91,6 +92,7 @@ void RankStep::ask(Communicator &on) {
 
 void RankStep::bringEarly(Communicator &on, const RankStep *running) {
   StepSlot &slot = *slots.front();
+  on.setPurpose({"the early rows", slot.step});
   exchange.bringEarly(
       on, running ? &running->exchange : nullptr,
       [&](int32_t store, std::span<const int64_t> keys, float **rows) {
@@ -105,6 +107,7 @@ void RankStep::bringEarly(Communicator &on, const RankStep *running) {
 
 void RankStep::bring(Communicator &on) {
   StepSlot &slot = *slots.front();
+  on.setPurpose({"the rows", slot.step});
   exchange.find(on, [&](int32_t store, std::span<const int64_t> keys, float **rows) {
     findRows(slot, tables.tableOf[store], keys.data(), nullptr, static_cast<int64_t>(keys.size()),
              rows);
@@ -127,6 +130,7 @@ void RankStep::contributeRows(StepSlot &slot, int32_t table, std::span<float *co
 //===----------------------------------------------------------------------===//
 
 void RankStep::exchangeSums(bool updates, int32_t signal) {
+  comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
   sums.report(slots, signal);
   if (updates) {
     exchange.collect(&sums);
@@ -155,6 +159,7 @@ void RankStep::describeCollected() {
 }
 
 float RankStep::sumExactly(std::span<const float> values) {
+  comm.setPurpose({"the norm", slots.front()->step});
   ExactSum sum;
   sum.add(values);
   sum.reduce(comm);

@@ -76,6 +76,8 @@ public:
   void collect(int32_t number, std::span<const int64_t> floats, std::span<float *const> totals) {
     sums.collect(comm, number, floats, totals);
   }
+  /// Whether the sums of `number` are known.
+  bool hasSum(int32_t number) const { return sums.has(number); }
   void contributeRows(StepSlot &slot, int32_t table, std::span<float *const> rows,
                       const float *rowSums);
 

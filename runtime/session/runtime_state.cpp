@@ -122,7 +122,6 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
     throw Error("rows that travel rounded, or without being deduplicated, have other bits on another "
                 "number of ranks, which portions promise they do not have",
                 "train with one portion per rank");
-  explainNonFinite = false; // other ranks would not run the stages that look
   ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables,
                                   options.rowTravel);
 }

@@ -5,10 +5,12 @@
 #include "dispatch_ahead.h"
 #include "lookup_counter.h"
 #include "model_check.h"
+#include "non_finite.h"
 #include "pipeline.h"
 #include "ranks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -127,6 +129,8 @@ struct Session::Impl {
     if (state.profile)
       for (StepSlot *each : portions)
         state.profile->add(each->mode, each->step, each->spans, each->domains);
+    if (step)
+      state.ranks->comm().setPurpose({"the end", slot.step});
     if (mode == Mode::train) {
       state.evict(slot.step);
       ++steps;
@@ -147,6 +151,9 @@ struct Session::Impl {
     }
     report.loss = totalLoss(state.model, report.losses);
     report.slot = &slot;
+    bool isFinite = !report.loss || std::isfinite(*report.loss);
+    if (step && mode == Mode::train && state.explainNonFinite && !isFinite)
+      report.cause = &(cause = agreeOnCause(state.ranks->comm(), portions));
     if (mode == Mode::train)
       report.learningRate = state.learningRate(state.largestRate, slot.step);
     return report;
@@ -218,6 +225,7 @@ struct Session::Impl {
   std::vector<Batch> batches;
   std::vector<StepSlot *> running;            ///< the slots of the step that runs
   std::vector<const Batch *> reportedBatches; ///< of the last step
+  NonFiniteCause cause;                       ///< of the last step that had one
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
 };
@@ -232,11 +240,11 @@ std::optional<double> totalLoss(const genrec_model_desc &model, std::span<const 
 
 const std::string &StepReport::nonFiniteOrigin() const {
   static const std::string none;
-  return slot ? slot->nonFiniteOrigin : none;
+  return cause ? cause->origin : slot ? slot->nonFiniteOrigin : none;
 }
 
 std::string StepReport::describeNonFiniteInput() const {
-  return slot ? slot->describeNonFiniteInput() : std::string();
+  return cause ? cause->input : slot ? slot->describeNonFiniteInput() : std::string();
 }
 
 Session::Session(const genrec_model_desc &model, const SessionOptions &options)

@@ -173,7 +173,7 @@ void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *doma
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
                             int64_t row_size, int64_t stride) {
   StepSlot &slot = StepSlot::of(step);
-  if (slot.isFindingNonFinite && !slot.nonFiniteOrigin.empty())
+  if (slot.isFindingNonFinite && (slot.isPastKnown || !slot.nonFiniteOrigin.empty()))
     return;
   guarded(slot, [&] {
     for (int64_t i = 0; i < rows * row_size; ++i) {

@@ -269,52 +269,6 @@ void StepSlot::runUpdate() {
   runStage(plan->program->update, Phase::update, shared.pool.get());
 }
 
-/// "parameter 'weight' held a NaN when the step began"; empty where all are finite.
-std::string StepSlot::findNonFiniteParameter() const {
-  for (size_t i = 0; i < shared.parameters.size(); ++i) {
-    const genrec_parameter &parameter = shared.parameters[i];
-    for (int64_t at = 0; at < parameter.size; ++at)
-      if (!std::isfinite(parameter.value[at]))
-        return std::string("parameter '") + shared.model.parameters[i].name + "' held " +
-               (std::isnan(parameter.value[at]) ? "a NaN" : "an infinity") + " when the step began";
-  }
-  return {};
-}
-
-void StepSlot::findNonFinite() {
-  nonFiniteOrigin = findNonFiniteParameter();
-  if (!nonFiniteOrigin.empty())
-    return;
-  // The compute stage that is under way goes on afterwards: it gets back what it has.
-  Arena otherOwn, otherShared;
-  std::vector<GrowBuffer<char>> otherScratch(shared.workerScratch.size());
-  GrowBuffer<char> otherBlocks;
-  std::vector<genrec_domain> before = domainTable;
-  auto moveTo = [&](Arena &own, Arena &computed) {
-    place(plan->own, own, plan->addresses);
-    place(plan->shared, computed, plan->addresses);
-  };
-  otherOwn.ensure(plan->own.layout.bytes); // what throws does so before anything is moved
-  otherShared.ensure(plan->shared.layout.bytes);
-  moveTo(otherOwn, otherShared);
-  auto exchange = [&] {
-    shared.workerScratch.swap(otherScratch);
-    std::swap(shared.blockMemory, otherBlocks);
-    isFindingNonFinite = !isFindingNonFinite;
-    check_finite = isFindingNonFinite || shared.checkFinite;
-    profile = !isFindingNonFinite && shared.profile;
-  };
-  exchange();
-  for (genrec_stage_fn stage : {plan->program->copy, plan->program->dispatch,
-                                plan->program->compute, plan->program->update})
-    if (stage)
-      stage(this);
-  exchange();
-  failure.clear();
-  std::copy(before.begin(), before.end(), domainTable.begin());
-  moveTo(arena, shared.computeArena);
-}
-
 TableStore &StepSlot::temporaryTable(int32_t table) {
   if (!temporaries[table])
     temporaries[table] = makeHostStore(shared.tables[table]->configuration());
@@ -372,53 +326,6 @@ std::string StepSlot::describePlace(int32_t op) const {
     return {};
   std::string where = describe(shared.model.ops[op].location);
   return where.empty() ? where : " (" + where + ")";
-}
-
-std::string StepSlot::describeNonFinite(int32_t op, float value, int64_t row,
-                                        int64_t element) const {
-  return describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") + " in row " +
-         std::to_string(row) + ", element " + std::to_string(element);
-}
-
-namespace {
-
-/// The value of a column of floats; 0 of any other type.
-double floatAt(int32_t type, const void *values, int64_t row) {
-  switch (type) {
-  case GENREC_F32:
-    return static_cast<const float *>(values)[row];
-  case GENREC_F64:
-    return static_cast<const double *>(values)[row];
-  case GENREC_BF16: { // the upper half of a float
-    uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t *>(values)[row]) << 16;
-    float value;
-    std::memcpy(&value, &bits, sizeof value);
-    return value;
-  }
-  default:
-    return 0;
-  }
-}
-
-} // namespace
-
-std::string StepSlot::describeNonFiniteInput() const {
-  const genrec_model_desc &model = shared.model;
-  for (int32_t i = 0; plan && i < plan->program->feature_count; ++i) {
-    int32_t number = plan->program->features[i];
-    const genrec_feature_desc &feature = model.features[number];
-    const genrec_domain &domain = domainTable[feature.domain];
-    const genrec_column &column = columnTable[number];
-    for (int64_t row = 0; column.values && row < domain.count; ++row) {
-      double value = floatAt(feature.type, column.values, row);
-      if (std::isfinite(value) || (column.valid && !column.valid[row]))
-        continue;
-      const char *shown = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
-      return std::string("column '") + feature.column + "' is " + shown + " in " +
-             describeRow(&domain, row);
-    }
-  }
-  return {};
 }
 
 int64_t StepSlot::descriptorBytes() const {

@@ -83,6 +83,11 @@ public:
   /// more, in other memory and with checks, and notes what they find first.
   void findNonFinite();
   bool isFindingNonFinite = false;
+  /// Of several portions, meanwhile: the rows that the step under way looked up at this place; rows of
+  /// zeros, at most, where a lookup of the compute stage has none yet.
+  void repeatRows(float **addresses, int64_t count, float *zeros);
+  /// Whether what comes from here on depends on values that the step under way does not have yet.
+  bool isPastKnown = false;
   std::string nonFiniteOrigin; ///< see StepReport
 
   /// Rows that only this step sees: unseen ids outside training.
@@ -133,6 +138,7 @@ private:
   std::vector<std::unique_ptr<TableStore>> temporaries;
   std::vector<std::unique_ptr<Plan>> plans;
   Arena arena;
+  char *underWay = nullptr; ///< the arena of the step, while a second run looks for NaNs
 };
 
 } // namespace genrec::rt

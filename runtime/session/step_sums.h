@@ -36,6 +36,11 @@ public:
   void collect(Communicator &on, int32_t number, std::span<const int64_t> floats,
                std::span<float *const> totals);
 
+  /// Whether the totals have travelled.
+  bool has(int32_t number) const {
+    return static_cast<size_t>(number) < sums.size() && sums[number].isReduced;
+  }
+
   /// Reports ride in the next round, too. `slots`: this rank's portions.
   void report(std::span<StepSlot *const> slots, int32_t signal);
   const RanksReport &getReport() const { return reported; }

@@ -43,6 +43,10 @@ void addRunning(CLI::App &app, Flags &flags) {
                  "mpiexec or srun started several)")
       ->check(CLI::IsMember({"auto", "mpi", "none"}))
       ->capture_default_str();
+  app.add_option("--comm-patience", flags.commPatience,
+                 "seconds after which a rank that others wait for counts as lost, and the run ends")
+      ->check(aboveZero())
+      ->capture_default_str();
   app.add_option("--progress", flags.progress,
                  "auto (a bar on a terminal, lines elsewhere), bar, lines, json (one object per "
                  "line) or none")

@@ -23,8 +23,8 @@ struct Flags {
   std::map<std::string, std::string> catalogues; ///< by domain name
   int64_t dataMemoryMegabytes = 4096;
   int64_t batch = 128;
-  std::string tokenList;   ///< of batches by tokens
-  int64_t batchTokens = 0; ///< 0: batches by rows
+  std::string tokenList;       ///< of batches by tokens
+  int64_t batchTokens = 0;     ///< 0: batches by rows
   int64_t evaluationBatch = 0; ///< 0: as `batch`
   bool shuffle = true;
   int64_t shuffleWindow = 0; ///< rows; 0: Dataset::defaultWindow
@@ -49,8 +49,8 @@ struct Flags {
   std::string checkpoint;
   int64_t checkpointEvery = 0; ///< steps; 0: at the end of each epoch
   bool resume = false, overwrite = false;
-  std::string continued;           ///< folder of the checkpoint that goes on with other data; "": none
-  int64_t keep = 2;                ///< generations
+  std::string continued; ///< folder of the checkpoint that goes on with other data; "": none
+  int64_t keep = 2;      ///< generations
   int64_t checkpointFullEvery = 1; ///< saves; the others are incremental
   std::string generation;          ///< "": the newest
   bool allowNonFinite = false;
@@ -67,11 +67,12 @@ struct Flags {
 
   // Where it runs.
   int32_t threads = 0;
-  std::string comm = "auto"; ///< what connects ranks: auto, mpi, none
+  std::string comm = "auto";                         ///< what connects ranks: auto, mpi, none
   std::string rowWire = "f32", gradientWire = "f32"; ///< f32, bf16
-  std::string deduplicate = "both"; ///< both, requester, owner, none
-  std::string overlap = "auto"; ///< none, keys, rows (Overlap), or auto
-  int32_t portions = 0;      ///< of a batch; 0: as many as ranks
+  std::string deduplicate = "both";                  ///< both, requester, owner, none
+  int64_t commPatience = 300;                        ///< seconds that a rank waits for another one
+  std::string overlap = "auto";                      ///< none, keys, rows (Overlap), or auto
+  int32_t portions = 0;                              ///< of a batch; 0: as many as ranks
 };
 
 /// What parsing ended with: flags, or an exit status where there is nothing to do

@@ -100,6 +100,7 @@ void Command::connect() {
   if (flags.command == Flags::Command::info)
     return;
   world.connect(flags.comm, flags.portions);
+  world.setPatience(std::chrono::seconds(flags.commPatience));
   requireSameStart();
   if (flags.threads == 0 && world.ranks() > 1)
     flags.threads = world.threads();
@@ -143,7 +144,8 @@ int Command::run() {
     int status = dispatch(model, flags, world.comm(), start);
     return world.end(World::Ending::done) ? status : 1;
   } catch (const CommError &error) {
-    return fail(World::Ending::heard, error.what(), error.help());
+    return fail(error.isOwn ? World::Ending::noticed : World::Ending::heard, error.what(),
+                error.help());
   } catch (const Error &error) {
     return fail(World::Ending::failed, error.what(), error.help());
   } catch (const std::bad_alloc &) {

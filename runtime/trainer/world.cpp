@@ -49,6 +49,13 @@ std::vector<Cores> World::coresOfAll() {
   return all;
 }
 
+void World::setPatience(std::chrono::milliseconds time) {
+  if (endings)
+    endings->setPatience(time);
+  if (steps)
+    steps->setPatience(time);
+}
+
 int32_t World::threads() { return shareOfCores(coresOfAll(), number); }
 
 bool World::isOneMachine() {
@@ -64,13 +71,13 @@ bool World::isTelling(Ending mine) {
     std::vector<Ending> all(count);
     endings->allGather(&mine, all.data(), sizeof mine);
     failed = std::any_of(all.begin(), all.end(), [](Ending of) { return of != Ending::done; });
-    for (Ending telling : {Ending::failed, Ending::heard})
+    for (Ending telling : {Ending::failed, Ending::noticed, Ending::heard})
       if (auto first = std::find(all.begin(), all.end(), telling); first != all.end())
         return first - all.begin() == number;
     return false;
   } catch (const std::exception &) { // a rank is lost
     failed = true;
-    return mine == Ending::failed || number == 0;
+    return mine != Ending::heard || number == 0; // nobody knows who tells: rather twice than never
   }
 }
 

@@ -35,8 +35,12 @@ public:
   /// Whether all ranks are on one machine: messages are copies in memory then. Collective.
   bool isOneMachine();
 
-  /// How the command ended here. `heard`: a call of the communicator said that another rank failed.
-  enum class Ending : char { done, failed, heard };
+  /// How long a call of the communicator waits for another rank; five minutes unless told.
+  void setPatience(std::chrono::milliseconds time);
+
+  /// How the command ended here. `noticed`: a call of the communicator has found another rank gone;
+  /// `heard`: it has been told that one failed.
+  enum class Ending : char { done, failed, noticed, heard };
   /// Ends it on all ranks, which wait for each other, since launchers kill the others once one has
   /// gone with an error. Where it failed, one rank calls `tell`. Returns whether it failed nowhere.
   bool end(Ending mine, const std::string &error = {}, const std::function<void()> &tell = {});

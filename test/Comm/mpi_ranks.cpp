@@ -18,6 +18,7 @@ namespace {
 void stall(Communicator &comm) {
   comm.barrier(); // ranks may start at different times
   comm.setPatience(1000ms);
+  comm.setPurpose({"the rows", 37});
   if (comm.getRank() == 1)
     std::this_thread::sleep_for(5s);
   comm.barrier();

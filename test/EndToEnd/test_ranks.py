@@ -35,7 +35,7 @@ def test_mpi_conforms(ranks: int) -> None:
 def test_a_stalled_rank_is_named() -> None:
     ran = run(3, "stall")
     assert ran.returncode != 0
-    assert "waited 1000 ms for rank 1" in ran.stdout
+    assert "waited 1000 ms for rank 1, which has not come to the rows of step 37" in ran.stdout
 
 
 def test_sizes_that_differ_are_told() -> None:

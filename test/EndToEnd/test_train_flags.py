@@ -161,6 +161,7 @@ CASES: dict[str, Case] = {
     "--portions": Case(("--portions", "4"), seen("config")),
     "--overlap": Case(("--overlap", "some"), seen("status"), refused="--overlap"),
     "--comm": Case(("--comm", "tcp"), seen("status"), refused="--comm"),
+    "--comm-patience": Case(("--comm-patience", "0"), seen("status"), refused="--comm-patience"),
     "--threads": Case(("--threads", "2"), seen("config")),
     "--progress": Case(("--progress", "lines"), seen("plain")),
     "--log-every": Case(("--log-every", "5"), seen("steps")),

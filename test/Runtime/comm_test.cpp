@@ -43,6 +43,7 @@ TEST(ThreadRanks, APeerThatStallsIsNamed) {
   std::string error = run(3, [&](Communicator &comm) {
     comm.barrier(); // threads may start at different times
     comm.setPatience(100ms);
+    comm.setPurpose({"the rows", 37});
     if (comm.getRank() == 1)
       while (!isOver)
         std::this_thread::sleep_for(1ms);
@@ -54,7 +55,7 @@ TEST(ThreadRanks, APeerThatStallsIsNamed) {
         throw;
       }
   });
-  EXPECT_THAT(error, HasSubstr("waited 100 ms for rank 1"));
+  EXPECT_THAT(error, HasSubstr("waited 100 ms for rank 1, which has not come to the rows of step 37"));
 }
 
 TEST(ThreadRanks, PartsOfDifferentSizesAreToldOnAllRanks) {

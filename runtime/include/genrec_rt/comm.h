@@ -28,6 +28,14 @@ namespace genrec::rt {
 class CommError : public Error {
 public:
   using Error::Error;
+
+  bool isOwn = false; ///< this rank noticed it; no other told
+};
+
+/// What calls are for, in messages about a peer that does not come: "the rows of step 37".
+struct CommPurpose {
+  const char *what = nullptr; ///< lives as long as the process; null: nothing is said
+  uint64_t step = 0;
 };
 
 /// Where the bytes of a call lie, and the stream in whose order they are written and read.
@@ -91,11 +99,16 @@ public:
   /// How long a call waits for a peer before it throws. Five minutes unless told.
   void setPatience(std::chrono::milliseconds time) { patience = time; }
   std::chrono::milliseconds getPatience() const { return patience; }
+  /// What the calls from now on are for.
+  void setPurpose(CommPurpose of) { purpose = of; }
 
   /// How long this rank's calls have taken so far, waiting for others included.
   std::chrono::nanoseconds getTimeInCalls() const { return timeInCalls; }
 
 protected:
+  /// "waited 5000 ms for rank 1, which has not come to the rows of step 37".
+  std::string describeWait(const std::string &late) const;
+  CommPurpose getPurpose() const { return purpose; }
   /// One exchange; sizes of the spans are getSize(), bytes are not negative.
   virtual void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) = 0;
   /// The same with rooms to receive. This one makes two exchanges, of sizes and of parts.
@@ -109,6 +122,7 @@ private:
   int64_t roundCount = 0;
   std::chrono::milliseconds patience = std::chrono::minutes(5);
   std::chrono::nanoseconds timeInCalls{0};
+  CommPurpose purpose;
 };
 
 /// The communicator of one rank alone.

@@ -34,6 +34,7 @@
 
 namespace genrec::rt {
 
+struct NonFiniteCause;
 class Profile;
 class StepSlot;
 
@@ -86,8 +87,8 @@ struct SessionOptions {
   std::optional<Schedule> schedule; ///< overrides the model's
   bool checkFinite = false;
   /// A training step whose loss is a NaN or an infinity runs once more, with every op's result
-  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else. Not
-  /// done on several portions.
+  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else. On several
+  /// portions, those whose own losses are not finite run once more, and all ranks agree on the first.
   bool explainNonFinite = false;
   bool profile = false; ///< note when each op of each step runs
   /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see
@@ -120,6 +121,7 @@ struct StepReport {
   double learningRate = 0;               ///< the largest of this step; 0 outside of training
   int32_t signal = 0;                    ///< see SessionOptions::caughtSignal
   const StepSlot *slot = nullptr;
+  const NonFiniteCause *cause = nullptr; ///< on several portions, which have agreed on it
 
   /// "op 'linear' (model.py:12) made a NaN in row 0, element 0": the first op of a training step
   /// whose loss is not finite that made one. Empty unless asked for

@@ -1,0 +1,154 @@
+//===- non_finite.cpp - Where a NaN or an infinity comes from -------------===//
+
+#include "non_finite.h"
+
+#include "ranks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace genrec::rt {
+
+//===----------------------------------------------------------------------===//
+// The first op
+//===----------------------------------------------------------------------===//
+
+/// "parameter 'weight' held a NaN when the step began"; empty where all are finite.
+std::string StepSlot::findNonFiniteParameter() const {
+  for (size_t i = 0; i < shared.parameters.size(); ++i) {
+    const genrec_parameter &parameter = shared.parameters[i];
+    for (int64_t at = 0; at < parameter.size; ++at)
+      if (!std::isfinite(parameter.value[at]))
+        return std::string("parameter '") + shared.model.parameters[i].name + "' held " +
+               (std::isnan(parameter.value[at]) ? "a NaN" : "an infinity") + " when the step began";
+  }
+  return {};
+}
+
+void StepSlot::repeatRows(float **addresses, int64_t count, float *zeros) {
+  int64_t at = reinterpret_cast<char *>(addresses) - plan->own.placedAt;
+  int64_t bytes = count * static_cast<int64_t>(sizeof(float *));
+  if (at >= 0 && at + bytes <= plan->own.layout.bytes) {
+    std::memcpy(addresses, underWay + at, static_cast<size_t>(bytes));
+    return;
+  }
+  std::fill_n(addresses, count, zeros);
+  isPastKnown = true;
+}
+
+void StepSlot::findNonFinite() {
+  nonFiniteOrigin = findNonFiniteParameter();
+  if (!nonFiniteOrigin.empty())
+    return;
+  // The compute stage that is under way goes on afterwards: it gets back what it has.
+  Arena otherOwn, otherShared;
+  std::vector<GrowBuffer<char>> otherScratch(shared.workerScratch.size());
+  GrowBuffer<char> otherBlocks;
+  std::vector<genrec_domain> before = domainTable;
+  auto moveTo = [&](Arena &own, Arena &computed) {
+    place(plan->own, own, plan->addresses);
+    place(plan->shared, computed, plan->addresses);
+  };
+  underWay = arena.ensure(plan->own.layout.bytes);
+  otherOwn.ensure(plan->own.layout.bytes); // what throws does so before anything is moved
+  otherShared.ensure(plan->shared.layout.bytes);
+  moveTo(otherOwn, otherShared);
+  auto exchange = [&] {
+    shared.workerScratch.swap(otherScratch);
+    std::swap(shared.blockMemory, otherBlocks);
+    isFindingNonFinite = !isFindingNonFinite;
+    check_finite = isFindingNonFinite || shared.checkFinite;
+    profile = !isFindingNonFinite && shared.profile;
+  };
+  exchange();
+  // What all portions have in common is as it was in the step under way, and is not looked at.
+  auto update = rankStep ? nullptr : plan->program->update;
+  for (genrec_stage_fn stage :
+       {plan->program->copy, plan->program->dispatch, plan->program->compute, update})
+    if (stage)
+      stage(this);
+  exchange();
+  isPastKnown = false;
+  failure.clear();
+  std::copy(before.begin(), before.end(), domainTable.begin());
+  moveTo(arena, shared.computeArena);
+}
+
+std::string StepSlot::describeNonFinite(int32_t op, float value, int64_t row,
+                                        int64_t element) const {
+  return describeOp(op) + " made " + (std::isnan(value) ? "a NaN" : "an infinity") + " in row " +
+         std::to_string(row) + (shared.ranks ? " of portion " + std::to_string(portion) : "") +
+         ", element " + std::to_string(element);
+}
+
+namespace {
+
+/// The value of a column of floats; 0 of any other type.
+double floatAt(int32_t type, const void *values, int64_t row) {
+  switch (type) {
+  case GENREC_F32:
+    return static_cast<const float *>(values)[row];
+  case GENREC_F64:
+    return static_cast<const double *>(values)[row];
+  case GENREC_BF16: { // the upper half of a float
+    uint32_t bits = static_cast<uint32_t>(static_cast<const uint16_t *>(values)[row]) << 16;
+    float value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  default:
+    return 0;
+  }
+}
+
+} // namespace
+
+std::string StepSlot::describeNonFiniteInput() const {
+  const genrec_model_desc &model = shared.model;
+  for (int32_t i = 0; plan && i < plan->program->feature_count; ++i) {
+    int32_t number = plan->program->features[i];
+    const genrec_feature_desc &feature = model.features[number];
+    const genrec_domain &domain = domainTable[feature.domain];
+    const genrec_column &column = columnTable[number];
+    for (int64_t row = 0; column.values && row < domain.count; ++row) {
+      double value = floatAt(feature.type, column.values, row);
+      if (std::isfinite(value) || (column.valid && !column.valid[row]))
+        continue;
+      const char *shown = std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+      return std::string("column '") + feature.column + "' is " + shown + " in " +
+             describeRow(&domain, row);
+    }
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Several portions
+//===----------------------------------------------------------------------===//
+
+/// `mine` of the first rank where it is not empty, on every rank. Collective.
+static std::string takeFirst(Communicator &comm, std::string mine) {
+  std::vector<int64_t> sizes(comm.getSize());
+  auto size = static_cast<int64_t>(mine.size());
+  comm.allGather(&size, sizes.data(), sizeof size);
+  auto first = std::find_if(sizes.begin(), sizes.end(), [](int64_t of) { return of > 0; });
+  if (first == sizes.end())
+    return {};
+  mine.resize(*first);
+  comm.broadcast(mine.data(), *first, static_cast<int32_t>(first - sizes.begin()));
+  return mine;
+}
+
+NonFiniteCause agreeOnCause(Communicator &comm, std::span<StepSlot *const> portions) {
+  NonFiniteCause cause;
+  for (const StepSlot *slot : portions) {
+    if (cause.origin.empty())
+      cause.origin = slot->nonFiniteOrigin;
+    if (cause.input.empty())
+      cause.input = slot->describeNonFiniteInput();
+  }
+  return {takeFirst(comm, cause.origin), takeFirst(comm, cause.input)};
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,136 @@
+"""What goes wrong while several ranks train: who tells it, what is told, what is left."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import genrec as gr
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compiled import BUILD, ROOT
+from genrec import nn
+from launching import launcher, needs_mpi
+
+sys.path.insert(0, str(ROOT / "test" / "Faults"))
+from kill_ranks import STEPS, Harness  # noqa: E402
+
+pytestmark = needs_mpi
+
+ROWS, BATCH = 480, 48
+SCHEMA = gr.Schema({"user": gr.int64, "items": [{"item": gr.int64}], "price": gr.float32, "label": gr.float32})
+
+
+class Shop(gr.Model):
+    """Users and the items that they saw; a price that a product takes in."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adam(0.02), name="Shop")
+        self.user = gr.Table("user", dim=4)
+        self.item = gr.Table("item", dim=8, bounded=40)
+        self.head = nn.MLP([12, 8, 1], activation="relu")
+
+    def forward(self, batch: gr.Batch) -> None:
+        x = gr.concat(self.user(batch.user), self.item(batch.items.item).mean())
+        score = self.head(x).squeeze() * batch.price
+        gr.loss.bce_with_logits(score, batch.label)
+
+
+def write_rows(path: Path, bad: int | None = None) -> Path:
+    """`bad`: the row whose price is infinite."""
+    rng = np.random.default_rng(4)
+    lists = [[{"item": int(i)} for i in rng.integers(0, 60, rng.integers(0, 6))] for _ in range(ROWS)]
+    price = rng.random(ROWS).astype(np.float32)
+    if bad is not None:
+        price[bad] = np.inf
+    columns = {
+        "user": pa.array(rng.integers(0, 40, ROWS)),
+        "items": pa.array(lists, pa.list_(pa.struct([("item", pa.int64())]))),
+        "price": pa.array(price),
+        "label": pa.array(rng.integers(0, 2, ROWS), pa.float32()),
+    }
+    pq.write_table(pa.table(columns), path, row_group_size=50)
+    return path
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the model, as `model`, and data."""
+    folder = tmp_path_factory.mktemp("shop")
+    write_rows(folder / "train.parquet")
+    gr.compile(Shop(), SCHEMA, output=folder / "model")
+    return folder
+
+
+def train(shop: Path, ranks: int, *flags: str | Path) -> subprocess.CompletedProcess[str]:
+    words = [*launcher(ranks), shop / "model", "train", "--seed", "3", "--threads", "1", "--progress", "none", *flags]
+    return subprocess.run([str(w) for w in words], cwd=shop, capture_output=True, text=True, timeout=120, check=False)
+
+
+def message_of(run: subprocess.CompletedProcess[str]) -> str:
+    """The one error that a run told."""
+    assert run.returncode != 0
+    messages = [line for line in run.stderr.splitlines() if "error:" in line]
+    assert len(messages) == 1, run.stderr
+    return messages[0]
+
+
+@pytest.mark.parametrize("portion", [0, 3])
+def test_a_loss_that_is_not_finite_is_traced_on_ranks(shop: Path, tmp_path: Path, portion: int) -> None:
+    """The op, the user's line and the row of the data, in the words of one process, whichever rank has the row."""
+    bad = write_rows(tmp_path / "bad.parquet", bad=BATCH + portion * BATCH // 4 + 5)
+    flags = ("--data", bad, "--batch", str(BATCH), "--portions", "4", "--no-shuffle")
+    alone = message_of(train(shop, 0, *flags))
+    lines = Path(__file__).read_text().splitlines()
+    line = 1 + next(i for i, line in enumerate(lines) if "* batch.price" in line)
+    assert re.search(
+        rf"error: loss .* is .* in step 2, epoch 1: op [^;]*{Path(__file__).name}:{line}\) made an? (NaN|infinity) in row 5 "
+        rf"of portion {portion}, element 0; column 'price' is inf in row 5 of '\w+' \(.*bad.parquet, row group",
+        alone,
+    ), alone
+    for ranks in (2, 3, 4):
+        assert message_of(train(shop, ranks, *flags)) == alone, ranks
+
+
+def test_what_held_a_nan_before_is_named(shop: Path) -> None:
+    """A rate that makes parameters infinite: every rank finds them so."""
+    flags = ("--data", shop / "train.parquet", "--batch", str(BATCH), "--portions", "4", "--lr", "1e38")
+    alone = message_of(train(shop, 0, *flags))
+    assert ": op " in alone or ": parameter " in alone
+    assert message_of(train(shop, 3, *flags)) == alone
+
+
+@pytest.fixture(scope="module")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> Harness:
+    return Harness(BUILD, tmp_path_factory.mktemp("kills"), ranks=3)
+
+
+def test_killed_ranks_are_named_and_runs_go_on(harness: Harness) -> None:
+    """A sample of what test/Faults/kill_ranks.py does."""
+    outcome = harness.kill(5, seed=2)
+    assert outcome.wrong == []
+    assert outcome.kills == 5 and outcome.ends >= 1
+
+
+def test_lost_bits_would_be_noticed(harness: Harness) -> None:
+    """The judge itself: a run with other bits is told."""
+    harness.whole, whole = b"other", harness.whole
+    try:
+        assert harness.kill(0, seed=1).wrong == ["after 0 kills the run ends with other bits"]
+    finally:
+        harness.whole = whole
+    assert len(whole) > 1000 and STEPS == 200
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_stopped_rank_is_named_with_stage_and_step(harness: Harness, rank: int) -> None:
+    status, said, seconds = harness.stall(rank, patience=3)
+    assert status != 0
+    assert re.search(
+        rf"error: rank \d: waited 3000 ms for rank {rank}, which has not come to the [a-z ]+ of step \d+\n", said
+    ), said
+    assert seconds < 3 + 10
