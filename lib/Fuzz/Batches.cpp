@@ -57,3 +57,24 @@ std::vector<BatchSeries> fuzz::makeAdversarialBatches(ModelOp model, uint64_t se
   add("nulls", 2, [](RandomBatchOptions &o) { o.nullRate = 1, o.rows = 8; });
   return all;
 }
+
+void fuzz::addUnevenBatches(ModelOp model, uint64_t seed, int64_t count,
+                            std::vector<Batch> &before) {
+  ProgramOp program = *model.getOps<ProgramOp>().begin();
+  using Change = void (*)(RandomBatchOptions &);
+  static constexpr Change changes[] = {
+      [](RandomBatchOptions &o) { o.rows = 0; },
+      [](RandomBatchOptions &o) { o.rows = 1; },
+      [](RandomBatchOptions &o) { o.emptyRate = 1, o.nullRate = 1; },
+      [](RandomBatchOptions &o) { o.vocabulary = 1, o.rareRate = 0; },
+      [](RandomBatchOptions &o) { o.rows = 1, o.longestList = 16, o.emptyRate = 0; },
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    RandomBatchOptions options;
+    options.firstPosition = 5000 + 100 * i;
+    changes[(seed + i) % std::size(changes)](options);
+    Batch batch = randomBatch(program, seed * 1000 + 500 + i, options);
+    shareCatalogues(model, before.front(), batch);
+    before.push_back(std::move(batch));
+  }
+}

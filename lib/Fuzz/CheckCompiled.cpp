@@ -26,6 +26,9 @@ using namespace genrec::fuzz;
 using interpreter::Batch;
 namespace json = llvm::json;
 
+/// Of the kinds that ranks share unevenly.
+static constexpr int64_t kUnevenBatches = 2;
+
 /// One run of a binary on a batch.
 struct CompiledChecker::Run {
   StringRef mode;
@@ -387,6 +390,8 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
                                                   BoundWidths *widths) {
   ModelOp model = *module.getOps<ModelOp>().begin();
   std::vector<Batch> batches = makeBatches(model, seed, options.batches).batches;
+  if (options.ranks)
+    addUnevenBatches(model, seed, kUnevenBatches, batches);
   OwningOpRef<ModuleOp> lowered = module.clone();
   if (std::string problem = lowerForInterpreter(*lowered); !problem.empty())
     return problem;

@@ -41,6 +41,7 @@ public:
 private:
   SmallVector<Site> findSites(ModelOp model);
   void check(ModelOp model, StringRef step, const Site &site);
+  void checkRanks(ModelOp model, StringRef step);
   void observeOriginal(ModelOp model);
   Fate judgeMutant(ModelOp mutant, std::string &difference);
   Fate judgeAside(ModelOp mutant, std::string &difference);
@@ -137,7 +138,7 @@ void MutantChecker::observeOriginal(ModelOp model) {
   interpreter::State initial(model, seed);
   for (ArrayRef<BatchSeries> all : {judge.getSeries(), ArrayRef<BatchSeries>(more)})
     for (const BatchSeries &series : all) {
-      llvm::Expected<Observations> seen = observe(model, initial, series.batches);
+      llvm::Expected<Observations> seen = observe(model, initial, series.batches, {judge.getRun()});
       // Batches that the model rejects cannot tell mutants apart.
       originals.push_back(seen ? std::move(*seen) : Observations());
       llvm::consumeError(seen.takeError());
@@ -154,8 +155,8 @@ std::string MutantChecker::tellApart(ModelOp mutant, const BatchSeries &series,
       difference = findDifference(expected.trained, shown.trained);
     return !difference.empty();
   };
-  llvm::Expected<Observations> seen = 
-      observe(mutant, interpreter::State(mutant, seed), series.batches, {{}, watch});
+  llvm::Expected<Observations> seen =
+      observe(mutant, interpreter::State(mutant, seed), series.batches, {judge.getRun(), watch});
   if (!seen)
     return llvm::toString(seen.takeError());
   bool isMore = seen->forward.size() < expected.forward.size() ||
@@ -233,6 +234,22 @@ void MutantChecker::check(ModelOp model, StringRef step, const Site &site) {
   mutants.push_back(std::move(result));
 }
 
+/// Ranks that exchange rows wrongly are mutants too, once there are any.
+void MutantChecker::checkRanks(ModelOp model, StringRef step) {
+  using Fault = interpreter::RankFault;
+  if (step != "distribute")
+    return;
+  for (auto [fault, what] : {std::pair(Fault::wrongOwner, "the wrong owner is asked for rows"),
+                             std::pair(Fault::lostTouch, "a touched row is lost"),
+                             std::pair(Fault::doubledTouch, "a touched row counts twice")}) {
+    Mutant result{("after " + step + ", ranks: " + what).str(), Fate::caught, ""};
+    judge.setFault(fault);
+    result.fate = judgeAside(model, result.difference);
+    mutants.push_back(std::move(result));
+  }
+  judge.setFault(Fault::none);
+}
+
 LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
   if (std::optional<Difference> difference = judge.look(model)) {
     problem = ("after " + step + ": " + difference->name + " " + difference->text).str();
@@ -244,6 +261,8 @@ LogicalResult MutantChecker::look(ModelOp model, StringRef step) {
     observeOriginal(model);
   for (const Site &site : sites)
     check(model, step, site);
+  if (!sites.empty())
+    checkRanks(model, step);
   old.clear();
   model.walk([&](Operation *op) { ++old[describeOp(op)]; });
   return success();

@@ -157,6 +157,35 @@ static std::string loseList(UpdateTableOp op, unsigned index) {
 }
 
 //===----------------------------------------------------------------------===//
+// What ranks exchange
+//===----------------------------------------------------------------------===//
+
+/// Leaves out the sum over portions of one value, or adds all up once more.
+static std::string changePortionSum(CollectOp op, unsigned index) {
+  if (index < op.getNumResults()) {
+    op.getResult(index).replaceAllUsesWith(op.getOperand(index));
+    return "sum " + std::to_string(index) + " over portions left out";
+  }
+  OpBuilder b(op->getContext());
+  b.setInsertionPointAfter(op);
+  Operation *again = b.clone(*op);
+  op->replaceAllUsesWith(again->getResults());
+  again->setOperands(op->getResults());
+  return "added up over portions twice";
+}
+
+static std::string changeRowSums(ContributeRowsOp op, bool areTwice) {
+  OpBuilder b(op);
+  OpOperand &sums = op.getSumsMutable();
+  Value old = sums.get();
+  if (areTwice)
+    sums.set(AddOp::create(b, op.getLoc(), old.getType(), old, old));
+  else
+    sums.set(SubOp::create(b, op.getLoc(), old.getType(), old, old));
+  return areTwice ? "sums of rows count twice" : "sums of rows lost";
+}
+
+//===----------------------------------------------------------------------===//
 // All mutations
 //===----------------------------------------------------------------------===//
 
@@ -178,6 +207,11 @@ SmallVector<Mutation> fuzz::getMutations(Operation *op) {
     mutations.push_back({Kind::fanout});
   if (isa<LookupOp, TableRowsOp>(op))
     mutations.push_back({Kind::tableBits});
+  if (isa<CollectOp>(op))
+    for (unsigned index = 0; index <= op->getNumResults(); ++index)
+      mutations.push_back({Kind::portionSum, index});
+  if (isa<ContributeRowsOp>(op))
+    mutations.append({{Kind::rowSums, 0}, {Kind::rowSums, 1}});
   if (auto update = dyn_cast<UpdateTableOp>(op)) {
     unsigned lists = update.getIds().size();
     for (unsigned index = 0; index < 2 * lists; ++index)
@@ -198,6 +232,10 @@ std::string fuzz::applyMutation(Operation *op, const Mutation &mutation) {
     return doubleFanout(cast<FanoutOp>(op));
   case Mutation::Kind::tableBits:
     return loseTableBits(op, op->getOpOperand(0));
+  case Mutation::Kind::portionSum:
+    return changePortionSum(cast<CollectOp>(op), mutation.index);
+  case Mutation::Kind::rowSums:
+    return changeRowSums(cast<ContributeRowsOp>(op), mutation.index != 0);
   case Mutation::Kind::lostGradient: {
     auto update = cast<UpdateTableOp>(op);
     unsigned lists = update.getIds().size();

@@ -157,6 +157,11 @@ private:
   };
 
   int64_t ownerOf(StringRef table, int64_t id) const;
+  /// Whom the others take for the owner.
+  int64_t askedFor(StringRef table, int64_t id) const {
+    bool isWrong = options.rankFault == RankFault::wrongOwner;
+    return (ownerOf(table, id) + isWrong) % options.ranks;
+  }
   void cutState();
   Error joinState();
   Error evaluate(Operation &op);
@@ -251,7 +256,7 @@ llvm::Expected<RowHandle> RankedStep::findRow(Evaluator &evaluator, Operation *o
   Portion &portion = portions[evaluator.options.portion];
   std::unique_ptr<Copy> &copy = portion.copies[{table.str(), id}];
   if (!copy) {
-    State &owner = ranks[ownerOf(table, id)];
+    State &owner = ranks[askedFor(table, id)];
     TableState &rows = owner.tables.find(table)->second;
     llvm::Expected<RowHandle> found = evaluator.findRowIn(op, owner, rows, id);
     if (!found)
@@ -290,11 +295,14 @@ Error RankedStep::collectRows(CollectRowsOp op) {
       if (copy == portion.byAddress.end())
         return fail(op, "has a row that was not looked up");
       const RowKey &key = copy->second->key;
-      Sum &sum = owned[ownerOf(key.first, key.second)][key];
+      if (row == 0 && options.rankFault == RankFault::lostTouch)
+        continue;
+      Sum &sum = owned[askedFor(key.first, key.second)][key];
       sum.row = copy->second->atOwner;
       sum.gradient.resize(sums.width);
+      double times = row == 0 && options.rankFault == RankFault::doubledTouch ? 2 : 1;
       for (int64_t column = 0; column < sums.width; ++column)
-        sum.gradient[column] += sums.row(row)[column];
+        sum.gradient[column] += times * sums.row(row)[column];
     }
   }
   for (Portion &portion : portions) {

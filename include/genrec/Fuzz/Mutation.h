@@ -25,6 +25,8 @@ struct Mutation {
     tableBits, ///< only the lowest bits of a table's ids are kept
     /// gradient list `index` of a table is 0, or the gradients of its duplicate ids are
     lostGradient,
+    portionSum, ///< sum `index` over portions is this portion's part; the next one: added up twice
+    rowSums,    ///< the sums that a portion gives to owners of rows are 0, or twice what they are
   };
   Kind kind;
   unsigned index = 0;

@@ -71,6 +71,12 @@ struct BatchSeries {
 /// float is below 0.
 BatchSeries makeBatches(ModelOp model, uint64_t seed, int64_t count, bool positive = false);
 
+/// `count` batches that ranks share unevenly, behind `before`, whose first one has the catalogues. In turn,
+/// from a kind on that `seed` chooses: no rows; one row, so that most portions have none; no ids at all; one
+/// id, which has one owner; one list that is longer than all others together.
+void addUnevenBatches(ModelOp model, uint64_t seed, int64_t count,
+                      std::vector<interpreter::Batch> &before);
+
 /// Random batches, and edge cases of sums, offsets and duplicates: no rows, empty lists, one row,
 /// equal ids only, distinct ids only, nulls everywhere.
 std::vector<BatchSeries> makeAdversarialBatches(ModelOp model, uint64_t seed,

@@ -18,6 +18,11 @@ public:
   /// few more. Unless told, both numbers depend on the seed: 1 to 5 ranks, 2 to 5 portions.
   void setRanks(int64_t ranks);
 
+  /// How levels after `distribute` are run.
+  const interpreter::RunOptions &getRun() const { return run; }
+  /// Makes ranks exchange rows wrongly from now on.
+  void setFault(interpreter::RankFault fault) { run.rankFault = fault; }
+
   /// Compares a level with the reference; the first call records the reference. Returns the first
   /// difference and the batches that show it.
   std::optional<Difference> look(ModelOp model);

@@ -29,6 +29,14 @@ enum class Mode { train, evaluate, predict, items };
 /// 2^-24, except for ops that are exact and for optimizer steps.
 enum class Precision { exact, rounded, perturbed };
 
+/// What ranks may do wrong when they exchange rows, for tests of comparisons.
+enum class RankFault {
+  none,
+  wrongOwner,  ///< the rank behind the owner is asked for a row
+  lostTouch,   ///< an owner does not hear that a portion has touched the first of its rows
+  doubledTouch ///< an owner adds the sum of a portion's first row twice
+};
+
 struct RunOptions {
   Precision precision = Precision::exact;
   /// Seed of the errors of precision `perturbed`.
@@ -48,6 +56,7 @@ struct RunOptions {
   /// Training steps of programs that `distribute` has seen run on so many ranks, each with some of
   /// the portions that the batch is cut into. At least as many portions as ranks.
   int64_t ranks = 1, portions = 1;
+  RankFault rankFault = RankFault::none;
   /// The number of the portion that a run is of.
   int64_t portion = 0;
 };
