@@ -128,6 +128,10 @@ def test_predictions_are_what_ranks_count(shop: Path, counted: Path, ranks: int,
         for name in COUNTS:
             count = rank[name] / steps
             assert predicted[name] == pytest.approx(count, rel=0.05), (ranks, portions, rank, name)
+    # Rows and keys of the fullest owner: rank 0 is about as full.
+    held = json.loads((shop / "m.json").read_text())["memory_bytes"]
+    tables = sum(table["bytes"] for table in world["tables"])
+    assert 0.9 < tables / (held["table_values"] + held["table_keys"]) < 1.3
     # Messages that are larger than those before take a second exchange, mostly in the first steps.
     assert world["rounds"] <= measured["rounds"] / steps < world["rounds"] + 1
 
