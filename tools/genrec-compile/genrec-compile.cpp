@@ -163,6 +163,10 @@ static llvm::Error parseIds(ExplainOptions &options, std::string &file) {
       return llvm::createStringError("--ids takes " + ids.ValueStr +
                                      ", n a number of at least 0 and s an exponent, but got '" +
                                      text + "'");
+    constexpr int64_t kMostIds = 200'000'000; // World follows them one by one
+    if (worldSize > 0 && number > kMostIds)
+      return llvm::createStringError("--ids " + text + ": with --world, a table has at most " +
+                                     llvm::Twine(kMostIds) + " ids");
     options.ids[table] = number;
     if (power > 0)
       options.zipf[table] = power;
