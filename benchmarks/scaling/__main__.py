@@ -1,8 +1,8 @@
 """A curve to 1,024 ranks: per-rank costs measured here, exchanges predicted by --explain --world, a stated network.
 
-    build/venv/bin/python benchmarks/scaling                  measures, predicts, and writes the tables of docs/scaling.md
-    build/venv/bin/python benchmarks/scaling --measure        measures only: build/bench/scaling/times.json
-    build/venv/bin/python benchmarks/scaling --predict        from the times that are there
+    build/venv/bin/python benchmarks/scaling              measures, predicts, and writes the tables of docs/scaling.md
+    build/venv/bin/python benchmarks/scaling --measure    measures only: build/bench/scaling/times.json
+    build/venv/bin/python benchmarks/scaling --predict    from the times that are there
 
 docs/scaling.md says what the columns mean and by which formulas they come about.
 """
@@ -116,12 +116,12 @@ def table(case: Case, times: dict[str, float], out: Path) -> str:
         sent = {exchange["exchange"]: exchange["bytes"] / 1e3 for exchange in world["exchanges"]}
         time, memory = world["time"], world["memory"][-1]["bytes"] / 1e6
         speed, hidden = time["rows_per_second"], time["rows_per_second_overlapped"]
+        waits = f"{time['network_milliseconds']:.3f} | {time['message_milliseconds']:.3f}"
         alone = alone or speed
         lines.append(
             f"| {ranks:,} | {sent['ids'] + sent['rows']:,.0f} | {sent['gradients']:,.0f} | "
-            f"{sent['dense gradients']:,.0f} | {time['network_milliseconds']:.3f} | {time['message_milliseconds']:.3f} | {speed:,.0f} | "
-            f"{speed / alone / ranks:.0%} | {hidden / alone / ranks:.0%} | {memory:,.0f} | "
-            f"{world['imbalance']['served']:.2f} | {time['first']} |"
+            f"{sent['dense gradients']:,.0f} | {waits} | {speed:,.0f} | {speed / alone / ranks:.0%} | "
+            f"{hidden / alone / ranks:.0%} | {memory:,.0f} | {world['imbalance']['served']:.2f} | {time['first']} |"
         )
     return "\n".join(lines)
 

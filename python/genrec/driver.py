@@ -26,8 +26,8 @@ def drive(command: list[str], progress: bool | None = None, launcher: Sequence[s
     """Runs `command` to its end and returns its events but the steps, of which only the last is kept.
 
     `progress`: None shows it on a terminal as a bar and elsewhere as lines; False shows nothing. `launcher`: words
-    before the command that start it on several ranks. Ctrl-C is handed to the binary, which saves a checkpoint, and then
-    raised; so are SIGTERM and SIGHUP, where this is the main thread. A second one ends the binary at once. Raises
+    before the command that start it on several ranks. Ctrl-C is handed to the binary, which saves a checkpoint, and
+    then raised; so are SIGTERM and SIGHUP, where this is the main thread. A second one ends the binary at once. Raises
     `RunError` with the binary's message where it fails.
     """
     display = _Display(progress is not False)

@@ -339,9 +339,7 @@ def test_numbers_of_ranks_that_make_no_sense(model, mpirun, monkeypatch):
         with pytest.raises(ValueError, match="ranks must be a number of at least 1, got"):
             model.train("a.parquet", ranks=ranks)
     monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
-    with pytest.raises(
-        gr.RunError, match=r"a rank itself \(OMPI_COMM_WORLD_SIZE=4\)\n  help: start this"
-    ):
+    with pytest.raises(gr.RunError, match=r"a rank itself \(OMPI_COMM_WORLD_SIZE=4\)\n  help: start this"):
         model.train("a.parquet", ranks=2)
 
 
