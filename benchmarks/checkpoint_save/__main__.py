@@ -55,6 +55,11 @@ def main() -> int:
                 asked=1 - MOST,
             )
         )  # fmt: skip
+        rows.append(
+            native.summary(
+                f"checkpoint, a save of 1 % {place}", "ms", seconds["incremental"] * 1e3, "a full save", whole * 1e3
+            )
+        )
         shared = details[f"{place}, 2 ranks"] = measure(program, folder, args, 2)
         for what in ("save", "load"):
             one, two = (statistics.median(times[what]) * 1e3 for times in (measured, shared))

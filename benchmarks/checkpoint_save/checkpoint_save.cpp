@@ -2,7 +2,8 @@
 //
 //   checkpoint_save <threads> <rows> <dim> <rounds> <folder> <ranks>
 //
-// Prints one JSON object: seconds of every save and load, by the time of day; of a save, on rank 0, also of
+// Prints one JSON object: seconds of every save and load, and of every incremental save, before which a
+// hundredth of the rows changed, by the time of day; of a save, on rank 0, also of
 // the processor, and of the processor in its checksums; the bytes and rows of one. Ranks are threads of this
 // process, each with the rows that it owns.
 //
@@ -76,7 +77,7 @@ void fill(Session &session, int64_t rows) {
 
 /// Seconds of every save and load.
 struct Times {
-  std::vector<double> save, processor, checksums, load;
+  std::vector<double> save, processor, checksums, load, incremental;
 };
 
 struct Arguments {
@@ -115,6 +116,23 @@ void load(const TableModel &model, const Arguments &arguments, Communicator *com
   times.load.push_back(bench::seconds(2) - wall);
 }
 
+/// Saves of what changed, after a full one.
+void saveChanges(Session &session, const Arguments &arguments, Times &times) {
+  Communicator *comm = session.comm();
+  CheckpointWriter writer(arguments.folder + ".changes",
+                          {.keep = 1, .fullEvery = arguments.rounds + 1, .comm = comm});
+  TableView table = session.table(0);
+  Times all;
+  float value = 0;
+  for (int round = 0; round <= arguments.rounds; ++round) {
+    value += 1;
+    for (int64_t row = round; row < table.size(); row += 100)
+      table.rows(row, 1).write(0, 1, &value);
+    save(writer, session, static_cast<uint64_t>(round) + 1, all);
+  }
+  times.incremental.assign(all.save.begin() + 1, all.save.end());
+}
+
 /// What one rank does; null: alone.
 Times measure(const Arguments &arguments, Communicator *comm) {
   TableModel model(arguments.dim);
@@ -126,6 +144,7 @@ Times measure(const Arguments &arguments, Communicator *comm) {
     save(writer, session, 1, unused); // files, pages and the processor are warm
     for (int round = 0; round < arguments.rounds; ++round)
       save(writer, session, static_cast<uint64_t>(round) + 2, times);
+    saveChanges(session, arguments, times);
   }
   for (int round = 0; round < arguments.rounds; ++round)
     load(model, arguments, comm, times);
@@ -158,7 +177,8 @@ int main(int argc, char **argv) {
       if (comm.getRank() == 0)
         times = mine;
     });
-  std::filesystem::remove_all(arguments.folder);
+  for (const char *ending : {"", ".changes"})
+    std::filesystem::remove_all(arguments.folder + ending);
   std::printf("{\"rows\": %lld, \"bytes\": %lld,\n", static_cast<long long>(arguments.rows),
               static_cast<long long>(arguments.rows * (8 + 8 * arguments.dim)));
   print("save", times.save);
@@ -168,6 +188,8 @@ int main(int argc, char **argv) {
   print("checksums_processor", times.checksums);
   std::printf(",\n");
   print("load", times.load);
+  std::printf(",\n");
+  print("incremental", times.incremental);
   std::printf("}\n");
   return 0;
 }

@@ -2,7 +2,7 @@
 
 #include "row_changes.h"
 
-#include "checksum.h"
+#include "genrec_rt/owner.h" // and XXH3
 
 #include <algorithm>
 #include <cstring>
@@ -47,7 +47,7 @@ RowChanges::Contents RowChanges::contentsOf(const TableView &view) {
         std::memcpy(row.data() + width * 4, &sightings[i], sizeof(Sighting));
         from = row.data();
       }
-      contents.hashes.push_back(checksumOf(from, bytes));
+      contents.hashes.push_back(XXH3_64bits(from, static_cast<size_t>(bytes)));
     }
   });
   return contents;
