@@ -169,7 +169,7 @@ TEST(CheckpointDamage, EveryFieldIsHeldToItsTypeAndRange) {
                                                 "from 8 on");
   EXPECT_EQ(errorFor({{"model", nullptr}}), "'model' is null, it must be a string");
   EXPECT_EQ(errorFor({{"version", 99}}),
-            folder / "manifest.json" + ": has version 99, this binary reads up to 2");
+            folder / "manifest.json" + ": has version 99, this binary reads up to 3");
   EXPECT_EQ(errorFor({{"version", 0}}), "'version' is 0, it must be an integer from 1 on");
   EXPECT_EQ(errorFor({{"version", 2}}),
             folder / "manifest.json" + ": is damaged: it does not begin with its checksum");
