@@ -151,14 +151,8 @@ json::Array WorldDescriber::tables() {
 }
 
 ExplainOptions WorldDescriber::getProcess() {
-  ExplainOptions process = options;
-  int64_t portions = world.portions();
-  auto share = [&](int64_t rows) { return (rows + portions - 1) / portions; };
-  process.batch = share(options.batch);
+  ExplainOptions process = getPortionOptions(model, options, world.portions());
   process.portionsPerProcess = world.portionsOf(0);
-  for (auto &entry : process.rows)
-    if (!isOfCatalogue(model, FlatSymbolRefAttr::get(model.getContext(), entry.getKey())))
-      entry.second = share(entry.second);
   for (TableTraffic &table : world.tables)
     process.ids[table.table.getSymName()] = static_cast<int64_t>(std::ceil(table.mostOwned));
   return process;

@@ -17,7 +17,7 @@ struct StepLookup {
   TableOp table;
   Kind kind;
   mlir::FlatSymbolRefAttr domain;
-  int64_t rows = 0;         ///< in the assumed batch
+  int64_t rows = 0;         ///< in the assumed batch; drawn: in a portion
   bool isLate = false;      ///< looked up after the dispatch stage, by a fetch of its own
   bool hasGradient = false; ///< its rows are updated
 };

@@ -149,11 +149,28 @@ int64_t World::firstPortionOf(int64_t rank) const {
 // Exchanges
 //===----------------------------------------------------------------------===//
 
+ExplainOptions genrec::getPortionOptions(ModelOp model, const ExplainOptions &options,
+                                         int64_t portions) {
+  ExplainOptions portion = options;
+  auto share = [&](int64_t rows) { return (rows + portions - 1) / portions; };
+  portion.batch = share(options.batch);
+  for (auto &entry : portion.rows)
+    if (!isOfCatalogue(model, FlatSymbolRefAttr::get(model.getContext(), entry.getKey())))
+      entry.second = share(entry.second);
+  return portion;
+}
+
 World::World(ProgramOp program, const ExplainOptions &options)
     : traffic(options.ranks), step(program, DomainSizes(program, options)), options(options),
       worldSize(options.ranks),
       portionCount(options.portions > 0 ? options.portions : options.ranks),
       portionRows(static_cast<double>(options.batch) / static_cast<double>(portionCount)) {
+  // Each portion draws rows of its own.
+  ExplainOptions ofPortion = getPortionOptions(getModel(program), options, portionCount);
+  DomainSizes sizes(program, ofPortion);
+  for (StepLookup &lookup : step.lookups)
+    if (lookup.kind == StepLookup::Kind::drawn)
+      lookup.rows = sizes.getRows(lookup.domain);
   llvm::MapVector<Operation *, SmallVector<const StepLookup *>> byTable;
   for (const StepLookup &lookup : step.lookups)
     byTable[lookup.table].push_back(&lookup);

@@ -51,6 +51,10 @@ struct TableTraffic {
   TablePlacement placement;
 };
 
+/// `options` for one of so many portions of the batch: data have that part of their rows, a
+/// catalogue has all.
+ExplainOptions getPortionOptions(ModelOp model, const ExplainOptions &options, int64_t portions);
+
 class World {
 public:
   World(ProgramOp program, const ExplainOptions &options);
