@@ -129,6 +129,33 @@ def test_rounds_of_a_step(shop: Path, overlap: str, rounds: int) -> None:
     assert counts[1] - counts[0] == 4 * rounds
 
 
+def test_ways_in_which_rows_travel(shop: Path) -> None:
+    """Owners may find equal ids twice; whatever changes roundings is near, and does nothing on one rank."""
+    flags = ["--batch", "48", "--epochs", "3", "--overlap", "none"]
+
+    def row_bytes() -> int:
+        return json.loads((shop / "m.json").read_text())["exchanges"]["row_bytes"]
+
+    alone = train(shop, 0, *flags)
+    plain = train(shop, 2, *flags)
+    received = row_bytes()
+    assert train(shop, 2, *flags, "--deduplicate", "requester") == plain
+    assert row_bytes() == received
+    ways = (("deduplicate", "owner"), ("deduplicate", "none"), ("gradient-wire", "bf16"), ("row-wire", "bf16"))
+    for flag, value in ways:
+        way = [f"--{flag}", value]
+        assert train(shop, 0, *flags, *way) == alone, way
+        other = train(shop, 2, *flags, *way)
+        assert other["history"][2]["loss"] == pytest.approx(plain["history"][2]["loss"], rel=1e-2), way
+        if flag == "deduplicate":
+            assert row_bytes() > received
+        else:  # roundings show
+            assert other != plain, way
+    assert row_bytes() * 2 == received
+    train(shop, 2, *flags, "--row-wire", "bf16", "--overlap", "rows")
+    assert row_bytes() * 2 == received
+
+
 def told_once(done: subprocess.CompletedProcess[str], text: str) -> None:
     assert done.returncode != 0
     assert done.stderr.count(text) == 1, done.stderr
@@ -138,6 +165,8 @@ def told_once(done: subprocess.CompletedProcess[str], text: str) -> None:
 def test_mistakes_are_told_once(shop: Path) -> None:
     told_once(run(shop, 3, "--portions", "2"), "2 portions are too few for 3 ranks")
     told_once(run(shop, 3, "--batch", "none"), "--batch")
+    for way in (["--row-wire", "bf16"], ["--gradient-wire", "bf16"], ["--deduplicate", "none"]):
+        told_once(run(shop, 2, "--portions", "2", *way), "beside --portions, which promises the same bits")
     told_once(run(shop, 3, "--data", "nowhere.parquet"), "nowhere.parquet")
     told_once(run(shop, 2, "--metrics-json", "train.parquet"), "would overwrite --data train.parquet")
 
