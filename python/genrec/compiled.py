@@ -120,8 +120,8 @@ class CompiledModel:
         A folder that has a checkpoint is refused with a `RunError`, unless `resume` continues its run, `continue_from`
         names it or `overwrite` starts a new one. The newest `keep` generations are kept (2 unless given). A NaN or
         infinite loss ends the run with a `RunError` that names the step and your line, unless `allow_nonfinite=True`.
-        More flags: `eval_every`, `eval_epochs`, `shuffle`, `schedule`, `warmup`, `clip_norm`, `max_steps`,
-        `metrics_json` and so on.
+        More flags: `eval_every`, `eval_epochs`, `shuffle`, `shuffle_window`, `batch_tokens` ("history=76800"),
+        `schedule`, `warmup`, `clip_norm`, `max_steps`, `metrics_json` and so on.
 
         `checkpoint=True` is the folder `<binary>.checkpoint`. Later calls of `evaluate`, `predict` and `export` read
         the folder of the last training unless they are given another.
