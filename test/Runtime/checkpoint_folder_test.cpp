@@ -194,7 +194,7 @@ TEST(CheckpointFolder, WeightsThatAreNotFiniteLeaveThePreviousOneWhole) {
   // Where it was asked for, it is saved, and can be read by everything.
   row[1] = NAN;
   state.epochLosses[0].weight = HUGE_VAL;
-  CheckpointWriter(folder / "any", {2, /*allowNonFinite=*/true}).save(session, state);
+  CheckpointWriter(folder / "any", {.allowNonFinite = true}).save(session, state);
   for (RestoreFor purpose : {RestoreFor::training, RestoreFor::inference}) {
     Session restored(tinyModel(), seeded());
     CheckpointReader reader(folder / "any");
