@@ -67,7 +67,7 @@ void fuzz::addUnevenBatches(ModelOp model, uint64_t seed, int64_t count,
       [](RandomBatchOptions &o) { o.rows = 1; },
       [](RandomBatchOptions &o) { o.emptyRate = 1, o.nullRate = 1; },
       [](RandomBatchOptions &o) { o.vocabulary = 1, o.rareRate = 0; },
-      [](RandomBatchOptions &o) { o.rows = 1, o.longestList = 16, o.emptyRate = 0; },
+      [](RandomBatchOptions &o) { o.rows = 1, o.longestList = 8, o.emptyRate = 0; },
   };
   for (int64_t i = 0; i < count; ++i) {
     RandomBatchOptions options;

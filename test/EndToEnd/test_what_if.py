@@ -192,7 +192,7 @@ def test_mistakes(shop: Path) -> None:
         (["--world=4", "--portions=2"], "2 --portions are too few for 4 ranks"),
         (["--world=4", "--ids=nowhere.json"], "--ids nowhere.json: No such file"),
         (["--world=4", "--ids=item=many"], "--ids takes table=n[:s]|file"),
-        (["--ids=counts.json"], "a file is read for --world only"),
+        (["--ids=counts.json"], "a file of counted ids is read with --world only"),
         (["--world=4", "--ids=nothing=7"], "names table 'nothing', which the model lacks"),
         (["--world=4", "--ids=item=300000000"], "with --world, a table has at most 200000000 ids"),
         (["--world=4", "--network=0"], "--network must be above 0"),
