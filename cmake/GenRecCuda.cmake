@@ -6,8 +6,9 @@
 #   add_genrec_cuda_program(<name> [RUNTIME] LINK <libraries>... SOURCES <files>...)
 #       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
 #       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code.
-#   add_genrec_simt_tests(<name> <sources>...)
-#       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h
+#   add_genrec_simt_tests(<name> [RUNTIME <folder>] <sources>...)
+#       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h; with the runtime's headers of
+#       another folder than runtime/
 #
 # nvcc is called directly, not through CMake's language CUDA: a machine without the toolkit then has the same project, and the
 # host compiler of nvcc (g++) may differ from the project's (clang).
@@ -99,6 +100,10 @@ string(REPLACE "SHELL:" "" flags "${flags}")
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/share/genrec/simt-flags CONTENT "${flags}\n")
 
 function(add_genrec_simt_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 simt "" "RUNTIME" "")
+  if(NOT simt_RUNTIME)
+    set(simt_RUNTIME ${CMAKE_SOURCE_DIR}/runtime)
+  endif()
   if(GENREC_SANITIZE)
     message(STATUS "${name} is left out: it checks accesses itself, with the callbacks that -fsanitize=${GENREC_SANITIZE} would take")
     return()
@@ -109,11 +114,11 @@ function(add_genrec_simt_tests name)
     target_compile_options(genrec_simt PRIVATE -O2)
     target_include_directories(genrec_simt PUBLIC ${CMAKE_SOURCE_DIR}/test/Cuda/Simt ${CMAKE_SOURCE_DIR}/test/Cuda/Simt/include)
   endif()
-  add_executable(${name} ${ARGN})
-  set(cuda_sources ${ARGN})
+  add_executable(${name} ${simt_UNPARSED_ARGUMENTS})
+  set(cuda_sources ${simt_UNPARSED_ARGUMENTS})
   list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
   set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-xc++")
   target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
-  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/runtime)
+  target_include_directories(${name} BEFORE PRIVATE ${simt_RUNTIME} ${simt_RUNTIME}/include)
   target_link_libraries(${name} PRIVATE genrec_simt genrec_rt GTest::gmock GTest::gtest GTest::gtest_main)
 endfunction()

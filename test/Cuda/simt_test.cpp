@@ -52,7 +52,7 @@ protected:
   }
   template <class... P, class... A>
   std::string accusation(dim3 block, void (*kernel)(P...), A... arguments) {
-    return accusation(2, block, 0, kernel, arguments...);
+    return accusation(1, block, 0, kernel, arguments...);
   }
 
   std::vector<void *> owned;
@@ -141,7 +141,8 @@ TEST_P(Simt, AtomicsLoseNothing) {
 
 TEST(SimtOrder, FollowsFromTheSeed) {
   auto run = [](uint64_t seed) {
-    simt::options() = {.seed = seed - static_cast<uint64_t>(simt::launchCount())};
+    simt::options() = {.seed = seed - static_cast<uint64_t>(simt::launchCount()),
+                       .schedule = simt::Schedule::byTurns};
     int *memory;
     GENREC_CUDA_CHECK(cudaMalloc(&memory, 4 * 129));
     GENREC_CUDA_CHECK(cudaMemset(memory, 0, 4 * 129));
@@ -256,8 +257,8 @@ TEST_P(Simt, AccessesOutsideOfSharedArrays) {
   EXPECT_THAT(accusation(32, sharedIndex, out, 32),
               HasSubstr("out of bounds: index 32 at simt_test.cpp:"));
   simt::clearError();
-  EXPECT_EQ(accusation(2, 32, 128, dynamicIndex, out, 31), "none");
-  EXPECT_THAT(accusation(2, 32, 128, dynamicIndex, out, 32),
+  EXPECT_EQ(accusation(1, 32, 128, dynamicIndex, out, 31), "none");
+  EXPECT_THAT(accusation(1, 32, 128, dynamicIndex, out, 32),
               HasSubstr("at byte 128 of 128 bytes of dynamic shared memory"));
 }
 
@@ -271,7 +272,7 @@ __global__ void readUnwritten(int *out) {
 
 TEST_P(Simt, SharedMemoryThatNothingWrote) {
   int *out = device(32);
-  EXPECT_THAT(accusation(3, 32, 0, readUnwritten, out),
+  EXPECT_THAT(accusation(1, 32, 0, readUnwritten, out),
               HasSubstr("uninitialised shared memory: read of 4 bytes by thread (7,0,0)"));
 }
 
@@ -291,6 +292,96 @@ __global__ void writeOneWord(int *out) {
     found = static_cast<int>(threadIdx.x);
   __syncthreads();
   out[threadIdx.x] = found;
+}
+
+/// A warp's lanes read what others wrote, after an intrinsic that orders nothing.
+template <bool Barrier> __global__ void exchangeByShuffle(int *out) {
+  __shared__ int tile[32];
+  tile[threadIdx.x] = static_cast<int>(threadIdx.x);
+  int other = __shfl_xor_sync(kAllLanes, static_cast<int>(threadIdx.x), 1);
+  if (Barrier)
+    __syncwarp();
+  out[threadIdx.x] = tile[other];
+}
+
+TEST_P(Simt, ShufflesOrderNoAccesses) {
+  int *out = device(32);
+  EXPECT_EQ(accusation(1, 32, 0, exchangeByShuffle<true>, out), "none");
+  EXPECT_THAT(accusation(1, 32, 0, exchangeByShuffle<false>, out),
+              HasSubstr("race in shared memory: read at simt_test.cpp:"));
+}
+
+enum class Publish { relaxed, fences, release };
+/// Block 0 writes and raises a flag, block 1 waits for it and reads.
+template <Publish How> __global__ void publish(int *data, int *flag) {
+  if (blockIdx.x == 0) {
+    data[threadIdx.x] = 7;
+    __syncthreads();
+    if (threadIdx.x == 0 && How == Publish::fences)
+      __threadfence();
+    if (threadIdx.x == 0)
+      How == Publish::release ? storeRelease(flag, 1) : storeRelaxed(flag, 1);
+  } else {
+    while ((How == Publish::release ? loadAcquire(flag) : loadRelaxed(flag)) == 0) {
+    }
+    if (How == Publish::fences)
+      __threadfence();
+    data[64 + threadIdx.x] = data[63 - threadIdx.x];
+  }
+}
+
+TEST_P(Simt, RacesInDeviceMemory) {
+  EXPECT_EQ(accusation(2, 64, 0, publish<Publish::release>, device(128), device(1)), "none");
+  EXPECT_EQ(accusation(2, 64, 0, publish<Publish::fences>, device(128), device(1)), "none");
+  EXPECT_THAT(
+      accusation(2, 64, 0, publish<Publish::relaxed>, device(128), device(1)),
+      testing::ContainsRegex("race in device memory: read at simt_test.cpp:[0-9]+ by thread "
+                             "[0-9]+ of block \\(1,0,0\\).*written by thread [0-9]+ of "
+                             "another block"));
+}
+
+/// Two relaxed stores, seen in the other order.
+__global__ void storeTwice(int *first, int *second, int *sawOnlySecond) {
+  if (threadIdx.x == 0) {
+    storeRelaxed(first, 1);
+    storeRelaxed(second, 1);
+  } else if (threadIdx.x == 32) {
+    for (int i = 0; i < 64; ++i) {
+      const int late = loadRelaxed(second);
+      if (late && !loadRelaxed(first))
+        *sawOnlySecond = 1;
+    }
+  }
+}
+
+TEST(SimtStores, AreSeenInAnyOrder) {
+  int seen = 0;
+  for (uint64_t seed = 1; seed <= 64; ++seed) {
+    simt::options() = {.seed = seed};
+    int *flags;
+    GENREC_CUDA_CHECK(cudaMalloc(&flags, 12));
+    GENREC_CUDA_CHECK(cudaMemset(flags, 0, 12));
+    GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{1, 64}), storeTwice, flags, flags + 1, flags + 2);
+    int got[3];
+    GENREC_CUDA_CHECK(cudaMemcpy(got, flags, 12, cudaMemcpyDeviceToHost));
+    seen += got[2];
+    cudaFree(flags);
+  }
+  simt::options() = {};
+  EXPECT_GT(seen, 0);
+  EXPECT_LT(seen, 64);
+}
+
+__global__ void readAt(const unsigned char *from, int *to, int at) {
+  *to = *reinterpret_cast<const int *>(from + at);
+}
+
+TEST_P(Simt, MisalignedAccesses) {
+  int *data = device(4);
+  const auto *bytes = reinterpret_cast<const unsigned char *>(data);
+  EXPECT_EQ(accusation(1, readAt, bytes, data, 4), "none");
+  EXPECT_THAT(accusation(1, readAt, bytes, data, 5),
+              HasSubstr("misaligned address: access of 4 bytes"));
 }
 
 TEST_P(Simt, RacesInSharedMemory) {
@@ -373,11 +464,31 @@ TEST_P(Simt, LoopsThatNeverEnd) {
               HasSubstr("no end after 10001 switches"));
 }
 
-/// Finds an empty place and takes it without an atomic in between.
+__global__ void fillStatic(int *out) {
+  __shared__ int tile[13 << 10]; // 52 KiB
+  for (int i = static_cast<int>(threadIdx.x); i < 13 << 10; i += 32)
+    tile[i] = i;
+  out[threadIdx.x] = tile[threadIdx.x];
+}
+
+TEST_P(Simt, SharedMemoryThatWasNotAllowed) {
+  int *out = device(32);
+  EXPECT_THAT(accusation(1, 32, 0, fillStatic, out), HasSubstr("53248 bytes static"));
+  simt::clearError();
+  // launchKernel asks for what it needs; this launch does not.
+  cudaLaunchConfig_t config;
+  config.gridDim = 1;
+  config.blockDim = 32;
+  config.dynamicSmemBytes = 50 << 10;
+  EXPECT_NE(cudaLaunchKernelEx(&config, readUnwritten, out), cudaSuccess);
+  EXPECT_THAT(simt::errorMessage(), HasSubstr("the kernel has been allowed 49152"));
+}
+
+/// Finds an empty place and takes it, in two atomics instead of one.
 __global__ void unprotectedTake(int *places, int count) {
   for (int i = 0; i < count; ++i)
-    if (places[i] == 0) {
-      places[i] = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x + 1);
+    if (loadRelaxed(places + i) == 0) {
+      storeRelaxed(places + i, static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x + 1));
       return;
     }
 }

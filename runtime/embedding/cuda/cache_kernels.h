@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(kCacheThreads)
     if (tile.rank != 0)
       continue;
     if (slot != kNoSlot)
-      table.marks[slot] = static_cast<uint8_t>(table.call);
+      storeRelaxed(table.marks + slot, static_cast<uint8_t>(table.call)); // by all that name the id
     slotOf[i] = slot;
     missing[i] = isValid && slot == kNoSlot;
   }
@@ -120,7 +120,8 @@ __global__ void __launch_bounds__(kCacheThreads)
     writeScores(CacheTable table, const int64_t *slotOf, int64_t count) {
   for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
     if (slotOf[i] >= 0)
-      table.scores[slotOf[i]] = static_cast<uint8_t>(frequencyScore(table.counts[slotOf[i]]));
+      storeRelaxed(table.scores + slotOf[i],
+                   static_cast<uint8_t>(frequencyScore(table.counts[slotOf[i]])));
 }
 
 __global__ void __launch_bounds__(kCacheThreads) renumberMarks(CacheTable table) {

@@ -76,13 +76,21 @@ __global__ void __launch_bounds__(kStoreThreads)
 }
 
 __global__ void __launch_bounds__(kStoreThreads)
-    dropCached(CacheTable table, const int64_t *ids, int64_t count) {
+    findSlots(CacheTable table, const int64_t *ids, int64_t count, int64_t *slotOf) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     const int64_t slot = findSlot(table, ids[i], tile);
-    if (tile.rank == 0 && slot != kNoSlot)
-      table.digests[slot] = kEmpty; // a repeated id finds it or not: the same comes of it
+    if (tile.rank == 0)
+      slotOf[i] = slot;
   }
+}
+
+/// After all slots are found.
+__global__ void __launch_bounds__(kStoreThreads)
+    dropSlots(CacheTable table, const int64_t *slotOf, int64_t count) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    if (slotOf[i] != kNoSlot)
+      storeRelaxed(table.digests + slotOf[i], static_cast<uint8_t>(kEmpty));
 }
 
 __global__ void __launch_bounds__(kStoreThreads) copyBack(CacheTable table, CachedRows cached) {
@@ -169,7 +177,10 @@ void CachedStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t
 void CachedStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
   if (count == 0)
     return;
-  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), dropCached, cache.table(), ids, count);
+  slotOf.ensure(capacityBucket(count), stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findSlots, cache.table(), ids, count,
+                     slotOf.data());
+  GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), dropSlots, cache.table(), slotOf.data(), count);
   table.erase(onStream(stream), ids, count);
 }
 

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kStoreThreads)
       continue;
     slotOf[i] = slot;
     if (slot != kNoSlot)
-      firstOf[table.rows[slot]] = 0xFFFFFFFFu;
+      storeRelaxed(firstOf + table.rows[slot], 0xFFFFFFFFu); // by all that name the id
   }
 }
 
@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(kStoreThreads)
     // One step: a slot of a full bucket must never look empty, not even to tiles that erase beside
     // this one.
     const uint32_t after = hasEmpty ? kEmpty : kErased;
-    atomicXor(word, (table.digests[slot] ^ after) << shift);
+    const uint32_t before = loadRelaxed(word) >> shift & 0xFF;
+    atomicXor(word, (before ^ after) << shift);
     if constexpr (!std::is_same_v<Table, CacheTable>) {
       if (hasEmpty)
         atomicSub(&counters->used, 1u);

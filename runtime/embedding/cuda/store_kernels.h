@@ -124,7 +124,8 @@ __global__ void __launch_bounds__(kStoreThreads)
       row[at] = at < make.valueFloats + make.accumulated ? make.accumulator : 0.0f;
     if (laneOf() == 0) {
       *addresses.id(number) = ids[i];
-      table.rows[slotOf[i]] = number;
+      if (!isTaken)
+        table.rows[slotOf[i]] = number;
     }
   }
 }

@@ -13,12 +13,6 @@ Thread &current() { return *machine.thread; }
 int warpOf(const Thread &thread) { return thread.number / kWarp; }
 int laneOf(const Thread &thread) { return thread.number % kWarp; }
 
-void waitAs(State state, const Place &place) {
-  current().state = state;
-  current().place = place;
-  leave();
-}
-
 void arriveAtBarrier(bool vote, const Place &place) {
   Block &block = *machine.block;
   Thread &self = current();
@@ -38,7 +32,7 @@ void arriveAtBarrier(bool vote, const Place &place) {
   block.waiting = 0;
   block.voteResult = block.votes;
   block.votes = 0;
-  ++block.epoch;
+  meetAll(block);
   for (Thread &thread : block.threads)
     if (thread.state == State::atBarrier)
       makeReady(block, thread);
@@ -77,6 +71,7 @@ uint64_t resultOf(WarpOp op, uint32_t mask, Thread *lanes, int lane) {
   uint64_t result = 0;
   switch (op) {
   case WarpOp::sync:
+  case WarpOp::meet:
     return 0;
   case WarpOp::shuffle:
     if (!(mask >> lanes[lane].source & 1))
@@ -127,6 +122,7 @@ void namedBarrier(int id, int threads, bool wait, const Place &place) {
          std::to_string(threads) + " threads, others arrived at it expecting " +
          std::to_string(barrier.expected));
   barrier.expected = threads;
+  handTo(barrier.gathered, current());
   if (++barrier.arrived < threads) {
     if (wait) {
       current().source = id;
@@ -135,10 +131,15 @@ void namedBarrier(int id, int threads, bool wait, const Place &place) {
     return;
   }
   barrier.arrived = 0;
-  ++block.epoch; // of everyone: only some are ordered by it, but nothing is accused wrongly
+  Handed gathered = std::move(barrier.gathered);
+  barrier.gathered = {};
+  if (wait)
+    learnFrom(current(), gathered);
   for (Thread &thread : block.threads)
-    if (thread.state == State::atNamedBarrier && thread.source == id)
+    if (thread.state == State::atNamedBarrier && thread.source == id) {
+      learnFrom(thread, gathered);
       makeReady(block, thread);
+    }
 }
 
 uint64_t warpExchange(WarpOp op, uint32_t mask, uint64_t value, int source, const Place &place) {
@@ -181,7 +182,12 @@ uint64_t warpExchange(WarpOp op, uint32_t mask, uint64_t value, int source, cons
     if (other != lane)
       makeReady(block, lanes[other]);
   }
-  ++block.warpEpochs[static_cast<size_t>(warp)];
+  if (op == WarpOp::sync) { // the others order no accesses
+    std::vector<Thread *> group;
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+      group.push_back(&lanes[std::countr_zero(rest)]);
+    meet(block, group);
+  }
   return self.result;
 }
 

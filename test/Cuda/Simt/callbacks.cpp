@@ -21,26 +21,56 @@ void __tsan_ignore_thread_end() {}
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 
+#define SIMT_HERE                                                                                  \
+  if (!simt::machine.inside)                                                                       \
+  simt::machine.accessedFrom = __builtin_return_address(0)
 #define SIMT_ACCESSES(bytes)                                                                       \
-  void __tsan_read##bytes(void *at) { simt::checkAccess(at, bytes, false); }                       \
-  void __tsan_write##bytes(void *at) { simt::checkAccess(at, bytes, true); }                       \
-  void __tsan_read_write##bytes(void *at) {                                                        \
+  void __tsan_unaligned_read##bytes(void *at) {                                                    \
+    SIMT_HERE;                                                                                     \
+    simt::checkAccess(at, bytes, false);                                                           \
+  }                                                                                                \
+  void __tsan_unaligned_write##bytes(void *at) {                                                   \
+    SIMT_HERE;                                                                                     \
+    simt::checkAccess(at, bytes, true);                                                            \
+  }                                                                                                \
+  void __tsan_unaligned_read_write##bytes(void *at) {                                              \
+    SIMT_HERE;                                                                                     \
     simt::checkAccess(at, bytes, false);                                                           \
     simt::checkAccess(at, bytes, true);                                                            \
   }                                                                                                \
-  void __tsan_unaligned_read##bytes(void *at) { simt::checkAccess(at, bytes, false); }             \
-  void __tsan_unaligned_write##bytes(void *at) { simt::checkAccess(at, bytes, true); }             \
-  void __tsan_unaligned_read_write##bytes(void *at) { __tsan_read_write##bytes(at); }
+  void __tsan_read##bytes(void *at) {                                                              \
+    SIMT_HERE;                                                                                     \
+    simt::checkAlignment(at, bytes);                                                               \
+    simt::checkAccess(at, bytes, false);                                                           \
+  }                                                                                                \
+  void __tsan_write##bytes(void *at) {                                                             \
+    SIMT_HERE;                                                                                     \
+    simt::checkAlignment(at, bytes);                                                               \
+    simt::checkAccess(at, bytes, true);                                                            \
+  }                                                                                                \
+  void __tsan_read_write##bytes(void *at) {                                                        \
+    SIMT_HERE;                                                                                     \
+    simt::checkAlignment(at, bytes);                                                               \
+    simt::checkAccess(at, bytes, false);                                                           \
+    simt::checkAccess(at, bytes, true);                                                            \
+  }
 SIMT_ACCESSES(1)
 SIMT_ACCESSES(2)
 SIMT_ACCESSES(4)
 SIMT_ACCESSES(8)
 SIMT_ACCESSES(16)
 
-void __tsan_read_range(void *at, uintptr_t bytes) { simt::checkAccess(at, bytes, false); }
-void __tsan_write_range(void *at, uintptr_t bytes) { simt::checkAccess(at, bytes, true); }
+void __tsan_read_range(void *at, uintptr_t bytes) {
+  SIMT_HERE;
+  simt::checkAccess(at, bytes, false);
+}
+void __tsan_write_range(void *at, uintptr_t bytes) {
+  SIMT_HERE;
+  simt::checkAccess(at, bytes, true);
+}
 
 void *__tsan_memcpy(void *to, const void *from, uintptr_t bytes) {
+  SIMT_HERE;
   if (bytes) {
     simt::checkAccess(from, bytes, false);
     simt::checkAccess(to, bytes, true);
@@ -48,6 +78,7 @@ void *__tsan_memcpy(void *to, const void *from, uintptr_t bytes) {
   return std::memcpy(to, from, bytes);
 }
 void *__tsan_memmove(void *to, const void *from, uintptr_t bytes) {
+  SIMT_HERE;
   if (bytes) {
     simt::checkAccess(from, bytes, false);
     simt::checkAccess(to, bytes, true);
@@ -55,6 +86,7 @@ void *__tsan_memmove(void *to, const void *from, uintptr_t bytes) {
   return std::memmove(to, from, bytes);
 }
 void *__tsan_memset(void *to, int value, uintptr_t bytes) {
+  SIMT_HERE;
   if (bytes)
     simt::checkAccess(to, bytes, true);
   return std::memset(to, value, bytes);

@@ -3,18 +3,66 @@
 #ifndef GENREC_TEST_CUDA_SIMT_MACHINE_H
 #define GENREC_TEST_CUDA_SIMT_MACHINE_H
 
+#include "clocks.h"
 #include "simt.h"
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 namespace simt {
 
 constexpr int kWarp = 32;
+constexpr int kMostThreads = 1024;
+constexpr int kMostWarps = kMostThreads / kWarp;
 constexpr int kNamedBarriers = 16;
-constexpr size_t kStackBytes = 128 << 10; ///< of a thread
+constexpr size_t kMostStatic = 48 << 10, kMostShared = 227 << 10; ///< bytes of shared memory
+constexpr size_t kStackBytes = 128 << 10;                         ///< of a thread
 
-enum class State : uint8_t { ready, atBarrier, atNamedBarrier, atWarpOp, atActiveMask, done };
+/// Actors of a block are its threads, then one per warp for products, then some for bulk copies.
+constexpr size_t kBulkActors = 48;
+
+enum class State : uint8_t {
+  ready,
+  atBarrier,
+  atNamedBarrier,
+  atMemoryBarrier,
+  atWarpOp,
+  atActiveMask,
+  done
+};
+
+/// cp.async: 16 bytes, by the thread that waits for them.
+struct SmallCopy {
+  void *to;
+  const void *from; ///< null: zeros
+};
+
+/// A matrix product that a warp has started: this lane's part of it.
+struct Product {
+  float (*d)[4];
+  int columns;
+  bool add, leftShared, leftColumns, rightColumns;
+  uint64_t left, right;    ///< descriptors
+  double registers[2][16]; ///< the left operand, unless leftShared
+  Clock clock;
+};
+
+/// Sums in shared memory on their way to device memory.
+struct Reduction {
+  int *to;
+  const int *from;
+  int count;
+  size_t actor;
+  Clock clock;
+};
+
+/// A relaxed store that others do not see yet.
+struct BufferedStore {
+  void *to;
+  size_t bytes;
+  uint64_t value;
+};
 
 /// One CUDA thread.
 struct Thread {
@@ -29,56 +77,122 @@ struct Thread {
   uint64_t value = 0;
   int source = 0;
   uint64_t result = 0;
+  const void *waitsFor = nullptr; ///< an mbarrier
+
+  Handed knows;
+  Clock clock = 1;                     ///< of what it does next
+  BlocksPointer released;              ///< what its last fence hands to relaxed stores after it
+  std::vector<BlocksPointer> unfenced; ///< what relaxed loads have seen: its own after a fence
+  std::vector<BufferedStore> stores;
+
+  // What it has started and not waited for, the oldest first; groups as numbers of elements.
+  std::vector<SmallCopy> copies;
+  std::vector<size_t> copyGroups;
+  std::vector<Product> products;
+  std::vector<size_t> productGroups;
+  Clock productClock = 0;
+  bool productsFenced = false;
+  std::vector<Reduction> reductions;
+  size_t committedReductions = 0;
 };
 
-/// Who last touched a byte of shared memory, and between which barriers.
-struct SharedByte {
-  uint32_t writeEpoch = 0, writeWarpEpoch = 0, readEpoch = 0, readWarpEpoch = 0;
-  uint16_t writer = 0, reader = 0;
-  bool written = false;
+/// Who last touched a word of memory.
+struct Note {
+  uint32_t launch = 0;                  ///< notes of other launches are void
+  uint32_t writer = 0, readers[2] = {}; ///< block << kActorBits | actor
+  Clock written = 0, read[2] = {};
+  uint8_t writeMask : 4, initialised : 4; ///< bytes of the word
+  uint8_t readMasks[2];
+  uint8_t writeAtomic : 1, writeAsync : 1, readAtomic : 2;
+};
+static_assert(sizeof(Note) == 32);
+constexpr uint32_t kActorBits = 12;
+
+/// Who accesses memory, and what they know.
+struct Accessor {
+  const Known &known;
+  const BlockClocks *fenced; ///< of the asynchronous proxy: what lies before a fence of proxies
+  size_t actor;
+  Clock clock;
+  bool isAtomic = false;
+};
+
+/// A copy of a box that a thread has started.
+struct BoxCopy {
+  BoxSource source;
+  int column, head, row;
+  void *to;
+  uint64_t *barrier;
+  Handed knows;
+  size_t actor;
+  Clock clock;
+};
+
+struct MemoryBarrier {
+  int arrivals = 0, pending = 0, bytes = 0, phase = 0;
+  bool fenced = false; ///< asynchronous copies see that it was initialised
+  int initialiser = -1;
+  Handed gathering, handed; ///< by this phase, by the one before
 };
 
 struct NamedBarrier {
   int expected = 0, arrived = 0;
+  Handed gathered;
 };
 
 /// One resident block: its threads and its copy of shared memory.
 struct Block {
   bool active = false;
+  uint32_t number = 0; ///< in the launch
   Extent index;
   int live = 0, done = 0, waiting = 0;
   int votes = 0, voteResult = 0;
   Place barrierPlace;
   NamedBarrier named[kNamedBarriers];
+  std::unordered_map<const void *, MemoryBarrier> memoryBarriers;
   std::vector<Thread> threads;
-  std::vector<int> ready;
-  std::vector<uint32_t> warpEpochs;
-  uint32_t epoch = 0; ///< counts barriers
+  size_t actors = 0;
+  std::vector<Clock> bulkClocks;
+  std::vector<BoxCopy> boxes;         ///< under way
+  std::vector<int> ready[kMostWarps]; ///< by warp
+  int readyCount = 0;
+  std::vector<uint8_t> priorities; ///< warps, the first runs first
   char *stacks = nullptr;
   // Static shared memory lives at one address for all blocks: it is moved in and out.
   std::unique_ptr<char[]> savedShared;
-  std::unique_ptr<SharedByte[]> sharedNotes;
+  std::unique_ptr<Note[]> sharedNotes; ///< by word
   size_t touchedFrom = 0, touchedTo = 0;
   // Dynamic shared memory has an address of its own in every block.
   std::unique_ptr<char[]> dynamic;
-  std::unique_ptr<SharedByte[]> dynamicNotes;
+  std::unique_ptr<Note[]> dynamicNotes;
+  /// What stores handed on to those who load a word of shared memory.
+  std::unordered_map<const void *, BlocksPointer> released;
+
+  size_t productActor(const Thread &thread) const {
+    return threads.size() + static_cast<size_t>(thread.number / kWarp);
+  }
 };
 
 struct Machine {
   Options options;
   Launch launch;
   int threadsPerBlock = 0;
+  uint32_t blocksStarted = 0;
   std::vector<std::unique_ptr<Block>> blocks;
   Block *block = nullptr;   ///< whose shared memory is in place
   Thread *thread = nullptr; ///< null while the host runs
-  /// The engine's own code runs on the thread's stack: its accesses are not the kernel's. (Templates of the
-  /// standard library exist once in a program, and the linker may take those with callbacks.)
+  /// The engine's own code runs on the thread's stack: its accesses are not the kernel's.
+  /// (Templates of the standard library exist once in a program, and the linker may take those with
+  /// callbacks.)
   bool inside = false;
+  void *accessedFrom = nullptr; ///< where in the program the last access was
   void *scheduler = nullptr;
   uint64_t random = 1;
   int64_t switches = 0;
   std::string error;
   int64_t launches = 0;
+  /// The same of device memory.
+  std::unordered_map<const void *, BlocksPointer> released;
 
   uint64_t draw() {
     random ^= random << 13;
@@ -88,6 +202,9 @@ struct Machine {
   }
 };
 extern Machine machine;
+
+/// Thrown by `fail` where no thread runs.
+struct EngineStop {};
 
 /// Until the end of the scope the engine runs.
 class Inside {
@@ -99,14 +216,72 @@ private:
   bool before;
 };
 
+//===-- scheduler.cpp -----------------------------------------------------===//
+
 /// Gives control back to the scheduler; returns when the thread goes on.
 void leave();
+void waitAs(State state, const Place &place);
 void makeReady(Block &block, Thread &thread);
+/// A thread that polls lets others go first.
+void pollAgain();
 /// "thread (3,0,0) of block (1,0,0)".
 std::string whoIs(const Block &block, const Thread &thread);
 std::string placeText(const Place &place);
+std::string self();
+/// " at store.cu:12" of the last access that compiled code made; empty where addr2line does not
+/// know.
+std::string accessPlace();
+/// The way that options leave to the seed.
+Schedule scheduleOf(const Options &options);
+Completion completionOf(const Options &options);
+
+//===-- memory.cpp --------------------------------------------------------===//
+
 /// Called for every access that compiled code makes.
 void checkAccess(const void *memory, size_t bytes, bool isWrite);
+/// One that must be aligned to its size on a device.
+void checkAlignment(const void *memory, size_t bytes);
+/// The access of somebody to shared or device memory: bounds, initialisation, races.
+void access(const Accessor &who, const void *memory, size_t bytes, bool isWrite);
+/// Whether somebody's write would race, without noting it.
+void checkWrite(const Accessor &who, const void *memory, size_t bytes);
+bool isShared(const void *memory);
+/// "byte 4 of an allocation of 40 bytes", for an offset in the arena of device memory.
+std::string describeDevice(size_t offset);
+/// Bytes of static shared memory that the block has written.
+size_t staticSharedBytes(const Block &block);
+
+//===-- races.cpp ---------------------------------------------------------===//
+
+/// Checks and notes an access of `bytes` from `offset` of what `notes` describe by word; `where`
+/// names it for messages.
+void checkNotes(Note *notes, size_t offset, size_t bytes, bool isWrite, bool notesIt,
+                const Accessor &who, const char *where);
+
+//===-- order.cpp ---------------------------------------------------------===//
+
+Accessor accessorOf(const Thread &thread, bool isAtomic = false);
+void startClocks(Block &block);
+/// All of a group know what each knew. Their stores are seen.
+void meet(Block &block, const std::vector<Thread *> &group);
+void meetAll(Block &block);
+/// Hands what a thread knows to `to`; what it does next is not part of it.
+void handTo(Handed &to, Thread &thread);
+void learnFrom(Thread &thread, const Handed &from);
+/// Others see what the thread has stored.
+void showStores(Thread &thread);
+void showStoresAt(Thread &thread, const void *memory, size_t bytes);
+
+//===-- async.cpp ---------------------------------------------------------===//
+
+void startBlockBarriers(Block &block);
+/// Completes something that is under way where the seed has it so, or where nobody else can go on.
+bool completeOne(Block &block, bool nobodyCanGoOn);
+void endThread(Block &block, Thread &thread);
+void endBlock(Block &block);
+
+//===-- barriers.cpp ------------------------------------------------------===//
+
 /// Finishes activemask operations of one warp of a block that cannot go on otherwise.
 bool releaseActiveMask(Block &block);
 

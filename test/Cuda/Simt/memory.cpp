@@ -36,6 +36,7 @@ struct Allocation {
 struct Arena {
   char *base = nullptr;
   uint8_t *shadow = nullptr;
+  Note *notes = nullptr; ///< by word
   size_t used = 0;
   int64_t inUse = 0, count = 0;
   std::map<char *, Allocation> allocations;
@@ -52,6 +53,7 @@ struct Arena {
     };
     base = static_cast<char *>(reserve(kArenaBytes));
     shadow = static_cast<uint8_t *>(reserve(kArenaBytes));
+    notes = static_cast<Note *>(reserve(kArenaBytes / 4 * sizeof(Note)));
   }
   bool holds(const void *memory) const { return memory >= base && memory < base + kArenaBytes; }
   uint8_t *shadowOf(const void *memory) {
@@ -82,9 +84,7 @@ std::string accessText(size_t bytes, bool isWrite) {
   return std::string(isWrite ? "write" : "read") + " of " + std::to_string(bytes) + " bytes";
 }
 
-std::string self() { return whoIs(*machine.block, *machine.thread); }
-
-void checkArena(const void *memory, size_t bytes, bool isWrite) {
+void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWrite, bool notesIt) {
   uint8_t *shadow = arena().shadowOf(memory);
   for (size_t i = 0; i < bytes; ++i) {
     const char *at = static_cast<const char *>(memory) + i;
@@ -96,56 +96,16 @@ void checkArena(const void *memory, size_t bytes, bool isWrite) {
       fail("uninitialised device memory: " + accessText(bytes, isWrite) + " by " + self() + ", " +
            describe(at));
   }
-  if (isWrite)
+  if (isWrite && notesIt)
     std::memset(shadow, written, bytes);
+  size_t offset = static_cast<size_t>(static_cast<const char *>(memory) - arena().base);
+  checkNotes(arena().notes, offset, bytes, isWrite, notesIt, who, "device");
 }
 
-constexpr uint16_t kManyThreads = 0xFFFF; // of several warps
+bool isStaticShared(const char *at) { return at >= __start_simt_shared && at < __stop_simt_shared; }
 
-std::string threadText(uint16_t number) {
-  return number == kManyThreads ? "several threads" : "thread " + std::to_string(number);
-}
-
-/// Two accesses of a byte of shared memory by different threads race where no barrier is between.
-bool unordered(uint16_t other, uint32_t epoch, uint32_t warpEpoch) {
-  const Thread &thread = *machine.thread;
-  if (epoch != machine.block->epoch || other == thread.number)
-    return false;
-  return other == kManyThreads || other / kWarp != thread.number / kWarp ||
-         warpEpoch == machine.block->warpEpochs[static_cast<size_t>(other / kWarp)];
-}
-
-void checkShared(SharedByte *notes, size_t offset, size_t bytes, bool isWrite) {
-  Block &block = *machine.block;
-  uint16_t number = static_cast<uint16_t>(machine.thread->number);
-  uint32_t warpEpoch = block.warpEpochs[number / kWarp];
-  for (size_t i = 0; i < bytes; ++i) {
-    SharedByte &note = notes[i];
-    auto where = [&] { return "shared byte " + std::to_string(offset + i); };
-    if (!isWrite && !note.written)
-      fail("uninitialised shared memory: " + accessText(bytes, isWrite) + " by " + self() + ", " +
-           where());
-    if (note.written && unordered(note.writer, note.writeEpoch, note.writeWarpEpoch))
-      fail("race in shared memory: " + accessText(bytes, isWrite) + " by " + self() + " of " +
-           where() + ", written by " + threadText(note.writer) + " with no barrier between");
-    if (isWrite && note.readEpoch && unordered(note.reader, note.readEpoch, note.readWarpEpoch))
-      fail("race in shared memory: write by " + self() + " of " + where() + ", read by " +
-           threadText(note.reader) + " with no barrier between");
-    if (isWrite) {
-      note.writer = number;
-      note.writeEpoch = block.epoch;
-      note.writeWarpEpoch = warpEpoch;
-      note.written = true;
-    } else {
-      bool another = note.readEpoch == block.epoch && note.reader / kWarp != number / kWarp;
-      note.reader = another ? kManyThreads : number;
-      note.readEpoch = block.epoch;
-      note.readWarpEpoch = warpEpoch;
-    }
-  }
-}
-
-void checkStaticShared(const char *at, size_t bytes, bool isWrite) {
+void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
+                       bool notesIt) {
   Block &block = *machine.block;
   size_t offset = static_cast<size_t>(at - __start_simt_shared);
   if (at + bytes > __stop_simt_shared)
@@ -157,38 +117,39 @@ void checkStaticShared(const char *at, size_t bytes, bool isWrite) {
   }
   block.touchedFrom = std::min(block.touchedFrom, offset);
   block.touchedTo = std::max(block.touchedTo, offset + bytes);
-  checkShared(block.sharedNotes.get() + offset, offset, bytes, isWrite);
+  checkNotes(block.sharedNotes.get(), offset, bytes, isWrite, notesIt, who, "shared");
 }
 
-bool maybeDynamicShared(const char *at, size_t bytes, bool isWrite) {
+constexpr size_t kNear = 4096; // as far past the end as an access still counts as meant for it
+
+bool isDynamicShared(const char *at) {
   const char *base = static_cast<const char *>(dynamicShared());
-  constexpr size_t kNear = 4096; // as far past the end as an access still counts as meant for it
-  if (at < base || at >= base + machine.launch.dynamicBytes + kNear)
-    return false;
-  size_t offset = static_cast<size_t>(at - base);
+  return at >= base && at < base + machine.launch.dynamicBytes + kNear;
+}
+
+void checkDynamicShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
+                        bool notesIt) {
+  size_t offset = static_cast<size_t>(at - static_cast<const char *>(dynamicShared()));
   if (offset + bytes > machine.launch.dynamicBytes)
     fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() + " at byte " +
          std::to_string(offset) + " of " + std::to_string(machine.launch.dynamicBytes) +
          " bytes of dynamic shared memory");
-  checkShared(machine.block->dynamicNotes.get() + offset, offset, bytes, isWrite);
-  return true;
+  checkNotes(machine.block->dynamicNotes.get(), offset, bytes, isWrite, notesIt, who, "shared");
 }
 
-void checkThread(const char *at, size_t bytes, bool isWrite) {
+bool isOwnStack(const char *at) {
   const char *stack =
       machine.block->stacks + static_cast<size_t>(machine.thread->number) * kStackBytes;
-  if (at >= stack && at < stack + kStackBytes)
-    return;
-  if (arena().holds(at)) {
-    checkArena(at, bytes, isWrite);
-    if (machine.options.preemptOneIn && machine.draw() % machine.options.preemptOneIn == 0)
-      giveWay();
-    return;
-  }
-  if (at >= __start_simt_shared && at < __stop_simt_shared)
-    return checkStaticShared(at, bytes, isWrite);
-  if (maybeDynamicShared(at, bytes, isWrite))
-    return;
+  return at >= stack && at < stack + kStackBytes;
+}
+
+void checkSomewhere(const Accessor &who, const char *at, size_t bytes, bool isWrite, bool notesIt) {
+  if (arena().holds(at))
+    return checkArena(who, at, bytes, isWrite, notesIt);
+  if (isStaticShared(at))
+    return checkStaticShared(who, at, bytes, isWrite, notesIt);
+  if (isDynamicShared(at))
+    return checkDynamicShared(who, at, bytes, isWrite, notesIt);
   if (at >= __executable_start && at < _end) {
     if (isWrite)
       fail("host memory: " + accessText(bytes, isWrite) + " of a variable of the program by " +
@@ -197,6 +158,18 @@ void checkThread(const char *at, size_t bytes, bool isWrite) {
   }
   fail("host memory: " + accessText(bytes, isWrite) + " by " + self() +
        " of what is neither its stack nor shared nor device memory");
+}
+
+void checkThread(const char *at, size_t bytes, bool isWrite) {
+  if (isOwnStack(at))
+    return;
+  Thread &thread = *machine.thread;
+  if (!thread.stores.empty())
+    showStoresAt(thread, at, bytes);
+  checkSomewhere(accessorOf(thread), at, bytes, isWrite, true);
+  if (machine.options.preemptOneIn && arena().holds(at) &&
+      machine.draw() % machine.options.preemptOneIn == 0)
+    giveWay();
 }
 
 void checkHost(const char *at, size_t bytes) {
@@ -247,8 +220,10 @@ bool release(void *pointer) {
   std::memset(memory.shadowOf(pointer), freed, bytes);
   size_t from = (static_cast<size_t>(found->first - memory.base) + 4095) & ~size_t(4095);
   size_t to = (static_cast<size_t>(found->first - memory.base) + bytes) & ~size_t(4095);
-  if (to > from)
+  if (to > from) {
     madvise(memory.base + from, to - from, MADV_DONTNEED);
+    madvise(memory.notes + from / 4, (to - from) / 4 * sizeof(Note), MADV_DONTNEED);
+  }
   memory.allocations.erase(found);
   return true;
 }
@@ -290,22 +265,39 @@ bool fill(void *to, int value, size_t bytes) {
 int64_t allocationCount() { return arena().count; }
 int64_t bytesInUse() { return arena().inUse; }
 
-void beforeAtomic(const void *memory, size_t bytes, bool reads) {
-  if (!machine.thread || machine.inside)
+std::string describeDevice(size_t offset) {
+  std::string text = describe(arena().base + offset);
+  return text.starts_with("at ") ? text.substr(3) : text;
+}
+
+void access(const Accessor &who, const void *memory, size_t bytes, bool isWrite) {
+  checkSomewhere(who, static_cast<const char *>(memory), bytes, isWrite, true);
+}
+
+void checkWrite(const Accessor &who, const void *memory, size_t bytes) {
+  checkSomewhere(who, static_cast<const char *>(memory), bytes, true, false);
+}
+
+bool isShared(const void *memory) {
+  const char *at = static_cast<const char *>(memory);
+  return !arena().holds(at) && (isStaticShared(at) || isDynamicShared(at));
+}
+
+size_t staticSharedBytes(const Block &block) {
+  size_t words = 0;
+  const auto launch = static_cast<uint32_t>(machine.launches);
+  for (size_t word = block.touchedFrom / 4; word * 4 < block.touchedTo; ++word)
+    words += block.sharedNotes[word].launch == launch && block.sharedNotes[word].initialised;
+  return words * 4;
+}
+
+void checkAlignment(const void *memory, size_t bytes) {
+  const char *at = static_cast<const char *>(memory);
+  if (machine.inside || !machine.thread || reinterpret_cast<uintptr_t>(at) % bytes == 0)
     return;
   Inside inside;
-  if (machine.options.preemptOneIn && machine.draw() % 4 == 0)
-    giveWay();
-  // Atomics order what other threads do: nobody is accused of a race across one.
-  ++machine.block->epoch;
-  uint32_t give = machine.options.preemptOneIn;
-  machine.options.preemptOneIn = 0;
-  if (reads)
-    checkThread(static_cast<const char *>(memory), bytes, false);
-  ++machine.block->epoch;
-  checkThread(static_cast<const char *>(memory), bytes, true);
-  ++machine.block->epoch;
-  machine.options.preemptOneIn = give;
+  if (arena().holds(at) || isShared(at))
+    fail("misaligned address: access of " + std::to_string(bytes) + " bytes by " + self());
 }
 
 void checkAccess(const void *memory, size_t bytes, bool isWrite) {

@@ -3,12 +3,17 @@
 #include "machine.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <sys/mman.h>
+#include <unistd.h>
 
 extern "C" {
 extern char __start_simt_shared[] __attribute__((weak));
 extern char __stop_simt_shared[] __attribute__((weak));
+extern char __executable_start[];
 }
 
 extern simt::Extent simtThreadIdx, simtBlockIdx, simtBlockDim, simtGridDim;
@@ -43,12 +48,17 @@ namespace simt {
 
 Machine machine;
 
+static int64_t numberOf(const char *variable, int64_t otherwise) {
+  const char *text = std::getenv(variable);
+  return text ? std::strtoll(text, nullptr, 10) : otherwise;
+}
+const int defect = static_cast<int>(numberOf("GENREC_SIMT_DEFECT", 0));
+uint64_t defaultSeed() { return static_cast<uint64_t>(numberOf("GENREC_SIMT_SEED", 1)); }
+
 namespace {
 
 constexpr size_t kGuardBytes = 4 << 10;
-constexpr int kMostThreads = 1024;
 constexpr size_t kMostArgumentBytes = 4096;
-constexpr size_t kMostShared = 227 << 10;
 
 size_t sharedBytes() { return static_cast<size_t>(__stop_simt_shared - __start_simt_shared); }
 
@@ -62,6 +72,7 @@ size_t sharedBytes() { return static_cast<size_t>(__stop_simt_shared - __start_s
   if (block.waiting > 0)
     fail("divergent barrier: " + whoIs(block, thread) + " ended while " +
          std::to_string(block.waiting) + " threads wait at " + placeText(block.barrierPlace));
+  endThread(block, thread);
   thread.state = State::done;
   ++block.done;
   --block.live;
@@ -94,9 +105,9 @@ void allocateBlock(Block &block, int threads) {
     for (int i = 0; i < kMostThreads; ++i)
       mprotect(block.stacks + static_cast<size_t>(i) * kStackBytes, kGuardBytes, PROT_NONE);
     block.savedShared = std::make_unique<char[]>(sharedBytes());
-    block.sharedNotes = std::make_unique<SharedByte[]>(sharedBytes());
+    block.sharedNotes = std::make_unique<Note[]>(sharedBytes() / 4 + 1);
     block.dynamic = std::make_unique<char[]>(kMostShared + 16);
-    block.dynamicNotes = std::make_unique<SharedByte[]>(kMostShared);
+    block.dynamicNotes = std::make_unique<Note[]>(kMostShared / 4 + 1);
   }
   block.threads.resize(static_cast<size_t>(threads));
 }
@@ -105,6 +116,7 @@ void startBlock(Block &block, int64_t number) {
   const Extent &grid = machine.launch.grid;
   allocateBlock(block, machine.threadsPerBlock);
   block.active = true;
+  block.number = ++machine.blocksStarted;
   block.index = {static_cast<unsigned>(number % grid.x),
                  static_cast<unsigned>(number / grid.x % grid.y),
                  static_cast<unsigned>(number / grid.x / grid.y)};
@@ -112,16 +124,22 @@ void startBlock(Block &block, int64_t number) {
   block.live = machine.threadsPerBlock;
   std::fill(block.named, block.named + kNamedBarriers, NamedBarrier{});
   // What the last block left in shared memory does not count as written.
-  for (size_t i = block.touchedFrom; i < block.touchedTo; ++i)
-    block.sharedNotes[i] = SharedByte{};
-  std::memset(static_cast<void *>(block.dynamicNotes.get()), 0,
-              machine.launch.dynamicBytes * sizeof(SharedByte));
+  for (size_t i = block.touchedFrom / 4; i * 4 < block.touchedTo; ++i)
+    block.sharedNotes[i] = Note{};
+  std::fill_n(block.dynamicNotes.get(), (machine.launch.dynamicBytes + 3) / 4, Note{});
   block.touchedFrom = block.touchedTo = 0;
-  block.epoch = 1;
-  block.warpEpochs.assign(static_cast<size_t>((machine.threadsPerBlock + kWarp - 1) / kWarp), 1);
-  block.ready.clear();
+  block.memoryBarriers.clear();
+  block.boxes.clear();
+  for (std::vector<int> &warp : block.ready)
+    warp.clear();
+  block.readyCount = 0;
+  block.priorities.resize(static_cast<size_t>((machine.threadsPerBlock + kWarp - 1) / kWarp));
+  std::iota(block.priorities.begin(), block.priorities.end(), uint8_t(0));
+  for (size_t i = block.priorities.size(); i > 1; --i)
+    std::swap(block.priorities[i - 1], block.priorities[machine.draw() % i]);
   for (int i = 0; i < machine.threadsPerBlock; ++i)
     startThread(block, i);
+  startClocks(block);
 }
 
 /// Brings the static shared memory of `block` into place.
@@ -137,12 +155,32 @@ void enter(Block &block) {
   machine.block = &block;
 }
 
+/// In how many picks the order of warps changes once.
+constexpr uint32_t kReorderOneIn = 128;
+
+/// The warp whose thread runs next.
+size_t pickWarp(Block &block) {
+  if (scheduleOf(machine.options) == Schedule::priorities) {
+    if (machine.draw() % kReorderOneIn == 0)
+      std::swap(block.priorities.front(),
+                block.priorities[machine.draw() % block.priorities.size()]);
+    for (uint8_t warp : block.priorities)
+      if (!block.ready[warp].empty())
+        return warp;
+  }
+  size_t pick = machine.draw() % static_cast<size_t>(block.readyCount), warp = 0;
+  for (; pick >= block.ready[warp].size(); ++warp)
+    pick -= block.ready[warp].size();
+  return warp;
+}
+
 void runOne(Block &block) {
-  enter(block);
-  size_t pick = machine.draw() % block.ready.size();
-  std::swap(block.ready[pick], block.ready.back());
-  Thread &thread = block.threads[static_cast<size_t>(block.ready.back())];
-  block.ready.pop_back();
+  std::vector<int> &ready = block.ready[pickWarp(block)];
+  size_t pick = machine.draw() % ready.size();
+  std::swap(ready[pick], ready.back());
+  Thread &thread = block.threads[static_cast<size_t>(ready.back())];
+  ready.pop_back();
+  --block.readyCount;
   machine.thread = &thread;
   simtThreadIdx = thread.index;
   simtBlockIdx = block.index;
@@ -154,12 +192,13 @@ void runOne(Block &block) {
 }
 
 std::string describeWaiting(const Block &block) {
-  static const char *const kinds[] = {
-      "ready", "at a block barrier", "at a named barrier", "in a warp intrinsic", "in __activemask",
-      "ended"};
+  static const char *const kinds[] = {"ready",          "at a block barrier",  "at a named barrier",
+                                      "at an mbarrier", "in a warp intrinsic", "in __activemask",
+                                      "ended"};
   std::string text = "waiting for ever in block (" + std::to_string(block.index.x) + "," +
                      std::to_string(block.index.y) + "," + std::to_string(block.index.z) + "):";
-  for (State state : {State::atBarrier, State::atNamedBarrier, State::atWarpOp, State::done}) {
+  for (State state : {State::atBarrier, State::atNamedBarrier, State::atMemoryBarrier,
+                      State::atWarpOp, State::done}) {
     int count = 0;
     const Thread *first = nullptr;
     for (const Thread &thread : block.threads)
@@ -205,13 +244,23 @@ void runBlocks() {
       at = machine.draw() % running.size();
     at %= running.size();
     size_t tried = 0;
-    while (running[at]->ready.empty() && !releaseActiveMask(*running[at])) {
+    auto canGoOn = [](Block &block) {
+      enter(block);
+      completeOne(block, false);
+      while (block.readyCount == 0 && !releaseActiveMask(block))
+        if (!completeOne(block, true) || !machine.error.empty())
+          return false;
+      return true;
+    };
+    while (machine.error.empty() && !canGoOn(*running[at])) {
       if (++tried > running.size()) {
         machine.error = describeWaiting(*running[at]);
         return;
       }
       at = (at + 1) % running.size();
     }
+    if (!machine.error.empty())
+      return;
     Block &block = *running[at];
     runOne(block);
     if (!machine.error.empty())
@@ -223,6 +272,9 @@ void runBlocks() {
     }
     if (block.live > 0)
       continue;
+    endBlock(block);
+    if (!machine.error.empty())
+      return;
     block.active = false;
     if (next < order.size())
       startBlock(block, order[next++]);
@@ -243,6 +295,11 @@ std::string checkLaunch(const Launch &launch) {
   if (launch.dynamicBytes > kMostShared)
     return std::to_string(launch.dynamicBytes) + " bytes of dynamic shared memory: at most " +
            std::to_string(kMostShared) + " are allowed";
+  if (launch.dynamicBytes > launch.mostDynamicBytes)
+    return std::to_string(launch.dynamicBytes) +
+           " bytes of dynamic shared memory: the kernel has been allowed " +
+           std::to_string(launch.mostDynamicBytes) +
+           " (cudaFuncAttributeMaxDynamicSharedMemorySize)";
   if (launch.argumentBytes > kMostArgumentBytes)
     return std::to_string(launch.argumentBytes) + " bytes of arguments: at most " +
            std::to_string(kMostArgumentBytes) + " are allowed";
@@ -262,13 +319,45 @@ int64_t launchCount() { return machine.launches; }
 
 void makeReady(Block &block, Thread &thread) {
   thread.state = State::ready;
-  block.ready.push_back(thread.number);
+  block.ready[thread.number / kWarp].push_back(thread.number);
+  ++block.readyCount;
+}
+
+Schedule scheduleOf(const Options &options) {
+  if (options.schedule != Schedule::bySeed)
+    return options.schedule;
+  return options.seed / 4 % 2 ? Schedule::priorities : Schedule::byTurns;
+}
+
+Completion completionOf(const Options &options) {
+  if (options.completion != Completion::bySeed)
+    return options.completion;
+  constexpr Completion kBySeed[] = {Completion::atOnce, Completion::late, Completion::anyTime,
+                                    Completion::late};
+  return kBySeed[options.seed % 4];
 }
 
 void leave() {
   bool inside = machine.inside;
   simtSwitch(&machine.thread->stackPointer, machine.scheduler);
   machine.inside = inside;
+}
+
+void waitAs(State state, const Place &place) {
+  machine.thread->state = state;
+  machine.thread->place = place;
+  leave();
+}
+
+void pollAgain() {
+  // With priorities, a warp that polls for what another has to do must not keep it from that.
+  Block &block = *machine.block;
+  auto warp = static_cast<uint8_t>(machine.thread->number / kWarp);
+  if (machine.draw() % 8 == 0) {
+    auto at = std::find(block.priorities.begin(), block.priorities.end(), warp);
+    std::rotate(at, at + 1, block.priorities.end());
+  }
+  giveWay();
 }
 
 void giveWay() {
@@ -280,6 +369,8 @@ void fail(const std::string &message) {
   Inside inside;
   if (machine.error.empty())
     machine.error = message;
+  if (!machine.thread) // something completes beside all threads
+    throw EngineStop();
   machine.thread->state = State::done;
   leave();
   __builtin_unreachable();
@@ -292,9 +383,30 @@ std::string whoIs(const Block &block, const Thread &thread) {
   return "thread " + text(thread.index) + " of block " + text(block.index);
 }
 
+std::string self() {
+  return machine.thread ? whoIs(*machine.block, *machine.thread) : "an asynchronous copy";
+}
+
 std::string placeText(const Place &place) {
   std::string file = place.file_name();
   return file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line());
+}
+
+std::string accessPlace() {
+  if (!machine.accessedFrom)
+    return {};
+  char command[160], line[1024] = "";
+  auto offset = static_cast<char *>(machine.accessedFrom) - __executable_start;
+  std::snprintf(command, sizeof(command), "addr2line -s -e /proc/%d/exe 0x%zx 2>/dev/null",
+                static_cast<int>(getpid()), static_cast<size_t>(offset) - 1);
+  if (FILE *pipe = popen(command, "r")) {
+    if (!std::fgets(line, sizeof(line), pipe))
+      line[0] = 0;
+    pclose(pipe);
+  }
+  std::string text = line;
+  text = text.substr(0, text.find_first_of(" \n"));
+  return text.empty() || text[0] == '?' ? "" : " at " + text;
 }
 
 bool launch(const Launch &launch) {
@@ -309,6 +421,8 @@ bool launch(const Launch &launch) {
       (options().seed + static_cast<uint64_t>(machine.launches)) * 0x9E3779B97F4A7C15ull | 1;
   machine.switches = 0;
   machine.block = nullptr;
+  machine.blocksStarted = 0;
+  machine.released.clear();
   ++machine.launches;
   simtBlockDim = launch.block;
   simtGridDim = launch.grid;

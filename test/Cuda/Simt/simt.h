@@ -9,17 +9,28 @@
 // So kernels are checked without being written differently. Caught are:
 //
 //   - accesses outside of what cudaMalloc gave out, of freed memory, of host
-//     memory, of another thread's stack, beyond shared arrays
+//     memory, of another thread's stack, beyond shared arrays; accesses that are
+//     not aligned to their size
 //   - reads of shared or device memory that nothing has written
-//   - shared memory that two threads touch, one of them writing, without a
-//     barrier between (memory that only barriers order; atomics order it too)
+//   - races: two accesses of a word of shared or device memory, one of them a
+//     write, not both atomic, of which neither happens before the other. Barriers,
+//     fences with atomics, acquire and release, and mbarriers order accesses;
+//     shuffles and votes do not, and relaxed atomics alone do not (clocks.h)
+//   - copies (cp.async, TMA, bulk reductions) and matrix products that are not
+//     waited for, whose operands change under way, or that read what no proxy fence
+//     has shown them: they complete as late as the rules allow, at once, or between,
+//     as the seed has it
+//   - stores that others see late: a relaxed store is held back until a fence, a
+//     barrier, or later
 //   - barriers that not every thread of a block reaches, or that threads reach
 //     at different places of the program; warp intrinsics that a named lane does
 //     not execute; waiting that never ends
+//   - launches outside of the limits: threads, grid, shared memory (48 KiB without
+//     the attribute, 227 KiB with it)
 //   - the host touching device memory
 //
-// What is not modelled: weak memory ordering (a fence has no effect, stores are
-// seen at once), alignment of accesses, tensor cores, clusters.
+// Approximate functions have the error that the PTX ISA allows them. What is not modelled:
+// registers that change under a product that reads them, clusters.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,9 +46,29 @@ namespace simt {
 
 using Place = std::source_location;
 
+/// Which thread runs next.
+enum class Schedule {
+  bySeed,
+  byTurns,    ///< any that can
+  priorities, ///< one of the first warp that can, in an order that changes now and then: some run
+              ///< far ahead
+};
+/// When asynchronous copies and products complete.
+enum class Completion {
+  bySeed,
+  atOnce,
+  late, ///< where they are waited for, or when nobody else can go on
+  anyTime,
+};
+
+/// The seed unless a test says another: 1, or what GENREC_SIMT_SEED says.
+uint64_t defaultSeed();
+
 /// How launches run from now on; `options()` may be changed between launches.
 struct Options {
-  uint64_t seed = 1;
+  uint64_t seed = defaultSeed();
+  Schedule schedule = Schedule::bySeed;
+  Completion completion = Completion::bySeed;
   /// Blocks in flight at once, as on one multiprocessor.
   int residentBlocks = 3;
   /// A thread gives way at one in so many accesses of device memory, and at one
@@ -49,6 +80,10 @@ struct Options {
   int64_t mostSwitches = int64_t(1) << 28;
 };
 Options &options();
+
+/// Which of the planted defects a kernel has (planted_defects.py): 0, or what GENREC_SIMT_DEFECT
+/// says.
+extern const int defect;
 
 /// What the last failed launch (or use of device memory by the host) did wrong;
 /// empty where nothing did.
@@ -75,6 +110,7 @@ struct Extent {
 struct Launch {
   Extent grid, block;
   size_t dynamicBytes = 0;
+  size_t mostDynamicBytes = 48 << 10; ///< that the kernel has been allowed
   void (*run)(void *arguments) = nullptr;
   void *arguments = nullptr;
   size_t argumentBytes = 0;
@@ -101,6 +137,7 @@ void namedBarrier(int id, int threads, bool wait, const Place &place);
 
 enum class WarpOp {
   sync,
+  meet, ///< like sync, for instructions of a whole warp: orders no accesses
   shuffle,
   ballot,
   matchAny,
@@ -120,8 +157,64 @@ uint64_t warpExchange(WarpOp op, uint32_t mask, uint64_t value, int source, cons
 uint32_t activeMask(const Place &place);
 int laneIndex();
 
-/// Called before an atomic operation on `bytes` at `memory`.
-void beforeAtomic(const void *memory, size_t bytes, bool reads);
+enum class Order { relaxed, acquire, release };
+/// Called before a read-modify-write (relaxed) of `bytes` at `memory`.
+void beforeUpdate(const void *memory, size_t bytes);
+uint64_t atomicLoadWord(const void *memory, size_t bytes, Order order);
+void atomicStoreWord(void *memory, size_t bytes, uint64_t value, Order order);
+/// __threadfence.
+void fence();
+
+//===-- mbarriers, copies and products under way ---------------------------===//
+
+/// Shared memory from the first multiple of 1,024 on; addresses are offsets from there, as on a
+/// device.
+unsigned char *sharedBase();
+/// Where byte `address` of a tile in the 128-byte swizzle lies (PTX ISA, "Swizzling Modes"): bits 4
+/// to 6 of an address are exchanged by their exclusive or with bits 7 to 9.
+unsigned char *swizzled(uint32_t address);
+
+void initBarrier(uint64_t *barrier, int arrivals);
+void fenceBarrierInit();
+/// Arrives, and lets the phase wait for `bytes` more.
+void arriveAt(uint64_t *barrier, int bytes, const Place &place);
+void waitForPhase(uint64_t *barrier, int parity, Place place = Place::current());
+/// Writes of this thread, and what it knows of, are seen by asynchronous accesses after a barrier.
+void fenceAsyncProxy();
+
+/// A matrix of 16-bit values [rows, heads, size], `ld` values from row to row.
+struct BoxSource {
+  const void *values;
+  int64_t rows, heads, size, ld;
+  int boxRows;
+};
+/// Starts copying 64 columns of boxRows rows; zeros outside of the matrix.
+void startBox(void *to, const BoxSource &source, int column, int head, int row, uint64_t *barrier,
+              const Place &place);
+
+/// 16 bytes to shared memory, by groups (cp.async); zeros for null.
+void startCopy(void *to, const void *from);
+void commitCopies();
+void waitForCopies(size_t left);
+
+/// Adds integers in shared memory to device memory, by groups (cp.reduce.async.bulk).
+void startReduction(int *to, const int *from, int bytes, const Place &place);
+void commitReductions();
+void waitForReductions();
+
+/// wgmma.fence, commit_group and wait_group.
+void fenceProducts();
+void commitProducts();
+void waitForProducts(size_t left);
+/// Starts d (+)= left * right for 64 rows of a warpgroup and `columns` columns, sums in double:
+/// this lane's part. Operands are found from their descriptors as the PTX ISA lays them out for the
+/// 128-byte swizzle ("Asynchronous Warpgroup Level Matrix Shared Memory Layout").
+void startProduct(float (*d)[4], int columns, uint64_t left, bool leftColumns, uint64_t right,
+                  bool rightColumns, bool add, Place place = Place::current());
+/// The same with the left operand in registers, in fragments (tensor/mma.h).
+void startProduct(float (*d)[4], int columns, const uint32_t (&left)[4], uint64_t right,
+                  bool rightColumns, bool add, Place place = Place::current());
+
 /// Lets other threads run.
 void giveWay();
 /// Ends the launch with a message.

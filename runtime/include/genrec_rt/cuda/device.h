@@ -47,7 +47,7 @@ __device__ inline int64_t threadsInGrid() { return static_cast<int64_t>(gridDim.
 
 template <class T> __device__ T loadRelaxed(const T *at) {
 #if defined(GENREC_SIMT)
-  return simt::atomicLoad(at);
+  return simt::atomicLoad(at, simt::Order::relaxed);
 #else
   return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*const_cast<T *>(at))
       .load(::cuda::memory_order_relaxed);
@@ -56,7 +56,7 @@ template <class T> __device__ T loadRelaxed(const T *at) {
 
 template <class T> __device__ T loadAcquire(const T *at) {
 #if defined(GENREC_SIMT)
-  return simt::atomicLoad(at);
+  return simt::atomicLoad(at, simt::Order::acquire);
 #else
   return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*const_cast<T *>(at))
       .load(::cuda::memory_order_acquire);
@@ -65,16 +65,26 @@ template <class T> __device__ T loadAcquire(const T *at) {
 
 template <class T> __device__ void storeRelaxed(T *at, T value) {
 #if defined(GENREC_SIMT)
-  simt::atomicStore(at, value);
+  simt::atomicStore(at, value, simt::Order::relaxed);
 #else
   ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*at).store(value,
                                                                 ::cuda::memory_order_relaxed);
 #endif
 }
 
+/// A byte, which libcu++ has no atomic_ref of.
+__device__ inline void storeRelaxed(uint8_t *at, uint8_t value) {
+#if defined(GENREC_SIMT)
+  simt::atomicStore(at, value, simt::Order::relaxed);
+#else
+  asm volatile("st.relaxed.gpu.global.u8 [%0], %1;" ::"l"(at), "r"(static_cast<unsigned>(value))
+               : "memory");
+#endif
+}
+
 template <class T> __device__ void storeRelease(T *at, T value) {
 #if defined(GENREC_SIMT)
-  simt::atomicStore(at, value);
+  simt::atomicStore(at, value, simt::Order::release);
 #else
   ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*at).store(value,
                                                                 ::cuda::memory_order_release);
@@ -85,8 +95,8 @@ template <class T> __device__ void storeRelease(T *at, T value) {
 __device__ inline uint4 loadRelaxed4(const uint4 *at) {
 #if defined(GENREC_SIMT)
   const unsigned *words = &at->x;
-  return {simt::atomicLoad(words), simt::atomicLoad(words + 1), simt::atomicLoad(words + 2),
-          simt::atomicLoad(words + 3)};
+  return {loadRelaxed(words), loadRelaxed(words + 1), loadRelaxed(words + 2),
+          loadRelaxed(words + 3)};
 #else
   uint4 value;
   asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 
 #define __global__
 #define __device__

@@ -96,9 +96,9 @@ SIMT_REDUCE(or, unsigned, bitOr)
 SIMT_REDUCE(xor, unsigned, bitXor)
 #undef SIMT_REDUCE
 
-inline void __threadfence() {}
-inline void __threadfence_block() {}
-inline void __threadfence_system() {}
+inline void __threadfence() { simt::fence(); }
+inline void __threadfence_block() { simt::fence(); }
+inline void __threadfence_system() { simt::fence(); }
 inline void __nanosleep(unsigned) { simt::giveWay(); }
 inline void __trap() { simt::fail("trap"); }
 
@@ -108,7 +108,7 @@ inline void __trap() { simt::fail("trap"); }
 
 #define SIMT_ATOMIC(name, next)                                                                    \
   template <class T, class U> SIMT_CHECKED T name(T *at, U operand) {                              \
-    simt::beforeAtomic(at, sizeof(T), true);                                                       \
+    simt::beforeUpdate(at, sizeof(T));                                                             \
     T old = *at, v = static_cast<T>(operand);                                                      \
     *at = static_cast<T>(next);                                                                    \
     return old;                                                                                    \
@@ -123,7 +123,7 @@ SIMT_ATOMIC(atomicOr, old | v)
 SIMT_ATOMIC(atomicXor, old ^ v)
 #undef SIMT_ATOMIC
 template <class T, class U, class V> SIMT_CHECKED T atomicCAS(T *at, U expected, V desired) {
-  simt::beforeAtomic(at, sizeof(T), true);
+  simt::beforeUpdate(at, sizeof(T));
   T old = *at;
   if (old == static_cast<T>(expected))
     *at = static_cast<T>(desired);
@@ -131,13 +131,11 @@ template <class T, class U, class V> SIMT_CHECKED T atomicCAS(T *at, U expected,
 }
 
 namespace simt {
-template <class T> SIMT_CHECKED T atomicLoad(const T *at) {
-  beforeAtomic(at, sizeof(T), true);
-  return *const_cast<const volatile T *>(at);
+template <class T> T atomicLoad(const T *at, Order order) {
+  return fromWord<T>(atomicLoadWord(at, sizeof(T), order));
 }
-template <class T> SIMT_CHECKED void atomicStore(T *at, T value) {
-  beforeAtomic(at, sizeof(T), false);
-  *const_cast<volatile T *>(at) = value;
+template <class T> void atomicStore(T *at, T value, Order order) {
+  atomicStoreWord(at, sizeof(T), toWord(value), order);
 }
 } // namespace simt
 
@@ -150,6 +148,17 @@ template <class T> void __stcg(T *at, T value) { *at = value; }
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
+
+namespace simt {
+/// A result with an error of `units` in the last place, up or down by its bits.
+inline float approximate(float exact, float units) {
+  if (!std::isfinite(exact) || exact == 0)
+    return exact;
+  uint32_t bits = __builtin_bit_cast(uint32_t, exact);
+  float error = exact * (units * 0x1p-23f);
+  return bits * 0x9E3779B9u >> 31 ? exact + error : exact - error;
+}
+} // namespace simt
 
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
@@ -196,13 +205,20 @@ inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
-inline float __fdividef(float a, float b) { return a / b; }
+inline float __fdividef(float a, float b) { return simt::approximate(a / b, 2); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __fsqrt_rn(float x) { return std::sqrt(x); }
 inline float __frcp_rn(float x) { return 1.0f / x; }
-inline float __expf(float x) { return std::exp(x); }
-inline float __logf(float x) { return std::log(x); }
-inline float rsqrtf(float x) { return 1.0f / std::sqrt(x); }
+// Approximations have the greatest errors that the CUDA C++ Programming Guide states.
+inline float __expf(float x) {
+  return simt::approximate(std::exp(x), 2 + std::floor(std::fabs(1.173f * x)));
+}
+inline float __logf(float x) {
+  float exact = std::log(x);
+  return x >= 0.5f && x <= 2.0f ? exact + (std::signbit(exact) ? 0x1p-22f : -0x1p-22f)
+                                : simt::approximate(exact, 3);
+}
+inline float rsqrtf(float x) { return simt::approximate(1.0f / std::sqrt(x), 2); }
 template <class T> T min(T a, T b) { return b < a ? b : a; }
 template <class T> T max(T a, T b) { return a < b ? b : a; }
 

@@ -153,7 +153,16 @@ inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, 
 //===----------------------------------------------------------------------===//
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-template <class... P> cudaError_t cudaFuncSetAttribute(void (*)(P...), cudaFuncAttribute, int) {
+namespace simt {
+/// Bytes of dynamic shared memory that a kernel may be launched with, by kernel.
+inline std::unordered_map<void *, int> &mostDynamicBytes() {
+  static std::unordered_map<void *, int> bytes;
+  return bytes;
+}
+} // namespace simt
+template <class... P>
+cudaError_t cudaFuncSetAttribute(void (*kernel)(P...), cudaFuncAttribute, int bytes) {
+  simt::mostDynamicBytes()[reinterpret_cast<void *>(kernel)] = bytes;
   return cudaSuccess;
 }
 
@@ -174,9 +183,12 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     std::tuple<std::remove_cvref_t<P>...> arguments;
   } call{kernel, {static_cast<A &&>(arguments)...}};
   static_assert((std::is_trivially_copyable_v<std::remove_cvref_t<P>> && ...));
+  auto allowed = simt::mostDynamicBytes().find(reinterpret_cast<void *>(kernel));
+  const bool isRaised = allowed != simt::mostDynamicBytes().end();
   simt::Launch launch{config->gridDim,
                       config->blockDim,
                       config->dynamicSmemBytes,
+                      static_cast<size_t>(isRaised ? allowed->second : 48 << 10),
                       [](void *argument) {
                         Call &call = *static_cast<Call *>(argument);
                         std::apply(call.kernel, call.arguments);

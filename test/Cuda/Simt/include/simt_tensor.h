@@ -2,8 +2,7 @@
 //
 // What genrec_rt/cuda/tensor/ has as instructions, from the PTX ISA's description
 // of where lanes hold the elements of operands; sums in double. All lanes of a warp
-// take part, as the instructions ask for. What is asynchronous on the device happens
-// at once: a missing wait is not caught.
+// take part, as the instructions ask for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +23,9 @@ SIMT_CHECKED void withWarp(const T &mine, Body body, Place place = Place::curren
   auto *all = reinterpret_cast<const T *(*)[32]>(
       warpExchange(WarpOp::shuffle, kAll, reinterpret_cast<uint64_t>(&own), 0, place));
   (*all)[laneIndex()] = &mine;
-  warpExchange(WarpOp::sync, kAll, 0, 0, place);
+  warpExchange(WarpOp::meet, kAll, 0, 0, place);
   body(*all);
-  warpExchange(WarpOp::sync, kAll, 0, 0, place);
+  warpExchange(WarpOp::meet, kAll, 0, 0, place);
 }
 
 SIMT_CHECKED inline double bf16At(uint32_t packed, int half) {
@@ -84,8 +83,7 @@ inline void loadMatricesTransposed(uint32_t (&r)[4], const void *row) {
 }
 
 inline void copyAsync16(void *to, const void *from, bool inside) {
-  for (int i = 0; i < 4; ++i)
-    static_cast<uint32_t *>(to)[i] = inside ? static_cast<const uint32_t *>(from)[i] : 0;
+  startCopy(to, inside ? from : nullptr);
 }
 
 } // namespace simt

@@ -43,6 +43,8 @@ template <int Rows, int Size> struct BulkTile {
 using simt::arrive;
 using simt::arriveExpecting;
 using simt::copyBox;
+using simt::fenceAsyncProxy;
+using simt::fenceBarrierInit;
 using simt::initBarrier;
 using simt::makeTensorMap;
 using simt::reduceBulk;
@@ -50,12 +52,10 @@ using simt::sharedAddress;
 using simt::TensorMap;
 using simt::waitForPhase;
 using Barrier = uint64_t;
-inline void fenceBarrierInit() {}
-inline void fenceAsyncProxy() {}
 inline void prefetchMap(const TensorMap &) {}
-inline void commitBulk() {}
-inline void waitForBulkReads() {}
-inline void waitForBulk() {}
+inline void commitBulk() { simt::commitReductions(); }
+inline void waitForBulkReads() { simt::waitForReductions(); }
+inline void waitForBulk() { simt::waitForReductions(); }
 template <int Registers> void giveRegisters() {}
 template <int Registers> void takeRegisters() {}
 inline unsigned char *alignedShared(unsigned char *memory) {

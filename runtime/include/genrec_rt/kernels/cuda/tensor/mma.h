@@ -57,8 +57,8 @@ using simt::copyAsync16;
 using simt::loadMatrices;
 using simt::loadMatricesTransposed;
 using simt::multiplyAdd;
-inline void commitCopies() {}
-template <int Left> void waitForCopies() {}
+using simt::commitCopies;
+template <int Left> void waitForCopies() { simt::waitForCopies(Left); }
 #else
 
 /// d += a * b.
@@ -111,7 +111,7 @@ template <int Left> __device__ void waitForCopies() {
 /// 2^x, to 2 units in the last place.
 __device__ inline float exp2Approx(float x) {
 #if defined(GENREC_SIMT)
-  return std::exp2(x);
+  return simt::approximate(std::exp2(x), 2);
 #else
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -122,7 +122,8 @@ __device__ inline float exp2Approx(float x) {
 /// tanh(x), to a relative 2^-11.
 __device__ inline float tanhApprox(float x) {
 #if defined(GENREC_SIMT)
-  return std::tanh(x);
+  const float y = simt::approximate(std::tanh(x), 0x1p12f); // 2^-11
+  return std::fmin(1.0f, std::fmax(-1.0f, y));
 #else
   float y;
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));

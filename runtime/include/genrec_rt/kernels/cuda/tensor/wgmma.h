@@ -28,9 +28,9 @@ namespace detail {
 using simt::detail::wgmma128;
 using simt::detail::wgmma64;
 } // namespace detail
-inline void startProducts() {}
-inline void commitProducts() {}
-template <int Left> void waitForProducts() {}
+inline void startProducts() { simt::fenceProducts(); }
+inline void commitProducts() { simt::commitProducts(); }
+template <int Left> void waitForProducts() { simt::waitForProducts(Left); }
 template <int N> void keepInRegisters(Fragment<N> &) {}
 #else
 /// Before the first product of a group: registers written so far are seen.

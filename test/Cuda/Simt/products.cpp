@@ -1,0 +1,168 @@
+//===- products.cpp - Matrix products of a warpgroup, under way -----------===//
+//
+// A warp's reads are checked and noted when it starts a product; what its lanes get is computed
+// when they wait, or at once, as the seed has it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "machine.h"
+
+#include <cstring>
+
+namespace simt {
+
+namespace {
+
+constexpr int kDepth = 16; ///< that one product sums over
+
+Thread &current() { return *machine.thread; }
+
+double fromBf16(uint32_t bits) {
+  bits <<= 16;
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return static_cast<double>(value);
+}
+
+/// Element (x, k) of a described matrix: x counts rows of the left or columns of the right operand.
+const unsigned char *elementAt(uint64_t descriptor, bool across, int x, int k) {
+  const auto start = static_cast<uint32_t>(descriptor & 0x3FFF) << 4;
+  const auto leading = static_cast<uint32_t>(descriptor >> 16 & 0x3FFF) << 4;
+  const auto stride = static_cast<uint32_t>(descriptor >> 32 & 0x3FFF) << 4;
+  const auto ux = static_cast<uint32_t>(x), uk = static_cast<uint32_t>(k);
+  const uint32_t address =
+      across ? start + ux / 64 * leading + ux % 64 * 2 + uk / 8 * stride + uk % 8 * 128
+             : start + ux / 8 * stride + ux % 8 * 128 + uk * 2;
+  return swizzled(address);
+}
+
+double described(uint64_t descriptor, bool across, int x, int k) {
+  uint16_t bits;
+  std::memcpy(&bits, elementAt(descriptor, across, x, k), sizeof(bits));
+  return fromBf16(bits);
+}
+
+/// Notes what the warp reads of a matrix: [first, first + count) by the depth. 16 bytes lie
+/// together: along the depth, or along x.
+void readOperand(const Accessor &who, uint64_t descriptor, bool across, int first, int count) {
+  if (across)
+    for (int k = 0; k < kDepth; ++k)
+      for (int x = first; x < first + count; x += 8)
+        access(who, elementAt(descriptor, across, x, k), 16, false);
+  else
+    for (int x = first; x < first + count; ++x)
+      for (int k = 0; k < kDepth; k += 8)
+        access(who, elementAt(descriptor, across, x, k), 16, false);
+}
+
+int warpInGroup(const Thread &thread) { return thread.number / kWarp % 4; }
+
+void complete(const Thread &thread, const Product &product) {
+  const int lane = thread.number % kWarp;
+  double rows[2][kDepth];
+  for (int h = 0; h < 2; ++h)
+    for (int k = 0; k < kDepth; ++k)
+      rows[h][k] = product.leftShared ? described(product.left, product.leftColumns,
+                                                  16 * warpInGroup(thread) + lane / 4 + 8 * h, k)
+                                      : product.registers[h][k];
+  for (int n = 0; n < product.columns / 8; ++n)
+    for (int x = 0; x < 2; ++x) {
+      double right[kDepth];
+      for (int k = 0; k < kDepth; ++k)
+        right[k] = described(product.right, product.rightColumns, 8 * n + lane % 4 * 2 + x, k);
+      for (int h = 0; h < 2; ++h) {
+        double sum = product.add ? static_cast<double>(product.d[n][2 * h + x]) : 0;
+        for (int k = 0; k < kDepth; ++k)
+          sum += rows[h][k] * right[k];
+        product.d[n][2 * h + x] = static_cast<float>(sum);
+      }
+    }
+}
+
+void start(Product product, const Place &place) {
+  Block &block = *machine.block;
+  Thread &thread = current();
+  if (!thread.productsFenced)
+    fail("wgmma at " + placeText(place) + " by " + self() +
+         " without a wgmma.fence since the last wait");
+  if (product.right >> 62 != 1 || (product.leftShared && product.left >> 62 != 1))
+    fail("wgmma at " + placeText(place) + ": a descriptor without the 128-byte swizzle");
+  product.clock = ++thread.productClock;
+  if (thread.number % kWarp == 0) { // for its warp
+    Handed knows = thread.knows;
+    knows.known.here.learn(static_cast<size_t>(thread.number), thread.clock);
+    Accessor who{knows.known, &knows.fenced, block.productActor(thread), product.clock};
+    if (product.leftShared)
+      readOperand(who, product.left, product.leftColumns, 16 * warpInGroup(thread), 16);
+    readOperand(who, product.right, product.rightColumns, 0, product.columns);
+  }
+  Completion when = completionOf(machine.options);
+  if (when == Completion::atOnce) {
+    complete(thread, product);
+    product.d = nullptr;
+  }
+  thread.products.push_back(product);
+}
+
+} // namespace
+
+void fenceProducts() {
+  Inside inside;
+  current().productsFenced = true;
+}
+
+void startProduct(float (*d)[4], int columns, uint64_t left, bool leftColumns, uint64_t right,
+                  bool rightColumns, bool add, Place place) {
+  Inside inside;
+  // Instructions of a whole warp.
+  warpExchange(WarpOp::meet, ~0u, 0, 0, place);
+  start({d, columns, add, true, leftColumns, rightColumns, left, right, {}, 0}, place);
+}
+
+void startProduct(float (*d)[4], int columns, const uint32_t (&left)[4], uint64_t right,
+                  bool rightColumns, bool add, Place place) {
+  Inside inside;
+  Thread &thread = current();
+  Product product{d, columns, add, false, false, rightColumns, 0, right, {}, 0};
+  // Lanes show each other their fragments: all are there after the first meeting, until the second.
+  thread.waitsFor = left;
+  warpExchange(WarpOp::meet, ~0u, 0, 0, place);
+  const Thread *lanes = machine.block->threads.data() + thread.number / kWarp * kWarp;
+  for (int h = 0; h < 2; ++h)
+    for (int k = 0; k < kDepth; ++k) {
+      const auto *a =
+          static_cast<const uint32_t *>(lanes[thread.number % kWarp / 4 * 4 + k % 8 / 2].waitsFor);
+      const uint32_t pair = a[h + 2 * (k / 8)];
+      product.registers[h][k] = fromBf16(k % 2 ? pair >> 16 : pair & 0xFFFF);
+    }
+  warpExchange(WarpOp::meet, ~0u, 0, 0, place);
+  start(product, place);
+}
+
+void commitProducts() {
+  Inside inside;
+  Thread &thread = current();
+  size_t grouped = 0;
+  for (size_t group : thread.productGroups)
+    grouped += group;
+  thread.productGroups.push_back(thread.products.size() - grouped);
+}
+
+void waitForProducts(size_t left) {
+  Inside inside;
+  Thread &thread = current();
+  thread.productsFenced = false;
+  while (thread.productGroups.size() > left) {
+    size_t count = thread.productGroups.front();
+    for (size_t i = 0; i < count; ++i) {
+      if (thread.products[i].d)
+        complete(thread, thread.products[i]);
+      thread.knows.known.here.learn(machine.block->productActor(thread), thread.products[i].clock);
+    }
+    thread.products.erase(thread.products.begin(),
+                          thread.products.begin() + static_cast<ptrdiff_t>(count));
+    thread.productGroups.erase(thread.productGroups.begin());
+  }
+}
+
+} // namespace simt

@@ -1,0 +1,174 @@
+"""Defects for the host execution of CUDA kernels to catch.
+
+`planted_defects.py <source folder> <folder>` writes the runtime's headers and CUDA sources with all defects in them;
+`simt::defect` chooses one when a program starts (GENREC_SIMT_DEFECT), 0 none. So all are compiled once.
+"""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ATTENTION = "include/genrec_rt/kernels/cuda/attention/"
+FORWARD, BACKWARD = ATTENTION + "hopper_forward.h", ATTENTION + "hopper_backward.h"
+MMA_FORWARD, MMA_BACKWARD = ATTENTION + "mma_forward.h", ATTENTION + "mma_backward.h"
+PLAIN, BIAS = ATTENTION + "plain.h", ATTENTION + "bias_gradient.h"
+SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
+KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
+ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
+
+HOPPER_TESTS = "AttentionHopper.SameBitsInAnyOrderOfBlocks:AttentionHopper.BiasesAndDropout"
+MMA_TESTS = "AttentionMma.BiasesAndDropout"
+PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
+ORDER_TESTS = "StableOrder.*"
+CACHE_TESTS = "CudaCache.TheLeast*"
+STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
+RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """In `file`, the `nth` place that reads `old` reads `new` instead. Statements end with ; or }."""
+
+    name: str
+    file: str
+    tests: str  # those that show it, as --gtest_filter has them
+    old: str
+    new: str = ""
+    nth: int = 1
+
+
+def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
+    return Defect(name, file, HOPPER_TESTS, old, new, nth)
+
+
+EMPTY = "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"
+RELEASE = "if (laneOf() == 0)\n      arrive(&shared.empty[stage]);"
+
+DEFECTS = [
+    # Rings of tiles, forward.
+    hopper("the producer does not wait for an empty stage", FORWARD, EMPTY),
+    hopper("queries are not waited for", FORWARD, "waitForPhase(&shared.queriesFull, 0);"),
+    hopper("the first keys are not waited for", FORWARD, "waitForPhase(&shared.keysFull[0], 0);"),
+    hopper("later keys are not waited for", FORWARD, "waitForPhase(&shared.keysFull[ring.stage], ring.parity);"),
+    hopper("values are not waited for", FORWARD, "waitForPhase(&shared.valuesFull[stage], parity);"),
+    hopper("the last values are not waited for", FORWARD, "waitForPhase(&shared.valuesFull[ring.stage], ring.parity);"),
+    hopper(
+        "a stage is released before its values are read", FORWARD, "waitForProducts<0>();",
+        "if (laneOf() == 0)\n      arrive(&shared.empty[stage]);\n    waitForProducts<0>();", 2,
+    ),
+    hopper("a stage is never released", FORWARD, RELEASE, ";"),
+    hopper("no __syncwarp before the release, forward", FORWARD, "__syncwarp();"),
+    hopper("scores are read while products run", FORWARD, "waitForProducts<1>();"),
+    hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
+    hopper("the last products are not awaited", FORWARD, "waitForProducts<0>();", nth=3),
+    hopper("no fence before products", FORWARD, "startProducts();", nth=2),
+    hopper("a group of products is not closed", FORWARD, "commitProducts();", nth=2),
+    hopper("copies do not see that barriers were initialised", FORWARD, "fenceBarrierInit();"),
+    hopper("threads go on before barriers are initialised", FORWARD, "__syncthreads();"),
+    hopper("too few arrivals are expected", FORWARD, "initBarrier(&shared.empty[s], kConsumers * 4);",
+           "initBarrier(&shared.empty[s], kConsumers);"),
+    hopper("half of the bytes are expected", FORWARD, "arriveExpecting(&shared.valuesFull[stage], Shape::ValueTile::kBytes);",
+           "arriveExpecting(&shared.valuesFull[stage], Shape::ValueTile::kBytes / 2);"),
+    # Backward.
+    hopper("the producer does not wait for an empty stage, backward", BACKWARD, EMPTY),
+    hopper("keys and values are not waited for, backward", BACKWARD, "waitForPhase(&shared.keysFull, 0);"),
+    hopper("queries are not waited for, backward", BACKWARD, "waitForPhase(&shared.queriesFull[stage], ring.parity);"),
+    hopper("no __syncwarp before the release, backward", BACKWARD, "__syncwarp();"),
+    hopper("gradients are multiplied before all are written", BACKWARD, "syncConsumers(kGradientsWritten);"),
+    hopper("gradients are overwritten while they are read", BACKWARD, "syncConsumers(kGradientsRead);"),
+    hopper("gradients are written without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=1),
+    hopper("dQ is staged without a proxy fence", BACKWARD, "fenceAsyncProxy();", nth=2),
+    hopper("dQ is staged while the last one leaves", BACKWARD, "waitForBulkReads();"),
+    hopper("the end does not wait for reductions", BACKWARD, "waitForBulk();"),
+    hopper("reductions are not committed", BACKWARD, "commitBulk();"),
+    hopper("histograms are added before all are written", BACKWARD, "syncConsumers(kHistogramsWritten);"),
+    hopper("dQ is read while its product runs", BACKWARD, "waitForProducts<0>();", nth=1),
+    hopper("a warp's histogram is cleared without __syncwarp", BIAS, "__syncwarp();", nth=1),
+    hopper("lanes add to a histogram without __syncwarp", BIAS, "__syncwarp();", nth=2),
+    # mma.sync.
+    Defect("values are copied over those that are read", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
+    Defect("cp.async is never awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=1),
+    Defect("values are not awaited", MMA_FORWARD, MMA_TESTS, "waitForCopies<1>();", nth=2),
+    Defect("no barrier before keys are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=2),
+    Defect("keys are copied over those that are read", MMA_FORWARD, MMA_TESTS, "__syncthreads(); // nor", "; // nor"),
+    Defect("no barrier before values are read", MMA_FORWARD, MMA_TESTS, "__syncthreads();", nth=4),
+    Defect("a tile is copied over the last, backward", MMA_BACKWARD, MMA_TESTS, "__syncthreads(); // nobody", "; // nobody"),
+    Defect("cp.async is never awaited, backward", MMA_BACKWARD, MMA_TESTS, "waitForCopies<0>();"),
+    Defect("no barrier before dQ", MMA_BACKWARD, MMA_TESTS, "__syncthreads();", nth=3),
+    # Plain kernels, scans, sorting.
+    Defect("keys are loaded over those that are read", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=1),
+    Defect("keys are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=2),
+    Defect("weights are read before they are there", PLAIN, PLAIN_TESTS, "__syncthreads();", nth=3),
+    Defect("the block scan reads sums too early", SCAN, ORDER_TESTS, "__syncthreads();", nth=1),
+    Defect("the block scan's sums are overwritten", SCAN, ORDER_TESTS, "__syncthreads(); // the next", "; // the next"),
+    Defect("a histogram is not cleared before it counts", ORDER, ORDER_TESTS, "__syncthreads();", nth=1),
+    Defect("a histogram is read before it is whole", ORDER, ORDER_TESTS, "__syncthreads();", nth=2),
+    Defect("counts of warps are overwritten", ORDER, ORDER_TESTS, "__syncthreads();", nth=3),
+    Defect("counts of warps are read too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=4),
+    Defect("counts of warps are cleared too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=5),
+    Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
+    Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
+    # Tables.
+    Defect("a key is placed while lanes read its bucket", CACHE, CACHE_TESTS, "__syncwarp(); // all", "; // all"),
+    Defect("a placed key is read without __syncwarp", CACHE, CACHE_TESTS, "__syncwarp();\n  return", ";\n  return"),
+    Defect("a digest is shown before its key", KEYS, STORE_TESTS, "__threadfence(); // the digest", "; // the digest"),
+    Defect("a slot is claimed without an atomic", KEYS, STORE_TESTS,
+           "if (atomicCAS(word, before, before | kBusy << shift) != before)\n    return kNoSlot;",
+           "storeRelaxed(word, before | kBusy << shift);"),
+    Defect("an id is placed without an atomic", UNIQUE, "Unique.*",
+           "static_cast<int64_t>(atomicCAS(key, static_cast<Word>(kFree), static_cast<Word>(id)))",
+           "(storeRelaxed(key, static_cast<Word>(id)), kFree)"),
+    Defect("the first position is set without an atomic", UNIQUE, "Unique.*",
+           "atomicMin(first, static_cast<uint32_t>(i));", "storeRelaxed(first, static_cast<uint32_t>(i));"),
+]  # fmt: skip
+
+
+def nth_index(text: str, old: str, nth: int) -> int:
+    at = -1
+    for _ in range(nth):
+        at = text.find(old, at + 1)
+        if at < 0:
+            raise ValueError(f"'{old}' occurs fewer than {nth} times")
+    return at
+
+
+def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
+    """A file's text with the defects of these numbers."""
+    places = sorted(((nth_index(original, d.old, d.nth), number, d) for number, d in defects), reverse=True)
+    text = original
+    for at, number, defect in places:
+        body, comment = defect.old, ""
+        if "// " in body and "\n" not in body:  # a comment tells places apart
+            body, comment = body.split(" // ")[0], " // " + body.split(" // ")[1]
+        new = defect.new.split(" // ")[0]
+        if body.rstrip().endswith((";", "}")) or "\n" in body:
+            tail = ""
+            if body.endswith("\n  return"):
+                body, new, tail = body.removesuffix("\n  return"), new.removesuffix("\n  return"), "\n  return"
+            chosen = f"if (::simt::defect == {number}) {{ {new} }} else {{ {body} }}{tail}"
+        else:
+            chosen = f"(::simt::defect == {number} ? {new} : {body})"
+        text = text[:at] + chosen + comment + text[at + len(defect.old) :]
+    return text
+
+
+def main(source: Path, target: Path) -> None:
+    """Copies runtime/, headers and CUDA sources, and plants all defects."""
+    runtime = source / "runtime"
+    for path in runtime.rglob("*"):
+        if path.suffix not in (".h", ".cu"):
+            continue
+        name = path.relative_to(runtime).as_posix()
+        defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
+        text = planted(path.read_text(), defects)
+        to = target / name
+        if not to.exists() or to.read_text() != text:
+            to.parent.mkdir(parents=True, exist_ok=True)
+            to.write_text(text)
+            shutil.copystat(path, to) if not defects else None
+    (target / "stamp").write_text(str(len(DEFECTS)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

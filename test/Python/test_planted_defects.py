@@ -1,0 +1,55 @@
+"""The host execution of CUDA kernels catches every planted defect within eight seeds, and accuses no right kernel.
+
+A defect is caught where a test that passes without it fails with it: by an accusation (a race, a wait without end, …) or
+by a wrong result.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2]
+PROGRAM = Path(os.environ.get("GENREC_BUILD_DIR", SOURCE / "build")) / "bin" / "genrec-simt-defects"
+SEEDS = range(1, 9)
+
+spec = importlib.util.spec_from_file_location("planted_defects", SOURCE / "test/Cuda/planted_defects.py")
+assert spec and spec.loader
+planted = importlib.util.module_from_spec(spec)
+sys.modules["planted_defects"] = planted
+spec.loader.exec_module(planted)
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="not built")
+
+
+def run(defect: int, seed: int, tests: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [PROGRAM, f"--gtest_filter={tests}", "--gtest_brief=1", "--gtest_break_on_failure=0", "--gtest_fail_fast"],
+        env=os.environ | {"GENREC_SIMT_DEFECT": str(defect), "GENREC_SIMT_SEED": str(seed)},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert " 0 tests from" not in done.stdout, f"no test is named {tests}"
+    return done
+
+
+def test_there_are_at_least_forty() -> None:
+    assert len(planted.DEFECTS) >= 40
+    assert len({defect.name for defect in planted.DEFECTS}) == len(planted.DEFECTS)
+
+
+@pytest.mark.parametrize("tests", sorted({defect.tests for defect in planted.DEFECTS}))
+def test_right_kernels_are_not_accused(tests: str) -> None:
+    for seed in SEEDS:
+        done = run(0, seed, tests)
+        assert done.returncode == 0, f"seed {seed}: {done.stdout[-2000:]}"
+
+
+@pytest.mark.parametrize("number", range(1, len(planted.DEFECTS) + 1), ids=[d.name for d in planted.DEFECTS])
+def test_defects_are_caught(number: int) -> None:
+    defect = planted.DEFECTS[number - 1]
+    assert any(run(number, seed, defect.tests).returncode != 0 for seed in SEEDS), f"{defect.file}: {defect.name}"
