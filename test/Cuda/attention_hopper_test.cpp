@@ -35,6 +35,14 @@ TEST(AttentionHopper, WideHeadsTakeTwoLaunches) {
   checkAttention<Config<kCausal, ScoreKind::softmax, 72, 192>, kHopper>(1, {70}, 6);
 }
 
+/// More tiles than stages, so that a stage is filled again.
+TEST(AttentionHopper, StagesAreUsedAgain) {
+  checkAttention<Config<kCausal + kBiases, ScoreKind::silu>, kHopper>(1, {420}, 9);
+}
+TEST(AttentionHopper, StagesAreUsedAgainByWideHeads) {
+  checkAttention<Config<kCausal + kPositionBias, ScoreKind::silu, 256, 256>, kHopper>(1, {200}, 10);
+}
+
 /// On the host blocks run in another order, on a device they do from run to run.
 TEST(AttentionHopper, SameBitsInAnyOrderOfBlocks) {
   using C = Config<kCausal + kBiases, ScoreKind::silu>;

@@ -3,6 +3,8 @@
 #include "../Runtime/id_of_hash.h"
 #include "device_copy.h"
 
+#include "genrec_rt/kernels/cuda/block_scan.h"
+#include "genrec_rt/kernels/cuda/launch.h"
 #include "genrec_rt/kernels/cuda/unique.h"
 
 #include <gtest/gtest.h>
@@ -132,6 +134,23 @@ TEST(Unique, OwnersAreEven) {
     ++counts[ownerOf(id, 8)];
   for (int count : counts)
     EXPECT_NEAR(count, 10000, 500); // five standard deviations
+}
+
+__global__ void scanTwice(int *out) {
+  int total;
+  const int first = exclusiveBlockSum<128>(1, total);
+  out[threadIdx.x] = first + exclusiveBlockSum<128>(first, total);
+}
+
+TEST(BlockScan, MayBeCalledAgainAtOnce) {
+  int *out = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&out, 512));
+  GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{1, 128}), scanTwice, out);
+  std::vector<int> got(128);
+  GENREC_CUDA_CHECK(cudaMemcpy(got.data(), out, 512, cudaMemcpyDeviceToHost));
+  for (int i = 0; i < 128; ++i)
+    EXPECT_EQ(got[i], i + i * (i - 1) / 2);
+  cudaFree(out);
 }
 
 TEST(StableOrder, IsThatOfTheLibrary) {
