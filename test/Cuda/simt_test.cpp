@@ -350,7 +350,7 @@ __global__ void storeTwice(int *first, int *second, int *sawOnlySecond) {
   } else if (threadIdx.x == 32) {
     while (loadRelaxed(second) == 0) {
     }
-    *sawOnlySecond = loadRelaxed(first) == 0;
+    storeRelaxed(sawOnlySecond, loadRelaxed(first) == 0 ? 1 : 0);
   }
 }
 
