@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a defect per line
 """Defects for the host execution of CUDA kernels to catch.
 
 `planted_defects.py <source folder> <folder>` writes the runtime's headers and CUDA sources with all defects in them;

@@ -1,7 +1,7 @@
 """The host execution of CUDA kernels catches every planted defect within eight seeds, and accuses no right kernel.
 
-A defect is caught where a test that passes without it fails with it: by an accusation (a race, a wait without end, …) or
-by a wrong result.
+A defect is caught where a test that passes without it fails with it: by an accusation (a race, a wait without end, …)
+or by a wrong result.
 """
 
 from __future__ import annotations
