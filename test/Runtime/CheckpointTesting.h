@@ -102,6 +102,27 @@ inline void saveVersion1(const std::string &folder, Session &session, nlohmann::
   writeText(folder + "/manifest.json", manifest.dump(1));
 }
 
+/// The tiny model with a table more, whose rows come and leave by rule.
+struct TwoTables {
+  TwoTables() : tables{tinyModel().tables[0], tinyModel().tables[0]}, model(tinyModel()) {
+    tables[1].name = "genre";
+    tables[1].ttl = 10;
+    tables[1].admit_after = 3;
+    model.tables = tables;
+    model.table_count = 2;
+  }
+  genrec_table_desc tables[2];
+  genrec_model_desc model;
+};
+
+/// A session of one thread, on a rank of `comm` (null: alone).
+inline SessionOptions optionsOf(Communicator *comm) {
+  SessionOptions options = seeded();
+  options.threads = 1;
+  options.comm = comm;
+  return options;
+}
+
 } // namespace genrec::rt::test
 
 #endif // GENREC_TEST_RUNTIME_CHECKPOINT_TESTING_H

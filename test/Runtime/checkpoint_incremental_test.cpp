@@ -17,26 +17,6 @@ using testing::HasSubstr;
 
 constexpr int64_t kRows = 3000;
 
-/// The tiny model with a table more, whose rows come and leave by rule.
-struct TwoTables {
-  TwoTables() : tables{tinyModel().tables[0], tinyModel().tables[0]}, model(tinyModel()) {
-    tables[1].name = "genre";
-    tables[1].ttl = 10;
-    tables[1].admit_after = 3;
-    model.tables = tables;
-    model.table_count = 2;
-  }
-  genrec_table_desc tables[2];
-  genrec_model_desc model;
-};
-
-SessionOptions optionsOf(Communicator *comm) {
-  SessionOptions options = seeded();
-  options.threads = 1;
-  options.comm = comm;
-  return options;
-}
-
 /// Some of the ids 0 to `end` that this rank owns: by `seed`, the same whatever the ranks.
 std::vector<int64_t> someIds(const Communicator *comm, const char *table, int64_t end, int64_t part,
                              uint64_t seed) {
@@ -96,12 +76,13 @@ void change(Session &session, uint64_t step) {
 /// Saves after each of the steps; what a full save of the last state would be goes to
 /// `<folder>.full`.
 void saveSteps(const std::string &folder, int32_t ranks, uint64_t steps,
-               CheckpointOptions options) {
+               const CheckpointOptions &options) {
   TwoTables two;
   auto run = [&](Communicator *comm) {
     Session session(two.model, optionsOf(comm));
-    options.comm = comm;
-    CheckpointWriter writer(folder, options);
+    CheckpointOptions mine = options; // ranks are threads
+    mine.comm = comm;
+    CheckpointWriter writer(folder, mine);
     for (uint64_t step = 1; step <= steps; ++step) {
       change(session, step);
       writer.save(session, stateOf(session));

@@ -17,26 +17,6 @@ using testing::HasSubstr;
 
 constexpr int64_t kRows = 40000; // of table "movie": several blocks from each rank
 
-/// The tiny model with a table more, whose rows come and leave by rule.
-struct TwoTables {
-  TwoTables() : tables{tinyModel().tables[0], tinyModel().tables[0]}, model(tinyModel()) {
-    tables[1].name = "genre";
-    tables[1].ttl = 10;
-    tables[1].admit_after = 3;
-    model.tables = tables;
-    model.table_count = 2;
-  }
-  genrec_table_desc tables[2];
-  genrec_model_desc model;
-};
-
-SessionOptions optionsOf(Communicator *comm) {
-  SessionOptions options = seeded();
-  options.threads = 1;
-  options.comm = comm;
-  return options;
-}
-
 /// What a row of a table holds: ids, then floats.
 using Rows = std::map<int64_t, std::vector<float>>;
 

@@ -240,29 +240,18 @@ void startCopy(void *to, const void *from) {
   if (when == Completion::atOnce || (when == Completion::anyTime && machine.draw() % 2))
     completeCopy(thread, copy);
   else
-    thread.copies.push_back(copy);
+    thread.copies.items.push_back(copy);
 }
 
 void commitCopies() {
   Inside inside;
-  Thread &thread = current();
-  size_t grouped = 0;
-  for (size_t group : thread.copyGroups)
-    grouped += group;
-  thread.copyGroups.push_back(thread.copies.size() - grouped);
+  current().copies.commit();
 }
 
 void waitForCopies(size_t left) {
   Inside inside;
   Thread &thread = current();
-  while (thread.copyGroups.size() > left) {
-    size_t count = thread.copyGroups.front();
-    for (size_t i = 0; i < count; ++i)
-      completeCopy(thread, thread.copies[i]);
-    thread.copies.erase(thread.copies.begin(),
-                        thread.copies.begin() + static_cast<ptrdiff_t>(count));
-    thread.copyGroups.erase(thread.copyGroups.begin());
-  }
+  thread.copies.completeUntil(left, [&](const SmallCopy &copy) { completeCopy(thread, copy); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -308,14 +297,13 @@ void waitForReductions() {
 
 void endThread(Block &block, Thread &thread) {
   showStores(thread);
-  if (!thread.products.empty())
+  if (!thread.products.items.empty())
     fail(whoIs(block, thread) + " ends while products that it started are under way");
   if (!thread.reductions.empty())
     fail(whoIs(block, thread) + " ends while bulk reductions that it started read shared memory");
-  for (const SmallCopy &copy : thread.copies)
+  for (const SmallCopy &copy : thread.copies.items)
     completeCopy(thread, copy);
-  thread.copies.clear();
-  thread.copyGroups.clear();
+  thread.copies = {};
 }
 
 void endBlock(Block &block) {

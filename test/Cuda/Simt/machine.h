@@ -32,6 +32,28 @@ enum class State : uint8_t {
   done
 };
 
+/// What a thread has started and not waited for, the oldest first; commit closes a group.
+template <class T> struct Groups {
+  std::vector<T> items;
+  std::vector<size_t> sizes; ///< of closed groups
+  size_t closed = 0;         ///< items in them
+
+  void commit() {
+    sizes.push_back(items.size() - closed);
+    closed = items.size();
+  }
+  /// Hands items of the oldest groups to `complete`, until `left` groups are there.
+  template <class Body> void completeUntil(size_t left, Body complete) {
+    while (sizes.size() > left) {
+      auto end = items.begin() + static_cast<ptrdiff_t>(sizes.front());
+      std::for_each(items.begin(), end, complete);
+      items.erase(items.begin(), end);
+      closed -= sizes.front();
+      sizes.erase(sizes.begin());
+    }
+  }
+};
+
 /// cp.async: 16 bytes, by the thread that waits for them.
 struct SmallCopy {
   void *to;
@@ -85,11 +107,9 @@ struct Thread {
   std::vector<BlocksPointer> unfenced; ///< what relaxed loads have seen: its own after a fence
   std::vector<BufferedStore> stores;
 
-  // What it has started and not waited for, the oldest first; groups as numbers of elements.
-  std::vector<SmallCopy> copies;
-  std::vector<size_t> copyGroups;
-  std::vector<Product> products;
-  std::vector<size_t> productGroups;
+  // What it has started and not waited for.
+  Groups<SmallCopy> copies;
+  Groups<Product> products;
   Clock productClock = 0;
   bool productsFenced = false;
   std::vector<Reduction> reductions;

@@ -101,7 +101,7 @@ void start(Product product, const Place &place) {
     complete(thread, product);
     product.d = nullptr;
   }
-  thread.products.push_back(product);
+  thread.products.items.push_back(product);
 }
 
 } // namespace
@@ -141,28 +141,18 @@ void startProduct(float (*d)[4], int columns, const uint32_t (&left)[4], uint64_
 
 void commitProducts() {
   Inside inside;
-  Thread &thread = current();
-  size_t grouped = 0;
-  for (size_t group : thread.productGroups)
-    grouped += group;
-  thread.productGroups.push_back(thread.products.size() - grouped);
+  current().products.commit();
 }
 
 void waitForProducts(size_t left) {
   Inside inside;
   Thread &thread = current();
   thread.productsFenced = false;
-  while (thread.productGroups.size() > left) {
-    size_t count = thread.productGroups.front();
-    for (size_t i = 0; i < count; ++i) {
-      if (thread.products[i].d)
-        complete(thread, thread.products[i]);
-      thread.knows.known.here.learn(machine.block->productActor(thread), thread.products[i].clock);
-    }
-    thread.products.erase(thread.products.begin(),
-                          thread.products.begin() + static_cast<ptrdiff_t>(count));
-    thread.productGroups.erase(thread.productGroups.begin());
-  }
+  thread.products.completeUntil(left, [&](const Product &product) {
+    if (product.d)
+      complete(thread, product);
+    thread.knows.known.here.learn(machine.block->productActor(thread), product.clock);
+  });
 }
 
 } // namespace simt
