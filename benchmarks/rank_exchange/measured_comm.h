@@ -5,7 +5,7 @@
 
 #include "../common/clock.h"
 
-#include "genrec_rt/comm.h"
+#include "genrec_rt/forwarding_comm.h"
 
 #include <mpi.h>
 
@@ -15,15 +15,10 @@ namespace bench {
 
 /// Counts rounds and bytes to other ranks. With `isAlone`, all ranks begin an exchange together and
 /// its time counts: what carrying the bytes takes, without the work before that makes ranks late.
-class MeasuredComm final : public genrec::rt::Communicator {
+class MeasuredComm final : public genrec::rt::ForwardingComm {
 public:
-  explicit MeasuredComm(genrec::rt::Communicator &inner) : sent(inner.getSize()), inner(inner) {}
-  std::string getName() const override { return inner.getName(); }
-  int32_t getRank() const override { return inner.getRank(); }
-  int32_t getSize() const override { return inner.getSize(); }
-  void abort(const std::string &why) noexcept override { inner.abort(why); }
-  std::optional<std::string> getError() override { return inner.getError(); }
-  std::unique_ptr<Communicator> duplicate() override { return inner.duplicate(); }
+  explicit MeasuredComm(genrec::rt::Communicator &inner)
+      : ForwardingComm(inner), sent(inner.getSize()) {}
 
   void begin() {
     rounds = 0;
@@ -39,12 +34,12 @@ public:
 protected:
   void doExchange(std::span<const genrec::rt::SendPart> send,
                   std::span<const genrec::rt::ReceivePart> receive) override {
-    measure(send, [&] { inner.exchange(send, receive); });
+    measure(send, [&] { ForwardingComm::doExchange(send, receive); });
   }
   void doExchangeUpTo(std::span<const genrec::rt::SendPart> send,
                       std::span<const genrec::rt::ReceivePart> receive,
                       std::span<int64_t> received) override {
-    measure(send, [&] { inner.exchangeUpTo(send, receive, received); });
+    measure(send, [&] { ForwardingComm::doExchangeUpTo(send, receive, received); });
   }
 
 private:
@@ -59,8 +54,6 @@ private:
     MPI_Barrier(MPI_COMM_WORLD);
     carrying += secondsOf(/*threads=*/2, exchange);
   }
-
-  genrec::rt::Communicator &inner;
 };
 
 } // namespace bench

@@ -3,6 +3,8 @@
 #ifndef GENREC_BENCHMARKS_RANK_EXCHANGE_SHAPE_H
 #define GENREC_BENCHMARKS_RANK_EXCHANGE_SHAPE_H
 
+#include "../../runtime/ranks/row_copies.h"
+
 #include "genrec_rt/buffer.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/identity.h"
@@ -15,7 +17,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace bench {
@@ -173,22 +174,12 @@ private:
 
 /// Calls `body` with the number of floats of a row as a constant, as both sides' loops have it.
 template <class Body> void withDim(int64_t dim, const Body &body) {
-  switch (dim) {
-  case 4:
-    return body(std::integral_constant<int64_t, 4>());
-  case 8:
-    return body(std::integral_constant<int64_t, 8>());
-  case 16:
-    return body(std::integral_constant<int64_t, 16>());
-  case 32:
-    return body(std::integral_constant<int64_t, 32>());
-  case 64:
-    return body(std::integral_constant<int64_t, 64>());
-  case 128:
-    return body(std::integral_constant<int64_t, 128>());
-  default:
-    throw genrec::rt::Error("a row of " + std::to_string(dim) + " floats");
-  }
+  genrec::rt::withRowSize(dim, [&](auto size) {
+    if constexpr (size() == 0)
+      throw genrec::rt::Error("a row of " + std::to_string(dim) + " floats");
+    else
+      body(size);
+  });
 }
 
 /// Adds the gradients of entries by number, where `place(number)` is. Numbers from `next` on have

@@ -1,6 +1,6 @@
 //===- delayed_comm.cpp - a communicator with a latency -------------------===//
 
-#include "genrec_rt/comm.h"
+#include "genrec_rt/forwarding_comm.h"
 
 #include <thread>
 #include <utility>
@@ -8,36 +8,23 @@
 using namespace genrec::rt;
 
 namespace {
-class DelayedComm final : public Communicator {
+class DelayedComm final : public ForwardingComm {
 public:
   DelayedComm(std::unique_ptr<Communicator> inner, std::chrono::microseconds latency)
-      : inner(std::move(inner)), latency(latency) {
-    setPatience(this->inner->getPatience());
-  }
+      : ForwardingComm(*inner), inner(std::move(inner)), latency(latency) {}
 
-  std::string getName() const override { return inner->getName(); }
-  int32_t getRank() const override { return inner->getRank(); }
-  int32_t getSize() const override { return inner->getSize(); }
-  void abort(const std::string &why) noexcept override { inner->abort(why); }
-  std::optional<std::string> getError() override { return inner->getError(); }
   std::unique_ptr<Communicator> duplicate() override {
-    inner->setPatience(getPatience());
-    inner->setPurpose(getPurpose());
-    return std::make_unique<DelayedComm>(inner->duplicate(), latency);
+    return std::make_unique<DelayedComm>(ForwardingComm::duplicate(), latency);
   }
 
 protected:
   void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
-    inner->setPatience(getPatience());
-    inner->setPurpose(getPurpose());
-    inner->exchange(send, receive);
+    ForwardingComm::doExchange(send, receive);
     std::this_thread::sleep_for(latency);
   }
   void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                       std::span<int64_t> received) override {
-    inner->setPatience(getPatience());
-    inner->setPurpose(getPurpose());
-    inner->exchangeUpTo(send, receive, received);
+    ForwardingComm::doExchangeUpTo(send, receive, received);
     std::this_thread::sleep_for(latency);
   }
 

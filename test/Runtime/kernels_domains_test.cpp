@@ -72,19 +72,6 @@ std::vector<Ids> shapes() {
   return {{}, {0}, {1}, {4}, {0, 0, 0}, {0, 3, 0, 0, 2, 0}, {1, 1, 1}, {0, 0, 9}, {9, 0, 0}, many};
 }
 
-class Step {
-public:
-  Step() : pool(genrec_rt_pool_create(3)) { step.pool = pool; }
-  ~Step() { genrec_rt_pool_destroy(pool); }
-  Step(const Step &) = delete;
-  Step &operator=(const Step &) = delete;
-  operator genrec_step *() { return &step; }
-
-private:
-  genrec_rt_pool *pool;
-  genrec_step step = {};
-};
-
 /// Rows of `width` values with `gap` unused ones between them.
 std::vector<float> makeValues(int64_t rows, int64_t width, int64_t gap, float first = 1) {
   std::vector<float> values(static_cast<size_t>(rows * (width + gap)), NAN);

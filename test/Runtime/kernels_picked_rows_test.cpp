@@ -13,24 +13,6 @@ namespace k = genrec::rt::kernels;
 using namespace genrec::rt::kernels::testing;
 using Numbers = std::vector<int64_t>;
 
-/// A step with a pool.
-class Step {
-public:
-  explicit Step(int threads) : pool(genrec_rt_pool_create(threads)) {
-    step.pool = pool;
-    step.seed = 5;
-    step.step = 9;
-  }
-  ~Step() { genrec_rt_pool_destroy(pool); }
-  Step(const Step &) = delete;
-  Step &operator=(const Step &) = delete;
-  operator genrec_step *() { return &step; }
-
-private:
-  genrec_rt_pool *pool;
-  genrec_step step = {};
-};
-
 /// A root of `count` rows, with identities that are no row numbers.
 struct Root {
   explicit Root(int64_t count) {

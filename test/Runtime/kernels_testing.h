@@ -9,6 +9,7 @@
 #ifndef GENREC_TEST_RUNTIME_KERNELS_TESTING_H
 #define GENREC_TEST_RUNTIME_KERNELS_TESTING_H
 
+#include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/shared/random.h"
 #include "genrec_rt/parallel.h"
 
@@ -107,6 +108,21 @@ public:
 
 private:
   genrec_rt_pool *pool;
+};
+
+/// A step with a pool; no other state of a run.
+class Step {
+public:
+  explicit Step(int threads = 3) : pool(threads) {
+    step.pool = pool;
+    step.seed = 5;
+    step.step = 9;
+  }
+  operator genrec_step *() { return &step; }
+
+private:
+  Pool pool;
+  genrec_step step = {};
 };
 
 /// Distance from the exact value in units of the last place of a float there.

@@ -4,6 +4,7 @@
 
 #include "CountedAllocations.h"
 #include "genrec_rt/buffer.h"
+#include "genrec_rt/forwarding_comm.h"
 #include "genrec_rt/owner.h"
 
 #include <algorithm>
@@ -24,27 +25,21 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 /// Notes the bytes that each exchange sends.
-class CountingComm final : public Communicator {
+class CountingComm final : public ForwardingComm {
 public:
-  explicit CountingComm(Communicator &inner) : inner(inner) {}
-  std::string getName() const override { return inner.getName(); }
-  int32_t getRank() const override { return inner.getRank(); }
-  int32_t getSize() const override { return inner.getSize(); }
-  void abort(const std::string &why) noexcept override { inner.abort(why); }
-  std::optional<std::string> getError() override { return inner.getError(); }
-  std::unique_ptr<Communicator> duplicate() override { return inner.duplicate(); }
+  using ForwardingComm::ForwardingComm;
 
   std::vector<int64_t> sent; ///< by exchange
 
 protected:
   void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) override {
     note(send);
-    inner.exchange(send, receive);
+    ForwardingComm::doExchange(send, receive);
   }
   void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                       std::span<int64_t> received) override {
     note(send);
-    inner.exchangeUpTo(send, receive, received);
+    ForwardingComm::doExchangeUpTo(send, receive, received);
   }
 
 private:
@@ -53,8 +48,6 @@ private:
     for (const SendPart &part : send)
       sent.back() += part.bytes;
   }
-
-  Communicator &inner;
 };
 
 constexpr int64_t kHeaderBytes = 64; // of a bucketed message

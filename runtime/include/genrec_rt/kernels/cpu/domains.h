@@ -45,6 +45,26 @@ inline void forEachList(genrec_step *step, const genrec_domain *domain,
               });
 }
 
+/// Gives `domain` one list of length(list) rows per row of its parent domain `above`. `offsets` has one
+/// more entry than there are `lists`; the caller fills `parent` and `identity`.
+template <class Length>
+inline void layLists(genrec_domain *domain, const genrec_domain *above, int64_t lists,
+                     int64_t *offsets, int64_t *parent, uint64_t *identity, const Length &length) {
+  int64_t longest = 0;
+  offsets[0] = 0;
+  for (int64_t list = 0; list < lists; ++list) {
+    int64_t rows = length(list);
+    longest = rows > longest ? rows : longest;
+    offsets[list + 1] = offsets[list] + rows;
+  }
+  domain->count = offsets[lists];
+  domain->offsets = offsets;
+  domain->parent = parent;
+  domain->identity = identity;
+  domain->parent_domain = above;
+  domain->max_length = longest;
+}
+
 /// `count` rows of `width` elements, each `ld` after the last, to rows that
 /// lie one behind another.
 template <class T>
@@ -92,20 +112,11 @@ template <bool Last>
 inline void truncate(genrec_step *step, const genrec_domain *source,
                      genrec_domain *domain, int64_t most, int64_t *offsets,
                      int64_t *parent, uint64_t *identity) {
-  int64_t lists = detail::listCount(source), longest = 0;
-  offsets[0] = 0;
-  for (int64_t list = 0; list < lists; ++list) {
-    int64_t length = detail::listLength(source, list);
-    length = length < most ? length : most;
-    longest = length > longest ? length : longest;
-    offsets[list + 1] = offsets[list] + length;
-  }
-  domain->count = offsets[lists];
-  domain->offsets = offsets;
-  domain->parent = parent;
-  domain->identity = identity;
-  domain->parent_domain = source->parent_domain;
-  domain->max_length = longest;
+  detail::layLists(domain, source->parent_domain, detail::listCount(source), offsets, parent,
+                   identity, [&](int64_t list) {
+                     int64_t length = detail::listLength(source, list);
+                     return length < most ? length : most;
+                   });
   detail::forEachList(step, source, [&](int64_t list) {
     int64_t length = offsets[list + 1] - offsets[list];
     int64_t from = detail::keptBegin<Last>(source, list, length);
@@ -124,27 +135,18 @@ inline void concatDomains(genrec_step *step, const genrec_domain *above,
                           int64_t *parent, uint64_t *identity,
                           Sources *...sources) {
   const genrec_domain *parts[] = {sources...};
-  int64_t longest = 0;
-  offsets[0] = 0;
   auto begin = [&](const genrec_domain *part, int64_t list) {
     return part == above ? list : part->offsets[list];
   };
   auto length = [&](const genrec_domain *part, int64_t list) {
     return part == above ? 1 : detail::listLength(part, list);
   };
-  for (int64_t list = 0; list < above->count; ++list) {
+  detail::layLists(domain, above, above->count, offsets, parent, identity, [&](int64_t list) {
     int64_t rows = 0;
     for (const genrec_domain *part : parts)
       rows += length(part, list);
-    longest = rows > longest ? rows : longest;
-    offsets[list + 1] = offsets[list] + rows;
-  }
-  domain->count = offsets[above->count];
-  domain->offsets = offsets;
-  domain->parent = parent;
-  domain->identity = identity;
-  domain->parent_domain = above;
-  domain->max_length = longest;
+    return rows;
+  });
   detail::forEachList(step, domain, [&](int64_t list) {
     int64_t row = offsets[list];
     uint64_t number = 0;

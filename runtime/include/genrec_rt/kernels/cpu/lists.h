@@ -33,20 +33,11 @@ template <bool Front>
 inline void pad(genrec_step *step, const genrec_domain *source, genrec_domain *domain,
                 int64_t least, int64_t *offsets, int64_t *parent, uint64_t *identity) {
   constexpr uint64_t kFirstNewOrdinal = uint64_t(1) << 32;
-  int64_t lists = detail::listCount(source), longest = 0;
-  offsets[0] = 0;
-  for (int64_t list = 0; list < lists; ++list) {
-    int64_t length = detail::listLength(source, list);
-    length = length > least ? length : least;
-    longest = length > longest ? length : longest;
-    offsets[list + 1] = offsets[list] + length;
-  }
-  domain->count = offsets[lists];
-  domain->offsets = offsets;
-  domain->parent = parent;
-  domain->identity = identity;
-  domain->parent_domain = source->parent_domain;
-  domain->max_length = longest;
+  detail::layLists(domain, source->parent_domain, detail::listCount(source), offsets, parent,
+                   identity, [&](int64_t list) {
+                     int64_t length = detail::listLength(source, list);
+                     return length > least ? length : least;
+                   });
   detail::forEachList(step, source, [&](int64_t list) {
     int64_t own = detail::ownBegin<Front>(source, domain, list);
     int64_t length = detail::listLength(source, list);
@@ -101,19 +92,9 @@ inline void derivePaddedGrad(genrec_step *step, const genrec_domain *source,
 inline void pairDomains(genrec_step *step, const genrec_domain *first, const genrec_domain *second,
                         genrec_domain *domain, int64_t *offsets, int64_t *parent,
                         uint64_t *identity) {
-  int64_t longest = 0;
-  offsets[0] = 0;
-  for (int64_t row = 0; row < first->count; ++row) {
-    int64_t length = detail::listLength(second, first->parent[row]);
-    longest = length > longest ? length : longest;
-    offsets[row + 1] = offsets[row] + length;
-  }
-  domain->count = offsets[first->count];
-  domain->offsets = offsets;
-  domain->parent = parent;
-  domain->identity = identity;
-  domain->parent_domain = first;
-  domain->max_length = longest;
+  detail::layLists(domain, first, first->count, offsets, parent, identity, [&](int64_t row) {
+    return detail::listLength(second, first->parent[row]);
+  });
   detail::forEachList(step, domain, [&](int64_t row) {
     for (int64_t pair = offsets[row]; pair < offsets[row + 1]; ++pair) {
       parent[pair] = row;

@@ -126,19 +126,8 @@ inline void pickRows(genrec_step *step, const genrec_domain *source, genrec_doma
 inline void pickLists(genrec_step *step, const genrec_domain *source, const genrec_domain *above,
                       const int64_t *parents, genrec_domain *domain, int64_t *offsets,
                       int64_t *parent, uint64_t *identity, int64_t *rows) {
-  int64_t longest = 0;
-  offsets[0] = 0;
-  for (int64_t list = 0; list < above->count; ++list) {
-    int64_t length = detail::listLength(source, parents[list]);
-    longest = length > longest ? length : longest;
-    offsets[list + 1] = offsets[list] + length;
-  }
-  domain->count = offsets[above->count];
-  domain->offsets = offsets;
-  domain->parent = parent;
-  domain->identity = identity;
-  domain->parent_domain = above;
-  domain->max_length = longest;
+  detail::layLists(domain, above, above->count, offsets, parent, identity,
+                   [&](int64_t list) { return detail::listLength(source, parents[list]); });
   detail::forEachList(step, domain, [&](int64_t list) {
     int64_t from = source->offsets[parents[list]] - offsets[list];
     for (int64_t row = offsets[list]; row < offsets[list + 1]; ++row) {
