@@ -1,16 +1,22 @@
 //===- launch.h - Launching kernels ------------------------------*- C++ -*-===//
 //
 // Kernels are launched by a function call, not by <<<>>>: the same source then
-// compiles for the host, where tests run it (test/Cuda/Simt).
+// compiles for the host, where tests run it (test/Cuda/Simt). At the end: how emitted
+// stages run row kernels, by the names of cpu/launch.h.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_KERNELS_CUDA_LAUNCH_H
 #define GENREC_RT_KERNELS_CUDA_LAUNCH_H
 
+#include "genrec_rt/abi.h"
 #include "genrec_rt/cuda/check.h"
+#include "genrec_rt/kernels/cuda/row_mapping.h"
+#include "genrec_rt/kernels/cuda/row_sums.h"
 
 #include <cstdint>
+#include <string>
+#include <utility>
 
 namespace genrec::rt::cuda {
 
@@ -53,5 +59,136 @@ constexpr int64_t blocksFor(int64_t count, int64_t per) { return (count + per - 
 /// want parentheses: (kernel<int, 4>).
 #define GENREC_CUDA_LAUNCH(stream, shape, ...)                                                     \
   GENREC_CUDA_CHECK(::genrec::rt::cuda::detail::launchKernel(stream, shape, __VA_ARGS__))
+
+//===----------------------------------------------------------------------===//
+// Row kernels
+//
+// A row kernel takes the step, then what it reads and writes: all of it in device memory. It reads
+// counts there; the host knows capacities, which bound grids.
+//===----------------------------------------------------------------------===//
+
+extern "C" {
+/* The stream that the running stage enqueues on. */
+cudaStream_t genrec_rt_stream(genrec_step *step);
+/* The step as kernels see it: a copy in device memory, whose `domains` are those that follow. */
+const genrec_step *genrec_rt_device_step(genrec_step *step);
+/* The domains of that step, by index, in device memory, and so is all that they point at. */
+const genrec_domain *genrec_rt_device_domains(genrec_step *step);
+/* Device memory of at least `bytes` (256-byte alignment) for what is enqueued next on the stream,
+ * until the stage asks again. */
+void *genrec_rt_device_scratch(genrec_step *step, int64_t bytes);
+}
+
+namespace genrec::rt::kernels {
+
+namespace detail {
+
+/// Shared memory of a block of an H100, with the kernel's consent.
+constexpr int64_t kMostSharedBytes = 227 << 10;
+
+/// Threads of a block that works on `rows` rows at a time, each by `lanes` threads.
+inline cuda::LaunchShape shapeOf(const RowMapping &mapping, int64_t rows, int64_t mostBlocks) {
+  constexpr int64_t kThreads = 128, kFull = 32, kGoodBytes = 48 << 10;
+  int64_t each = mapping.lanes < kThreads ? kThreads / mapping.lanes : 1;
+  // Several blocks want to be resident; but a warp that is not full wastes its other lanes.
+  while (each > 1 && each * mapping.sharedBytes > kGoodBytes &&
+         (each * mapping.lanes > kFull || each * mapping.sharedBytes > kMostSharedBytes))
+    each /= 2;
+  const int64_t blocks = cuda::blocksFor(rows, each);
+  return {dim3(static_cast<unsigned>(blocks < mostBlocks ? blocks : mostBlocks)),
+          dim3(static_cast<unsigned>(each * mapping.lanes)), each * mapping.sharedBytes};
+}
+
+/// `domain` of the host's step, as the device's step has it.
+inline const genrec_domain *onDevice(genrec_step *step, const genrec_domain *domain) {
+  return genrec_rt_device_domains(step) + (domain - step->domains);
+}
+
+} // namespace detail
+
+/// Runs `kernel` for the rows of `domain`, one of the step's; the grid covers its capacity.
+template <class... Parameters, class... Pointers>
+void launch(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
+            void (*kernel)(const genrec_step *, Parameters...), Pointers *...pointers) {
+  // Rows beyond these are taken by the same threads: enough for every multiprocessor many times.
+  constexpr int64_t kMostBlocks = 16384;
+  if (domain->capacity > 0)
+    GENREC_CUDA_LAUNCH(genrec_rt_stream(step),
+                       detail::shapeOf(mapping, domain->capacity, kMostBlocks), kernel,
+                       genrec_rt_device_step(step), pointers...);
+}
+
+namespace detail {
+
+/// Takes N pairs of where a result goes and its number of floats off the front of `rest`, then
+/// calls `launchRest` with what is left.
+template <int N, class Then> void takeResults(SumResults &, Then &&launchRest) {
+  static_assert(N == 0);
+  launchRest();
+}
+template <int N, class Then, class... Rest>
+void takeResults(SumResults &results, Then &&launchRest, float *to, int64_t size, Rest... rest) {
+  results.to[results.count] = to;
+  results.size[results.count++] = size;
+  if constexpr (N == 1)
+    launchRest(rest...);
+  else
+    takeResults<N - 1>(results, launchRest, rest...);
+}
+
+} // namespace detail
+
+/// The same for a kernel that adds up N results. `rest` is N pairs of where a result goes and its
+/// number of floats (of those with a row per row of a domain: of its capacity), then the pointers
+/// as for `launch`; the kernel gets the chunks' sums as one more pointer behind them.
+template <int N, class... Parameters, class... Rest>
+void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping &mapping,
+                void (*kernel)(const genrec_step *, Parameters...), Rest... rest) {
+  static_assert(N <= SumResults::kMost);
+  SumResults results{};
+  detail::takeResults<N>(
+      results,
+      [&](auto... pointers) {
+        int64_t floats = 0;
+        for (int i = 0; i < N; ++i)
+          floats += (results.size[i] + 15) / 16 * 16; // sumFloats
+        const int64_t chunks = mostChunks(domain->capacity, floats);
+        auto *sums = static_cast<float *>(genrec_rt_device_scratch(step, chunks * floats * 4));
+        const cudaStream_t stream = genrec_rt_stream(step);
+        if (chunks > 0)
+          GENREC_CUDA_LAUNCH(stream, detail::shapeOf(mapping, chunks, chunks), kernel,
+                             genrec_rt_device_step(step), pointers..., sums);
+        addChunks(stream, detail::onDevice(step, domain), sums, floats, results);
+      },
+      rest...);
+}
+
+/// Runs `kernel` for `columns`, each over the rows of its own domain, in one launch. `pointers` are
+/// those of all columns one after another; a result is that of part 0.
+template <int Count, int Pointers>
+void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
+                   void (*kernel)(const genrec_step *, Columns<Count, Pointers>),
+                   void *const *pointers) {
+  // What a launch can pass.
+  static_assert(sizeof(Columns<Count, Pointers>) <= 32000);
+  Columns<Count, Pointers> all;
+  int32_t blocks = 0, pointer = 0;
+  for (int i = 0; i < Count; ++i) {
+    all.shapes[i] = columns[i];
+    all.firstPointer[i] = pointer;
+    all.firstBlock[i] = blocks;
+    pointer += columns[i].pointers;
+    blocks += static_cast<int32_t>(
+        cuda::blocksFor(step->domains[columns[i].domain].capacity, kColumnRows));
+  }
+  all.firstBlock[Count] = blocks;
+  for (int i = 0; i < Pointers; ++i)
+    all.pointers[i] = pointers[i];
+  const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(256)};
+  if (blocks > 0)
+    GENREC_CUDA_LAUNCH(genrec_rt_stream(step), shape, kernel, genrec_rt_device_step(step), all);
+}
+
+} // namespace genrec::rt::kernels
 
 #endif // GENREC_RT_KERNELS_CUDA_LAUNCH_H

@@ -1,0 +1,77 @@
+//===- row_mapping.h - How rows are distributed to threads -------*- C++ -*-===//
+//
+// What the emission of a row kernel and its launch agree on. Plain numbers, for host and device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ROW_MAPPING_H
+#define GENREC_RT_KERNELS_CUDA_ROW_MAPPING_H
+
+#include "genrec_rt/kernels/shared/rowmath.h"
+
+#include <stdint.h>
+
+namespace genrec::rt::kernels {
+
+/// The mapping of a row kernel: emitted beside the kernel `name` as `name_mapping`.
+struct RowMapping {
+  int32_t lanes;       ///< threads per row: 1, 4, 8, 16, 32, or a whole block of more
+  int32_t sharedBytes; ///< dynamic shared memory per row, a multiple of 16; 0: none
+};
+
+/// How rows are cut where sums are added up over them: `count` chunks of `grain` rows, the last
+/// of fewer, each added up in the order of its rows by the threads of one row.
+struct RowChunks {
+  int64_t grain, count;
+};
+
+/// The fewest rows of a chunk: writing its sums costs little beside reading its rows.
+constexpr int64_t kLeastChunk = 32;
+
+/// The most chunks where each has `floats` sums: at most 64 MiB of them.
+GENREC_HOST_DEVICE int64_t mostChunks(int64_t floats) {
+  constexpr int64_t kMostBytes = int64_t(64) << 20, kMost = 8192;
+  const int64_t fit = kMostBytes / (floats * 4 + 1);
+  return fit < 1 ? 1 : fit > kMost ? kMost : fit;
+}
+
+/// Cuts `rows` where a chunk has `floats` sums. A function of both alone, so results have the same
+/// bits on every device. There are more chunks than on the CPU (cutForSums): a device has
+/// thousands of rows in flight.
+GENREC_HOST_DEVICE RowChunks cutRows(int64_t rows, int64_t floats) {
+  const int64_t most = mostChunks(floats), even = (rows + most - 1) / most;
+  const int64_t grain = even < kLeastChunk ? kLeastChunk : even;
+  return {grain, (rows + grain - 1) / grain};
+}
+
+/// The most chunks that up to `rows` rows are cut into.
+GENREC_HOST_DEVICE int64_t mostChunks(int64_t rows, int64_t floats) {
+  const int64_t most = mostChunks(floats), full = (rows + kLeastChunk - 1) / kLeastChunk;
+  return full < most ? full : most;
+}
+
+/// A column of a kernel that computes many (launchColumns): emitted beside the kernel `name` as
+/// `name_columns`.
+struct ColumnShape {
+  int32_t program;  ///< number of its body among the kernel's
+  int32_t pointers; ///< that the body takes: its inputs, then its result
+  int32_t domain;   ///< index of its rows' domain
+  int32_t stack;    ///< index of the result's domain, whose offsets say where its part begins
+  int32_t part;
+};
+
+/// The columns of a launch, as the kernel gets them.
+template <int Count, int Pointers> struct Columns {
+  static constexpr int kCount = Count, kPointers = Pointers;
+  ColumnShape shapes[Count];
+  int32_t firstPointer[Count];
+  int32_t firstBlock[Count + 1];
+  void *pointers[Pointers];
+};
+
+/// Rows that a block of such a kernel takes.
+constexpr int64_t kColumnRows = 1024;
+
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_CUDA_ROW_MAPPING_H
