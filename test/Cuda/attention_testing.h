@@ -105,6 +105,15 @@ template <class C, AttentionLevel Level> struct DeviceRun {
     DeviceArray<float> time({in.timeBias.begin(), in.timeBias.end()});
     AttentionArgs<E> args;
     args.parents = static_cast<int64_t>(in.offsets.size()) - 1;
+    // Every other call knows a bound of the lists, and the device their number.
+    DeviceArray<genrec_domain> above({genrec_domain{args.parents, args.parents + 3, nullptr,
+                                                    nullptr, nullptr, nullptr, args.parents}});
+    DeviceArray<genrec_domain> domain({genrec_domain{in.rows(), in.rows() + 1, offsets.data(),
+                                                     nullptr, nullptr, above.data(), maxLength}});
+    if (in.rows() % 2) {
+      args.domain = domain.data();
+      args.parents += 3;
+    }
     args.heads = heads;
     args.offsets = offsets.data();
     args.maxLength = maxLength;

@@ -54,6 +54,9 @@ struct AttentionConfig {
 /// and out may be strided views of one buffer. Matrices have a row per row of a
 /// list and their heads side by side.
 template <class Element> struct AttentionCall {
+  /// Devices: the rows' domain, in device memory, where the number of lists is known; `parents`
+  /// bounds it then. Null: there are `parents`.
+  const genrec_domain *domain = nullptr;
   int64_t parents = 0;
   const int64_t *offsets = nullptr; ///< [parents + 1], first not below 0
   int64_t maxLength = 0;            ///< no list is longer

@@ -43,9 +43,10 @@ struct AttentionConfig {
 };
 
 /// A call; all pointers are to device memory. Lists are shorter than 2^20 rows.
+/// Where `domain` says how many lists there are, grids are those of `parents`.
 template <class Element> struct AttentionArgs : kernels::AttentionCall<Element> {
   int64_t heads = 1;
-  int64_t rows = 0; ///< capacity: offsets[parents] is at most this
+  int64_t rows = 0; ///< capacity: the lists have no more
 };
 
 template <class Element> using AttentionGradients = kernels::AttentionCallGradients<Element>;

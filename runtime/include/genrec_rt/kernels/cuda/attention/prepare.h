@@ -50,7 +50,7 @@ __device__ inline uint32_t magnitudeBits(float x) { return __float_as_uint(x) & 
 /// Calls body(row, head) for every row and head of the lists, a warp for each.
 template <class C, class Body>
 __device__ void forRowsAndHeads(const AttentionArgs<typename C::Element> &args, Body body) {
-  const int64_t begin = args.offsets[0], count = args.offsets[args.parents] - begin;
+  const int64_t begin = args.offsets[0], count = args.offsets[listsOf(args)] - begin;
   const int64_t warps = threadsInGrid() / kWarp;
   for (int64_t item = threadInGrid() / kWarp; item < count * args.heads; item += warps)
     body(begin + item / args.heads, item % args.heads);
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
     most = __reduce_max_sync(kAllLanes, most);
     if (laneOf() == 0) {
       uint32_t *at =
-          space.listMost + (listOf(args.offsets, args.parents, row) * args.heads + head) * 2;
+          space.listMost + (listOf(args.offsets, listsOf(args), row) * args.heads + head) * 2;
       atomicMax(at, magnitudeBits(norm));
       atomicMax(at + 1, most);
     }
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(kPrepareThreads)
         product += d * toFloat(args.out[row * args.ldOut + head * C::V + e]);
     }
     const float norm = sqrtf(warpSum(squares));
-    const int64_t list = listOf(args.offsets, args.parents, row);
+    const int64_t list = listOf(args.offsets, listsOf(args), row);
     const uint32_t *most = space.listMost + (list * args.heads + head) * 2;
     const int length = static_cast<int>(args.offsets[list + 1] - args.offsets[list]);
     float bound = keptFactor<C>(args) * norm * __uint_as_float(most[0]) * kBoundSlack, sum = bound;

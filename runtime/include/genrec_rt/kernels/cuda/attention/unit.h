@@ -9,6 +9,11 @@
 
 namespace genrec::rt::cuda {
 
+/// The number of lists, of which the host may know a bound only.
+template <class E> __device__ int64_t listsOf(const AttentionArgs<E> &args) {
+  return args.domain ? args.domain->parent_domain->count : args.parents;
+}
+
 /// Which part of a call a block works on: rows [begin, begin + Tile) of one
 /// list and head. Blocks are numbered so that the longest work starts first.
 template <class C, int Tile> struct AttentionUnit {
@@ -19,22 +24,26 @@ template <class C, int Tile> struct AttentionUnit {
   /// `lastFirst`: later tiles have more work (queries under a causal mask).
   __device__ AttentionUnit(const AttentionArgs<typename C::Element> &args, int64_t block, int tiles,
                            bool lastFirst)
-      : AttentionUnit(args, block % (args.parents * args.heads),
-                      static_cast<int>(block / (args.parents * args.heads)), tiles, lastFirst) {}
+      : AttentionUnit(args, block % (args.parents * args.heads) / args.heads,
+                      static_cast<int>(block % args.heads),
+                      static_cast<int>(block / (args.parents * args.heads)), tiles, lastFirst,
+                      block % (args.parents * args.heads) / args.heads < listsOf(args)) {}
 
-  /// False for tiles behind the end of the list.
+  /// False for tiles behind the end of the list, or of all lists.
   __device__ bool hasRows() const { return begin < mask.length; }
   __device__ int rows() const { return mask.length - begin < Tile ? mask.length - begin : Tile; }
   __device__ RowRange range() const { return {begin, begin + rows()}; }
 
 private:
-  __device__ AttentionUnit(const AttentionArgs<typename C::Element> &args, int64_t listAndHead,
-                           int tile, int tiles, bool lastFirst)
-      : list(listAndHead / args.heads), first(args.offsets[list]),
-        head(static_cast<int>(listAndHead % args.heads)),
+  /// Of a list that does not exist no bounds are read.
+  __device__ AttentionUnit(const AttentionArgs<typename C::Element> &args, int64_t list, int head,
+                           int tile, int tiles, bool lastFirst, bool exists)
+      : list(list), first(exists ? args.offsets[list] : 0), head(head),
         begin((lastFirst ? tiles - 1 - tile : tile) * Tile),
-        mask(static_cast<int>(args.offsets[list + 1] - first), clipped(args.contextual),
-             C::Masked && args.targets ? clipped(args.targets[list]) : 0, clipped(args.window)) {}
+        mask(exists ? static_cast<int>(args.offsets[list + 1] - first) : 0,
+             clipped(args.contextual),
+             C::Masked && args.targets && exists ? clipped(args.targets[list]) : 0,
+             clipped(args.window)) {}
 
   /// More rows than a list can have count as so many.
   static __device__ int clipped(int64_t rows) {
