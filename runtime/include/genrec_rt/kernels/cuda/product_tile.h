@@ -1,0 +1,65 @@
+//===- product_tile.h - A tile of a product of float matrices -----*- C++ -*-===//
+//
+// By a block, through shared memory, without tensor cores: every element is one chain
+// of multiply-adds in ascending order, which are the CPU's bits.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_PRODUCT_TILE_H
+#define GENREC_RT_KERNELS_CUDA_PRODUCT_TILE_H
+
+#include "genrec_rt/cuda/device.h"
+
+namespace genrec::rt::cuda {
+
+constexpr int kProductThreads = 256;
+/// Rows and columns of a tile; a thread has 4 by 4 of them.
+constexpr int kProductTile = 64, kProductEach = 4;
+/// Steps of the contraction that are in shared memory at a time.
+constexpr int kProductSteps = 16;
+
+/// Rows of a thread's elements are row() + i, columns column() + j.
+struct ProductTile {
+  float sums[kProductEach][kProductEach] = {};
+
+  __device__ static int row() { return static_cast<int>(threadIdx.x) / 16 * kProductEach; }
+  __device__ static int column() { return static_cast<int>(threadIdx.x) % 16 * kProductEach; }
+
+  /// sums += the contraction over [begin, end) of left(row, step) and right(column, step), which
+  /// are 0 outside of the matrices. By the whole block. A side is read along its steps, or, where
+  /// its steps are the rows of memory, across them.
+  template <bool LeftAcross, bool RightAcross, class Left, class Right>
+  __device__ void add(int64_t begin, int64_t end, const Left &left, const Right &right) {
+    constexpr int kPadded = kProductTile + 4;
+    __shared__ float lefts[kProductSteps][kPadded], rights[kProductSteps][kPadded];
+    for (int64_t first = begin; first < end; first += kProductSteps) {
+      load<LeftAcross>(lefts, first, end, left);
+      load<RightAcross>(rights, first, end, right);
+      __syncthreads();
+      const int steps = end - first < kProductSteps ? static_cast<int>(end - first) : kProductSteps;
+      for (int step = 0; step < steps; ++step)
+#pragma unroll
+        for (int i = 0; i < kProductEach; ++i)
+#pragma unroll
+          for (int j = 0; j < kProductEach; ++j)
+            sums[i][j] = fmaf(lefts[step][row() + i], rights[step][column() + j], sums[i][j]);
+      __syncthreads(); // the next steps are written there
+    }
+  }
+
+private:
+  template <bool Across, class Side>
+  __device__ static void load(float (&to)[kProductSteps][kProductTile + 4], int64_t first,
+                              int64_t end, const Side &side) {
+    for (int at = static_cast<int>(threadIdx.x); at < kProductSteps * kProductTile;
+         at += kProductThreads) {
+      const int step = Across ? at / kProductTile : at % kProductSteps;
+      const int place = Across ? at % kProductTile : at / kProductSteps;
+      to[step][place] = first + step < end ? side(place, first + step) : 0.0f;
+    }
+  }
+};
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_PRODUCT_TILE_H

@@ -1,0 +1,136 @@
+//===- products.cu - Products of float matrices with sizes on the device --===//
+
+#include "genrec_rt/kernels/cuda/products.h"
+
+#include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/product_tile.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = kProductThreads;
+/// A result of fewer tiles is cut along a contraction of more than kChunk steps.
+constexpr int64_t kEnoughTiles = 128, kChunk = 4096;
+constexpr int64_t kMostPartialBytes = int64_t(64) << 20;
+
+__device__ int64_t sizeOf(const ProductSize &size) {
+  if (!size.rows)
+    return size.most;
+  const int64_t left = size.rows->count - size.first;
+  return left < 0 ? 0 : left < size.most ? left : size.most;
+}
+
+/// How a contraction is cut.
+struct Chunks {
+  int64_t steps, count;
+
+  explicit Chunks(const Product &p) : steps(std::max<int64_t>(p.k.most, 1)), count(1) {
+    const int64_t tiles = blocksFor(p.m.most, kProductTile) * blocksFor(p.n.most, kProductTile);
+    if (tiles >= kEnoughTiles || p.k.most <= kChunk)
+      return;
+    const int64_t bytes = std::max<int64_t>(p.m.most * p.n.most * 4, 1);
+    const int64_t mostChunks = std::max<int64_t>(kMostPartialBytes / bytes, 1);
+    steps = blocksFor(blocksFor(p.k.most, mostChunks), kChunk) * kChunk;
+    count = blocksFor(p.k.most, steps);
+  }
+};
+
+/// An element as the product leaves it.
+__device__ void writeElement(const Product &p, int64_t rows, int64_t columns, int64_t row,
+                             int64_t column, float sum) {
+  if (row >= rows && p.keepsRest)
+    return;
+  float value = row >= rows ? 0.0f : p.rest;
+  if (row < rows && column < columns) {
+    value = p.onto ? p.onto[row * p.ldOnto + column] + sum : sum;
+    if (p.sawNaN && value != value)
+      storeRelaxed(p.sawNaN, 1u);
+  }
+  p.result[row * p.ldResult + column] = value;
+}
+
+/// A block per tile of columns, rows and chunk. With `partial`, which is [chunk][m][n] by their
+/// bounds, sums go there.
+template <bool LeftTransposed, bool RightTransposed>
+__global__ void __launch_bounds__(kThreads)
+    multiplyTiles(Product p, int64_t chunkSteps, float *partial) {
+  const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.y) * kProductTile,
+                firstColumn = static_cast<int64_t>(blockIdx.x) * kProductTile,
+                begin = blockIdx.z * chunkSteps, end = min(steps, begin + chunkSteps);
+  ProductTile tile;
+  if (firstRow < rows && firstColumn < columns) {
+    const auto left = [&](int place, int64_t step) {
+      const int64_t row = firstRow + place;
+      return row >= rows      ? 0.0f
+             : LeftTransposed ? p.left[step * p.ldLeft + row]
+                              : p.left[row * p.ldLeft + step];
+    };
+    const auto right = [&](int place, int64_t step) {
+      const int64_t column = firstColumn + place;
+      return column >= columns ? 0.0f
+             : RightTransposed ? p.right[column * p.ldRight + step]
+                               : p.right[step * p.ldRight + column];
+    };
+    tile.add<LeftTransposed, !RightTransposed>(begin, end, left, right);
+  }
+  for (int i = 0; i < kProductEach; ++i)
+    for (int j = 0; j < kProductEach; ++j) {
+      const int64_t row = firstRow + ProductTile::row() + i,
+                    column = firstColumn + ProductTile::column() + j;
+      if (row >= p.m.most || column >= p.n.most)
+        continue;
+      if (!partial)
+        writeElement(p, rows, columns, row, column, tile.sums[i][j]);
+      else if (row < rows && column < columns && begin < end)
+        partial[(blockIdx.z * p.m.most + row) * p.n.most + column] = tile.sums[i][j];
+    }
+}
+
+/// The chunks' sums in order.
+__global__ void __launch_bounds__(kThreads)
+    addChunks(Product p, int64_t chunkSteps, const float *partial) {
+  const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
+  const int64_t chunks = (steps + chunkSteps - 1) / chunkSteps;
+  for (int64_t i = threadInGrid(); i < p.m.most * p.n.most; i += threadsInGrid()) {
+    const int64_t row = i / p.n.most, column = i % p.n.most;
+    float sum = 0;
+    if (row < rows && column < columns)
+      for (int64_t chunk = 0; chunk < chunks; ++chunk)
+        sum += partial[chunk * p.m.most * p.n.most + i];
+    writeElement(p, rows, columns, row, column, sum);
+  }
+}
+
+using Kernel = void (*)(Product, int64_t, float *);
+
+Kernel kernelOf(const Product &p) {
+  if (p.leftTransposed)
+    return p.rightTransposed ? multiplyTiles<true, true> : multiplyTiles<true, false>;
+  return p.rightTransposed ? multiplyTiles<false, true> : multiplyTiles<false, false>;
+}
+
+} // namespace
+
+int64_t productScratchBytes(const Product &product) {
+  const Chunks chunks(product);
+  return chunks.count > 1 ? chunks.count * product.m.most * product.n.most * 4 : 0;
+}
+
+void multiply(const Product &product, void *scratch, cudaStream_t stream) {
+  if (product.m.most == 0 || product.n.most == 0)
+    return;
+  const Chunks chunks(product);
+  auto *partial = chunks.count > 1 ? static_cast<float *>(scratch) : nullptr;
+  const dim3 grid(static_cast<unsigned>(blocksFor(product.n.most, kProductTile)),
+                  static_cast<unsigned>(blocksFor(product.m.most, kProductTile)),
+                  static_cast<unsigned>(chunks.count));
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), kernelOf(product), product,
+                     chunks.steps, partial);
+  if (partial)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(product.m.most * product.n.most, kThreads), addChunks,
+                       product, chunks.steps, partial);
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,123 @@
+//===- products_test.cpp - Products with sizes on the device --------------===//
+
+#include "domain_copies.h"
+
+#include "genrec_rt/kernels/cuda/products.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+/// A size that the device knows, below its bound.
+struct Size {
+  int64_t most, first, rows;
+  int64_t value() const { return std::clamp<int64_t>(rows - first, 0, most); }
+};
+
+struct Case {
+  Size m, k, n;
+  bool leftTransposed = false, rightTransposed = false, onto = false, keepsRest = false;
+};
+
+std::vector<float> fractions(int64_t count, std::mt19937_64 &random) {
+  auto values = randomValues<float>(count, random);
+  for (float &value : values)
+    value /= 1024.0f * 3;
+  return values;
+}
+
+void expectProduct(const Case &c) {
+  std::mt19937_64 random(static_cast<uint64_t>(c.m.most * 31 + c.k.most * 7 + c.n.most));
+  const int64_t m = c.m.value(), k = c.k.value(), n = c.n.value();
+  const int64_t ldLeft = (c.leftTransposed ? m : k) + 3, ldRight = (c.rightTransposed ? k : n) + 1;
+  const int64_t ldResult = c.n.most + 2;
+  // Nothing lies beyond the rows that there are.
+  const auto left = fractions((c.leftTransposed ? k : m) * ldLeft, random),
+             right = fractions((c.rightTransposed ? n : k) * ldRight, random),
+             before = fractions(c.m.most * ldResult, random);
+  auto at = [](const std::vector<float> &x, int64_t i) { return x[static_cast<size_t>(i)]; };
+  std::vector<float> expected = before;
+  const bool isCut = productScratchBytes({.m = {c.m.most}, .k = {c.k.most}, .n = {c.n.most}}) > 0;
+  for (int64_t i = 0; i < c.m.most; ++i)
+    for (int64_t j = 0; j < c.n.most; ++j) {
+      float &to = expected[static_cast<size_t>(i * ldResult + j)];
+      float sum = 0;
+      for (int64_t s = 0; s < k && i < m && j < n; ++s)
+        sum = std::fmaf(at(left, c.leftTransposed ? s * ldLeft + i : i * ldLeft + s),
+                        at(right, c.rightTransposed ? j * ldRight + s : s * ldRight + j), sum);
+      if (i < m && j < n)
+        to = c.onto ? to + sum : sum;
+      else if (i < m || !c.keepsRest)
+        to = i < m ? -5.0f : 0.0f;
+    }
+  auto record = [&](const Size &size) {
+    return Copy<genrec_domain>(std::vector{
+        genrec_domain{size.rows, size.rows, nullptr, nullptr, nullptr, nullptr, size.rows}});
+  };
+  Copy<genrec_domain> mRows = record(c.m), kRows = record(c.k), nRows = record(c.n);
+  Copy<float> leftThere(left), rightThere(right), result(before);
+  Copy<uint32_t> sawNaN(std::vector<uint32_t>{0});
+  Product p;
+  p.m = {c.m.most, mRows.data(), c.m.first}, p.k = {c.k.most, kRows.data(), c.k.first};
+  p.n = {c.n.most, nRows.data(), c.n.first};
+  p.left = leftThere.data(), p.ldLeft = ldLeft, p.leftTransposed = c.leftTransposed;
+  p.right = rightThere.data(), p.ldRight = ldRight, p.rightTransposed = c.rightTransposed;
+  p.onto = c.onto ? result.data() : nullptr, p.ldOnto = ldResult;
+  p.result = result.data(), p.ldResult = ldResult;
+  p.keepsRest = c.keepsRest, p.rest = -5, p.sawNaN = sawNaN.data();
+  Copy<char> scratch(std::vector<char>(static_cast<size_t>(productScratchBytes(p))));
+  multiply(p, scratch.data(), nullptr);
+  const auto got = result.fetch();
+  if (isCut)
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], expected[i], 1e-5 * static_cast<double>(k) / 100) << i;
+  else
+    EXPECT_EQ(got, expected);
+  EXPECT_EQ(sawNaN.fetch()[0], 0u);
+}
+
+TEST(Products, SizesBelowBoundsAndTransposedSides) {
+  const Size sizes[] = {{70, 0, 66}, {5, 0, 9}, {130, 4, 69}};
+  for (bool leftTransposed : {false, true})
+    for (bool rightTransposed : {false, true})
+      expectProduct({sizes[0], sizes[1], sizes[2], leftTransposed, rightTransposed});
+  expectProduct({{3, 0, 2}, {40, 0, 33}, {2, 0, 2}, false, true, /*onto=*/true});
+  expectProduct({{66, 0, 20}, {17, 0, 17}, {3, 0, 3}, true, false, true, /*keepsRest=*/true});
+}
+
+TEST(Products, NoRowsNoStepsNoColumns) {
+  expectProduct({{7, 0, 0}, {5, 0, 5}, {6, 0, 6}});
+  expectProduct({{7, 0, 5}, {5, 0, 0}, {6, 0, 6}});
+  expectProduct({{7, 0, 5}, {5, 0, 5}, {6, 9, 6}});
+  expectProduct({{0, 0, 0}, {5, 0, 5}, {6, 0, 6}});
+}
+
+TEST(Products, LongContractionsAreCut) {
+  expectProduct({{2, 0, 2}, {9000, 0, 8500}, {3, 0, 3}});
+  expectProduct({{2, 0, 2}, {9000, 0, 100}, {3, 0, 3}, false, false, /*onto=*/true});
+}
+
+TEST(Products, NaNIsSeen) {
+  Copy<float> left(std::vector<float>{1, __builtin_nanf("")}), right(std::vector<float>{2});
+  Copy<float> result{std::vector<float>(2)};
+  Copy<uint32_t> sawNaN(std::vector<uint32_t>{0});
+  multiply({.m = {2},
+            .k = {1},
+            .n = {1},
+            .left = left.data(),
+            .ldLeft = 1,
+            .right = right.data(),
+            .ldRight = 1,
+            .result = result.data(),
+            .ldResult = 1,
+            .sawNaN = sawNaN.data()},
+           nullptr, nullptr);
+  EXPECT_EQ(sawNaN.fetch()[0], 1u);
+  EXPECT_EQ(result.fetch()[0], 2.0f);
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
