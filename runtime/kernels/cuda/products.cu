@@ -27,7 +27,7 @@ struct Chunks {
 
   explicit Chunks(const Product &p) : steps(std::max<int64_t>(p.k.most, 1)), count(1) {
     const int64_t tiles = blocksFor(p.m.most, kProductTile) * blocksFor(p.n.most, kProductTile);
-    if (tiles >= kEnoughTiles || p.k.most <= kChunk)
+    if (p.inOrder || tiles >= kEnoughTiles || p.k.most <= kChunk)
       return;
     const int64_t bytes = std::max<int64_t>(p.m.most * p.n.most * 4, 1);
     const int64_t mostChunks = std::max<int64_t>(kMostPartialBytes / bytes, 1);

@@ -41,6 +41,7 @@ struct Product {
   float *result = nullptr;
   int64_t ldResult = 0;
   bool keepsRest = false;
+  bool inOrder = false; ///< never cut the contraction: the CPU's bits, and no scratch
   float rest = 0;
   uint32_t *sawNaN = nullptr; ///< set to 1 where an element is NaN; null: not looked for
 };

@@ -1,0 +1,258 @@
+//===- rank.cu - Ranks of targets among all items, and within lists -------===//
+
+#include "genrec_rt/kernels/cuda/rank.h"
+
+#include "genrec_rt/kernels/cuda/product_tile.h"
+#include "item_sets.h"
+#include "ranked_scores.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = kProductThreads;
+
+/// Rows that have a target each: the queries, or rows below them.
+struct Targets {
+  const genrec_domain *rows;
+  int64_t capacity;
+  const int64_t *items;
+  bool areListed;
+
+  __device__ int64_t queryOf(int64_t row) const { return areListed ? rows->parent[row] : row; }
+};
+
+__device__ bool isItem(const RankedItems &r, int64_t item) {
+  return item >= 0 && item < r.items->count;
+}
+
+/// Puts the targets of each list into its set, with the first row of each.
+__global__ void __launch_bounds__(kThreads)
+    collectTargets(RankedItems r, Targets targets, ItemSets sets, Word *firstRows) {
+  for (int64_t row = threadInGrid(); row < targets.rows->count; row += threadsInGrid()) {
+    const int64_t item = targets.items[row];
+    if (isItem(r, item))
+      atomicMin(firstRows + (sets.insert(targets.queryOf(row), item).slot - sets.slots),
+                static_cast<Word>(row));
+  }
+}
+
+/// Scores of the targets. NaN, which nothing is at least, where there is none, or with `sets` where
+/// the list has had it before.
+__global__ void __launch_bounds__(kThreads)
+    scoreTargets(RankedItems r, Targets targets, ItemSets sets, const Word *firstRows,
+                 float *scores) {
+  for (int64_t row = threadInGrid(); row < targets.rows->count; row += threadsInGrid()) {
+    const int64_t item = targets.items[row], query = targets.queryOf(row);
+    bool counts = isItem(r, item);
+    if (counts && firstRows)
+      counts = firstRows[sets.find(query, item) - sets.slots] == static_cast<Word>(row);
+    scores[row] = counts ? scoreOf(r, query, item) : __builtin_nanf("");
+  }
+}
+
+/// ranks[row] += the items that score at least what the target does, itself among them.
+__global__ void __launch_bounds__(kThreads)
+    countItems(RankedItems r, Targets targets, const float *targetScores, Word *ranks) {
+  const int64_t rows = targets.rows->count, items = r.items->count;
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.y) * kProductTile;
+  if (firstRow >= rows)
+    return;
+  const auto left = [&](int place, int64_t c) {
+    const int64_t row = firstRow + place;
+    return row < rows ? r.query[targets.queryOf(row) * r.ldQuery + c] : 0.0f;
+  };
+  float toBeat[kProductEach];
+  uint32_t counts[kProductEach] = {};
+  for (int i = 0; i < kProductEach; ++i) {
+    const int64_t row = firstRow + ProductTile::row() + i;
+    toBeat[i] = row < rows ? targetScores[row] : __builtin_nanf("");
+  }
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kProductTile; first < items;
+       first += static_cast<int64_t>(gridDim.x) * kProductTile) {
+    ProductTile tile;
+    const auto right = [&](int place, int64_t c) {
+      return first + place < items ? r.item[(first + place) * r.ldItem + c] : 0.0f;
+    };
+    tile.add<false, false>(0, r.dim, left, right);
+    for (int i = 0; i < kProductEach; ++i)
+      for (int j = 0; j < kProductEach; ++j) {
+        const float score = tile.sums[i][j];
+        const bool exists =
+            firstRow + ProductTile::row() + i < rows && first + ProductTile::column() + j < items;
+        counts[i] += exists && score >= toBeat[i];
+        if (exists && score != score)
+          storeRelaxed(r.sawNaN, 1u);
+      }
+  }
+  for (int i = 0; i < kProductEach; ++i) {
+    for (int by = 8; by > 0; by /= 2) // 16 lanes have a row
+      counts[i] += __shfl_xor_sync(kAllLanes, counts[i], by);
+    const int64_t row = firstRow + ProductTile::row() + i;
+    if (laneOf() % 16 == 0 && row < rows && counts[i] > 0)
+      atomicAdd(ranks + row, static_cast<Word>(counts[i]));
+  }
+}
+
+/// Takes off the excluded items of each query that were counted, each once.
+__global__ void __launch_bounds__(kThreads)
+    uncountExcluded(RankedItems r, Targets targets, ItemSets targetSets, ItemSets seen,
+                    const float *targetScores, Word *ranks) {
+  for (int64_t i = threadInGrid(); i < r.excluding->count; i += threadsInGrid()) {
+    const int64_t query = r.excluding->parent[i], item = r.excluded[i];
+    if (!isItem(r, item) || (targets.areListed ? targetSets.find(query, item) != nullptr
+                                               : targets.items[query] == item))
+      continue;
+    if (!seen.insert(query, item).isNew)
+      continue;
+    const float score = scoreOf(r, query, item);
+    const int64_t begin = targets.areListed ? targets.rows->offsets[query] : query,
+                  end = targets.areListed ? targets.rows->offsets[query + 1] : query + 1;
+    for (int64_t row = begin; row < end; ++row)
+      if (score >= targetScores[row])
+        atomicSub(ranks + row, Word(1));
+  }
+}
+
+/// Of g targets of one score each has counted the others: the first of the list gets the lowest of
+/// their g ranks.
+__global__ void __launch_bounds__(kThreads)
+    separateEqual(Targets targets, const Word *counted, int64_t *ranks) {
+  for (int64_t row = threadInGrid(); row < targets.capacity; row += threadsInGrid()) {
+    int64_t rank = 0;
+    if (row < targets.rows->count) {
+      const Word own = counted[row];
+      const int64_t end = targets.rows->offsets[targets.queryOf(row) + 1];
+      rank = static_cast<int64_t>(own);
+      for (int64_t later = row + 1; later < end && own > 0; ++later)
+        rank -= counted[later] == own;
+    }
+    ranks[row] = rank;
+  }
+}
+
+struct RankScratch {
+  Word *seen, *targetSlots, *firstRows, *counted;
+  float *targetScores;
+  int64_t bytes;
+
+  /// For targets of `rows`, which are listed or not.
+  RankScratch(const RankedItems &r, int64_t rows, bool areListed, void *memory) {
+    ScratchParts parts(memory);
+    seen = parts.take<Word>(r.excluding ? 2 * r.excludedCapacity : 0);
+    targetSlots = parts.take<Word>(areListed ? 2 * rows : 0);
+    firstRows = parts.take<Word>(areListed ? 2 * rows : 0);
+    counted = parts.take<Word>(areListed ? rows : 0);
+    targetScores = parts.take<float>(rows);
+    bytes = parts.bytes();
+  }
+};
+
+void fillWords(Word *words, int64_t count, int byte, cudaStream_t stream) {
+  if (count > 0)
+    GENREC_CUDA_CHECK(cudaMemsetAsync(words, byte, static_cast<size_t>(count) * 8, stream));
+}
+
+/// Counts into `ranks`.
+void countRanks(const RankedItems &r, const Targets &targets, const RankScratch &scratch,
+                Word *ranks, cudaStream_t stream) {
+  const LaunchShape shape = shapeOfThreads(targets.capacity, kThreads);
+  const ItemSets targetSets{targets.rows, scratch.targetSlots};
+  fillWords(ranks, targets.capacity, 0, stream);
+  if (targets.areListed) {
+    fillWords(scratch.targetSlots, 2 * targets.capacity, 0xFF, stream);
+    fillWords(scratch.firstRows, 2 * targets.capacity, 0xFF, stream);
+    GENREC_CUDA_LAUNCH(stream, shape, collectTargets, r, targets, targetSets, scratch.firstRows);
+  }
+  GENREC_CUDA_LAUNCH(stream, shape, scoreTargets, r, targets, targetSets,
+                     targets.areListed ? scratch.firstRows : nullptr, scratch.targetScores);
+  // Enough blocks for any device; each takes many tiles of items.
+  constexpr int64_t kBlocks = 1024;
+  const int64_t rowTiles = blocksFor(targets.capacity, kProductTile);
+  const int64_t itemBlocks = std::clamp<int64_t>(blocksFor(r.itemCapacity, kProductTile), 1,
+                                                 std::max<int64_t>(kBlocks / rowTiles, 1));
+  const dim3 grid(static_cast<unsigned>(itemBlocks), static_cast<unsigned>(rowTiles));
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{grid, dim3(kThreads)}), countItems, r, targets,
+                     scratch.targetScores, ranks);
+  if (!r.excluding || r.excludedCapacity == 0)
+    return;
+  fillWords(scratch.seen, 2 * r.excludedCapacity, 0xFF, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(r.excludedCapacity, kThreads), uncountExcluded, r,
+                     targets, targetSets, (ItemSets{r.excluding, scratch.seen}),
+                     scratch.targetScores, ranks);
+}
+
+//===----------------------------------------------------------------------===//
+// Lists with scores
+//===----------------------------------------------------------------------===//
+
+/// A warp per row.
+__global__ void __launch_bounds__(kThreads)
+    rankInList(const genrec_domain *domain, int64_t capacity, const float *score,
+               const float *label, const uint8_t *valid, int64_t *ranks, Word *firstBad) {
+  const int64_t rows = domain->count, warps = threadsInGrid() / kWarp;
+  for (int64_t row = threadInGrid() / kWarp; row < capacity; row += warps) {
+    const bool counts = row < rows && (!valid || valid[row]);
+    const float own = counts ? score[row] : 0, ownLabel = counts ? label[row] : 0;
+    if (counts && laneOf() == 0 && (own != own || (ownLabel != 0 && ownLabel != 1)))
+      atomicMin(firstBad, static_cast<Word>(row));
+    int better = 0;
+    if (counts && ownLabel == 1) {
+      const int64_t list = domain->parent[row];
+      const int64_t begin = domain->offsets[list], end = domain->offsets[list + 1];
+      for (int64_t other = begin + laneOf(); other < end; other += kWarp) {
+        if (other == row || (valid && !valid[other]))
+          continue;
+        // Of equal scores those without the label come first, then the first row.
+        const float theirs = score[other], theirLabel = label[other];
+        better +=
+            theirs > own || (theirs == own && (theirLabel < 1 || (theirLabel == 1 && other < row)));
+      }
+    }
+    better = __reduce_add_sync(kAllLanes, better);
+    if (laneOf() == 0)
+      ranks[row] = counts && ownLabel == 1 ? better + 1 : 0;
+  }
+}
+
+} // namespace
+
+int64_t rankTargetsScratchBytes(const RankedItems &ranked) {
+  return RankScratch(ranked, ranked.queryCapacity, false, nullptr).bytes;
+}
+
+void rankTargets(const RankedItems &ranked, const int64_t *targets, int64_t *ranks, void *scratch,
+                 cudaStream_t stream) {
+  if (ranked.queryCapacity == 0)
+    return;
+  countRanks(ranked, {ranked.queries, ranked.queryCapacity, targets, false},
+             RankScratch(ranked, ranked.queryCapacity, false, scratch),
+             reinterpret_cast<Word *>(ranks), stream);
+}
+
+int64_t rankListsScratchBytes(const RankedItems &ranked, int64_t listedCapacity) {
+  return RankScratch(ranked, listedCapacity, true, nullptr).bytes;
+}
+
+void rankLists(const RankedItems &ranked, const genrec_domain *listed, int64_t listedCapacity,
+               const int64_t *targets, int64_t *ranks, void *scratch, cudaStream_t stream) {
+  if (listedCapacity == 0)
+    return;
+  const Targets rows{listed, listedCapacity, targets, true};
+  const RankScratch parts(ranked, listedCapacity, true, scratch);
+  countRanks(ranked, rows, parts, parts.counted, stream);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(listedCapacity, kThreads), separateEqual, rows,
+                     parts.counted, ranks);
+}
+
+void rankScoredLists(const genrec_domain *domain, int64_t capacity, const float *score,
+                     const float *label, const uint8_t *valid, int64_t *ranks, int64_t *firstBad,
+                     cudaStream_t stream) {
+  static_assert(kThreads % kWarp == 0);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(firstBad, kNoRow & 0xFF, sizeof(int64_t), stream));
+  if (capacity > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kThreads), rankInList, domain,
+                       capacity, score, label, valid, ranks, reinterpret_cast<Word *>(firstBad));
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,247 @@
+//===- rank_test.cpp - Top-k and ranks on the device ----------------------===//
+//
+// Against the CPU's, to the bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "domain_copies.h"
+
+#include "genrec_rt/kernels/cpu/rank.h"
+#include "genrec_rt/kernels/cuda/rank.h"
+
+#include <gtest/gtest.h>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+using Ids = std::vector<int64_t>;
+
+/// Queries with excluded items, and a catalogue with equal scores.
+struct Catalogue {
+  std::mt19937_64 random;
+  int64_t dim, ldQuery, ldItem, itemCount, chunkBytes = 1 << 20;
+  std::unique_ptr<HostDomain> queries, excluding;
+  DeviceDomain queriesThere, excludingThere;
+  genrec_domain itemsView = {};
+  std::vector<float> query, item;
+  Ids excluded;
+  Copy<float> queryThere, itemThere;
+  Copy<int64_t> excludedThere;
+  Copy<genrec_domain> itemsThere;
+  mutable Copy<uint32_t> sawNaN{std::vector<uint32_t>{0}};
+
+  Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, uint64_t seed = 5)
+      : random(seed), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
+        queries(makeRoot(static_cast<int64_t>(excludedPerQuery.size()), random)),
+        excluding(makeLists(*queries, excludedPerQuery, random)), queriesThere(*queries),
+        excludingThere(*excluding, &queriesThere), query(values(queries->view.count * ldQuery)),
+        item(values(itemCount * ldItem)), excluded(items(excluding->view.count)), queryThere(query),
+        itemThere(item), excludedThere(excluded),
+        itemsThere(std::vector{genrec_domain{itemCount, itemCount + 70, nullptr, nullptr, nullptr,
+                                             nullptr, itemCount}}) {}
+
+  /// Few different values, so that scores are equal now and then.
+  std::vector<float> values(int64_t count) {
+    std::vector<float> result(static_cast<size_t>(count));
+    for (float &value : result)
+      value = static_cast<float>(static_cast<int>(random() % 7) - 3) / 3;
+    return result;
+  }
+  /// Items, some of them twice, some that there are not.
+  Ids items(int64_t count) {
+    Ids result(static_cast<size_t>(count));
+    for (int64_t &value : result)
+      value = static_cast<int64_t>(random() % static_cast<uint64_t>(itemCount + 6)) - 3;
+    return result;
+  }
+  int64_t queryCount() const { return queries->view.count; }
+
+  kernels::RankArgs onHost(bool excludes) const {
+    kernels::RankArgs args;
+    args.queries = query.data(), args.ldQueries = ldQuery, args.queryCount = queryCount();
+    args.items = item.data(), args.ldItems = ldItem, args.itemCount = itemCount, args.dim = dim;
+    args.excludedOffsets = excludes ? excluding->view.offsets : nullptr;
+    args.excluded = excluded.data();
+    return args;
+  }
+  /// With bounds above what there is.
+  RankedItems onDevice(bool excludes) {
+    RankedItems r;
+    r.queries = queriesThere.get(), r.queryCapacity = queryCount() + 5;
+    r.query = queryThere.data(), r.ldQuery = ldQuery;
+    r.items = itemsThere.data(), r.itemCapacity = itemCount + 70;
+    r.item = itemThere.data(), r.ldItem = ldItem, r.dim = dim;
+    r.excluding = excludes ? excludingThere.get() : nullptr;
+    r.excludedCapacity = excluding->view.count + 3;
+    r.excluded = excludedThere.data();
+    r.chunkBytes = chunkBytes;
+    r.sawNaN = sawNaN.data();
+    return r;
+  }
+};
+
+Copy<char> scratchOf(int64_t bytes) {
+  return Copy<char>(std::vector<char>(static_cast<size_t>(bytes)));
+}
+
+void expectTop(Catalogue &c, int64_t k, bool excludes) {
+  const int64_t rows = c.queryCount() + 5;
+  Ids expected(static_cast<size_t>(rows * k));
+  std::vector<float> expectedScores(expected.size());
+  const kernels::RankArgs args = c.onHost(excludes);
+  std::vector<char> memory(static_cast<size_t>(
+      kernels::rankScratchBytes(c.dim, static_cast<int64_t>(c.excluded.size()), k, 1)));
+  ASSERT_TRUE(
+      kernels::topK(nullptr, args, k, expected.data(), expectedScores.data(), memory.data()));
+  for (size_t i = 0; i < expected.size(); ++i)
+    expectedScores[i] = expected[i] < 0 ? kNoScore : expectedScores[i];
+  const RankedItems ranked = c.onDevice(excludes);
+  Copy<int64_t> index(Ids(expected.size(), 9));
+  Copy<float> score(std::vector<float>(expected.size(), 9));
+  Copy<char> scratch = scratchOf(topItemsScratchBytes(ranked, k));
+  topItems(ranked, k, index.data(), score.data(), scratch.data(), nullptr);
+  EXPECT_EQ(index.fetch(), expected) << "k " << k;
+  EXPECT_EQ(score.fetch(), expectedScores) << "k " << k;
+  EXPECT_EQ(c.sawNaN.fetch()[0], 0u);
+}
+
+void expectRanks(Catalogue &c, bool excludes) {
+  const Ids targets = c.items(c.queryCount());
+  Ids expected(static_cast<size_t>(c.queryCount() + 5));
+  const kernels::RankArgs args = c.onHost(excludes);
+  std::vector<char> memory(static_cast<size_t>(
+      kernels::rankScratchBytes(c.dim, static_cast<int64_t>(c.excluded.size()), 0, 1)));
+  ASSERT_TRUE(kernels::rankOf(nullptr, args, targets.data(), expected.data(), memory.data()));
+  const RankedItems ranked = c.onDevice(excludes);
+  Copy<int64_t> targetsThere(targets), ranks(Ids(expected.size(), 9));
+  Copy<char> scratch = scratchOf(rankTargetsScratchBytes(ranked));
+  rankTargets(ranked, targetsThere.data(), ranks.data(), scratch.data(), nullptr);
+  EXPECT_EQ(ranks.fetch(), expected);
+}
+
+void expectListedRanks(Catalogue &c, const Lengths &lengths, bool excludes) {
+  auto listed = makeLists(*c.queries, lengths, c.random);
+  DeviceDomain listedThere(*listed, &c.queriesThere);
+  const Ids targets = c.items(listed->view.count);
+  Ids expected(targets.size() + 7);
+  const kernels::RankArgs args = c.onHost(excludes);
+  const kernels::TargetLists lists{listed->view.offsets, listed->view.parent, targets.data(),
+                                   listed->view.count};
+  std::vector<char> memory(static_cast<size_t>(kernels::rankListsScratchBytes(
+      c.dim, static_cast<int64_t>(c.excluded.size()), listed->view.count, 1)));
+  ASSERT_TRUE(kernels::rankLists(nullptr, args, lists, expected.data(), memory.data()));
+  const RankedItems ranked = c.onDevice(excludes);
+  Copy<int64_t> targetsThere(targets), ranks(Ids(expected.size(), 9));
+  const int64_t capacity = static_cast<int64_t>(expected.size());
+  Copy<char> scratch = scratchOf(rankListsScratchBytes(ranked, capacity));
+  rankLists(ranked, listedThere.get(), capacity, targetsThere.data(), ranks.data(), scratch.data(),
+            nullptr);
+  EXPECT_EQ(ranks.fetch(), expected);
+}
+
+TEST(Rank, TopItems) {
+  for (int64_t k : {1, 4, 33}) {
+    Catalogue many({0, 5, 1, 40, 3}, 190, 5), few({2, 0, 9}, 12, 3), none({}, 20, 4),
+        empty({1, 2}, 0, 4);
+    for (Catalogue *c : {&many, &few, &none, &empty})
+      for (bool excludes : {false, true})
+        expectTop(*c, k, excludes);
+  }
+}
+
+TEST(Rank, TopItemsOfChunks) {
+  // Three chunks of items; the last queries are a tile of their own.
+  Catalogue c({3, 1, 400}, 2300, 2), many(Lengths(2060, 0), 9, 1);
+  c.chunkBytes = 1;
+  expectTop(c, 5, true);
+  expectTop(c, 1500, true);
+  expectTop(many, 2, false);
+}
+
+TEST(Rank, OfTargets) {
+  Catalogue many(Lengths(70, 3), 190, 5), few({2, 0, 200}, 12, 3), none({}, 20, 4),
+      empty({1, 2}, 0, 4);
+  for (Catalogue *c : {&many, &few, &none, &empty})
+    for (bool excludes : {false, true})
+      expectRanks(*c, excludes);
+}
+
+TEST(Rank, OfListedTargets) {
+  Catalogue c({0, 5, 1, 40, 3}, 60, 3);
+  for (const Lengths &lengths :
+       {Lengths{0, 0, 0, 0, 0}, Lengths{1, 7, 0, 90, 2}, Lengths{0, 0, 30, 0, 0}})
+    for (bool excludes : {false, true})
+      expectListedRanks(c, lengths, excludes);
+}
+
+TEST(Rank, NaNIsSeen) {
+  for (bool excludes : {false, true}) {
+    Catalogue c({2, 2}, 80, 3);
+    std::vector<float> item = c.item;
+    item[static_cast<size_t>(71 * c.ldItem + 1)] = __builtin_nanf("");
+    Copy<float> itemThere(item);
+    RankedItems ranked = c.onDevice(excludes);
+    ranked.item = itemThere.data();
+    Copy<int64_t> targets(Ids{1, 2}), ranks(Ids(7)), index(Ids(21));
+    Copy<float> score{std::vector<float>(21)};
+    Copy<char> scratch =
+        scratchOf(std::max(rankTargetsScratchBytes(ranked), topItemsScratchBytes(ranked, 3)));
+    rankTargets(ranked, targets.data(), ranks.data(), scratch.data(), nullptr);
+    EXPECT_EQ(c.sawNaN.fetch()[0], 1u);
+    Copy<uint32_t> again(std::vector<uint32_t>{0});
+    ranked.sawNaN = again.data();
+    topItems(ranked, 3, index.data(), score.data(), scratch.data(), nullptr);
+    EXPECT_EQ(again.fetch()[0], 1u);
+  }
+}
+
+/// Scores with equal ones, labels, some rows not valid; `bad` rows that cannot be ranked.
+void expectRanksInLists(const Lengths &lengths, bool hasValid, const Ids &bad) {
+  std::mt19937_64 random(9);
+  auto users = makeRoot(static_cast<int64_t>(lengths.size()), random);
+  auto rows = makeLists(*users, lengths, random);
+  DeviceDomain usersThere(*users), rowsThere(*rows, &usersThere);
+  const auto count = static_cast<size_t>(rows->view.count);
+  std::vector<float> score(count), label(count);
+  std::vector<uint8_t> valid(count);
+  for (size_t i = 0; i < count; ++i) {
+    score[i] = static_cast<float>(random() % 5) - 2;
+    label[i] = random() % 3 == 0;
+    valid[i] = random() % 4 != 0;
+  }
+  for (size_t i = 0; i < bad.size(); ++i) {
+    const auto row = static_cast<size_t>(bad[i]);
+    (i % 2 ? score[row] : label[row]) = i % 2 ? __builtin_nanf("") : 0.5f;
+    valid[row] = 1;
+  }
+  Ids expected(count + 9), order(count + 1);
+  int64_t expectedBad = 0;
+  const auto found = kernels::rankScored(nullptr,
+                                         {users->view.count, rows->view.offsets, score.data(),
+                                          label.data(), hasValid ? valid.data() : nullptr},
+                                         expected.data(), order.data(), &expectedBad);
+  Copy<float> scoreThere(score), labelThere(label);
+  Copy<uint8_t> validThere(valid);
+  Copy<int64_t> ranks(Ids(expected.size(), 9)), firstBad(Ids(1));
+  rankScoredLists(rowsThere.get(), static_cast<int64_t>(expected.size()), scoreThere.data(),
+                  labelThere.data(), hasValid ? validThere.data() : nullptr, ranks.data(),
+                  firstBad.data(), nullptr);
+  EXPECT_EQ(found == kernels::UnrankedRow::none, bad.empty());
+  EXPECT_EQ(firstBad.fetch()[0], bad.empty() ? kNoRow : expectedBad);
+  if (bad.empty())
+    EXPECT_EQ(ranks.fetch(), expected);
+}
+
+TEST(Rank, InLists) {
+  for (const Lengths &lengths : listShapes())
+    if (lengths.size() < 1000)
+      for (bool hasValid : {false, true})
+        expectRanksInLists(lengths, hasValid, {});
+  for (bool hasValid : {false, true}) {
+    expectRanksInLists({3, 0, 9, 5}, hasValid, {14, 5});
+    expectRanksInLists({3, 0, 9, 5}, hasValid, {16, 11, 4});
+  }
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
