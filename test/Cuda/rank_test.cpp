@@ -6,8 +6,9 @@
 
 #include "domain_copies.h"
 
+#include "genrec_rt/kernels/cpu/gemm.h"
 #include "genrec_rt/kernels/cpu/rank.h"
-#include "genrec_rt/kernels/cuda/rank.h"
+#include "genrec_rt/kernels/cuda/item_scores.h"
 
 #include <gtest/gtest.h>
 
@@ -192,6 +193,75 @@ TEST(Rank, NaNIsSeen) {
     ranked.sawNaN = again.data();
     topItems(ranked, 3, index.data(), score.data(), scratch.data(), nullptr);
     EXPECT_EQ(again.fetch()[0], 1u);
+  }
+}
+
+/// Scores, which have the CPU's bits, of items from `first` on.
+void expectScores(Catalogue &c, int64_t first, int64_t width) {
+  const int64_t count = std::clamp<int64_t>(c.itemCount - first, 0, width);
+  std::vector<float> expected(static_cast<size_t>((c.queryCount() + 5) * width));
+  std::fill_n(expected.begin(), c.queryCount() * width, kNoScore);
+  std::vector<char> memory(static_cast<size_t>(kernels::matmulDynamicScratchBytes(c.dim, count)));
+  kernels::matmulDynamic(nullptr, /*transposeW=*/true, c.queryCount(), c.dim, count, c.query.data(),
+                         c.ldQuery, c.item.data() + (count ? first * c.ldItem : 0), c.ldItem,
+                         expected.data(), width, /*accumulate=*/false, memory.data());
+  Copy<float> out(std::vector<float>(expected.size(), 9));
+  Copy<uint32_t> tooMany(std::vector<uint32_t>{0});
+  scoreItems(c.onDevice(false), {first, width}, out.data(), tooMany.data(), nullptr);
+  EXPECT_EQ(out.fetch(), expected);
+  EXPECT_EQ(tooMany.fetch()[0], c.itemCount > first + width);
+}
+
+/// Their gradients, with what is added onto or without.
+void expectScoreGradients(Catalogue &c, int64_t first, int64_t width, bool onto) {
+  const int64_t queries = c.queryCount(), dim = c.dim, ld = width + 1;
+  const int64_t count = std::clamp<int64_t>(c.itemCount - first, 0, width);
+  // Nothing lies past the last query.
+  const auto gradient = c.values(queries * ld);
+  auto query = c.values((queries + 5) * dim), item = c.values((c.itemCount + 70) * dim);
+  Copy<float> ontoQuery(query), ontoItem(item);
+  for (size_t i = 0; i < query.size(); ++i)
+    query[i] = onto && i < static_cast<size_t>(queries * dim) ? query[i] : 0;
+  for (size_t i = 0; i < item.size(); ++i)
+    item[i] = onto && i < static_cast<size_t>(c.itemCount * dim) ? item[i] : 0;
+  for (int64_t q = 0; q < queries; ++q)
+    for (int64_t j = 0; j < count; ++j)
+      for (int64_t e = 0; e < dim; ++e) {
+        auto at = [](const std::vector<float> &x, int64_t i) { return x[static_cast<size_t>(i)]; };
+        const float g = at(gradient, q * ld + j);
+        query[static_cast<size_t>(q * dim + e)] += g * at(c.item, (first + j) * c.ldItem + e);
+        item[static_cast<size_t>((first + j) * dim + e)] += g * at(c.query, q * c.ldQuery + e);
+      }
+  const RankedItems ranked = c.onDevice(false);
+  Copy<float> gradientThere(gradient), dQuery(std::vector<float>(query.size(), 9)),
+      dItem(std::vector<float>(item.size(), 9));
+  Copy<char> scratch = scratchOf(scoreGradientsScratchBytes(ranked, {first, width}));
+  scoreItemsGradient(ranked, {first, width},
+                     {gradientThere.data(), ld, onto ? ontoQuery.data() : nullptr,
+                      onto ? ontoItem.data() : nullptr, dQuery.data(), dItem.data()},
+                     scratch.data(), nullptr);
+  auto expectNear = [](const std::vector<float> &got, const std::vector<float> &expected) {
+    for (size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(got[i], expected[i], 2e-5) << i;
+  };
+  expectNear(dQuery.fetch(), query);
+  expectNear(dItem.fetch(), item);
+}
+
+TEST(Rank, Scores) {
+  Catalogue some(Lengths(9, 0), 71, 5), none({}, 20, 4), empty({0, 0}, 0, 4);
+  for (auto [c, first, width] : {std::tuple(&some, 0, 4),
+                                 {&some, 0, 71},
+                                 {&some, 0, 150},
+                                 {&some, 30, 20},
+                                 {&some, 60, 200},
+                                 {&some, 80, 5},
+                                 {&none, 0, 30},
+                                 {&none, 3, 5},
+                                 {&empty, 0, 30}}) {
+    expectScores(*c, first, width);
+    expectScoreGradients(*c, first, width, false);
+    expectScoreGradients(*c, first, width, true);
   }
 }
 

@@ -102,9 +102,10 @@ __device__ Word selectGreatest(Shared &shared, int64_t wanted, int64_t count, co
   return shared.prefix;
 }
 
-/// A block per query: the k best of a chunk and of those before, from best[from] to the other.
+/// A block per query: the k best of a chunk and of those before, `from`.
 __global__ void __launch_bounds__(kThreads)
-    selectBest(RankedItems r, Selection s, int64_t firstQuery, int64_t firstItem, int from) {
+    selectBest(RankedItems r, Selection s, int64_t firstQuery, int64_t firstItem, const Word *from,
+               Word *into) {
   static_assert(kThreads == kDigits);
   __shared__ Shared shared;
   const int64_t query = blockIdx.x;
@@ -113,8 +114,8 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t items = min(r.items->count - firstItem, s.chunk), size = s.sizes[query];
   const Word least = s.leasts[query];
   const float *scores = s.scores + query * s.chunk;
-  Word *better = s.better + query * s.chunk, *to = s.best[1 - from] + query * s.k;
-  const Word *best = s.best[from] + query * s.k;
+  Word *better = s.better + query * s.chunk, *to = into + query * s.k;
+  const Word *best = from + query * s.k;
   if (threadIdx.x == 0)
     shared.found = 0;
   __syncthreads();
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// A thread per place of the result: candidates go where as many are greater.
 __global__ void __launch_bounds__(kThreads)
-    writeBest(RankedItems r, Selection s, int64_t firstQuery, int from, int64_t *index,
+    writeBest(RankedItems r, Selection s, int64_t firstQuery, const Word *from, int64_t *index,
               float *score) {
   for (int64_t i = threadInGrid(); i < s.queries * s.k; i += threadsInGrid()) {
     const int64_t query = i / s.k, place = i % s.k, row = firstQuery + query;
@@ -157,7 +158,7 @@ __global__ void __launch_bounds__(kThreads)
       score[base + place] = exists ? kNoScore : 0;
       continue;
     }
-    const Word *best = s.best[from] + query * s.k;
+    const Word *best = from + query * s.k;
     const Word own = best[place];
     int64_t greater = 0;
     for (int64_t other = 0; other < size; ++other)
@@ -204,10 +205,10 @@ void topItems(const RankedItems &ranked, int64_t k, int64_t *index, float *score
                            ranked, s, query, item);
       GENREC_CUDA_LAUNCH(stream,
                          (LaunchShape{dim3(static_cast<unsigned>(s.queries)), dim3(kThreads)}),
-                         selectBest, ranked, s, query, item, from);
+                         selectBest, ranked, s, query, item, s.best[from], s.best[1 - from]);
     }
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(s.queries * k, kThreads), writeBest, ranked, s, query,
-                       from, index, score);
+                       s.best[from], index, score);
   }
 }
 

@@ -1,0 +1,42 @@
+//===- item_scores.h - Scores of a catalogue's items on the device -*- C++ -*-===//
+//
+// Queries times items, and the gradients, as kernels/cpu/step_rank.h has them. Scores
+// have the CPU's bits; gradients, whose contractions may be long, the bound of products.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ITEM_SCORES_H
+#define GENREC_RT_KERNELS_CUDA_ITEM_SCORES_H
+
+#include "genrec_rt/kernels/cuda/rank.h"
+
+namespace genrec::rt::cuda {
+
+/// Which items are scored: `width` from item `first` on.
+struct ScoredItems {
+  int64_t first = 0, width = 0;
+};
+
+/// out[queries, width]; columns past the last item are kNoScore, rows past the last query zeros.
+/// *tooMany, unless null, is set to 1 where there are more items than that. Of `ranked` the
+/// excluded items are not read.
+void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out, uint32_t *tooMany,
+                cudaStream_t stream);
+
+/// Gradients of scores, [queries, width].
+struct ScoreGradients {
+  const float *gradient = nullptr;
+  int64_t ldGradient = 0;
+  const float *ontoQuery = nullptr; ///< [queries, dim] dense, null: 0
+  const float *ontoItem = nullptr;  ///< [items, dim] dense, null: 0
+  float *query = nullptr;           ///< ontoQuery + gradient items, dense
+  float *item = nullptr;            ///< ontoItem + gradient^T query, dense
+};
+
+int64_t scoreGradientsScratchBytes(const RankedItems &ranked, const ScoredItems &scored);
+void scoreItemsGradient(const RankedItems &ranked, const ScoredItems &scored,
+                        const ScoreGradients &gradients, void *scratch, cudaStream_t stream);
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ITEM_SCORES_H

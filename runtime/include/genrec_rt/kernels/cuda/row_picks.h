@@ -1,0 +1,50 @@
+//===- row_picks.h - Rows that a step picks, on the device --------*- C++ -*-===//
+//
+// What kernels/cpu/picked_rows.h says, to the bit: draws, and a domain of the distinct
+// rows that numbers name.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_ROW_PICKS_H
+#define GENREC_RT_KERNELS_CUDA_ROW_PICKS_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/shared/random.h"
+
+#include <cuda_runtime.h>
+
+namespace genrec::rt::cuda {
+
+/// `count` row numbers of `source` for each row of `domain`, below `capacity`, with the row's
+/// identity; once, with identity 0, if `domain` is null. Rows past the last are zeros.
+void drawNumbers(const genrec_domain *source, const genrec_domain *domain, int64_t capacity,
+                 const kernels::RandomStream &stream, int64_t count, int64_t *out, cudaStream_t on);
+
+/// Numbers of rows, -1 for none: `width` for each row of `domain`, below `capacity`; `width` in
+/// all where that is null.
+struct PickedNumbers {
+  const int64_t *numbers = nullptr;
+  int64_t *places = nullptr; ///< gets the numbers in the picked domain
+  const genrec_domain *domain = nullptr;
+  int64_t capacity = 0, width = 0;
+};
+
+/// Bytes of memory for picking of a source of up to `capacity` rows.
+int64_t pickMemoryBytes(int64_t capacity);
+
+/// A domain of picked rows, its arrays in device memory; its capacity is not below the numbers'.
+struct PickedRows {
+  genrec_domain *domain = nullptr;
+  int64_t *rows = nullptr;      ///< [its capacity] the number of each in the source
+  uint64_t *identity = nullptr; ///< [its capacity]
+  void *memory = nullptr;       ///< pickMemoryBytes
+};
+
+/// Makes `picked` of the rows of `source`, a root of up to `capacity` rows, that `parts` lists of
+/// numbers name, in the order of the source. `numbers` is an array of the host.
+void pickNumberedRows(const genrec_domain *source, int64_t capacity, int64_t parts,
+                      const PickedNumbers *numbers, const PickedRows &picked, cudaStream_t stream);
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_KERNELS_CUDA_ROW_PICKS_H

@@ -1,0 +1,102 @@
+//===- item_scores.cu - Scores of a catalogue's items on the device -------===//
+
+#include "genrec_rt/kernels/cuda/item_scores.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/products.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void noteTooMany(const genrec_domain *items, int64_t most, uint32_t *tooMany) {
+  if (items->count > most)
+    storeRelaxed(tooMany, 1u);
+}
+
+/// to = from, or 0 where that is null and past the last row.
+__global__ void __launch_bounds__(kThreads) startSums(const genrec_domain *domain, int64_t capacity,
+                                                      int64_t dim, const float *from, float *to) {
+  const int64_t count = domain->count * dim;
+  for (int64_t i = threadInGrid(); i < capacity * dim; i += threadsInGrid())
+    to[i] = from && i < count ? from[i] : 0.0f;
+}
+
+/// How many of the scored items there may be.
+int64_t mostScored(const RankedItems &r, const ScoredItems &scored) {
+  return std::clamp<int64_t>(r.itemCapacity - scored.first, 0, scored.width);
+}
+
+Product queryGradient(const RankedItems &r, const ScoredItems &scored, const ScoreGradients &g) {
+  Product p;
+  p.m = {r.queryCapacity, r.queries};
+  p.k = {mostScored(r, scored), r.items, scored.first};
+  p.n = {r.dim};
+  p.left = g.gradient, p.ldLeft = g.ldGradient;
+  p.right = r.item + scored.first * r.ldItem, p.ldRight = r.ldItem;
+  p.onto = g.ontoQuery, p.ldOnto = r.dim;
+  p.result = g.query, p.ldResult = r.dim;
+  return p;
+}
+
+/// Of the scored items; `startsWhole` where those are all, so that nothing is there before.
+Product itemGradient(const RankedItems &r, const ScoredItems &scored, const ScoreGradients &g,
+                     bool startsWhole) {
+  const int64_t begin = scored.first * r.dim;
+  Product p;
+  p.m = {mostScored(r, scored), r.items, scored.first};
+  p.k = {r.queryCapacity, r.queries};
+  p.n = {r.dim};
+  p.left = g.gradient, p.ldLeft = g.ldGradient, p.leftTransposed = true;
+  p.right = r.query, p.ldRight = r.ldQuery;
+  p.onto = startsWhole ? g.ontoItem : g.item + begin, p.ldOnto = r.dim;
+  p.result = g.item + begin, p.ldResult = r.dim;
+  p.keepsRest = !startsWhole;
+  return p;
+}
+
+bool areAllScored(const RankedItems &r, const ScoredItems &scored) {
+  return scored.first == 0 && scored.width >= r.itemCapacity;
+}
+
+} // namespace
+
+void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out, uint32_t *tooMany,
+                cudaStream_t stream) {
+  const int64_t end = scored.first + scored.width;
+  if (tooMany && ranked.itemCapacity > end)
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), noteTooMany, ranked.items, end, tooMany);
+  Product p;
+  p.m = {ranked.queryCapacity, ranked.queries};
+  p.k = {ranked.dim};
+  p.n = {scored.width, ranked.items, scored.first};
+  p.left = ranked.query, p.ldLeft = ranked.ldQuery;
+  p.right = ranked.item + scored.first * ranked.ldItem, p.ldRight = ranked.ldItem;
+  p.rightTransposed = true;
+  p.result = out, p.ldResult = scored.width;
+  p.rest = kNoScore;
+  p.inOrder = true;
+  multiply(p, nullptr, stream);
+}
+
+int64_t scoreGradientsScratchBytes(const RankedItems &ranked, const ScoredItems &scored) {
+  return std::max(
+      productScratchBytes(queryGradient(ranked, scored, {})),
+      productScratchBytes(itemGradient(ranked, scored, {}, areAllScored(ranked, scored))));
+}
+
+void scoreItemsGradient(const RankedItems &ranked, const ScoredItems &scored,
+                        const ScoreGradients &gradients, void *scratch, cudaStream_t stream) {
+  multiply(queryGradient(ranked, scored, gradients), scratch, stream);
+  const bool areAll = areAllScored(ranked, scored);
+  if (!areAll && ranked.itemCapacity * ranked.dim > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(ranked.itemCapacity * ranked.dim, kThreads),
+                       startSums, ranked.items, ranked.itemCapacity, ranked.dim, gradients.ontoItem,
+                       gradients.item);
+  multiply(itemGradient(ranked, scored, gradients, areAll), scratch, stream);
+}
+
+} // namespace genrec::rt::cuda
