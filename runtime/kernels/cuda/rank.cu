@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// ranks[row] += the items that score at least what the target does, itself among them.
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 2)
     countItems(RankedItems r, Targets targets, const float *targetScores, Word *ranks) {
   const int64_t rows = targets.rows->count, items = r.items->count;
   const int64_t firstRow = static_cast<int64_t>(blockIdx.y) * kProductTile;
@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(kThreads)
   };
   float toBeat[kProductEach];
   uint32_t counts[kProductEach] = {};
+#pragma unroll
   for (int i = 0; i < kProductEach; ++i) {
     const int64_t row = firstRow + ProductTile::row() + i;
     toBeat[i] = row < rows ? targetScores[row] : __builtin_nanf("");
@@ -75,7 +76,9 @@ __global__ void __launch_bounds__(kThreads)
       return first + place < items ? r.item[(first + place) * r.ldItem + c] : 0.0f;
     };
     tile.add<false, false>(0, r.dim, left, right);
+#pragma unroll
     for (int i = 0; i < kProductEach; ++i)
+#pragma unroll
       for (int j = 0; j < kProductEach; ++j) {
         const float score = tile.sums[i][j];
         const bool exists =
@@ -85,6 +88,7 @@ __global__ void __launch_bounds__(kThreads)
           storeRelaxed(r.sawNaN, 1u);
       }
   }
+#pragma unroll
   for (int i = 0; i < kProductEach; ++i) {
     for (int by = 8; by > 0; by /= 2) // 16 lanes have a row
       counts[i] += __shfl_xor_sync(kAllLanes, counts[i], by);
@@ -110,7 +114,7 @@ __global__ void __launch_bounds__(kThreads)
                   end = targets.areListed ? targets.rows->offsets[query + 1] : query + 1;
     for (int64_t row = begin; row < end; ++row)
       if (score >= targetScores[row])
-        atomicSub(ranks + row, Word(1));
+        atomicAdd(ranks + row, ~Word(0)); // less one
   }
 }
 

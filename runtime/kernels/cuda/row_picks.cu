@@ -2,6 +2,7 @@
 
 #include "genrec_rt/kernels/cuda/row_picks.h"
 
+#include "genrec_rt/kernels/shared/random.h"
 #include "length_scan.h"
 
 namespace genrec::rt::cuda {
@@ -13,14 +14,15 @@ constexpr int64_t kRowsPerWord = 64;
 
 __global__ void __launch_bounds__(kThreads)
     drawRows(const genrec_domain *source, const genrec_domain *domain, int64_t capacity,
-             kernels::RandomStream stream, int64_t count, int64_t *out) {
+             DrawStream stream, int64_t count, int64_t *out) {
   const auto rows = static_cast<uint32_t>(source->count);
   const int64_t used = domain ? domain->count : 1;
   for (int64_t i = threadInGrid(); i < capacity * count; i += threadsInGrid()) {
     const int64_t row = i / count;
     int64_t drawn = 0;
     if (row < used)
-      drawn = kernels::drawIndex(kernels::philoxWord(stream, domain ? domain->identity[row] : 0,
+      drawn = kernels::drawIndex(kernels::philoxWord({stream.seed, stream.step, stream.op},
+                                                     domain ? domain->identity[row] : 0,
                                                      static_cast<uint64_t>(i % count)),
                                  rows);
     out[i] = drawn;
@@ -100,8 +102,7 @@ int64_t wordsOf(int64_t rows) { return blocksFor(rows, kRowsPerWord); }
 } // namespace
 
 void drawNumbers(const genrec_domain *source, const genrec_domain *domain, int64_t capacity,
-                 const kernels::RandomStream &stream, int64_t count, int64_t *out,
-                 cudaStream_t on) {
+                 const DrawStream &stream, int64_t count, int64_t *out, cudaStream_t on) {
   const int64_t rows = domain ? capacity : 1;
   if (rows * count > 0)
     GENREC_CUDA_LAUNCH(on, shapeOfThreads(rows * count, kThreads), drawRows, source, domain, rows,

@@ -9,16 +9,21 @@
 #define GENREC_RT_KERNELS_CUDA_ROW_PICKS_H
 
 #include "genrec_rt/abi.h"
-#include "genrec_rt/kernels/shared/random.h"
 
 #include <cuda_runtime.h>
 
 namespace genrec::rt::cuda {
 
+/// What draws come from: kernels::RandomStream (kernels/shared/random.h).
+struct DrawStream {
+  uint64_t seed = 0, step = 0;
+  uint32_t op = 0;
+};
+
 /// `count` row numbers of `source` for each row of `domain`, below `capacity`, with the row's
 /// identity; once, with identity 0, if `domain` is null. Rows past the last are zeros.
 void drawNumbers(const genrec_domain *source, const genrec_domain *domain, int64_t capacity,
-                 const kernels::RandomStream &stream, int64_t count, int64_t *out, cudaStream_t on);
+                 const DrawStream &stream, int64_t count, int64_t *out, cudaStream_t on);
 
 /// Numbers of rows, -1 for none: `width` for each row of `domain`, below `capacity`; `width` in
 /// all where that is null.
