@@ -354,10 +354,11 @@ TEST(RowPicks, Drawn) {
   std::vector<int64_t> expected(static_cast<size_t>(40 + kSpare) * 70), once(130);
   kernels::drawRowNumbers(&step, &source->view, &domain->view, 5, 70, expected.data());
   kernels::drawRowNumbers(&step, &source->view, nullptr, 6, 130, once.data());
+  Copy<genrec_step> stepThere(std::vector{step});
   Copy<int64_t> got(std::vector<int64_t>(expected.size(), 9)), gotOnce(std::vector<int64_t>(130));
-  drawNumbers(sourceThere.get(), domainThere.get(), 40 + kSpare, {12, 34, 5}, 70, got.data(),
-              nullptr);
-  drawNumbers(sourceThere.get(), nullptr, 0, {12, 34, 6}, 130, gotOnce.data(), nullptr);
+  drawNumbers(sourceThere.get(), domainThere.get(), 40 + kSpare, {stepThere.data(), 5}, 70,
+              got.data(), nullptr);
+  drawNumbers(sourceThere.get(), nullptr, 0, {stepThere.data(), 6}, 130, gotOnce.data(), nullptr);
   EXPECT_EQ(got.fetch(), expected);
   EXPECT_EQ(gotOnce.fetch(), once);
 }

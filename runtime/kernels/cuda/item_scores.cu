@@ -4,7 +4,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
-#include "genrec_rt/kernels/cuda/products.h"
+#include "genrec_rt/kernels/cuda/sized_products.h"
 
 namespace genrec::rt::cuda {
 
@@ -30,8 +30,9 @@ int64_t mostScored(const RankedItems &r, const ScoredItems &scored) {
   return std::clamp<int64_t>(r.itemCapacity - scored.first, 0, scored.width);
 }
 
-Product queryGradient(const RankedItems &r, const ScoredItems &scored, const ScoreGradients &g) {
-  Product p;
+SizedProduct queryGradient(const RankedItems &r, const ScoredItems &scored,
+                           const ScoreGradients &g) {
+  SizedProduct p;
   p.m = {r.queryCapacity, r.queries};
   p.k = {mostScored(r, scored), r.items, scored.first};
   p.n = {r.dim};
@@ -43,10 +44,10 @@ Product queryGradient(const RankedItems &r, const ScoredItems &scored, const Sco
 }
 
 /// Of the scored items; `startsWhole` where those are all, so that nothing is there before.
-Product itemGradient(const RankedItems &r, const ScoredItems &scored, const ScoreGradients &g,
-                     bool startsWhole) {
+SizedProduct itemGradient(const RankedItems &r, const ScoredItems &scored, const ScoreGradients &g,
+                          bool startsWhole) {
   const int64_t begin = scored.first * r.dim;
-  Product p;
+  SizedProduct p;
   p.m = {mostScored(r, scored), r.items, scored.first};
   p.k = {r.queryCapacity, r.queries};
   p.n = {r.dim};
@@ -69,7 +70,7 @@ void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out
   const int64_t end = scored.first + scored.width;
   if (tooMany && ranked.itemCapacity > end)
     GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), noteTooMany, ranked.items, end, tooMany);
-  Product p;
+  SizedProduct p;
   p.m = {ranked.queryCapacity, ranked.queries};
   p.k = {ranked.dim};
   p.n = {scored.width, ranked.items, scored.first};

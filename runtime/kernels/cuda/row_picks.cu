@@ -15,14 +15,14 @@ constexpr int64_t kRowsPerWord = 64;
 __global__ void __launch_bounds__(kThreads)
     drawRows(const genrec_domain *source, const genrec_domain *domain, int64_t capacity,
              DrawStream stream, int64_t count, int64_t *out) {
+  const kernels::RandomStream random = kernels::randomStream(stream.step, stream.op);
   const auto rows = static_cast<uint32_t>(source->count);
   const int64_t used = domain ? domain->count : 1;
   for (int64_t i = threadInGrid(); i < capacity * count; i += threadsInGrid()) {
     const int64_t row = i / count;
     int64_t drawn = 0;
     if (row < used)
-      drawn = kernels::drawIndex(kernels::philoxWord({stream.seed, stream.step, stream.op},
-                                                     domain ? domain->identity[row] : 0,
+      drawn = kernels::drawIndex(kernels::philoxWord(random, domain ? domain->identity[row] : 0,
                                                      static_cast<uint64_t>(i % count)),
                                  rows);
     out[i] = drawn;

@@ -4,7 +4,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
-#include "genrec_rt/kernels/cuda/products.h"
+#include "genrec_rt/kernels/cuda/sized_products.h"
 #include "ranked_scores.h"
 
 namespace genrec::rt::cuda {
@@ -169,8 +169,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// The scores of the queries from `firstQuery` on and the items from `firstItem` on.
-Product scoresOf(const RankedItems &r, const Selection &s, int64_t firstQuery, int64_t firstItem) {
-  Product p;
+SizedProduct scoresOf(const RankedItems &r, const Selection &s, int64_t firstQuery,
+                      int64_t firstItem) {
+  SizedProduct p;
   p.m = {std::min(s.queries, r.queryCapacity - firstQuery), r.queries, firstQuery};
   p.k = {r.dim};
   p.n = {std::min(s.chunk, r.itemCapacity - firstItem), r.items, firstItem};

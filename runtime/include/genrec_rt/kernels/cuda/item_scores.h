@@ -1,7 +1,7 @@
 //===- item_scores.h - Scores of a catalogue's items on the device -*- C++ -*-===//
 //
 // Queries times items, and the gradients, as kernels/cpu/step_rank.h has them. Scores
-// have the CPU's bits; gradients, whose contractions may be long, the bound of products.h.
+// have the CPU's bits; gradients, whose contractions may be long, the bound of sized_products.h.
 //
 //===----------------------------------------------------------------------===//
 

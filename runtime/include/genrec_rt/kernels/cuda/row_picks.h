@@ -14,9 +14,9 @@
 
 namespace genrec::rt::cuda {
 
-/// What draws come from: kernels::RandomStream (kernels/shared/random.h).
+/// What draws come from: op `op` of a step in device memory, of which seed and step are read.
 struct DrawStream {
-  uint64_t seed = 0, step = 0;
+  const genrec_step *step = nullptr;
   uint32_t op = 0;
 };
 

@@ -1,6 +1,6 @@
-//===- products.cu - Products of float matrices with sizes on the device --===//
+//===- sized_products.cu - Products whose sizes are on the device ---------===//
 
-#include "genrec_rt/kernels/cuda/products.h"
+#include "genrec_rt/kernels/cuda/sized_products.h"
 
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/product_tile.h"
@@ -25,7 +25,7 @@ __device__ int64_t sizeOf(const ProductSize &size) {
 struct Chunks {
   int64_t steps, count;
 
-  explicit Chunks(const Product &p) : steps(std::max<int64_t>(p.k.most, 1)), count(1) {
+  explicit Chunks(const SizedProduct &p) : steps(std::max<int64_t>(p.k.most, 1)), count(1) {
     const int64_t tiles = blocksFor(p.m.most, kProductTile) * blocksFor(p.n.most, kProductTile);
     if (p.inOrder || tiles >= kEnoughTiles || p.k.most <= kChunk)
       return;
@@ -37,7 +37,7 @@ struct Chunks {
 };
 
 /// An element as the product leaves it.
-__device__ void writeElement(const Product &p, int64_t rows, int64_t columns, int64_t row,
+__device__ void writeElement(const SizedProduct &p, int64_t rows, int64_t columns, int64_t row,
                              int64_t column, float sum) {
   if (row >= rows && p.keepsRest)
     return;
@@ -54,7 +54,7 @@ __device__ void writeElement(const Product &p, int64_t rows, int64_t columns, in
 /// bounds, sums go there.
 template <bool LeftTransposed, bool RightTransposed>
 __global__ void __launch_bounds__(kThreads)
-    multiplyTiles(Product p, int64_t chunkSteps, float *partial) {
+    multiplyTiles(SizedProduct p, int64_t chunkSteps, float *partial) {
   const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
   const int64_t firstRow = static_cast<int64_t>(blockIdx.y) * kProductTile,
                 firstColumn = static_cast<int64_t>(blockIdx.x) * kProductTile,
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
 
 /// The chunks' sums in order.
 __global__ void __launch_bounds__(kThreads)
-    addChunks(Product p, int64_t chunkSteps, const float *partial) {
+    addChunks(SizedProduct p, int64_t chunkSteps, const float *partial) {
   const int64_t rows = sizeOf(p.m), columns = sizeOf(p.n), steps = sizeOf(p.k);
   const int64_t chunks = (steps + chunkSteps - 1) / chunkSteps;
   for (int64_t i = threadInGrid(); i < p.m.most * p.n.most; i += threadsInGrid()) {
@@ -103,9 +103,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-using Kernel = void (*)(Product, int64_t, float *);
+using Kernel = void (*)(SizedProduct, int64_t, float *);
 
-Kernel kernelOf(const Product &p) {
+Kernel kernelOf(const SizedProduct &p) {
   if (p.leftTransposed)
     return p.rightTransposed ? multiplyTiles<true, true> : multiplyTiles<true, false>;
   return p.rightTransposed ? multiplyTiles<false, true> : multiplyTiles<false, false>;
@@ -113,12 +113,12 @@ Kernel kernelOf(const Product &p) {
 
 } // namespace
 
-int64_t productScratchBytes(const Product &product) {
+int64_t productScratchBytes(const SizedProduct &product) {
   const Chunks chunks(product);
   return chunks.count > 1 ? chunks.count * product.m.most * product.n.most * 4 : 0;
 }
 
-void multiply(const Product &product, void *scratch, cudaStream_t stream) {
+void multiply(const SizedProduct &product, void *scratch, cudaStream_t stream) {
   if (product.m.most == 0 || product.n.most == 0)
     return;
   const Chunks chunks(product);

@@ -1,8 +1,8 @@
-//===- products_test.cpp - Products with sizes on the device --------------===//
+//===- sized_products_test.cpp - Products whose sizes are on the device ---===//
 
 #include "domain_copies.h"
 
-#include "genrec_rt/kernels/cuda/products.h"
+#include "genrec_rt/kernels/cuda/sized_products.h"
 
 #include <gtest/gtest.h>
 
@@ -60,7 +60,7 @@ void expectProduct(const Case &c) {
   Copy<genrec_domain> mRows = record(c.m), kRows = record(c.k), nRows = record(c.n);
   Copy<float> leftThere(left), rightThere(right), result(before);
   Copy<uint32_t> sawNaN(std::vector<uint32_t>{0});
-  Product p;
+  SizedProduct p;
   p.m = {c.m.most, mRows.data(), c.m.first}, p.k = {c.k.most, kRows.data(), c.k.first};
   p.n = {c.n.most, nRows.data(), c.n.first};
   p.left = leftThere.data(), p.ldLeft = ldLeft, p.leftTransposed = c.leftTransposed;
@@ -79,7 +79,7 @@ void expectProduct(const Case &c) {
   EXPECT_EQ(sawNaN.fetch()[0], 0u);
 }
 
-TEST(Products, SizesBelowBoundsAndTransposedSides) {
+TEST(SizedProducts, SizesBelowBoundsAndTransposedSides) {
   const Size sizes[] = {{70, 0, 66}, {5, 0, 9}, {130, 4, 69}};
   for (bool leftTransposed : {false, true})
     for (bool rightTransposed : {false, true})
@@ -88,19 +88,19 @@ TEST(Products, SizesBelowBoundsAndTransposedSides) {
   expectProduct({{66, 0, 20}, {17, 0, 17}, {3, 0, 3}, true, false, true, /*keepsRest=*/true});
 }
 
-TEST(Products, NoRowsNoStepsNoColumns) {
+TEST(SizedProducts, NoRowsNoStepsNoColumns) {
   expectProduct({{7, 0, 0}, {5, 0, 5}, {6, 0, 6}});
   expectProduct({{7, 0, 5}, {5, 0, 0}, {6, 0, 6}});
   expectProduct({{7, 0, 5}, {5, 0, 5}, {6, 9, 6}});
   expectProduct({{0, 0, 0}, {5, 0, 5}, {6, 0, 6}});
 }
 
-TEST(Products, LongContractionsAreCut) {
+TEST(SizedProducts, LongContractionsAreCut) {
   expectProduct({{2, 0, 2}, {9000, 0, 8500}, {3, 0, 3}});
   expectProduct({{2, 0, 2}, {9000, 0, 100}, {3, 0, 3}, false, false, /*onto=*/true});
 }
 
-TEST(Products, NaNIsSeen) {
+TEST(SizedProducts, NaNIsSeen) {
   Copy<float> left(std::vector<float>{1, __builtin_nanf("")}), right(std::vector<float>{2});
   Copy<float> result{std::vector<float>(2)};
   Copy<uint32_t> sawNaN(std::vector<uint32_t>{0});

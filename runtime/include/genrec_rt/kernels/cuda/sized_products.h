@@ -1,4 +1,4 @@
-//===- products.h - Products of float matrices with sizes on the device -*- C++ -*-===//
+//===- sized_products.h - Products whose sizes are on the device --*- C++ -*-===//
 //
 // For sizes that the host does not know: it knows bounds, from which grids follow, and
 // the rest is read from domains in device memory. Without tensor cores, in fp32.
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_RT_KERNELS_CUDA_PRODUCTS_H
-#define GENREC_RT_KERNELS_CUDA_PRODUCTS_H
+#ifndef GENREC_RT_KERNELS_CUDA_SIZED_PRODUCTS_H
+#define GENREC_RT_KERNELS_CUDA_SIZED_PRODUCTS_H
 
 #include "genrec_rt/abi.h"
 
@@ -28,7 +28,7 @@ struct ProductSize {
 
 /// result[m, n] = onto + left right. Rows of `result` from m on up to its bound are zeros unless
 /// `keepsRest`, columns from n on up to its bound are `rest`.
-struct Product {
+struct SizedProduct {
   ProductSize m, k, n;
   const float *left = nullptr; ///< [m, k], or [k, m]
   int64_t ldLeft = 0;
@@ -47,9 +47,9 @@ struct Product {
 };
 
 /// Bytes of scratch of `multiply`.
-int64_t productScratchBytes(const Product &product);
-void multiply(const Product &product, void *scratch, cudaStream_t stream);
+int64_t productScratchBytes(const SizedProduct &product);
+void multiply(const SizedProduct &product, void *scratch, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
 
-#endif // GENREC_RT_KERNELS_CUDA_PRODUCTS_H
+#endif // GENREC_RT_KERNELS_CUDA_SIZED_PRODUCTS_H
