@@ -3,7 +3,7 @@
 #ifndef GENREC_RT_EMBEDDING_CATALOGUE_INDEX_H
 #define GENREC_RT_EMBEDDING_CATALOGUE_INDEX_H
 
-#include "genrec_rt/identity.h"
+#include "genrec_rt/kernels/shared/catalogue_slots.h"
 
 #include <cstdint>
 #include <vector>
@@ -23,14 +23,12 @@ public:
   /// How many slots a search for `id` reads, for tests of collisions.
   int64_t slotsRead(int64_t id) const;
 
-private:
-  struct Slot {
-    int64_t id;
-    int64_t row; ///< -1: empty
-  };
+  /// The table, to be searched or copied to a device.
+  CatalogueSlots view() const { return {slots.data(), slots.size(), hashSeed}; }
 
+private:
   uint64_t hashSeed;
-  std::vector<Slot> slots; ///< a power of two, at most half full
+  std::vector<CatalogueSlot> slots;
 };
 
 } // namespace genrec::rt

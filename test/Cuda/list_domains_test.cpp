@@ -6,6 +6,7 @@
 
 #include "domain_copies.h"
 
+#include "embedding/catalogue_index.h"
 #include "genrec_rt/kernels/cpu/lists.h"
 #include "genrec_rt/kernels/cpu/picked_rows.h"
 #include "genrec_rt/kernels/cuda/list_domains.h"
@@ -361,6 +362,41 @@ TEST(RowPicks, Drawn) {
   drawNumbers(sourceThere.get(), nullptr, 0, {stepThere.data(), 6}, 130, gotOnce.data(), nullptr);
   EXPECT_EQ(got.fetch(), expected);
   EXPECT_EQ(gotOnce.fetch(), once);
+}
+
+TEST(RowPicks, Resolved) {
+  std::mt19937_64 random(8);
+  std::vector<int64_t> catalogue(500);
+  for (int64_t &id : catalogue)
+    id = static_cast<int64_t>(random() >> 1);
+  const CatalogueIndex index(catalogue.data(), 500);
+  const CatalogueSlots view = index.view();
+  Copy<CatalogueSlot> slots(std::vector<CatalogueSlot>(view.slots, view.slots + view.count));
+  Host domain = makeRoot(300, random);
+  DeviceDomain domainThere(*domain);
+  for (bool someMissing : {false, true})
+    for (bool someNull : {false, true}) {
+      std::vector<int64_t> ids(300), expected(300 + kSpare, -1);
+      std::vector<uint8_t> valid(300, 1);
+      int64_t firstMissing = kNoMissing;
+      for (size_t row = 0; row < ids.size(); ++row) {
+        ids[row] = someMissing && random() % 9 == 0 ? -5 : catalogue[random() % 500];
+        valid[row] = !someNull || random() % 3 != 0;
+        expected[row] = valid[row] ? index.find(ids[row]) : -1;
+        if (valid[row] && expected[row] < 0 && firstMissing == kNoMissing)
+          firstMissing = static_cast<int64_t>(row);
+      }
+      Copy<int64_t> idsThere(ids), rows(std::vector<int64_t>(expected.size(), 9)),
+          missing(std::vector<int64_t>(1));
+      Copy<uint8_t> validThere(valid);
+      for (bool allowed : {false, true}) {
+        resolveRows(domainThere.get(), 300 + kSpare, idsThere.data(),
+                    someNull ? validThere.data() : nullptr, {slots.data(), view.count, view.seed},
+                    rows.data(), allowed ? nullptr : missing.data(), nullptr);
+        EXPECT_EQ(rows.fetch(), expected);
+        EXPECT_EQ(missing.fetch()[0], firstMissing);
+      }
+    }
 }
 
 TEST(ListDomains, FixedRows) {

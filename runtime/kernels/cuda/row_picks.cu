@@ -97,6 +97,18 @@ __global__ void __launch_bounds__(kThreads) placeNumbers(PickedNumbers part, Pic
   }
 }
 
+__global__ void __launch_bounds__(kThreads)
+    findIds(const genrec_domain *domain, int64_t capacity, const int64_t *ids, const uint8_t *valid,
+            CatalogueSlots slots, int64_t *rows, Word *firstMissing) {
+  for (int64_t row = threadInGrid(); row < capacity; row += threadsInGrid()) {
+    const bool looks = row < domain->count && (!valid || valid[row]);
+    const int64_t found = looks ? slots.slots[slots.find(ids[row])].row : -1;
+    rows[row] = found;
+    if (looks && found < 0 && firstMissing)
+      atomicMin(firstMissing, static_cast<Word>(row));
+  }
+}
+
 int64_t wordsOf(int64_t rows) { return blocksFor(rows, kRowsPerWord); }
 
 } // namespace
@@ -129,6 +141,16 @@ void pickNumberedRows(const genrec_domain *source, int64_t capacity, int64_t par
   if (words > 0)
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(words, kThreads), listRows, bits, picked);
   forEachPart(placeNumbers);
+}
+
+void resolveRows(const genrec_domain *domain, int64_t capacity, const int64_t *ids,
+                 const uint8_t *valid, const CatalogueSlots &slots, int64_t *rows,
+                 int64_t *firstMissing, cudaStream_t stream) {
+  if (firstMissing)
+    GENREC_CUDA_CHECK(cudaMemsetAsync(firstMissing, kNoMissing & 0xFF, sizeof(int64_t), stream));
+  if (capacity > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads), findIds, domain, capacity, ids,
+                       valid, slots, rows, reinterpret_cast<Word *>(firstMissing));
 }
 
 } // namespace genrec::rt::cuda

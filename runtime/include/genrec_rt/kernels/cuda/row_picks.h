@@ -1,7 +1,7 @@
 //===- row_picks.h - Rows that a step picks, on the device --------*- C++ -*-===//
 //
 // What kernels/cpu/picked_rows.h says, to the bit: draws, and a domain of the distinct
-// rows that numbers name.
+// rows that numbers name; and rows of a catalogue by id.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +9,7 @@
 #define GENREC_RT_KERNELS_CUDA_ROW_PICKS_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/shared/catalogue_slots.h"
 
 #include <cuda_runtime.h>
 
@@ -49,6 +50,14 @@ struct PickedRows {
 /// numbers name, in the order of the source. `numbers` is an array of the host.
 void pickNumberedRows(const genrec_domain *source, int64_t capacity, int64_t parts,
                       const PickedNumbers *numbers, const PickedRows &picked, cudaStream_t stream);
+
+/// rows[r] = the catalogue's row of ids[r], -1 where valid[r] (may be null) is 0, where there is
+/// none, and past the last row. *firstMissing (null: may be missing) gets the first row of an id
+/// that there is none of, kNoMissing where all are there. `slots` are in device memory.
+constexpr int64_t kNoMissing = 0x7F7F7F7F7F7F7F7F; ///< a byte repeated: no row has this number
+void resolveRows(const genrec_domain *domain, int64_t capacity, const int64_t *ids,
+                 const uint8_t *valid, const CatalogueSlots &slots, int64_t *rows,
+                 int64_t *firstMissing, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
 
