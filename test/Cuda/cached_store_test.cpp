@@ -103,44 +103,54 @@ TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   }
 }
 
+/// A stream that waits for no other.
+struct OwnStream {
+  OwnStream() { GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); }
+  ~OwnStream() { (void)cudaStreamDestroy(stream); }
+  cudaStream_t stream = nullptr;
+};
+
 /// Calls on a CachedStore with host-side values.
 class Cached {
 public:
-  Cached(const StoreConfig &config, int64_t rows) : store(config, "movie", rows, nullptr) {}
+  Cached(const StoreConfig &config, int64_t rows) : store(config, "movie", rows, own.stream) {}
 
   std::vector<Row> insert(const std::vector<int64_t> &ids) {
     Copy<int64_t> onDevice(ids);
     Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
     store.findOrInsert(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data(),
-                       nullptr);
+                       own.stream);
     return rows.fetch();
   }
   std::vector<Row> find(const std::vector<int64_t> &ids) {
     Copy<int64_t> onDevice(ids);
     Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
     store.find(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data(), nullptr,
-               nullptr);
+               own.stream);
     return rows.fetch();
   }
   void erase(const std::vector<int64_t> &ids) {
     Copy<int64_t> onDevice(ids);
-    store.erase(onDevice.data(), static_cast<int64_t>(ids.size()), nullptr);
+    store.erase(onDevice.data(), static_cast<int64_t>(ids.size()), own.stream);
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
   float read(Row row, int64_t column) const {
     float value = 0;
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
     GENREC_CUDA_CHECK(cudaMemcpy(&value, row + column, 4, cudaMemcpyDefault));
     return value;
   }
   void write(Row row, int64_t column, float value) {
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
     GENREC_CUDA_CHECK(cudaMemcpy(row + column, &value, 4, cudaMemcpyDefault));
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
   /// Value and state in column 0 of every row, read in host memory.
   std::map<int64_t, std::pair<float, float>> exported(int64_t dim) {
-    const auto count = static_cast<size_t>(store.size(nullptr));
+    const auto count = static_cast<size_t>(store.size(own.stream));
     Copy<int64_t> ids(std::vector<int64_t>(count, 0));
     Copy<Row> rows(std::vector<Row>(count, nullptr));
-    store.exportRows(0, static_cast<int64_t>(count), ids.data(), rows.data(), nullptr);
+    store.exportRows(0, static_cast<int64_t>(count), ids.data(), rows.data(), own.stream);
     const std::vector<int64_t> all = ids.fetch();
     const std::vector<Row> places = rows.fetch();
     std::map<int64_t, std::pair<float, float>> result;
@@ -149,6 +159,7 @@ public:
     return result;
   }
 
+  OwnStream own;
   CachedStore store;
 };
 
@@ -191,9 +202,9 @@ TEST(CudaCachedStore, IsATableWhateverTheCacheHolds) {
         ASSERT_EQ(cached.exported(kDim), expected);
     }
     EXPECT_EQ(cached.exported(kDim), expected) << cachedRows;
-    EXPECT_EQ(cached.store.uncached(nullptr) > 0, cachedRows == 7);
-    cached.store.clear(nullptr);
-    EXPECT_EQ(cached.store.size(nullptr), 0);
+    EXPECT_EQ(cached.store.uncached(cached.own.stream) > 0, cachedRows == 7);
+    cached.store.clear(cached.own.stream);
+    EXPECT_EQ(cached.store.size(cached.own.stream), 0);
     EXPECT_EQ(cached.find({1, 2})[0], nullptr);
   }
 }

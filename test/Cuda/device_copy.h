@@ -21,6 +21,7 @@ public:
     if (count)
       GENREC_CUDA_CHECK(
           cudaMemcpy(memory, values.data(), count * sizeof(T), cudaMemcpyHostToDevice));
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize()); // streams that do not wait for the default one
   }
   ~Copy() { (void)cudaFree(memory); }
   T *data() { return memory; }

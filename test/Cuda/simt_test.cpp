@@ -44,6 +44,7 @@ protected:
                          A... arguments) {
     try {
       GENREC_CUDA_LAUNCH(nullptr, (LaunchShape{grid, block, dynamicBytes}), kernel, arguments...);
+      GENREC_CUDA_CHECK(cudaDeviceSynchronize());
     } catch (const CudaError &error) {
       EXPECT_THAT(error.what(), HasSubstr("failed in accusation (simt_test.cpp:"));
       return simt::errorMessage();

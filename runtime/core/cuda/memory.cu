@@ -108,6 +108,14 @@ void freeNamed(void *memory, cudaStream_t stream) noexcept {
   (void)cudaFreeAsync(memory, stream);
 }
 
+void freeNamedAfterAll(void *memory) noexcept {
+  Ledger &all = ledger();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.entries.erase(memory);
+  (void)cudaDeviceSynchronize(); // cudaFree does not wait for memory of cudaMallocAsync
+  (void)cudaFree(memory);
+}
+
 int64_t namedBytes(const std::string &prefix) {
   Ledger &all = ledger();
   const std::lock_guard<std::mutex> lock(all.mutex);

@@ -72,8 +72,9 @@ void EmbeddingStore::checkOptions() const {
 }
 
 EmbeddingStore::~EmbeddingStore() {
+  (void)cudaDeviceSynchronize(); // kernels may use rows, and the last answer be on its way
   for (float *chunk : chunks)
-    options.values == ValueMemory::host ? freeNamedHost(chunk) : freeNamed(chunk, nullptr);
+    options.values == ValueMemory::host ? freeNamedHost(chunk) : freeNamedAfterAll(chunk);
   (void)cudaEventDestroy(answered);
   (void)cudaFreeHost(answer);
 }

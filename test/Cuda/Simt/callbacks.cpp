@@ -22,7 +22,7 @@ void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 
 #define SIMT_HERE                                                                                  \
-  if (!simt::machine.inside)                                                                       \
+  if (simt::onDevice && !simt::insideEngine)                                                       \
   simt::machine.accessedFrom = __builtin_return_address(0)
 #define SIMT_ACCESSES(bytes)                                                                       \
   void __tsan_unaligned_read##bytes(void *at) {                                                    \

@@ -118,7 +118,7 @@ struct Thread {
 
 /// Who last touched a word of memory.
 struct Note {
-  uint32_t launch = 0;                  ///< notes of other launches are void
+  uint32_t operation = 0;               ///< whose notes these are: the numbers of those that ran
   uint32_t writer = 0, readers[2] = {}; ///< block << kActorBits | actor
   Clock written = 0, read[2] = {};
   uint8_t writeMask : 4, initialised : 4; ///< bytes of the word
@@ -127,6 +127,14 @@ struct Note {
 };
 static_assert(sizeof(Note) == 32);
 constexpr uint32_t kActorBits = 12;
+
+/// The operations before the one that a Note is of: who last wrote a word, and who has read it
+/// since (two of those that nothing orders).
+struct History {
+  uint32_t writer = 0, readers[2] = {};
+  uint8_t writeMask : 4, readMask0 : 4, readMask1 : 4, writeAtomic : 1;
+};
+static_assert(sizeof(History) == 16);
 
 /// Who accesses memory, and what they know.
 struct Accessor {
@@ -193,24 +201,24 @@ struct Block {
   }
 };
 
+struct Operation;
+
 struct Machine {
   Options options;
   Launch launch;
   int threadsPerBlock = 0;
   uint32_t blocksStarted = 0;
   std::vector<std::unique_ptr<Block>> blocks;
-  Block *block = nullptr;   ///< whose shared memory is in place
-  Thread *thread = nullptr; ///< null while the host runs
-  /// The engine's own code runs on the thread's stack: its accesses are not the kernel's.
-  /// (Templates of the standard library exist once in a program, and the linker may take those with
-  /// callbacks.)
-  bool inside = false;
+  Block *block = nullptr;       ///< whose shared memory is in place
+  Thread *thread = nullptr;     ///< null while the host runs
   void *accessedFrom = nullptr; ///< where in the program the last access was
   void *scheduler = nullptr;
   uint64_t random = 1;
   int64_t switches = 0;
   std::string error;
+  bool isErrorSeen = false; ///< somebody has been told
   int64_t launches = 0;
+  Operation *operation = nullptr; ///< that runs: operations.h
   /// The same of device memory.
   std::unordered_map<const void *, BlocksPointer> released;
 
@@ -223,14 +231,21 @@ struct Machine {
 };
 extern Machine machine;
 
+/// Of this thread of the host: it runs a kernel's thread.
+extern constinit thread_local bool onDevice;
+/// The engine's own code runs on the thread's stack: its accesses are not the kernel's.
+/// (Templates of the standard library exist once in a program, and the linker may take those with
+/// callbacks.)
+extern constinit thread_local bool insideEngine;
+
 /// Thrown by `fail` where no thread runs.
 struct EngineStop {};
 
 /// Until the end of the scope the engine runs.
 class Inside {
 public:
-  Inside() : before(machine.inside) { machine.inside = true; }
-  ~Inside() { machine.inside = before; }
+  Inside() : before(insideEngine) { insideEngine = true; }
+  ~Inside() { insideEngine = before; }
 
 private:
   bool before;
@@ -238,6 +253,10 @@ private:
 
 //===-- scheduler.cpp -----------------------------------------------------===//
 
+/// Runs a kernel as the running operation; what it does wrong is machine.error.
+void runLaunch(const Launch &launch, const Options &options);
+/// What a launch has against the limits of a device; empty: nothing.
+std::string checkLaunch(const Launch &launch);
 /// Gives control back to the scheduler; returns when the thread goes on.
 void leave();
 void waitAs(State state, const Place &place);
@@ -274,9 +293,17 @@ size_t staticSharedBytes(const Block &block);
 //===-- races.cpp ---------------------------------------------------------===//
 
 /// Checks and notes an access of `bytes` from `offset` of what `notes` describe by word; `where`
-/// names it for messages.
-void checkNotes(Note *notes, size_t offset, size_t bytes, bool isWrite, bool notesIt,
-                const Accessor &who, const char *where);
+/// names it for messages. `history`: of memory that outlives a kernel, else null.
+void checkNotes(Note *notes, History *history, size_t offset, size_t bytes, bool isWrite,
+                bool notesIt, const Accessor &who, const char *where);
+
+//===-- history.cpp -------------------------------------------------------===//
+
+/// The running operation touches a word for the first time: what others did becomes its history.
+void foldNote(Note &note, History &history, size_t offset);
+/// Fails where an access of bytes of a word by the running operation is not ordered with another's.
+void checkHistory(const History &history, uint32_t mask, bool isWrite, bool isAtomic,
+                  size_t offset);
 
 //===-- order.cpp ---------------------------------------------------------===//
 

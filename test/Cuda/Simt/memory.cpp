@@ -1,12 +1,11 @@
 //===- memory.cpp - Device memory, and the check of every access ----------===//
 
-#include "machine.h"
+#include "arena.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <sys/mman.h>
 
 extern "C" {
@@ -20,65 +19,8 @@ namespace simt {
 
 namespace {
 
-/// What a byte of the arena is.
-enum Shadow : uint8_t { outside, fresh, written, freed };
-
-// Addresses are never given out twice, so that a freed one is always known as such.
-constexpr size_t kArenaBytes = size_t(64) << 30;
 constexpr size_t kAlignment = 256;
 constexpr size_t kRedZone = 256;
-
-struct Allocation {
-  size_t bytes;
-  MemoryKind kind;
-};
-
-struct Arena {
-  char *base = nullptr;
-  uint8_t *shadow = nullptr;
-  Note *notes = nullptr; ///< by word
-  size_t used = 0;
-  int64_t inUse = 0, count = 0;
-  std::map<char *, Allocation> allocations;
-
-  Arena() {
-    auto reserve = [](size_t bytes) {
-      void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-      if (memory == MAP_FAILED) {
-        std::perror("simt: address space for device memory");
-        std::abort();
-      }
-      return memory;
-    };
-    base = static_cast<char *>(reserve(kArenaBytes));
-    shadow = static_cast<uint8_t *>(reserve(kArenaBytes));
-    notes = static_cast<Note *>(reserve(kArenaBytes / 4 * sizeof(Note)));
-  }
-  bool holds(const void *memory) const { return memory >= base && memory < base + kArenaBytes; }
-  uint8_t *shadowOf(const void *memory) {
-    return shadow + (static_cast<const char *>(memory) - base);
-  }
-  /// The allocation that `memory` is in or just behind.
-  auto nearest(const void *memory) {
-    auto after = allocations.upper_bound(static_cast<char *>(const_cast<void *>(memory)));
-    return after == allocations.begin() ? allocations.end() : std::prev(after);
-  }
-};
-
-Arena &arena() {
-  static Arena instance;
-  return instance;
-}
-
-std::string describe(const void *memory) {
-  auto found = arena().nearest(memory);
-  if (found == arena().allocations.end())
-    return "before all allocations";
-  size_t offset = static_cast<size_t>(static_cast<const char *>(memory) - found->first);
-  return "at byte " + std::to_string(offset) + " of an allocation of " +
-         std::to_string(found->second.bytes) + " bytes";
-}
 
 std::string accessText(size_t bytes, bool isWrite) {
   return std::string(isWrite ? "write" : "read") + " of " + std::to_string(bytes) + " bytes";
@@ -89,17 +31,24 @@ void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWr
   for (size_t i = 0; i < bytes; ++i) {
     const char *at = static_cast<const char *>(memory) + i;
     if (shadow[i] == outside)
-      fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() + ", " + describe(at));
+      fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() + ", " +
+           describeAddress(at));
     if (shadow[i] == freed)
-      fail("freed memory: " + accessText(bytes, isWrite) + " by " + self());
+      fail("freed memory: " + accessText(bytes, isWrite) + accessPlace() + " by " + self());
     if (!isWrite && shadow[i] == fresh)
       fail("uninitialised device memory: " + accessText(bytes, isWrite) + " by " + self() + ", " +
-           describe(at));
+           describeAddress(at));
   }
   if (isWrite && notesIt)
     std::memset(shadow, written, bytes);
-  size_t offset = static_cast<size_t>(static_cast<const char *>(memory) - arena().base);
-  checkNotes(arena().notes, offset, bytes, isWrite, notesIt, who, "device");
+  const int region = arena().regionOf(memory);
+  if (region == kMostDevices)
+    noteHostPage(memory, bytes, isWrite);
+  else if (region != machine.operation->device)
+    fail("memory of device " + std::to_string(region) + ": " + accessText(bytes, isWrite) + " by " +
+         self() + " on device " + std::to_string(machine.operation->device));
+  checkNotes(arena().notes, arena().history, arena().offsetOf(memory), bytes, isWrite, notesIt, who,
+             "device");
 }
 
 bool isStaticShared(const char *at) { return at >= __start_simt_shared && at < __stop_simt_shared; }
@@ -117,7 +66,7 @@ void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool i
   }
   block.touchedFrom = std::min(block.touchedFrom, offset);
   block.touchedTo = std::max(block.touchedTo, offset + bytes);
-  checkNotes(block.sharedNotes.get(), offset, bytes, isWrite, notesIt, who, "shared");
+  checkNotes(block.sharedNotes.get(), nullptr, offset, bytes, isWrite, notesIt, who, "shared");
 }
 
 constexpr size_t kNear = 4096; // as far past the end as an access still counts as meant for it
@@ -134,7 +83,8 @@ void checkDynamicShared(const Accessor &who, const char *at, size_t bytes, bool 
     fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() + " at byte " +
          std::to_string(offset) + " of " + std::to_string(machine.launch.dynamicBytes) +
          " bytes of dynamic shared memory");
-  checkNotes(machine.block->dynamicNotes.get(), offset, bytes, isWrite, notesIt, who, "shared");
+  checkNotes(machine.block->dynamicNotes.get(), nullptr, offset, bytes, isWrite, notesIt, who,
+             "shared");
 }
 
 bool isOwnStack(const char *at) {
@@ -173,100 +123,114 @@ void checkThread(const char *at, size_t bytes, bool isWrite) {
 }
 
 void checkHost(const char *at, size_t bytes) {
-  if (!arena().holds(at))
+  if (!arena().holds(at) || arena().isPinned(at)) // of pinned memory: host_memory.cpp
     return;
-  auto found = arena().nearest(at);
-  if (found != arena().allocations.end() && found->second.kind == MemoryKind::host &&
-      at + bytes <= found->first + found->second.bytes)
-    return;
+  Inside inside;
+  Lock lock;
   std::fprintf(stderr, "simt: the host touches device memory (%zu bytes, %s)\n", bytes,
-               describe(at).c_str());
+               describeAddress(at).c_str());
   std::abort();
 }
 
 } // namespace
 
-void *allocate(size_t bytes, MemoryKind kind) {
+Arena::Arena() {
+  auto reserve = [](size_t bytes) {
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      std::perror("simt: address space for device memory");
+      std::abort();
+    }
+    return memory;
+  };
+  base = static_cast<char *>(reserve(kArenaBytes));
+  shadow = static_cast<uint8_t *>(reserve(kArenaBytes));
+  notes = static_cast<Note *>(reserve(kArenaBytes / 4 * sizeof(Note)));
+  history = static_cast<History *>(reserve(kArenaBytes / 4 * sizeof(History)));
+  touched = static_cast<uint8_t *>(reserve(kArenaBytes / kPageBytes));
+}
+
+Arena &arena() {
+  static Arena instance;
+  return instance;
+}
+
+std::map<char *, Allocation>::iterator Arena::nearest(const void *memory) {
+  auto after = allocations.upper_bound(static_cast<char *>(const_cast<void *>(memory)));
+  return after == allocations.begin() ? allocations.end() : std::prev(after);
+}
+
+Allocation *Arena::startingAt(void *memory) {
+  auto found = allocations.find(static_cast<char *>(memory));
+  return found == allocations.end() ? nullptr : &found->second;
+}
+
+std::string describeAddress(const void *memory) {
+  auto found = arena().nearest(memory);
+  if (found == arena().allocations.end())
+    return "before all allocations";
+  size_t offset = static_cast<size_t>(static_cast<const char *>(memory) - found->first);
+  return "at byte " + std::to_string(offset) + " of an allocation of " +
+         std::to_string(found->second.bytes) + " bytes";
+}
+
+void *allocate(size_t bytes, MemoryKind kind, int device) {
   Arena &memory = arena();
   bytes = std::max<size_t>(bytes, 1);
-  if (kind == MemoryKind::device &&
-      memory.inUse + static_cast<int64_t>(bytes) > options().deviceBytes)
+  const bool isHost = kind == MemoryKind::host;
+  if (!isHost && memory.inUse[device] + static_cast<int64_t>(bytes) > options().deviceBytes)
     return nullptr;
-  size_t room = (bytes + kAlignment - 1) / kAlignment * kAlignment + kRedZone;
-  if (memory.used + room > kArenaBytes) {
-    std::fprintf(stderr, "simt: %zu GiB of addresses are used up\n", kArenaBytes >> 30);
+  // Pages of pinned memory are protected: they hold nothing else.
+  const size_t alignment = isHost ? kPageBytes : kAlignment;
+  size_t room = (bytes + alignment - 1) / alignment * alignment + (isHost ? kPageBytes : kRedZone);
+  const int region = isHost ? kMostDevices : device;
+  if (memory.used[region] + room > kRegionBytes) {
+    std::fprintf(stderr, "simt: %zu GiB of addresses are used up\n", kRegionBytes >> 30);
     std::abort();
   }
-  char *result = memory.base + memory.used;
-  memory.used += room;
-  if (kind == MemoryKind::device)
-    memory.inUse += static_cast<int64_t>(bytes);
+  char *result = memory.base + static_cast<size_t>(region) * kRegionBytes + memory.used[region];
+  memory.used[region] += room;
+  if (!isHost)
+    memory.inUse[device] += static_cast<int64_t>(bytes);
   ++memory.count;
-  std::memset(memory.shadowOf(result), kind == MemoryKind::host ? written : fresh, bytes);
-  memory.allocations[result] = {bytes, kind};
+  std::memset(memory.shadowOf(result), isHost ? written : fresh, bytes);
+  memory.allocations[result] = {bytes, kind, false, {}};
   return result;
 }
 
-bool release(void *pointer) {
-  if (!pointer)
-    return true;
+void release(void *pointer) {
   Arena &memory = arena();
   auto found = memory.allocations.find(static_cast<char *>(pointer));
-  if (found == memory.allocations.end())
-    return false;
-  size_t bytes = found->second.bytes;
-  if (found->second.kind == MemoryKind::device)
-    memory.inUse -= static_cast<int64_t>(bytes);
+  const size_t bytes = found->second.bytes, offset = memory.offsetOf(pointer);
   std::memset(memory.shadowOf(pointer), freed, bytes);
-  size_t from = (static_cast<size_t>(found->first - memory.base) + 4095) & ~size_t(4095);
-  size_t to = (static_cast<size_t>(found->first - memory.base) + bytes) & ~size_t(4095);
+  size_t from = (offset + kPageBytes - 1) & ~(kPageBytes - 1);
+  size_t to = (offset + bytes) & ~(kPageBytes - 1);
   if (to > from) {
     madvise(memory.base + from, to - from, MADV_DONTNEED);
     madvise(memory.notes + from / 4, (to - from) / 4 * sizeof(Note), MADV_DONTNEED);
+    madvise(memory.history + from / 4, (to - from) / 4 * sizeof(History), MADV_DONTNEED);
   }
   memory.allocations.erase(found);
-  return true;
 }
 
-/// True where all bytes were allocated and not freed, or are not device memory at all.
-static bool allocated(const void *at, size_t bytes) {
+bool isAllocated(const void *at, size_t bytes) {
   if (bytes == 0 || !arena().holds(at))
     return true;
   const uint8_t *shadow = arena().shadowOf(at);
   return std::all_of(shadow, shadow + bytes, [](uint8_t s) { return s == fresh || s == written; });
 }
 
-bool copy(void *to, const void *from, size_t bytes) {
-  if (!allocated(to, bytes) || !allocated(from, bytes)) {
-    machine.error = "out of bounds: copy of " + std::to_string(bytes) + " bytes";
-    return false;
-  }
-  std::memcpy(to, from, bytes);
-  if (!arena().holds(to))
-    return true;
-  if (arena().holds(from))
-    std::memcpy(arena().shadowOf(to), arena().shadowOf(from), bytes);
-  else
-    std::memset(arena().shadowOf(to), written, bytes);
-  return true;
-}
-
-bool fill(void *to, int value, size_t bytes) {
-  if (!allocated(to, bytes)) {
-    machine.error = "out of bounds: fill of " + std::to_string(bytes) + " bytes";
-    return false;
-  }
-  std::memset(to, value, bytes);
-  if (arena().holds(to))
-    std::memset(arena().shadowOf(to), written, bytes);
-  return true;
-}
-
 int64_t allocationCount() { return arena().count; }
-int64_t bytesInUse() { return arena().inUse; }
+int64_t bytesInUse() {
+  int64_t sum = 0;
+  for (int64_t bytes : arena().inUse)
+    sum += bytes;
+  return sum;
+}
 
 std::string describeDevice(size_t offset) {
-  std::string text = describe(arena().base + offset);
+  std::string text = describeAddress(arena().base + offset);
   return text.starts_with("at ") ? text.substr(3) : text;
 }
 
@@ -285,15 +249,15 @@ bool isShared(const void *memory) {
 
 size_t staticSharedBytes(const Block &block) {
   size_t words = 0;
-  const auto launch = static_cast<uint32_t>(machine.launches);
+  const uint32_t operation = machine.operation->number;
   for (size_t word = block.touchedFrom / 4; word * 4 < block.touchedTo; ++word)
-    words += block.sharedNotes[word].launch == launch && block.sharedNotes[word].initialised;
+    words += block.sharedNotes[word].operation == operation && block.sharedNotes[word].initialised;
   return words * 4;
 }
 
 void checkAlignment(const void *memory, size_t bytes) {
   const char *at = static_cast<const char *>(memory);
-  if (machine.inside || !machine.thread || reinterpret_cast<uintptr_t>(at) % bytes == 0)
+  if (insideEngine || !onDevice || reinterpret_cast<uintptr_t>(at) % bytes == 0)
     return;
   Inside inside;
   if (arena().holds(at) || isShared(at))
@@ -301,14 +265,13 @@ void checkAlignment(const void *memory, size_t bytes) {
 }
 
 void checkAccess(const void *memory, size_t bytes, bool isWrite) {
-  if (machine.inside)
+  if (insideEngine)
     return;
-  Inside inside;
   const char *at = static_cast<const char *>(memory);
-  if (machine.thread)
-    checkThread(at, bytes, isWrite);
-  else
-    checkHost(at, bytes);
+  if (!onDevice)
+    return checkHost(at, bytes);
+  Inside inside;
+  checkThread(at, bytes, isWrite);
 }
 
 } // namespace simt

@@ -1,6 +1,6 @@
 //===- races.cpp - Accesses that nothing orders ---------------------------===//
 
-#include "machine.h"
+#include "operations.h"
 
 namespace simt {
 
@@ -112,21 +112,26 @@ private:
 
 } // namespace
 
-void checkNotes(Note *notes, size_t offset, size_t bytes, bool isWrite, bool notesIt,
-                const Accessor &who, const char *where) {
-  const auto launch = static_cast<uint32_t>(machine.launches);
+void checkNotes(Note *notes, History *history, size_t offset, size_t bytes, bool isWrite,
+                bool notesIt, const Accessor &who, const char *where) {
+  const uint32_t operation = machine.operation->number;
   const bool isSharedMemory = where[0] == 's';
   for (size_t at = offset / 4; at * 4 < offset + bytes; ++at) {
     Note &note = notes[at];
-    if (note.launch != launch) {
+    const bool isFirst = note.operation != operation;
+    if (isFirst && history)
+      foldNote(note, history[at], at * 4);
+    if (isFirst) {
       note = Note{};
-      note.launch = launch;
+      note.operation = operation;
     }
     uint32_t mask = 0xF;
     if (at * 4 < offset)
       mask &= 0xFu << (offset - at * 4);
     if (at * 4 + 4 > offset + bytes)
       mask &= 0xFu >> (at * 4 + 4 - offset - bytes);
+    if (history && (isFirst || (isWrite && mask & ~uint32_t(note.writeMask))))
+      checkHistory(history[at], mask, isWrite, who.isAtomic, at * 4);
     Word word(note, mask, who, where, at * 4);
     if (isSharedMemory && !isWrite && !word.isInitialised())
       fail("uninitialised shared memory: read of " + std::to_string(bytes) + " bytes by " + self() +

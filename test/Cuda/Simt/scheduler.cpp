@@ -1,6 +1,6 @@
 //===- scheduler.cpp - Fibres, and which of them runs next ----------------===//
 
-#include "machine.h"
+#include "operations.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -16,8 +16,7 @@ extern char __stop_simt_shared[] __attribute__((weak));
 extern char __executable_start[];
 }
 
-extern simt::Extent simtThreadIdx, simtBlockIdx, simtBlockDim, simtGridDim;
-simt::Extent simtThreadIdx, simtBlockIdx, simtBlockDim, simtGridDim;
+simt::Extent threadIdx, blockIdx, blockDim, gridDim;
 
 // Saves what the calling convention asks a callee to keep, and swaps stacks.
 extern "C" void simtSwitch(void **save, void *load);
@@ -47,6 +46,8 @@ simtSwitch:
 namespace simt {
 
 Machine machine;
+constinit thread_local bool onDevice = false;
+constinit thread_local bool insideEngine = false;
 
 static int64_t numberOf(const char *variable, int64_t otherwise) {
   const char *text = std::getenv(variable);
@@ -182,11 +183,13 @@ void runOne(Block &block) {
   ready.pop_back();
   --block.readyCount;
   machine.thread = &thread;
-  simtThreadIdx = thread.index;
-  simtBlockIdx = block.index;
-  machine.inside = false;
+  threadIdx = thread.index;
+  blockIdx = block.index;
+  onDevice = true;
+  insideEngine = false;
   simtSwitch(&machine.scheduler, thread.stackPointer);
-  machine.inside = false;
+  insideEngine = false;
+  onDevice = false;
   machine.thread = nullptr;
   ++machine.switches;
 }
@@ -283,6 +286,8 @@ void runBlocks() {
   }
 }
 
+} // namespace
+
 std::string checkLaunch(const Launch &launch) {
   uint64_t threads = uint64_t(launch.block.x) * launch.block.y * launch.block.z;
   uint64_t blocks = uint64_t(launch.grid.x) * launch.grid.y * launch.grid.z;
@@ -306,15 +311,20 @@ std::string checkLaunch(const Launch &launch) {
   return {};
 }
 
-} // namespace
-
 Options &options() {
   static Options current;
   return current;
 }
 
-const std::string &errorMessage() { return machine.error; }
-void clearError() { machine.error.clear(); }
+const std::string &errorMessage() {
+  machine.isErrorSeen = true;
+  return machine.error;
+}
+void clearError() {
+  Lock lock;
+  machine.error.clear();
+  dropOperations();
+}
 int64_t launchCount() { return machine.launches; }
 
 void makeReady(Block &block, Thread &thread) {
@@ -338,9 +348,9 @@ Completion completionOf(const Options &options) {
 }
 
 void leave() {
-  bool inside = machine.inside;
+  bool inside = insideEngine;
   simtSwitch(&machine.thread->stackPointer, machine.scheduler);
-  machine.inside = inside;
+  insideEngine = inside;
 }
 
 void waitAs(State state, const Place &place) {
@@ -384,7 +394,10 @@ std::string whoIs(const Block &block, const Thread &thread) {
 }
 
 std::string self() {
-  return machine.thread ? whoIs(*machine.block, *machine.thread) : "an asynchronous copy";
+  if (machine.thread)
+    return whoIs(*machine.block, *machine.thread);
+  return machine.block || !machine.operation ? "an asynchronous copy"
+                                             : describe(machine.operation->info);
 }
 
 std::string placeText(const Place &place) {
@@ -409,28 +422,23 @@ std::string accessPlace() {
   return text.empty() || text[0] == '?' ? "" : " at " + text;
 }
 
-bool launch(const Launch &launch) {
-  if (!machine.error.empty())
-    return false; // as a device does after a fault
-  if (machine.error = checkLaunch(launch); !machine.error.empty())
-    return false;
-  machine.options = options();
+void runLaunch(const Launch &launch, const Options &options) {
+  machine.options = options;
   machine.launch = launch;
   machine.threadsPerBlock = static_cast<int>(launch.block.x * launch.block.y * launch.block.z);
   machine.random =
-      (options().seed + static_cast<uint64_t>(machine.launches)) * 0x9E3779B97F4A7C15ull | 1;
+      (options.seed + static_cast<uint64_t>(machine.launches)) * 0x9E3779B97F4A7C15ull | 1;
   machine.switches = 0;
   machine.block = nullptr;
   machine.blocksStarted = 0;
   machine.released.clear();
   ++machine.launches;
-  simtBlockDim = launch.block;
-  simtGridDim = launch.grid;
+  blockDim = launch.block;
+  gridDim = launch.grid;
   runBlocks();
   for (std::unique_ptr<Block> &block : machine.blocks)
     block->active = false;
   machine.block = nullptr;
-  return machine.error.empty();
 }
 
 void *dynamicShared() {

@@ -27,7 +27,10 @@
 //     not execute; waiting that never ends
 //   - launches outside of the limits: threads, grid, shared memory (48 KiB without
 //     the attribute, 227 KiB with it)
-//   - the host touching device memory
+//   - the host touching device memory; pinned memory that the host writes or reads while
+//     something under way uses it (host_memory.cpp)
+//   - operations (kernels, copies, fills) that touch the same memory and that neither streams,
+//     events nor waiting of the host order (operations.h, history.cpp)
 //
 // Approximate functions have the error that the PTX ISA allows them. What is not modelled:
 // registers that change under a product that reads them, clusters.
@@ -69,12 +72,16 @@ struct Options {
   uint64_t seed = defaultSeed();
   Schedule schedule = Schedule::bySeed;
   Completion completion = Completion::bySeed;
+  /// When what is enqueued into streams runs.
+  Completion queues = Completion::bySeed;
   /// Blocks in flight at once, as on one multiprocessor.
   int residentBlocks = 3;
   /// A thread gives way at one in so many accesses of device memory, and at one
   /// in four atomics. 0: only where it must wait.
   uint32_t preemptOneIn = 64;
-  /// Bytes that cudaMalloc has to give before it fails.
+  /// Devices there are: at most 4.
+  int devices = 1;
+  /// Bytes that cudaMalloc has to give, on each device, before it fails.
   int64_t deviceBytes = int64_t(8) << 30;
   /// Switches between threads after which a launch counts as waiting for ever.
   int64_t mostSwitches = int64_t(1) << 28;
@@ -86,7 +93,7 @@ Options &options();
 extern const int defect;
 
 /// What the last failed launch (or use of device memory by the host) did wrong;
-/// empty where nothing did.
+/// empty where nothing did. Launches run later: ask after waiting.
 const std::string &errorMessage();
 /// Launches again after an error, as a new process would on a device.
 void clearError();
@@ -115,17 +122,8 @@ struct Launch {
   void *arguments = nullptr;
   size_t argumentBytes = 0;
 };
-/// False where the kernel did something wrong: see errorMessage().
-bool launch(const Launch &launch);
 
 enum class MemoryKind { device, host };
-/// Null where options().deviceBytes do not suffice.
-void *allocate(size_t bytes, MemoryKind kind);
-/// False where nothing was allocated at `memory`.
-bool release(void *memory);
-/// Copies and fills as the host asks for them; false for what cannot be.
-bool copy(void *to, const void *from, size_t bytes);
-bool fill(void *to, int value, size_t bytes);
 
 /// The current thread's block's dynamic shared memory.
 void *dynamicShared();

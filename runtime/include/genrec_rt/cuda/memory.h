@@ -21,6 +21,8 @@ namespace genrec::rt::cuda {
 /// with the largest buffers by name where that fails.
 void *allocateNamed(const std::string &name, int64_t bytes, cudaStream_t stream);
 void freeNamed(void *memory, cudaStream_t stream) noexcept;
+/// The same once everything on the device is done.
+void freeNamedAfterAll(void *memory) noexcept;
 /// The same of pinned memory of the host, which kernels reach at the same address. What kernels
 /// still use must not be freed.
 void *allocateNamedHost(const std::string &name, int64_t bytes);
@@ -45,7 +47,11 @@ public:
     swap(other);
     return *this;
   }
-  ~DeviceArray() { release(nullptr); }
+  /// Waits for the device where it holds memory: which streams use that is not known here.
+  ~DeviceArray() {
+    if (memory)
+      freeNamedAfterAll(memory);
+  }
 
   /// Makes room for `count` elements and returns them; the contents are lost when
   /// the array moves. What was in use is freed in the order of `stream`.

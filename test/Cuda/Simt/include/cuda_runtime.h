@@ -1,7 +1,7 @@
 //===- cuda_runtime.h - Stand-in for the toolkit's, for tests ----*- C++ -*-===//
 //
-// As much of CUDA's host interface and device intrinsics as the runtime uses,
-// over simt.h. Streams run at once; what would fail on a device fails here.
+// As much of CUDA's host interface (cuda_runtime_api.h) and device intrinsics as the runtime uses,
+// over simt.h. What would fail on a device fails here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,13 +10,12 @@
 
 #define GENREC_SIMT 1
 
-#include "../simt.h"
+#include "cuda_runtime_api.h"
 
 #include <cmath>
 #include <cstring>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
 
 #define __global__
 #define __device__
@@ -32,10 +31,6 @@
 // Types
 //===----------------------------------------------------------------------===//
 
-struct dim3 : simt::Extent {
-  constexpr dim3(unsigned x = 1, unsigned y = 1, unsigned z = 1) : simt::Extent{x, y, z} {}
-};
-
 #define SIMT_VECTOR(type, name, a2, a4)                                                            \
   struct alignas(a2) name##2 { type x, y; };                                                       \
   struct alignas(a4) name##4 { type x, y, z, w; };                                                 \
@@ -50,11 +45,7 @@ SIMT_VECTOR(long long, longlong, 16, 16)
 SIMT_VECTOR(unsigned long long, ulonglong, 16, 16)
 #undef SIMT_VECTOR
 
-extern simt::Extent simtThreadIdx, simtBlockIdx, simtBlockDim, simtGridDim;
-#define threadIdx simtThreadIdx
-#define blockIdx simtBlockIdx
-#define blockDim simtBlockDim
-#define gridDim simtGridDim
+extern simt::Extent threadIdx, blockIdx, blockDim, gridDim;
 constexpr int warpSize = 32;
 
 #include "simt_device.h"
