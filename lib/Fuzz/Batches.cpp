@@ -15,6 +15,14 @@ static void shareCatalogues(ModelOp model, const Batch &first, Batch &batch) {
       batch.domains[name] = rows;
 }
 
+std::set<std::string, std::less<>> fuzz::chooseReplicated(ModelOp model, uint64_t seed) {
+  std::set<std::string, std::less<>> chosen;
+  for (auto [number, table] : llvm::enumerate(model.getOps<TableOp>()))
+    if (!table.hasRowRules() && (seed / 5 + number) % 3 == 0)
+      chosen.insert(table.getSymName().str());
+  return chosen;
+}
+
 BatchSeries fuzz::makeBatches(ModelOp model, uint64_t seed, int64_t count, bool positive) {
   ProgramOp program = *model.getOps<ProgramOp>().begin();
   BatchSeries series{"random batches", {}};

@@ -46,6 +46,8 @@ struct Limits {
 struct World {
   int64_t ranks = 1, portions = 1;
   bool isMpi = false; ///< ranks are processes, not threads
+  /// Tables that all ranks have.
+  std::set<std::string, std::less<>> replicated = {};
 };
 } // namespace
 
@@ -55,6 +57,7 @@ struct CompiledChecker::Binary {
   std::string path;
   std::string problem;
   Limits limits;
+  std::set<std::string, std::less<>> replicated; ///< tables, in the runs that are compared first
 };
 
 namespace {
@@ -250,7 +253,8 @@ static std::string runBinary(const std::string &path, StringRef batches, ArrayRe
   if (world.isMpi)
     arguments.insert(arguments.begin(),
                      {options.launcher, "--allow-run-as-root", "--oversubscribe", "-n", ranks});
-  arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions});
+  std::string replicated = llvm::join(world.replicated, ",");
+  arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions, replicated});
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
   int code = llvm::sys::ExecuteAndWait(arguments.front(), arguments, std::nullopt, redirects,
                                        /*SecondsToWait=*/60, 0, &problem);
@@ -298,7 +302,8 @@ static World chooseWorld(int64_t ranks, uint64_t seed, const Limits &limits) {
   return {ranks, std::max<int64_t>(ranks, 2) + static_cast<int64_t>(seed % 3)};
 }
 
-/// Another number of ranks for the same portions; 0 where there is none.
+/// Another number of ranks for the same portions, on which no table is replicated; 0 where there is
+/// none.
 static int64_t chooseOtherRanks(World world, uint64_t seed, const Limits &limits) {
   if (world.portions == 1 || limits.isSinglePortion)
     return 0;
@@ -342,6 +347,7 @@ std::string CompiledChecker::judge(const Binary &binary, const RoundedObservatio
   std::string problem = binary.problem;
   World world = chooseWorld(options.ranks, seed, binary.limits);
   world.isMpi = world.ranks > 1 && !options.launcher.empty();
+  world.replicated = binary.replicated;
   if (problem.empty())
     problem = runBinary(binary.path, batches, runs, seed, options, world, actual);
   if (problem.empty())
@@ -402,9 +408,10 @@ std::optional<std::string> CompiledChecker::check(ModuleOp module, uint64_t seed
 
   std::string stem = options.folder + "/seed" + std::to_string(seed), batchFile = stem + ".json";
   Remover remover{{batchFile}};
+  auto replicated = chooseReplicated(model, seed);
   std::vector<Binary> binaries;
   for (unsigned level : options.levels) {
-    binaries.push_back({level, stem + "-O" + std::to_string(level) + ".so", "", {}});
+    binaries.push_back({level, stem + "-O" + std::to_string(level) + ".so", "", {}, replicated});
     remover.paths.push_back(binaries.back().path);
     remover.paths.push_back(binaries.back().path + ".cpp");
   }

@@ -241,7 +241,8 @@ void MutantChecker::checkRanks(ModelOp model, StringRef step) {
     return;
   for (auto [fault, what] : {std::pair(Fault::wrongOwner, "the wrong owner is asked for rows"),
                              std::pair(Fault::lostTouch, "a touched row is lost"),
-                             std::pair(Fault::doubledTouch, "a touched row counts twice")}) {
+                             std::pair(Fault::doubledTouch, "a touched row counts twice"),
+                             std::pair(Fault::lostReplica, "a copy of a row is not updated")}) {
     Mutant result{("after " + step + ", ranks: " + what).str(), Fate::caught, ""};
     judge.setFault(fault);
     result.fate = judgeAside(model, result.difference);

@@ -11,6 +11,7 @@ PassJudge::PassJudge(ModelOp model, std::vector<BatchSeries> series, uint64_t se
       before(this->series.size()) {
   run.portions = 2 + static_cast<int64_t>(seed % 4);
   run.ranks = 1 + static_cast<int64_t>(seed / 4 % static_cast<uint64_t>(run.portions));
+  run.replicated = chooseReplicated(model, seed);
 }
 
 void PassJudge::setRanks(int64_t ranks) {

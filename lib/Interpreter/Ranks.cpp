@@ -4,6 +4,9 @@
 // evaluators run an op before any runs the next. What goes from rank to rank is moved here: table
 // rows when they are looked up (a copy, as over a network: a store into it is lost), and sums.
 //
+// Of a replicated table every rank has all rows: what one looks up all insert, and each updates
+// every row that any portion has touched.
+//
 //===----------------------------------------------------------------------===//
 
 #include "genrec/Interpreter/Evaluator.h"
@@ -145,7 +148,7 @@ private:
   /// The copy of a row that a portion has looked up.
   struct Copy {
     RowKey key;
-    RowHandle atOwner;
+    std::vector<RowHandle> held; ///< by holder
     std::vector<double> value;
   };
   struct Portion {
@@ -162,8 +165,18 @@ private:
     bool isWrong = options.rankFault == RankFault::wrongOwner;
     return (ownerOf(table, id) + isWrong) % options.ranks;
   }
+  /// The ranks that have a row.
+  SmallVector<int64_t> holdersOf(StringRef table, int64_t id) const {
+    if (!isReplicated(table))
+      return {askedFor(table, id)};
+    return llvm::to_vector(llvm::seq<int64_t>(0, options.ranks));
+  }
+  bool isReplicated(StringRef table) const {
+    return options.replicated.count(std::string_view(table.data(), table.size())) != 0;
+  }
   void cutState();
   Error joinState();
+  Error joinReplicas(StringRef name, TableState &table);
   Error evaluate(Operation &op);
   void collect(CollectOp op);
   Error collectRows(CollectRowsOp op);
@@ -175,6 +188,8 @@ private:
   RunOptions options;
   std::vector<State> ranks;
   std::vector<Portion> portions;
+  /// The rows that each rank updates, by domain, in order.
+  DenseMap<Attribute, std::vector<SmallVector<RowKey>>> updated;
 };
 } // namespace
 
@@ -215,8 +230,13 @@ void RankedStep::cutState() {
     auto own = [&, &name = name](int64_t id) -> TableState & {
       return ranks[ownerOf(name, id)].tables.find(name)->second;
     };
-    for (auto &[id, row] : table.rows)
-      own(id).rows.emplace(id, std::move(row));
+    for (auto &[id, row] : table.rows) {
+      if (isReplicated(name))
+        for (State &rank : ranks)
+          rank.tables.find(name)->second.rows.emplace(id, row);
+      else
+        own(id).rows.emplace(id, std::move(row));
+    }
     for (auto [id, sighting] : table.seen)
       own(id).seen.emplace(id, sighting);
     for (auto [id, sighting] : table.waiting)
@@ -224,12 +244,27 @@ void RankedStep::cutState() {
   }
 }
 
-/// Back into one state. Every row must be at its owner, and all ranks have equal parameters.
+/// All ranks must have the same rows.
+Error RankedStep::joinReplicas(StringRef name, TableState &table) {
+  table.rows = ranks.front().tables.find(name)->second.rows;
+  for (const State &other : ranks)
+    if (other.tables.find(name)->second.rows != table.rows)
+      return fail(program, "has copies of table @" + name + " that differ between ranks");
+  return Error::success();
+}
+
+/// Back into one state. Every row must be at its owner, or be the same on all ranks, and all ranks
+/// have equal parameters.
 Error RankedStep::joinState() {
   for (auto &[name, table] : state.tables) {
     table.rows.clear();
     table.seen.clear();
     table.waiting.clear();
+    if (isReplicated(name)) {
+      if (Error error = joinReplicas(name, table))
+        return error;
+      continue;
+    }
     for (auto [rank, part] : llvm::enumerate(ranks)) {
       TableState &own = part.tables.find(name)->second;
       for (auto &[id, row] : own.rows) {
@@ -256,16 +291,21 @@ llvm::Expected<RowHandle> RankedStep::findRow(Evaluator &evaluator, Operation *o
   Portion &portion = portions[evaluator.options.portion];
   std::unique_ptr<Copy> &copy = portion.copies[{table.str(), id}];
   if (!copy) {
-    State &owner = ranks[askedFor(table, id)];
-    TableState &rows = owner.tables.find(table)->second;
-    llvm::Expected<RowHandle> found = evaluator.findRowIn(op, owner, rows, id);
-    if (!found)
-      return found.takeError();
-    copy = std::make_unique<Copy>(Copy{{table.str(), id}, *found, {}});
-    copy->value.assign(found->value, found->value + rows.dim + rows.stateFloats);
+    copy = std::make_unique<Copy>(Copy{{table.str(), id}, {}, {}});
+    for (int64_t holder : holdersOf(table, id)) {
+      State &of = ranks[holder];
+      llvm::Expected<RowHandle> found =
+          evaluator.findRowIn(op, of, of.tables.find(table)->second, id);
+      if (!found)
+        return found.takeError();
+      copy->held.push_back(*found);
+    }
+    const TableState &rows = ranks[portion.rank].tables.find(table)->second;
+    const RowHandle &from = copy->held[isReplicated(table) ? portion.rank : 0];
+    copy->value.assign(from.value, from.value + rows.dim + rows.stateFloats);
     portion.byAddress[copy->value.data()] = copy.get();
   }
-  return RowHandle{copy->value.data(), copy->atOwner.slotStride};
+  return RowHandle{copy->value.data(), copy->held.front().slotStride};
 }
 
 void RankedStep::collect(CollectOp op) {
@@ -297,14 +337,23 @@ Error RankedStep::collectRows(CollectRowsOp op) {
       const RowKey &key = copy->second->key;
       if (row == 0 && options.rankFault == RankFault::lostTouch)
         continue;
-      Sum &sum = owned[askedFor(key.first, key.second)][key];
-      sum.row = copy->second->atOwner;
-      sum.gradient.resize(sums.width);
       double times = row == 0 && options.rankFault == RankFault::doubledTouch ? 2 : 1;
-      for (int64_t column = 0; column < sums.width; ++column)
-        sum.gradient[column] += times * sums.row(row)[column];
+      for (auto [held, holder] :
+           llvm::zip_equal(copy->second->held, holdersOf(key.first, key.second))) {
+        if (row == 0 && holder > 0 && holder == options.ranks - 1 && isReplicated(key.first) &&
+            options.rankFault == RankFault::lostReplica)
+          continue;
+        Sum &sum = owned[holder][key];
+        sum.row = held;
+        sum.gradient.resize(sums.width);
+        for (int64_t column = 0; column < sums.width; ++column)
+          sum.gradient[column] += times * sums.row(row)[column];
+      }
     }
   }
+  std::vector<SmallVector<RowKey>> &keys = updated[op.getOwned().getType().getDomain()];
+  for (const std::map<RowKey, Sum> &mine : owned)
+    keys.push_back(llvm::to_vector(llvm::make_first_range(mine)));
   for (Portion &portion : portions) {
     std::map<RowKey, Sum> &mine = owned[portion.rank];
     auto count = static_cast<int64_t>(mine.size());
@@ -332,8 +381,11 @@ void RankedStep::sumExactly(ExactSumOp op) {
     if (portion.rank == last) // the portions of a rank have the same rows
       continue;
     last = portion.rank;
-    for (double value : portion.evaluator->get(op.getX()).floats())
-      sum.floats().front() += value;
+    const SmallVector<RowKey> &keys =
+        updated.find(getRowDomain(op.getX().getType()))->second[portion.rank];
+    for (auto [key, value] : llvm::zip_equal(keys, portion.evaluator->get(op.getX()).floats()))
+      if (!isReplicated(key.first) || ownerOf(key.first, key.second) == portion.rank)
+        sum.floats().front() += value;
   }
   for (Portion &portion : portions)
     portion.evaluator->set(op.getResult(), sum);

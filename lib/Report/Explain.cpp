@@ -97,7 +97,8 @@ void printKept(ProgramOp program, raw_ostream &os) {
 }
 
 /// Fails if `told` has a name that is not in `names`.
-llvm::Error checkNames(StringRef flag, StringRef what, const llvm::StringMap<int64_t> &told,
+template <class Map>
+llvm::Error checkNames(StringRef flag, StringRef what, const Map &told,
                        const llvm::SetVector<StringRef> &names) {
   for (StringRef name : told.keys())
     if (!names.contains(name))
@@ -126,6 +127,12 @@ llvm::Error checkOptions(ModelOp model, const ExplainOptions &options) {
     return error;
   if (llvm::Error error = checkNames("ids", "table", options.ids, tables))
     return error;
+  if (llvm::Error error = checkNames("replicate", "table", options.replicate, tables))
+    return error;
+  for (TableOp table : model.getOps<TableOp>())
+    if (table.hasRowRules() && options.replicate.contains(table.getSymName()))
+      return llvm::createStringError("--replicate names table '" + table.getSymName() +
+                                     "', which cannot be replicated: it has rules about rows");
   if (options.ranks > 0 && getStepProgram(model) == nullptr)
     return llvm::createStringError("--world tells of training, and the model has no loss");
   return llvm::Error::success();

@@ -3,6 +3,7 @@
 #include "ExplainWorld.h"
 
 #include "ExplainMemory.h"
+#include "Placement.h"
 #include "World.h"
 #include "genrec/Analysis/ModelIndex.h"
 #include "genrec/Report/Plan.h"
@@ -19,8 +20,6 @@ namespace json = llvm::json;
 
 /// With more ranks, per-rank numbers are told as mean and most only.
 static constexpr int64_t kMostRanksTold = 64;
-/// The share of a rank's memory that a replica of a table may take.
-static constexpr double kReplicaShare = 0.01;
 
 ProgramOp genrec::getStepProgram(ModelOp model) {
   for (ProgramOp program : model.getOps<ProgramOp>())
@@ -40,7 +39,8 @@ struct Spread {
 class WorldDescriber {
 public:
   WorldDescriber(ModelOp model, ModelOp apart, const ExplainOptions &options)
-      : model(model), options(options), world(getStepProgram(apart), options) {}
+      : model(model), options(options), world(getStepProgram(apart), options),
+        chosen(world, options) {}
 
   json::Object describe();
 
@@ -49,6 +49,7 @@ private:
   double seconds(llvm::function_ref<const RankTraffic::Bytes &(const RankTraffic &)> bytes) const;
   json::Array exchanges();
   json::Array tables();
+  json::Object placement();
   json::Array memory();
   json::Array perRank() const;
   /// What one process of the ranks is to the report of memory.
@@ -59,6 +60,7 @@ private:
   ModelOp model;
   const ExplainOptions &options;
   World world;
+  Placement chosen;
   double memoryBytes = 0, networkSeconds = 0, latencySeconds = 0;
 };
 
@@ -109,45 +111,45 @@ json::Array WorldDescriber::exchanges() {
 json::Array WorldDescriber::tables() {
   json::Array list;
   auto ranks = static_cast<double>(world.ranks());
-  for (TableTraffic &table : world.tables) {
-    auto dim = static_cast<double>(table.table.getDim());
-    TablePlacement &place = table.placement;
+  for (auto [number, table] : llvm::enumerate(world.tables)) {
+    const PlacementChoice &choice = chosen.choices[number];
     int64_t states = table.table.getOptimizer().getStateFloats(table.table.getDim());
-    auto owned = static_cast<int64_t>(std::ceil(table.mostOwned)),
-         all = static_cast<int64_t>(std::ceil(table.ids));
-    auto bytes = [&](int64_t rows) {
-      return static_cast<double>(
-          rt::storeValueBytes(rows, table.table.getDim(), states, table.table.hasRowRules()) +
-          rt::storeKeyBytes(rows));
-    };
-    // A replica's gradients are added up as those of parameters are, or, where few rows are
-    // touched, at owners who then send them to all.
-    double others = (ranks - 1) / ranks, whole = 2 * table.ids * 4 * dim * others,
-           sums = place.shardedBytes - table.asked / ranks * others * 4 * dim,
-           touched = sums + table.found * (4 * dim + 8) * others;
-    place.residentBytes = bytes(all);
-    place.replicatedBytes = world.step.updatesRows ? std::min(whole, touched) : 0;
-    place.isReplicaBetter = table.ids > 0 && place.replicatedBytes < place.shardedBytes &&
-                            place.residentBytes <= kReplicaShare * options.machine.memoryBytes;
+    auto owned = static_cast<int64_t>(std::ceil(table.mostOwned));
+    auto bytes = static_cast<double>(
+        rt::storeValueBytes(owned, table.table.getDim(), states, table.table.hasRowRules()) +
+        rt::storeKeyBytes(owned));
     list.push_back(
         json::Object{{"name", table.table.getSymName()},
                      {"ids", table.ids},
                      {"ids_from", table.source},
                      {"most_owned", table.mostOwned},
                      {"owned_imbalance", table.ids > 0 ? table.mostOwned * ranks / table.ids : 1},
-                     {"bytes", bytes(owned)},
+                     {"bytes", bytes},
                      {"looked_up", table.lookedUp / ranks},
                      {"asked", table.asked / ranks},
                      {"served", table.served / ranks},
                      {"found", table.found / ranks},
                      {"lookups_per_asked", table.lookedUp / positive(table.asked)},
                      {"served_per_found", table.served / positive(table.found)},
-                     {"sharded_bytes", place.shardedBytes},
-                     {"replicated_bytes", place.replicatedBytes},
-                     {"replica_resident_bytes", place.residentBytes},
-                     {"cheaper", place.isReplicaBetter ? "replicate" : "shard"}});
+                     {"is_replicated", options.replicate.contains(table.table.getSymName())},
+                     {"sharded_bytes", table.placement.shardedBytes},
+                     {"replicated_bytes", table.placement.replicatedBytes},
+                     {"replica_resident_bytes", choice.residentBytes},
+                     {"cheaper", choice.isReplicated ? "replicate" : "shard"},
+                     {"why", choice.why}});
   }
   return list;
+}
+
+/// What the flag --replicate of a binary should say, and what it saves.
+json::Object WorldDescriber::placement() {
+  json::Array names;
+  for (auto [number, table] : llvm::enumerate(world.tables))
+    if (chosen.choices[number].isReplicated)
+      names.push_back(table.table.getSymName());
+  return json::Object{{"replicate", std::move(names)},
+                      {"milliseconds", chosen.seconds * 1e3},
+                      {"sharded_milliseconds", chosen.shardedSeconds * 1e3}};
 }
 
 ExplainOptions WorldDescriber::getProcess() {
@@ -262,6 +264,7 @@ json::Object WorldDescriber::describe() {
                                {"message_microseconds", machine.messageSeconds * 1e6}}}};
   result["exchanges"] = exchanges();
   result["tables"] = tables();
+  result["placement"] = placement();
   result["memory"] = memory();
   result["time"] = time();
   result["per_rank"] = perRank();
@@ -332,14 +335,23 @@ static void printTime(const json::Object &world, raw_ostream &os) {
 }
 
 static void printPlacement(const json::Object &world, raw_ostream &os) {
-  os << "  placement: KB that a step moves per rank\n    " << llvm::left_justify("table", 22)
+  os << "  placement: KB that come to a rank in a step\n    " << llvm::left_justify("table", 22)
      << "   sharded replicated  MB per replica  cheaper\n";
   for (const json::Object *table : getObjects(world, "tables"))
     os << "    " << llvm::left_justify(table->getString("name").value_or("").take_front(22), 22)
        << llvm::format("%10.1f %10.1f %15.1f  ", number(*table, "sharded_bytes") * 1e-3,
                        number(*table, "replicated_bytes") * 1e-3,
                        number(*table, "replica_resident_bytes") * 1e-6)
-       << table->getString("cheaper").value_or("") << "\n";
+       << table->getString("cheaper").value_or("") << ": " << table->getString("why").value_or("")
+       << (table->getBoolean("is_replicated").value_or(false) ? "; replicated here" : "") << "\n";
+  const json::Object &chosen = *world.getObject("placement");
+  os << llvm::formatv("    exchanges of rows take {0:f3} ms sharded",
+                      number(chosen, "sharded_milliseconds"));
+  if (const json::Array &names = *chosen.getArray("replicate"); !names.empty()) {
+    os << llvm::formatv(", {0:f3} ms with --replicate ", number(chosen, "milliseconds"));
+    llvm::interleave(names, os, [&](const json::Value &name) { os << *name.getAsString(); }, ",");
+  }
+  os << "\n";
 }
 
 void genrec::printWorld(const json::Object &world, raw_ostream &os) {

@@ -234,6 +234,7 @@ void PlanPage::world(const json::Object &world) {
         {"KB sharded", "sharded_bytes", 1e-3, "%.1f"},
         {"KB replicated", "replicated_bytes", 1e-3, "%.1f"},
         {"cheaper", "cheaper"},
+        {"why", "why"},
         {"ids from", "ids_from"}});
   part("memory of a rank", getObjects(world, "memory"),
        {{"part", "part"}, {"MB", "bytes", 1e-6, "%.1f"}, {"note", "note"}});

@@ -59,6 +59,7 @@ StepExchanges::StepExchanges(ProgramOp program, const DomainSizes &sizes) {
         updated.insert(lookup);
     } else if (auto values = dyn_cast<ContributeOp>(op)) {
       sums.push_back(0);
+      sumsWithKeys |= getStage(values) == Stage::dispatch;
       for (Value value : values.getValues())
         sums.back() += countFloats(value, sizes);
     } else if (isa<ExactSumOp>(op)) {

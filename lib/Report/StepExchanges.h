@@ -31,6 +31,7 @@ struct StepExchanges {
   int64_t exactSums = 0;
   int64_t losses = 0;
   bool updatesRows = false;
+  bool sumsWithKeys = false; ///< some sums are complete before rows are there
 
   int64_t countFetches() const;
   int64_t countSumFloats() const;

@@ -179,13 +179,43 @@ World::World(ProgramOp program, const ExplainOptions &options)
   addDense();
 }
 
+/// Bytes that rows of a store take more in a message, in the mean.
+static double getPadding(double dim) {
+  return kFloatBytes *
+         static_cast<double>(kAlignedFloats -
+                             std::gcd<int64_t>(static_cast<int64_t>(dim), kAlignedFloats)) /
+         2;
+}
+
+/// Rows that `rank` asks another one for, and gradients of those that it touches.
+void World::addSharded(int64_t rank, int64_t owner, double asked, double touched, double dim) {
+  RankTraffic &own = traffic[rank], &other = traffic[owner];
+  double idBytes = kKeyBytes * asked, rowBytes = kFloatBytes * dim * asked + getPadding(dim),
+         sumBytes = kMaskBytes * asked + kFloatBytes * dim * touched;
+  own.ids.sent += idBytes, other.ids.received += idBytes;
+  own.rows.received += rowBytes, other.rows.sent += rowBytes;
+  if (step.updatesRows)
+    own.gradients.sent += sumBytes, other.gradients.received += sumBytes;
+}
+
+/// Rows of a replica that a rank has asked itself for: all others hear which, and of gradients.
+void World::addReplicas(int64_t rank, double asked, double touched, double dim) {
+  for (int64_t other = 0; other < worldSize; ++other) {
+    if (other == rank)
+      continue;
+    double idBytes = kKeyBytes * asked, sumBytes = kMaskBytes * asked + kFloatBytes * dim * touched;
+    traffic[rank].ids.sent += idBytes, traffic[other].ids.received += idBytes;
+    traffic[rank].gradients.sent += sumBytes, traffic[other].gradients.received += sumBytes;
+  }
+}
+
 void World::addTable(TableOp table, ArrayRef<const StepLookup *> lookups) {
   DistinctIds ids(table, lookups, options, worldSize, portionRows);
-  auto dim = static_cast<double>(table.getDim());
-  double padding =
-      kFloatBytes *
-      static_cast<double>(kAlignedFloats - std::gcd<int64_t>(table.getDim(), kAlignedFloats)) / 2;
+  auto dim = static_cast<double>(table.getDim()), ranks = static_cast<double>(worldSize);
   bool isUpdated = llvm::any_of(lookups, [](auto *lookup) { return lookup->hasGradient; });
+  bool isReplicated = options.replicate.contains(table.getSymName());
+  bool isFrozen = table.getOptimizer().getOption("frozen") != 0.0;
+  allAreReplicated &= isReplicated;
   TableTraffic all;
   all.table = table;
   all.source = ids.source;
@@ -193,11 +223,12 @@ void World::addTable(TableOp table, ArrayRef<const StepLookup *> lookups) {
     auto portions = static_cast<double>(portionsOf(rank));
     double rows = portions * portionRows;
     const std::vector<double> &asked = ids.among(rows);
+    double askedOfAll = sum(asked);
     RankTraffic &own = traffic[rank];
     own.lookedUp += ids.lookups(rows, portions);
     all.lookedUp += ids.lookups(rows, portions);
-    own.asked += sum(asked);
-    all.asked += sum(asked);
+    own.asked += askedOfAll;
+    all.asked += askedOfAll;
     // By owner: rows that are updated, once per node of the tree.
     std::vector<double> touched(worldSize);
     if (isUpdated)
@@ -206,29 +237,37 @@ void World::addTable(TableOp table, ArrayRef<const StepLookup *> lookups) {
         for (int64_t owner = 0; owner < worldSize; ++owner)
           touched[owner] += ofNode[owner];
       }
+    if (isReplicated)
+      own.served += askedOfAll, own.found += askedOfAll, all.found += askedOfAll;
+    if (isReplicated && step.updatesRows && !isFrozen)
+      addReplicas(rank, askedOfAll, sum(touched), dim);
+    all.served += askedOfAll;
+    if (step.updatesRows && !isFrozen)
+      all.placement.replicatedBytes +=
+          (ranks - 1) / ranks *
+          ((kKeyBytes + kMaskBytes) * askedOfAll + kFloatBytes * dim * sum(touched));
     for (int64_t owner = 0; owner < worldSize; ++owner) {
-      traffic[owner].served += asked[owner];
-      all.served += asked[owner];
+      if (!isReplicated)
+        traffic[owner].served += asked[owner];
       if (owner == rank)
         continue;
-      double idBytes = kKeyBytes * asked[owner],
-             rowBytes = kFloatBytes * dim * asked[owner] + padding,
-             sumBytes = kMaskBytes * asked[owner] + kFloatBytes * dim * touched[owner];
-      own.ids.sent += idBytes, traffic[owner].ids.received += idBytes;
-      own.rows.received += rowBytes, traffic[owner].rows.sent += rowBytes;
-      if (step.updatesRows)
-        own.gradients.sent += sumBytes, traffic[owner].gradients.received += sumBytes;
+      if (!isReplicated)
+        addSharded(rank, owner, asked[owner], touched[owner], dim);
       all.placement.shardedBytes +=
-          (idBytes + rowBytes + sumBytes) / static_cast<double>(worldSize);
+          ((kKeyBytes + kFloatBytes * dim + (step.updatesRows ? kMaskBytes : 0)) * asked[owner] +
+           getPadding(dim) + kFloatBytes * dim * touched[owner]) /
+          ranks;
     }
   }
-  const std::vector<double> &found = ids.among(static_cast<double>(options.batch));
-  for (int64_t owner = 0; owner < worldSize; ++owner)
-    traffic[owner].found += found[owner];
-  all.found = sum(found);
+  if (!isReplicated) {
+    const std::vector<double> &found = ids.among(static_cast<double>(options.batch));
+    for (int64_t owner = 0; owner < worldSize; ++owner)
+      traffic[owner].found += found[owner];
+    all.found = sum(found);
+  }
   std::vector<double> owned = ids.owned();
   all.ids = sum(owned);
-  all.mostOwned = *std::max_element(owned.begin(), owned.end());
+  all.mostOwned = isReplicated ? all.ids : *std::max_element(owned.begin(), owned.end());
   tables.push_back(std::move(all));
 }
 
@@ -256,12 +295,14 @@ void World::addDense() {
   }
 }
 
-int64_t World::countRounds() const {
-  // Keys and values per fetch, sums; slices are gathered once.
+int64_t World::countRounds(bool isReplicated) const {
+  // Keys and values per fetch, sums; slices are gathered once. Without shards, what rides with
+  // keys.
   bool hasSlices = worldSize > 2 && llvm::any_of(step.sums, [](int64_t floats) {
                      return floats > kMostWholeFloats;
                    });
-  return 2 * step.countFetches() + 1 + step.exactSums + hasSlices;
+  int64_t ofRows = isReplicated ? step.sumsWithKeys : 2 * step.countFetches();
+  return ofRows + 1 + step.exactSums + hasSlices;
 }
 
 double World::exchangeBytes() const {

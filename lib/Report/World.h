@@ -33,12 +33,10 @@ struct RankTraffic {
   }
 };
 
-/// Where a table's rows lie, and what a step moves of them per rank.
+/// What a step moves of a table's rows per rank, in the mean, wherever they lie.
 struct TablePlacement {
-  double shardedBytes = 0;    ///< moved if each rank owns some rows
-  double replicatedBytes = 0; ///< moved if every rank holds all rows
-  double residentBytes = 0;   ///< that each rank holds of a replica
-  bool isReplicaBetter = false;
+  double shardedBytes = 0;    ///< if each rank owns some rows
+  double replicatedBytes = 0; ///< if every rank has all rows
 };
 
 /// What a table adds.
@@ -66,7 +64,9 @@ public:
   StepExchanges step;
 
   /// Rounds of messages in a step that nothing hides.
-  int64_t countRounds() const;
+  int64_t countRounds() const { return countRounds(allAreReplicated); }
+  /// With all tables replicated, or not.
+  int64_t countRounds(bool isReplicated) const;
   /// Bytes for rows, keys and sums that a rank holds besides its tables, at most.
   double exchangeBytes() const;
   /// Portions of a rank, and the first of them.
@@ -75,11 +75,14 @@ public:
 
 private:
   void addTable(TableOp table, llvm::ArrayRef<const StepLookup *> lookups);
+  void addSharded(int64_t rank, int64_t owner, double asked, double touched, double dim);
+  void addReplicas(int64_t rank, double asked, double touched, double dim);
   void addDense();
 
   const ExplainOptions &options;
   const int64_t worldSize, portionCount;
   const double portionRows; ///< root rows
+  bool allAreReplicated = true;
 };
 
 } // namespace genrec

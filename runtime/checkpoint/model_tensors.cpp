@@ -260,7 +260,8 @@ struct RowOrder {
   bool isIncremental; ///< some rows are there already
 };
 
-/// Reads the rows that this rank owns into a table, block by block.
+/// Reads the rows of a table that this rank has, block by block: those that it owns among the ranks
+/// of `comm`, or all.
 class RowReader {
 public:
   RowReader(const SafetensorsReader &file, const genrec_table_desc &desc, TableView table,
@@ -439,7 +440,8 @@ void readModelTensors(const SafetensorsReader &file, Session &session, States st
   for (int32_t i = 0; i < model.parameter_count; ++i)
     readParameter(file, model.parameters[i], session.parameter(i), states);
   for (int32_t i = 0; i < model.table_count; ++i)
-    readTable(file, model.tables[i], session.table(i), session.comm(), states, {isSorted, false});
+    readTable(file, model.tables[i], session.table(i), session.commOfRows(i), states,
+              {isSorted, false});
 }
 
 void replayModelTensors(const SafetensorsReader &file, Session &session, States states) {
@@ -451,12 +453,12 @@ void replayModelTensors(const SafetensorsReader &file, Session &session, States 
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &desc = model.tables[i];
     TableView table = session.table(i);
+    const Communicator *comm = session.commOfRows(i);
     // What left one of the two may be in the other one now.
-    RowReader(file, desc, table, session.comm(), order).erase(removedName(desc.name));
+    RowReader(file, desc, table, comm, order).erase(removedName(desc.name));
     if (std::optional<TableView> waiting = table.waiting())
-      RowReader(file, desc, *waiting, session.comm(), order)
-          .erase(removedName(waitingName(desc.name)));
-    readTable(file, desc, table, session.comm(), states, order);
+      RowReader(file, desc, *waiting, comm, order).erase(removedName(waitingName(desc.name)));
+    readTable(file, desc, table, comm, states, order);
   }
 }
 

@@ -23,8 +23,9 @@ enum class States { required, ignored };
 std::vector<SharedTensor> modelTensors(Session &session, bool states,
                                        const RowChanges *changes = nullptr);
 
-/// Sets all parameters of a fresh session, and of its tables the rows that this rank owns. Where the file's
-/// rows are sorted as SavedTables has them, others are not read. Error where names or shapes differ.
+/// Sets all parameters of a fresh session, and of its tables the rows that this rank has. Where the
+/// file's rows are sorted as SavedTables has them, others are not read. Error where names or shapes
+/// differ.
 void readModelTensors(const SafetensorsReader &file, Session &session, States states,
                       bool isSorted);
 

@@ -79,12 +79,20 @@ void RowChanges::compare(Table &table, Contents now) {
   table.contents = std::move(now);
 }
 
+void RowChanges::keepOwned(Table &table, const Communicator &comm, uint64_t nameHash) {
+  for (std::vector<int64_t> *ids : {&table.changed, &table.removed})
+    std::erase_if(*ids, [&](int64_t id) { return !ownsRow(&comm, nameHash, id); });
+}
+
 void RowChanges::update(Session &session) {
   int32_t count = session.model().table_count;
   tables.resize(2 * static_cast<size_t>(count));
   for (int32_t i = 0; i < count; ++i) {
     TableView view = session.table(i);
     compare(tables[placeOf({i, false})], contentsOf(view));
+    if (session.comm() && !session.commOfRows(i))
+      keepOwned(tables[placeOf({i, false})], *session.comm(),
+                hashTableName(session.model().tables[i].name));
     if (std::optional<TableView> waiting = view.waiting())
       compare(tables[placeOf({i, true})], contentsOf(*waiting));
   }

@@ -20,7 +20,7 @@ namespace genrec::rt {
 
 class RowChanges {
 public:
-  /// Compares the rows of this rank with those of the call before, from then on with these.
+  /// Compares the rows that this rank saves with those of the call before, from then on with these.
   void update(Session &session);
   /// What the next call finds is not to be used.
   void forget() { tables.clear(); }
@@ -44,6 +44,8 @@ private:
 
   static Contents contentsOf(const TableView &view);
   static void compare(Table &table, Contents now);
+  /// Of a replicated table, the owners save what changed.
+  static void keepOwned(Table &table, const Communicator &comm, uint64_t nameHash);
 
   std::vector<Table> tables; ///< two per table of the model: its rows, and the ids that wait
 };

@@ -61,6 +61,8 @@ int64_t SavedTables::sizeHere(SavedTable table) const {
   std::optional<TableView> waiting = session.table(table.index).waiting();
   if (table.isRemoved || (table.isWaiting && !waiting))
     return 0;
+  if (!session.commOfRows(table.index))
+    return static_cast<int64_t>(idsHere(table).size());
   return table.isWaiting ? waiting->size() : session.table(table.index).size();
 }
 
@@ -82,6 +84,18 @@ std::vector<int64_t> SavedTables::boundsOf(SavedTable table, const RowColumn &co
   return bounds;
 }
 
+/// Of the rows that this rank has, those that it saves: of a replicated table, as of others, those
+/// that it owns.
+std::vector<int64_t> SavedTables::idsHere(SavedTable table) const {
+  TableView rows = view(table);
+  std::vector<int64_t> ids = rows.ids(0, rows.size());
+  if (comm && !session.commOfRows(table.index)) {
+    uint64_t nameHash = hashTableName(session.model().tables[table.index].name);
+    std::erase_if(ids, [&](int64_t id) { return !ownsRow(comm, nameHash, id); });
+  }
+  return ids;
+}
+
 TableView SavedTables::view(SavedTable table) const {
   TableView rows = session.table(table.index);
   return table.isWaiting ? *rows.waiting() : rows;
@@ -96,7 +110,7 @@ const SavedTables::SortedRows &SavedTables::sortedRows(SavedTable table) {
   if (changes)
     sorted.ids = table.isRemoved ? changes->removed(table) : changes->changed(table);
   else
-    sorted.ids = rows.ids(0, rows.size());
+    sorted.ids = idsHere(table);
   sortBySlice(sorted.ids, hashTableName(session.model().tables[table.index].name));
   if (!table.isRemoved)
     sorted.rows.emplace(rows.find(sorted.ids.data(), static_cast<int64_t>(sorted.ids.size())));

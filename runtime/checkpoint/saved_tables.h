@@ -61,7 +61,7 @@ public:
   void read(SavedTable table, const RowColumn &column, int64_t begin, int64_t end, char *to);
 
 private:
-  /// This rank's rows of a table, sorted.
+  /// The rows of a table that this rank owns, sorted.
   struct SortedRows {
     int64_t place = -1;
     std::vector<int64_t> ids;
@@ -70,6 +70,7 @@ private:
 
   int64_t rowsBefore(int32_t rank, SavedTable table) const;
   int64_t sizeHere(SavedTable table) const;
+  std::vector<int64_t> idsHere(SavedTable table) const;
   TableView view(SavedTable table) const;
   const SortedRows &sortedRows(SavedTable table);
   void readRows(SavedTable table, const RowColumn &column, int64_t first, int64_t count, char *to);

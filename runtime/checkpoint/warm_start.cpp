@@ -265,13 +265,14 @@ void Filler::readIds(const Target &target, const WarmValues &values, int64_t fir
                   "', whose ids are 0 to " + std::to_string(target.idEnd - 1));
 }
 
-/// Of a table, the rows that this rank owns.
+/// Of a table, the rows that this rank has.
 void Filler::fillTable(const Target &target, const WarmValues &values) {
   TableView table = session.table(target.index);
   if (table.size() > 0)
     throw Error("--init: table '" + target.name + "' has rows already");
   int64_t width = values.shape[1], had = 0;
   uint64_t nameHash = hashTableName(target.name);
+  const Communicator *comm = session.commOfRows(target.index);
   std::vector<int64_t> ids;
   std::vector<float> block;
   forBlocks(values.shape[0], [&](int64_t first, int64_t count) {
@@ -281,7 +282,7 @@ void Filler::fillTable(const Target &target, const WarmValues &values) {
     checkFinite(values, first * width, block.data(), count * width);
     int64_t kept = 0;
     for (int64_t i = 0; i < count; ++i)
-      if (ownsRow(session.comm(), nameHash, ids[i])) {
+      if (ownsRow(comm, nameHash, ids[i])) {
         std::copy_n(block.data() + i * width, width, block.data() + kept * width);
         ids[kept++] = ids[i];
       }

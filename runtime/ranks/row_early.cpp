@@ -16,6 +16,8 @@ void RowExchange::Impl::bringEarly(Communicator &on, const Impl *running, const 
   if (!isAsked || isArranged || fetches > 0)
     throw Error("rows are brought early that are not those of the step's first 'ask'",
                 "call 'bringEarly' once, between 'ask' and 'find'");
+  if (!hasShards)
+    return arrange();
   findEarly(running, find);
   for (int32_t to = 0; to < ranks; ++to) {
     messageBytes[to] = bitBytes(sumOfCells(receiveCounts, to));
@@ -43,7 +45,9 @@ void RowExchange::Impl::findEarly(const Impl *running, const FindEarly &find) {
     of.isEarly.assign(keys.size(), 0);
     // Keys that are not looked for cannot be told from those of the running step; values that come
     // early are as they are.
-    bool allowsEarly = travel.ownersDeduplicate && !travel.bf16Values;
+    // The running step updates and inserts rows of replicas that only other ranks asked for.
+    bool allowsEarly =
+        travel.ownersDeduplicate && !travel.bf16Values && !stores[store].hasReplicas();
     if (keys.empty() || !allowsEarly || !find(store, keys, of.rows.data()))
       continue;
     const KeyIndex *busy = running ? &running->owned[store].keys : nullptr;

@@ -21,6 +21,8 @@ void AskedRows::begin(int32_t firstPortion) {
   addresses.clear();
   sections.clear();
   sorted.clear();
+  replicas.clear();
+  replicaKeys.clear();
   touchedBy.clear();
   sums.begin();
   nextPortion = firstPortion;
@@ -34,6 +36,7 @@ void OwnedRows::begin() {
   starts.assign(1, 0);
   sums.begin();
   updateRows.clear();
+  isOwned.clear();
 }
 
 RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, int32_t allPortions,
@@ -42,9 +45,9 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
       rank(comm.getRank()), portions(getPortions(allPortions, rank, ranks)), keyRound(comm),
       earlyRound(comm), sumRound(comm), sendParts(ranks), receiveParts(ranks), messageBytes(ranks),
       sendCounts(cell(ranks, 0)), receiveCounts(cell(ranks, 0)), cursors(cell(ranks, 0)),
-      sendEarly(cell(ranks, 0)), receiveEarly(cell(ranks, 0)), sendValues(ranks), sendNarrow(ranks),
-      receiveNarrow(ranks), sendMasks(ranks), sumFloats(ranks), wideSums(ranks), sumCursors(ranks),
-      maskCursors(ranks) {
+      replicaCursors(stores.size()), sendEarly(cell(ranks, 0)), receiveEarly(cell(ranks, 0)),
+      sendValues(ranks), sendNarrow(ranks), receiveNarrow(ranks), sendMasks(ranks),
+      sumFloats(ranks), wideSums(ranks), sumCursors(ranks), maskCursors(ranks) {
   for (int32_t other = 0; other < ranks; ++other) {
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
     if (covers.back().size() > 32) // bits of a mask
@@ -55,9 +58,20 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
     if (store.dim < 1 || store.members.empty())
       throw Error("a store has " + std::to_string(store.dim) + " floats per row and " +
                   std::to_string(store.members.size()) + " tables");
+    if (!store.replicated.empty() && store.replicated.size() != store.members.size())
+      throw Error("a store of " + std::to_string(store.members.size()) + " tables says of " +
+                  std::to_string(store.replicated.size()) + " whether they are replicated");
     asked.emplace_back(store.dim);
     owned.emplace_back(store.dim);
+    hasShards |= store.hasShards();
+    hasReplicas |= store.hasReplicas();
+    sendsReplicas |= sendsKeysOf(store);
   }
+  if (hasReplicas && travel.bf16Sums)
+    throw Error(
+        "sums of gradients are rounded where they travel, so that copies of replicated rows "
+        "would differ from rank to rank",
+        "send gradients as f32, or replicate no table");
   begin();
 }
 
@@ -82,7 +96,7 @@ void RowExchange::Impl::checkStore(int32_t store) const {
 
 RowExchange::Update RowExchange::Impl::getUpdate(int32_t store) const {
   checkStore(store);
-  return {owned[store].updateRows, owned[store].updateSums.data()};
+  return {owned[store].updateRows, owned[store].updateSums.data(), owned[store].isOwned};
 }
 
 //===----------------------------------------------------------------------===//
@@ -139,8 +153,8 @@ void RowExchange::contribute(int32_t store, int32_t portion, std::span<float *co
   });
 }
 
-void RowExchange::collect(Rider *rider) {
-  tellOthers(impl->comm, [&] { impl->collect(rider); });
+void RowExchange::collect(Rider *rider, const FindRows &find) {
+  tellOthers(impl->comm, [&] { impl->collect(rider, find); });
 }
 
 const ExchangeCounts &RowExchange::getTraffic() const { return impl->traffic; }

@@ -10,6 +10,10 @@
 // of keys and one of values; collect is one round. Messages say how large they are
 // (bucketed_round.h).
 //
+// Of a replicated table every rank has all rows. It finds those that it asks for itself; keys and
+// sums of what its portions asked for go to all ranks with the other sums, so that each adds the
+// same sums in the same order and makes the same updates.
+//
 // The first fetch of a step may be done in parts, beside the step before it: `ask` needs no values,
 // `bringEarly` brings those rows that the running step does not update, and once that step has
 // updated its own, `find` and `bring` do the rest.
@@ -24,6 +28,7 @@
 #include "genrec_rt/exchange_counts.h"
 #include "genrec_rt/row_travel.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,12 +37,21 @@
 
 namespace genrec::rt {
 
-/// A sharded store: a table, or several that are merged. A key is member << keyBits | id; with one
+/// A store: a table, or several that are merged. A key is member << keyBits | id; with one
 /// member, the id itself.
 struct ExchangedStore {
   int64_t dim = 0;               ///< floats of a row's value
-  std::vector<uint64_t> members; ///< hashTableName (owner.h) of each member's logical name
+  std::vector<uint64_t> members = {}; ///< hashTableName (owner.h) of each member's logical name
   int64_t keyBits = 63;
+  /// By member: whether every rank has all of its rows. Empty: of none.
+  std::vector<char> replicated = {};
+  /// No step inserts or changes rows: nothing of replicas travels.
+  bool isFrozen = false;
+
+  bool hasReplicas() const { return std::ranges::find(replicated, true) != replicated.end(); }
+  bool hasShards() const {
+    return replicated.empty() || std::ranges::find(replicated, false) != replicated.end();
+  }
 };
 
 /// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of a copy of the
@@ -90,7 +104,8 @@ public:
   using FindEarly = std::function<bool(int32_t store, std::span<const int64_t> keys, float **rows)>;
   /// Brings the rows that are found and that `running`, the step which goes on meanwhile, does not
   /// ask for: it updates no others; null: no step goes on. Collective on `on`, one round. In the
-  /// first fetch of a step, or never.
+  /// first fetch of a step, or never. Stores with replicas have no early rows: the running step
+  /// updates rows that this rank does not know yet, and inserts others.
   void bringEarly(Communicator &on, const RowExchange *running, const FindEarly &find);
 
   /// Finds the rows that were not found early. What it throws ends calls on `on`.
@@ -110,15 +125,19 @@ public:
   void contribute(int32_t store, int32_t portion, std::span<float *const> rows, const float *sums);
 
   /// Adds the sums of all portions at the owners: per key those of the portions that touched it, in
-  /// the tree of portions.h; one that did not contributes nothing (x, not x + 0). Collective, one
-  /// round. Once per step.
-  void collect(Rider *rider = nullptr);
+  /// the tree of portions.h; one that did not contributes nothing (x, not x + 0). `find` finds or
+  /// inserts what other ranks asked for in replicas; without replicas it may be empty. Collective,
+  /// one round. Once per step.
+  void collect(Rider *rider = nullptr, const FindRows &find = {});
 
   /// What an owner updates: each touched row once, at the address that the callback gave, and its
   /// sum, `dim` floats for each.
   struct Update {
     std::span<float *const> rows;
     const float *sums = nullptr;
+    /// Of each row, whether this rank owns it; rows of replicas are updated by those that do not,
+    /// too. Empty: it owns all.
+    std::span<const char> isOwned;
   };
   /// After `collect`, until `begin`.
   Update getUpdate(int32_t store) const;

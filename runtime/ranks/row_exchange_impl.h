@@ -5,6 +5,10 @@
 // owner keeps which of its rows every rank asked for, in the order of that rank's positions; so
 // gradients travel without keys.
 //
+// For rows of replicas a rank is its own owner: they are the last ones of its part in a fetch. When
+// sums are collected, these parts become sections of all other ranks, too, and others note the keys
+// as those of one more fetch (row_replicas.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_RT_RANKS_ROW_EXCHANGE_IMPL_H
@@ -71,8 +75,10 @@ struct AskedRows {
   ExactDivision division; ///< of distances from a section's begin, by `dim`
   KeyIndex keys;
   std::vector<float *> addresses; ///< by number; those of this fetch follow
-  std::vector<Section> sections;  ///< by fetch and owner
+  std::vector<Section> sections; ///< by fetch and owner; then, of replicas, by fetch and other rank
   std::vector<Section> sorted;    ///< where they lie: those of one message, by address
+  std::vector<int64_t> replicas;  ///< by fetch: rows of replicas
+  std::vector<int64_t> replicaKeys; ///< of those, in the order of their positions
   std::vector<int32_t> touchedBy; ///< by position: the last portion that touched it, or -1
   std::vector<uint32_t> masks;    ///< by position: bit i, whether node i of the sums has it
   std::vector<float *> sumOf;     ///< by position, scratch: its sum in one node
@@ -85,6 +91,16 @@ struct AskedRows {
 struct OwnedRows {
   explicit OwnedRows(int64_t dim) : sums(dim) {}
   void begin();
+  /// Numbers the keys that the next rank asks for.
+  void note(const int64_t *wanted, int64_t count, bool deduplicates) {
+    asked.resize(asked.size() + static_cast<size_t>(count));
+    int32_t *to = asked.data() + asked.size() - count;
+    if (deduplicates)
+      keys.findOrAdd(wanted, nullptr, count, to);
+    else
+      keys.add(wanted, nullptr, count, to);
+    starts.push_back(static_cast<int64_t>(asked.size()));
+  }
   /// The numbers that a rank asked for in a fetch.
   std::span<int32_t> askedBy(size_t fetchAndRank) {
     return std::span(asked).subspan(starts[fetchAndRank],
@@ -96,10 +112,12 @@ struct OwnedRows {
   int64_t known = 0;           ///< numbers before this fetch
   std::vector<char> isEarly;   ///< by number, in the first fetch
   std::vector<int32_t> asked;  ///< numbers, by fetch and rank
-  std::vector<int64_t> starts; ///< in `asked`, by fetch and rank, and the end
+  std::vector<int64_t>
+      starts; ///< in `asked`, by fetch and rank, and the end; of replicas others last
   LeafSums sums;               ///< of numbers
   std::vector<float *> updateRows;
   GrowBuffer<float> updateSums;
+  std::vector<char> isOwned; ///< by updated row, of a store with replicas
   KeyIndex distinctRows; ///< addresses, where equal keys have several numbers
 };
 
@@ -114,7 +132,7 @@ public:
   void find(const FindRows &find);
   void bring(Communicator &on);
   std::span<float *const> contribute(int32_t store, int32_t portion, std::span<float *const> rows);
-  void collect(Rider *rider);
+  void collect(Rider *rider, const FindRows &find);
   Update getUpdate(int32_t store) const;
   int64_t dimOf(int32_t store) const { return stores[store].dim; }
 
@@ -127,7 +145,13 @@ private:
   /// Where the number of a rank and a store is.
   size_t cell(int32_t rank, int32_t store) const { return size_t(rank) * stores.size() + store; }
   /// The same of a fetch and a rank.
-  size_t visit(int64_t fetch, int32_t rank) const { return size_t(fetch) * ranks + rank; }
+  size_t visit(size_t fetch, int32_t rank) const { return fetch * ranks + rank; }
+  /// Calls body(store, numbers) for what a rank asked this one for.
+  template <class Body> void forAskedBy(int32_t from, const Body &body) {
+    for (int32_t store = 0; store < storeCount(); ++store)
+      for (size_t fetch = 0; fetch < visits(owned[store]); ++fetch)
+        body(store, owned[store].askedBy(visit(fetch, from)));
+  }
   /// Of all stores.
   int64_t sumOfCells(const std::vector<int64_t> &counts, int32_t rank) const {
     auto first = counts.begin() + cell(rank, 0);
@@ -136,10 +160,17 @@ private:
 
   // The steps of `ask`.
   void numberKeys();
+  static size_t memberOf(const ExchangedStore &store, int64_t key);
+  static bool isReplica(const ExchangedStore &store, int64_t key) {
+    return !store.replicated.empty() && store.replicated[memberOf(store, key)];
+  }
   int32_t ownerOf(const ExchangedStore &store, int64_t key) const;
   void sortKeys();
+  bool travels(const Rider *rider) const;
   void exchangeKeys(Communicator &on, Rider *rider);
   void readKeys(Rider *rider);
+  void keepKeys();
+  void noteKeys();
 
   // Those of `bringEarly`.
   void findEarly(const Impl *running, const FindEarly &find);
@@ -162,6 +193,22 @@ private:
 
   // The steps of `collect`.
   void noteMasks();
+  /// How many times sections name every rank, and owners every rank that asks.
+  size_t visits(const AskedRows &from) const { return from.sections.size() / ranks; }
+  size_t visits(const OwnedRows &of) const { return (of.starts.size() - 1) / ranks; }
+  static bool sendsKeysOf(const ExchangedStore &store) {
+    return store.hasReplicas() && !store.isFrozen;
+  }
+  /// Bytes of what rides, before what is aligned.
+  static int64_t ridingBytes(const Rider *rider, int32_t from, int32_t to) {
+    return rider ? (rider->getBytes(from, to) + 63) / 64 * 64 : 0;
+  }
+  void shareReplicas();
+  int64_t replicaBytes() const;
+  void packReplicaKeys(char *message) const;
+  void readReplicaKeys(Rider *rider);
+  int64_t noteReplicaKeys(int32_t from, std::span<const char> message);
+  void noteOwned(int32_t store, std::span<const int32_t> touched);
   void layOutSums(Rider *rider);
   void packMasks(int32_t to);
   void packSums(int32_t store);
@@ -185,6 +232,8 @@ private:
   std::vector<OwnedRows> owned;
   int64_t fetches = 0; ///< of this step
   bool isAsked = false, isArranged = false, isCollected = false;
+  bool hasShards = false, hasReplicas = false; ///< any store
+  bool sendsReplicas = false;                  ///< any store has replicas that steps change
   BucketedRound keyRound, earlyRound, sumRound;
 
   // Scratch. "Cell": by rank and store, see above.
@@ -196,6 +245,7 @@ private:
   std::vector<int32_t> owners;                    ///< by new key
   std::vector<int64_t> sendCounts, receiveCounts; ///< by cell: keys
   std::vector<int64_t> cursors;                   ///< by cell
+  std::vector<int64_t> replicaCursors;            ///< by store
   std::vector<int64_t> sentKeys;                  ///< by rank, then by store
   std::vector<int32_t> sentNumbers; ///< by key of sentKeys; early ones of a cell first
   /// By cell: how many of the keys sent, and received, have early rows.

@@ -30,8 +30,13 @@ void RowExchange::Impl::ask(Communicator &on, std::span<const RowRequest> given,
   earlyValues.assign(ranks, nullptr);
   numberKeys();
   sortKeys();
-  exchangeKeys(on, rider);
-  readKeys(rider);
+  if (travels(rider)) {
+    exchangeKeys(on, rider);
+    readKeys(rider);
+  } else {
+    keepKeys();
+  }
+  noteKeys();
 }
 
 void RowExchange::Impl::numberKeys() {
@@ -54,26 +59,44 @@ void RowExchange::Impl::numberKeys() {
       std::count_if(numbers.begin(), numbers.end(), [](int32_t number) { return number >= 0; });
 }
 
-int32_t RowExchange::Impl::ownerOf(const ExchangedStore &store, int64_t key) const {
+size_t RowExchange::Impl::memberOf(const ExchangedStore &store, int64_t key) {
   if (store.members.size() == 1)
-    return getOwner(getSlice(store.members[0], key), ranks);
-  int64_t member = key >> store.keyBits, id = key & ((int64_t(1) << store.keyBits) - 1);
+    return 0;
+  int64_t member = key >> store.keyBits;
   if (member < 0 || member >= static_cast<int64_t>(store.members.size()))
     throw Error("key " + std::to_string(key) + " is of table " + std::to_string(member) +
                 " where " + std::to_string(store.members.size()) + " share a store");
-  return getOwner(getSlice(store.members[member], id), ranks);
+  return static_cast<size_t>(member);
 }
 
-/// New keys by owner, store by store, each in the order of their numbers.
+int32_t RowExchange::Impl::ownerOf(const ExchangedStore &store, int64_t key) const {
+  if (store.members.size() == 1)
+    return getOwner(getSlice(store.members[0], key), ranks);
+  int64_t id = key & ((int64_t(1) << store.keyBits) - 1);
+  return getOwner(getSlice(store.members[memberOf(store, key)], id), ranks);
+}
+
+/// New keys by owner, store by store, each in the order of their numbers; keys of replicas at the
+/// end of this rank's own.
 void RowExchange::Impl::sortKeys() {
   std::fill(sendCounts.begin(), sendCounts.end(), 0);
   owners.clear();
-  for (int32_t store = 0; store < storeCount(); ++store)
-    for (int64_t key : asked[store].keys.keys().subspan(asked[store].addresses.size())) {
-      owners.push_back(ownerOf(stores[store], key));
-      ++sendCounts[cell(owners.back(), store)];
+  for (int32_t store = 0; store < storeCount(); ++store) {
+    AskedRows &from = asked[store];
+    int64_t replicas = 0;
+    for (int64_t key : from.keys.keys().subspan(from.addresses.size())) {
+      bool isShared = isReplica(stores[store], key);
+      replicas += isShared;
+      owners.push_back(isShared ? ranks : ownerOf(stores[store], key));
+      ++sendCounts[cell(isShared ? rank : owners.back(), store)];
     }
+    from.replicas.push_back(replicas);
+  }
   std::exclusive_scan(sendCounts.begin(), sendCounts.end(), cursors.begin(), int64_t(0));
+  for (int32_t store = 0; store < storeCount(); ++store) {
+    size_t own = cell(rank, store);
+    replicaCursors[store] = cursors[own] + sendCounts[own] - asked[store].replicas.back();
+  }
   sentKeys.resize(owners.size());
   sentNumbers.resize(owners.size());
   traffic.asked += static_cast<int64_t>(owners.size());
@@ -81,13 +104,28 @@ void RowExchange::Impl::sortKeys() {
   for (int32_t store = 0; store < storeCount(); ++store) {
     AskedRows &from = asked[store];
     for (auto number = static_cast<int64_t>(from.addresses.size()); number < from.keys.size();
-         ++number) {
-      int64_t at = cursors[cell(*owner++, store)]++;
-      sentKeys[at] = from.keys.keys()[number];
+         ++number, ++owner) {
+      int64_t key = from.keys.keys()[number];
+      bool isShared = *owner == ranks;
+      int64_t at = isShared ? replicaCursors[store]++ : cursors[cell(*owner, store)]++;
+      sentKeys[at] = key;
       sentNumbers[at] = static_cast<int32_t>(number);
+      if (isShared)
+        from.replicaKeys.push_back(key);
     }
     from.addresses.resize(from.keys.size());
   }
+}
+
+/// Whether a round of keys is made: all ranks know what rides.
+bool RowExchange::Impl::travels(const Rider *rider) const {
+  if (hasShards)
+    return true;
+  for (int32_t from = 0; rider && from < ranks; ++from)
+    for (int32_t to = 0; to < ranks; ++to)
+      if (rider->getBytes(from, to) > 0)
+        return true;
+  return false;
 }
 
 /// A message: what rides, a count per store, keys.
@@ -112,7 +150,6 @@ void RowExchange::Impl::exchangeKeys(Communicator &on, Rider *rider) {
   keyRound.exchange(on);
 }
 
-/// Numbers the keys that came, store by store, in the order of the ranks that ask.
 void RowExchange::Impl::readKeys(Rider *rider) {
   std::vector<const int64_t *> &at = keyCursors;
   at.resize(ranks);
@@ -132,20 +169,27 @@ void RowExchange::Impl::readKeys(Rider *rider) {
     if (rider)
       rider->read(from, message.data());
   }
+}
+
+/// Where all rows are replicas, this rank asks itself.
+void RowExchange::Impl::keepKeys() {
+  std::fill(receiveCounts.begin(), receiveCounts.end(), 0);
+  std::copy_n(sendCounts.data() + cell(rank, 0), storeCount(),
+              receiveCounts.data() + cell(rank, 0));
+  keyCursors.assign(ranks, nullptr);
+  keyCursors[rank] = sentKeys.data();
+  traffic.served += sumOfCells(receiveCounts, rank);
+}
+
+/// Numbers the keys that came, store by store, in the order of the ranks that ask.
+void RowExchange::Impl::noteKeys() {
   for (int32_t store = 0; store < storeCount(); ++store) {
     OwnedRows &of = owned[store];
     of.known = of.keys.size();
     for (int32_t from = 0; from < ranks; ++from) {
-      const int64_t *keys = at[from];
       int64_t count = receiveCounts[cell(from, store)];
-      of.asked.resize(of.asked.size() + static_cast<size_t>(count));
-      int32_t *to = of.asked.data() + of.asked.size() - count;
-      if (travel.ownersDeduplicate)
-        of.keys.findOrAdd(keys, nullptr, count, to);
-      else
-        of.keys.add(keys, nullptr, count, to);
-      of.starts.push_back(static_cast<int64_t>(of.asked.size()));
-      at[from] += count;
+      of.note(keyCursors[from], count, travel.ownersDeduplicate);
+      keyCursors[from] += count;
     }
     of.rows.resize(of.keys.size(), nullptr);
     traffic.found += of.keys.size() - of.known;
@@ -266,6 +310,8 @@ void RowExchange::Impl::packValues() {
 
 void RowExchange::Impl::exchangeValues(Communicator &on) {
   packValues();
+  if (!hasShards)
+    return;
   if (travel.bf16Values)
     return exchangeNarrow(on);
   for (int32_t other = 0; other < ranks; ++other) {

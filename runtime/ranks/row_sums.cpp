@@ -79,7 +79,7 @@ std::span<float *const> RowExchange::Impl::contribute(int32_t store, int32_t por
 // All ranks
 //===----------------------------------------------------------------------===//
 
-void RowExchange::Impl::collect(Rider *rider) {
+void RowExchange::Impl::collect(Rider *rider, const FindRows &find) {
   if (isCollected)
     throw Error("'collect' is called twice in a step", "call 'begin' before the next step");
   if (isAsked)
@@ -87,6 +87,7 @@ void RowExchange::Impl::collect(Rider *rider) {
                 "call 'find' and 'bring' before");
   isCollected = true;
   noteMasks();
+  shareReplicas();
   layOutSums(rider);
   for (int32_t to = 0; to < ranks; ++to)
     if (to != rank)
@@ -97,6 +98,8 @@ void RowExchange::Impl::collect(Rider *rider) {
     narrowSums();
   sumRound.exchange(comm);
   readSums(rider);
+  if (sendsReplicas)
+    this->find(find);
   if (travel.bf16Sums)
     widenSums();
   for (int32_t store = 0; store < storeCount(); ++store)
@@ -118,18 +121,13 @@ void RowExchange::Impl::noteMasks() {
 /// Bytes of as many masks in a message: sums begin at a whole cache line.
 static int64_t maskBytes(int64_t rows) { return (rows + 15) / 16 * 64; }
 
-/// Where the masks begin behind what rides.
-static int64_t ridingBytes(Rider *rider, int32_t from, int32_t to) {
-  return rider ? (rider->getBytes(from, to) + 63) / 64 * 64 : 0;
-}
-
-/// A message: what rides; masks, store by store, by position; the sums of the nodes, store by
-/// store, node by node, by position.
+/// A message: what rides; keys of replicas; masks, store by store, by position; the sums of the
+/// nodes, store by store, node by node, by position.
 void RowExchange::Impl::layOutSums(Rider *rider) {
   auto countRows = [&](int32_t to) {
     int64_t rows = 0;
     for (const AskedRows &from : asked)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch)
+      for (size_t fetch = 0; fetch < visits(from); ++fetch)
         rows += from.sections[visit(fetch, to)].count;
     return rows;
   };
@@ -139,12 +137,12 @@ void RowExchange::Impl::layOutSums(Rider *rider) {
     if (to == rank) // what is its own is read where it is
       continue;
     for (int32_t store = 0; store < storeCount(); ++store)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch) {
+      for (size_t fetch = 0; fetch < visits(asked[store]); ++fetch) {
         const AskedRows::Section &section = asked[store].sections[visit(fetch, to)];
         for (int64_t position = section.first; position < section.first + section.count; ++position)
           sumFloats[to] += std::popcount(asked[store].masks[position]) * stores[store].dim;
       }
-    messageBytes[to] += maskBytes(countRows(to)) + sumBytes(sumFloats[to]);
+    messageBytes[to] += replicaBytes() + maskBytes(countRows(to)) + sumBytes(sumFloats[to]);
   }
   sumRound.layOut(messageBytes);
   for (int32_t to = 0; to < ranks; ++to) {
@@ -154,6 +152,8 @@ void RowExchange::Impl::layOutSums(Rider *rider) {
     if (to == rank)
       continue;
     message += ridingBytes(rider, rank, to);
+    packReplicaKeys(message);
+    message += replicaBytes();
     sendMasks[to] = reinterpret_cast<uint32_t *>(message);
     sumCursors[to] = reinterpret_cast<float *>(message + maskBytes(countRows(to)));
   }
@@ -184,39 +184,40 @@ void RowExchange::Impl::widenSums() {
 void RowExchange::Impl::packMasks(int32_t to) {
   uint32_t *masks = sendMasks[to];
   for (const AskedRows &from : asked)
-    for (int64_t fetch = 0; fetch < fetches; ++fetch) {
+    for (size_t fetch = 0; fetch < visits(from); ++fetch) {
       const AskedRows::Section &section = from.sections[visit(fetch, to)];
       masks = std::copy_n(from.masks.data() + section.first, section.count, masks);
     }
 }
 
-/// Finds masks and sums in what came, and checks that they are as many as the message says.
+/// Finds keys of replicas, masks and sums in what came, and checks that they are as many as the
+/// message says.
 void RowExchange::Impl::readSums(Rider *rider) {
+  readReplicaKeys(rider);
   for (int32_t from = 0; from < ranks; ++from) {
     std::span<char> message = sumRound.incoming(from);
     sumFloats[from] = 0;
-    if (from == rank) {
-      if (rider)
-        rider->read(from, message.data());
+    if (rider)
+      rider->read(from, message.data());
+    if (from == rank)
       continue;
-    }
-    int64_t rows = 0, begin = ridingBytes(rider, from, rank);
-    for (OwnedRows &of : owned)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch)
-        rows += static_cast<int64_t>(of.askedBy(visit(fetch, from)).size());
+    int64_t rows = 0;
+    forAskedBy(from, [&](int32_t, std::span<const int32_t> numbers) {
+      rows += static_cast<int64_t>(numbers.size());
+    });
     auto size = static_cast<int64_t>(message.size());
-    const auto *mask = maskCursors[from] = reinterpret_cast<uint32_t *>(message.data() + begin);
-    for (int32_t store = 0; store < storeCount() && size >= begin + maskBytes(rows); ++store)
-      for (int64_t fetch = 0; fetch < fetches; ++fetch)
-        for (size_t left = owned[store].askedBy(visit(fetch, from)).size(); left; --left)
+    const uint32_t *mask = maskCursors[from];
+    int64_t begin = reinterpret_cast<const char *>(mask) - message.data();
+    if (size >= begin + maskBytes(rows))
+      forAskedBy(from, [&](int32_t store, std::span<const int32_t> numbers) {
+        for (size_t left = numbers.size(); left; --left)
           sumFloats[from] += std::popcount(*mask++) * stores[store].dim;
+      });
     if (size != begin + maskBytes(rows) + sumBytes(sumFloats[from]))
       throw Error("rank " + std::to_string(from) + " sends sums in " + std::to_string(size) +
                   " bytes, which are not those that it says");
     sumCursors[from] = reinterpret_cast<float *>(message.data() + begin + maskBytes(rows));
     traffic.gradientBytes += rows * 4 + sumBytes(sumFloats[from]);
-    if (rider)
-      rider->read(from, message.data());
   }
 }
 
@@ -259,6 +260,8 @@ void RowExchange::Impl::addSums(int32_t store) {
   std::span<const int32_t> touched = of.sums.findRows();
   for (int32_t number : touched)
     of.updateRows.push_back(of.rows[number]);
+  if (stores[store].hasReplicas())
+    noteOwned(store, touched);
   of.updateSums.ensure(static_cast<int64_t>(touched.size()) * stores[store].dim);
   of.sums.write(/*pool=*/nullptr, leaves, of.updateSums.data());
 }
@@ -282,7 +285,7 @@ void RowExchange::Impl::addLeaves(int32_t store, int32_t other, int32_t first) {
   const uint32_t *mask = nullptr;
   for (size_t node = 0; node < covers[other].size(); ++node) {
     mask = maskCursors[other]; // once more for each node
-    for (int64_t fetch = 0; fetch < fetches; ++fetch)
+    for (size_t fetch = 0; fetch < visits(of); ++fetch)
       for (int32_t number : of.askedBy(visit(fetch, other)))
         if (*mask++ >> node & 1) {
           of.sums.add(number, first + static_cast<int32_t>(node), sumCursors[other]);

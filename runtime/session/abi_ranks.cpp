@@ -92,7 +92,8 @@ void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const fl
   *sum = 0;
   guarded(slot, [&] {
     if (RankStep *ranks = slot.rankStep) {
-      *sum = ranks->sumExactly(all);
+      int32_t table = slot.state().model.domains[owned - slot.domains].collected - 1;
+      *sum = ranks->sumExactly(table, all);
       return;
     }
     ExactSum exact;

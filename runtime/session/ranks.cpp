@@ -12,14 +12,16 @@
 namespace genrec::rt {
 
 ExchangedTables::ExchangedTables(const genrec_model_desc &model,
-                                 std::span<const std::shared_ptr<TableStore>> tables) {
+                                 std::span<const std::shared_ptr<TableStore>> tables,
+                                 std::span<const char> replicated) {
   for (int32_t table = 0; table < model.table_count; ++table) {
     const genrec_table_desc &desc = model.tables[table];
     auto same = std::find(tables.begin(), tables.begin() + table, tables[table]);
     if (same == tables.begin() + table) {
       storeOf.push_back(static_cast<int32_t>(stores.size()));
       tableOf.push_back(table);
-      stores.push_back({desc.dim, {}, desc.group ? desc.key_bits : 63});
+      stores.push_back({.dim = desc.dim, .keyBits = desc.group ? desc.key_bits : 63});
+      stores.back().isFrozen = desc.optimizer.kind == GENREC_OPTIMIZER_FROZEN;
     } else {
       storeOf.push_back(storeOf[same - tables.begin()]);
     }
@@ -27,13 +29,17 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
     auto member = static_cast<size_t>(desc.group ? desc.key >> desc.key_bits : 0);
     store.members.resize(std::max(store.members.size(), member + 1));
     store.members[member] = hashTableName(desc.name);
+    store.replicated.resize(store.members.size());
+    store.replicated[member] = replicated[table];
   }
 }
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-             std::span<const std::shared_ptr<TableStore>> given, RowTravel travel)
+             std::span<const std::shared_ptr<TableStore>> given, std::span<const char> replicated,
+             RowTravel travel)
     : communicator(comm), count(portions),
-      range(getPortions(portions, comm.getRank(), comm.getSize())), tables(model, given),
+      range(getPortions(portions, comm.getRank(), comm.getSize())),
+      tables(model, given, replicated),
       steps{{comm, portions, model, tables, travel}, {comm, portions, model, tables, travel}} {}
 
 void Ranks::reset() {
@@ -106,13 +112,16 @@ void RankStep::bringEarly(Communicator &on, const RankStep *running) {
 }
 
 void RankStep::bring(Communicator &on) {
-  StepSlot &slot = *slots.front();
-  on.setPurpose({"the rows", slot.step});
-  exchange.find(on, [&](int32_t store, std::span<const int64_t> keys, float **rows) {
-    findRows(slot, tables.tableOf[store], keys.data(), nullptr, static_cast<int64_t>(keys.size()),
-             rows);
-  });
+  on.setPurpose({"the rows", slots.front()->step});
+  exchange.find(on, makeFinder());
   exchange.bring(on);
+}
+
+RowExchange::FindRows RankStep::makeFinder() {
+  return [this](int32_t store, std::span<const int64_t> keys, float **rows) {
+    findRows(*slots.front(), tables.tableOf[store], keys.data(), nullptr,
+             static_cast<int64_t>(keys.size()), rows);
+  };
 }
 
 void RankStep::fetch() {
@@ -133,7 +142,7 @@ void RankStep::exchangeSums(bool updates, int32_t signal) {
   comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
   sums.report(slots, signal);
   if (updates) {
-    exchange.collect(&sums);
+    exchange.collect(&sums, makeFinder());
     describeCollected();
   } else {
     reportRound.exchange(comm, sums);
@@ -158,8 +167,18 @@ void RankStep::describeCollected() {
   }
 }
 
-float RankStep::sumExactly(std::span<const float> values) {
+float RankStep::sumExactly(int32_t table, std::span<const float> values) {
   comm.setPurpose({"the norm", slots.front()->step});
+  std::span<const char> isOwned;
+  if (table >= 0)
+    isOwned = exchange.getUpdate(tables.storeOf[table]).isOwned;
+  if (!isOwned.empty()) { // rows of replicas count at their owners
+    ownedValues.clear();
+    for (size_t row = 0; row < values.size(); ++row)
+      if (isOwned[row])
+        ownedValues.push_back(values[row]);
+    values = ownedValues;
+  }
   ExactSum sum;
   sum.add(values);
   sum.reduce(comm);

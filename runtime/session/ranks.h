@@ -28,8 +28,10 @@ namespace genrec::rt {
 
 /// The stores of a model's tables: those of one group share one.
 struct ExchangedTables {
+  /// `replicated`: by table.
   ExchangedTables(const genrec_model_desc &model,
-                  std::span<const std::shared_ptr<TableStore>> tables);
+                  std::span<const std::shared_ptr<TableStore>> tables,
+                  std::span<const char> replicated);
 
   std::vector<int32_t> storeOf; ///< by table
   std::vector<int32_t> tableOf; ///< by store: its first table
@@ -92,7 +94,8 @@ public:
   int64_t countCollected(int32_t table) const {
     return static_cast<int64_t>(exchange.getUpdate(tables.storeOf[table]).rows.size());
   }
-  float sumExactly(std::span<const float> values);
+  /// `values`: of each row that `collected` has of a table; -1: of other rows of this rank.
+  float sumExactly(int32_t table, std::span<const float> values);
 
   ExchangeCounts getTraffic() const {
     ExchangeCounts all = exchange.getTraffic();
@@ -101,6 +104,8 @@ public:
   }
 
 private:
+  /// Finds rows of a store, or inserts them, as a lookup of the step does.
+  RowExchange::FindRows makeFinder();
   void describeCollected();
 
   Communicator &comm;
@@ -113,12 +118,13 @@ private:
   bool isDispatched = false;
   std::vector<genrec_collected_rows> collectedRows; ///< by store
   std::vector<int64_t> numbers;                     ///< 0, 1, 2, …
+  std::vector<float> ownedValues;                   ///< scratch of sumExactly
 };
 
 class Ranks {
 public:
   Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-        std::span<const std::shared_ptr<TableStore>> tables,
+        std::span<const std::shared_ptr<TableStore>> tables, std::span<const char> replicated,
         RowTravel travel);
 
   Communicator &comm() { return communicator; }

@@ -28,6 +28,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
                 "ask for fewer with --threads");
   workerScratch.resize(threads);
   makeTables(options);
+  chooseReplicas(options);
   makeParameters();
   makeRanks(options);
   PortionRange own = ranks ? ranks->own() : PortionRange{0, 1};
@@ -111,6 +112,25 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
   }
 }
 
+void genrec_runtime::chooseReplicas(const SessionOptions &options) {
+  replicated.assign(model.table_count, false);
+  for (const std::string &name : options.replicate) {
+    std::string known;
+    int32_t table = 0;
+    for (; table < model.table_count && name != model.tables[table].name; ++table)
+      known += (table ? ", '" : "'") + std::string(model.tables[table].name) + "'";
+    if (table == model.table_count)
+      throw Error("table '" + name + "' cannot be replicated: the model has no such table",
+                  known.empty() ? "it has none" : "it has " + known);
+    if (tables[table]->configuration().rules.any())
+      throw Error("table '" + name +
+                      "' cannot be replicated: its rules (bounded, ttl, admit_after) "
+                      "count what all ranks look up, which the owners of its rows see",
+                  "let its rows be divided among ranks, or declare it without rules");
+    replicated[table] = true;
+  }
+}
+
 void genrec_runtime::makeRanks(const SessionOptions &options) {
   int32_t size = options.comm ? options.comm->getSize() : 1;
   int32_t portions = options.portions > 0 ? options.portions : size;
@@ -123,7 +143,7 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
                 "number of ranks, which portions promise they do not have",
                 "train with one portion per rank");
   ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables,
-                                  options.rowTravel);
+                                  replicated, options.rowTravel);
 }
 
 void genrec_runtime::evict(uint64_t step) {

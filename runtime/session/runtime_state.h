@@ -72,6 +72,7 @@ struct genrec_runtime {
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
   /// By table; tables of one group have one store.
   std::vector<std::shared_ptr<genrec::rt::TableStore>> tables;
+  std::vector<char> replicated; ///< by table: whether every rank has all rows
   std::vector<genrec::rt::TableStore *> ruledStores;    ///< of tables with rules, each once
   std::unique_ptr<genrec::rt::GlobalBound> globalBound; ///< of several ranks
   std::vector<genrec::rt::GrowBuffer<float>> zeroRows;  ///< per table
@@ -103,6 +104,7 @@ struct genrec_runtime {
 
 private:
   void makeTables(const genrec::rt::SessionOptions &options);
+  void chooseReplicas(const genrec::rt::SessionOptions &options);
   void makeParameters();
   void makeRanks(const genrec::rt::SessionOptions &options);
   void setRates(const genrec::rt::SessionOptions &options);

@@ -406,6 +406,10 @@ Communicator *Session::comm() const {
   return ranks ? &ranks->comm() : nullptr;
 }
 
+Communicator *Session::commOfRows(int32_t table) const {
+  return impl->state.replicated[table] ? nullptr : comm();
+}
+
 int32_t Session::portions() const { return impl->state.ranks ? impl->state.ranks->portions() : 1; }
 
 ExchangeCounts Session::exchanges() const {

@@ -122,6 +122,10 @@ private:
     for (auto [flag, wire] : {std::pair("--row-wire", flags.rowWire),
                               std::pair("--gradient-wire", flags.gradientWire)})
       require(flag, wire == "f32" || !given.contains("--portions"), rounded);
+    require("--replicate", flags.gradientWire == "f32",
+            "cannot act beside --gradient-wire bf16: sums of gradients are rounded where they "
+            "travel, so "
+            "that copies of a row would differ from rank to rank");
     require("--deduplicate",
             sessionOptions(flags, model).rowTravel.keepsBits() || flags.rowWire == "bf16" ||
                 flags.gradientWire == "bf16" || !given.contains("--portions"),

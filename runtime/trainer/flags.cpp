@@ -103,6 +103,16 @@ void addPortions(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
+void addReplicas(CLI::App &app, Flags &flags) {
+  app.add_option(
+         "--replicate", flags.replicate,
+         "tables, separated by commas, of which every one of several ranks keeps all rows "
+         "instead of those that it owns: it then finds them without the others, and gradients "
+         "go to all. Results are the same. genrec-compile --explain --world says what pays")
+      ->delimiter(',')
+      ->take_all();
+}
+
 void addRowTravel(CLI::App &app, Flags &flags) {
   auto addWire = [&](const char *name, std::string &wire, const std::string &what) {
     app.add_option(name, wire,
@@ -147,6 +157,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
                     "rows, cut into portions of about equal tokens, as history=76800");
   addOptimization(*train, flags);
   addPortions(*train, flags);
+  addReplicas(*train, flags);
   addRowTravel(*train, flags);
   train
       ->add_option("--init", flags.init,
@@ -229,6 +240,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addSteps(*evaluate, flags);
   addPortions(*evaluate, flags);
+  addReplicas(*evaluate, flags);
 
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, catalogues);
@@ -248,6 +260,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       ->take_all();
   addSteps(*predict, flags);
   addPortions(*predict, flags);
+  addReplicas(*predict, flags);
 
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
@@ -383,6 +396,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
       flags.deduplicate == "both" || flags.deduplicate == "requester";
   options.rowTravel.ownersDeduplicate =
       flags.deduplicate == "both" || flags.deduplicate == "owner";
+  options.replicate = flags.replicate;
   options.caughtSignal = caughtSignal;
   Schedule schedule;
   if (model.schedule)

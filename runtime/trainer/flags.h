@@ -69,6 +69,7 @@ struct Flags {
   int32_t threads = 0;
   std::string comm = "auto";                         ///< what connects ranks: auto, mpi, none
   std::string rowWire = "f32", gradientWire = "f32"; ///< f32, bf16
+  std::vector<std::string> replicate;                ///< tables
   std::string deduplicate = "both";                  ///< both, requester, owner, none
   int64_t commPatience = 300;                        ///< seconds that a rank waits for another one
   std::string overlap = "auto";                      ///< none, keys, rows (Overlap), or auto

@@ -80,6 +80,8 @@ Json Training::configuration() const {
                {"ranks", comm ? comm->getSize() : 1},
                {"portions", session->portions()},
                {"threads", session->threads()}};
+  if (!flags.replicate.empty())
+    json["replicate"] = flags.replicate;
   if (comm && comm->getSize() > 1)
     json["overlap"] = flags.overlap;
   if (flags.learningRate)

@@ -159,6 +159,7 @@ CASES: dict[str, Case] = {
     "--profile": Case(("--profile", "prof"), seen("files")),
     "--metrics-json": Case(("--metrics-json", "n.json"), seen("files"), beside=("--no-report",)),
     "--portions": Case(("--portions", "4"), seen("config")),
+    "--replicate": Case(("--replicate", "none"), seen("status"), refused="the model has no such table"),
     "--row-wire": Case(("--row-wire", "f16"), seen("status"), refused="--row-wire"),
     "--gradient-wire": Case(("--gradient-wire", "f16"), seen("status"), refused="--gradient-wire"),
     "--deduplicate": Case(("--deduplicate", "some"), seen("status"), refused="--deduplicate"),

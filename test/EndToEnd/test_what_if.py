@@ -113,16 +113,29 @@ def test_ids_are_counted_after_the_models_transforms(shop: Path, counted: Path) 
 
 
 @needs_mpi
-@pytest.mark.parametrize(("ranks", "portions"), [(2, 2), (2, 6), (3, 4), (4, 4)])
-def test_predictions_are_what_ranks_count(shop: Path, counted: Path, ranks: int, portions: int) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "portions", "replicas"),
+    [
+        (2, 2, ""),
+        (2, 6, ""),
+        (3, 4, ""),
+        (4, 4, ""),
+        (2, 6, "shop,item"),
+        (4, 4, "word"),
+        (3, 4, "user,item,word,shop"),
+    ],
+)
+def test_predictions_are_what_ranks_count(shop: Path, counted: Path, ranks: int, portions: int, replicas: str) -> None:
+    replicate = [f"--replicate={replicas}"] if replicas else []
     call(
         "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), shop / "model", "train",
         "--data", shop / "train.parquet", "--batch", str(BATCH), "--epochs", "2", "--seed", "3", "--threads", "1",
         "--portions", str(portions), "--progress", "none", "--overlap", "none", "--metrics-json", shop / "m.json",
+        *replicate,
     )  # fmt: skip
     measured = json.loads((shop / "m.json").read_text())["exchanges"]
     steps = 2 * ROWS // BATCH
-    world = predict(shop, f"--world={ranks}", f"--portions={portions}", f"--ids={counted}")
+    world = predict(shop, f"--world={ranks}", f"--portions={portions}", f"--ids={counted}", *replicate)
     assert sum(rank["asked"] for rank in measured["ranks"]) == sum(rank["served"] for rank in measured["ranks"])
     for predicted, rank in zip(world["per_rank"], measured["ranks"], strict=True):
         for name in COUNTS:
@@ -178,12 +191,64 @@ def test_what_runs_out_first(shop: Path, counted: Path) -> None:
 
 
 def test_placement_of_small_tables(shop: Path, counted: Path) -> None:
-    """Five shops that every rank asks for in every step are cheaper as replicas; users are not."""
-    tables = {table["name"]: table for table in predict(shop, "--world=64", f"--ids={counted}")["tables"]}
-    assert tables["user"]["cheaper"] == "shard"
-    for table in tables.values():
-        is_cheaper = table["replicated_bytes"] < table["sharded_bytes"]
-        assert (table["cheaper"] == "replicate") == is_cheaper, table
+    """Gradients of replicas go to all, which is more bytes; where messages cost more than bytes, replicas save
+    rounds of them, if no table is sharded."""
+
+    def choose(*flags: str) -> dict[str, Any]:
+        world = predict(shop, f"--ids={counted}", *flags)
+        world["tables"] = {table["name"]: table for table in world["tables"]}
+        return world
+
+    bytes_count = choose("--world=8", "--message-us=0")
+    assert bytes_count["placement"]["replicate"] == []
+    for table in bytes_count["tables"].values():
+        assert table["replicated_bytes"] > table["sharded_bytes"]
+        assert (table["cheaper"], table["why"]) == ("shard", "would move more bytes")
+    messages_count = choose("--world=8", "--message-us=1000")
+    assert sorted(messages_count["placement"]["replicate"]) == ["item", "shop", "user", "word"]
+    assert all("rounds instead of" in table["why"] for table in messages_count["tables"].values())
+    replicated = choose("--world=8", "--replicate=user,item,word,shop")
+    rounds = messages_count["rounds"] - replicated["rounds"]
+    assert rounds > 0
+    placement = messages_count["placement"]
+    saved = placement["sharded_milliseconds"] - placement["milliseconds"]
+    assert rounds * 7 > saved > rounds * 7 - 1  # seven messages each, but for bytes
+    # A replica of 4,096 users is more than 1 % of 64 MB; then rounds stay, and so do shards.
+    full = choose("--world=8", "--message-us=1000", "--rank-memory=0.02")
+    assert full["placement"]["replicate"] == []
+    assert "more than 1 % of a rank's memory" in full["tables"]["user"]["why"]
+    unknown = predict(shop, "--world=8", "--message-us=1000", "--ids=item=100")["tables"]
+    assert {table["why"] for table in unknown if table["name"] != "item"} == {"nothing tells its ids"}
+
+
+def test_tables_that_do_not_learn_are_replicated(tmp_path: Path) -> None:
+    class Frozen(gr.Model):
+        def __init__(self) -> None:
+            super().__init__(name="Frozen")
+            self.user = gr.Table("user", dim=8, frozen=True)
+            self.shop = gr.Table("shop", dim=8, ttl=9)
+            self.head = nn.Linear(16, 1)
+
+        def forward(self, batch: gr.Batch) -> None:
+            x = gr.concat(self.user(batch.user), self.shop(batch.shop))
+            gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
+
+    gr.compile(Frozen(), SCHEMA, output=tmp_path / "model")
+    world = predict(tmp_path, "--world=16", "--ids=user=1000,shop=5")
+    user, store = world["tables"]
+    assert (user["name"], user["cheaper"], user["replicated_bytes"]) == ("user", "replicate", 0)
+    assert store["why"] == "has rules, which count what all ranks look up"
+    assert world["placement"]["replicate"] == ["user"]
+    replicated = predict(tmp_path, "--world=16", "--ids=user=1000,shop=5", "--replicate=user")
+    rows = {line["exchange"]: line["bytes"] for line in replicated["exchanges"]}
+    all_rows = {line["exchange"]: line["bytes"] for line in world["exchanges"]}
+    assert rows["rows"] < all_rows["rows"]
+    assert replicated["rounds"] == world["rounds"]
+    text = call(
+        tool("genrec-compile"), tmp_path / "model.genrec", "--explain", "--world=16", "--ids=user=1000,shop=5",
+        f"--batch={BATCH}",
+    )  # fmt: skip
+    assert "ms with --replicate user" in text
 
 
 def test_mistakes(shop: Path) -> None:
@@ -196,6 +261,7 @@ def test_mistakes(shop: Path) -> None:
         (["--world=4", "--ids=nothing=7"], "names table 'nothing', which the model lacks"),
         (["--world=4", "--ids=item=300000000"], "with --world, a table has at most 200000000 ids"),
         (["--world=4", "--network=0"], "--network must be above 0"),
+        (["--world=4", "--replicate=users"], "--replicate names table 'users', which the model lacks"),
     ):
         command = [tool("genrec-compile"), shop / "model.genrec", "--explain", *flags]
         done = subprocess.run(command, capture_output=True, text=True, cwd=shop, check=False)

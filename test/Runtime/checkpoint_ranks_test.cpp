@@ -47,7 +47,8 @@ void fill(Session &session, uint32_t seed) {
   for (const char *name : {"movie", "genre"}) {
     TableView table = session.table(name);
     int64_t width = table.dim() * 2;
-    std::vector<int64_t> ids = ownedIds(session.comm(), name, name[0] == 'm' ? kRows : 1000, seed);
+    const Communicator *comm = session.commOfRows(name[0] == 'm' ? 0 : 1);
+    std::vector<int64_t> ids = ownedIds(comm, name, name[0] == 'm' ? kRows : 1000, seed);
     auto count = static_cast<int64_t>(ids.size());
     std::vector<float> floats;
     std::vector<Sighting> sightings;
@@ -61,7 +62,7 @@ void fill(Session &session, uint32_t seed) {
     if (!table.configuration().rules.any())
       continue;
     rows.writeSightings(sightings.data());
-    std::vector<int64_t> waiting = ownedIds(session.comm(), name, 2000, seed);
+    std::vector<int64_t> waiting = ownedIds(comm, name, 2000, seed);
     std::erase_if(waiting, [&](int64_t id) { return id < 1000; });
     sightings.clear();
     for (int64_t id : waiting)
@@ -74,12 +75,21 @@ void fill(Session &session, uint32_t seed) {
   session.setStepsDone(7);
 }
 
+/// With "movie" on all ranks, or its rows divided.
+SessionOptions placedOn(Communicator *comm, bool isReplicated) {
+  SessionOptions options = optionsOf(comm);
+  if (isReplicated)
+    options.replicate = {"movie"};
+  return options;
+}
+
 /// Saves on so many ranks what a session of the same content has; 0: alone, without a communicator.
-void saveOn(int32_t ranks, const std::string &folder) {
+void saveOn(int32_t ranks, const std::string &folder, bool isReplicated = false) {
   TwoTables two;
   auto save = [&](Communicator *comm) {
-    Session session(two.model, optionsOf(comm));
-    fill(session, 10 + ranks);
+    Session session(two.model, placedOn(comm, isReplicated));
+    // Rows of a replica lie in another order on every rank.
+    fill(session, 10 + ranks + (isReplicated && comm ? comm->getRank() : 0));
     saveCheckpoint(folder, session, stateOf(session));
   };
   if (ranks == 0)
@@ -104,6 +114,8 @@ TEST(CheckpointOfRanks, HasTheSameBytesOnAnyNumberOfThem) {
     saveOn(ranks, name);
     EXPECT_TRUE(contents(name) == alone) << ranks;
     EXPECT_EQ(filesIn(name), filesIn(folder / "alone")) << ranks;
+    saveOn(ranks, name + "replicated", /*isReplicated=*/true);
+    EXPECT_TRUE(contents(name + "replicated") == alone) << ranks;
   }
 }
 
@@ -152,14 +164,16 @@ TEST(CheckpointOfRanks, IsLoadedOnAnyNumberOfThem) {
   fill(all, 1);
   for (int32_t ranks : {4, 2, 3, 1}) {
     std::string next = folder / ("on" + std::to_string(ranks));
+    bool isReplicated = ranks == 2 || ranks == 3;
     runThreadRanks(ranks, [&](Communicator &comm) {
-      Session session(two.model, optionsOf(&comm));
+      Session session(two.model, placedOn(&comm, isReplicated));
       TrainingState state = loadCheckpoint(last, session);
       EXPECT_EQ(session.parameter(0).value[0], 0.125F);
       for (const char *name : {"movie", "genre"}) {
         auto expect = [&](const TableView &got, const TableView &whole) {
           Rows rows = rowsOf(got), owned = rowsOf(whole);
-          std::erase_if(owned, [&](const auto &row) { return !isOwned(&comm, name, row.first); });
+          if (!isReplicated || name[0] == 'g')
+            std::erase_if(owned, [&](const auto &row) { return !isOwned(&comm, name, row.first); });
           EXPECT_GT(owned.size(), 50U);
           EXPECT_TRUE(rows == owned) << name << " on rank " << comm.getRank() << " of " << ranks;
         };
@@ -294,14 +308,14 @@ TEST(WarmStartOfRanks, EachTakesTheRowsThatItOwns) {
   TestFolder folder;
   saveOn(0, folder / "saved");
   TwoTables two;
-  for (int32_t ranks : {1, 3})
-    runThreadRanks(ranks, [&](Communicator &comm) {
-      Session session(two.model, optionsOf(&comm));
+  for (auto [ranks, isReplicated] : {std::pair(1, false), std::pair(3, false), std::pair(3, true)})
+    runThreadRanks(ranks, [&, isReplicated = isReplicated](Communicator &comm) {
+      Session session(two.model, placedOn(&comm, isReplicated));
       WarmStart result = warmStart({folder / "saved"}, session);
       EXPECT_EQ(result.filled.size(), 4U);
       TableView table = session.table("movie");
       std::vector<int64_t> ids = table.ids(0, table.size()),
-                           owned = ownedIds(&comm, "movie", kRows, 1);
+                           owned = ownedIds(isReplicated ? nullptr : &comm, "movie", kRows, 1);
       std::sort(ids.begin(), ids.end());
       std::sort(owned.begin(), owned.end());
       EXPECT_TRUE(ids == owned);

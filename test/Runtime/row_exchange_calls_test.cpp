@@ -15,6 +15,7 @@
 #include <random>
 
 using namespace genrec::rt;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
@@ -54,18 +55,23 @@ constexpr int64_t kHeaderBytes = 64; // of a bucketed message
 
 /// A rank with two stores of one table each, of 16 and 32 floats per row; rows are in `memory`.
 struct TwoStores {
-  TwoStores(Communicator &comm, int32_t portions)
-      : exchange(comm, {{16, {hashTableName("a")}}, {32, {hashTableName("b")}}}, portions) {}
+  TwoStores(Communicator &comm, int32_t portions, ExchangedStore like = {})
+      : exchange(comm,
+                 {{16, {hashTableName("a")}, 63, like.replicated, like.isFrozen},
+                  {32, {hashTableName("b")}, 63, like.replicated, like.isFrozen}},
+                 portions) {}
 
   void fetch(int32_t store, const std::vector<int64_t> &keys, std::vector<float *> &rows) {
     rows.resize(keys.size());
     RowRequest request{store,       keys.data(), nullptr, static_cast<int64_t>(keys.size()),
                        rows.data(), nullptr};
-    exchange.fetch({&request, 1}, [&](int32_t, std::span<const int64_t> keys, float **to) {
-      for (size_t i = 0; i < keys.size(); ++i)
-        to[i] = memory + keys[i] % 64 * 32;
-    });
+    exchange.fetch({&request, 1}, find);
   }
+
+  RowExchange::FindRows find = [this](int32_t, std::span<const int64_t> keys, float **to) {
+    for (size_t i = 0; i < keys.size(); ++i)
+      to[i] = memory + keys[i] % 64 * 32;
+  };
 
   RowExchange exchange;
   alignas(64) float memory[64 * 32] = {};
@@ -110,43 +116,82 @@ TEST(RowExchange, EveryDistinctKeyTravelsOnceInOneRound) {
   });
 }
 
-TEST(RowExchange, AllocatesNothingInTheSteadyState) {
-  runThreadRanks(2, [](Communicator &comm) {
-    TwoStores stores(comm, 6);
-    std::mt19937 random(comm.getRank());
-    std::vector<int64_t> keys(500);
-    std::vector<float *> rows, touched;
-    std::vector<float> sums(500 * 32, 1.0F);
-    auto run = [&](int32_t store) {
-      for (int64_t &key : keys)
-        key = random() % 3000;
-      stores.fetch(store, keys, rows);
-      touched = rows;
-      std::sort(touched.begin(), touched.end());
-      touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
-      for (int32_t i = 0; i < 3; ++i)
-        stores.exchange.contribute(store, comm.getRank() * 3 + i, touched, sums.data());
-    };
-    auto runStep = [&] {
-      stores.exchange.begin();
-      run(0);
-      run(1);
-      stores.exchange.collect();
-    };
-    for (int i = 0; i < 20; ++i)
-      runStep();
-    comm.barrier();
-    random.seed(comm.getRank()); // steps of sizes that were there
-    int64_t aligned = alignedAllocations();
-    comm.barrier();
-    int64_t news = test::stepAllocations;
-    test::isStepThread = true;
-    for (int i = 0; i < 20; ++i)
-      runStep();
-    test::isStepThread = false;
-    EXPECT_EQ(test::stepAllocations - news, 0);
-    EXPECT_EQ(alignedAllocations() - aligned, 0);
+/// What a rank sends in the messages of a step whose tables are all replicated.
+std::vector<int64_t> listSent(bool isFrozen) {
+  std::vector<int64_t> sent;
+  runThreadRanks(2, [&](Communicator &inner) {
+    CountingComm comm(inner);
+    TwoStores stores(comm, 2, {.replicated = {true}, .isFrozen = isFrozen});
+    std::vector<float *> rows[2];
+    stores.fetch(0, {1, 2, 1, 2, 3, 1}, rows[0]);
+    stores.fetch(1, {7, 7, 7, -1, 9}, rows[1]);
+    std::vector<float> sums(2 * 16, 1.0F);
+    if (!isFrozen)
+      stores.exchange.contribute(0, comm.getRank(), std::span(rows[0]).subspan(0, 2), sums.data());
+    stores.exchange.collect(nullptr, [](int32_t, std::span<const int64_t>, float **) {
+      ADD_FAILURE() << "both ranks ask for the same rows";
+    });
+    EXPECT_EQ(stores.exchange.getUpdate(0).rows.size(), isFrozen ? 0U : 2U);
+    EXPECT_EQ(stores.exchange.getTraffic().rowBytes, 0);
+    if (comm.getRank() == 0)
+      sent = comm.sent;
   });
+  return sent;
+}
+
+TEST(RowExchange, ReplicasTakeOneRound) {
+  // Two counts and five keys, five masks: each in a cache line; two sums.
+  EXPECT_THAT(listSent(/*isFrozen=*/false), ElementsAre(kHeaderBytes + 64 + 64 + 2 * 16 * 4));
+  EXPECT_THAT(listSent(/*isFrozen=*/true), ElementsAre(kHeaderBytes));
+}
+
+TEST(RowExchange, ReplicasAreNotRounded) {
+  EXPECT_THAT(
+      [] {
+        std::unique_ptr<Communicator> comm = makeSingleComm();
+        RowExchange(*comm, {{4, {1}, 63, {true}}}, 1, {.bf16Sums = true});
+      },
+      ThrowsMessage<Error>(HasSubstr("copies of replicated rows would differ")));
+}
+
+TEST(RowExchange, AllocatesNothingInTheSteadyState) {
+  for (bool replicated : {false, true})
+    runThreadRanks(2, [&](Communicator &comm) {
+      TwoStores stores(comm, 6, {.replicated = {replicated}});
+      std::mt19937 random(comm.getRank());
+      std::vector<int64_t> keys(500);
+      std::vector<float *> rows, touched;
+      std::vector<float> sums(500 * 32, 1.0F);
+      auto run = [&](int32_t store) {
+        for (int64_t &key : keys)
+          key = random() % 3000;
+        stores.fetch(store, keys, rows);
+        touched = rows;
+        std::sort(touched.begin(), touched.end());
+        touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+        for (int32_t i = 0; i < 3; ++i)
+          stores.exchange.contribute(store, comm.getRank() * 3 + i, touched, sums.data());
+      };
+      auto runStep = [&] {
+        stores.exchange.begin();
+        run(0);
+        run(1);
+        stores.exchange.collect(nullptr, stores.find);
+      };
+      for (int i = 0; i < 20; ++i)
+        runStep();
+      comm.barrier();
+      random.seed(comm.getRank()); // steps of sizes that were there
+      int64_t aligned = alignedAllocations();
+      comm.barrier();
+      int64_t news = test::stepAllocations;
+      test::isStepThread = true;
+      for (int i = 0; i < 20; ++i)
+        runStep();
+      test::isStepThread = false;
+      EXPECT_EQ(test::stepAllocations - news, 0);
+      EXPECT_EQ(alignedAllocations() - aligned, 0);
+    });
 }
 
 //===----------------------------------------------------------------------===//

@@ -101,6 +101,9 @@ Step makeStep(uint32_t seed, uint32_t number, int32_t portions, Ids ids) {
     store.keyBits = 40;
     for (size_t members = 1 + random() % 3; members; --members)
       store.members.push_back(hashTableName("table" + std::to_string(random() % 100)));
+    bool hasReplicas = random() % 3 == 0;
+    for (size_t member = 0; hasReplicas && member < store.members.size(); ++member)
+      store.replicated.push_back(random() % 3 != 0);
     step.stores.push_back(store);
   }
   random.seed(seed * 1009 + number);
@@ -217,7 +220,12 @@ public:
       for (size_t store = 0; store < stores.size(); ++store)
         contribute(exchange, step.portions[own.first + i], own.first + i,
                    static_cast<int32_t>(store));
-    exchange.collect();
+    exchange.collect(nullptr, [&](int32_t store, std::span<const int64_t> keys, float **to) {
+      for (size_t i = 0; i < keys.size(); ++i) {
+        EXPECT_TRUE(isReplica(store, keys[i]));
+        to[i] = insert(store, keys[i]);
+      }
+    });
     {
       std::lock_guard lock(mutex);
       for (size_t store = 0; store < stores.size(); ++store)
@@ -231,7 +239,31 @@ public:
     return exchanges[0].getTraffic().earlyRowBytes + exchanges[1].getTraffic().earlyRowBytes;
   }
 
+  /// Those that this rank has, by store.
+  std::vector<std::set<int64_t>> replicaKeys() const {
+    std::vector<std::set<int64_t>> keys(stores.size());
+    for (size_t store = 0; store < stores.size(); ++store)
+      for (const auto &[key, row] : rows[store])
+        if (isReplica(static_cast<int32_t>(store), key))
+          keys[store].insert(key);
+    return keys;
+  }
+
 private:
+  size_t memberOf(int32_t store, int64_t key) const {
+    return stores[store].members.size() > 1 ? key >> stores[store].keyBits : 0;
+  }
+  bool isReplica(int32_t store, int64_t key) const {
+    const std::vector<char> &replicated = stores[store].replicated;
+    return !replicated.empty() && replicated[memberOf(store, key)];
+  }
+  bool isOwn(int32_t store, int64_t key) const {
+    const ExchangedStore &of = stores[store];
+    int64_t id = of.members.size() > 1 ? key & ((int64_t(1) << of.keyBits) - 1) : key;
+    return getOwner(getSlice(of.members[memberOf(store, key)], id), comm.getSize()) ==
+           comm.getRank();
+  }
+
   void prepare(const Step &step, size_t fetch) {
     requests.clear();
     results.clear();
@@ -277,14 +309,14 @@ private:
 
   float *find(int32_t store, int64_t key) {
     EXPECT_TRUE(found[store].insert(key).second) << "key " << key << " is found twice";
-    const ExchangedStore &of = stores[store];
-    bool isMerged = of.members.size() > 1;
-    int32_t slice = getSlice(of.members[isMerged ? key >> of.keyBits : 0],
-                             isMerged ? key & ((int64_t(1) << of.keyBits) - 1) : key);
-    EXPECT_EQ(getOwner(slice, comm.getSize()), comm.getRank());
+    EXPECT_TRUE(isReplica(store, key) || isOwn(store, key));
+    return insert(store, key);
+  }
+
+  float *insert(int32_t store, int64_t key) {
     auto [at, isNew] = rows[store].try_emplace(key);
     if (isNew) {
-      at->second = makeValue(store, key, of.dim);
+      at->second = makeValue(store, key, stores[store].dim);
       keyOf[at->second.data()] = key;
     }
     return at->second.data();
@@ -325,11 +357,17 @@ private:
 
   void readUpdate(RowExchange &exchange, int32_t store, std::map<int64_t, Bits> &to) {
     RowExchange::Update update = exchange.getUpdate(store);
+    std::set<int64_t> updated;
     for (size_t i = 0; i < update.rows.size(); ++i) {
       ASSERT_TRUE(keyOf.contains(update.rows[i]));
       int64_t key = keyOf[update.rows[i]], dim = stores[store].dim;
-      EXPECT_TRUE(to.try_emplace(key, getBits(update.sums + i * dim, dim)).second)
-          << "key " << key << " twice";
+      auto [at, isNew] = to.try_emplace(key, getBits(update.sums + i * dim, dim));
+      if (isReplica(store, key)) // each rank, once
+        EXPECT_EQ(at->second, getBits(update.sums + i * dim, dim));
+      else
+        EXPECT_TRUE(isNew) << "key " << key << " twice";
+      EXPECT_TRUE(updated.insert(key).second) << "key " << key << " twice on one rank";
+      EXPECT_EQ(update.isOwned.empty() || update.isOwned[i], isOwn(store, key));
       for (int64_t d = 0; d < dim; ++d)
         update.rows[i][d] += 1;
     }
@@ -347,7 +385,7 @@ private:
   std::vector<RowRequest> requests; ///< of the fetch that is under way, with their results
   std::vector<std::vector<float *>> results;
   std::vector<const Lookup *> lookups;
-  std::vector<std::map<int64_t, Row>> rows;          ///< by store: those that this rank owns
+  std::vector<std::map<int64_t, Row>> rows;          ///< by store: those that this rank has
   std::map<float *, int64_t> keyOf;                  ///< by address of `rows`
   std::vector<std::set<int64_t>> found;              ///< by store: in this step
   std::vector<std::map<int64_t, float *>> addresses; ///< by store: what `fetch` gave in this step
@@ -368,6 +406,7 @@ int64_t check(uint32_t seed, int32_t portions, int32_t ranks, Ids ids, Fetch kin
   }
   std::mutex mutex;
   int64_t early = 0;
+  std::set<std::vector<std::set<int64_t>>> replicas;
   runThreadRanks(ranks, [&](Communicator &comm) {
     Rank rank(comm, steps[0], portions, kind, expected);
     rank.begin(steps[0], 0);
@@ -376,7 +415,9 @@ int64_t check(uint32_t seed, int32_t portions, int32_t ranks, Ids ids, Fetch kin
                updates[number], mutex);
     std::lock_guard lock(mutex);
     early += rank.earlyBytes();
+    replicas.insert(rank.replicaKeys());
   });
+  EXPECT_EQ(replicas.size(), 1U); // also of rows that were looked up and not updated
   for (size_t number = 0; number < steps.size(); ++number)
     EXPECT_EQ(updates[number], expected[number]);
   return early;

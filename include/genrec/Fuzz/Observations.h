@@ -67,6 +67,9 @@ struct BatchSeries {
   std::vector<interpreter::Batch> batches;
 };
 
+/// Some tables, by `seed`, of which every one of several ranks may have all rows.
+std::set<std::string, std::less<>> chooseReplicated(ModelOp model, uint64_t seed);
+
 /// The `count` random batches for the model of `seed`. All have the same catalogues. `positive`: no
 /// float is below 0.
 BatchSeries makeBatches(ModelOp model, uint64_t seed, int64_t count, bool positive = false);

@@ -17,6 +17,9 @@
 #include "genrec/Interpreter/State.h"
 #include "genrec/Interpreter/Tensor.h"
 
+#include <set>
+#include <string>
+
 namespace genrec::interpreter {
 
 /// What a program is run for. A program of mode `all` gives its losses in `train`, losses and
@@ -32,9 +35,10 @@ enum class Precision { exact, rounded, perturbed };
 /// What ranks may do wrong when they exchange rows, for tests of comparisons.
 enum class RankFault {
   none,
-  wrongOwner,  ///< the rank behind the owner is asked for a row
-  lostTouch,   ///< an owner does not hear that a portion has touched the first of its rows
-  doubledTouch ///< an owner adds the sum of a portion's first row twice
+  wrongOwner,   ///< the rank behind the owner is asked for a row
+  lostTouch,    ///< an owner does not hear that a portion has touched the first of its rows
+  doubledTouch, ///< an owner adds the sum of a portion's first row twice
+  lostReplica   ///< the last rank does not hear of the first row of a replicated table
 };
 
 struct RunOptions {
@@ -57,6 +61,9 @@ struct RunOptions {
   /// the portions that the batch is cut into. At least as many portions as ranks.
   int64_t ranks = 1, portions = 1;
   RankFault rankFault = RankFault::none;
+  /// Tables, none with rules, of which every rank has all rows; those of others have one owner
+  /// each.
+  std::set<std::string, std::less<>> replicated;
   /// The number of the portion that a run is of.
   int64_t portion = 0;
 };
@@ -123,8 +130,8 @@ llvm::Expected<Results> runProgram(ProgramOp program, const Batch &batch, State 
 
 /// A training step of `program` on `options.ranks` ranks, which own rows of the tables by their ids
 /// and have copies of all parameters. The root rows of `batch` are cut into `options.portions`
-/// consecutive portions. All ranks run in lockstep, op by op. Fails where copies of a parameter come
-/// to differ. Gives losses and gradients, no metrics.
+/// consecutive portions. All ranks run in lockstep, op by op. Fails where copies of a parameter, or
+/// of a row of a replicated table, come to differ. Gives losses and gradients, no metrics.
 llvm::Expected<Results> runOnRanks(ProgramOp program, const Batch &batch, State &state,
                                    const RunOptions &options);
 

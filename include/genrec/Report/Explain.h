@@ -7,6 +7,7 @@
 #include "genrec/Report/IdStatistics.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
 
@@ -40,6 +41,7 @@ struct ExplainOptions {
   IdStatistics statistics;      ///< how often ids are looked up
   llvm::StringMap<double> zipf; ///< by table: the exponent of Zipf's law, without statistics
   RankMachine machine;
+  llvm::StringSet<> replicate; ///< tables of which every rank has all rows
 };
 
 /// Takes sizes of domains that `options` do not tell from its statistics: those of a mean batch.

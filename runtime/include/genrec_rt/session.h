@@ -31,6 +31,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace genrec::rt {
 
@@ -77,6 +78,9 @@ struct SessionOptions {
   int32_t portions = 0;
   Overlap overlap = Overlap::rows;
   RowTravel rowTravel;
+  /// Tables of which every rank has all rows; the others' rows are divided among ranks. Results are
+  /// the same.
+  std::vector<std::string> replicate;
   uint64_t seed = 0;
   int32_t threads = 0; ///< 0: the machine's cores / ranks on it
   /// The largest base learning rate of the model becomes this one; the others
@@ -248,9 +252,11 @@ public:
   double learningRate() const;
 
   uint64_t seed() const;
-  /// Of the ranks that share the tables: each has the rows that it owns (owner.h); null where one
-  /// has all.
+  /// Of the ranks that share the tables; null where there is one.
   Communicator *comm() const;
+  /// Of the ranks that divide the rows of a table: each has those that it owns (owner.h); null
+  /// where this one has all of them.
+  Communicator *commOfRows(int32_t table) const;
   /// Of a global batch, on all ranks.
   int32_t portions() const;
   ParameterView parameter(int32_t index);

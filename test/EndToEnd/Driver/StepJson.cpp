@@ -97,7 +97,7 @@ json::Object driver::stepToJson(Session &session, const StepReport &report) {
   }
   for (int32_t i = 0; i < model.table_count; ++i)
     tables[model.tables[i].name] =
-        tableToJson(session.table(i), model.tables[i].name, session.comm());
+        tableToJson(session.table(i), model.tables[i].name, session.commOfRows(i));
   for (int32_t i = 0; i < model.output_count; ++i)
     for (size_t portion = 0; portion < report.batches.size(); ++portion) {
       const OutputRows &rows = session.output(i, static_cast<int32_t>(portion));
@@ -125,7 +125,8 @@ static void moveRows(const std::string &table, json::Object &from, json::Object 
       throw Error("row " + id.str() + " of table '" + table + "' is on two ranks");
 }
 
-json::Object driver::joinRanks(std::vector<json::Object> ofRanks) {
+json::Object driver::joinRanks(std::vector<json::Object> ofRanks,
+                               const std::vector<std::string> &replicated) {
   json::Object all = std::move(ofRanks.front());
   for (size_t rank = 1; rank < ofRanks.size(); ++rank) {
     json::Object &other = ofRanks[rank];
@@ -133,7 +134,12 @@ json::Object driver::joinRanks(std::vector<json::Object> ofRanks) {
       if (*other.get(key) != *all.get(key))
         throw Error("rank " + std::to_string(rank) + " has other " + key + " than rank 0");
     for (auto &[table, rows] : *other.getObject("tables"))
-      moveRows(table.str(), *rows.getAsObject(), *all.getObject("tables")->getObject(table));
+      if (!std::ranges::count(replicated, table.str()))
+        moveRows(table.str(), *rows.getAsObject(), *all.getObject("tables")->getObject(table));
+    for (const std::string &table : replicated)
+      if (*other.getObject("tables")->get(table) != *all.getObject("tables")->get(table))
+        throw Error("rank " + std::to_string(rank) + " has other rows of table '" + table +
+                    "' than rank 0");
     for (auto &[output, rows] : *other.getObject("outputs")) {
       json::Array &to =
           *all.getObject("outputs")->try_emplace(output, json::Array()).first->second.getAsArray();

@@ -19,8 +19,9 @@ namespace genrec::rt::driver {
 llvm::json::Object stepToJson(Session &session, const StepReport &report);
 
 /// stepToJson of all ranks, in order, as one process would have it. Throws Error where ranks differ
-/// in what all should have, or two have one row.
-llvm::json::Object joinRanks(std::vector<llvm::json::Object> ofRanks);
+/// in what all should have, as rows of the tables `replicated`, or two have one row of another.
+llvm::json::Object joinRanks(std::vector<llvm::json::Object> ofRanks,
+                             const std::vector<std::string> &replicated);
 
 } // namespace genrec::rt::driver
 

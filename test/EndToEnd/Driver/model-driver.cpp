@@ -4,14 +4,15 @@
 // genrec-compile, runs one batch per step, and prints one JSON object per step in the
 // form of `genrec-run --json`.
 //
-//   model-driver model.so batches.json modes [seed] [threads] [ranks | mpi] [portions]
+//   model-driver model.so batches.json modes [seed] [threads] [ranks | mpi] [portions] [replicated]
 //
 // batches.json holds a list of batches in the form of `genrec-run --print-batch`; modes are
 // train, evaluate, predict or items, one per batch with commas between, or one for all.
 // "allocations" of a step counts what all threads allocated while it ran, on one rank. Several
 // ranks are threads of this process; `mpi`: the processes that mpirun started. Each batch is cut
 // into as many portions, one per rank unless told. What ranks have is printed as one: rows of all,
-// outputs in the order of portions. Ranks that differ are an error.
+// outputs in the order of portions. Ranks that differ are an error. Of the tables in `replicated`,
+// with commas between, every rank has all rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,6 +91,7 @@ struct Options {
   uint64_t seed = 0;
   int32_t threads = 2, ranks = 1, portions = 0;
   bool isMpi = false; ///< ranks are processes
+  std::vector<std::string> replicated; ///< tables
 };
 } // namespace
 
@@ -111,7 +113,8 @@ static std::vector<std::string> gatherTexts(Communicator &comm, const std::strin
 }
 
 /// Prints what all ranks have of a step. Collective; null: one process.
-static void print(Communicator *comm, json::Object step) {
+static void print(Communicator *comm, json::Object step,
+                  const std::vector<std::string> &replicated) {
   if (comm) {
     std::string text;
     llvm::raw_string_ostream(text) << json::Value(std::move(step));
@@ -120,7 +123,7 @@ static void print(Communicator *comm, json::Object step) {
       ofRanks.push_back(std::move(*llvm::cantFail(json::parse(each)).getAsObject()));
     if (!isFirstRank(comm))
       return;
-    step = driver::joinRanks(std::move(ofRanks));
+    step = driver::joinRanks(std::move(ofRanks), replicated);
   }
   llvm::outs() << json::Value(std::move(step)) << "\n";
 }
@@ -141,6 +144,10 @@ static Options readOptions(int argc, char **argv) {
   if (argc > 6 && !options.isMpi)
     options.ranks = std::stoi(argv[6]);
   options.portions = argc > 7 ? std::stoi(argv[7]) : 0;
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(argc > 8 ? argv[8] : "").split(names, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef name : names)
+    options.replicated.push_back(name.str());
   return options;
 }
 
@@ -184,6 +191,7 @@ static void run(const genrec_model_desc &model, const Options &given, Communicat
   options.threads = given.threads;
   options.comm = comm;
   options.portions = given.portions;
+  options.replicate = given.replicated;
   Session session(model, options);
   size_t index = 0;
   for (const json::Value &value : given.batches) {
@@ -204,7 +212,7 @@ static void run(const genrec_model_desc &model, const Options &given, Communicat
     json::Object state = driver::stepToJson(session, report);
     if (!comm)
       state["allocations"] = allocations;
-    print(comm, std::move(state));
+    print(comm, std::move(state), given.replicated);
   }
 }
 
@@ -226,7 +234,7 @@ int main(int argc, char **argv) {
   if (argc < 4) {
     llvm::errs()
         << "usage: model-driver model.so batches.json modes [seed] [threads] [ranks | mpi] "
-           "[portions]\n";
+           "[portions] [replicated]\n";
     return 2;
   }
   try {
