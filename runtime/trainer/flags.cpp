@@ -372,6 +372,7 @@ Flags withoutReports(Flags flags) {
   flags.progress = "none";
   flags.metricsJson.clear();
   flags.tensorboard.clear();
+  flags.isProfiled = !flags.profile.empty();
   flags.profile.clear();
   return flags;
 }
@@ -385,7 +386,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.clipValue = flags.clipValue;
   options.checkFinite = flags.checkFinite;
   options.explainNonFinite = !flags.allowNonFinite;
-  options.profile = !flags.profile.empty();
+  options.profile = flags.isProfiled || !flags.profile.empty();
   options.portions = flags.portions;
   options.overlap = flags.overlap == "none"   ? Overlap::none
                     : flags.overlap == "keys" ? Overlap::keys

@@ -62,6 +62,7 @@ struct Flags {
   std::string idsOut; ///< of info
   std::string progress = "auto";
   std::string tensorboard, profile; ///< folders
+  bool isProfiled = false;          ///< also where the first rank writes the profile
   int64_t logEvery = 0;             ///< steps; 0: by time
   bool json = false;                ///< info
 

@@ -110,12 +110,59 @@ Json profileToJson(const genrec_model_desc &model, const Profile &profile, Mode 
   return json;
 }
 
+Json profileOfRanks(const Profile &profile, int32_t portions,
+                    const std::vector<double> &idleSeconds, int64_t steps, Communicator &comm) {
+  auto train = static_cast<int32_t>(Mode::train);
+  struct {
+    double flops = 0;
+    double seconds[kPhases] = {};
+  } mine;
+  std::vector<decltype(mine)> all(comm.getSize());
+  // A profile counts every portion of a step.
+  int64_t own = getPortions(portions, comm.getRank(), comm.getSize()).count;
+  auto count = static_cast<double>(std::max<int64_t>(profile.steps(train) / own, 1));
+  for (const OpTime &op : profile.opTimes())
+    if (op.mode == train)
+      mine.flops += (op.work.flops + op.work.productFlops) / count;
+  for (int32_t i = 0; i < kPhases; ++i)
+    mine.seconds[i] = profile.seconds(train, static_cast<Phase>(-i - 1)) / count;
+  comm.allGather(&mine, all.data(), sizeof mine);
+  Json ranks = Json::array();
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    Json phases = Json::object();
+    for (int32_t i = 0; i < kPhases; ++i)
+      phases[nameOf(static_cast<Phase>(-i - 1))] = all[rank].seconds[i] * 1e3;
+    double idle = idleSeconds[rank] * 1e3 / static_cast<double>(std::max<int64_t>(steps, 1));
+    ranks.push_back({{"rank", rank},
+                     {"flops", all[rank].flops},
+                     {"milliseconds_by_phase", phases},
+                     {"idle_milliseconds", idle}});
+  }
+  return ranks;
+}
+
+/// A line per rank.
+static std::string rankTable(const Json &ranks) {
+  std::string text = "  rank        MFLOP  compute ms  exchange ms   idle ms\n";
+  for (const Json &rank : ranks) {
+    const Json &phases = rank["milliseconds_by_phase"];
+    text += formatted("  %4.0f", rank["rank"]) +
+            formatted("%13.3f", rank["flops"].get<double>() * 1e-6) +
+            formatted("%12.3f", phases[nameOf(Phase::compute)]) +
+            formatted("%13.3f", phases[nameOf(Phase::exchange)]) +
+            formatted("%10.3f", rank["idle_milliseconds"]) + "\n";
+  }
+  return text;
+}
+
 std::string profileTable(const Json &profile) {
   std::string text = "profile of " + std::to_string(profile["steps"].get<int64_t>()) +
                      " steps, milliseconds per step\n ";
   for (const auto &[name, value] : profile["milliseconds_per_step_by_phase"].items())
     text += " " + name + " " + formatted("%.3f", value) + ";";
   text.back() = '\n';
+  if (profile.contains("by_rank"))
+    text += rankTable(profile["by_rank"]);
   std::vector<const Json *> ops;
   double total = 0;
   for (const Json &op : profile["ops"]) {

@@ -17,6 +17,11 @@ namespace genrec::rt {
 Json profileToJson(const genrec_model_desc &model, const Profile &profile, Mode mode,
                    const std::optional<Roofline> &roofline);
 
+/// Of each rank: floating-point operations of a training step of all its portions, the milliseconds
+/// of its phases, and those that it waited for others, `idleSeconds` over all steps. Collective.
+Json profileOfRanks(const Profile &profile, int32_t portions,
+                    const std::vector<double> &idleSeconds, int64_t steps, Communicator &comm);
+
 /// The same as text: phases, then the ops that take most of the time, slowest first.
 std::string profileTable(const Json &profile);
 

@@ -45,6 +45,11 @@ int64_t RankWork::countIn(const Batch &batch, int32_t domain) const {
   return count;
 }
 
+void RankWork::beginStep() {
+  if (comm)
+    inExchanges = comm->getTimeInCalls();
+}
+
 void RankWork::add(std::span<const Batch *const> portions) {
   for (Counted &each : counts) {
     int64_t count = 0;
@@ -54,57 +59,94 @@ void RankWork::add(std::span<const Batch *const> portions) {
     if (comm && comm->getSize() > 1 && each.steps.size() < kMostSteps)
       each.steps.push_back(count);
   }
+  if (comm && comm->getSize() > 1 && exchangeNanoseconds.size() < kMostSteps)
+    exchangeNanoseconds.push_back((comm->getTimeInCalls() - inExchanges).count());
 }
 
-std::vector<int64_t> RankWork::gathered(int64_t value) const {
-  std::vector<int64_t> all(comm ? comm->getSize() : 1, value);
+std::vector<std::vector<int64_t>> RankWork::gathered(const std::vector<int64_t> &values) const {
+  size_t ranks = comm ? comm->getSize() : 1, count = values.size();
+  std::vector<int64_t> all = values;
+  all.resize(ranks * count);
   if (comm)
-    comm->allGather(&value, all.data(), sizeof value);
-  return all;
+    comm->allGather(values.data(), all.data(), static_cast<int64_t>(count * sizeof values[0]));
+  std::vector<std::vector<int64_t>> byRank;
+  for (size_t rank = 0; rank < ranks; ++rank)
+    byRank.emplace_back(all.begin() + rank * count, all.begin() + (rank + 1) * count);
+  return byRank;
 }
 
-double RankWork::imbalance(const std::vector<int64_t> &steps) const {
-  double most = 0, total = 0;
+/// Calls body(values) with what the ranks had in each step.
+template <class Body>
+void RankWork::forSteps(const std::vector<int64_t> &steps, const Body &body) const {
   auto ranks = static_cast<size_t>(comm->getSize());
-  std::vector<int64_t> all(ranks * std::min(steps.size(), kStepsPerCall));
+  std::vector<int64_t> all(ranks * std::min(steps.size(), kStepsPerCall)), values(ranks);
   for (size_t first = 0; first < steps.size(); first += kStepsPerCall) {
     size_t count = std::min(kStepsPerCall, steps.size() - first);
     comm->allGather(steps.data() + first, all.data(),
                     static_cast<int64_t>(count * sizeof steps[0]));
     for (size_t step = 0; step < count; ++step) {
-      int64_t largest = 0;
-      for (size_t rank = 0; rank < ranks; ++rank) {
-        largest = std::max(largest, all[rank * count + step]);
-        total += static_cast<double>(all[rank * count + step]);
-      }
-      most += static_cast<double>(largest);
+      for (size_t rank = 0; rank < ranks; ++rank)
+        values[rank] = all[rank * count + step];
+      body(values);
     }
   }
-  return total > 0 ? most * static_cast<double>(ranks) / total - 1 : 0;
 }
 
-Json RankWork::toJson(const DecodedData &decoded) const {
-  std::vector<int64_t> seconds = gathered(comm ? comm->getTimeInCalls().count() : 0);
-  std::vector<int64_t> groups = gathered(decoded.rowGroups), bytes = gathered(decoded.bytes);
+double RankWork::imbalance(const std::vector<int64_t> &steps) const {
+  double most = 0, total = 0;
+  forSteps(steps, [&](const std::vector<int64_t> &values) {
+    most += static_cast<double>(*std::max_element(values.begin(), values.end()));
+    for (int64_t value : values)
+      total += static_cast<double>(value);
+  });
+  return total > 0 ? most * static_cast<double>(comm->getSize()) / total - 1 : 0;
+}
+
+std::vector<double> RankWork::idleSeconds() const {
+  std::vector<double> idle(comm ? comm->getSize() : 1);
+  if (idle.size() > 1)
+    forSteps(exchangeNanoseconds, [&](const std::vector<int64_t> &values) {
+      int64_t least = *std::min_element(values.begin(), values.end());
+      for (size_t rank = 0; rank < idle.size(); ++rank)
+        idle[rank] += static_cast<double>(values[rank] - least) * 1e-9;
+    });
+  return idle;
+}
+
+Json RankWork::toJson(const DecodedData &decoded, Session &session) const {
+  auto nameOf = [&](const Counted &each) {
+    return each.domain < 0 ? "rows" : model.domains[each.domain].name;
+  };
+  std::vector<int64_t> mine = {comm ? comm->getTimeInCalls().count() : 0, decoded.rowGroups,
+                               decoded.bytes};
+  for (int32_t table = 0; table < model.table_count; ++table)
+    mine.push_back(session.table(table).size());
+  for (const Counted &each : counts)
+    mine.push_back(each.sum);
+  std::vector<double> idle = idleSeconds();
   Json ranks = Json::array();
-  for (size_t rank = 0; rank < seconds.size(); ++rank)
-    ranks.push_back({{"rank", rank},
-                     {"tokens", Json::object()},
-                     {"row_groups_decoded", groups[rank]},
-                     {"bytes_decoded", bytes[rank]},
-                     {"seconds_in_exchanges", static_cast<double>(seconds[rank]) * 1e-9}});
-  Json imbalances = Json::object();
-  for (const Counted &each : counts) {
-    std::string name = each.domain < 0 ? "rows" : model.domains[each.domain].name;
-    std::vector<int64_t> sums = gathered(each.sum);
-    for (size_t rank = 0; rank < sums.size(); ++rank)
-      (each.domain < 0 ? ranks[rank] : ranks[rank]["tokens"])[name] = sums[rank];
-    if (sums.size() > 1)
-      (each.domain < 0 ? imbalances : imbalances["tokens"])[name] = imbalance(each.steps);
+  for (const std::vector<int64_t> &values : gathered(mine)) {
+    Json rank = {{"rank", ranks.size()},
+                 {"tokens", Json::object()},
+                 {"row_groups_decoded", values[1]},
+                 {"bytes_decoded", values[2]},
+                 {"table_rows", Json::object()},
+                 {"seconds_in_exchanges", static_cast<double>(values[0]) * 1e-9},
+                 {"seconds_idle", idle[ranks.size()]}};
+    auto value = values.begin() + 3;
+    for (int32_t table = 0; table < model.table_count; ++table)
+      rank["table_rows"][model.tables[table].name] = *value++;
+    for (const Counted &each : counts)
+      (each.domain < 0 ? rank : rank["tokens"])[nameOf(each)] = *value++;
+    ranks.push_back(std::move(rank));
   }
   Json json = {{"by_rank", ranks}};
-  if (seconds.size() > 1)
-    json["imbalance"] = imbalances;
+  if (ranks.size() == 1)
+    return json;
+  Json imbalances = Json::object();
+  for (const Counted &each : counts)
+    (each.domain < 0 ? imbalances : imbalances["tokens"])[nameOf(each)] = imbalance(each.steps);
+  json["imbalance"] = imbalances;
   return json;
 }
 

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 
+#include <chrono>
 #include <vector>
 
 namespace genrec::rt {
@@ -15,13 +16,19 @@ public:
   /// `comm`: null alone. Of lists that the model truncates, what is left is counted, too.
   RankWork(const genrec_model_desc &model, Communicator *comm);
 
-  /// Adds a step. Nothing is allocated in most of them.
+  /// A step begins, once what lies between steps is done.
+  void beginStep();
+  /// Adds the step. Nothing is allocated in most of them.
   void add(std::span<const Batch *const> portions);
 
-  /// Per rank: rows, tokens by list, what it decoded, seconds in exchanges; and the imbalance of
-  /// rows and tokens: over the steps, the sum of the most that a rank had over the sum of the mean,
-  /// minus 1. Collective.
-  Json toJson(const DecodedData &decoded) const;
+  /// Seconds that each rank has waited for others: of every step, its time in exchanges beyond that
+  /// of the rank which had least, and so waited for nobody. Collective.
+  std::vector<double> idleSeconds() const;
+
+  /// Per rank: rows, tokens by list, what it decoded, rows of tables that it has, seconds in
+  /// exchanges and idle; and the imbalance of rows and tokens: over the steps, the sum of the most
+  /// that a rank had over the sum of the mean, minus 1. Collective.
+  Json toJson(const DecodedData &decoded, Session &session) const;
 
 private:
   /// One per list; the last one is of root rows.
@@ -32,13 +39,16 @@ private:
   };
 
   int64_t countIn(const Batch &batch, int32_t domain) const;
+  template <class Body> void forSteps(const std::vector<int64_t> &steps, const Body &body) const;
   double imbalance(const std::vector<int64_t> &steps) const;
-  /// The value of every rank.
-  std::vector<int64_t> gathered(int64_t value) const;
+  /// The values of every rank.
+  std::vector<std::vector<int64_t>> gathered(const std::vector<int64_t> &values) const;
 
   const genrec_model_desc &model;
   Communicator *comm;
   std::vector<Counted> counts;
+  std::chrono::nanoseconds inExchanges{0};  ///< before this step
+  std::vector<int64_t> exchangeNanoseconds; ///< by step, of several ranks: the first kMostSteps
 };
 
 } // namespace genrec::rt

@@ -74,6 +74,7 @@ bool Training::onStep(const StepReport &report) {
       report.step % static_cast<uint64_t>(flags.checkpointEvery) == 0 && !flags.checkpoint.empty())
     save();
   stepBegin = Clock::now();
+  work->beginStep();
   signal = report.signal;
   return signal == 0 && !reachedMaxSteps();
 }
@@ -85,6 +86,7 @@ bool Training::trainEpoch() {
   options.skipBatches = state.batchesInEpoch;
   progress.begin();
   Clock::time_point begin = stepBegin = Clock::now();
+  work->beginStep();
   int64_t rowsBefore = rowsHere;
   auto source = data->epoch(options);
   session->run(Mode::train, *source, [&](const StepReport &report) { return onStep(report); });
@@ -231,7 +233,7 @@ int Training::run() {
   }
   if (session->profile())
     reportProfile();
-  Json result = summary(work->toJson(decodedBefore += data->decoded()));
+  Json result = summary(work->toJson(decodedBefore += data->decoded(), *session));
   if (!flags.metricsJson.empty())
     writeFile(flags.metricsJson, toText(result, 1) + "\n");
   progress.done(

@@ -48,6 +48,11 @@ void Training::reportProfile() {
   const Profile &profile = *session->profile();
   std::optional<Roofline> roofline = loadRoofline(rooflinePath());
   Json json = profileToJson(model, profile, Mode::train, roofline);
+  if (comm && comm->getSize() > 1)
+    json["by_rank"] =
+        profileOfRanks(profile, session->portions(), work->idleSeconds(), stepsHere, *comm);
+  if (flags.profile.empty()) // the first rank writes
+    return;
   writeFile(flags.profile + "/" + kProfileFile, toText(json, 1) + "\n");
   writeFile(flags.profile + "/" + kTraceFile,
             toText(profileTrace(model, profile, roofline)) + "\n");
