@@ -120,9 +120,7 @@ static std::string writeHeaders(StringRef path) {
     return "cannot write '" + path.str() + "': " + error.message();
   llvm::StringSet<> written;
   for (const Callee &callee : getCallees())
-    // Headers for CUDA only cannot be compiled as C++.
-    if (!callee.header.empty() && !callee.header.contains("/kernels/cuda/") &&
-        written.insert(callee.header).second)
+    if (!callee.header.empty() && written.insert(callee.header).second)
       os << "#include \"" << callee.header << "\"\n";
   return "";
 }

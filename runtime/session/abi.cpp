@@ -9,6 +9,7 @@
 
 #include "../embedding/distinct.h"
 #include "../embedding/segments.h"
+#include "device_step.h"
 #include "find_rows.h"
 #include "lookup_counter.h"
 #include "ranks.h"
@@ -178,20 +179,32 @@ extern "C" {
 void genrec_rt_table_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
                           const int64_t *ids, const uint8_t *valid, float **rows) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { tableRows(slot, table, domain, ids, valid, rows); });
+  guarded(slot, [&] {
+    if (slot.onDevice)
+      return slot.onDevice->tableRows(table, domain, ids, valid, rows);
+    tableRows(slot, table, domain, ids, valid, rows);
+  });
 }
 
 void genrec_rt_merged_keys(genrec_step *step, int32_t parts, const int32_t *tables,
                            const genrec_domain *const *domains, const int64_t *const *ids,
                            const uint8_t *const *valid, int64_t *keys) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { mergedKeys(slot, parts, tables, domains, ids, valid, keys); });
+  guarded(slot, [&] {
+    if (slot.onDevice)
+      return slot.onDevice->mergedKeys(parts, tables, domains, ids, valid, keys);
+    mergedKeys(slot, parts, tables, domains, ids, valid, keys);
+  });
 }
 
 void genrec_rt_merged_rows(genrec_step *step, int32_t table, const genrec_domain *domain,
                            const int64_t *keys, float **rows) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { mergedRows(slot, table, domain, keys, rows); });
+  guarded(slot, [&] {
+    if (slot.onDevice)
+      return slot.onDevice->mergedRows(table, domain, keys, rows);
+    mergedRows(slot, table, domain, keys, rows);
+  });
 }
 
 int64_t genrec_rt_segment_bytes(int64_t capacity) { return segmentBytes(capacity); }
@@ -202,6 +215,12 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
                            const int64_t *const *parents, int64_t dim, int32_t all,
                            genrec_domain *touched, float **rows, void *segments) {
   StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return guarded(slot, [&] {
+      slot.onDevice->uniqueRows(
+          {table, parts, domains, handles, gradients, strides, parents, dim, all != 0, nullptr},
+          touched, rows, segments);
+    });
   describeStepRows(touched, 0);
   guarded(slot, [&] {
     int64_t counts[kMostParts], total = 0;
@@ -223,6 +242,9 @@ void genrec_rt_unique_rows(genrec_step *step, int32_t table, int32_t parts,
 void genrec_rt_segment_sum(genrec_step *step, const genrec_domain *touched, const void *segments,
                            int32_t parts, const float *const *gradients, const int64_t *strides,
                            int64_t dim, float *sums) {
+  StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return guarded(slot, [&] { slot.onDevice->sumSegments(touched, segments, dim, sums); });
   if (touched->count > 0)
     sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim, strides}, touched->count,
                 segments, sums);
@@ -284,6 +306,17 @@ float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argumen
 double genrec_rt_clip_norm(const genrec_step *step) { return step->runtime->clipNorm; }
 double genrec_rt_clip_value(const genrec_step *step) { return step->runtime->clipValue; }
 
+void genrec_rt_store_step_value(genrec_step *step, int32_t kind, double argument, float *to) {
+  StepSlot &slot = StepSlot::of(step);
+  constexpr int32_t kClipNorm = 3, kClipValue = 4;
+  guarded(slot, [&] {
+    slot.onDevice->storeValue(kind == kClipNorm    ? static_cast<float>(genrec_rt_clip_norm(step))
+                              : kind == kClipValue ? static_cast<float>(genrec_rt_clip_value(step))
+                                                   : genrec_rt_step_value(step, kind, argument),
+                              to);
+  });
+}
+
 void genrec_rt_enter(genrec_step *step, int32_t op) { StepSlot::of(step).spans.enter(op); }
 
 void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end) {
@@ -292,6 +325,8 @@ void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end) {
 
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes) {
   StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return slot.state().deviceScratch->ensure(bytes);
   if (!step->pool) // an early stage of the next batch, beside the pool
     return slot.ownScratch.ensure(bytes);
   return slot.state().workerScratch[genrec_rt_worker_index()].ensure(bytes);

@@ -7,6 +7,7 @@
 #include "genrec_rt/abi.h"
 
 #include "../embedding/segments.h"
+#include "device_step.h"
 #include "ranks.h"
 #include "recording.h"
 
@@ -43,7 +44,9 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
   if (RankStep *ranks = slot.rankStep)
     return guarded(slot, [&] { ranks->collect(number, {floats, size}, {sums, size}); });
   for (int32_t i = 0; i < count; ++i)
-    if (sums[i] != partial[i])
+    if (sums[i] != partial[i] && slot.onDevice)
+      guarded(slot, [&] { slot.onDevice->copyFloats(partial[i], floats[i], sums[i]); });
+    else if (sums[i] != partial[i])
       std::copy_n(partial[i], floats[i], sums[i]);
 }
 
@@ -72,7 +75,10 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
 
 void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
                             genrec_domain *owned) {
-  RankStep *ranks = StepSlot::of(step).rankStep;
+  StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return guarded(slot, [&] { slot.onDevice->collectRows(touched, owned); });
+  RankStep *ranks = slot.rankStep;
   int64_t count = ranks ? ranks->countCollected(table) : touched->count;
   int64_t capacity = owned->capacity;
   *owned = *touched;
@@ -88,6 +94,8 @@ const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t
 void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const float *values,
                          float *sum) {
   StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return guarded(slot, [&] { slot.onDevice->sumExactly(owned, values, sum); });
   std::span<const float> all(values, static_cast<size_t>(owned->count));
   *sum = 0;
   guarded(slot, [&] {

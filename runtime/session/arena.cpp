@@ -36,18 +36,20 @@ ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
   return layout;
 }
 
-Arena::~Arena() {
-  if (memory)
+void Arena::release() {
+  if (memory && device)
+    device->release(memory);
+  else if (memory)
     freeAligned(memory, room);
+  memory = nullptr;
 }
 
 char *Arena::ensure(int64_t bytes) {
   if (bytes > room || !memory) {
-    if (memory)
-      freeAligned(memory, room);
-    memory = nullptr;
+    release();
     int64_t wanted = std::max<int64_t>(bytes, kAlignment);
-    memory = static_cast<char *>(allocateAligned(wanted));
+    memory =
+        static_cast<char *>(device ? device->allocate("arena", wanted) : allocateAligned(wanted));
     room = wanted;
     ++taken;
   }

@@ -9,7 +9,7 @@
 #ifndef GENREC_RT_SESSION_ARENA_H
 #define GENREC_RT_SESSION_ARENA_H
 
-#include "genrec_rt/abi.h"
+#include "genrec_rt/device.h"
 #include "genrec_rt/footprint.h"
 
 #include <cstdint>
@@ -25,8 +25,9 @@ ArenaLayout layOut(std::span<const genrec_buffer_desc> buffers,
 /// The memory that a slot's programs take turns in; grows only.
 class Arena {
 public:
-  Arena() = default;
-  ~Arena();
+  /// In memory of the host, or of a device.
+  explicit Arena(Device *device = nullptr) : device(device) {}
+  ~Arena() { release(); }
   Arena(const Arena &) = delete;
   Arena &operator=(const Arena &) = delete;
 
@@ -37,6 +38,9 @@ public:
   int64_t allocations() const { return taken; }
 
 private:
+  void release();
+
+  Device *device;
   char *memory = nullptr;
   int64_t room = 0;
   int64_t taken = 0;

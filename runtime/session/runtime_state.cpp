@@ -17,7 +17,9 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
     : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
       explainNonFinite(options.explainNonFinite), caughtSignal(options.caughtSignal),
-      catalogueRows(model), catalogues(model.domain_count), metrics(model) {
+      onDevice(DeviceState::make(model)), catalogueRows(model), catalogues(model.domain_count),
+      metrics(model) {
+  makeDevice(options);
   if (options.profile)
     profile = std::make_unique<Profile>(model);
   setRates(options);
@@ -43,6 +45,21 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
 }
 
 genrec_runtime::~genrec_runtime() = default;
+
+void genrec_runtime::makeDevice(const SessionOptions &options) {
+  if (!onDevice)
+    return;
+  const char *what = options.portions > 1 || (options.comm && options.comm->getSize() > 1)
+                         ? "several ranks or portions"
+                     : options.profile ? "--profile"
+                                       : nullptr;
+  if (what)
+    throw Error(std::string("model '") + model.name + "' was compiled for CUDA, which has no " +
+                    what + " yet",
+                "compile it with --target=cpu for that");
+  explainNonFinite = false; // a step does not run a second time there
+  deviceScratch = std::make_unique<DeviceMemory>(*device(), "scratch");
+}
 
 void genrec_runtime::setRates(const SessionOptions &options) {
   if (options.schedule)
@@ -97,7 +114,8 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
           config.members[placeInGroup(model.tables[j])] = makeInitializer(model.tables[j], seed);
         }
       config.keyBits = desc.group ? desc.key_bits : 63;
-      std::shared_ptr<TableStore> store = makeHostStore(config);
+      std::shared_ptr<TableStore> store =
+          onDevice ? device()->makeStore(config, desc.name) : makeHostStore(config);
       if (config.rules.any())
         ruledStores.push_back(store.get());
       if (globalBound)
@@ -109,6 +127,8 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
     int64_t floats = tables[i]->rowStride();
     GrowBuffer<float> &zeros = zeroRows.emplace_back();
     std::fill_n(zeros.ensure(floats), floats, 0.0f);
+    if (onDevice)
+      onDevice->addTable(floats);
   }
 }
 
@@ -148,7 +168,7 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
 
 void genrec_runtime::evict(uint64_t step) {
   for (TableStore *store : ruledStores)
-    store->evict(pool.get(), static_cast<int64_t>(step));
+    store->evict(storeStream(), static_cast<int64_t>(step));
   if (globalBound)
     globalBound->evict(pool.get());
 }
@@ -171,7 +191,8 @@ void genrec_runtime::makeParameters() {
       initializer.fill(static_cast<uint64_t>(row), columns, value + row * columns);
     if (states > 0)
       std::fill_n(value + size, size, static_cast<float>(desc.optimizer.initial_accumulator));
-    parameters.push_back({value, value + size, size});
+    const genrec_parameter host{value, value + size, size};
+    parameters.push_back(onDevice ? onDevice->addParameter(host, size * (1 + states)) : host);
   }
 }
 

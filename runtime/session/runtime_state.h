@@ -7,6 +7,7 @@
 #include "../embedding/global_bound.h"
 #include "arena.h"
 #include "descriptor.h"
+#include "device_state.h"
 #include "genrec_rt/session.h"
 #include "profile.h"
 
@@ -57,6 +58,11 @@ struct genrec_runtime {
   bool isCatalogueColumn(const int64_t *ids) const;
   /// The end of training step `step`: rows leave tables whose rules send them away. Collective.
   void evict(uint64_t step);
+  genrec::rt::Device *device() const { return onDevice ? &onDevice->device() : nullptr; }
+  /// What stores run on.
+  genrec::rt::StoreStream storeStream() const {
+    return onDevice ? onDevice->storeStream() : genrec::rt::StoreStream(pool.get());
+  }
   const float *zeroRow(int32_t table) const { return zeroRows[table].data(); }
 
   const genrec_model_desc &model;
@@ -70,6 +76,9 @@ struct genrec_runtime {
   std::unique_ptr<genrec::rt::Profile> profile; ///< null without --profile
 
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
+  /// Of a model for a device; null on the host.
+  std::unique_ptr<genrec::rt::DeviceState> onDevice;
+  std::unique_ptr<genrec::rt::DeviceMemory> deviceScratch; ///< genrec_rt_thread_scratch there
   /// By table; tables of one group have one store.
   std::vector<std::shared_ptr<genrec::rt::TableStore>> tables;
   std::vector<char> replicated; ///< by table: whether every rank has all rows
@@ -91,7 +100,7 @@ struct genrec_runtime {
 
   /// Buffers of the compute stage, and of an update that has others: one portion is in them at a
   /// time.
-  genrec::rt::Arena computeArena, updateArena;
+  genrec::rt::Arena computeArena{device()}, updateArena{device()};
   std::unique_ptr<genrec::rt::Communicator> alone; ///< of several portions where none was given
   /// What the portions of a batch have in common; null with one portion on one rank.
   std::unique_ptr<genrec::rt::Ranks> ranks;
@@ -103,6 +112,8 @@ struct genrec_runtime {
   genrec::rt::GrowBuffer<char> blockMemory; ///< of calls that run block by block
 
 private:
+  /// Throws Error where a model for a device is asked for what it cannot do yet.
+  void makeDevice(const genrec::rt::SessionOptions &options);
   void makeTables(const genrec::rt::SessionOptions &options);
   void chooseReplicas(const genrec::rt::SessionOptions &options);
   void makeParameters();

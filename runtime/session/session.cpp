@@ -360,6 +360,10 @@ LookupCounts Session::countLookups(Mode mode, BatchSource &source) {
   const genrec_model_desc &desc = model();
   if (impl->state.ranks)
     throw Error("lookups are counted on one portion");
+  if (impl->state.onDevice)
+    throw Error(std::string("the lookups of model '") + desc.name +
+                    "' cannot be counted: it was compiled for CUDA",
+                "compile it with --target=cpu for that");
   for (int32_t i = 0; i < desc.table_count; ++i)
     if (desc.tables[i].group)
       throw Error(std::string("table '") + desc.tables[i].name +
@@ -422,7 +426,9 @@ ExchangeCounts Session::exchanges() const {
 }
 
 ParameterView Session::parameter(int32_t index) {
-  const genrec_parameter &parameter = impl->state.parameters[index];
+  DeviceState *onDevice = impl->state.onDevice.get();
+  const genrec_parameter &parameter =
+      onDevice ? onDevice->fetchParameter(index) : impl->state.parameters[index];
   auto size = static_cast<size_t>(parameter.size);
   auto states = static_cast<size_t>(model().parameters[index].optimizer.states);
   return {{parameter.value, size}, {parameter.state, size * states}};
@@ -477,6 +483,8 @@ MemoryUse Session::memoryUse() const {
   use.scratch += impl->state.blockMemory.capacity();
   for (const auto &parameter : impl->state.parameterMemory)
     use.parameters += parameter.capacity() * 4;
+  if (impl->state.onDevice)
+    use.parameters += impl->state.onDevice->parameterBytes();
   const auto &tables = impl->state.tables;
   for (size_t i = 0; i < tables.size(); ++i) {
     const auto &table = tables[i];

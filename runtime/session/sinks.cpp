@@ -4,8 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "sinks.h"
+
 #include "genrec_rt/abi.h"
 
+#include "device_step.h"
 #include "recording.h"
 
 #include <algorithm>
@@ -63,10 +66,7 @@ template <class Body> void withValues(int32_t type, const void *values, const Bo
 
 } // namespace
 
-extern "C" {
-
-void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight) {
-  StepSlot &slot = StepSlot::of(step);
+void genrec::rt::hostReportLoss(StepSlot &slot, int32_t loss, float sum, float weight) {
   if (slot.isFindingNonFinite)
     return;
   slot.losses[loss].add({sum, weight});
@@ -81,10 +81,9 @@ void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float wei
   }
 }
 
-void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
-                             const genrec_domain *domain, const void *x, const float *label,
-                             const uint8_t *valid, const int64_t *key, const float *weight) {
-  StepSlot &slot = StepSlot::of(step);
+void genrec::rt::hostReportMetric(StepSlot &slot, int32_t op, int32_t metric,
+                                  const genrec_domain *domain, const void *x, const float *label,
+                                  const uint8_t *valid, const int64_t *key, const float *weight) {
   guarded(slot, [&] {
     MetricRows rows{domain->count,
                     x,
@@ -105,9 +104,8 @@ void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
   });
 }
 
-void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
-                             const void *x, const uint8_t *valid) {
-  StepSlot &slot = StepSlot::of(step);
+void genrec::rt::hostReportOutput(StepSlot &slot, int32_t output, const genrec_domain *domain,
+                                  const void *x, const uint8_t *valid) {
   guarded(slot, [&] {
     OutputRows &to = slot.state().output(slot.portion, output);
     to.count = domain->count;
@@ -123,17 +121,16 @@ void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_dom
   });
 }
 
-void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
-                             const genrec_domain *domain, int32_t type, const void *values,
-                             const float *weight, const uint8_t *valid, const genrec_domain *items,
-                             double low, double high) {
-  StepSlot &slot = StepSlot::of(step);
+void genrec::rt::hostRequireRange(StepSlot &slot, int32_t op, const char *what, int32_t feature,
+                                  const genrec_domain *domain, int32_t type, const void *values,
+                                  const float *weight, const uint8_t *valid,
+                                  const genrec_domain *items, double low, double high) {
   guarded(slot, [&] {
     bool isLastItem = items && static_cast<double>(items->count) - 1 < high;
     double most = isLastItem ? static_cast<double>(items->count) - 1 : high;
     withValues(type, values, [&](const auto *typed) {
       FirstBad bad(domain->count);
-      findBeyond(step->pool, typed, domain->count, weight, valid, low, most, bad);
+      findBeyond(slot.pool, typed, domain->count, weight, valid, low, most, bad);
       if (!bad.any())
         return;
       const genrec_model_desc &model = slot.state().model;
@@ -155,24 +152,8 @@ void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, in
   });
 }
 
-void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
-  StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    throw Error(slot.describeOp(op) + ": " + message + ", in " + slot.describeBatch());
-  });
-}
-
-void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
-                        const char *message) {
-  StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    throw Error(slot.describeRow(domain, row) + ": " + message + ", in " + slot.describeOp(op));
-  });
-}
-
-void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
-                            int64_t row_size, int64_t stride) {
-  StepSlot &slot = StepSlot::of(step);
+void genrec::rt::hostCheckFinite(StepSlot &slot, int32_t op, const float *values, int64_t rows,
+                                 int64_t row_size, int64_t stride) {
   if (slot.isFindingNonFinite && (slot.isPastKnown || !slot.nonFiniteOrigin.empty()))
     return;
   guarded(slot, [&] {
@@ -194,6 +175,76 @@ void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, 
                       : "mend or drop the row of the data");
     }
   });
+}
+
+extern "C" {
+
+void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight) {
+  hostReportLoss(StepSlot::of(step), loss, sum, weight);
+}
+
+void genrec_rt_report_device_loss(genrec_step *step, int32_t loss, const float *sum,
+                                  const float *weight) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] { slot.onDevice->reportLoss(loss, sum, weight); });
+}
+
+void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
+                             const genrec_domain *domain, const void *x, const float *label,
+                             const uint8_t *valid, const int64_t *key, const float *weight) {
+  StepSlot &slot = StepSlot::of(step);
+  if (!slot.onDevice)
+    return hostReportMetric(slot, op, metric, domain, x, label, valid, key, weight);
+  guarded(slot,
+          [&] { slot.onDevice->reportMetric(op, metric, domain, x, label, valid, key, weight); });
+}
+
+void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
+                             const void *x, const uint8_t *valid) {
+  StepSlot &slot = StepSlot::of(step);
+  if (!slot.onDevice)
+    return hostReportOutput(slot, output, domain, x, valid);
+  guarded(slot, [&] { slot.onDevice->reportOutput(output, domain, x, valid); });
+}
+
+void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
+                             const genrec_domain *domain, int32_t type, const void *values,
+                             const float *weight, const uint8_t *valid, const genrec_domain *items,
+                             double low, double high) {
+  StepSlot &slot = StepSlot::of(step);
+  if (!slot.onDevice)
+    return hostRequireRange(slot, op, what, feature, domain, type, values, weight, valid, items,
+                            low, high);
+  guarded(slot, [&] {
+    slot.onDevice->requireRange(op, what, feature, domain, type, values, weight, valid, items, low,
+                                high);
+  });
+}
+
+void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    throw Error(slot.describeOp(op) + ": " + message + ", in " + slot.describeBatch());
+  });
+}
+
+void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
+                        const char *message) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] {
+    throw Error(slot.describeRow(domain, row) + ": " + message + ", in " + slot.describeOp(op));
+  });
+}
+
+void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
+                            int64_t row_size, int64_t stride) {
+  hostCheckFinite(StepSlot::of(step), op, values, rows, row_size, stride);
+}
+
+void genrec_rt_check_device_finite(genrec_step *step, int32_t op, const float *values,
+                                   const genrec_domain *domain, int64_t row_size, int64_t stride) {
+  StepSlot &slot = StepSlot::of(step);
+  guarded(slot, [&] { slot.onDevice->checkFinite(op, values, domain, row_size, stride); });
 }
 
 } // extern "C"

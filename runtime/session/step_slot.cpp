@@ -3,6 +3,7 @@
 #include "step_slot.h"
 
 #include "../core/model_queries.h"
+#include "device_step.h"
 #include "genrec_rt/size.h"
 #include "ranks.h"
 
@@ -43,7 +44,8 @@ void Failure::raise() {
 StepSlot::StepSlot(genrec_runtime &runtime)
     : genrec_step{}, losses(runtime.model.loss_count), shared(runtime),
       domainTable(runtime.model.domain_count), columnTable(runtime.model.feature_count),
-      rows(runtime.model.domain_count), temporaries(runtime.model.table_count) {
+      rows(runtime.model.domain_count), temporaries(runtime.model.table_count),
+      arena(runtime.device()) {
   this->runtime = &runtime;
   domains = domainTable.data();
   columns = columnTable.data();
@@ -51,7 +53,11 @@ StepSlot::StepSlot(genrec_runtime &runtime)
   seed = runtime.seed;
   check_finite = runtime.checkFinite;
   profile = runtime.profile != nullptr;
+  if (runtime.onDevice)
+    onDevice = std::make_unique<DeviceStep>(*this, *runtime.onDevice);
 }
+
+StepSlot::~StepSlot() = default;
 
 StepSlot::Plan &StepSlot::planOf(const genrec_program_desc &program) {
   for (auto &plan : plans)
@@ -75,9 +81,8 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   std::fill(losses.begin(), losses.end(), LossValue{});
   failure.clear();
   nonFiniteOrigin.clear();
-  for (auto &table : temporaries)
-    if (table && table->size({}) > 0)
-      table->clear({});
+  if (!onDevice)
+    clearTemporaries();
 
   requireGiven();
   const genrec_model_desc &model = shared.model;
@@ -98,8 +103,15 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
       placement->layout = layOut(placement->buffers, plan->capacities);
       placement->placedAt = nullptr;
     }
-  place(plan->own, arena, plan->addresses);
+  if (!onDevice) // else where the stages run, as one thread at a time calls a device
+    place(plan->own, arena, plan->addresses);
   pointColumns();
+}
+
+void StepSlot::clearTemporaries() {
+  for (auto &table : temporaries)
+    if (table && table->size(shared.storeStream()) > 0)
+      table->clear(shared.storeStream());
 }
 
 /// What the program reads must be there, or stages would follow null pointers.
@@ -247,9 +259,19 @@ void StepSlot::runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *on) 
   failure.raise();
 }
 
-void StepSlot::runCopy(genrec_rt_pool *on) { runStage(plan->program->copy, Phase::copy, on); }
+void StepSlot::runCopy(genrec_rt_pool *on) {
+  if (!onDevice)
+    runStage(plan->program->copy, Phase::copy, on);
+}
 
 void StepSlot::runDispatch(genrec_rt_pool *on) {
+  if (onDevice) {
+    clearTemporaries();
+    place(plan->own, arena, plan->addresses);
+    shared.onDevice->giveParameters();
+    onDevice->upload(domainTable, columnTable.data(), *plan->program);
+    runStage(plan->program->copy, Phase::copy, on);
+  }
   runStage(plan->program->dispatch, Phase::dispatch, on);
 }
 
@@ -267,11 +289,18 @@ void StepSlot::runUpdate() {
     place(plan->update, shared.updateArena, plan->addresses);
   }
   runStage(plan->program->update, Phase::update, shared.pool.get());
+  if (onDevice) {
+    onDevice->finish();
+    failure.raise();
+  }
 }
 
 TableStore &StepSlot::temporaryTable(int32_t table) {
   if (!temporaries[table])
-    temporaries[table] = makeHostStore(shared.tables[table]->configuration());
+    temporaries[table] =
+        onDevice
+            ? shared.device()->makeStore(shared.tables[table]->configuration(), "rows of a step")
+            : makeHostStore(shared.tables[table]->configuration());
   return *temporaries[table];
 }
 
@@ -283,9 +312,17 @@ int64_t StepSlot::rootRow(const genrec_domain *domain, int64_t row) {
   return row;
 }
 
-std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row) const {
+/// The number of a domain, as the host or the stages see it; -1 where it is none.
+ptrdiff_t StepSlot::indexOf(const genrec_domain *domain) const {
   ptrdiff_t index = domain - domainTable.data();
-  bool known = index >= 0 && index < static_cast<ptrdiff_t>(domainTable.size());
+  if (index >= 0 && index < static_cast<ptrdiff_t>(domainTable.size()))
+    return index;
+  return onDevice ? onDevice->indexOf(domain) : -1;
+}
+
+std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row) const {
+  ptrdiff_t index = indexOf(domain);
+  bool known = index >= 0;
   std::string text = "row " + std::to_string(row);
   if (!known)
     return text;
@@ -294,7 +331,7 @@ std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row) cons
   int32_t root = rootDomain(model, static_cast<int32_t>(index));
   if (model.domains[root].kind != GENREC_DOMAIN_DATA)
     return text;
-  int64_t above = rootRow(domain, row);
+  int64_t above = rootRow(&domainTable[index], row);
   if (above >= batch->rows)
     return text;
   int64_t position = batch->positions[above];
@@ -332,6 +369,8 @@ int64_t StepSlot::descriptorBytes() const {
   int64_t bytes = 0;
   for (const DescribedRows &memory : rows)
     bytes += memory.bytes();
+  if (onDevice)
+    bytes += onDevice->memoryBytes();
   return bytes;
 }
 

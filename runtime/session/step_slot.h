@@ -30,6 +30,7 @@ private:
   std::string message, help;
 };
 
+class DeviceStep;
 class RankStep;
 
 /// The context of one batch in flight: what generated code sees (genrec_step)
@@ -38,6 +39,7 @@ class RankStep;
 class StepSlot : public genrec_step {
 public:
   explicit StepSlot(genrec_runtime &runtime);
+  ~StepSlot();
 
   /// Points descriptors, columns and buffers at `batch`, which must stay until
   /// the step is done. Takes memory only when a capacity is the largest so far.
@@ -79,6 +81,10 @@ public:
   /// What the portions of this step have in common; null with one portion on one rank.
   RankStep *rankStep = nullptr;
 
+  /// Of a model for a device; null on the host. Then the copy stage runs with dispatch, and
+  /// runUpdate ends the step there, with or without an update.
+  std::unique_ptr<DeviceStep> onDevice;
+
   /// Called while the step runs, when its loss turns out not to be finite: runs its stages once
   /// more, in other memory and with checks, and notes what they find first.
   void findNonFinite();
@@ -117,6 +123,7 @@ private:
 
   Plan &planOf(const genrec_program_desc &program);
   void requireGiven() const;
+  void clearTemporaries();
   void describeData(int32_t domain);
   bool growCapacities(Plan &plan);
   static int64_t mostRows(const genrec_domain_desc &domain, const Plan &plan);
@@ -128,6 +135,7 @@ private:
   void pointColumns();
   std::string findNonFiniteParameter() const;
   void runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *pool);
+  ptrdiff_t indexOf(const genrec_domain *domain) const;
 
   genrec_runtime &shared;
   Batch *batch = nullptr;

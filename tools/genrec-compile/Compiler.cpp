@@ -134,11 +134,11 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     buildGraphPipeline(pm, graph);
   }
   if (!options.explanation.empty()) {
-    buildMemoryPipeline(pm, *symbolizeTargetKind(options.target));
+    buildMemoryPipeline(pm, Target::find(options.target)->kind);
   } else if (options.emission == Emission::cudaKernels) {
     buildKernelPipeline(pm, TargetKind::cuda);
   } else if (options.emission != Emission::mlir) {
-    buildLoweringPipeline(pm, *symbolizeTargetKind(options.target), describeCompiler(options));
+    buildLoweringPipeline(pm, Target::find(options.target)->kind, describeCompiler(options));
   }
   if (!options.dumpFolder.empty()) {
     if (std::error_code error = llvm::sys::fs::create_directories(options.dumpFolder))
@@ -220,6 +220,8 @@ static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options,
     return toolchain.takeError();
   if (!options.compiler.empty())
     toolchain->compiler = options.compiler;
+  if (Error error = toolchain->setUnitCompiler(Target::find(options.target)->compiler))
+    return error;
   toolchain->setMarch(options.march);
   if (options.level == 0)
     toolchain->setOptimization("-O1");
@@ -231,7 +233,8 @@ static llvm::Expected<Toolchain> getToolchain(const CompilerOptions &options,
 /// Makes the product through a C++ source, which stays where something goes wrong with it.
 static Error build(ModuleOp module, const CompilerOptions &options, const Toolchain &toolchain,
                    StringRef key) {
-  std::string output = getOutput(options), source = output + ".cpp";
+  bool isCuda = Target::find(options.target)->compiler != UnitCompiler::host;
+  std::string output = getOutput(options), source = output + (isCuda ? ".cu" : ".cpp");
   if (Error error = writeCpp(module, source, options))
     return error;
   CompileCache cache(options.cacheFolder);
@@ -322,9 +325,8 @@ static Error writeExplanation(ModuleOp module, CompilerOptions options, llvm::js
 }
 
 Error genrec::compile(const CompilerOptions &options, MLIRContext &context) {
-  std::optional<TargetKind> target = symbolizeTargetKind(options.target);
-  if (!target || !Target::get(*target).runsModels)
-    return makeError("target must be cpu, but is '" + options.target + "'");
+  if (!Target::find(options.target))
+    return makeError("target must be " + Target::getNames() + ", but is '" + options.target + "'");
   if (options.level > 2)
     return makeError("the level must be -O0, -O1 or -O2, but is -O" + Twine(options.level));
   std::string output = getOutput(options);

@@ -59,8 +59,10 @@ static cl::opt<unsigned>
 static cl::opt<bool> factorsLookups("factor-lookups", cl::cat(category), cl::init(true),
                                     cl::desc("multiply a looked-up row by a linear layer once, "
                                              "however often it was found"));
-static cl::opt<std::string> target("target", cl::cat(category), cl::init("cpu"),
-                                   cl::desc("what to compile for: cpu"));
+static cl::opt<std::string> target(
+    "target", cl::cat(category), cl::init("cpu"), cl::value_desc("cpu|cuda|cuda-emulated"),
+    cl::desc("what to compile for; cuda-emulated: CUDA kernels that run on the host, each access "
+             "checked, for tests"));
 static cl::opt<std::string> march("march", cl::cat(category), cl::init("native"),
                                   cl::desc("instruction set, as the C++ compiler names it"));
 static cl::opt<std::string> cxx("cxx", cl::cat(category), cl::value_desc("compiler"),

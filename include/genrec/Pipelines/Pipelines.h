@@ -20,9 +20,9 @@ namespace genrec {
 /// The options of `--genrec-pipeline="target=cpu opt=2"`.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<TargetKind> target{
-      *this, "target", llvm::cl::desc("What to compile for"),
-      llvm::cl::init(TargetKind::cpu),
-      llvm::cl::values(clEnumValN(TargetKind::cpu, "cpu", "C++ for the CPU"))};
+      *this, "target", llvm::cl::desc("What to compile for"), llvm::cl::init(TargetKind::cpu),
+      llvm::cl::values(clEnumValN(TargetKind::cpu, "cpu", "C++ for the CPU"),
+                       clEnumValN(TargetKind::cuda, "cuda", "CUDA C++ for devices"))};
   Option<unsigned> opt{
       *this, "opt",
       llvm::cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute what "

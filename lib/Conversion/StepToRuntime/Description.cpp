@@ -8,6 +8,7 @@
 #include "Description.h"
 
 #include "genrec/Analysis/Identity.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/kinds.h"
 
 using namespace mlir;
@@ -466,6 +467,8 @@ void Describer::describe(ArrayRef<StageNames> stages, ArrayRef<StepOp> ops,
   table(model, "genrec_op_desc", "ops", "op_count", names);
   if (auto identity = op->getAttrOfType<StringAttr>(GenRecDialect::IdentityAttrHelper::getNameStr()))
     model.text("identity", identity.getValue());
+  if (Target::of(op).hasDevice)
+    model.name("device", "genrec_rt_cuda_device");
 
   Type type = b.opaque("genrec_model_desc");
   global("model", type, model.get());

@@ -39,7 +39,10 @@ void LowerToRuntimePass::checkResults(Operation *op, StageBuilder &stage) {
     if (!type || !type.getElementType().isF32() || !step.ownsResult(result.getResultNumber()))
       continue;
     EmitCBuilder b = stage.at(op->getLoc());
-    Value count = getRowDomain(type) ? stage.getCount(result) : b.integer(1);
+    Value count = getRowDomain(type) ? stage.getRowsArgument(result)
+                  : stage.target.hasDevice
+                      ? b.literal("nullptr", b.pointer(b.opaque("const genrec_domain")))
+                      : b.integer(1);
     int64_t size = getRowSize(type), stride = getRowDomain(type) ? getRowAddress(result).stride : size;
     b.callVoid("kernels::checkFinite", {stage.getStep(), stage.getOpNumber(op),
                                         stage.getPointer(result), count, b.integer(size),
@@ -108,6 +111,10 @@ LogicalResult LowerToRuntimePass::lowerModel(ModelOp model) {
       functions.end();
     }
   }
+  if (Target::of(getOperation())
+          .hasDevice) // constants that kernels read; those of the description come now
+    for (auto table : getOperation().getOps<emitc::GlobalOp>())
+      table->setAttr(kDeviceAttrName, UnitAttr::get(&getContext()));
   emitDescription(index, names, ops, compiler, builder);
   model->erase();
   return success();

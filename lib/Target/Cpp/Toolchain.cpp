@@ -5,7 +5,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -41,6 +40,30 @@ static Expected<json::Object> readObject(StringRef path) {
   return std::move(*value->getAsObject());
 }
 
+/// Reads the lists of texts `lists` of `object`, which is in the file `path`.
+static Error readLists(StringRef path, const json::Object &object,
+                       ArrayRef<std::pair<StringRef, SmallVector<std::string> &>> lists) {
+  for (auto &[key, list] : lists) {
+    const json::Array *array = object.getArray(key);
+    if (!array)
+      return makeError("'" + path + "' must have a list '" + key + "'");
+    for (const json::Value &value : *array)
+      list.push_back(value.getAsString().value_or("").str());
+  }
+  return Error::success();
+}
+
+Error Toolchain::readUnit(StringRef path, const json::Object &units, StringRef name,
+                          CudaUnit &unit) {
+  const json::Object *object = units.getObject(name);
+  if (!object)
+    return Error::success();
+  unit.compiler = object->getString("compiler").value_or("").str();
+  return readLists(
+      path, *object,
+      {{"compile", unit.compile}, {"include", unit.include}, {"libraries", unit.libraries}});
+}
+
 Expected<Toolchain> Toolchain::load(StringRef path) {
   Expected<json::Object> object = readObject(path);
   if (!object)
@@ -50,19 +73,45 @@ Expected<Toolchain> Toolchain::load(StringRef path) {
   Toolchain toolchain;
   toolchain.compiler = object->getString("compiler").value_or("").str();
   toolchain.nvcc = object->getString("nvcc").value_or("").str();
-  const std::pair<StringRef, Strings &> lists[] = {{"compile", toolchain.compile},
-                                                   {"include", toolchain.include},
-                                                   {"link", toolchain.link},
-                                                   {"libraries", toolchain.libraries},
-                                                   {"rpath", toolchain.rpath}};
-  for (auto &[key, list] : lists) {
-    const json::Array *array = object->getArray(key);
-    if (!array)
-      return makeError("'" + path + "' must have a list '" + key + "'");
-    for (const json::Value &value : *array)
-      list.push_back(value.getAsString().value_or("").str());
+  if (Error error = readLists(path, *object,
+                              {{"compile", toolchain.compile},
+                               {"include", toolchain.include},
+                               {"link", toolchain.link},
+                               {"libraries", toolchain.libraries},
+                               {"rpath", toolchain.rpath}}))
+    return error;
+  if (const json::Object *units = object->getObject("cuda_units")) {
+    if (Error error = readUnit(path, *units, "nvcc", toolchain.nvccUnit))
+      return error;
+    if (Error error = readUnit(path, *units, "emulator", toolchain.emulatorUnit))
+      return error;
   }
   return toolchain;
+}
+
+const Toolchain::CudaUnit *Toolchain::getUnit() const {
+  switch (unitCompiler) {
+  case UnitCompiler::host:
+    return nullptr;
+  case UnitCompiler::nvcc:
+    return &nvccUnit;
+  case UnitCompiler::emulator:
+    return &emulatorUnit;
+  }
+  llvm_unreachable("every compiler is handled");
+}
+
+Error Toolchain::setUnitCompiler(UnitCompiler kind) {
+  unitCompiler = kind;
+  const CudaUnit *unit = getUnit();
+  if (kind == UnitCompiler::nvcc && unit->compiler.empty())
+    return makeError(
+        "needs nvcc, which the build of genrec did not find; install the CUDA toolkit 13.0 and "
+        "run make build again, or compile with --target=cuda-emulated");
+  if (unit && unit->compile.empty())
+    return makeError(
+        "this build of genrec has no emulator of CUDA (builds with sanitizers have none)");
+  return Error::success();
 }
 
 void Toolchain::setMarch(StringRef march) {
@@ -108,10 +157,49 @@ static Error run(ArrayRef<std::string> command, bool isVerbose) {
   return makeError(problem + (problem.empty() ? "" : "\n") + said);
 }
 
+Error Toolchain::compileUnit(StringRef source, StringRef object, bool isVerbose) const {
+  const CudaUnit *unit = getUnit();
+  std::string program = unit->compiler;
+  if (program.empty()) {
+    Expected<std::string> found = findCompiler();
+    if (!found)
+      return found.takeError();
+    program = *found;
+  }
+  SmallVector<std::string> command = {program};
+  append_range(command, unit->compile);
+  for (const Strings *folders : {&unit->include, &include})
+    for (StringRef folder : *folders)
+      command.push_back(("-I" + folder).str());
+  command.append({"-c", source.str(), "-o", object.str()});
+  return run(command, isVerbose);
+}
+
+static Error describeFailure(StringRef program, StringRef source, Error error) {
+  return makeError("'" + program + "' cannot compile or link the C++ code that genrec made, " +
+                   source +
+                   ". Where neither --cxx nor --march asked for something that does "
+                   "not work, this is a defect of genrec, not of the model: please report it "
+                   "with that file\n" +
+                   toString(std::move(error)));
+}
+
 Error Toolchain::make(Product product, StringRef source, StringRef output, bool isVerbose) const {
   Expected<std::string> program = findCompiler();
   if (!program)
     return program.takeError();
+  std::string input = source.str();
+  const CudaUnit *unit = getUnit();
+  if (unit) {
+    if (product == Product::shared)
+      return makeError("a model for a device cannot be a shared object yet; make a binary of it");
+    input = product == Product::object ? output.str() : (output + ".o").str();
+    if (Error error = compileUnit(source, input, isVerbose))
+      return describeFailure(unit->compiler.empty() ? *program : unit->compiler, source,
+                             std::move(error));
+    if (product == Product::object)
+      return Error::success();
+  }
   SmallVector<std::string> command = {*program};
   append_range(command, compile);
   for (StringRef folder : include)
@@ -126,7 +214,7 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
     command.append({"-shared", "-fPIC"});
   if (product == Product::shared && !precompiledHeader.empty())
     command.append({"-include-pch", precompiledHeader});
-  command.append({source.str(), "-o", output.str()});
+  command.append({input, "-o", output.str()});
   if (product == Product::shared || product == Product::binary)
     append_range(command, link);
   // A shared object uses the runtime of the program that loads it.
@@ -135,13 +223,13 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
     for (StringRef folder : rpath)
       command.push_back(("-Wl,-rpath," + folder).str());
   }
-  if (Error error = run(command, isVerbose))
-    return makeError("'" + *program + "' cannot compile or link the C++ code that genrec made, " +
-                     source +
-                     ". Where neither --cxx nor --march asked for something that does "
-                     "not work, this is a defect of genrec, not of the model: please report it "
-                     "with that file\n" +
-                     toString(std::move(error)));
+  if (unit)
+    append_range(command, unit->libraries);
+  Error error = run(command, isVerbose);
+  if (unit)
+    sys::fs::remove(input);
+  if (error)
+    return describeFailure(*program, source, std::move(error));
   return Error::success();
 }
 
@@ -152,14 +240,27 @@ void Toolchain::visitInputs(function_ref<void(StringRef)> text, function_ref<voi
     file(*path);
   else
     consumeError(path.takeError());
+  auto visitLibraries = [&](const Strings &list) {
+    for (const std::string &library : list) {
+      text(library);
+      if (sys::path::is_absolute(library))
+        file(library);
+    }
+  };
   for (const Strings *flags : {&compile, &link, &rpath})
     for (const std::string &flag : *flags)
       text(flag);
   for (const std::string &path : include)
     folder(path);
-  for (const std::string &library : libraries) {
-    text(library);
-    if (sys::path::is_absolute(library))
-      file(library);
-  }
+  visitLibraries(libraries);
+  const CudaUnit *unit = getUnit();
+  if (!unit)
+    return;
+  if (!unit->compiler.empty())
+    file(unit->compiler);
+  for (const std::string &flag : unit->compile)
+    text(flag);
+  for (const std::string &path : unit->include)
+    folder(path);
+  visitLibraries(unit->libraries);
 }

@@ -14,63 +14,76 @@ using namespace genrec;
 #define SHARED(name) "genrec_rt/kernels/shared/" name ".h"
 #define CPU(name) "genrec_rt/kernels/cpu/" name ".h"
 #define CUDA(name) "genrec_rt/kernels/cuda/" name ".h"
+#define EVERY(name) SHARED(name), SHARED(name)
 #define BOTH(name) CPU(name), CUDA(name)
 
 // Sorted by folder, by header, then by name.
 static constexpr Callee callees[] = {
     {"genrec_rt_clip_norm", ABI},
     {"genrec_rt_clip_value", ABI},
-    {"genrec_rt_collect", ABI},
-    {"genrec_rt_collect_rows", ABI},
-    {"genrec_rt_collected_rows", ABI},
-    {"genrec_rt_contribute", ABI},
-    {"genrec_rt_contribute_rows", ABI},
-    {"genrec_rt_contribute_segments", ABI},
+    {"genrec_rt_collect", ABI, ABI},
+    {"genrec_rt_collect_rows", ABI, ABI},
+    {"genrec_rt_collected_rows", ABI, ABI},
+    {"genrec_rt_contribute", ABI, ABI},
+    {"genrec_rt_contribute_rows", ABI, ABI},
+    {"genrec_rt_contribute_segments", ABI, ABI},
     {"genrec_rt_distinct_rows", ABI},
-    {"genrec_rt_exact_sum", ABI},
-    {"genrec_rt_merged_keys", ABI},
-    {"genrec_rt_merged_rows", ABI},
+    {"genrec_rt_exact_sum", ABI, ABI},
+    {"genrec_rt_merged_keys", ABI, ABI},
+    {"genrec_rt_merged_rows", ABI, ABI},
+    {"genrec_rt_report_device_loss", "", ABI},
     {"genrec_rt_report_loss", ABI},
-    {"genrec_rt_report_metric", ABI},
-    {"genrec_rt_report_output", ABI},
-    {"genrec_rt_require_range", ABI},
+    {"genrec_rt_report_metric", ABI, ABI},
+    {"genrec_rt_report_output", ABI, ABI},
+    {"genrec_rt_require_range", ABI, ABI},
     {"genrec_rt_resolve", ABI},
-    {"genrec_rt_segment_sum", ABI},
+    {"genrec_rt_segment_sum", ABI, ABI},
     {"genrec_rt_step_value", ABI},
-    {"genrec_rt_table_rows", ABI},
-    {"genrec_rt_unique_rows", ABI},
+    {"genrec_rt_store_step_value", "", ABI},
+    {"genrec_rt_table_rows", ABI, ABI},
+    {"genrec_rt_unique_rows", ABI, ABI},
     // The same header on all targets.
-    {"kernels::hashFarm64", SHARED("hash")},
-    {"kernels::hashMurmur3", SHARED("hash")},
-    {"kernels::hashXxh3", SHARED("hash")},
-    {"kernels::keepThreshold", SHARED("random")},
-    {"kernels::keeps", SHARED("random")},
-    {"kernels::philoxWord", SHARED("random")},
-    {"kernels::randomStream", SHARED("random")},
-    {"kernels::uniformFromBits", SHARED("random")},
-    {"kernels::bucketOf", SHARED("rowbody")},
-    {"kernels::clampIndex", SHARED("rowbody")},
-    {"kernels::elementAt", SHARED("rowbody")},
-    {"kernels::meanDivisor", SHARED("rowbody")},
-    {"kernels::remainder", SHARED("rowbody")},
-    {"kernels::sumFloats", SHARED("rowbody")},
-    {"kernels::absolute", SHARED("rowmath")},
-    {"kernels::cos", SHARED("rowmath")},
-    {"kernels::erf", SHARED("rowmath")},
-    {"kernels::exp", SHARED("rowmath")},
-    {"kernels::expm1", SHARED("rowmath")},
-    {"kernels::log", SHARED("rowmath")},
-    {"kernels::log1p", SHARED("rowmath")},
-    {"kernels::maximum", SHARED("rowmath")},
-    {"kernels::minimum", SHARED("rowmath")},
-    {"kernels::rsqrt", SHARED("rowmath")},
-    {"kernels::sin", SHARED("rowmath")},
-    {"kernels::sqrt", SHARED("rowmath")},
-    {"kernels::tanh", SHARED("rowmath")},
+    {"kernels::hashFarm64", EVERY("hash")},
+    {"kernels::hashMurmur3", EVERY("hash")},
+    {"kernels::hashXxh3", EVERY("hash")},
+    {"kernels::keepThreshold", EVERY("random")},
+    {"kernels::keeps", EVERY("random")},
+    {"kernels::philoxWord", EVERY("random")},
+    {"kernels::randomStream", EVERY("random")},
+    {"kernels::uniformFromBits", EVERY("random")},
+    {"kernels::bucketOf", EVERY("rowbody")},
+    {"kernels::clampIndex", EVERY("rowbody")},
+    {"kernels::elementAt", EVERY("rowbody")},
+    {"kernels::meanDivisor", EVERY("rowbody")},
+    {"kernels::remainder", EVERY("rowbody")},
+    {"kernels::sumFloats", EVERY("rowbody")},
+    {"kernels::absolute", EVERY("rowmath")},
+    {"kernels::cos", EVERY("rowmath")},
+    {"kernels::erf", EVERY("rowmath")},
+    {"kernels::exp", EVERY("rowmath")},
+    {"kernels::expm1", EVERY("rowmath")},
+    {"kernels::log", EVERY("rowmath")},
+    {"kernels::log1p", EVERY("rowmath")},
+    {"kernels::maximum", EVERY("rowmath")},
+    {"kernels::minimum", EVERY("rowmath")},
+    {"kernels::rsqrt", EVERY("rowmath")},
+    {"kernels::sin", EVERY("rowmath")},
+    {"kernels::sqrt", EVERY("rowmath")},
+    {"kernels::tanh", EVERY("rowmath")},
     // A header per target.
+    {"kernels::copyElements", BOTH("domains")},
+    {"kernels::fixedRows", BOTH("domains")},
+    {"kernels::stackDomains", BOTH("domains")},
+    {"kernels::validRows", BOTH("domains")},
     {"kernels::gatherDot", BOTH("gathered_rows")},
     {"kernels::gatherSum", BOTH("gathered_rows")},
     {"kernels::scatterAddOuter", BOTH("gathered_rows")},
+    {"kernels::dotInteraction", BOTH("interaction")},
+    {"kernels::dotInteractionGradient", BOTH("interaction")},
+    {"kernels::checkFinite", CPU("launch"), CUDA("step")},
+    {"kernels::enter", CPU("launch"), CUDA("step")},
+    {"kernels::launch", BOTH("launch")},
+    {"kernels::launchSums", BOTH("launch")},
     {"kernels::fillBits", BOTH("random")},
     {"kernels::fillUniform", BOTH("random")},
     {"kernels::addElement", BOTH("rowbody")},
@@ -82,30 +95,26 @@ static constexpr Callee callees[] = {
     {"kernels::rowMax", BOTH("rowbody")},
     {"kernels::rowMin", BOTH("rowbody")},
     {"kernels::rowSum", BOTH("rowbody")},
+    {"kernels::ownedRows", BOTH("segments")},
+    {"kernels::ownedSums", BOTH("segments")},
     {"kernels::segmentSum", BOTH("segments")},
+    {"kernels::segmentSums", BOTH("segments")},
+    {"kernels::fusedLinear", BOTH("step_linear")},
+    {"kernels::linear", BOTH("step_linear")},
+    {"kernels::weightGradient", BOTH("step_linear")},
     // CPU only.
     {"kernels::concatDomains", CPU("domains")},
     {"kernels::concatRows", CPU("domains")},
-    {"kernels::copyElements", CPU("domains")},
     {"kernels::derive", CPU("domains")},
     {"kernels::deriveGrad", CPU("domains")},
-    {"kernels::fixedRows", CPU("domains")},
     {"kernels::lengths", CPU("domains")},
     {"kernels::poolGrad", CPU("domains")},
     {"kernels::positions", CPU("domains")},
     {"kernels::shiftRows", CPU("domains")},
     {"kernels::splitRows", CPU("domains")},
-    {"kernels::stackDomains", CPU("domains")},
     {"kernels::truncate", CPU("domains")},
-    {"kernels::validRows", CPU("domains")},
-    {"kernels::dotInteraction", CPU("interaction")},
-    {"kernels::dotInteractionGradient", CPU("interaction")},
     {"kernels::argument", CPU("launch")},
-    {"kernels::checkFinite", CPU("launch")},
-    {"kernels::enter", CPU("launch")},
-    {"kernels::launch", CPU("launch")},
     {"kernels::launchColumns", CPU("launch")},
-    {"kernels::launchSums", CPU("launch")},
     {"kernels::derivePadded", CPU("lists")},
     {"kernels::derivePaddedGrad", CPU("lists")},
     {"kernels::pad", CPU("lists")},
@@ -121,18 +130,12 @@ static constexpr Callee callees[] = {
     {"kernels::localRows", CPU("row_blocks")},
     {"kernels::runRowBlocks", CPU("row_blocks")},
     {"kernels::prefetchRow", CPU("rowbody")},
-    {"kernels::ownedRows", CPU("segments")},
-    {"kernels::ownedSums", CPU("segments")},
-    {"kernels::segmentSums", CPU("segments")},
     {"kernels::attention", CPU("step_attention")},
     {"kernels::attentionGradient", CPU("step_attention")},
     {"kernels::crossAttention", CPU("step_attention")},
     {"kernels::crossAttentionGradient", CPU("step_attention")},
     {"kernels::distinctLinear", CPU("step_distinct")},
     {"kernels::distinctLinearGradient", CPU("step_distinct")},
-    {"kernels::fusedLinear", CPU("step_linear")},
-    {"kernels::linear", CPU("step_linear")},
-    {"kernels::weightGradient", CPU("step_linear")},
     {"kernels::rankInLists", CPU("step_rank")},
     {"kernels::rankListedRows", CPU("step_rank")},
     {"kernels::rankRows", CPU("step_rank")},
@@ -140,11 +143,13 @@ static constexpr Callee callees[] = {
     {"kernels::scoresGradient", CPU("step_rank")},
     {"kernels::topRows", CPU("step_rank")},
     // CUDA only.
-    {"__syncwarp", ""},
-    {"kernels::firstRow", CUDA("warp")},
-    {"kernels::lane", CUDA("warp")},
-    {"kernels::rowStep", CUDA("warp")},
-    {"kernels::sharedRow", CUDA("warp")},
+    {"__syncwarp", "", kLanguageHeader},
+    {"kernels::deviceAddress", "", CUDA("step")},
+    {"kernels::fillKeys", "", CUDA("step")},
+    {"kernels::firstRow", "", CUDA("warp")},
+    {"kernels::lane", "", CUDA("warp")},
+    {"kernels::rowStep", "", CUDA("warp")},
+    {"kernels::sharedRow", "", CUDA("warp")},
 };
 
 ArrayRef<Callee> genrec::getCallees() { return callees; }
@@ -179,7 +184,7 @@ const Callee *genrec::lookupCallee(StringRef name, MLIRContext *context) {
 }
 
 LogicalResult genrec::checkCallees(ModuleOp module, TargetKind target) {
-  std::set<StringRef> headers = {ABI};
+  std::set<StringRef> headers = {ABI}, missing;
   WalkResult result = module.walk([&](emitc::CallOpaqueOp call) {
     const Callee *callee = lookupCallee(call.getCallee(), module.getContext());
     if (!callee) {
@@ -187,13 +192,15 @@ LogicalResult genrec::checkCallees(ModuleOp module, TargetKind target) {
                          << "', which is not on the list of the runtime's functions or a plugin's";
       return WalkResult::interrupt();
     }
-    bool hasOwn = target == TargetKind::cuda && !callee->cudaHeader.empty();
-    StringRef header = hasOwn ? callee->cudaHeader : callee->header;
-    if (!header.empty())
+    StringRef header = callee->getHeader(target);
+    if (header.empty() && missing.insert(callee->name).second)
+      emitError(call.getLoc()) << "op calls '" << callee->name << "', which has no "
+                               << (target == TargetKind::cuda ? "CUDA" : "CPU") << " form yet";
+    if (header != kLanguageHeader)
       headers.insert(header);
     return WalkResult::advance();
   });
-  if (result.wasInterrupted())
+  if (result.wasInterrupted() || !missing.empty())
     return failure();
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToStart(module.getBody());

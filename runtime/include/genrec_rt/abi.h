@@ -22,14 +22,19 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 7
+#define GENREC_ABI_VERSION 8
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
 /* One domain of one batch. `count` rows are in use, buffers hold `capacity`
  * rows; `offsets` has one entry per parent row plus one (null for a root: every
  * row is a list of its own). `parent` maps a row to its parent row (null for a
- * root). `identity` is the identity of each row for random streams. */
+ * root). `identity` is the identity of each row for random streams.
+ *
+ * Of a model for a device the arrays are in its memory, and the descriptor is there twice: the stages
+ * read the host's, kernels and library calls the one that `device` points at. Its `count` is the number
+ * of rows; the host's is that of domains that were read and of fixed rows, and -1 where only the
+ * device knows it. `capacity` is the same in both. */
 typedef struct genrec_domain {
   int64_t count;
   int64_t capacity;
@@ -38,6 +43,7 @@ typedef struct genrec_domain {
   const uint64_t *identity;
   const struct genrec_domain *parent_domain;
   int64_t max_length; /* longest list */
+  struct genrec_domain *device; /* of a model for a device: the descriptor in its memory; else null */
 } genrec_domain;
 
 typedef struct genrec_string {
@@ -250,7 +256,13 @@ typedef struct genrec_model_desc {
   int32_t op_count;
   const char *identity; /* JSON: what the losses are computed by, whatever passes made of it
                            (checkpoint/identity.h); null where the model does not say */
+  struct genrec_rt_device *(*device)(void); /* makes the device whose memory the model's values are
+                           in (genrec_rt/device.h); null for a model that runs on the host */
 } genrec_model_desc;
+
+/* Makes the device of libgenrec_rt_cuda (genrec_rt/device.h): what `genrec_model_desc.device` of models for
+ * CUDA is. Throws genrec::rt::Error where there is none. */
+struct genrec_rt_device *genrec_rt_cuda_device(void);
 
 /* The one symbol that a compiled model exports. */
 const genrec_model_desc *genrec_model(void);
@@ -265,7 +277,11 @@ typedef struct genrec_parameter {
   int64_t size;
 } genrec_parameter;
 
-/* The context of one batch in flight. Stage functions get nothing else. */
+/* The context of one batch in flight. Stage functions get nothing else.
+ *
+ * Of a model for a device, what `columns`, `buffers` and `parameters` point at is in its memory. The stages
+ * run on the host: they queue kernels and calls on `stream`, and only dispatch may wait for them.
+ * Kernels get the step that `device` points at: it has `domains`, `seed`, `step` and `mode`. */
 typedef struct genrec_step {
   struct genrec_runtime *runtime;
   struct genrec_rt_pool *pool;
@@ -278,6 +294,8 @@ typedef struct genrec_step {
   int32_t mode;                    /* genrec_mode */
   int32_t check_finite;
   int32_t profile;                 /* whether genrec_rt_enter is called */
+  void *stream;                    /* cudaStream_t of the running stage */
+  struct genrec_step *device;      /* this step in the device's memory; null on the host */
 } genrec_step;
 
 /*===-- what generated code may call ---------------------------------------===*/
@@ -394,6 +412,11 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain,
  * batch. Computed in double. */
 float genrec_rt_step_value(const genrec_step *step, int32_t kind, double argument);
 
+/* Of a model for a device: writes a scalar to `to`, in its memory. Kinds as above, and 3 the limit of
+ * genrec_rt_clip_norm, 4 that of genrec_rt_clip_value. A recorded step replays the write with the value
+ * of its own step. */
+void genrec_rt_store_step_value(genrec_step *step, int32_t kind, double argument, float *to);
+
 /* Gradient clipping limits in force (flags override the model). 0: off. */
 double genrec_rt_clip_norm(const genrec_step *step);
 double genrec_rt_clip_value(const genrec_step *step);
@@ -401,6 +424,9 @@ double genrec_rt_clip_value(const genrec_step *step);
 /* Sinks. `valid`, `label`, `key` (of gauc's groups) and `weight` (of per_list metrics: a
  * weight per parent row) may be null. `op` is for errors, which name a row. */
 void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float weight);
+/* Of a model for a device: the same of a sum and a weight in its memory, read when the step has ended. */
+void genrec_rt_report_device_loss(genrec_step *step, int32_t loss, const float *sum,
+                                  const float *weight);
 void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
                              const genrec_domain *domain, const void *x, const float *label,
                              const uint8_t *valid, const int64_t *key, const float *weight);
@@ -426,6 +452,9 @@ void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *doma
  * rows of `row_size` values, `stride` values from row to row. */
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,
                             int64_t rows, int64_t row_size, int64_t stride);
+/* Of a model for a device: the same of all rows of `domain`, or of one row where it is null. */
+void genrec_rt_check_device_finite(genrec_step *step, int32_t op, const float *values,
+                                   const genrec_domain *domain, int64_t row_size, int64_t stride);
 
 /* With --profile: op `op` begins, and the one before it has ended. */
 void genrec_rt_enter(genrec_step *step, int32_t op);
@@ -434,7 +463,8 @@ void genrec_rt_enter(genrec_step *step, int32_t op);
 void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end);
 
 /* Scratch memory of at least `bytes`, private to the calling pool thread, kept
- * and reused: grows only when a larger size is asked for than ever before. */
+ * and reused: grows only when a larger size is asked for than ever before. Of a model for a
+ * device it is the device's, for work that is queued before the next call that takes some. */
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes);
 
 /* The same for what calls that run block by block keep together (row_blocks.h): of one

@@ -129,7 +129,7 @@ static inline int64_t countBlockChunks(int64_t rows, RowBlockSizes sizes, int64_
 static inline int64_t roundedRows(int64_t rows) { return (rows + 63) / 64 * 64; }
 
 /// sizeof(genrec_domain).
-static constexpr int64_t kDomainBytes = 56;
+static constexpr int64_t kDomainBytes = 64;
 
 /// Memory of a chain of calls that runs in blocks, in bytes, and what the chain uses.
 struct RowBlockNeeds {

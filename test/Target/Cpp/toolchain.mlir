@@ -10,6 +10,6 @@
 // MISSING: genrec-compile: error: needs the C++ compiler 'no-such-compiler', which is not there; install clang 22 or name another with --cxx
 // FAILS: cannot compile or link the C++ code that genrec made, {{.*}}.cpp. Where neither --cxx nor --march asked for something that does not work, this is a defect of genrec, not of the model
 // NOWHERE: cannot read the description of the toolchain, '{{.*}}.nowhere'
-// TARGET: target must be cpu, but is 'tpu'
+// TARGET: target must be cpu, cuda or cuda-emulated, but is 'tpu'
 // LEVEL: the level must be -O0, -O1 or -O2, but is -O7
 // NOFILE: cannot read '{{.*}}.nofile'

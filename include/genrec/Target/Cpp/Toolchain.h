@@ -8,9 +8,12 @@
 #ifndef GENREC_TARGET_CPP_TOOLCHAIN_H
 #define GENREC_TARGET_CPP_TOOLCHAIN_H
 
+#include "genrec/Dialect/GenRec/Step/Target.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/JSON.h"
 
 #include <string>
 
@@ -30,6 +33,9 @@ public:
   std::string compiler;
   std::string nvcc;
 
+  /// Sources are CUDA C++ from now on, compiled by nvcc or for the emulator. An error where the
+  /// build of genrec found no nvcc, or has no emulator.
+  llvm::Error setUnitCompiler(UnitCompiler compiler);
   /// Replaces the argument of -march.
   void setMarch(llvm::StringRef march);
   /// Replaces the optimisation level.
@@ -52,9 +58,23 @@ public:
 
 private:
   using Strings = llvm::SmallVector<std::string>;
+  /// How a unit of CUDA C++ is compiled, and the libraries that it needs besides.
+  struct CudaUnit {
+    std::string compiler; ///< empty: the C++ compiler
+    Strings compile, include, libraries;
+  };
   llvm::Expected<std::string> findCompiler() const;
+  static llvm::Error readUnit(llvm::StringRef path, const llvm::json::Object &units,
+                              llvm::StringRef name, CudaUnit &unit);
+  /// Compiles a unit of CUDA C++ to an object.
+  llvm::Error compileUnit(llvm::StringRef source, llvm::StringRef object, bool isVerbose) const;
 
   Strings compile, include, link, libraries, rpath;
+  /// How sources are compiled that are CUDA C++; null for C++ for the host.
+  const CudaUnit *getUnit() const;
+
+  CudaUnit nvccUnit, emulatorUnit;
+  UnitCompiler unitCompiler = UnitCompiler::host;
   std::string precompiledHeader;
 };
 

@@ -19,13 +19,20 @@
 
 namespace genrec {
 
+/// Stands for the header of a function of the language.
+inline constexpr llvm::StringLiteral kLanguageHeader = "-";
+
 struct Callee {
   llvm::StringLiteral name;
-  /// The declaring header below runtime/include, or a plugin's folder; empty for a function of the
-  /// language.
+  /// The declaring header below runtime/include, or a plugin's folder, in code for the CPU; empty
+  /// for a function that has no CPU form.
   llvm::StringLiteral header;
-  /// The declaring header in code for CUDA; empty where it is the same.
+  /// The same in code for CUDA.
   llvm::StringLiteral cudaHeader = "";
+
+  llvm::StringRef getHeader(TargetKind target) const {
+    return target == TargetKind::cuda ? cudaHeader : header;
+  }
 };
 
 /// The library kernels of a dialect other than genrec.

@@ -88,6 +88,21 @@ Value StageBuilder::getCount(Value tensor) {
   return b.load(b.memberOf(getDomainOf(tensor), "count", b.i64()));
 }
 
+Value StageBuilder::getRowsArgument(Value tensor) {
+  if (!target.hasDevice)
+    return getCount(tensor);
+  EmitCBuilder b = at(tensor.getLoc());
+  return b.cast(getDomainOf(tensor), b.pointer(b.opaque("const genrec_domain")));
+}
+
+SmallVector<Value> StageBuilder::withStep(ArrayRef<Value> operands) {
+  SmallVector<Value> result;
+  if (target.hasDevice)
+    result.push_back(getStep());
+  result.append(operands.begin(), operands.end());
+  return result;
+}
+
 Value StageBuilder::getBuffer(int64_t number, Type element, StringRef name) {
   EmitCBuilder b = at(program.getLoc()).named(makeIdentifier(name));
   const PlannedBuffer &plan = buffers[number];
@@ -131,19 +146,32 @@ Value StageBuilder::getOpNumber(Operation *op) {
   return b.integer(known->second, b.i32());
 }
 
+/// The number of rows before those of a part.
+Value StageBuilder::getPartOffset(Value stack, int64_t part) {
+  FlatSymbolRefAttr domain = cast<DomainType>(stack.getType()).getDomain();
+  EmitCBuilder b = at(stack.getLoc()), named = b.named(domain.getValue() + "_offsets");
+  SmallVector<Value> &offsets = current.partOffsets[domain];
+  if (!target.hasDevice) {
+    if (offsets.empty())
+      offsets.push_back(EmitCBuilder::kept(named.load(
+          named.memberOf(getDomain(stack), "offsets", b.pointer(b.opaque("const int64_t"))))));
+    return b.loadElement(offsets[0], b.integer(part));
+  }
+  // The host does not know counts: each part has the room of its capacity (stackDomains).
+  auto parts = stack.getDefiningOp<StackDomainsOp>().getParts();
+  while (static_cast<int64_t>(offsets.size()) < part) {
+    Value rows = named.load(named.memberOf(getDomain(parts[offsets.size()]), "capacity", b.i64()));
+    offsets.push_back(EmitCBuilder::kept(offsets.empty() ? rows : named.add(offsets.back(), rows)));
+  }
+  return offsets[part - 1];
+}
+
 Value StageBuilder::getPartPointer(Value tensor, Value stack, int64_t part) {
   EmitCBuilder b = at(tensor.getLoc());
   Value pointer = getPointer(tensor);
   if (part == 0)
     return pointer;
-  FlatSymbolRefAttr domain = cast<DomainType>(stack.getType()).getDomain();
-  Value &offsets = current.partOffsets[domain];
-  if (!offsets) {
-    EmitCBuilder named = b.named(domain.getValue() + "_offsets");
-    offsets = EmitCBuilder::kept(named.load(
-        named.memberOf(getDomain(stack), "offsets", b.pointer(b.opaque("const int64_t")))));
-  }
-  Value first = b.loadElement(offsets, b.integer(part));
+  Value first = getPartOffset(stack, part);
   int64_t width = getRowSize(tensor.getType());
   return b.add(pointer, width == 1 ? first : b.mul(first, b.integer(width)));
 }

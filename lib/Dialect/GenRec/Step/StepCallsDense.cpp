@@ -17,7 +17,8 @@ using namespace genrec;
 
 LogicalResult genrec::lowerCall(LinearOp op, StageBuilder &stage) {
   Value x = op.getX(), weight = op.getWeight(), result = op.getResult();
-  Value rows = stage.getCount(result), bias = stage.getOptionalPointer(op.getBias(), stage.at(op).f32());
+  Value rows = stage.getRowsArgument(result),
+        bias = stage.getOptionalPointer(op.getBias(), stage.at(op).f32());
   SmallVector<Value> operands = {stage.getStep(), rows, stage.getPointer(x), stage.getStride(x),
                                  stage.getPointer(weight), bias, stage.getPointer(result),
                                  stage.getStride(result)};
@@ -37,7 +38,8 @@ static StringRef getActivationName(Activation activation) {
 
 LogicalResult genrec::lowerCall(FusedLinearOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  Value x = op.getX(), weight = op.getWeight(), result = op.getResult(), rows = stage.getCount(result);
+  Value x = op.getX(), weight = op.getWeight(), result = op.getResult(),
+        rows = stage.getRowsArgument(result);
   auto getRows = [&](Value value) -> std::pair<Value, Value> {
     return {stage.getOptionalPointer(value, b.f32()), value ? stage.getStride(value) : b.integer(0)};
   };
@@ -66,8 +68,12 @@ LogicalResult genrec::lowerCall(FusedLinearOp op, StageBuilder &stage) {
 
 LogicalResult genrec::lowerCall(WeightGradientOp op, StageBuilder &stage) {
   Value x = op.getX(), y = op.getY();
-  SmallVector<Value> operands = {stage.getStep(),    stage.getCount(x), stage.getPointer(x),
-                                 stage.getStride(x), stage.getPointer(y), stage.getStride(y),
+  SmallVector<Value> operands = {stage.getStep(),
+                                 stage.getRowsArgument(x),
+                                 stage.getPointer(x),
+                                 stage.getStride(x),
+                                 stage.getPointer(y),
+                                 stage.getStride(y),
                                  stage.getPointer(op.getResult())};
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::weightGradient", operands,
@@ -133,7 +139,7 @@ static SmallVector<Attribute> getInteractionTemplate(OpT op, const EmitCBuilder 
 
 LogicalResult genrec::lowerCall(DotInteractionOp op, StageBuilder &stage) {
   Value x = op.getX();
-  SmallVector<Value> operands = {stage.getStep(), stage.getCount(x), stage.getPointer(x),
+  SmallVector<Value> operands = {stage.getStep(), stage.getRowsArgument(x), stage.getPointer(x),
                                  stage.getStride(x), stage.getPointer(op.getResult())};
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::dotInteraction", operands, getInteractionTemplate(op, b));
@@ -143,7 +149,7 @@ LogicalResult genrec::lowerCall(DotInteractionOp op, StageBuilder &stage) {
 LogicalResult genrec::lowerCall(DotInteractionGradOp op, StageBuilder &stage) {
   Value x = op.getX(), gradient = op.getGradient();
   SmallVector<Value> operands = {stage.getStep(),
-                                 stage.getCount(x),
+                                 stage.getRowsArgument(x),
                                  stage.getPointer(x),
                                  stage.getStride(x),
                                  stage.getPointer(gradient),

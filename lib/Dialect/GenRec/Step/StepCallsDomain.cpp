@@ -180,7 +180,7 @@ LogicalResult genrec::lowerCall(PoolGradOp op, StageBuilder &stage) {
 
 static void lowerFixedRows(Operation *op, Value domain, int64_t count, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  b.callVoid("kernels::fixedRows", {stage.getDomain(domain), b.integer(count)});
+  b.callVoid("kernels::fixedRows", stage.withStep({stage.getDomain(domain), b.integer(count)}));
 }
 
 LogicalResult genrec::lowerCall(StackDomainsOp op, StageBuilder &stage) {
@@ -191,8 +191,8 @@ LogicalResult genrec::lowerCall(StackDomainsOp op, StageBuilder &stage) {
     parts.push_back(stage.getDomain(part));
   Value offsets = stage.getBuffer(getOwnBuffer(op, kPartOffsetsSlot), b.i64(), name + "_offsets");
   Value array = stage.makeArray(b.named(name + "_parts"), b.pointer(b.opaque("const genrec_domain")), parts);
-  b.callVoid("kernels::stackDomains",
-             {stage.getDomain(op.getResult()), offsets, b.integer(parts.size()), array});
+  b.callVoid("kernels::stackDomains", stage.withStep({stage.getDomain(op.getResult()), offsets,
+                                                      b.integer(parts.size()), array}));
   return success();
 }
 
@@ -201,8 +201,9 @@ LogicalResult genrec::lowerCall(ConcatSharedOp op, StageBuilder &stage) {
   int64_t first = 0;
   for (Value part : op.getParts()) {
     int64_t count = cast<RankedTensorType>(part.getType()).getNumElements();
-    b.callVoid("kernels::copyElements", {b.add(stage.getPointer(op.getResult()), b.integer(first)),
-                                         stage.getPointer(part), b.integer(count)});
+    b.callVoid("kernels::copyElements",
+               stage.withStep({b.add(stage.getPointer(op.getResult()), b.integer(first)),
+                               stage.getPointer(part), b.integer(count)}));
     first += count;
   }
   return success();

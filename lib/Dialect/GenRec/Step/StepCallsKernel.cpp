@@ -50,8 +50,36 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   return success();
 }
 
+/// On a device: fills the buffers of keys with -1, then launches one column after another. Parts of
+/// a buffer have the room of their capacities, and nobody looks up what lies between
+/// (stackDomains).
+static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &stage) {
+  EmitCBuilder b = stage.at(launch);
+  for (Value result : launch.getResults())
+    b.callVoid("kernels::fillKeys",
+               {stage.getStep(), stage.getDomainOf(result), stage.getPointer(result)});
+  unsigned next = 0;
+  ArrayRef<int64_t> columns = launch.getColumns();
+  for (; !columns.empty(); columns = columns.drop_front(4)) {
+    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[columns[0]]);
+    auto stack = launch.getDomains()[columns[2]].getDefiningOp<StackDomainsOp>();
+    SmallVector<Value> operands = {stage.getStep(), stage.getDomain(stack.getParts()[columns[3]]),
+                                   b.integer(1),
+                                   b.literal(name.getValue(), b.opaque("genrec_rt_chunk_fn"))};
+    for (Value input : launch.getInputs().slice(next, columns[1]))
+      operands.push_back(stage.getPointer(input));
+    next += columns[1];
+    operands.push_back(
+        stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
+    b.callVoid("kernels::launch", operands);
+  }
+  return success();
+}
+
 // launchColumns(step, count, kernels, domains, arguments): three arrays with an entry per column.
 LogicalResult genrec::lowerCall(LaunchColumnsOp launch, StageBuilder &stage) {
+  if (stage.target.hasDevice)
+    return lowerDeviceColumns(launch, stage);
   EmitCBuilder b = stage.at(launch);
   Type function = b.opaque("genrec_rt_chunk_fn"), domain = b.pointer(b.opaque("const genrec_domain"));
   SmallVector<Value> functions, domains, arguments;

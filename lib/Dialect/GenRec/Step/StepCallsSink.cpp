@@ -127,6 +127,12 @@ static LogicalResult expectDense(Operation *op, Value x) {
 LogicalResult genrec::lowerCall(ReportLossOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   Value sum = stage.getPointer(op.getSum()), weight = stage.getPointer(op.getWeight());
+  if (stage.target.hasDevice) {
+    b.callVoid(
+        "genrec_rt_report_device_loss",
+        {stage.getStep(), b.integer(stage.index.getLoss(op.getNameAttr()), b.i32()), sum, weight});
+    return success();
+  }
   b.callVoid("genrec_rt_report_loss",
              {stage.getStep(), b.integer(stage.index.getLoss(op.getNameAttr()), b.i32()),
               b.loadElement(sum, b.integer(0)), b.loadElement(weight, b.integer(0))});

@@ -171,9 +171,16 @@ LogicalResult genrec::lowerCall(SegmentSumOp op, StageBuilder &stage) {
 }
 
 Value genrec::makeSegmentSums(SegmentSumOp op, StageBuilder &stage) {
-  SegmentInputs inputs(op, stage);
   EmitCBuilder b = stage.at(op).named(getValueName(op.getResult()));
   Type type = b.opaque(kSegmentSumsType);
+  if (stage.target.hasDevice) { // it is in the buffer of segments, where kernels reach it
+    std::string name =
+        makeIdentifier(op.getDomain().getType().getDomain().getValue()) + "_segments";
+    int64_t buffer = getOwnBuffer(op.getDomain().getDefiningOp(), kSegmentsSlot);
+    Value segments = stage.getBuffer(buffer, b.opaque("void"), name);
+    return EmitCBuilder::kept(b.call("kernels::segmentSums", b.pointer(type), {segments}));
+  }
+  SegmentInputs inputs(op, stage);
   Value sums = b.variable(type);
   b.assign(sums, b.call("kernels::segmentSums", type,
                         {inputs.touched, inputs.segments, inputs.gradients, inputs.strides}));
@@ -211,26 +218,31 @@ LogicalResult genrec::lowerCall(ContributeRowsOp op, StageBuilder &stage) {
 
 LogicalResult genrec::lowerCall(StepValueOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  Value to = stage.getPointer(op.getResult()), value;
-  double argument = op.getArgument().convertToDouble();
+  // As genrec_rt_step_value and genrec_rt_store_step_value number them.
+  constexpr int64_t kClipNorm = 3, kClipValue = 4;
   std::optional<int64_t> kind = llvm::StringSwitch<std::optional<int64_t>>(op.getName())
                                     .Case("learning_rate", 0)
                                     .Case("bias_correction", 1)
                                     .Case("first_portion", 2)
+                                    .Case("clip_norm", kClipNorm)
+                                    .Case("clip_value", kClipValue)
                                     .Default(std::nullopt);
-  if (kind) {
-    value = b.call("genrec_rt_step_value", b.f32(),
-                   {stage.getStep(), b.integer(*kind, b.i32()),
-                    b.floating(argument, b.builder.getF64Type())});
-  } else if (op.getName() == "clip_norm" || op.getName() == "clip_value") {
-    value = b.cast(b.call(("genrec_rt_" + op.getName()).str(), b.builder.getF64Type(),
-                          {stage.getStep()}),
-                   b.f32());
-  } else {
-    return op.emitOpError() << "name must be learning_rate, bias_correction, first_portion, clip_norm "
-                               "or clip_value, but is '"
-                            << op.getName() << "'";
+  if (!kind)
+    return op->emitOpError()
+           << "name must be learning_rate, bias_correction, first_portion, clip_norm "
+              "or clip_value, but is '"
+           << op.getName() << "'";
+  Value to = stage.getPointer(op.getResult()), number = b.integer(*kind, b.i32());
+  Value argument = b.floating(op.getArgument().convertToDouble(), b.f64());
+  if (stage.target.hasDevice) {
+    b.callVoid("genrec_rt_store_step_value", {stage.getStep(), number, argument, to});
+    return success();
   }
+  Value value =
+      *kind < kClipNorm
+          ? b.call("genrec_rt_step_value", b.f32(), {stage.getStep(), number, argument})
+          : b.cast(b.call(("genrec_rt_" + op.getName()).str(), b.f64(), {stage.getStep()}),
+                   b.f32());
   b.storeElement(to, b.integer(0), value);
   return success();
 }

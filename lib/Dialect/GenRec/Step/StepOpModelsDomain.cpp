@@ -175,9 +175,12 @@ struct ParamStep : DeclarationModel<ParamStep, ParamOp> {
 struct ConstantStep : DeclarationModel<ConstantStep, ConstantOp> {
   Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
     auto constant = cast<ConstantOp>(op);
-    return getNamed(constant.getResult(), stage)
-        .constantTable(cast<DenseElementsAttr>(constant.getValue()),
-                       getValueName(constant.getResult()));
+    EmitCBuilder b = getNamed(constant.getResult(), stage);
+    Value table = b.constantTable(cast<DenseElementsAttr>(constant.getValue()),
+                                  getValueName(constant.getResult()));
+    return stage.target.hasDevice ? EmitCBuilder::constant(EmitCBuilder::kept(
+                                        b.call("kernels::deviceAddress", table.getType(), {table})))
+                                  : table;
   }
 };
 

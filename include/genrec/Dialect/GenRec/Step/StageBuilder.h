@@ -12,6 +12,7 @@
 #include "genrec/Dialect/GenRec/Step/Costs.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 #include "genrec/Dialect/GenRec/Step/StepValues.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 
 namespace genrec {
 
@@ -28,7 +29,8 @@ class StageBuilder {
 public:
   StageBuilder(ProgramOp program, const ModelIndex &index, llvm::SmallVectorImpl<StepOp> &ops,
                mlir::OpBuilder &builder)
-      : program(program), index(index), builder(builder), buffers(getBuffers(program)), ops(ops) {}
+      : program(program), index(index), builder(builder), target(Target::of(program)),
+        buffers(getBuffers(program)), ops(ops) {}
 
   /// Starts the function of `stage` at the builder's insertion point.
   void begin(Stage stage);
@@ -55,8 +57,14 @@ public:
   mlir::Value getDomain(mlir::Value domain);
   /// The domain of `tensor`'s rows.
   mlir::Value getDomainOf(mlir::Value tensor);
-  /// The number of `tensor`'s rows.
+  /// The number of `tensor`'s rows. On a device that is known for domains that were read and for
+  /// fixed rows only.
   mlir::Value getCount(mlir::Value tensor);
+  /// How library calls take the number of `tensor`'s rows: the number, or on a device the domain,
+  /// whose descriptor there has it.
+  mlir::Value getRowsArgument(mlir::Value tensor);
+  /// Operands of a call that needs the step on a device only, to queue its work.
+  llvm::SmallVector<mlir::Value> withStep(llvm::ArrayRef<mlir::Value> operands);
   /// A pointer to the first element of `tensor`.
   mlir::Value getPointer(mlir::Value tensor);
   /// The same for part `part` of `tensor`, whose rows are those of the stack_domains `stack`.
@@ -81,18 +89,22 @@ public:
   ProgramOp program;
   const ModelIndex &index;
   mlir::OpBuilder &builder;
+  const Target &target;
 
 private:
   /// A function that is being built, with the values that its code has loaded so far.
   struct Function {
     mlir::emitc::FuncOp function;
     mlir::Value step, pool;
-    llvm::DenseMap<mlir::Attribute, mlir::Value> domains, partOffsets;
+    llvm::DenseMap<mlir::Attribute, mlir::Value> domains;
+    /// By stacked domain: the array of offsets, or on a device the offset of each part.
+    llvm::DenseMap<mlir::Attribute, llvm::SmallVector<mlir::Value>> partOffsets;
     llvm::DenseMap<mlir::Value, mlir::Value> pointers;
   };
 
   void makeFunction(const llvm::Twine &name, llvm::StringRef stepType);
   mlir::Value makePointer(mlir::Value tensor);
+  mlir::Value getPartOffset(mlir::Value stack, int64_t part);
 
   Function current, stageFunction;
   llvm::SmallVector<PlannedBuffer> buffers;

@@ -9,10 +9,9 @@
 #ifndef GENREC_RT_KERNELS_CUDA_LAUNCH_H
 #define GENREC_RT_KERNELS_CUDA_LAUNCH_H
 
-#include "genrec_rt/abi.h"
-#include "genrec_rt/cuda/check.h"
 #include "genrec_rt/kernels/cuda/row_mapping.h"
 #include "genrec_rt/kernels/cuda/row_sums.h"
+#include "genrec_rt/kernels/cuda/step.h"
 
 #include <cstdint>
 #include <string>
@@ -67,19 +66,8 @@ constexpr int64_t blocksFor(int64_t count, int64_t per) { return (count + per - 
 // counts there; the host knows capacities, which bound grids.
 //===----------------------------------------------------------------------===//
 
-extern "C" {
-/* The stream that the running stage enqueues on. */
-cudaStream_t genrec_rt_stream(genrec_step *step);
-/* The step as kernels see it: a copy in device memory, whose `domains` are those that follow. */
-const genrec_step *genrec_rt_device_step(genrec_step *step);
-/* The domains of that step, by index, in device memory, and so is all that they point at. */
-const genrec_domain *genrec_rt_device_domains(genrec_step *step);
-/* Device memory of at least `bytes` (256-byte alignment) for what is enqueued next on the stream,
- * until the stage asks again. */
-void *genrec_rt_device_scratch(genrec_step *step, int64_t bytes);
-}
-
 namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
 
 namespace detail {
 
@@ -99,11 +87,6 @@ inline cuda::LaunchShape shapeOf(const RowMapping &mapping, int64_t rows, int64_
           dim3(static_cast<unsigned>(each * mapping.lanes)), each * mapping.sharedBytes};
 }
 
-/// `domain` of the host's step, as the device's step has it.
-inline const genrec_domain *onDevice(genrec_step *step, const genrec_domain *domain) {
-  return genrec_rt_device_domains(step) + (domain - step->domains);
-}
-
 } // namespace detail
 
 /// Runs `kernel` for the rows of `domain`, one of the step's; the grid covers its capacity.
@@ -113,9 +96,8 @@ void launch(genrec_step *step, const genrec_domain *domain, const RowMapping &ma
   // Rows beyond these are taken by the same threads: enough for every multiprocessor many times.
   constexpr int64_t kMostBlocks = 16384;
   if (domain->capacity > 0)
-    GENREC_CUDA_LAUNCH(genrec_rt_stream(step),
-                       detail::shapeOf(mapping, domain->capacity, kMostBlocks), kernel,
-                       genrec_rt_device_step(step), pointers...);
+    GENREC_CUDA_LAUNCH(streamOf(step), detail::shapeOf(mapping, domain->capacity, kMostBlocks),
+                       kernel, step->device, pointers...);
 }
 
 namespace detail {
@@ -153,12 +135,12 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
         for (int i = 0; i < N; ++i)
           floats += (results.size[i] + 15) / 16 * 16; // sumFloats
         const int64_t chunks = mostChunks(domain->capacity, floats);
-        auto *sums = static_cast<float *>(genrec_rt_device_scratch(step, chunks * floats * 4));
-        const cudaStream_t stream = genrec_rt_stream(step);
+        auto *sums = static_cast<float *>(scratchOf(step, chunks * floats * 4));
+        const cudaStream_t stream = streamOf(step);
         if (chunks > 0)
-          GENREC_CUDA_LAUNCH(stream, detail::shapeOf(mapping, chunks, chunks), kernel,
-                             genrec_rt_device_step(step), pointers..., sums);
-        addChunks(stream, detail::onDevice(step, domain), sums, floats, results);
+          GENREC_CUDA_LAUNCH(stream, detail::shapeOf(mapping, chunks, chunks), kernel, step->device,
+                             pointers..., sums);
+        addChunks(stream, domain->device, sums, floats, results);
       },
       rest...);
 }
@@ -186,9 +168,63 @@ void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
     all.pointers[i] = pointers[i];
   const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(256)};
   if (blocks > 0)
-    GENREC_CUDA_LAUNCH(genrec_rt_stream(step), shape, kernel, genrec_rt_device_step(step), all);
+    GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, all);
 }
 
+//===----------------------------------------------------------------------===//
+// Kernels of a warp per row: emission does not choose mappings yet
+//===----------------------------------------------------------------------===//
+
+template <class... Parameters, class... Pointers>
+void launch(genrec_step *step, const genrec_domain *domain, int64_t,
+            void (*kernel)(const genrec_step *, Parameters...), Pointers *...pointers) {
+  launch(step, domain, RowMapping{32, 0}, kernel, pointers...);
+}
+
+namespace detail {
+
+/// Adds the sums of `warps` warps in the order of their numbers.
+template <class Results>
+__global__ void addWarps(const float *sums, int64_t warps, int64_t floats, const Results results) {
+  for (int64_t column = blockIdx.x * blockDim.x + threadIdx.x; column < floats;
+       column += gridDim.x * blockDim.x) {
+    float total = sums[column];
+    for (int64_t warp = 1; warp < warps; ++warp)
+      total += sums[warp * floats + column];
+    int64_t at = column;
+    for (int i = 0; i < results.count && at >= 0; ++i) {
+      if (at < results.size[i])
+        results.to[i][at] = total;
+      at -= (results.size[i] + 15) / 16 * 16;
+    }
+  }
+}
+
+} // namespace detail
+
+template <int N, class... Parameters, class... Rest>
+void launchSums(genrec_step *step, const genrec_domain *, int64_t,
+                void (*kernel)(const genrec_step *, Parameters...), Rest... rest) {
+  constexpr int64_t kBlocks = 8, kWarps = 4 * kBlocks;
+  static_assert(N <= SumResults::kMost);
+  SumResults results{};
+  detail::takeResults<N>(
+      results,
+      [&](auto... pointers) {
+        int64_t floats = 0;
+        for (int i = 0; i < N; ++i)
+          floats += (results.size[i] + 15) / 16 * 16; // sumFloats
+        auto *sums = static_cast<float *>(scratchOf(step, kWarps * floats * 4));
+        GENREC_CUDA_LAUNCH(streamOf(step), (cuda::LaunchShape{kBlocks, 128}), kernel, step->device,
+                           pointers..., sums);
+        const auto blocks = static_cast<unsigned>(cuda::blocksFor(floats, 128));
+        GENREC_CUDA_LAUNCH(streamOf(step), (cuda::LaunchShape{blocks, 128}),
+                           detail::addWarps<SumResults>, sums, kWarps, floats, results);
+      },
+      rest...);
+}
+
+} // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 
 #endif // GENREC_RT_KERNELS_CUDA_LAUNCH_H

@@ -27,8 +27,14 @@ struct SegmentTerms {
   const int64_t *parents = nullptr;
   const int64_t *listOffsets = nullptr;
   const uint32_t *order = nullptr;
+  /// By term: where its gradient row is; then `gradients` and `parents` are not read.
+  const float *const *rows = nullptr;
 
   __device__ const float *row(int64_t at, float &share) const {
+    if (rows) {
+      share = 1;
+      return rows[order[at]];
+    }
     const int64_t term = order[at], parent = parents ? parents[term] : term;
     share =
         listOffsets ? 1 / static_cast<float>(listOffsets[parent + 1] - listOffsets[parent]) : 1.0f;

@@ -43,6 +43,7 @@ template <class T, int64_t N, int64_t Array> __device__ inline T *sharedRow() {
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
 
-namespace kernels = genrec::rt::kernels; // as generated code calls it: cpu/launch.h has the same
+namespace kernels =
+    genrec::rt::kernels; // as generated code calls it: step.h and cpu/launch.h have the same
 
 #endif // GENREC_RT_KERNELS_CUDA_WARP_H

@@ -1,0 +1,174 @@
+//===- device.cu - The CUDA device of a session ---------------------------===//
+
+#include "genrec_rt/device.h"
+
+#include "distinct_rows.h"
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/cuda/memory.h"
+#include "genrec_rt/cuda/store.h"
+#include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/exact_sum.h"
+
+#include <map>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+__global__ void __launch_bounds__(kThreads)
+    chooseKernel(DeviceIds from, float *zeros, uint8_t *chosen, float **rows, BadId *bad) {
+  const int64_t present = from.domain ? from.domain->count : from.count;
+  for (int64_t i = threadInGrid(); i < from.count; i += threadsInGrid()) {
+    bool isChosen = i < present && (!from.valid || from.valid[i]);
+    const int64_t id = isChosen ? from.ids[i] : 0;
+    if (isChosen && from.areKeys)
+      isChosen = id >= 0;
+    else if (isChosen && from.idBits < 64 && static_cast<uint64_t>(id) >> from.idBits != 0) {
+      isChosen = false;
+      atomicMin(reinterpret_cast<Word *>(&bad->entry), static_cast<Word>(i));
+    }
+    chosen[i] = isChosen;
+    rows[i] = isChosen ? nullptr : zeros;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    keyKernel(DeviceIds from, int64_t key, int64_t *keys, BadId *bad) {
+  const int64_t present = from.domain->count;
+  for (int64_t i = threadInGrid(); i < from.count; i += threadsInGrid()) {
+    bool isThere = i < present && (!from.valid || from.valid[i]);
+    const int64_t id = isThere ? from.ids[i] : 0;
+    if (isThere && from.idBits < 64 && static_cast<uint64_t>(id) >> from.idBits != 0) {
+      isThere = false;
+      atomicMin(reinterpret_cast<Word *>(&bad->entry), static_cast<Word>(i));
+    }
+    keys[i] = isThere ? key | id : -1;
+  }
+}
+
+/// Which id the first bad entry has.
+__global__ void nameKernel(const int64_t *ids, BadId *bad) {
+  if (bad->entry < BadId::kNone)
+    bad->id = ids[bad->entry];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    missingKernel(uint8_t *chosen, float *const *rows, int64_t count) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    chosen[i] = chosen[i] && !rows[i];
+}
+
+__global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from) {
+  made->count = made->max_length = from->count;
+  made->offsets = nullptr;
+  made->parent = nullptr;
+  made->identity = nullptr;
+  made->parent_domain = nullptr;
+}
+
+class CudaDevice final : public Device {
+public:
+  CudaDevice() { GENREC_CUDA_CHECK(cudaStreamCreate(&queue)); }
+  ~CudaDevice() override { (void)cudaStreamDestroy(queue); }
+
+  void *allocate(const char *name, int64_t bytes) override {
+    return allocateNamed(name, bytes, queue);
+  }
+  void release(void *memory) noexcept override { freeNamed(memory, queue); }
+  void *allocatePinned(const char *name, int64_t bytes) override {
+    return allocateNamedHost(name, bytes);
+  }
+  void releasePinned(void *memory) noexcept override { freeNamedHost(memory); }
+
+  void *stream() const override { return queue; }
+  void copyIn(void *to, const void *host, int64_t bytes) override {
+    copy(to, host, bytes, cudaMemcpyHostToDevice);
+  }
+  void copyOut(void *host, const void *from, int64_t bytes) override {
+    copy(host, from, bytes, cudaMemcpyDeviceToHost);
+  }
+  void copyWithin(void *to, const void *from, int64_t bytes) override {
+    copy(to, from, bytes, cudaMemcpyDeviceToDevice);
+  }
+  void fill(void *memory, uint8_t byte, int64_t bytes) override {
+    if (bytes > 0)
+      GENREC_CUDA_CHECK(cudaMemsetAsync(memory, byte, static_cast<size_t>(bytes), queue));
+  }
+  void synchronize() override { GENREC_CUDA_CHECK(cudaStreamSynchronize(queue)); }
+
+  std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
+                                        const std::string &name) override {
+    return std::make_unique<EmbeddingStore>(config, name, queue);
+  }
+
+  void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,
+                     BadId *bad) override {
+    if (ids.count == 0)
+      return;
+    GENREC_CUDA_LAUNCH(queue, shapeOfThreads(ids.count, kThreads), chooseKernel, ids, zeros, chosen,
+                       rows, bad);
+    if (!ids.areKeys)
+      GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), nameKernel, ids.ids, bad);
+  }
+  void chooseMissing(uint8_t *chosen, float *const *rows, int64_t count) override {
+    if (count > 0)
+      GENREC_CUDA_LAUNCH(queue, shapeOfThreads(count, kThreads), missingKernel, chosen, rows,
+                         count);
+  }
+  void writeKeys(const DeviceIds &ids, int64_t key, int64_t *keys, BadId *bad) override {
+    if (ids.count == 0)
+      return;
+    GENREC_CUDA_LAUNCH(queue, shapeOfThreads(ids.count, kThreads), keyKernel, ids, key, keys, bad);
+    GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), nameKernel, ids.ids, bad);
+  }
+  void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
+                  void *segments) override {
+    auto &sums = reductions[gradients.table];
+    if (!sums)
+      sums = std::make_unique<SegmentReduction>("table " + std::to_string(gradients.table));
+    distinct.run(gradients, *sums, touched, rows, segments, queue);
+  }
+  void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,
+                   float *sums) override {
+    DistinctRows::sum(touched, segments, dim, sums, queue);
+  }
+  void addExactly(const genrec_domain *rows, const float *values, float *sum,
+                  void *scratch) override {
+    static_assert(kExactSumBytes == kExactSumScratchBytes);
+    cuda::addExactly(rows->device, rows->capacity, values, sum, scratch, queue);
+  }
+  void copyDomain(genrec_domain *made, const genrec_domain *from) override {
+    GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), copyDomainKernel, made, from);
+  }
+
+private:
+  void copy(void *to, const void *from, int64_t bytes, cudaMemcpyKind kind) {
+    if (bytes > 0)
+      GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, queue));
+  }
+
+  // Stores are used between steps on the legacy default stream, which waits for this one.
+  cudaStream_t queue = nullptr;
+  DistinctRows distinct;
+  std::map<int32_t, std::unique_ptr<SegmentReduction>>
+      reductions; ///< by table: read until the update
+};
+
+} // namespace
+
+} // namespace genrec::rt::cuda
+
+extern "C" genrec_rt_device *genrec_rt_cuda_device(void) {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess || count == 0)
+    throw genrec::rt::Error(
+        std::string("the model was compiled for CUDA, and there is no device: ") +
+            (status == cudaSuccess ? "none was found" : cudaGetErrorString(status)),
+        "run it where a driver and a GPU are, or compile it with --target=cpu");
+  auto made = std::make_unique<genrec_rt_device>();
+  made->device = std::make_unique<genrec::rt::cuda::CudaDevice>();
+  return made.release();
+}

@@ -1,0 +1,176 @@
+//===- distinct_rows.cu - Distinct touched rows on a device ---------------===//
+
+#include "distinct_rows.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/domain_view.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+
+/// One part of a DeviceGradients; its entries have the places from `first` on.
+struct Part {
+  const genrec_domain *domain;
+  int64_t capacity, first;
+  float *const *handles;
+  const float *gradients;
+  int64_t stride;
+  const int64_t *parents;
+};
+
+/// A warp per entry: its row's address, where its gradient is, and whether it touches the row.
+__global__ void __launch_bounds__(kThreads)
+    listEntries(Part part, int64_t dim, bool all, const float *zeros, int64_t *ids,
+                const float **terms, uint8_t *flags) {
+  const int64_t count = part.domain->count;
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); i < part.capacity;
+       i += static_cast<int64_t>(gridDim.x) * kWarps) {
+    const float *row = i < count ? part.handles[i] : zeros, *gradient = nullptr;
+    bool isTouched = row != zeros;
+    if (isTouched)
+      gradient = part.gradients + (part.parents ? part.parents[i] : i) * part.stride;
+    if (isTouched && !all) {
+      bool isNonzero = false;
+      for (int64_t c = laneOf(); c < dim; c += kWarp)
+        isNonzero = isNonzero || gradient[c] != 0;
+      isTouched = __ballot_sync(kAllLanes, isNonzero) != 0;
+    }
+    if (laneOf() != 0)
+      continue;
+    const int64_t at = part.first + i;
+    ids[at] = static_cast<int64_t>(reinterpret_cast<uintptr_t>(row));
+    terms[at] = gradient;
+    flags[at] = isTouched;
+  }
+}
+
+/// Brings what is touched to the front, in order.
+__global__ void __launch_bounds__(kThreads)
+    packEntries(const int64_t *ids, const float *const *terms, const uint8_t *flags,
+                const uint32_t *ranks, int64_t count, int64_t *present, const float **packed) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    if (flags[i]) {
+      present[ranks[i]] = ids[i];
+      packed[ranks[i]] = terms[i];
+    }
+}
+
+/// Entries behind those that are touched stand for row 0, which comes last; bounds[0 … 2] are the
+/// two segments.
+__global__ void __launch_bounds__(kThreads)
+    markRest(const uint32_t *touched, int64_t count, int64_t *present, int64_t *bounds) {
+  for (int64_t i = *touched + threadInGrid(); i < count; i += threadsInGrid())
+    present[i] = 0;
+  if (threadInGrid() == 0) {
+    bounds[0] = 0;
+    bounds[1] = *touched;
+    bounds[2] = count;
+  }
+}
+
+__global__ void describeTouched(const int64_t *rows, genrec_domain *touched, uint32_t *used) {
+  touched->count = touched->max_length = rows[1];
+  touched->offsets = nullptr;
+  touched->parent = nullptr;
+  touched->identity = nullptr;
+  touched->parent_domain = nullptr;
+  *used = static_cast<uint32_t>(rows[1]);
+}
+
+/// A warp per row, 128 columns at a time: what segmentSum adds up where a kernel has the row.
+__global__ void __launch_bounds__(kThreads)
+    writeSums(const genrec_domain *touched, const SegmentSums *sums, int64_t dim, float *out) {
+  constexpr int kEach = 4;
+  const int64_t count = touched->count;
+  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); row < count;
+       row += static_cast<int64_t>(gridDim.x) * kWarps) {
+    const int64_t begin = sums->offsets[row], size = sums->offsets[row + 1] - begin;
+    for (int64_t base = laneOf(); base < dim; base += kWarp * kEach) {
+      float total[kEach] = {};
+      if (size <= kMostSummed) {
+        detail::addTerms(sums->terms, begin, begin + size, base, dim, total);
+      } else {
+        const int64_t first = sums->pieces[row];
+        detail::addPieces(sums->pieceSums, first, first + detail::itemsAfter(size, sums->levels),
+                          base, dim, total);
+      }
+#pragma unroll
+      for (int c = 0; c < kEach; ++c)
+        if (base + c * kWarp < dim)
+          out[row * dim + base + c * kWarp] = total[c];
+    }
+  }
+}
+
+} // namespace
+
+void DistinctRows::sum(const genrec_domain *touched, const void *segments, int64_t dim, float *sums,
+                       cudaStream_t stream) {
+  if (touched->capacity > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(touched->capacity * kWarp, kThreads), writeSums,
+                       touched->device, static_cast<const SegmentSums *>(segments), dim, sums);
+}
+
+void DistinctRows::run(const DeviceGradients &from, SegmentReduction &sums, genrec_domain *touched,
+                       float **rows, void *segments, cudaStream_t stream) {
+  int64_t total = 0;
+  for (int32_t part = 0; part < from.parts; ++part)
+    total += from.domains[part]->capacity;
+  const int64_t room = total + 1;
+  ids.ensure(room, stream);
+  flags.ensure(room, stream);
+  ranks.ensure(room, stream);
+  present.ensure(room, stream);
+  inverse.ensure(room, stream);
+  counters.ensure(3, stream); // touched entries, distinct ids, distinct rows
+  bounds.ensure(6, stream);   // of entries, of distinct rows
+  terms.ensure(room, stream);
+  // GENREC_SEGMENT_BYTES_PER_ROW and GENREC_SEGMENT_BYTES have room for these.
+  static_assert(sizeof(SegmentSums) <= 128);
+  auto *offsets = reinterpret_cast<int64_t *>(static_cast<char *>(segments) + 128);
+  auto *packed = reinterpret_cast<const float **>(offsets + total + 2);
+  auto *order = reinterpret_cast<uint32_t *>(packed + total);
+  int64_t first = 0;
+  for (int32_t part = 0; part < from.parts; ++part) {
+    const int64_t capacity = from.domains[part]->capacity;
+    const Part each{from.domains[part]->device,
+                    capacity,
+                    first,
+                    from.handles[part],
+                    from.gradients[part],
+                    from.strides[part],
+                    from.parents[part]};
+    if (capacity > 0)
+      GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kThreads), listEntries, each,
+                         from.dim, from.all, from.zeros, ids.data(), terms.data(), flags.data());
+    first += capacity;
+  }
+  flagRanks.run(flags.data(), total, ranks.data(), counters.data(), stream);
+  const LaunchShape shape = shapeOfThreads(total, kThreads);
+  GENREC_CUDA_LAUNCH(stream, shape, packEntries, ids.data(), terms.data(), flags.data(),
+                     ranks.data(), total, present.data(), packed);
+  GENREC_CUDA_LAUNCH(stream, shape, markRest, counters.data(), total, present.data(),
+                     bounds.data());
+  UniqueResult result;
+  result.ids = reinterpret_cast<int64_t *>(rows);
+  result.inverse = inverse.data();
+  result.offsets = bounds.data() + 3;
+  result.total = counters.data() + 1;
+  unique.run(present.data(), total, bounds.data(), 2, result, stream);
+  stableOrder.run(inverse.data(), total, total + 1, order, stream);
+  findSegments(inverse.data(), order, total, result.total, offsets, stream);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeTouched, bounds.data() + 3,
+                     touched->device, counters.data() + 2);
+  SegmentTerms of;
+  of.rows = packed;
+  of.order = order;
+  const SegmentSums *made =
+      sums.run(total, counters.data() + 2, from.dim, of, offsets, total, stream);
+  GENREC_CUDA_CHECK(
+      cudaMemcpyAsync(segments, made, sizeof(SegmentSums), cudaMemcpyDeviceToDevice, stream));
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,122 @@
+//===- device.h - The device whose memory a model's values are in -*- C++ -*-===//
+//
+// What a session asks of a device, so that it needs to know none: memory, copies, tables, and the
+// parts of runtime calls (abi.h) that read or write values there. The host has no implementation:
+// without a device a session does what it does in its own memory. Models for CUDA name theirs in
+// their description (genrec_model_desc.device, runtime/embedding/cuda/device.cu).
+//
+// Work is queued on one stream, in order; a call is done when it returns only where that is said.
+// One thread at a time calls a device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_DEVICE_H
+#define GENREC_RT_DEVICE_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/table_store.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace genrec::rt {
+
+/// The first entry of a lookup whose id is beyond its table's bits; `kNone` and more: there is
+/// none.
+struct BadId {
+  static constexpr int64_t kNone = int64_t(1) << 60;
+  int64_t entry;
+  int64_t id;
+};
+
+/// Entries of a lookup. All arrays are the device's; one of `count` entries.
+struct DeviceIds {
+  const genrec_domain *domain = nullptr; ///< whose count says how many entries exist; of the device
+  int64_t count = 0;                     ///< at most
+  const int64_t *ids = nullptr;          ///< negative: none, where `areKeys`
+  const uint8_t *valid = nullptr;        ///< 0: none; may be null
+  bool areKeys = false;                  ///< ids with the number of their table (merge-tables)
+  int64_t idBits = 64;                   ///< of ids
+};
+
+/// What genrec_rt_unique_rows is given, with domains of the host's step.
+struct DeviceGradients {
+  int32_t table = 0; ///< calls of one table come one after another
+  int32_t parts = 0;
+  const genrec_domain *const *domains = nullptr;
+  float *const *const *handles = nullptr;
+  const float *const *gradients = nullptr;
+  const int64_t *strides = nullptr;
+  const int64_t *const *parents = nullptr;
+  int64_t dim = 0;
+  bool all = false;
+  const float *zeros = nullptr; ///< the row that is never touched
+};
+
+class Device {
+public:
+  virtual ~Device() = default;
+  Device(const Device &) = delete;
+  Device &operator=(const Device &) = delete;
+
+  //===-- memory -----------------------------------------------------------===//
+
+  /// Memory of the device, and of the host that copies to and from it are fast from. `name` is for
+  /// messages where there is none left.
+  virtual void *allocate(const char *name, int64_t bytes) = 0;
+  virtual void release(void *memory) noexcept = 0;
+  virtual void *allocatePinned(const char *name, int64_t bytes) = 0;
+  virtual void releasePinned(void *memory) noexcept = 0;
+
+  //===-- queued work ------------------------------------------------------===//
+
+  /// cudaStream_t.
+  virtual void *stream() const = 0;
+  /// The host's side is pinned and stays as it is until `synchronize`.
+  virtual void copyIn(void *to, const void *host, int64_t bytes) = 0;
+  virtual void copyOut(void *host, const void *from, int64_t bytes) = 0;
+  virtual void copyWithin(void *to, const void *from, int64_t bytes) = 0;
+  virtual void fill(void *memory, uint8_t byte, int64_t bytes) = 0;
+  /// Waits for all that was queued. Throws Error where a kernel failed.
+  virtual void synchronize() = 0;
+
+  //===-- tables -----------------------------------------------------------===//
+
+  virtual std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
+                                                const std::string &name) = 0;
+  /// chosen[i]: whether entry i is looked up; rows[i] = `zeros` where it is not. Notes in *bad (of
+  /// the device) the first entry that is beyond its table, which is not looked up either.
+  virtual void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,
+                             BadId *bad) = 0;
+  /// chosen[i] stays where rows[i] is null.
+  virtual void chooseMissing(uint8_t *chosen, float *const *rows, int64_t count) = 0;
+  /// keys[i] = key | id, -1 where there is none, up to `count`, which may be more than there are.
+  virtual void writeKeys(const DeviceIds &ids, int64_t key, int64_t *keys, BadId *bad) = 0;
+  /// Distinct touched rows of all parts in the order of first appearance; `segments` begins with a
+  /// kernels::SegmentSums for kernels over `touched`.
+  virtual void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
+                          void *segments) = 0;
+  /// sums[s] = the sum of the gradients of touched row s, `dim` floats each; `segments` is of
+  /// uniqueRows.
+  virtual void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,
+                           float *sums) = 0;
+  /// *sum = the exact sum of a float per row of `rows`, rounded once. `scratch`: kExactSumBytes.
+  virtual void addExactly(const genrec_domain *rows, const float *values, float *sum,
+                          void *scratch) = 0;
+  static constexpr int64_t kExactSumBytes = 128;
+  /// `made` has the rows of `from`.
+  virtual void copyDomain(genrec_domain *made, const genrec_domain *from) = 0;
+
+protected:
+  Device() = default;
+};
+
+} // namespace genrec::rt
+
+/// What genrec_model_desc.device makes.
+struct genrec_rt_device {
+  std::unique_ptr<genrec::rt::Device> device;
+};
+
+#endif // GENREC_RT_DEVICE_H

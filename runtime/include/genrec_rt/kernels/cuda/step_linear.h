@@ -1,0 +1,62 @@
+//===- step_linear.h - Matrix products as emitted stages call them -*- C++ -*-===//
+//
+// The calls of cpu/step_linear.h, of all rows of a domain (linear_products.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_STEP_LINEAR_H
+#define GENREC_RT_KERNELS_CUDA_STEP_LINEAR_H
+
+#include "genrec_rt/kernels/cuda/linear_products.h"
+#include "genrec_rt/kernels/cuda/step.h"
+
+namespace genrec::rt::kernels {
+using cuda::Activation;
+
+/// y[rows, N] = A(x[rows, K] W + bias) + residual, and what A is applied to in `pre`; W is [K, N],
+/// or [N, K] when Transposed. What is absent (HasBias, HasResidual, HasPre) is neither read nor
+/// written.
+template <int K, int N, bool Transposed, Activation A, bool HasBias, bool HasResidual, bool HasPre>
+void fusedLinear(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
+                 const float *weight, const float *bias, const float *residual, int64_t ldResidual,
+                 float *y, int64_t ldY, float *pre, int64_t ldPre) {
+  cuda::LinearProduct product;
+  product.rows = rows->device;
+  product.capacity = rows->capacity;
+  product.k = K;
+  product.n = N;
+  product.x = x;
+  product.ldX = ldX;
+  product.weight = weight;
+  product.transposed = Transposed;
+  product.bias = HasBias ? bias : nullptr;
+  product.activation = A;
+  product.residual = HasResidual ? residual : nullptr;
+  product.ldResidual = ldResidual;
+  product.pre = HasPre ? pre : nullptr;
+  product.ldPre = ldPre;
+  product.y = y;
+  product.ldY = ldY;
+  cuda::multiply(product, streamOf(step));
+}
+
+/// y[rows, N] = x[rows, K] W + bias.
+template <int K, int N, bool Transposed, bool HasBias>
+void linear(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
+            const float *weight, const float *bias, float *y, int64_t ldY) {
+  fusedLinear<K, N, Transposed, Activation::none, HasBias, false, false>(
+      step, rows, x, ldX, weight, bias, nullptr, 0, y, ldY, nullptr, 0);
+}
+
+/// out[K, N] = x[rows, K]^T y[rows, N].
+template <int K, int N>
+void weightGradient(genrec_step *step, const genrec_domain *rows, const float *x, int64_t ldX,
+                    const float *y, int64_t ldY, float *out) {
+  void *scratch = scratchOf(step, cuda::contractionScratchBytes(rows->capacity, K, N));
+  cuda::contractRows({rows->device, rows->capacity, K, N, x, ldX, y, ldY, out}, scratch,
+                     streamOf(step));
+}
+
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_CUDA_STEP_LINEAR_H

@@ -1,0 +1,177 @@
+//===- linear_products.cu - Matrix products over the rows of a domain -----===//
+//
+// Tiles of 64 by 64 in 256 threads, 4 by 4 elements each, operands through shared memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec_rt/kernels/cuda/linear_products.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+#include "genrec_rt/kernels/shared/math.h"
+
+#include <algorithm>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kTile = 64, kDepth = 16, kEach = 4, kSide = kTile / kEach, kThreads = kSide * kSide;
+
+__device__ float activate(Activation activation, float x) {
+  switch (activation) {
+  case Activation::none:
+    return x;
+  case Activation::relu:
+    return x <= 0 ? 0.0f : x; // keeps NaN
+  case Activation::silu:
+    return kernels::silu(x);
+  case Activation::gelu:
+    return kernels::gelu(x);
+  case Activation::sigmoid:
+    return kernels::sigmoid(x);
+  case Activation::tanh:
+    return kernels::tanh(x);
+  }
+  return x;
+}
+
+/// sums += left^T right over `depth` slices: this thread's elements of the tile.
+__device__ void addSlices(const float (&left)[kDepth][kTile], const float (&right)[kDepth][kTile],
+                          int depth, float (&sums)[kEach][kEach]) {
+  const int row = threadIdx.x / kSide * kEach, column = threadIdx.x % kSide * kEach;
+  for (int k = 0; k < depth; ++k)
+#pragma unroll
+    for (int i = 0; i < kEach; ++i)
+#pragma unroll
+      for (int j = 0; j < kEach; ++j)
+        sums[i][j] = fmaf(left[k][row + i], right[k][column + j], sums[i][j]);
+}
+
+__global__ void __launch_bounds__(kThreads) multiplyTiles(const LinearProduct p) {
+  __shared__ float left[kDepth][kTile], right[kDepth][kTile];
+  const int64_t rows = p.rows->count, columns = static_cast<int64_t>(blockIdx.y) * kTile;
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kTile; first < rows;
+       first += static_cast<int64_t>(gridDim.x) * kTile) {
+    float sums[kEach][kEach] = {};
+    for (int64_t base = 0; base < p.k; base += kDepth) {
+      const int depth = static_cast<int>(min(p.k - base, static_cast<int64_t>(kDepth)));
+      for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
+        const int k = i % kDepth, r = i / kDepth;
+        left[k][r] = first + r < rows && k < depth ? p.x[(first + r) * p.ldX + base + k] : 0.0f;
+      }
+      for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
+        const int k = p.transposed ? i % kDepth : i / kTile;
+        const int c = p.transposed ? i / kDepth : i % kTile;
+        const int64_t column = columns + c, at = base + k;
+        const bool isThere = k < depth && column < p.n;
+        right[k][c] =
+            isThere ? p.weight[p.transposed ? column * p.k + at : at * p.n + column] : 0.0f;
+      }
+      __syncthreads();
+      addSlices(left, right, depth, sums);
+      __syncthreads();
+    }
+    const int64_t row = first + threadIdx.x / kSide * kEach;
+    const int64_t column = columns + threadIdx.x % kSide * kEach;
+    for (int i = 0; i < kEach && row + i < rows; ++i)
+      for (int j = 0; j < kEach && column + j < p.n; ++j) {
+        float t = sums[i][j];
+        if (p.bias)
+          t = t + p.bias[column + j];
+        if (p.pre)
+          p.pre[(row + i) * p.ldPre + column + j] = t;
+        t = activate(p.activation, t);
+        if (p.residual)
+          t = t + p.residual[(row + i) * p.ldResidual + column + j];
+        p.y[(row + i) * p.ldY + column + j] = t;
+      }
+  }
+}
+
+/// Chunks of rows whose sums are added up in their order: a function of the number of rows, and at
+/// most kMostChunks of them.
+constexpr int64_t kLeastChunk = 256, kMostChunks = 64;
+__host__ __device__ inline int64_t chunkRows(int64_t rows) {
+  const int64_t even = (rows + kMostChunks - 1) / kMostChunks;
+  return even < kLeastChunk ? kLeastChunk : even;
+}
+__host__ __device__ inline int64_t chunkCount(int64_t rows) {
+  return (rows + chunkRows(rows) - 1) / chunkRows(rows);
+}
+int64_t mostChunks(int64_t capacity) {
+  return std::clamp<int64_t>(blocksFor(capacity, kLeastChunk), 1, kMostChunks);
+}
+
+__global__ void __launch_bounds__(kThreads) contractChunks(const RowContraction c, float *parts) {
+  __shared__ float left[kDepth][kTile], right[kDepth][kTile];
+  const int64_t rows = c.rows->count, each = chunkRows(rows);
+  const int64_t begin = blockIdx.z * each, end = min(rows, begin + each);
+  if (begin >= end)
+    return;
+  const int64_t firstK = static_cast<int64_t>(blockIdx.x) * kTile;
+  const int64_t firstN = static_cast<int64_t>(blockIdx.y) * kTile;
+  float sums[kEach][kEach] = {};
+  for (int64_t base = begin; base < end; base += kDepth) {
+    const int depth = static_cast<int>(min(end - base, static_cast<int64_t>(kDepth)));
+    for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
+      const int r = i / kTile, column = i % kTile;
+      const bool isRow = r < depth;
+      left[r][column] =
+          isRow && firstK + column < c.k ? c.x[(base + r) * c.ldX + firstK + column] : 0.0f;
+      right[r][column] =
+          isRow && firstN + column < c.n ? c.y[(base + r) * c.ldY + firstN + column] : 0.0f;
+    }
+    __syncthreads();
+    addSlices(left, right, depth, sums);
+    __syncthreads();
+  }
+  float *part = parts + blockIdx.z * c.k * c.n;
+  const int64_t row = firstK + threadIdx.x / kSide * kEach;
+  const int64_t column = firstN + threadIdx.x % kSide * kEach;
+  for (int i = 0; i < kEach && row + i < c.k; ++i)
+    for (int j = 0; j < kEach && column + j < c.n; ++j)
+      part[(row + i) * c.n + column + j] = sums[i][j];
+}
+
+__global__ void __launch_bounds__(kThreads) addParts(const RowContraction c, const float *parts) {
+  const int64_t size = c.k * c.n, count = chunkCount(c.rows->count);
+  for (int64_t i = threadInGrid(); i < size; i += threadsInGrid()) {
+    float sum = 0;
+    for (int64_t part = 0; part < count; ++part)
+      sum += parts[part * size + i];
+    c.out[i] = sum;
+  }
+}
+
+unsigned tiles(int64_t size) { return static_cast<unsigned>(blocksFor(size, kTile)); }
+
+} // namespace
+
+void multiply(const LinearProduct &product, cudaStream_t stream) {
+  constexpr unsigned kMostBlocks = 4096;
+  if (product.capacity > 0)
+    GENREC_CUDA_LAUNCH(
+        stream,
+        (LaunchShape{dim3(std::min(tiles(product.capacity), kMostBlocks), tiles(product.n)),
+                     dim3(kThreads)}),
+        multiplyTiles, product);
+}
+
+int64_t contractionScratchBytes(int64_t capacity, int64_t k, int64_t n) {
+  return mostChunks(capacity) * k * n * 4;
+}
+
+void contractRows(const RowContraction &contraction, void *scratch, cudaStream_t stream) {
+  const int64_t size = contraction.k * contraction.n;
+  auto *parts = static_cast<float *>(scratch);
+  const LaunchShape shape{dim3(tiles(contraction.k), tiles(contraction.n),
+                               static_cast<unsigned>(mostChunks(contraction.capacity))),
+                          dim3(kThreads)};
+  GENREC_CUDA_LAUNCH(stream, shape, contractChunks, contraction, parts);
+  const auto blocks = static_cast<unsigned>(std::min<int64_t>(blocksFor(size, kThreads), 1024));
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{dim3(blocks), dim3(kThreads)}), addParts, contraction,
+                     parts);
+}
+
+} // namespace genrec::rt::cuda

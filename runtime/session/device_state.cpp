@@ -1,0 +1,105 @@
+//===- device_state.cpp - What all steps of a session share on a device ---===//
+
+#include "device_state.h"
+
+#include <cstring>
+
+namespace genrec::rt {
+
+std::unique_ptr<DeviceState> DeviceState::make(const genrec_model_desc &model) {
+  return std::unique_ptr<DeviceState>(model.device ? new DeviceState(model) : nullptr);
+}
+
+DeviceState::DeviceState(const genrec_model_desc &model) {
+  std::unique_ptr<genrec_rt_device> made(model.device());
+  owned = std::move(made->device);
+  bounce = std::make_unique<DeviceMemory>(*owned, "copies", DeviceMemory::Kind::pinned);
+}
+
+void DeviceState::copyIn(void *to, const void *host, int64_t bytes) {
+  if (bytes == 0)
+    return;
+  char *pinned = bounce->ensure(bytes);
+  std::memcpy(pinned, host, static_cast<size_t>(bytes));
+  owned->copyIn(to, pinned, bytes);
+  owned->synchronize();
+}
+
+void DeviceState::addTable(int64_t floats) {
+  zeroRows.push_back(std::make_unique<DeviceMemory>(*owned, "rows of zeros"));
+  int64_t bytes = floats * static_cast<int64_t>(sizeof(float));
+  owned->fill(zeroRows.back()->ensure(bytes), 0, bytes);
+}
+
+genrec_parameter DeviceState::addParameter(const genrec_parameter &host, int64_t floats) {
+  Parameter parameter{host, host, floats, true,
+                      std::make_unique<DeviceMemory>(*owned, "parameters")};
+  auto *values = reinterpret_cast<float *>(
+      parameter.memory->ensure(floats * static_cast<int64_t>(sizeof(float))));
+  parameter.device.value = values;
+  parameter.device.state = values + (host.state - host.value);
+  parameters.push_back(std::move(parameter));
+  return parameters.back().device;
+}
+
+const genrec_parameter &DeviceState::fetchParameter(int32_t number) {
+  Parameter &parameter = parameters[number];
+  if (!parameter.isGiven) {
+    int64_t bytes = parameter.floats * static_cast<int64_t>(sizeof(float));
+    char *pinned = bounce->ensure(bytes);
+    owned->copyOut(pinned, parameter.device.value, bytes);
+    owned->synchronize();
+    std::memcpy(parameter.host.value, pinned, static_cast<size_t>(bytes));
+    parameter.isGiven = true;
+  }
+  return parameter.host;
+}
+
+void DeviceState::giveParameters() {
+  for (Parameter &parameter : parameters)
+    if (parameter.isGiven) {
+      copyIn(parameter.device.value, parameter.host.value,
+             parameter.floats * static_cast<int64_t>(sizeof(float)));
+      parameter.isGiven = false;
+    }
+}
+
+const void *DeviceState::keep(int32_t number, int32_t kind, const void *from, int64_t bytes) {
+  if (!from)
+    return nullptr;
+  for (const Array &array : arrays)
+    if (array.number == number && array.kind == kind && array.from == from)
+      return array.memory->data();
+  Array array{number, kind, from, std::make_unique<DeviceMemory>(*owned, "catalogues")};
+  copyIn(array.memory->ensure(bytes), from, bytes);
+  arrays.push_back(std::move(array));
+  return arrays.back().memory->data();
+}
+
+namespace {
+enum ArrayKind : int32_t { kOffsets, kParent, kIdentity, kValues, kValid };
+} // namespace
+
+void DeviceState::useCatalogue(int32_t number, const genrec_domain &host, genrec_domain &to) {
+  int64_t lists = host.parent_domain ? host.parent_domain->count + 1 : 0;
+  to.offsets = static_cast<const int64_t *>(keep(number, kOffsets, host.offsets, lists * 8));
+  to.parent = static_cast<const int64_t *>(keep(number, kParent, host.parent, host.count * 8));
+  to.identity =
+      static_cast<const uint64_t *>(keep(number, kIdentity, host.identity, host.count * 8));
+}
+
+genrec_column DeviceState::catalogueColumn(int32_t number, const ColumnBatch &column, int64_t bytes,
+                                           int64_t rows) {
+  return {keep(number, kValues, column.values.data(), bytes),
+          static_cast<const uint8_t *>(
+              column.hasNulls ? keep(number, kValid, column.valid.data(), rows) : nullptr)};
+}
+
+int64_t DeviceState::parameterBytes() const {
+  int64_t bytes = 0;
+  for (const Parameter &parameter : parameters)
+    bytes += parameter.memory->bytes();
+  return bytes;
+}
+
+} // namespace genrec::rt

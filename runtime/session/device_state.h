@@ -1,0 +1,72 @@
+//===- device_state.h - What all steps of a session share on a device -*- C++ -*-===//
+
+#ifndef GENREC_RT_SESSION_DEVICE_STATE_H
+#define GENREC_RT_SESSION_DEVICE_STATE_H
+
+#include "device_memory.h"
+#include "genrec_rt/batch.h"
+
+#include <memory>
+#include <vector>
+
+namespace genrec::rt {
+
+/// The device of a model, with parameters, catalogues and the tables' rows of zeros in its memory.
+/// Null in a session of a model for the host.
+class DeviceState {
+public:
+  /// Null where the model runs on the host. Throws Error where there is no device.
+  static std::unique_ptr<DeviceState> make(const genrec_model_desc &model);
+
+  Device &device() { return *owned; }
+  /// What stores on the device run on.
+  StoreStream storeStream() const { return StoreStream::ofDevice(owned->stream()); }
+
+  /// Of tables in their order: its row of zeros.
+  void addTable(int64_t floats);
+  float *zeroRow(int32_t table) const { return reinterpret_cast<float *>(zeroRows[table]->data()); }
+
+  /// Of parameters in their order: the host's `floats` values and states, which go to the device
+  /// before the next step. Returns where they are there.
+  genrec_parameter addParameter(const genrec_parameter &host, int64_t floats);
+  /// Brings a parameter's values to the host's memory, which may then be changed until the next
+  /// step.
+  const genrec_parameter &fetchParameter(int32_t number);
+  /// Takes to the device what the host was given.
+  void giveParameters();
+
+  /// The arrays of a catalogue's domain and a catalogue's column on the device.
+  void useCatalogue(int32_t number, const genrec_domain &host, genrec_domain &to);
+  genrec_column catalogueColumn(int32_t number, const ColumnBatch &column, int64_t bytes,
+                                int64_t rows);
+
+  int64_t parameterBytes() const;
+
+private:
+  struct Parameter {
+    genrec_parameter host, device;
+    int64_t floats;
+    bool isGiven; ///< to the host, which may have changed it
+    std::unique_ptr<DeviceMemory> memory;
+  };
+  struct Array {
+    int32_t number, kind; ///< of the domain or feature, and which of its arrays
+    const void *from;
+    std::unique_ptr<DeviceMemory> memory;
+  };
+
+  explicit DeviceState(const genrec_model_desc &model);
+  /// Copies what stays: done when it returns.
+  void copyIn(void *to, const void *host, int64_t bytes);
+  const void *keep(int32_t number, int32_t kind, const void *from, int64_t bytes);
+
+  std::unique_ptr<Device> owned;
+  std::vector<std::unique_ptr<DeviceMemory>> zeroRows;
+  std::vector<Parameter> parameters;
+  std::vector<Array> arrays;
+  std::unique_ptr<DeviceMemory> bounce; ///< pinned
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_SESSION_DEVICE_STATE_H

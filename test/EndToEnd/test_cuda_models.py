@@ -1,0 +1,188 @@
+"""Whole models for CUDA: the emulated binary has commands, files and results of the CPU's; nvcc compiles its unit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import genrec as gr
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from compiled import BUILD, ROOT, call, read_tensors, tool
+from genrec import nn
+
+TARGETS = ("cpu", "cuda-emulated")
+COUNTS, CATEGORIES, WIDTH, ROWS, BATCH = 2, 3, 4, 60, 16
+SCHEMA = gr.Schema(
+    {
+        "label": gr.float32,
+        **{f"i{k}": gr.float32.nullable() for k in range(COUNTS)},
+        **{f"c{k}": gr.int64.nullable() for k in range(CATEGORIES)},
+    }
+)
+
+
+class Clicks(gr.Model):
+    """A DLRM: tables that become one, a network of the counts, products of all pairs, a network on top."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adagrad(0.1))
+        self.tables = [gr.Table(f"c{k}", dim=WIDTH, id_bits=20, init=gr.init.normal(0.3)) for k in range(CATEGORIES)]
+        self.bottom = nn.MLP([COUNTS, 8, WIDTH], final="relu")
+        self.top = nn.MLP([WIDTH + CATEGORIES * (CATEGORIES + 1) // 2, 8, 1])
+
+    def forward(self, batch: gr.Batch) -> None:
+        counts = [gr.log1p(gr.clip(gr.fill_missing(batch[f"i{k}"], 0.0), low=0.0)) for k in range(COUNTS)]
+        dense = self.bottom(gr.concat(counts))
+        vectors = [table(batch[f"c{k}"]) for k, table in enumerate(self.tables)]
+        products = nn.dot_interaction(dense, *vectors)
+        logit = self.top(gr.concat(dense, products)).squeeze()
+        gr.loss.bce_with_logits(logit, batch.label, name="click")
+        gr.metric.auc(logit, batch.label, name="auc")
+        gr.output(probability=nn.sigmoid(logit))
+
+
+def write_rows(path: Path, **changes: dict[int, Any]) -> Path:
+    """Writes ROWS rows, some values of them null; `changes`: values by row of columns."""
+    draw = np.random.default_rng(3)
+    columns: dict[str, list[Any]] = {"label": [float(x) for x in draw.integers(0, 2, ROWS)]}
+    for k in range(COUNTS):
+        columns[f"i{k}"] = [None if x < 0 else float(x) for x in draw.integers(-3, 20, ROWS)]
+    for k in range(CATEGORIES):
+        columns[f"c{k}"] = [None if x == 0 else int(x) for x in draw.integers(0, 9, ROWS)]
+    for name, values in changes.items():
+        for row, value in values.items():
+            columns[name][row] = value
+    types = {"label": pa.float32(), **{f"i{k}": pa.float32() for k in range(COUNTS)}}
+    pq.write_table(pa.table({name: pa.array(v, types.get(name, pa.int64())) for name, v in columns.items()}), path)
+    return path
+
+
+@dataclass
+class Made:
+    """A binary per target, and data."""
+
+    binaries: dict[str, Path]
+    data: Path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    folder = tmp_path_factory.mktemp("clicks")
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    binaries = {
+        target: gr.compile(Clicks(), SCHEMA, target=target, output=folder / target).binary for target in TARGETS
+    }
+    return Made(binaries, write_rows(folder / "rows.parquet"))
+
+
+def train(binary: Path, data: Path, folder: Path, *more: str, steps: int = 8) -> dict[str, Any]:
+    """Trains into the checkpoint `folder` and returns the report."""
+    report = folder.parent / f"{folder.name}.json"
+    call(
+        binary, "train", "--data", data, "--batch", str(BATCH), "--epochs", "4", "--max-steps", str(steps),
+        "--seed", "5", "--threads", "1", "--progress", "none", "--checkpoint", folder, "--metrics-json", report,
+        "--log-every", "1", *more,
+    )  # fmt: skip
+    return json.loads(report.read_text())
+
+
+def tensors(folder: Path) -> dict[str, np.ndarray]:
+    """What the newest generation of a checkpoint holds."""
+    newest = max(folder.glob("step-*"), key=lambda path: int(path.name.partition("-")[2]))
+    return {
+        name: t for file in sorted(newest.glob("*.safetensors")) for name, t in read_tensors(file.read_bytes()).items()
+    }
+
+
+def expect_close(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert actual.keys() == expected.keys()
+    for name, values in expected.items():
+        if values.dtype == np.int64:
+            assert (actual[name] == values).all(), name
+        else:
+            np.testing.assert_allclose(actual[name], values, rtol=2e-4, atol=2e-6, err_msg=name)
+
+
+def test_training_has_the_losses_and_the_checkpoint_of_the_cpu(made: Made, tmp_path: Path) -> None:
+    cpu, cuda = (train(made.binaries[target], made.data, tmp_path / target) for target in TARGETS)
+    losses = [[step["loss"] for step in report["step_losses"]] for report in (cpu, cuda)]
+    assert len(losses[0]) == 8
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
+    expect_close(tensors(tmp_path / "cuda-emulated"), tensors(tmp_path / "cpu"))
+
+
+def test_checkpoints_go_from_one_target_to_the_other(made: Made, tmp_path: Path) -> None:
+    cpu, cuda = (made.binaries[target] for target in TARGETS)
+    train(cpu, made.data, tmp_path / "whole")
+    train(cpu, made.data, tmp_path / "mixed", steps=2)
+    train(cuda, made.data, tmp_path / "mixed", "--resume", steps=5)
+    train(cpu, made.data, tmp_path / "mixed", "--resume", steps=8)
+    expect_close(tensors(tmp_path / "mixed"), tensors(tmp_path / "whole"))
+
+
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(made: Made, tmp_path: Path) -> None:
+    cuda = made.binaries["cuda-emulated"]
+    train(cuda, made.data, tmp_path / "whole")
+    train(cuda, made.data, tmp_path / "halves", steps=3)
+    train(cuda, made.data, tmp_path / "halves", "--resume")
+    whole, halves = tensors(tmp_path / "whole"), tensors(tmp_path / "halves")
+    assert whole.keys() == halves.keys()
+    assert all((whole[name] == halves[name]).all() for name in whole)
+
+
+def test_the_other_commands_agree(made: Made, tmp_path: Path) -> None:
+    """Of rows with ids that training has not seen, too."""
+    checkpoint, unseen = tmp_path / "checkpoint", write_rows(tmp_path / "unseen.parquet", c1={4: 77, 30: 78})
+    train(made.binaries["cpu"], made.data, checkpoint)
+    metrics, scores = [], []
+    for target in TARGETS:
+        out, report = tmp_path / f"{target}.parquet", tmp_path / f"{target}.metrics.json"
+        given = ["--data", unseen, "--checkpoint", checkpoint, "--batch", str(BATCH), "--threads", "1"]
+        call(made.binaries[target], "evaluate", *given, "--metrics-json", report)
+        call(made.binaries[target], "predict", *given, "--out", out)
+        metrics.append(json.loads(report.read_text())["evaluation"])
+        scores.append(pq.read_table(out)["probability"].to_numpy())
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5)
+    assert metrics[1]["loss"] == pytest.approx(metrics[0]["loss"], rel=1e-5)
+    assert metrics[1]["metrics"] == pytest.approx(metrics[0]["metrics"], rel=1e-5)
+
+
+@pytest.mark.parametrize("change", [{"label": {37: 2.0}}, {"c2": {21: 1 << 20}}], ids=["label", "id"])
+def test_errors_are_those_of_the_cpu(change: dict[str, dict[int, Any]], made: Made, tmp_path: Path) -> None:
+    data = write_rows(tmp_path / "bad.parquet", **change)
+    said = []
+    for target in TARGETS:
+        command = [made.binaries[target], "train", "--data", data, "--batch", str(BATCH), "--progress", "none"]
+        result = subprocess.run([*command, "--seed", "5"], capture_output=True, text=True, check=False)
+        assert result.returncode == 1
+        said.append(result.stderr.replace(str(made.binaries[target]), "model").replace(target, "model"))
+    assert "bad.parquet" in said[0] and said[1] == said[0]
+
+
+def test_an_op_without_a_cuda_form_is_named() -> None:
+    command = [tool("genrec-compile"), ROOT / "test" / "EndToEnd" / "Inputs" / "hstu.mlir", "--target=cuda", "-o", "-"]
+    result = subprocess.run([*map(str, command), "--emit=cpp"], capture_output=True, text=True, check=False)
+    if result.returncode == 0:
+        pytest.skip("all of its ops have one")
+    assert "hstu.mlir:" in result.stderr and "which has no CUDA form yet" in result.stderr
+
+
+def test_nvcc_compiles_the_unit(made: Made, tmp_path: Path) -> None:
+    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+    unit = toolchain["cuda_units"].get("nvcc")
+    if not unit:
+        pytest.skip("no nvcc")
+    source = tmp_path / "unit.cu"
+    call(tool("genrec-compile"), f"{made.binaries['cpu']}.genrec", "--target=cuda", "--emit=cpp", "-o", source)
+    ccache = [shutil.which("ccache")] if shutil.which("ccache") else []
+    command = [*ccache, unit["compiler"], *unit["compile"], "-Werror", "all-warnings"]
+    command += [f"-I{folder}" for folder in toolchain["include"]]
+    call(*command, "-c", source, "-o", tmp_path / "unit.o")
