@@ -135,10 +135,11 @@ class CompiledModel:
 
         `ranks` trains on so many processes with the tables sharded among them: `mpirun` starts them on this machine,
         each with cores of its own where there are enough. `portions` pieces of each batch (one per rank unless given)
-        give the same losses and checkpoints on any number of ranks, to the last bit. `launcher` names another program
-        that starts them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`. Ctrl-C and
-        SIGTERM end all ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that says what
-        to install.
+        give the same losses and checkpoints on any number of ranks, to the last bit. `replicate=["country"]` keeps all
+        rows of small tables on every rank (`genrec-compile --explain --world` says where it pays). `launcher` names
+        another program that starts them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`.
+        Ctrl-C and SIGTERM end all ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that
+        says what to install.
 
         Example:
             >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)

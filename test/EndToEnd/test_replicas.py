@@ -114,6 +114,11 @@ def test_replicas_change_no_bit(shop: Path, alone: dict[str, Any], ranks: int, o
         assert exchanges["early_row_bytes"] == 0 or overlap == "rows"
 
 
+def test_owners_may_find_equal_ids_twice(shop: Path, alone: dict[str, Any]) -> None:
+    report = train(shop, 3, "twice", "--replicate", "shop,user", "--deduplicate", "requester")
+    assert report["step_losses"] == alone["step_losses"]
+
+
 def test_rounds_of_replicas(shop: Path) -> None:
     """Weights of losses, gradients, the norm by store; values, too, as long as rows of a table have owners."""
     for tables, rounds in (("shop,user", 5), (ALL, 4)):
