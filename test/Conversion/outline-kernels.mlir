@@ -46,16 +46,18 @@ genrec.model @norm {
 // CHECK: arith.subf
 // CHECK: arith.mulf
 
-// The same phases on the lanes of a warp.
+// The same phases in a thread per row: nothing is shared, and nobody is waited for.
 // CUDA: emitc.func @row_norm
-// CUDA-SAME: specifiers = ["extern \22C\22", "__global__"]
-// CUDA: call_opaque "kernels::firstRow"
-// CUDA: call_opaque "kernels::sharedRow"
-// CUDA: call_opaque "kernels::rowSum"
-// CUDA: call_opaque "kernels::lane"
-// CUDA: call_opaque "__syncwarp"
+// CUDA-SAME: specifiers = ["extern \22C\22", "__global__", "__launch_bounds__(128)"]
+// CUDA: call_opaque "kernels::firstRow"() {template_args = [1]}
+// CUDA: "emitc.variable"{{.*}}-> !emitc.array<8xf32>
+// CUDA: call_opaque "kernels::rowSum"{{.*}}template_args = [8, 1, 8]
+// CUDA-NOT: call_opaque "kernels::meet"
+// CUDA: call_opaque "kernels::loadPack"{{.*}}template_args = [4]
 // CUDA: call_opaque "kernels::rowSum"
 // CUDA: math.rsqrt
+// CUDA: call_opaque "kernels::storePack"
+// CUDA: verbatim "inline constexpr kernels::RowMapping row_norm_mapping{1, 0};"
 
 // -----
 
@@ -250,5 +252,4 @@ genrec.model @segments {
 // CHECK: call_opaque "kernels::segmentSum"(%[[SEGMENTS]], %[[ROW]], %{{.*}}) {{{.*}}template_args = [4]}
 
 // CUDA-LABEL: genrec.model @segments
-// CUDA: call_opaque "kernels::sharedRow"
 // CUDA: call_opaque "kernels::segmentSum"

@@ -7,8 +7,7 @@ using namespace genrec;
 
 SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, ValueRange inputs,
                                                        ValueRange results,
-                                                       ArrayRef<int64_t> accumulators,
-                                                       const KernelTarget &target) {
+                                                       ArrayRef<int64_t> accumulators) {
   SmallVector<KernelArgument> arguments;
   arguments.push_back({"step", b.opaque("genrec_step"), true});
   for (Value input : inputs) {
@@ -19,9 +18,8 @@ SmallVector<KernelArgument> genrec::getKernelArguments(const EmitCBuilder &b, Va
       arguments.push_back({name + "_state", b.f32(), false});
       continue;
     }
-    Type pointee = isAddedByReader(input)
-                       ? b.opaque(kSegmentSumsType)
-                       : getBufferElement(b, type.getElementType());
+    Type pointee = isAddedByReader(input) ? b.opaque(kSegmentSumsType)
+                                          : getBufferElement(b, type.getElementType());
     arguments.push_back({getValueName(input), pointee, true});
   }
   for (auto [number, result] : llvm::enumerate(results)) {

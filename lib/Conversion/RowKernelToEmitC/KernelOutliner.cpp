@@ -11,8 +11,8 @@ using namespace genrec;
 // The nest of loops over rows
 //===----------------------------------------------------------------------===//
 
-KernelOutliner::KernelOutliner(RowKernelOp kernel, const ModelIndex &index,
-                               const KernelTarget &target, OpBuilder &builder)
+KernelOutliner::KernelOutliner(RowKernelOp kernel, const ModelIndex &index, KernelTarget &target,
+                               OpBuilder &builder)
     : kernel(kernel), index(index), target(target), builder(builder), b(builder, kernel.getLoc()) {
   path = getDomainPath(kernel, kernel.getDomain().getType().getDomain());
   collectPooled();
@@ -20,14 +20,6 @@ KernelOutliner::KernelOutliner(RowKernelOp kernel, const ModelIndex &index,
 
 ResultRole KernelOutliner::getRole(unsigned result) const {
   return cast<ResultRoleAttr>(RowKernelOp(kernel).getResultRoles()[result]).getValue();
-}
-
-SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
-  SmallVector<int64_t> results;
-  for (unsigned result = 0; result < RowKernelOp(kernel).getNumResults(); ++result)
-    if (getRole(result) == ResultRole::reduced || getRole(result) == ResultRole::scattered)
-      results.push_back(result);
-  return results;
 }
 
 // The outermost loop is over the uppermost domain that a result is pooled into.
@@ -110,38 +102,16 @@ void KernelOutliner::preparePlaces() {
     if (isSegmentSum(input)) {
       auto type = cast<RankedTensorType>(kernel.getInputs()[input].getType());
       sums[input] = target.createArray(b.named(getValueName(kernel.getInputs()[input]) + "_sum"),
-                                       type.getElementType(), getRowSize(type));
+                                       type.getElementType(), getRowSize(type),
+                                       target.isShared(kernel.getBody().getArgument(input)));
     }
   if (draws)
     identities = getDomainMember(path[0], "identity", b.u64());
 }
 
-void KernelOutliner::prepareAccumulators() {
-  SmallVector<int64_t> results = getAccumulatedResults();
-  if (results.empty())
-    return;
-  Value total;
-  SmallVector<Value> sizes;
-  for (int64_t result : results) {
-    Value size = getAccumulatorSize(b, step, index, kernel.getResult(result));
-    // The partial sums of each result start at a cache line, as in launchSums.
-    sizes.push_back(b.call("kernels::sumFloats", b.i64(), {size}));
-    total = total ? b.add(total, sizes.back()) : sizes.back();
-  }
-  Value chunk = target.getChunk(b, function);
-  Value pointer = b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()),
-                                       {function.arguments.back(), chunk, total});
-  for (auto [result, size] : llvm::zip(results, sizes)) {
-    auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
-    FlatSymbolRefAttr domain = getRowDomain(type);
-    int64_t stride = domain                ? getRowAddress(kernel.getResult(result)).stride
-                     : type.getRank() == 2 ? type.getDimSize(1)
-                                           : 1;
-    accumulators.push_back(
-        {pointer, stride, domain || type.getRank() ? getSourceRows(type) : Value()});
-    if (result != results.back())
-      pointer = b.named("sums").add(pointer, size);
-  }
+Value KernelOutliner::getRowCount() {
+  int64_t number = index.getDomain(getLaunchDomain());
+  return b.named("rows").load(b.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
 }
 
 Value KernelOutliner::getOffset(Value row, int64_t stride) const {
@@ -175,9 +145,7 @@ void KernelOutliner::enterNest() {
   for (auto [level, loop] : llvm::enumerate(nest)) {
     std::string name = nest.size() == 1 ? "row" : (loop.domain.getSymName() + "_row").str();
     if (level == 0) {
-      int64_t number = index.getDomain(getLaunchDomain());
-      Value count = b.load(b.memberOf(getDomainPointer(b, step, number), "count", b.i64()));
-      loop.row = target.enterRows(b, function, count, name);
+      loop.row = target.enterRows(b, function, getRowCount(), name);
       loop.loop = function.rows;
     } else {
       Value above = nest[level - 1].row, list = offsets[loop.domain];
@@ -204,53 +172,6 @@ void KernelOutliner::leaveNest() {
 }
 
 //===----------------------------------------------------------------------===//
-// Pooled results
-//===----------------------------------------------------------------------===//
-
-void KernelOutliner::clearPooled(Pooled &pool) {
-  auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
-  Type element = type.getElementType();
-  Attribute zero = b.builder.getZeroAttr(element);
-  if (getRowShape(type).empty()) {
-    pool.place = b.named("pooled").variable(element, zero);
-    return;
-  }
-  emitc::ForOp loop = target.enterElements(b, getRowSize(type));
-  b.storeElement(pool.place, loop.getInductionVar(),
-                 emitc::ConstantOp::create(builder, b.loc, element, zero));
-  b.leave(loop);
-}
-
-void KernelOutliner::finishPooled(const Pooled &pool) {
-  auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
-  Value row = nest[pool.nest].row, to = resultPointers[pool.result], divisor;
-  if (pool.kind == PoolKind::mean) {
-    const NestLoop &children = nest[pool.nest + 1];
-    divisor = b.named("size").call("kernels::meanDivisor", type.getElementType(),
-                                   {b.sub(children.end, children.begin)},
-                                   {b.templateType(type.getElementType())});
-  }
-  auto finish = [&](Value value) {
-    return divisor
-               ? emitc::DivOp::create(builder, b.loc, value.getType(), value, divisor).getResult()
-               : value;
-  };
-  if (getRowShape(type).empty()) {
-    Operation *guard = target.enterScalarWrite(b);
-    b.storeElement(to, row, finish(b.load(pool.place)));
-    if (guard)
-      b.leave(guard);
-    return;
-  }
-  int64_t size = getRowSize(type);
-  Value first = b.mul(row, b.integer(size));
-  emitc::ForOp loop = target.enterElements(b, size);
-  Value i = loop.getInductionVar();
-  b.storeElement(to, b.add(first, i), finish(b.loadElement(pool.place, i)));
-  b.leave(loop);
-}
-
-//===----------------------------------------------------------------------===//
 // Yields
 //===----------------------------------------------------------------------===//
 
@@ -269,11 +190,12 @@ public:
     return pointer;
   }
 
-  void writeElement(const EmitCBuilder &b, unsigned result, Value i, Value value) override {
+  void writeElement(const EmitCBuilder &b, unsigned result, ElementLoops &at,
+                    Value value) override {
     if (const Pooled *pool = find(result))
-      combine(b, *pool, b.element(pool->place, i), value);
+      combine(b, *pool, b.element(pool->place, at.slot), value);
     else
-      b.storeElement(rows.lookup(result), i, value);
+      outer.target.storeElement(b, rows.lookup(result), 0, at, value);
   }
 
   void writeScalar(const EmitCBuilder &b, unsigned result, Value value) override {
@@ -401,9 +323,15 @@ void KernelOutliner::bindInput(unsigned input) {
   }
   if (isSegmentSum(input)) {
     assert(role == OperandRole::aligned && "a sum per row of the kernel");
-    bindings.pointers[argument] = EmitCBuilder::constant(
-        named.call("kernels::segmentSum", b.pointer(b.f32()), {pointer, row, b.decay(sums[input])},
-                   {b.templateInteger(getRowSize(type))}));
+    Value array = sums[input], operands[] = {pointer, row, b.decay(array)};
+    // On the CPU the sum of one gradient is that gradient; lanes have theirs in the array.
+    if (target.keepsSums()) {
+      target.callOnRow(b, "kernels::segmentSum", {}, operands, getRowSize(type));
+      bindings.pointers[argument] = array;
+    } else {
+      bindings.pointers[argument] = EmitCBuilder::constant(target.callOnRow(
+          named, "kernels::segmentSum", b.pointer(b.f32()), operands, getRowSize(type)));
+    }
     return;
   }
   if (isa<VectorType>(argument.getType()))
@@ -455,7 +383,7 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
     return failure();
   SmallVector<int64_t> accumulated = getAccumulatedResults();
   SmallVector<KernelArgument> arguments =
-      getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated, target);
+      getKernelArguments(b, kernel.getInputs(), kernel.getResults(), accumulated);
   function = target.createFunction(b, name, arguments);
   size_t next = 0;
   step = function.arguments[next++];
@@ -471,7 +399,8 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   for (Pooled &pool : pooled) {
     auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
     if (!getRowShape(type).empty())
-      pool.place = target.createArray(b.named("pooled"), type.getElementType(), getRowSize(type));
+      pool.place = target.createArray(b.named("pooled"), type.getElementType(), getRowSize(type),
+                                      /*isShared=*/false);
   }
   if (schedule.hasColumns() && failed(outlineColumns(schedule)))
     return failure();
@@ -489,6 +418,10 @@ FailureOr<emitc::FuncOp> KernelOutliner::outline(StringRef name) {
   leaveNest();
   if (isAllColumns)
     hintRowVectors();
+  b.leave(function.rows);
+  writeKeptSums();
+  if (failed(target.finish(b, function)))
+    return failure();
   loopCount = emitter.loopCount;
   arrayCount = emitter.arrayCount;
   builder.setInsertionPointAfter(function.function);

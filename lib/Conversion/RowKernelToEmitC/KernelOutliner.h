@@ -15,13 +15,12 @@ namespace genrec {
 /// is accumulated, the partial sums. `lower-to-runtime` passes the same.
 llvm::SmallVector<KernelArgument> getKernelArguments(const EmitCBuilder &b, mlir::ValueRange inputs,
                                                      mlir::ValueRange results,
-                                                     llvm::ArrayRef<int64_t> accumulators,
-                                                     const KernelTarget &target);
+                                                     llvm::ArrayRef<int64_t> accumulators);
 
 /// Builds the function of one row kernel.
 class KernelOutliner {
 public:
-  KernelOutliner(RowKernelOp kernel, const ModelIndex &index, const KernelTarget &target,
+  KernelOutliner(RowKernelOp kernel, const ModelIndex &index, KernelTarget &target,
                  mlir::OpBuilder &builder);
 
   /// Creates the function at the builder's insertion point.
@@ -57,6 +56,9 @@ private:
   mlir::Value getDomainMember(DomainOp domain, llvm::StringRef member, mlir::Type element);
   void preparePlaces();
   void prepareAccumulators();
+  /// Creates an array for the sums of `result`, which go to `to`.
+  mlir::Value keepSums(unsigned result, mlir::Value to);
+  void writeKeptSums();
   /// Whether each result is one element that is computed from the same row's inputs, so that the
   /// loop over rows can be vectorised.
   bool isElementwise();
@@ -75,6 +77,7 @@ private:
   void prefetchTableRow(unsigned input, mlir::Value row);
   /// Whether the kernel itself adds up the gradients of each of the input's rows.
   bool isSegmentSum(unsigned input);
+  mlir::Value getRowCount();
   mlir::Value getRowIndex(DomainOp domain);
   /// The offset of row `row`.
   mlir::Value getOffset(mlir::Value row, int64_t stride) const;
@@ -82,7 +85,7 @@ private:
 
   RowKernelOp kernel;
   const ModelIndex &index;
-  const KernelTarget &target;
+  KernelTarget &target;
   mlir::OpBuilder &builder;
   EmitCBuilder b;
   llvm::SmallVector<DomainOp> path; ///< from the kernel's domain to its root
@@ -92,8 +95,14 @@ private:
   llvm::SmallVector<mlir::Value> inputPointers, resultPointers;
   /// number of rows of the innermost loop's domain, if an input has table rows
   mlir::Value tableRowCount;
-  llvm::SmallVector<mlir::Value> statePointers; ///< per input; null except for parameter rows
-  llvm::SmallVector<TensorAddress> accumulators;  ///< per accumulated result
+  llvm::SmallVector<mlir::Value> statePointers;  ///< per input; null except for parameter rows
+  llvm::SmallVector<TensorAddress> accumulators; ///< per accumulated result
+  /// Where sums go that are kept in `accumulators` until the rows are done.
+  struct KeptSum {
+    unsigned result;
+    mlir::Value array, to;
+  };
+  llvm::SmallVector<KeptSum> keptSums;
   llvm::DenseMap<mlir::Operation *, mlir::Value> parents, offsets;
   /// by input that is a segment sum: an array for one row
   llvm::DenseMap<unsigned, mlir::Value> sums;

@@ -1,9 +1,37 @@
 //===- KernelTarget.cpp - code of row kernels for a target ----------------===//
 
-#include "KernelTarget.h"
+#include "CudaKernelTarget.h"
 
 using namespace mlir;
 using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// Every target
+//===----------------------------------------------------------------------===//
+
+void KernelTarget::leaveElements(const EmitCBuilder &b, ElementLoops &at) { b.leave(at.outermost); }
+
+Value KernelTarget::loadElement(const EmitCBuilder &b, Value pointer, ElementLoops &at) {
+  return b.loadElement(pointer, at.index);
+}
+
+void KernelTarget::storeElement(const EmitCBuilder &b, Value pointer, int64_t offset,
+                                ElementLoops &at, Value value) {
+  b.storeElement(pointer, offset ? b.add(at.index, b.integer(offset)) : at.index, value);
+}
+
+Value KernelTarget::callOnRow(const EmitCBuilder &b, StringRef callee, Type result,
+                              ValueRange operands, ArrayRef<int64_t> sizes) {
+  SmallVector<Attribute> arguments;
+  for (int64_t size : sizes)
+    arguments.push_back(b.templateInteger(size));
+  for (int64_t size : getRowArguments())
+    arguments.push_back(b.templateInteger(size));
+  if (result)
+    return b.call(callee, result, operands, arguments);
+  b.callVoid(callee, operands, arguments);
+  return {};
+}
 
 //===----------------------------------------------------------------------===//
 // CPU: a range of rows per call, plain loops
@@ -13,27 +41,25 @@ namespace {
 class CpuTarget : public KernelTarget {
 public:
   KernelFunction createFunction(const EmitCBuilder &b, StringRef name,
-                                ArrayRef<KernelArgument> arguments) const override;
-  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
-                  StringRef name) const override;
-  void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
-                   int64_t others) const override;
-  Value getChunk(const EmitCBuilder &, KernelFunction &kernel) const override {
+                                ArrayRef<KernelArgument> arguments) override;
+  Value enterChunk(const EmitCBuilder &, KernelFunction &kernel, Value, Value) override {
     return kernel.function.getArgument(3);
   }
+  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
+                  StringRef name) override;
+  void prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count, int64_t floats,
+                   int64_t others) override;
   bool hasRowVectors() const override { return true; }
-  void hintVectors(const EmitCBuilder &b, bool staysLoop = false) const override;
-  emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
-  Value createArray(const EmitCBuilder &b, Type element, int64_t size) const override {
+  void hintVectors(const EmitCBuilder &b, bool staysLoop = false) override;
+  ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
+  Value createArray(const EmitCBuilder &b, Type element, int64_t size, bool) override {
     return b.array(element, size);
   }
-  void separate(const EmitCBuilder &) const override {}
-  Operation *enterScalarWrite(const EmitCBuilder &) const override { return nullptr; }
 };
 } // namespace
 
 KernelFunction CpuTarget::createFunction(const EmitCBuilder &b, StringRef name,
-                                         ArrayRef<KernelArgument> arguments) const {
+                                         ArrayRef<KernelArgument> arguments) {
   FunctionType type = b.builder.getFunctionType({b.voidPointer(), b.i64(), b.i64(), b.i64()}, {});
   auto function = emitc::FuncOp::create(b.builder, b.loc, name, type);
   function.setSpecifiersAttr(b.builder.getStrArrayAttr({"static"}));
@@ -58,8 +84,7 @@ KernelFunction CpuTarget::createFunction(const EmitCBuilder &b, StringRef name,
   return kernel;
 }
 
-Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value,
-                           StringRef name) const {
+Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value, StringRef name) {
   emitc::ForOp loop = b.enterFor(kernel.function.getArgument(1), kernel.function.getArgument(2),
                                  b.integer(1), name);
   kernel.rows = loop;
@@ -67,7 +92,7 @@ Value CpuTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value,
 }
 
 void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Value count,
-                            int64_t floats, int64_t others) const {
+                            int64_t floats, int64_t others) {
   // About as many cache lines as a core can have in flight, but at most 16 rows ahead.
   constexpr int64_t kLines = 64, kMostAhead = 16;
   int64_t lines = (floats * 4 + 63) / 64;
@@ -79,107 +104,34 @@ void CpuTarget::prefetchRow(const EmitCBuilder &b, Value handles, Value row, Val
 // Makes clang vectorise: its cost model gives up on loops with many operations, and its alias
 // checks on loops with dozens of arrays. Vectorising is safe: two arrays are the same or do not
 // overlap, and an iteration accesses only elements of its own number.
-void CpuTarget::hintVectors(const EmitCBuilder &b, bool staysLoop) const {
+void CpuTarget::hintVectors(const EmitCBuilder &b, bool staysLoop) {
   std::string hint = "#pragma clang loop vectorize(assume_safety)";
   if (staysLoop)
     hint += " unroll(disable)";
   emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(hint), ValueRange());
 }
 
-emitc::ForOp CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {
+ElementLoops CpuTarget::enterElements(const EmitCBuilder &b, int64_t extent) {
   constexpr int64_t kLeastVectorized = 8, kMostUnrolled = 16;
   Value begin = b.integer(0), end = b.integer(extent), step = b.integer(1);
   // Clang unrolls short loops before the loop vectoriser runs, and then rarely vectorises them.
   if (extent >= kLeastVectorized)
     hintVectors(b, /*staysLoop=*/extent <= kMostUnrolled);
-  return b.enterFor(begin, end, step, "i");
+  emitc::ForOp loop = b.enterFor(begin, end, step, "i");
+  ElementLoops at;
+  at.outermost = loop;
+  at.index = at.slot = loop.getInductionVar();
+  at.extent = extent;
+  return at;
 }
 
-//===----------------------------------------------------------------------===//
-// CUDA: a warp per row, elements on lanes
-//===----------------------------------------------------------------------===//
-
-namespace {
-class CudaTarget : public KernelTarget {
-public:
-  KernelFunction createFunction(const EmitCBuilder &b, StringRef name,
-                                ArrayRef<KernelArgument> arguments) const override;
-  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
-                  StringRef name) const override;
-  /// No prefetch: other warps run while one waits for memory.
-  void prefetchRow(const EmitCBuilder &, Value, Value, Value, int64_t, int64_t) const override {}
-  Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const override;
-  emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const override;
-  Value createArray(const EmitCBuilder &b, Type element, int64_t size) const override;
-  void separate(const EmitCBuilder &b) const override { b.callVoid("__syncwarp", {}); }
-  Operation *enterScalarWrite(const EmitCBuilder &b) const override;
-
-private:
-  mutable int64_t arrayCount = 0;
-};
-} // namespace
-
-KernelFunction CudaTarget::createFunction(const EmitCBuilder &b, StringRef name,
-                                          ArrayRef<KernelArgument> arguments) const {
-  SmallVector<Type> types;
-  for (const KernelArgument &argument : arguments)
-    types.push_back(b.pointer(argument.pointee));
-  auto function =
-      emitc::FuncOp::create(b.builder, b.loc, name, b.builder.getFunctionType(types, {}));
-  function.setSpecifiersAttr(b.builder.getStrArrayAttr({"extern \"C\"", "__global__"}));
-  Block *entry = function.addEntryBlock();
-  b.builder.setInsertionPointToStart(entry);
-  auto end = emitc::ReturnOp::create(b.builder, b.loc, Value());
-  b.builder.setInsertionPoint(end);
-  KernelFunction kernel{function, {}, nullptr};
-  for (auto [index, argument] : llvm::enumerate(arguments)) {
-    BlockArgument value = entry->getArgument(index);
-    value.setLoc(NameLoc::get(b.builder.getStringAttr(argument.name), b.loc));
-    if (argument.isConst)
-      function.setArgAttr(index, kConstAttrName, b.builder.getUnitAttr());
-    function.setArgAttr(index, kRestrictAttrName, b.builder.getUnitAttr());
-    kernel.arguments.push_back(value);
-  }
-  return kernel;
-}
-
-Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
-                            StringRef name) const {
-  Value first = b.call("kernels::firstRow", b.i64(), {});
-  Value step = b.call("kernels::rowStep", b.i64(), {});
-  emitc::ForOp loop = b.enterFor(first, count, step, name);
-  kernel.rows = loop;
-  return loop.getInductionVar();
-}
-
-Value CudaTarget::getChunk(const EmitCBuilder &b, KernelFunction &) const {
-  return b.call("kernels::firstRow", b.i64(), {});
-}
-
-emitc::ForOp CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) const {
-  Value lane = b.call("kernels::lane", b.i64(), {});
-  Value end = b.integer(extent), step = b.integer(32);
-  return b.enterFor(lane, end, step, "i");
-}
-
-Value CudaTarget::createArray(const EmitCBuilder &b, Type element, int64_t size) const {
-  // The number distinguishes arrays of the same type and size.
-  return b.call(
-      "kernels::sharedRow", b.pointer(element), {},
-      {b.templateType(element), b.templateInteger(size), b.templateInteger(arrayCount++)});
-}
-
-Operation *CudaTarget::enterScalarWrite(const EmitCBuilder &b) const {
-  Value lane = b.call("kernels::lane", b.i64(), {});
-  return b.enterIf(b.compare(emitc::CmpPredicate::eq, lane, b.integer(0)));
-}
-
-std::unique_ptr<KernelTarget> genrec::createKernelTarget(const Target &target) {
+std::unique_ptr<KernelTarget> genrec::createKernelTarget(const Target &target, RowKernelOp kernel,
+                                                         bool isColumn) {
   switch (target.kind) {
   case TargetKind::cpu:
     return std::make_unique<CpuTarget>();
   case TargetKind::cuda:
-    return std::make_unique<CudaTarget>();
+    return createCudaKernelTarget(kernel, isColumn);
   }
   llvm_unreachable("every target prints kernels");
 }

@@ -1,8 +1,8 @@
 //===- KernelTarget.h - code of row kernels for a target --------*- C++ -*-===//
 //
 // CPU and CUDA kernels are emitted from the same schedule of a body. The differences are here: how
-// the elements of a loop are distributed, where local arrays are, which thread writes a scalar, and
-// how phases are synchronised.
+// rows and the elements of a loop are distributed, where local arrays are, which thread writes a
+// scalar, and how phases are synchronised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,8 @@
 
 #include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Target/EmitC/EmitCBuilder.h"
+
+#include "llvm/ADT/MapVector.h"
 
 #include <memory>
 
@@ -31,6 +33,24 @@ struct KernelFunction {
   mlir::Operation *rows = nullptr;          ///< the loop over rows
 };
 
+/// Loops over the elements of a row that one thread has. The builder is in the body of the
+/// innermost.
+struct ElementLoops {
+  mlir::Operation *outermost = nullptr;
+  mlir::Value index; ///< of the element
+  mlir::Value slot;  ///< where an array that the thread keeps has the element
+  int64_t extent = 0;
+
+  /// Of a loop over packs: its first element; before `inside`, the loop over its elements, packs
+  /// are loaded, and behind it stored.
+  mlir::Value first, place;
+  mlir::Operation *inside = nullptr, *insideHint = nullptr;
+  int64_t pack = 1;
+  llvm::DenseMap<mlir::Value, mlir::Value> loaded;
+  llvm::MapVector<std::pair<mlir::Value, int64_t>, mlir::Value> stored; ///< by pointer and offset
+};
+
+/// Emits what differs between targets, for one row kernel.
 class KernelTarget {
 public:
   virtual ~KernelTarget() = default;
@@ -38,34 +58,73 @@ public:
   /// Creates the function in the module of `builder` and moves the builder into it. Argument 0 is
   /// the step.
   virtual KernelFunction createFunction(const EmitCBuilder &b, llvm::StringRef name,
-                                        llvm::ArrayRef<KernelArgument> arguments) const = 0;
+                                        llvm::ArrayRef<KernelArgument> arguments) = 0;
+  /// Before everything else of a kernel that adds up `floats` sums over all rows, of which there
+  /// are `count`: the number of the chunk whose rows this call has. Zeros for those sums that stay
+  /// in memory, see `keepsSums`, are for `clearSums` to write.
+  virtual mlir::Value enterChunk(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
+                                 mlir::Value floats) = 0;
+  /// Whether sums over all rows are kept in local arrays while a thread's rows are computed.
+  virtual bool keepsSums() const { return false; }
+  virtual void clearSums(const EmitCBuilder &, mlir::Value, mlir::Value) {}
   /// Enters the loop over this call's rows, at most `count`; returns the row.
   virtual mlir::Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, mlir::Value count,
-                                llvm::StringRef name) const = 0;
+                                llvm::StringRef name) = 0;
   /// Prefetches `floats` of a table row that a later iteration uses. `others` is the number of
   /// table rows that one iteration uses.
-  virtual void prefetchRow(const EmitCBuilder &b, mlir::Value handles, mlir::Value row,
-                           mlir::Value count, int64_t floats, int64_t others) const = 0;
-  /// The chunk number, for accumulators.
-  virtual mlir::Value getChunk(const EmitCBuilder &b, KernelFunction &kernel) const = 0;
+  virtual void prefetchRow(const EmitCBuilder &, mlir::Value, mlir::Value, mlir::Value, int64_t,
+                           int64_t) {}
 
   /// Whether the loop over rows can be vectorised.
   virtual bool hasRowVectors() const { return false; }
   /// Declares that the iterations of the next loop are independent. `staysLoop`: it must not be
   /// unrolled before it is vectorised.
-  virtual void hintVectors(const EmitCBuilder &, bool staysLoop = false) const {}
-  /// Enters a loop over the elements of a row.
-  virtual mlir::emitc::ForOp enterElements(const EmitCBuilder &b, int64_t extent) const = 0;
-  /// Creates a local array, outside of all loops.
-  virtual mlir::Value createArray(const EmitCBuilder &b, mlir::Type element,
-                                  int64_t size) const = 0;
-  /// Separates writes to local arrays from later reads by other threads.
-  virtual void separate(const EmitCBuilder &b) const = 0;
+  virtual void hintVectors(const EmitCBuilder &, bool staysLoop = false) {}
+
+  /// Enters the loops over the elements of a row; `leaveElements` leaves them.
+  virtual ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) = 0;
+  virtual void leaveElements(const EmitCBuilder &b, ElementLoops &at);
+  /// The current element of what `pointer` points at, or of a local array.
+  virtual mlir::Value loadElement(const EmitCBuilder &b, mlir::Value pointer, ElementLoops &at);
+  /// Writes the element `offset` behind the current one.
+  virtual void storeElement(const EmitCBuilder &b, mlir::Value pointer, int64_t offset,
+                            ElementLoops &at, mlir::Value value);
+  /// An element at a constant position, for all threads of a row.
+  virtual mlir::Value extractElement(const EmitCBuilder &b, mlir::Value pointer, int64_t position) {
+    return b.loadElement(pointer, b.integer(position));
+  }
+  /// Whether threads read elements of the vector that others write.
+  virtual bool isShared(mlir::Value) const { return false; }
+  /// Creates a local array, outside of all loops. `isShared`: other threads read elements that this
+  /// one writes.
+  virtual mlir::Value createArray(const EmitCBuilder &b, mlir::Type element, int64_t size,
+                                  bool isShared) = 0;
+  /// Memory that a reduction takes as its last operand; null where it needs none.
+  virtual mlir::Value createReductionMemory(const EmitCBuilder &) { return {}; }
+  /// Calls a function of a whole row, a template over `sizes`, that has a form per mapping.
+  mlir::Value callOnRow(const EmitCBuilder &b, llvm::StringRef callee, mlir::Type result,
+                        mlir::ValueRange operands, llvm::ArrayRef<int64_t> sizes = {});
+  /// Separates writes to shared arrays from later reads by other threads.
+  virtual void separate(const EmitCBuilder &) {}
   /// Begins a write of a scalar. `leave` the returned op, if it is not null.
-  virtual mlir::Operation *enterScalarWrite(const EmitCBuilder &b) const = 0;
+  virtual mlir::Operation *enterScalarWrite(const EmitCBuilder &) { return nullptr; }
+
+  /// Ends the function: emits what stages need to launch it. Fails with an error at `b` where the
+  /// target cannot run it.
+  virtual mlir::LogicalResult finish(const EmitCBuilder &, KernelFunction &) {
+    return mlir::success();
+  }
+  /// Emits, behind the function `name`, what stages need to launch it.
+  virtual void describe(const EmitCBuilder &, llvm::StringRef) {}
+
+protected:
+  /// What functions of a whole row take as template arguments behind their sizes.
+  virtual llvm::SmallVector<int64_t> getRowArguments() const { return {}; }
 };
 
-std::unique_ptr<KernelTarget> createKernelTarget(const Target &target);
+/// `isColumn`: for a body of `launchColumns`, not a kernel of its own.
+std::unique_ptr<KernelTarget> createKernelTarget(const Target &target, RowKernelOp kernel,
+                                                 bool isColumn);
 
 } // namespace genrec
 

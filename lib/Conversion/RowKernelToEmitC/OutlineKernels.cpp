@@ -1,10 +1,11 @@
 //===- OutlineKernels.cpp - turns row kernels into functions --------------===//
 
+#include "CudaKernelTarget.h"
 #include "KernelOutliner.h"
 
+#include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Step/Costs.h"
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
-#include "genrec/Conversion/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringSet.h"
@@ -20,10 +21,10 @@ using namespace genrec;
 /// The comment above the function of a kernel.
 static std::string getComment(RowKernelOp kernel) {
   std::string origin = describeOrigin(kernel);
-  StringRef joint = origin.empty()                  ? ""
-                    : origin.front() == '('         ? " "
+  StringRef joint = origin.empty()                                                ? ""
+                    : origin.front() == '('                                       ? " "
                     : kernel->hasAttr(GenRecDialect::OpsAttrHelper::getNameStr()) ? ": "
-                                                    : "; ";
+                                                                                  : "; ";
   return ("// Over @" + kernel.getDomain().getType().getDomain().getValue() + joint + origin).str();
 }
 
@@ -34,13 +35,14 @@ struct OutlineKernelsPass : genrec::impl::OutlineKernelsBase<OutlineKernelsPass>
   void runOnOperation() override;
 
 private:
-  LogicalResult outlineModel(ModelOp model, const KernelTarget &target);
-  LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index,
-                              const KernelTarget &target);
+  LogicalResult outlineModel(ModelOp model, const Target &target);
+  LogicalResult outlineKernel(RowKernelOp kernel, const ModelIndex &index, const Target &target);
   FailureOr<std::string> outlineFunction(RowKernelOp kernel, KernelOutliner &outliner,
-                                         OpBuilder &builder);
+                                         KernelTarget &target, OpBuilder &builder);
   LogicalResult outlineColumns(TransformColumnsOp op, const ModelIndex &index,
-                               const KernelTarget &target);
+                               const Target &target);
+  std::string emitColumnsOf(TransformColumnsOp op, const ModelIndex &index,
+                            ArrayRef<Attribute> functions);
   std::string makeUnique(std::string name);
 
   llvm::StringMap<std::string> functions; ///< names, by code
@@ -61,9 +63,8 @@ std::string OutlineKernelsPass::makeUnique(std::string name) {
 static void copyAttributes(Operation *from, ArrayRef<OpCost> costs, Operation *to) {
   OpBuilder builder(from->getContext());
   auto dialect = cast<GenRecDialect>(to->getDialect());
-  SmallVector<Attribute> entries = llvm::map_to_vector(costs, [&](const OpCost &cost) -> Attribute {
-    return cost.toAttribute(from->getContext());
-  });
+  SmallVector<Attribute> entries = llvm::map_to_vector(
+      costs, [&](const OpCost &cost) -> Attribute { return cost.toAttribute(from->getContext()); });
   dialect->getOriginAttrHelper().setAttr(to, builder.getStringAttr(describeOrigin(from)));
   dialect->getCostsAttrHelper().setAttr(to, builder.getArrayAttr(entries));
   for (StringAttr name :
@@ -86,6 +87,7 @@ static std::string getCode(emitc::FuncOp function) {
 /// The name of the function of `kernel`; kernels with the same code share a function.
 FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
                                                            KernelOutliner &outliner,
+                                                           KernelTarget &target,
                                                            OpBuilder &builder) {
   auto comment = emitc::VerbatimOp::create(builder, kernel.getLoc(),
                                            builder.getStringAttr(getComment(kernel)), ValueRange());
@@ -97,6 +99,7 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
   if (isNew) {
     known->second = makeUnique(function->getSymName().str());
     function->setSymName(known->second);
+    target.describe(EmitCBuilder(builder, kernel.getLoc()), known->second);
     ++kernels;
     loops += outliner.loopCount;
     arrays += outliner.arrayCount;
@@ -108,11 +111,12 @@ FailureOr<std::string> OutlineKernelsPass::outlineFunction(RowKernelOp kernel,
 }
 
 LogicalResult OutlineKernelsPass::outlineKernel(RowKernelOp kernel, const ModelIndex &index,
-                                                const KernelTarget &target) {
+                                                const Target &target) {
   OpBuilder builder(&getContext());
   builder.setInsertionPointToEnd(getOperation().getBody());
-  KernelOutliner outliner(kernel, index, target, builder);
-  FailureOr<std::string> function = outlineFunction(kernel, outliner, builder);
+  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, false);
+  KernelOutliner outliner(kernel, index, *kernelTarget, builder);
+  FailureOr<std::string> function = outlineFunction(kernel, outliner, *kernelTarget, builder);
   if (failed(function))
     return failure();
 
@@ -157,9 +161,33 @@ static RowKernelOp makeColumnKernel(TransformColumnsOp op,
   return kernel;
 }
 
-/// Creates one function per column program and one launch for all columns.
+/// Emits the kernel that runs all columns on a device, by their program; its name.
+std::string OutlineKernelsPass::emitColumnsOf(TransformColumnsOp op, const ModelIndex &index,
+                                              ArrayRef<Attribute> functions) {
+  OpBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(getOperation().getBody());
+  SmallVector<std::string> bodies;
+  SmallVector<SmallVector<int64_t>> columns;
+  int64_t pointers = 0;
+  auto getNumber = [&](Value domain) {
+    return index.getDomain(cast<DomainType>(domain.getType()).getDomain());
+  };
+  for (Attribute function : functions)
+    bodies.push_back(cast<FlatSymbolRefAttr>(function).getValue().str());
+  for (const TransformColumnsOp::Column &column : op.getColumns()) {
+    int64_t count = static_cast<int64_t>(column.inputs.size()) + 1;
+    columns.push_back({column.program, count, getNumber(op.getColumnDomain(column))});
+    pointers += count;
+  }
+  std::string name = makeUnique(getStepOpName(op));
+  emitColumnsKernel(EmitCBuilder(builder, op.getLoc()), name, bodies, columns, pointers);
+  return name;
+}
+
+/// Creates one function per column program and one launch for all columns. On a device the last
+/// kernel of the launch is the one that runs them all.
 LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const ModelIndex &index,
-                                                 const KernelTarget &target) {
+                                                 const Target &target) {
   OpBuilder builder(&getContext());
   SmallVector<Attribute> functions(op.getBodies().size());
   SmallVector<int64_t> columns;
@@ -168,8 +196,9 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
     if (!name) {
       builder.setInsertionPointToEnd(getOperation().getBody());
       RowKernelOp kernel = makeColumnKernel(op, column);
-      KernelOutliner outliner(kernel, index, target, builder);
-      FailureOr<std::string> function = outlineFunction(kernel, outliner, builder);
+      std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target, kernel, true);
+      KernelOutliner outliner(kernel, index, *kernelTarget, builder);
+      FailureOr<std::string> function = outlineFunction(kernel, outliner, *kernelTarget, builder);
       if (failed(function))
         return failure();
       name = FlatSymbolRefAttr::get(&getContext(), *function);
@@ -178,6 +207,8 @@ LogicalResult OutlineKernelsPass::outlineColumns(TransformColumnsOp op, const Mo
     columns.append(
         {column.program, static_cast<int64_t>(column.inputs.size()), column.result, column.part});
   }
+  if (target.hasDevice)
+    functions.push_back(FlatSymbolRefAttr::get(&getContext(), emitColumnsOf(op, index, functions)));
   builder.setInsertionPoint(op);
   auto launch = LaunchColumnsOp::create(builder, op.getLoc(), op.getResultTypes(), op.getInputs(),
                                         op.getDomains(), builder.getArrayAttr(functions), columns);
@@ -200,7 +231,7 @@ static void noteTables(const ModelIndex &index) {
     }
 }
 
-LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const KernelTarget &target) {
+LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const Target &target) {
   ModelIndex index(model);
   noteTables(index);
   for (ProgramOp program : index.programs)
@@ -217,11 +248,10 @@ LogicalResult OutlineKernelsPass::outlineModel(ModelOp model, const KernelTarget
 
 void OutlineKernelsPass::runOnOperation() {
   const Target &target = Target::of(getOperation());
-  std::unique_ptr<KernelTarget> kernelTarget = createKernelTarget(target);
   functions.clear();
   names.clear();
   for (auto model : llvm::make_early_inc_range(getOperation().getOps<ModelOp>()))
-    if (failed(outlineModel(model, *kernelTarget)))
+    if (failed(outlineModel(model, target)))
       return signalPassFailure();
   if (target.hasDevice)
     for (auto table : getOperation().getOps<emitc::GlobalOp>())

@@ -20,7 +20,7 @@ Value RowBodyEmitter::makeArray(Value value, Type element) {
   builder.setInsertionPoint(arrayAnchor);
   EmitCBuilder b(builder, value.getLoc());
   element = element ? element : getElementTypeOrSelf(value.getType());
-  Value array = target.createArray(b, element, getExtent(value));
+  Value array = target.createArray(b, element, getExtent(value), target.isShared(value));
   bindings.pointers[value] = array;
   ++arrayCount;
   return array;
@@ -54,24 +54,25 @@ void RowBodyEmitter::emitDraw(Operation *op) {
   Value result = op->getResult(0);
   if (auto mask = dyn_cast<KeepMaskOp>(op)) {
     makeArray(result, b.u32());
-    b.callVoid("kernels::fillBits",
-               {getStream(b, mask.getStream()), bindings.identity, getPointer(result)},
-               {b.templateInteger(getExtent(result))});
+    target.callOnRow(b, "kernels::fillBits", {},
+                     {getStream(b, mask.getStream()), bindings.identity, getPointer(result)},
+                     getExtent(result));
     return;
   }
   if (auto uniform = dyn_cast<RowUniformOp>(op)) {
     makeArray(result);
-    b.callVoid("kernels::fillUniform",
-               {getStream(b, uniform.getStream()), bindings.identity, getPointer(result)},
-               {b.templateInteger(getExtent(result))});
+    target.callOnRow(b, "kernels::fillUniform", {},
+                     {getStream(b, uniform.getStream()), bindings.identity, getPointer(result)},
+                     getExtent(result));
     return;
   }
   auto draw = cast<RandomIndexOp>(op);
   makeArray(result);
   Value identity = draw.getShared() ? b.integer(0, b.u64()) : bindings.identity;
-  b.callVoid("kernels::drawRows", {getStream(b, draw.getStream()), identity,
-                                   bindings.sources.lookup(draw.getSource()).rows,
-                                   b.integer(getExtent(result)), getPointer(result)});
+  target.callOnRow(b, "kernels::drawRows", {},
+                   {getStream(b, draw.getStream()), identity,
+                    bindings.sources.lookup(draw.getSource()).rows, b.integer(getExtent(result)),
+                    getPointer(result)});
 }
 
 void RowBodyEmitter::emitAddress(Operation *op) {
@@ -165,15 +166,15 @@ FailureOr<Value> RowBodyEmitter::scalarize(Operation *op, ValueRange operands) {
   return builder.create(state)->getResult(0);
 }
 
-FailureOr<Value> RowBodyEmitter::compute(Operation *op, Value index, Memo &memo) {
-  EmitCBuilder b = at(op);
+FailureOr<Value> RowBodyEmitter::compute(Operation *op, ElementLoops &at, Memo &memo) {
+  EmitCBuilder b(builder, op->getLoc());
   Type element = getElementTypeOrSelf(op->getResult(0).getType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     auto value = cast<DenseElementsAttr>(constant.getValue()).getSplatValue<TypedAttr>();
     return arith::ConstantOp::create(builder, op->getLoc(), value).getResult();
   }
   if (isa<RowIotaOp>(op))
-    return b.cast(index, element);
+    return b.cast(at.index, element);
   if (isa<KeepMaskOp>(op))
     llvm_unreachable("a mask is evaluated from its words");
   SmallVector<Value> operands;
@@ -183,7 +184,7 @@ FailureOr<Value> RowBodyEmitter::compute(Operation *op, Value index, Memo &memo)
       operands.push_back(operand);
       continue;
     }
-    FailureOr<Value> value = evaluate(operand, index, memo);
+    FailureOr<Value> value = evaluate(operand, at, memo);
     if (failed(value))
       return failure();
     operands.push_back(*value);
@@ -191,7 +192,7 @@ FailureOr<Value> RowBodyEmitter::compute(Operation *op, Value index, Memo &memo)
   return isa<vector::BroadcastOp>(op) ? operands[0] : scalarize(op, operands);
 }
 
-FailureOr<Value> RowBodyEmitter::evaluate(Value value, Value index, Memo &memo) {
+FailureOr<Value> RowBodyEmitter::evaluate(Value value, ElementLoops &at, Memo &memo) {
   if (!isVector(value))
     return getScalar(value);
   if (Value known = memo.lookup(value))
@@ -199,33 +200,31 @@ FailureOr<Value> RowBodyEmitter::evaluate(Value value, Value index, Memo &memo) 
   EmitCBuilder b(builder, value.getLoc());
   Operation *maker = value.getDefiningOp();
   if (auto mask = dyn_cast_or_null<KeepMaskOp>(maker)) {
-    Value word = b.loadElement(bindings.pointers.lookup(value), index);
+    Value word = target.loadElement(b, bindings.pointers.lookup(value), at);
     return memo[value] = emitKeeps(b, mask, word);
   }
   if (schedule.isStored(value))
-    return memo[value] = b.loadElement(bindings.pointers.lookup(value), index);
-  FailureOr<Value> result = compute(maker, index, memo);
+    return memo[value] = target.loadElement(b, bindings.pointers.lookup(value), at);
+  FailureOr<Value> result = compute(maker, at, memo);
   if (succeeded(result))
     memo[value] = *result;
   return result;
 }
 
-void RowBodyEmitter::writeSink(const ElementSink &sink, Value index, Value value) {
-  EmitCBuilder b = at(sink.owner);
+void RowBodyEmitter::writeSink(const ElementSink &sink, Value slot, ElementLoops &at, Value value) {
+  EmitCBuilder b(builder, sink.owner->getLoc());
   if (auto store = dyn_cast<RowStoreOp>(sink.owner)) {
-    b.storeElement(getSlot(store.getRow(), store.getSlot(), store.getLoc()), index, value);
+    target.storeElement(b, slot, 0, at, value);
   } else if (auto accumulate = dyn_cast<AccumulateOp>(sink.owner)) {
-    Value place =
-        b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, index);
-    b.assign(place, b.add(b.load(place), value));
+    Value sums = bindings.accumulators.lookup(accumulate.getAccumulator()).pointer;
+    target.storeElement(b, sums, 0, at, b.add(target.loadElement(b, sums, at), value));
   } else if (auto concat = dyn_cast<RowConcatOp>(sink.owner)) {
     int64_t offset = 0;
     for (Value part : concat.getParts().take_front(sink.index))
       offset += isVector(part) ? getExtent(part) : 1;
-    Value to = offset ? b.add(index, b.integer(offset)) : index;
-    b.storeElement(bindings.pointers.lookup(concat.getResult()), to, value);
+    target.storeElement(b, bindings.pointers.lookup(concat.getResult()), offset, at, value);
   } else {
-    writer.writeElement(b, getYieldedResult(schedule.getKernel(), sink.index), index, value);
+    writer.writeElement(b, getYieldedResult(schedule.getKernel(), sink.index), at, value);
   }
 }
 
@@ -233,31 +232,35 @@ LogicalResult RowBodyEmitter::emitLoop(const ElementLoop &loop) {
   // Arrays are created and addresses computed outside of the loop.
   for (Value value : loop.stored)
     makeArray(value);
+  SmallVector<Value> slots;
+  for (const ElementSink &sink : loop.sinks) {
+    auto store = dyn_cast<RowStoreOp>(sink.owner);
+    slots.push_back(store ? getSlot(store.getRow(), store.getSlot(), store.getLoc()) : Value());
+  }
   EmitCBuilder b(builder,
                  loop.stored.empty() ? loop.sinks[0].value.getLoc() : loop.stored[0].getLoc());
-  emitc::ForOp op = target.enterElements(b, loop.extent);
+  ElementLoops at = target.enterElements(b, loop.extent);
   ++loopCount;
-  Value index = op.getInductionVar();
   Memo memo;
   for (Value value : loop.stored) {
-    FailureOr<Value> result = compute(value.getDefiningOp(), index, memo);
+    FailureOr<Value> result = compute(value.getDefiningOp(), at, memo);
     if (failed(result))
       return failure();
     memo[value] = *result;
-    EmitCBuilder(builder, value.getLoc())
-        .storeElement(bindings.pointers.lookup(value), index, *result);
+    target.storeElement(EmitCBuilder(builder, value.getLoc()), bindings.pointers.lookup(value), 0,
+                        at, *result);
   }
   // Reads everything before writing anything, as a row may be both read and written.
   SmallVector<Value> values;
   for (const ElementSink &sink : loop.sinks) {
-    FailureOr<Value> value = evaluate(sink.value, index, memo);
+    FailureOr<Value> value = evaluate(sink.value, at, memo);
     if (failed(value))
       return failure();
     values.push_back(*value);
   }
-  for (auto [sink, value] : llvm::zip(loop.sinks, values))
-    writeSink(sink, index, value);
-  b.leave(op);
+  for (auto [sink, slot, value] : llvm::zip(loop.sinks, slots, values))
+    writeSink(sink, slot, at, value);
+  target.leaveElements(b, at);
   return success();
 }
 
@@ -273,9 +276,10 @@ Value RowBodyEmitter::getStream(const EmitCBuilder &b, int64_t stream) {
 LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   EmitCBuilder b = at(op);
   if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
-    Operation *guard = target.enterScalarWrite(b);
-    Value place =
-        b.element(bindings.accumulators.lookup(accumulate.getAccumulator()).pointer, b.integer(0));
+    Value sums = bindings.accumulators.lookup(accumulate.getAccumulator()).pointer;
+    // Each lane keeps an array of its own.
+    Operation *guard = target.keepsSums() ? nullptr : target.enterScalarWrite(b);
+    Value place = b.element(sums, b.integer(0));
     b.assign(place, b.add(b.load(place), getScalar(accumulate.getValue())));
     if (guard)
       b.leave(guard);
@@ -298,8 +302,8 @@ LogicalResult RowBodyEmitter::emitScalar(Operation *op) {
   if (auto extract = dyn_cast<vector::ExtractOp>(op)) {
     if (extract.getStaticPosition().size() != 1 || !extract.getDynamicPosition().empty())
       return op->emitOpError("must take one element at a constant position");
-    bindings.scalars[result] = b.loadElement(bindings.pointers.lookup(op->getOperand(0)),
-                                             b.integer(extract.getStaticPosition()[0]));
+    bindings.scalars[result] = target.extractElement(b, bindings.pointers.lookup(op->getOperand(0)),
+                                                     extract.getStaticPosition()[0]);
     return success();
   }
   SmallVector<Value> operands;
@@ -336,13 +340,21 @@ void RowBodyEmitter::emitScalarParts(RowConcatOp concat, bool ofColumns) {
 // Calls
 //===----------------------------------------------------------------------===//
 
+Value RowBodyEmitter::getReductionMemory(Type element) {
+  if (!element.isF32())
+    return {};
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(arrayAnchor);
+  return target.createReductionMemory(EmitCBuilder(builder, schedule.getKernel().getLoc()));
+}
+
 void RowBodyEmitter::emitReduction(Operation *op) {
   auto reduction = cast<vector::ReductionOp>(op);
   EmitCBuilder b = at(op);
   Value x = reduction.getVector();
   Type type = reduction.getType();
   if (getExtent(x) == 1 && !reduction.getAcc()) {
-    bindings.scalars[op->getResult(0)] = b.loadElement(bindings.pointers.lookup(x), b.integer(0));
+    bindings.scalars[op->getResult(0)] = target.extractElement(b, bindings.pointers.lookup(x), 0);
     return;
   }
   StringRef callee;
@@ -363,7 +375,10 @@ void RowBodyEmitter::emitReduction(Operation *op) {
   default:
     llvm_unreachable("row kernels are verified to reduce by sum, maximum and minimum");
   }
-  Value result = b.call(callee, type, {getPointer(x)}, {b.templateInteger(getExtent(x))});
+  SmallVector<Value> operands{getPointer(x)};
+  if (Value memory = getReductionMemory(type))
+    operands.push_back(memory);
+  Value result = target.callOnRow(b, callee, type, operands, getExtent(x));
   if (Value start = reduction.getAcc())
     result = arith::AddFOp::create(builder, op->getLoc(), result, getScalar(start));
   bindings.scalars[op->getResult(0)] = result;
@@ -376,20 +391,21 @@ void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
   if (op.getCoefficient()) {
     Value index = getPointer(op.getIndex());
     Value count = b.integer(getExtent(op.getIndex()));
-    b.callVoid("kernels::scatterAddOuter",
-               {to.pointer, stride, index, getPointer(op.getCoefficient()), count,
-                getPointer(op.getValue())},
-               {b.templateInteger(getExtent(op.getValue()))});
+    target.callOnRow(b, "kernels::scatterAddOuter", {},
+                     {to.pointer, stride, index, getPointer(op.getCoefficient()), count,
+                      getPointer(op.getValue())},
+                     getExtent(op.getValue()));
     return;
   }
   Value index = getScalar(op.getIndex());
   if (op.getClamp())
     index = b.call("kernels::clampIndex", b.i64(), {index, to.rows});
   if (isVector(op.getValue()))
-    b.callVoid("kernels::addRow", {to.pointer, stride, index, getPointer(op.getValue())},
-               {b.templateInteger(getExtent(op.getValue()))});
+    target.callOnRow(b, "kernels::addRow", {},
+                     {to.pointer, stride, index, getPointer(op.getValue())},
+                     getExtent(op.getValue()));
   else
-    b.callVoid("kernels::addElement", {to.pointer, index, getScalar(op.getValue())});
+    target.callOnRow(b, "kernels::addElement", {}, {to.pointer, index, getScalar(op.getValue())});
 }
 
 void RowBodyEmitter::emitCall(Operation *op) {
@@ -404,17 +420,17 @@ void RowBodyEmitter::emitCall(Operation *op) {
   Value to = getPointer(result);
   if (auto dot = dyn_cast<GatherDotOp>(op)) {
     TensorAddress source = bindings.sources.lookup(dot.getSource());
-    b.callVoid("kernels::gatherDot",
-               {source.pointer, b.integer(source.stride), getPointer(dot.getIndex()), extent,
-                getPointer(dot.getRow()), to},
-               {b.templateInteger(getExtent(dot.getRow()))});
+    target.callOnRow(b, "kernels::gatherDot", {},
+                     {source.pointer, b.integer(source.stride), getPointer(dot.getIndex()), extent,
+                      getPointer(dot.getRow()), to},
+                     getExtent(dot.getRow()));
   } else {
     auto sum = cast<GatherSumOp>(op);
     TensorAddress source = bindings.sources.lookup(sum.getSource());
-    b.callVoid("kernels::gatherSum",
-               {source.pointer, b.integer(source.stride), getPointer(sum.getIndex()),
-                getPointer(sum.getCoefficient()), b.integer(getExtent(sum.getIndex())), to},
-               {b.templateInteger(getExtent(result))});
+    target.callOnRow(b, "kernels::gatherSum", {},
+                     {source.pointer, b.integer(source.stride), getPointer(sum.getIndex()),
+                      getPointer(sum.getCoefficient()), b.integer(getExtent(sum.getIndex())), to},
+                     getExtent(result));
   }
 }
 
@@ -489,7 +505,6 @@ LogicalResult RowBodyEmitter::emit() {
   }
   emitScalarYields(/*ofColumns=*/false);
   // Before the next row overwrites the local arrays.
-  if (arrayCount)
-    target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
+  target.separate(EmitCBuilder(builder, schedule.getKernel().getLoc()));
   return success();
 }

@@ -45,14 +45,14 @@ public:
   virtual ~YieldWriter() = default;
   /// A pointer to the row of an aligned result.
   virtual mlir::Value getRow(unsigned result) = 0;
-  virtual void writeElement(const EmitCBuilder &b, unsigned result, mlir::Value index,
+  virtual void writeElement(const EmitCBuilder &b, unsigned result, ElementLoops &at,
                             mlir::Value value) = 0;
   virtual void writeScalar(const EmitCBuilder &b, unsigned result, mlir::Value value) = 0;
 };
 
 class RowBodyEmitter {
 public:
-  RowBodyEmitter(const BodySchedule &schedule, const KernelTarget &target, BodyBindings bindings,
+  RowBodyEmitter(const BodySchedule &schedule, KernelTarget &target, BodyBindings bindings,
                  YieldWriter &writer, mlir::Operation *arrayAnchor, mlir::OpBuilder &builder)
       : schedule(schedule), target(target), bindings(std::move(bindings)), writer(writer),
         arrayAnchor(arrayAnchor), builder(builder) {}
@@ -74,7 +74,8 @@ private:
   void emitDraw(mlir::Operation *op);
   void emitScalarParts(RowConcatOp concat, bool ofColumns);
   mlir::LogicalResult emitLoop(const ElementLoop &loop);
-  void writeSink(const ElementSink &sink, mlir::Value index, mlir::Value value);
+  /// `slot`: where the values go, of a row_store.
+  void writeSink(const ElementSink &sink, mlir::Value slot, ElementLoops &at, mlir::Value value);
   void emitCall(mlir::Operation *op);
   void emitAccumulate(AccumulateOp op);
   void emitReduction(mlir::Operation *op);
@@ -86,15 +87,17 @@ private:
   /// A new local array for `value`, with elements of `element`.
   mlir::Value makeArray(mlir::Value value, mlir::Type element = {});
   mlir::Value getSlot(mlir::Value row, int64_t slot, mlir::Location loc);
+  /// Memory for a reduction of elements of `element`; null where it needs none.
+  mlir::Value getReductionMemory(mlir::Type element);
   mlir::Value getStream(const EmitCBuilder &b, int64_t stream);
 
-  mlir::FailureOr<mlir::Value> evaluate(mlir::Value value, mlir::Value index, Memo &memo);
-  mlir::FailureOr<mlir::Value> compute(mlir::Operation *op, mlir::Value index, Memo &memo);
+  mlir::FailureOr<mlir::Value> evaluate(mlir::Value value, ElementLoops &at, Memo &memo);
+  mlir::FailureOr<mlir::Value> compute(mlir::Operation *op, ElementLoops &at, Memo &memo);
   /// `op` on scalars.
   mlir::FailureOr<mlir::Value> scalarize(mlir::Operation *op, mlir::ValueRange operands);
 
   const BodySchedule &schedule;
-  const KernelTarget &target;
+  KernelTarget &target;
   BodyBindings bindings;
   YieldWriter &writer;
   mlir::Operation *arrayAnchor;

@@ -10,13 +10,11 @@
 
 #include GENREC_CPU_UNIT
 
+#undef GENREC_STAGE // of each target
 #include "genrec_rt/kernels/cuda/launch.h"
 
 #include <cstdint>
 #include <random>
-
-/// Of every launch.
-inline constexpr genrec::rt::cuda::LaunchShape kShape{3, 128};
 
 /// Memory that host and device read.
 template <class T> T *shared(int64_t count) {
@@ -25,11 +23,12 @@ template <class T> T *shared(int64_t count) {
   return memory;
 }
 
-/// A step over `domains`.
+/// A step over `domains`, which the device reads, too.
 inline genrec_step *makeStep(genrec_domain *domains) {
   genrec_step *step = shared<genrec_step>(1);
   *step = {};
   step->domains = domains;
+  step->device = step;
   return step;
 }
 

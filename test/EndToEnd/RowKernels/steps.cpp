@@ -10,11 +10,13 @@
 #include "both_targets.h"
 #include "genrec_rt/kernels/cuda/segment_sums.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <vector>
 
 /// Tables of optimizers.mlir: name, dimension, states, floats of a state. Kernels of the first list
@@ -52,6 +54,9 @@ CORRECTED(DECLARE)
 namespace {
 
 using genrec::rt::cuda::SegmentReduction;
+
+/// Of every launch: no kernel takes shared memory.
+constexpr genrec::rt::cuda::LaunchShape kShape{3, 128};
 /// Occurrences of each row, up to what one warp adds up: sums of more have an order of their own.
 constexpr int64_t kSizes[] = {1, 2, 3, 33, 1, 7, 256, 64, 1, 5, 1, 100, 2};
 constexpr int64_t kRows = sizeof(kSizes) / sizeof(kSizes[0]);
@@ -80,11 +85,16 @@ struct Gradients {
 
 /// A table's rows, once for each target.
 struct Rows {
-  std::vector<float> host;
+  struct alignas(64) Line {
+    float values[16];
+  };
+  std::vector<Line> lines;
+  std::span<float> host;
   float *device;
   float **hostRows = shared<float *>(kRows), **deviceRows = shared<float *>(kRows);
 
-  Rows(int64_t dim, int64_t floats) : host(static_cast<size_t>(kRows * floats)) {
+  Rows(int64_t dim, int64_t floats)
+      : lines(static_cast<size_t>(kRows * floats / 16)), host(lines[0].values, lines.size() * 16) {
     for (int64_t row = 0; row < kRows; ++row)
       randomize(host.data() + row * floats, dim); // states begin with zeros
     GENREC_CUDA_CHECK(cudaMalloc(&device, host.size() * 4));
@@ -109,10 +119,11 @@ void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
               const OnDevice &onDevice) {
   constexpr int64_t kDomains = 32; // more than the model has
   genrec_domain *domains = shared<genrec_domain>(kDomains);
-  std::fill_n(domains, kDomains, genrec_domain{kRows, kRows, nullptr, nullptr, nullptr, nullptr, kRows});
+  std::fill_n(domains, kDomains,
+              genrec_domain{kRows, kRows, nullptr, nullptr, nullptr, nullptr, kRows});
   genrec_step *step = makeStep(domains);
-  Rows rows(dim, floats);
-  const std::vector<float> before = rows.host;
+  Rows rows(dim, (floats + 15) / 16 * 16); // of whole cache lines, as those of stores
+  const std::vector<float> before(rows.host.begin(), rows.host.end());
   Gradients gradients(dim);
   float *values = shared<float>(3); // the rate, corrections of both moments
   SegmentReduction reduction("steps");
@@ -134,7 +145,7 @@ void runSteps(const char *name, int64_t dim, int64_t floats, OnCpu onCpu,
              values);
     GENREC_CUDA_CHECK(cudaDeviceSynchronize());
   }
-  const bool isSame = rows.areSame() && rows.host != before;
+  const bool isSame = rows.areSame() && !std::ranges::equal(rows.host, before);
   std::printf("%s %s\n", name, isSame ? "same" : "differs");
   anyDiffers |= !isSame;
 }

@@ -36,8 +36,11 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
     sums.push_back(getAccumulatorSize(b, stage.getStep(), stage.index, result));
   }
   Value domain = stage.getDomain(launch.getDomain());
-  SmallVector<Value> operands = {stage.getStep(), domain,
-                                 b.integer(static_cast<int64_t>(launch.getGrain())),
+  // On the CPU a launch takes the smallest number of rows per chunk, on a device the mapping.
+  Value mapping = stage.target.hasDevice
+                      ? b.literal((launch.getKernel() + "_mapping").str(), b.opaque("kernels::RowMapping"))
+                      : b.integer(static_cast<int64_t>(launch.getGrain()));
+  SmallVector<Value> operands = {stage.getStep(), domain, mapping,
                                  b.literal(launch.getKernel(), b.opaque("genrec_rt_chunk_fn"))};
   operands.append(sums);
   operands.append(inputs);
@@ -50,29 +53,30 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   return success();
 }
 
-/// On a device: fills the buffers of keys with -1, then launches one column after another. Parts of
-/// a buffer have the room of their capacities, and nobody looks up what lies between
-/// (stackDomains).
+/// On a device: fills the buffers of keys with -1, then launches all columns. Parts of a buffer have
+/// the room of their capacities, and nobody looks up what lies between (stackDomains).
 static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &stage) {
   EmitCBuilder b = stage.at(launch);
   for (Value result : launch.getResults())
     b.callVoid("kernels::fillKeys",
                {stage.getStep(), stage.getDomainOf(result), stage.getPointer(result)});
+  SmallVector<Value> pointers;
   unsigned next = 0;
   ArrayRef<int64_t> columns = launch.getColumns();
   for (; !columns.empty(); columns = columns.drop_front(4)) {
-    auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[columns[0]]);
     auto stack = launch.getDomains()[columns[2]].getDefiningOp<StackDomainsOp>();
-    SmallVector<Value> operands = {stage.getStep(), stage.getDomain(stack.getParts()[columns[3]]),
-                                   b.integer(1),
-                                   b.literal(name.getValue(), b.opaque("genrec_rt_chunk_fn"))};
     for (Value input : launch.getInputs().slice(next, columns[1]))
-      operands.push_back(stage.getPointer(input));
+      pointers.push_back(stage.getPointer(input));
     next += columns[1];
-    operands.push_back(
+    pointers.push_back(
         stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
-    b.callVoid("kernels::launch", operands);
   }
+  // The last kernel runs all columns.
+  StringRef name = cast<FlatSymbolRefAttr>(llvm::last(launch.getKernels())).getValue();
+  b.callVoid("kernels::launchColumns",
+             {stage.getStep(), b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
+              b.literal(name, b.opaque("kernels::ColumnsKernel")),
+              stage.makeArray(b.named("pointers_of"), b.voidPointer(), pointers)});
   return success();
 }
 

@@ -1,6 +1,7 @@
 //===- StepValues.cpp - values of a step in emitted C++ -------------------===//
 
 #include "genrec/Dialect/GenRec/Step/StepValues.h"
+#include "genrec/Dialect/GenRec/Step/Target.h"
 
 #include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
 
@@ -31,7 +32,10 @@ Value genrec::getAccumulatorSize(const EmitCBuilder &b, Value step, const ModelI
   FlatSymbolRefAttr domain = getRowDomain(type);
   if (!domain)
     return b.integer(type.getNumElements());
+  // A launch on a device knows how many rows there can be, not how many there are.
+  StringRef member =
+      Target::of(result.getParentBlock()->getParentOp()).hasDevice ? "capacity" : "count";
   Value rows =
-      b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), "count", b.i64()));
+      b.load(b.memberOf(getDomainPointer(b, step, index.getDomain(domain)), member, b.i64()));
   return b.mul(rows, b.integer(getRowAddress(result).stride));
 }

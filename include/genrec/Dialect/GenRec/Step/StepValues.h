@@ -17,7 +17,8 @@ ParameterOp getRowsParameter(mlir::Value value);
 /// `&step->domains[number]`.
 mlir::Value getDomainPointer(const EmitCBuilder &b, mlir::Value step, int64_t number);
 
-/// The number of floats in one chunk's partial sum for `result`, as a C value.
+/// The number of floats in one chunk's partial sum for `result`, as a C value; on a device for as
+/// many rows as there can be.
 mlir::Value getAccumulatorSize(const EmitCBuilder &b, mlir::Value step, const ModelIndex &index,
                                mlir::Value result);
 

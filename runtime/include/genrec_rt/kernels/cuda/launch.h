@@ -146,7 +146,7 @@ void launchSums(genrec_step *step, const genrec_domain *domain, const RowMapping
 }
 
 /// Runs `kernel` for `columns`, each over the rows of its own domain, in one launch. `pointers` are
-/// those of all columns one after another; a result is that of part 0.
+/// those of all columns one after another: their inputs, then their part of the result.
 template <int Count, int Pointers>
 void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
                    void (*kernel)(const genrec_step *, Columns<Count, Pointers>),
@@ -169,59 +169,6 @@ void launchColumns(genrec_step *step, const ColumnShape (&columns)[Count],
   const cuda::LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(256)};
   if (blocks > 0)
     GENREC_CUDA_LAUNCH(streamOf(step), shape, kernel, step->device, all);
-}
-
-//===----------------------------------------------------------------------===//
-// Kernels of a warp per row: emission does not choose mappings yet
-//===----------------------------------------------------------------------===//
-
-template <class... Parameters, class... Pointers>
-void launch(genrec_step *step, const genrec_domain *domain, int64_t,
-            void (*kernel)(const genrec_step *, Parameters...), Pointers *...pointers) {
-  launch(step, domain, RowMapping{32, 0}, kernel, pointers...);
-}
-
-namespace detail {
-
-/// Adds the sums of `warps` warps in the order of their numbers.
-template <class Results>
-__global__ void addWarps(const float *sums, int64_t warps, int64_t floats, const Results results) {
-  for (int64_t column = blockIdx.x * blockDim.x + threadIdx.x; column < floats;
-       column += gridDim.x * blockDim.x) {
-    float total = sums[column];
-    for (int64_t warp = 1; warp < warps; ++warp)
-      total += sums[warp * floats + column];
-    int64_t at = column;
-    for (int i = 0; i < results.count && at >= 0; ++i) {
-      if (at < results.size[i])
-        results.to[i][at] = total;
-      at -= (results.size[i] + 15) / 16 * 16;
-    }
-  }
-}
-
-} // namespace detail
-
-template <int N, class... Parameters, class... Rest>
-void launchSums(genrec_step *step, const genrec_domain *, int64_t,
-                void (*kernel)(const genrec_step *, Parameters...), Rest... rest) {
-  constexpr int64_t kBlocks = 8, kWarps = 4 * kBlocks;
-  static_assert(N <= SumResults::kMost);
-  SumResults results{};
-  detail::takeResults<N>(
-      results,
-      [&](auto... pointers) {
-        int64_t floats = 0;
-        for (int i = 0; i < N; ++i)
-          floats += (results.size[i] + 15) / 16 * 16; // sumFloats
-        auto *sums = static_cast<float *>(scratchOf(step, kWarps * floats * 4));
-        GENREC_CUDA_LAUNCH(streamOf(step), (cuda::LaunchShape{kBlocks, 128}), kernel, step->device,
-                           pointers..., sums);
-        const auto blocks = static_cast<unsigned>(cuda::blocksFor(floats, 128));
-        GENREC_CUDA_LAUNCH(streamOf(step), (cuda::LaunchShape{blocks, 128}),
-                           detail::addWarps<SumResults>, sums, kWarps, floats, results);
-      },
-      rest...);
 }
 
 } // namespace GENREC_RT_ISA

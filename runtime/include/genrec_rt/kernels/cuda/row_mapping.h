@@ -19,6 +19,12 @@ struct RowMapping {
   int32_t sharedBytes; ///< dynamic shared memory per row, a multiple of 16; 0: none
 };
 
+/// Whether lanes, on which elements lie in packs of `pack`, reduce a row through shared memory: as
+/// many floats of it as the row has elements.
+GENREC_HOST_DEVICE constexpr bool reducesByMemory(int64_t lanes, int64_t pack) {
+  return lanes > 32 || (lanes == 32 && pack > 1);
+}
+
 /// How rows are cut where sums are added up over them: `count` chunks of `grain` rows, the last
 /// of fewer, each added up in the order of its rows by the threads of one row.
 struct RowChunks {
@@ -56,8 +62,6 @@ struct ColumnShape {
   int32_t program;  ///< number of its body among the kernel's
   int32_t pointers; ///< that the body takes: its inputs, then its result
   int32_t domain;   ///< index of its rows' domain
-  int32_t stack;    ///< index of the result's domain, whose offsets say where its part begins
-  int32_t part;
 };
 
 /// The columns of a launch, as the kernel gets them.

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Rows belong to warps: cuda/warp.h has what row kernels call.
+// Rows belong to lanes: cuda/lanes.h has what row kernels call.
 #if defined(__CUDACC__) && !defined(GENREC_WARP_ROWS)
 #define GENREC_WARP_ROWS 1
 #endif

@@ -1,0 +1,378 @@
+//===- CudaKernelTarget.cpp - code of row kernels for CUDA ----------------===//
+//
+// Rows and elements on lanes, as getRowMapping says. Values stay with their lane, in arrays whose
+// loops are unrolled, unless other lanes read them. genrec_rt/kernels/cuda/lanes.h has what is
+// called.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaKernelTarget.h"
+
+#include "RowMapping.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+class CudaTarget : public KernelTarget {
+public:
+  CudaTarget(RowKernelOp kernel, bool isColumn)
+      : isColumn(isColumn), mapping(getRowMapping(kernel)), meets(lanesMeet(kernel, mapping)) {}
+
+  KernelFunction createFunction(const EmitCBuilder &b, StringRef name,
+                                ArrayRef<KernelArgument> arguments) override;
+  Value enterChunk(const EmitCBuilder &b, KernelFunction &kernel, Value count,
+                   Value floats) override;
+  bool keepsSums() const override { return true; }
+  void clearSums(const EmitCBuilder &b, Value sums, Value floats) override {
+    b.callVoid("kernels::clearSums", {sums, floats}, {getLanes(b)});
+  }
+  Value enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
+                  StringRef name) override;
+  ElementLoops enterElements(const EmitCBuilder &b, int64_t extent) override;
+  void leaveElements(const EmitCBuilder &b, ElementLoops &at) override;
+  Value loadElement(const EmitCBuilder &b, Value pointer, ElementLoops &at) override;
+  void storeElement(const EmitCBuilder &b, Value pointer, int64_t offset, ElementLoops &at,
+                    Value value) override;
+  Value extractElement(const EmitCBuilder &b, Value pointer, int64_t position) override;
+  bool isShared(Value vector) const override { return isReadByOtherLanes(vector, mapping); }
+  Value createArray(const EmitCBuilder &b, Type element, int64_t size, bool isShared) override;
+  Value createReductionMemory(const EmitCBuilder &b) override;
+  void separate(const EmitCBuilder &b) override;
+  Operation *enterScalarWrite(const EmitCBuilder &b) override;
+  LogicalResult finish(const EmitCBuilder &b, KernelFunction &kernel) override;
+  void describe(const EmitCBuilder &b, StringRef name) override;
+
+protected:
+  SmallVector<int64_t> getRowArguments() const override { return {mapping.lanes, mapping.pack}; }
+
+private:
+  Attribute getLanes(const EmitCBuilder &b) const { return b.templateInteger(mapping.lanes); }
+  void createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArgument> arguments,
+                             KernelFunction &kernel) const;
+  /// The array that holds the current pack of what `pointer` points at.
+  Value createPack(const EmitCBuilder &b, Value pointer, ElementLoops &at) const;
+
+  const bool isColumn;
+  const RowMapping mapping;
+  const bool meets;
+  int64_t sharedBytes = 0;                       ///< of a row
+  SmallVector<emitc::CallOpaqueOp> sharedArrays; ///< which take the number of bytes
+  Value reductionMemory;
+  Value chunkBegin, chunkEnd; ///< rows, of a kernel that adds up sums
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Functions and rows
+//===----------------------------------------------------------------------===//
+
+KernelFunction CudaTarget::createFunction(const EmitCBuilder &b, StringRef name,
+                                          ArrayRef<KernelArgument> arguments) {
+  SmallVector<Type> types;
+  if (isColumn)
+    types = {b.pointer(arguments[0].pointee), b.opaque("void *const *"), b.i64(), b.i64(), b.i64()};
+  else
+    for (const KernelArgument &argument : arguments)
+      types.push_back(b.pointer(argument.pointee));
+  auto function =
+      emitc::FuncOp::create(b.builder, b.loc, name, b.builder.getFunctionType(types, {}));
+  std::string bounds = "__launch_bounds__(" + std::to_string(mapping.getBlockThreads()) + ")";
+  function.setSpecifiersAttr(
+      isColumn ? b.builder.getStrArrayAttr({"static", "__device__"})
+               : b.builder.getStrArrayAttr({"extern \"C\"", "__global__", bounds}));
+  Block *entry = function.addEntryBlock();
+  b.builder.setInsertionPointToStart(entry);
+  auto end = emitc::ReturnOp::create(b.builder, b.loc, Value());
+  b.builder.setInsertionPoint(end);
+  KernelFunction kernel{function, {}, nullptr};
+  if (isColumn) {
+    createColumnArguments(b, arguments, kernel);
+    return kernel;
+  }
+  for (auto [index, argument] : llvm::enumerate(arguments)) {
+    BlockArgument value = entry->getArgument(index);
+    value.setLoc(NameLoc::get(b.builder.getStringAttr(argument.name), b.loc));
+    if (argument.isConst)
+      function.setArgAttr(index, kConstAttrName, b.builder.getUnitAttr());
+    function.setArgAttr(index, kRestrictAttrName, b.builder.getUnitAttr());
+    kernel.arguments.push_back(value);
+  }
+  return kernel;
+}
+
+// body(step, pointers, begin, end, each): rows begin, begin + each, … of a column (column_bodies.h).
+void CudaTarget::createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArgument> arguments,
+                                       KernelFunction &kernel) const {
+  emitc::FuncOp function = kernel.function;
+  for (auto [argument, title] :
+       llvm::zip(function.getArguments(),
+                 ArrayRef<StringRef>{"step", "pointers", "begin", "end", "each"}))
+    argument.setLoc(NameLoc::get(b.builder.getStringAttr(title), b.loc));
+  function.setArgAttr(0, kConstAttrName, b.builder.getUnitAttr());
+  kernel.arguments.push_back(function.getArgument(0));
+  for (auto [index, argument] : llvm::enumerate(arguments.drop_front())) {
+    EmitCBuilder named = b.named(argument.name);
+    Value pointer =
+        named.call("kernels::columnPointer", b.pointer(argument.pointee),
+                   {function.getArgument(1), b.integer(index)}, {b.templateType(argument.pointee)});
+    if (argument.isConst)
+      EmitCBuilder::constant(pointer);
+    kernel.arguments.push_back(pointer);
+  }
+}
+
+Value CudaTarget::enterChunk(const EmitCBuilder &b, KernelFunction &, Value count, Value floats) {
+  EmitCBuilder::kept(count);
+  Value chunk = b.named("chunk").call("kernels::firstRow", b.i64(), {}, {getLanes(b)});
+  EmitCBuilder::kept(chunk);
+  SmallVector<Value> operands{chunk, count, floats};
+  chunkBegin = b.named("begin").call("kernels::chunkBegin", b.i64(), operands);
+  chunkEnd = b.named("end").call("kernels::chunkEnd", b.i64(), operands);
+  EmitCBuilder::kept(chunkEnd);
+  EmitCBuilder::kept(chunkBegin);
+  // The grid has a place for each chunk that there can be.
+  b.enterIf(b.compare(emitc::CmpPredicate::lt, chunkBegin, chunkEnd));
+  return chunk;
+}
+
+Value CudaTarget::enterRows(const EmitCBuilder &b, KernelFunction &kernel, Value count,
+                            StringRef name) {
+  Value first, end = count, step;
+  if (isColumn) {
+    first = kernel.function.getArgument(2);
+    end = kernel.function.getArgument(3);
+    step = kernel.function.getArgument(4);
+  } else if (chunkBegin) {
+    first = chunkBegin;
+    end = chunkEnd;
+    step = b.integer(1);
+  } else {
+    EmitCBuilder::kept(count);
+    first = b.call("kernels::firstRow", b.i64(), {}, {getLanes(b)});
+    step = b.call("kernels::rowStep", b.i64(), {}, {getLanes(b)});
+  }
+  emitc::ForOp loop = b.enterFor(first, end, step, name);
+  kernel.rows = loop;
+  return loop.getInductionVar();
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+static void hintUnrolled(const EmitCBuilder &b) {
+  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr("#pragma unroll"),
+                            ValueRange());
+}
+
+// A loop over packs, whose number is known so that arrays stay in registers; where the last one is
+// not for all lanes, a condition; and a loop over the elements of a pack.
+ElementLoops CudaTarget::enterElements(const EmitCBuilder &b, int64_t extent) {
+  ElementLoops at;
+  at.extent = extent;
+  at.pack = std::min(mapping.pack, extent);
+  const int64_t each = mapping.lanes * mapping.pack;
+  auto note = [&](Operation *op) { at.outermost = at.outermost ? at.outermost : op; };
+  at.place = b.integer(0);
+  if (extent > each) {
+    hintUnrolled(b);
+    emitc::ForOp packs =
+        b.enterFor(b.integer(0), b.integer((extent + each - 1) / each), b.integer(1), "pack");
+    note(packs);
+    at.place = packs.getInductionVar();
+  }
+  const bool isOne = extent <= each;
+  if (mapping.lanes == 1) {
+    at.first = b.integer(0);
+  } else {
+    at.first = callOnRow(b.named("first"), "kernels::firstOfPack", b.i64(), {at.place});
+    EmitCBuilder::kept(at.first);
+    if (extent % each != 0)
+      note(b.enterIf(b.compare(emitc::CmpPredicate::lt, at.first, b.integer(extent))));
+  }
+  if (at.pack == 1) {
+    at.index = at.first;
+    at.slot = at.place;
+    return at;
+  }
+  hintUnrolled(b);
+  at.insideHint = &*std::prev(b.builder.getInsertionPoint());
+  emitc::ForOp inside =
+      b.enterFor(b.integer(0), b.integer(at.pack), b.integer(1), mapping.lanes == 1 ? "i" : "j");
+  note(inside);
+  at.inside = inside;
+  Value j = inside.getInductionVar();
+  at.index = mapping.lanes == 1 ? j : b.named("i").add(at.first, j);
+  at.slot = isOne ? j : b.add(b.mul(at.place, b.integer(at.pack)), j);
+  return at;
+}
+
+void CudaTarget::leaveElements(const EmitCBuilder &b, ElementLoops &at) {
+  if (at.inside) {
+    b.leave(at.inside);
+    for (auto [where, pack] : at.stored) {
+      auto [pointer, offset] = where;
+      Value to = offset ? b.add(pointer, b.integer(offset)) : pointer;
+      b.callVoid("kernels::storePack",
+                 {mapping.lanes == 1 ? to : b.add(to, at.first), b.decay(pack)},
+                 {b.templateInteger(mapping.aligned)});
+    }
+  }
+  // A single pack that all lanes have needs no loop.
+  if (at.outermost && at.outermost != at.inside)
+    b.leave(at.outermost);
+}
+
+/// Whether `pointer` is that of a constant of the module, which is not aligned.
+static bool isConstantTable(Value pointer) {
+  return isa_and_nonnull<emitc::AddressOfOp>(pointer.getDefiningOp());
+}
+
+Value CudaTarget::createPack(const EmitCBuilder &b, Value pointer, ElementLoops &at) const {
+  return b.named("pack").array(cast<emitc::PointerType>(pointer.getType()).getPointee(), at.pack);
+}
+
+Value CudaTarget::loadElement(const EmitCBuilder &b, Value pointer, ElementLoops &at) {
+  if (isa<emitc::ArrayType>(pointer.getType()))
+    return b.loadElement(pointer, at.slot);
+  if (!at.inside || mapping.aligned == 1 || isConstantTable(pointer))
+    return b.loadElement(pointer, at.index);
+  Value &pack = at.loaded[pointer];
+  if (!pack) {
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPoint(at.insideHint);
+    pack = createPack(b, pointer, at);
+    Value from = mapping.lanes == 1 ? pointer : b.add(pointer, at.first);
+    b.callVoid("kernels::loadPack", {from, b.decay(pack)}, {b.templateInteger(mapping.aligned)});
+  }
+  return b.loadElement(pack, cast<emitc::ForOp>(at.inside).getInductionVar());
+}
+
+void CudaTarget::storeElement(const EmitCBuilder &b, Value pointer, int64_t offset,
+                              ElementLoops &at, Value value) {
+  if (isa<emitc::ArrayType>(pointer.getType())) {
+    assert(offset == 0 && "joined rows are shared");
+    b.storeElement(pointer, at.slot, value);
+    return;
+  }
+  if (!at.inside || mapping.aligned == 1)
+    return KernelTarget::storeElement(b, pointer, offset, at, value);
+  Value &pack = at.stored[{pointer, offset}];
+  if (!pack) {
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPoint(at.insideHint);
+    pack = createPack(b, pointer, at);
+  }
+  b.storeElement(pack, cast<emitc::ForOp>(at.inside).getInductionVar(), value);
+}
+
+Value CudaTarget::extractElement(const EmitCBuilder &b, Value pointer, int64_t position) {
+  if (!isa<emitc::ArrayType>(pointer.getType()) || mapping.lanes == 1)
+    return KernelTarget::extractElement(b, pointer, position);
+  const int64_t pack = position / mapping.pack;
+  const int64_t slot = pack / mapping.lanes * mapping.pack + position % mapping.pack;
+  Value own = b.loadElement(pointer, b.integer(slot));
+  return b.call("kernels::valueOf", own.getType(), {own, b.integer(pack % mapping.lanes)},
+                {getLanes(b)});
+}
+
+//===----------------------------------------------------------------------===//
+// Arrays and lanes
+//===----------------------------------------------------------------------===//
+
+Value CudaTarget::createArray(const EmitCBuilder &b, Type element, int64_t size, bool isShared) {
+  if (!isShared) {
+    const int64_t each = mapping.lanes * mapping.pack;
+    int64_t slots = mapping.lanes == 1 ? size : (size + each - 1) / each * mapping.pack;
+    return b.array(element, slots);
+  }
+  const int64_t offset = sharedBytes;
+  int64_t bytes = std::max<int64_t>(element.getIntOrFloatBitWidth() / 8, 1) * size;
+  sharedBytes += (bytes + 15) / 16 * 16;
+  Value pointer = b.call(
+      "kernels::sharedArray", b.pointer(element), {},
+      {b.templateType(element), getLanes(b), b.templateInteger(0), b.templateInteger(offset)});
+  sharedArrays.push_back(pointer.getDefiningOp<emitc::CallOpaqueOp>());
+  return EmitCBuilder::kept(pointer);
+}
+
+Value CudaTarget::createReductionMemory(const EmitCBuilder &b) {
+  if (mapping.reducesByMemory() && !reductionMemory)
+    reductionMemory = createArray(b.named("reduced"), b.f32(), mapping.widest, /*isShared=*/true);
+  return reductionMemory;
+}
+
+void CudaTarget::separate(const EmitCBuilder &b) {
+  if (meets && mapping.lanes > 1)
+    b.callVoid("kernels::meet", {}, {getLanes(b)});
+}
+
+Operation *CudaTarget::enterScalarWrite(const EmitCBuilder &b) {
+  if (mapping.lanes == 1)
+    return nullptr;
+  return b.enterIf(b.call("kernels::isFirstLane", b.i1(), {}, {getLanes(b)}));
+}
+
+LogicalResult CudaTarget::finish(const EmitCBuilder &b, KernelFunction &kernel) {
+  constexpr int64_t kMostBytes = 227 << 10;
+  if (sharedBytes > kMostBytes)
+    return emitError(b.loc) << "needs " << sharedBytes
+                            << " bytes of shared memory for the vectors of a row, but a block of a "
+                               "device has "
+                            << kMostBytes << "; use fewer or shorter vectors, or --target=cpu";
+  for (emitc::CallOpaqueOp array : sharedArrays) {
+    SmallVector<Attribute> arguments(array.getTemplateArgs()->getValue());
+    arguments[2] = b.templateInteger(sharedBytes);
+    array.setTemplateArgsAttr(b.builder.getArrayAttr(arguments));
+  }
+  return success();
+}
+
+void CudaTarget::describe(const EmitCBuilder &b, StringRef name) {
+  if (isColumn)
+    return;
+  std::string text = "inline constexpr kernels::RowMapping " + name.str() + "_mapping{" +
+                     std::to_string(mapping.lanes) + ", " + std::to_string(sharedBytes) + "};";
+  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text), ValueRange());
+}
+
+std::unique_ptr<KernelTarget> genrec::createCudaKernelTarget(RowKernelOp kernel, bool isColumn) {
+  return std::make_unique<CudaTarget>(kernel, isColumn);
+}
+
+//===----------------------------------------------------------------------===//
+// Columns
+//===----------------------------------------------------------------------===//
+
+void genrec::emitColumnsKernel(const EmitCBuilder &b, StringRef name, ArrayRef<std::string> bodies,
+                               ArrayRef<SmallVector<int64_t>> columns, int64_t pointers) {
+  std::string type = "__grid_constant__ const kernels::Columns<" + std::to_string(columns.size()) +
+                     ", " + std::to_string(pointers) + ">";
+  Type types[] = {b.pointer(b.opaque("const genrec_step")), b.opaque(type)};
+  auto function =
+      emitc::FuncOp::create(b.builder, b.loc, name, b.builder.getFunctionType(types, {}));
+  function.setSpecifiersAttr(
+      b.builder.getStrArrayAttr({"extern \"C\"", "__global__", "__launch_bounds__(256)"}));
+  Block *entry = function.addEntryBlock();
+  SmallVector<Attribute> arguments;
+  for (StringRef body : bodies)
+    arguments.push_back(b.templateName(body));
+  {
+    OpBuilder::InsertionGuard guard(b.builder);
+    b.builder.setInsertionPointToStart(entry);
+    for (auto [argument, title] :
+         llvm::zip(entry->getArguments(), ArrayRef<StringRef>{"step", "columns"}))
+      argument.setLoc(NameLoc::get(b.builder.getStringAttr(title), b.loc));
+    b.callVoid("kernels::runColumns", entry->getArguments(), arguments);
+    emitc::ReturnOp::create(b.builder, b.loc, Value());
+  }
+  std::string text = "inline constexpr kernels::ColumnShape " + name.str() + "_columns[] = {";
+  for (auto [number, column] : llvm::enumerate(columns)) {
+    text += number ? ", {" : "{";
+    llvm::interleave(
+        column, [&](int64_t value) { text += std::to_string(value); }, [&] { text += ", "; });
+    text += "}";
+  }
+  emitc::VerbatimOp::create(b.builder, b.loc, b.builder.getStringAttr(text + "};"), ValueRange());
+}

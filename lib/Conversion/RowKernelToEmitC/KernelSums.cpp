@@ -1,0 +1,127 @@
+//===- KernelSums.cpp - results that a row kernel adds up -----------------===//
+
+#include "KernelOutliner.h"
+
+using namespace mlir;
+using namespace genrec;
+
+//===----------------------------------------------------------------------===//
+// Sums over all rows
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t> KernelOutliner::getAccumulatedResults() const {
+  SmallVector<int64_t> results;
+  for (unsigned result = 0; result < RowKernelOp(kernel).getNumResults(); ++result)
+    if (getRole(result) == ResultRole::reduced || getRole(result) == ResultRole::scattered)
+      results.push_back(result);
+  return results;
+}
+
+void KernelOutliner::prepareAccumulators() {
+  SmallVector<int64_t> results = getAccumulatedResults();
+  if (results.empty())
+    return;
+  Value total;
+  SmallVector<Value> sizes;
+  for (int64_t result : results) {
+    Value size = getAccumulatorSize(b, step, index, kernel.getResult(result));
+    // The partial sums of each result start at a cache line, as in launchSums.
+    sizes.push_back(b.call("kernels::sumFloats", b.i64(), {size}));
+    total = total ? b.add(total, sizes.back()) : sizes.back();
+  }
+  Value chunk = target.enterChunk(b, function, getRowCount(), total);
+  Value pointer = b.named("sums").call("kernels::chunkSums", b.pointer(b.f32()),
+                                       {function.arguments.back(), chunk, total});
+  for (auto [result, size] : llvm::zip(results, sizes)) {
+    auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+    FlatSymbolRefAttr domain = getRowDomain(type);
+    int64_t stride = domain                ? getRowAddress(kernel.getResult(result)).stride
+                     : type.getRank() == 2 ? type.getDimSize(1)
+                                           : 1;
+    const bool isKept = target.keepsSums() && getRole(result) == ResultRole::reduced;
+    if (!isKept)
+      target.clearSums(b, pointer, size);
+    accumulators.push_back({isKept ? keepSums(result, pointer) : pointer, stride,
+                            domain || type.getRank() ? getSourceRows(type) : Value()});
+    if (result != results.back())
+      pointer = b.named("sums").add(pointer, size);
+  }
+}
+
+Value KernelOutliner::keepSums(unsigned result, Value to) {
+  auto type = cast<RankedTensorType>(kernel.getResult(result).getType());
+  int64_t size = std::max<int64_t>(type.getNumElements(), 1);
+  Value array = target.createArray(b.named("kept"), b.f32(), size, /*isShared=*/false);
+  Value zero = b.floating(0);
+  if (type.getRank() == 0) {
+    b.storeElement(array, b.integer(0), zero);
+  } else {
+    ElementLoops loops = target.enterElements(b, size);
+    target.storeElement(b, array, 0, loops, zero);
+    target.leaveElements(b, loops);
+  }
+  keptSums.push_back({result, array, to});
+  return array;
+}
+
+void KernelOutliner::writeKeptSums() {
+  for (const KeptSum &sums : keptSums) {
+    auto type = cast<RankedTensorType>(kernel.getResult(sums.result).getType());
+    if (type.getRank() == 0) {
+      Operation *guard = target.enterScalarWrite(b);
+      b.storeElement(sums.to, b.integer(0), b.loadElement(sums.array, b.integer(0)));
+      if (guard)
+        b.leave(guard);
+      continue;
+    }
+    ElementLoops loops = target.enterElements(b, type.getNumElements());
+    target.storeElement(b, sums.to, 0, loops, target.loadElement(b, sums.array, loops));
+    target.leaveElements(b, loops);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Pooled results
+//===----------------------------------------------------------------------===//
+
+void KernelOutliner::clearPooled(Pooled &pool) {
+  auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
+  Type element = type.getElementType();
+  Attribute zero = b.builder.getZeroAttr(element);
+  if (getRowShape(type).empty()) {
+    pool.place = b.named("pooled").variable(element, zero);
+    return;
+  }
+  ElementLoops loops = target.enterElements(b, getRowSize(type));
+  target.storeElement(b, pool.place, 0, loops,
+                      emitc::ConstantOp::create(builder, b.loc, element, zero));
+  target.leaveElements(b, loops);
+}
+
+void KernelOutliner::finishPooled(const Pooled &pool) {
+  auto type = cast<RankedTensorType>(kernel.getResult(pool.result).getType());
+  Value row = nest[pool.nest].row, to = resultPointers[pool.result], divisor;
+  if (pool.kind == PoolKind::mean) {
+    const NestLoop &children = nest[pool.nest + 1];
+    divisor = b.named("size").call("kernels::meanDivisor", type.getElementType(),
+                                   {b.sub(children.end, children.begin)},
+                                   {b.templateType(type.getElementType())});
+  }
+  auto finish = [&](Value value) {
+    return divisor
+               ? emitc::DivOp::create(builder, b.loc, value.getType(), value, divisor).getResult()
+               : value;
+  };
+  if (getRowShape(type).empty()) {
+    Operation *guard = target.enterScalarWrite(b);
+    b.storeElement(to, row, finish(b.load(pool.place)));
+    if (guard)
+      b.leave(guard);
+    return;
+  }
+  int64_t size = getRowSize(type);
+  Value first = b.mul(row, b.integer(size));
+  ElementLoops loops = target.enterElements(b, size);
+  b.storeElement(to, b.add(first, loops.index), finish(target.loadElement(b, pool.place, loops)));
+  target.leaveElements(b, loops);
+}

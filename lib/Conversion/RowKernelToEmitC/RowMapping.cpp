@@ -1,0 +1,140 @@
+//===- RowMapping.cpp - threads of a row on a device ----------------------===//
+
+#include "RowMapping.h"
+
+#include "RowBodySchedule.h"
+
+#include "genrec/Dialect/GenRec/Step/MemoryPlan.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace genrec;
+
+namespace {
+
+/// Which packs all that a kernel reads and writes can be accessed in.
+class Alignment {
+public:
+  void add(int64_t elements) {
+    while (elements % aligned != 0)
+      aligned /= 2;
+  }
+  /// Rows of `value`, which lie a stride apart, behind an offset.
+  void addRows(Value value) {
+    RowAddress address = getRowAddress(value);
+    add(address.stride);
+    add(address.offset);
+  }
+
+  int64_t aligned = 4;
+};
+
+} // namespace
+
+static bool isVector(Value value) { return isa<VectorType>(value.getType()); }
+
+static void addInput(Value input, BlockArgument argument, Alignment &alignment) {
+  auto type = cast<RankedTensorType>(input.getType());
+  if (auto row = dyn_cast<RowType>(type.getElementType()))
+    alignment.add(row.getWidth());
+  else if (isVector(argument) || (isa<RankedTensorType>(argument.getType()) && type.getRank() == 2))
+    alignment.addRows(input);
+}
+
+/// Places within a vector at which packs of another begin.
+static void addOffsets(Operation *op, Alignment &alignment) {
+  if (auto slice = dyn_cast<RowSliceOp>(op))
+    alignment.add(slice.getOffset());
+  else if (auto slice = dyn_cast<vector::ExtractStridedSliceOp>(op))
+    alignment.add(cast<IntegerAttr>(slice.getOffsets()[0]).getInt());
+  int64_t offset = 0;
+  if (auto concat = dyn_cast<RowConcatOp>(op))
+    for (Value part : concat.getParts()) {
+      if (isVector(part))
+        alignment.add(offset);
+      offset += isVector(part) ? getExtent(part) : 1;
+    }
+}
+
+RowMapping genrec::getRowMapping(RowKernelOp kernel) {
+  constexpr int64_t kAlone = 8, kEach = 16, kWarp = 32, kBlock = 256, kMostThreads = 1024;
+  RowMapping mapping;
+  Alignment alignment;
+  Block &body = kernel.getBody().front();
+  auto addVector = [&](Value value) {
+    if (!isVector(value))
+      return;
+    mapping.widest = std::max(mapping.widest, getExtent(value));
+    // A single element needs no pack.
+    if (getExtent(value) > 1)
+      alignment.add(getExtent(value));
+  };
+  for (auto [input, argument] : llvm::zip(kernel.getInputs(), body.getArguments())) {
+    addInput(input, argument, alignment);
+    addVector(argument);
+  }
+  for (Value result : kernel.getResults())
+    if (!getRowShape(cast<RankedTensorType>(result.getType())).empty() &&
+        getRowDomain(result.getType()))
+      alignment.addRows(result);
+  for (Operation &op : body) {
+    addOffsets(&op, alignment);
+    for (Value value : llvm::concat<Value>(op.getOperands(), op.getResults()))
+      addVector(value);
+  }
+  if (mapping.widest == 0)
+    return mapping;
+  mapping.aligned = alignment.aligned;
+  if (mapping.widest <= kAlone) {
+    mapping.pack = mapping.widest;
+    return mapping;
+  }
+  mapping.pack = alignment.aligned;
+  auto most = static_cast<uint64_t>((mapping.widest + kEach - 1) / kEach);
+  mapping.lanes = std::max<int64_t>(16 / mapping.pack, llvm::PowerOf2Ceil(most));
+  if (mapping.lanes > kWarp)
+    mapping.lanes = mapping.widest <= kWarp * 2 * kEach    ? kWarp
+                    : mapping.widest <= kBlock * 2 * kEach ? kBlock
+                                                           : kMostThreads;
+  return mapping;
+}
+
+bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
+  if (mapping.lanes == 1)
+    return false;
+  if (isa_and_nonnull<GatherDotOp, RowConcatOp>(vector.getDefiningOp()))
+    return true; // written by other lanes
+  return llvm::any_of(vector.getUsers(), [&](Operation *user) {
+    if (auto accumulate = dyn_cast<AccumulateOp>(user))
+      return static_cast<bool>(accumulate.getCoefficient());
+    if (auto reduction = dyn_cast<vector::ReductionOp>(user))
+      return !getElementTypeOrSelf(reduction.getVector().getType()).isF32();
+    // Lanes of a warp hand single elements over.
+    if (isa<vector::ExtractOp>(user))
+      return mapping.lanes > 32;
+    return isa<RowSliceOp, vector::ExtractStridedSliceOp, GatherDotOp, GatherSumOp>(user);
+  });
+}
+
+/// Whether the joined row is built in the memory of a result and read nowhere else.
+static bool isOnlyYielded(RowKernelOp kernel, RowConcatOp concat) {
+  if (!concat->hasOneUse() || !isa<RowYieldOp>(*concat->user_begin()))
+    return false;
+  unsigned result = getYieldedResult(kernel, concat->use_begin()->getOperandNumber());
+  return cast<ResultRoleAttr>(kernel.getResultRoles()[result]).getValue() == ResultRole::aligned;
+}
+
+bool genrec::lanesMeet(RowKernelOp kernel, const RowMapping &mapping) {
+  Block &body = kernel.getBody().front();
+  auto isShared = [&](Value value) {
+    if (!isVector(value) || !isReadByOtherLanes(value, mapping))
+      return false;
+    auto concat = value.getDefiningOp<RowConcatOp>();
+    return !concat || !isOnlyYielded(kernel, concat);
+  };
+  return llvm::any_of(body.getArguments(), isShared) ||
+         llvm::any_of(body, [&](Operation &op) { return llvm::any_of(op.getResults(), isShared); });
+}

@@ -1,0 +1,52 @@
+//===- RowMapping.h - threads of a row on a device --------------*- C++ -*-===//
+//
+// How rows and elements of a row kernel are distributed to the threads of a device: the one place
+// that decides it (genrec_rt/kernels/cuda/lanes.h has the terms).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWMAPPING_H
+#define GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWMAPPING_H
+
+#include "genrec/Dialect/GenRec/IR/GenRec.h"
+
+namespace genrec {
+
+struct RowMapping {
+  /// Threads per row: 1, a power of two up to a warp, or a block of 256 or 1,024.
+  int64_t lanes = 1;
+  /// Neighbouring elements that a lane has together. `lanes` times `pack` is at least 16 where
+  /// there are several lanes, so that reductions add in the order of the CPU without leaving
+  /// registers.
+  int64_t pack = 1;
+  /// Elements by which every access to a pack in memory is aligned: 4, 2 or 1.
+  int64_t aligned = 1;
+  /// Elements of the widest vector of the body; 0: it has scalars alone.
+  int64_t widest = 0;
+
+  /// Whether lanes reduce a row through shared memory: `reducesByMemory` of row_mapping.h.
+  bool reducesByMemory() const { return lanes > 32 || (lanes == 32 && pack > 1); }
+  /// The most threads of a block.
+  int64_t getBlockThreads() const { return std::max<int64_t>(lanes, 128); }
+};
+
+/// The rule. A lane has about 16 elements of the widest vector:
+///
+///     scalars, or up to 8 elements     a thread per row
+///     up to 256                        4 to 16 threads, as many as have 16 elements each
+///     up to 1,024                      a warp
+///     more                             a block
+///
+/// and packs are as wide as all rows and offsets are multiples of.
+RowMapping getRowMapping(RowKernelOp kernel);
+
+/// Whether elements of the vector are read by other lanes than those that compute them, so that it
+/// must lie in memory.
+bool isReadByOtherLanes(mlir::Value vector, const RowMapping &mapping);
+
+/// Whether lanes of a row must meet between phases: they read what others wrote.
+bool lanesMeet(RowKernelOp kernel, const RowMapping &mapping);
+
+} // namespace genrec
+
+#endif // GENREC_LIB_CONVERSION_ROWKERNELTOEMITC_ROWMAPPING_H

@@ -1,0 +1,44 @@
+//===- column_bodies.h - Many columns in one launch --------------*- C++ -*-===//
+//
+// What the emitted kernel of launchColumns (launch.h) does: a block has some rows of one column,
+// for which it calls the body of the column's program.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_KERNELS_CUDA_COLUMN_BODIES_H
+#define GENREC_RT_KERNELS_CUDA_COLUMN_BODIES_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/cuda/lanes.h"
+
+namespace genrec::rt::kernels {
+inline namespace GENREC_RT_ISA {
+
+/// Rows begin, begin + each, … below end of a column, by one thread.
+using ColumnBody = void (*)(const genrec_step *step, void *const *pointers, int64_t begin,
+                            int64_t end, int64_t each);
+
+template <ColumnBody... Bodies, int Count, int Pointers>
+__device__ inline void runColumns(const genrec_step *step,
+                                  const Columns<Count, Pointers> &columns) {
+  const auto block = static_cast<int32_t>(blockIdx.x);
+  int column = 0;
+  for (int behind = Count; behind - column > 1;) {
+    const int middle = (column + behind) / 2;
+    (columns.firstBlock[middle] <= block ? column : behind) = middle;
+  }
+  const ColumnShape &shape = columns.shapes[column];
+  const int64_t first = (block - columns.firstBlock[column]) * kColumnRows;
+  const int64_t rows = step->domains[shape.domain].count;
+  const int64_t end = first + kColumnRows < rows ? first + kColumnRows : rows;
+  void *const *pointers = columns.pointers + columns.firstPointer[column];
+  int32_t program = 0;
+  ((program++ == shape.program ? Bodies(step, pointers, first + threadIdx.x, end, blockDim.x)
+                               : void()),
+   ...);
+}
+
+} // namespace GENREC_RT_ISA
+} // namespace genrec::rt::kernels
+
+#endif // GENREC_RT_KERNELS_CUDA_COLUMN_BODIES_H
