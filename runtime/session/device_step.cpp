@@ -108,7 +108,8 @@ void DeviceStep::addBatch(Layout &layout, const std::vector<genrec_domain> &all,
 }
 
 /// Descriptors as the stages see them, but for addresses on the device.
-void DeviceStep::describe(std::vector<genrec_domain> &all) {
+void DeviceStep::describe(const std::vector<genrec_domain> &all,
+                          const std::vector<int64_t> &longest) {
   const genrec_model_desc &model = shared.model;
   for (size_t i = 0; i < domains.size(); ++i) {
     genrec_domain &to = domains[i];
@@ -117,7 +118,7 @@ void DeviceStep::describe(std::vector<genrec_domain> &all) {
     to = {};
     to.count = isRead ? all[i].count : kind == GENREC_DOMAIN_STEP ? fixedRows[i] : -1;
     to.capacity = all[i].capacity;
-    to.max_length = isRead ? all[i].max_length : std::max<int64_t>(to.count, 0);
+    to.max_length = isRead ? all[i].max_length : longest[i];
     to.parent_domain = parent < 0 ? nullptr : &domains[parent];
   }
 }
@@ -137,9 +138,9 @@ void DeviceStep::useCatalogues() {
 }
 
 void DeviceStep::upload(std::vector<genrec_domain> &all, const genrec_column *given,
-                        const genrec_program_desc &program) {
+                        const std::vector<int64_t> &longest, const genrec_program_desc &program) {
   hosts = &all;
-  describe(all);
+  describe(all, longest);
   std::fill(columns.begin(), columns.end(), genrec_column{});
   useCatalogues();
   Layout layout;

@@ -30,10 +30,11 @@ public:
   DeviceStep(StepSlot &slot, DeviceState &state);
   ~DeviceStep();
 
-  /// Brings the batch of the slot to the device; `hosts` and `columns` are the host's descriptors.
+  /// Brings the batch of the slot to the device; `hosts` and `columns` are the host's descriptors,
+  /// `longest` bounds each domain's longest list.
   /// What the stages see is described by `genrec_step::domains` and `columns` then.
   void upload(std::vector<genrec_domain> &hosts, const genrec_column *columns,
-              const genrec_program_desc &program);
+              const std::vector<int64_t> &longest, const genrec_program_desc &program);
   /// Waits for the stages, then reports: losses, metrics, outputs and errors are in the slot and
   /// the session.
   void finish();
@@ -82,7 +83,7 @@ private:
   struct Layout;
   void addBatch(Layout &layout, const std::vector<genrec_domain> &hosts,
                 const genrec_column *columns, const genrec_program_desc &program);
-  void describe(std::vector<genrec_domain> &hosts);
+  void describe(const std::vector<genrec_domain> &hosts, const std::vector<int64_t> &longest);
   void useCatalogues();
 
   /// Queues a copy of `bytes` to pinned memory, which is there when the step has ended; null for

@@ -269,7 +269,7 @@ void StepSlot::runDispatch(genrec_rt_pool *on) {
     clearTemporaries();
     place(plan->own, arena, plan->addresses);
     shared.onDevice->giveParameters();
-    onDevice->upload(domainTable, columnTable.data(), *plan->program);
+    onDevice->upload(domainTable, columnTable.data(), plan->maxLengths, *plan->program);
     runStage(plan->program->copy, Phase::copy, on);
   }
   runStage(plan->program->dispatch, Phase::dispatch, on);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from compiled import BUILD, ROOT, call, read_tensors, tool
 from genrec import nn
+
+sys.path.insert(0, str(ROOT / "examples"))
+
+from example import generate, load_example  # noqa: E402
 
 TARGETS = ("cpu", "cuda-emulated")
 COUNTS, CATEGORIES, WIDTH, ROWS, BATCH = 2, 3, 4, 60, 16
@@ -153,6 +158,22 @@ def test_the_other_commands_agree(made: Made, tmp_path: Path) -> None:
     np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5)
     assert metrics[1]["loss"] == pytest.approx(metrics[0]["loss"], rel=1e-5)
     assert metrics[1]["metrics"] == pytest.approx(metrics[0]["metrics"], rel=1e-5)
+
+
+def test_lists_of_lists_train_as_on_the_cpu(tmp_path: Path) -> None:
+    """The request ranker: lists in lists, some empty, pools, values of requests at impressions, dropout, Adam."""
+    generate(tmp_path / "data", kind="requests", users=12, seed=3)
+    data = tmp_path / "data" / "train.parquet"
+    schema = gr.Schema.from_parquet(data)
+    for target in TARGETS:
+        ranker = load_example("request_ranking", "model").Ranker()
+        flags = ["--factor-lookups=false"]  # distinct rows have no CUDA form yet
+        model = gr.compile(ranker, schema, target=target, output=tmp_path / target, flags=flags)
+        train(model.binary, data, tmp_path / f"{target}.checkpoint", steps=3)
+    cpu, cuda = (json.loads((tmp_path / f"{target}.checkpoint.json").read_text()) for target in TARGETS)
+    losses = [[step["loss"] for step in report["step_losses"]] for report in (cpu, cuda)]
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
+    expect_close(*(tensors(tmp_path / f"{target}.checkpoint") for target in TARGETS))
 
 
 @pytest.mark.parametrize("change", [{"label": {37: 2.0}}, {"c2": {21: 1 << 20}}], ids=["label", "id"])

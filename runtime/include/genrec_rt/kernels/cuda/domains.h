@@ -7,7 +7,7 @@
 #ifndef GENREC_RT_KERNELS_CUDA_DOMAINS_H
 #define GENREC_RT_KERNELS_CUDA_DOMAINS_H
 
-#include "genrec_rt/kernels/cuda/list_domains.h"
+#include "genrec_rt/kernels/cuda/list_rows.h"
 #include "genrec_rt/kernels/cuda/step.h"
 
 namespace genrec::rt::kernels {
@@ -19,6 +19,28 @@ inline void describeRows(genrec_domain *domain, int64_t count) {
   domain->parent = nullptr;
   domain->identity = nullptr;
   domain->parent_domain = nullptr;
+}
+
+/// A domain of lists below `above` that a call makes: the host knows its arrays, not its rows.
+inline cuda::NewLists newLists(genrec_step *step, genrec_domain *domain, const genrec_domain *above,
+                               int64_t *offsets, int64_t *parent, uint64_t *identity) {
+  domain->count = -1;
+  domain->offsets = offsets;
+  domain->parent = parent;
+  domain->identity = identity;
+  domain->parent_domain = above;
+  return {domain->device,
+          domain->capacity,
+          above->capacity,
+          offsets,
+          parent,
+          identity,
+          scratchOf(step, cuda::kListScratchBytes)};
+}
+
+/// Lists of a domain, at most: a root's rows are lists of their own.
+inline int64_t mostLists(const genrec_domain *domain) {
+  return domain->parent_domain ? domain->parent_domain->capacity : domain->capacity;
 }
 
 /// offsets[i] = where part i of a stacked domain has its room, and the domain itself.
@@ -55,6 +77,98 @@ template <class T>
 inline void copyElements(genrec_step *step, T *to, const T *from, int64_t count) {
   GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(count) * sizeof(T),
                                     cudaMemcpyDeviceToDevice, streamOf(step)));
+}
+
+//===----------------------------------------------------------------------===//
+// Lists that are made
+//===----------------------------------------------------------------------===//
+
+template <bool Last>
+void truncate(genrec_step *step, const genrec_domain *source, genrec_domain *domain, int64_t most,
+              int64_t *offsets, int64_t *parent, uint64_t *identity) {
+  cuda::truncateLists(source->device, most, Last,
+                      newLists(step, domain, source->parent_domain, offsets, parent, identity),
+                      streamOf(step));
+}
+
+template <class... Sources>
+void concatDomains(genrec_step *step, const genrec_domain *above, genrec_domain *domain,
+                   int64_t *offsets, int64_t *parent, uint64_t *identity, Sources *...sources) {
+  static_assert(sizeof...(sources) <= cuda::JoinedDomains::kMost);
+  cuda::joinLists(above->device, {{sources->device...}, sizeof...(sources)},
+                  newLists(step, domain, above, offsets, parent, identity), streamOf(step));
+}
+
+//===----------------------------------------------------------------------===//
+// Moving values
+//===----------------------------------------------------------------------===//
+
+template <bool Last, class T>
+void derive(genrec_step *step, const genrec_domain *source, const genrec_domain *domain,
+            int64_t width, const T *x, int64_t ldX, T *out) {
+  cuda::deriveRows(source->device, domain->device, Last, cuda::rowsIn(x, ldX),
+                   cuda::rowsOut(out, domain->capacity, width), streamOf(step));
+}
+
+template <bool Last, class T>
+void deriveGrad(genrec_step *step, const genrec_domain *source, const genrec_domain *domain,
+                int64_t width, const T *x, int64_t ldX, T *out) {
+  cuda::deriveRowsGradient(source->device, domain->device, Last, cuda::rowsIn(x, ldX),
+                           cuda::rowsOut(out, source->capacity, width), streamOf(step));
+}
+
+inline void addParts(cuda::JoinedRows &) {}
+/// Triples of a part's domain, its values and their stride.
+template <class T, class... Rest>
+void addParts(cuda::JoinedRows &rows, const genrec_domain *domain, const T *values, int64_t ld,
+              Rest... rest) {
+  rows.domains[rows.count] = domain->device;
+  rows.values[rows.count++] = cuda::rowsIn(values, ld);
+  addParts(rows, rest...);
+}
+
+template <class T, class... Parts>
+void concatRows(genrec_step *step, const genrec_domain *domain, int64_t width, T *out,
+                Parts... parts) {
+  static_assert(sizeof...(Parts) % 3 == 0 && sizeof...(Parts) / 3 <= cuda::JoinedDomains::kMost);
+  cuda::JoinedRows rows;
+  addParts(rows, parts...);
+  cuda::joinRows(domain->device, rows, cuda::rowsOut(out, domain->capacity, width), streamOf(step));
+}
+
+/// Part `number` of a joined value.
+template <class T, class... Sources>
+void splitRows(genrec_step *step, const genrec_domain *domain, int64_t width, const T *x,
+               int64_t ldX, T *out, int64_t number, Sources *...sources) {
+  static_assert(sizeof...(sources) <= cuda::JoinedDomains::kMost);
+  const int64_t capacities[] = {sources->capacity...};
+  cuda::splitJoinedRows(domain->device, {{sources->device...}, sizeof...(sources)},
+                        static_cast<int>(number), cuda::rowsIn(x, ldX),
+                        cuda::rowsOut(out, capacities[number], width), streamOf(step));
+}
+
+template <class T>
+void shiftRows(genrec_step *step, const genrec_domain *domain, int64_t distance, int64_t width,
+               const T *x, int64_t ldX, T *out, bool *valid) {
+  cuda::shiftListRows(domain->device, distance, cuda::rowsIn(x, ldX),
+                      cuda::rowsOut(out, domain->capacity, width), valid, streamOf(step));
+}
+
+template <bool FromEnd>
+void positions(genrec_step *step, const genrec_domain *domain, int64_t *out) {
+  cuda::listPositions(domain->device, FromEnd, out, domain->capacity, streamOf(step));
+}
+
+inline void lengths(genrec_step *step, const genrec_domain *children, int64_t *out) {
+  cuda::listLengths(children->device, out, mostLists(children), streamOf(step));
+}
+
+using PoolChoice = cuda::ListChoice;
+template <PoolChoice Choice>
+void poolGrad(genrec_step *step, const genrec_domain *domain, int64_t width, const float *x,
+              int64_t ldX, const float *gradient, int64_t ldGradient, float *out) {
+  cuda::listPoolGradient(Choice, domain->device, mostLists(domain), width, x, ldX, gradient,
+                         ldGradient, out, domain->capacity, streamOf(step));
 }
 
 } // namespace genrec::rt::kernels
