@@ -94,8 +94,9 @@ void truncate(genrec_step *step, const genrec_domain *source, genrec_domain *dom
 template <class... Sources>
 void concatDomains(genrec_step *step, const genrec_domain *above, genrec_domain *domain,
                    int64_t *offsets, int64_t *parent, uint64_t *identity, Sources *...sources) {
-  static_assert(sizeof...(sources) <= cuda::JoinedDomains::kMost);
-  cuda::joinLists(above->device, {{sources->device...}, sizeof...(sources)},
+  constexpr int kParts = sizeof...(Sources);
+  static_assert(kParts <= cuda::JoinedDomains::kMost);
+  cuda::joinLists(above->device, {{sources->device...}, kParts},
                   newLists(step, domain, above, offsets, parent, identity), streamOf(step));
 }
 
@@ -140,11 +141,12 @@ void concatRows(genrec_step *step, const genrec_domain *domain, int64_t width, T
 template <class T, class... Sources>
 void splitRows(genrec_step *step, const genrec_domain *domain, int64_t width, const T *x,
                int64_t ldX, T *out, int64_t number, Sources *...sources) {
-  static_assert(sizeof...(sources) <= cuda::JoinedDomains::kMost);
+  constexpr int kParts = sizeof...(Sources);
+  static_assert(kParts <= cuda::JoinedDomains::kMost);
   const int64_t capacities[] = {sources->capacity...};
-  cuda::splitJoinedRows(domain->device, {{sources->device...}, sizeof...(sources)},
-                        static_cast<int>(number), cuda::rowsIn(x, ldX),
-                        cuda::rowsOut(out, capacities[number], width), streamOf(step));
+  cuda::splitJoinedRows(domain->device, {{sources->device...}, kParts}, static_cast<int>(number),
+                        cuda::rowsIn(x, ldX), cuda::rowsOut(out, capacities[number], width),
+                        streamOf(step));
 }
 
 template <class T>
