@@ -91,12 +91,19 @@ void truncate(genrec_step *step, const genrec_domain *source, genrec_domain *dom
                       streamOf(step));
 }
 
+template <class... Sources> cuda::JoinedDomains joinedDomains(Sources *...sources) {
+  static_assert(sizeof...(Sources) <= cuda::JoinedDomains::kMost);
+  const genrec_domain *parts[] = {sources->device...};
+  cuda::JoinedDomains joined;
+  for (const genrec_domain *part : parts)
+    joined.parts[joined.count++] = part;
+  return joined;
+}
+
 template <class... Sources>
 void concatDomains(genrec_step *step, const genrec_domain *above, genrec_domain *domain,
                    int64_t *offsets, int64_t *parent, uint64_t *identity, Sources *...sources) {
-  constexpr int kParts = sizeof...(Sources);
-  static_assert(kParts <= cuda::JoinedDomains::kMost);
-  cuda::joinLists(above->device, {{sources->device...}, kParts},
+  cuda::joinLists(above->device, joinedDomains(sources...),
                   newLists(step, domain, above, offsets, parent, identity), streamOf(step));
 }
 
@@ -141,10 +148,8 @@ void concatRows(genrec_step *step, const genrec_domain *domain, int64_t width, T
 template <class T, class... Sources>
 void splitRows(genrec_step *step, const genrec_domain *domain, int64_t width, const T *x,
                int64_t ldX, T *out, int64_t number, Sources *...sources) {
-  constexpr int kParts = sizeof...(Sources);
-  static_assert(kParts <= cuda::JoinedDomains::kMost);
   const int64_t capacities[] = {sources->capacity...};
-  cuda::splitJoinedRows(domain->device, {{sources->device...}, kParts}, static_cast<int>(number),
+  cuda::splitJoinedRows(domain->device, joinedDomains(sources...), static_cast<int>(number),
                         cuda::rowsIn(x, ldX), cuda::rowsOut(out, capacities[number], width),
                         streamOf(step));
 }
