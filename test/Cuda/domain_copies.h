@@ -82,8 +82,8 @@ public:
       : offsets(Lengths(static_cast<size_t>(lists + 1), -77)),
         parent(Lengths(static_cast<size_t>(capacity), -77)),
         identity(std::vector<uint64_t>(static_cast<size_t>(capacity), 77)),
-        record(std::vector{genrec_domain{-77, capacity, nullptr, nullptr, nullptr, nullptr, -77}}) {
-  }
+        record(std::vector{
+            genrec_domain{-77, capacity, nullptr, nullptr, nullptr, nullptr, -77, nullptr}}) {}
 
   genrec_domain *get() const { return record.data(); }
   genrec_domain fetch() const { return record.fetch()[0]; }

@@ -186,7 +186,7 @@ TEST(ExactSum, HasTheBitsOfTheHost) {
     auto host = makeRoot(count, random);
     DeviceDomain domain(*host, nullptr, count + 5);
     Copy<float> on(values), sum(std::vector<float>{7});
-    Copy<char> scratch(std::vector<char>(kExactSumScratchBytes));
+    Copy<char> scratch{std::vector<char>(kExactSumScratchBytes)};
     addExactly(domain.get(), count + 5, on.data(), sum.data(), scratch.data(), nullptr);
     ExactSum exact;
     exact.add(std::span<const float>(values));
