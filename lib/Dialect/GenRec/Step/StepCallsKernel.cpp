@@ -72,7 +72,7 @@ static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &st
         stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
   }
   // The last kernel runs all columns.
-  StringRef name = cast<FlatSymbolRefAttr>(llvm::last(launch.getKernels())).getValue();
+  StringRef name = cast<FlatSymbolRefAttr>(*std::prev(launch.getKernels().end())).getValue();
   b.callVoid("kernels::launchColumns",
              {stage.getStep(), b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
               b.literal(name, b.opaque("kernels::ColumnsKernel")),
