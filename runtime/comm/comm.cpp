@@ -2,6 +2,8 @@
 
 #include "genrec_rt/comm.h"
 
+#include "peer_error.h"
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -156,7 +158,7 @@ void genrec::rt::runTogether(Communicator *comm, const std::function<void()> &bo
   comm->broadcast(help.data(), first->helpBytes, root);
   if (root == comm->getRank())
     std::rethrow_exception(failure);
-  throw Error(message, help);
+  throw PeerError((root == 0 ? "" : "rank " + std::to_string(root) + ": ") + message, help);
 }
 
 //===----------------------------------------------------------------------===//

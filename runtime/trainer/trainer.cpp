@@ -3,6 +3,7 @@
 #include "genrec_rt/trainer.h"
 
 #include "../checkpoint/checksum.h"
+#include "../comm/peer_error.h"
 #include "../core/launcher.h"
 #include "commands.h"
 #include "overwriting.h"
@@ -146,6 +147,8 @@ int Command::run() {
   } catch (const CommError &error) {
     return fail(error.isOwn ? World::Ending::noticed : World::Ending::heard, error.what(),
                 error.help());
+  } catch (const PeerError &error) {
+    return fail(World::Ending::heard, error.what(), error.help());
   } catch (const Error &error) {
     return fail(World::Ending::failed, error.what(), error.help());
   } catch (const std::bad_alloc &) {

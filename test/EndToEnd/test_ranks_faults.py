@@ -17,7 +17,10 @@ from genrec import nn
 from launching import launcher, needs_mpi
 
 sys.path.insert(0, str(ROOT / "test" / "Faults"))
-from kill_ranks import STEPS, Harness  # noqa: E402
+from fail_ranks import Fault  # noqa: E402
+from fail_ranks import Harness as FailHarness  # noqa: E402
+from kill_ranks import Harness  # noqa: E402
+from rank_runs import EVERY, STEPS  # noqa: E402
 
 pytestmark = needs_mpi
 
@@ -107,7 +110,7 @@ def test_what_held_a_nan_before_is_named(shop: Path) -> None:
 
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory: pytest.TempPathFactory) -> Harness:
-    return Harness(BUILD, tmp_path_factory.mktemp("kills"), ranks=3)
+    return Harness(BUILD, tmp_path_factory.mktemp("kills"), ranks=3, full_every=3)
 
 
 def test_killed_ranks_are_named_and_runs_go_on(harness: Harness) -> None:
@@ -118,13 +121,28 @@ def test_killed_ranks_are_named_and_runs_go_on(harness: Harness) -> None:
 
 
 def test_lost_bits_would_be_noticed(harness: Harness) -> None:
-    """The judge itself: a run with other bits is told."""
-    harness.whole, whole = b"other", harness.whole
-    try:
-        assert harness.kill(0, seed=1).wrong == ["after 0 kills the run ends with other bits"]
-    finally:
-        harness.whole = whole
-    assert len(whole) > 1000 and STEPS == 200
+    """The judge itself: a run of other bits, and one that stopped early, are told."""
+    for name, flags in (("other", ["--lr", "0.01"]), ("early", ["--max-steps", "70"])):
+        assert harness.start(name, 2, *flags).end(120)[0] == 0
+    assert "changed, values by at most" in harness.difference("other")
+    assert harness.difference("early") == f"it ends at step 70 instead of {STEPS}"
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> tuple[FailHarness, int]:
+    """Runs whose rank 2 fails, and how often it writes."""
+    harness = FailHarness(BUILD, tmp_path_factory.mktemp("failing"), ranks=3)
+    return harness, harness.count(2)["write"]
+
+
+@pytest.mark.parametrize("how", ["", "+", "!"])
+def test_a_rank_that_fails_in_a_save_is_named_and_loses_nothing(failing: tuple[FailHarness, int], how: str) -> None:
+    """A sample of what test/Faults/fail_ranks.py does: rank 2 has a full disk, or is killed as it writes its part."""
+    harness, writes = failing
+    assert writes > 2 * STEPS // EVERY
+    outcome, wrong = harness.inject(Fault(rank=2, kind="write", number=writes // 2, how=how))
+    assert wrong == ""
+    assert outcome == ("killed" if how == "!" else "error")
 
 
 @pytest.mark.parametrize("rank", [0, 2])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Makes one call of the system fail in a run of a compiled model, over and over, and looks at what is left.
 
-    python test/Faults/inject.py [--count 1000] [--build build] [--verbose]
+    python test/Faults/inject.py [--count 1000] [--full-every 1] [--build build] [--verbose]
 
 Training, resuming, evaluating, predicting and exporting of a small model run again and again; in each run the n-th call of one
 kind fails: opening, writing, flushing, renaming, mapping memory, starting a thread, allocating (shim.cpp does it). A run must
 end with an error that says so, or unharmed; never by a signal, and never not at all. Whatever was there before is there
 afterwards: a checkpoint evaluates to the same bits as before, training resumes from it to the same bits as without the
-fault, and a file that was not written anew is the old one.
+fault, and a file that was not written anew is the old one. With --full-every, saves are incremental between full ones.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rank_runs import describe
 
 KINDS = ("open", "write", "fsync", "rename", "mmap", "thread", "large_allocation", "allocation")
 SECONDS = 30  # a run that takes longer hangs
@@ -50,6 +51,10 @@ class Fault:
     @property
     def wish(self) -> str:
         return f"{self.kind}:{self.number}{'+' if self.all_after else ''}"
+
+
+class HangError(Exception):
+    """A run that does not end; the text says what its threads did."""
 
 
 @dataclass
@@ -86,7 +91,7 @@ def write_data(folder: Path) -> None:
 class Harness:
     """A model, its data, and what its commands do without faults."""
 
-    def __init__(self, build: Path, folder: Path) -> None:
+    def __init__(self, build: Path, folder: Path, full_every: int = 1) -> None:
         build = build.resolve()
         self.target, self.shim = build / "bin" / "genrec-fault-target", build / "lib" / "libgenrec-fault-shim.so"
         self.folder = folder
@@ -96,7 +101,8 @@ class Harness:
         quiet = ["--threads", "2", "--progress", "none"]
         training = [
             "train", "--data", data["train"], "--batch", "10", "--seed", "4", "--checkpoint", "ck", "--checkpoint-every", "15",
-            "--validation", data["valid"], *catalogue, "--metrics-json", "m.json", *quiet,
+            "--checkpoint-full-every", str(full_every), "--validation", data["valid"], *catalogue, "--metrics-json", "m.json",
+            *quiet,
         ]  # fmt: skip
         self.commands = {
             "train": [*training, "--epochs", "2", "--tensorboard", "tb"],
@@ -113,7 +119,17 @@ class Harness:
         environment.update({"GENREC_FAULT": wish} if wish else {})
         environment.update({"GENREC_FAULT_COUNTS": str(counts)} if counts else {})
         words = [str(self.target), *self.commands[command], *more]
-        return subprocess.run(words, cwd=place, env=environment, capture_output=True, timeout=SECONDS, check=False)
+        process = subprocess.Popen(words, cwd=place, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(2 * SECONDS):  # in which this process could run, too
+            try:
+                out, err = process.communicate(timeout=0.5)
+            except subprocess.TimeoutExpired:
+                continue
+            return subprocess.CompletedProcess(words, process.returncode, out, err)
+        calls = describe(process.pid)
+        process.kill()
+        process.communicate()
+        raise HangError(f"{command} does not end within {SECONDS} s: {calls}")
 
     def must(self, command: str, place: Path, **more: Any) -> None:
         done = self.run(command, place, **more)
@@ -194,8 +210,8 @@ class Harness:
         place = self.place("run", checkpoint=fault.command != "train", old=not trains)
         try:
             done = self.run(fault.command, place, wish=fault.wish)
-        except subprocess.TimeoutExpired:
-            return "hang", f"does not end within {SECONDS} s"
+        except HangError as hang:
+            return "hang", str(hang)
         said = done.stderr.decode(errors="replace")
         if done.returncode < 0:
             return "signal", f"ended by signal {-done.returncode}: {said[-500:]}"
@@ -204,7 +220,7 @@ class Harness:
             return how, f"status {done.returncode} and no error told: {said[-500:]!r}"
         try:
             wrong = self._check_state(fault, place, how == "success") if trains else self._check_files(fault, place, how == "success")
-        except (RuntimeError, OSError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
+        except (RuntimeError, OSError, KeyError, ValueError, HangError) as error:
             wrong = f"{how} ({said.strip()[-200:]}), then {error}"
         return how, wrong
 
@@ -260,12 +276,13 @@ class Harness:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000, help="faults in all")
+    parser.add_argument("--full-every", type=int, default=1, help="of so many saves one is full")
     parser.add_argument("--build", type=Path, default=Path(__file__).resolve().parents[2] / "build")
     parser.add_argument("--only", help="a command, or command:kind")
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        harness = Harness(arguments.build, Path(folder))
+        harness = Harness(arguments.build, Path(folder), arguments.full_every)
         faults = harness.faults(arguments.count)
         if arguments.only:
             faults = [fault for fault in faults if f"{fault.command}:{fault.kind}".startswith(arguments.only)]

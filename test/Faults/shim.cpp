@@ -4,8 +4,10 @@
 // lack of memory does. Counting begins with main and ends with it.
 //
 //   GENREC_FAULT=<kind>:<n>    the n-th call of the kind fails, from 1 on; "<kind>:<n>+": all
-//                              from the n-th on do
+//                              from the n-th on do; "<kind>:<n>!": the process is killed there
 //   GENREC_FAULT_COUNTS=<file> how many calls of each kind there were, written at the end
+//   GENREC_FAULT_UNDER=<path>  only calls on files whose path begins with this count
+//   GENREC_FAULT_RANK=<r>      nothing happens in other ranks than r of those that mpirun starts
 //
 // Kinds: open, write, fsync, rename, mmap, thread, allocation (but that of some libraries), and large_allocation
 // for those of 4 KiB and more, whoever asks. What goes to the standard streams is left alone.
@@ -14,6 +16,8 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +42,8 @@ std::atomic<bool> armed{false};
 std::atomic<long> counts[kKinds];
 int chosen = -1;
 std::atomic<long> failing{0};
-bool allAfter = false;
+bool allAfter = false, kills = false;
+const char *under = nullptr;
 
 bool fails(Kind kind, int reason) {
   if (!armed.load(std::memory_order_relaxed))
@@ -46,6 +51,8 @@ bool fails(Kind kind, int reason) {
   long number = counts[kind].fetch_add(1) + 1;
   if (kind != chosen || (allAfter ? number < failing : number != failing))
     return false;
+  if (kills)
+    raise(SIGKILL);
   errno = reason;
   return true;
 }
@@ -89,6 +96,20 @@ bool failsToAllocate(size_t bytes) {
   return false;
 }
 
+/// Calls on a file count where it is one of those that faults are for.
+bool fails(Kind kind, int reason, const char *path) {
+  return (!under || std::strncmp(path, under, std::strlen(under)) == 0) && fails(kind, reason);
+}
+bool fails(Kind kind, int reason, int descriptor) {
+  if (!under || !armed.load(std::memory_order_relaxed))
+    return fails(kind, reason);
+  char link[32], path[PATH_MAX];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  path[length < 0 ? 0 : length] = '\0';
+  return fails(kind, reason, path);
+}
+
 bool isStandard(int descriptor) { return descriptor <= 2; }
 bool isStandard(FILE *file) { return file == stdout || file == stderr; }
 
@@ -109,6 +130,7 @@ void readWish() {
   char *end = nullptr;
   failing = std::strtol(colon + 1, &end, 10);
   allAfter = *end == '+';
+  kills = *end == '!';
 }
 
 void writeCounts() {
@@ -123,8 +145,17 @@ void writeCounts() {
 using Main = int (*)(int, char **, char **);
 Main realMain = nullptr;
 
+bool isMeant() {
+  const char *wanted = std::getenv("GENREC_FAULT_RANK");
+  const char *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return !wanted || (rank && std::strcmp(wanted, rank) == 0);
+}
+
 int armedMain(int argc, char **argv, char **environment) {
+  if (!isMeant())
+    return realMain(argc, argv, environment);
   readWish();
+  under = std::getenv("GENREC_FAULT_UNDER");
   armed = true;
   int status = realMain(argc, argv, environment);
   armed = false;
@@ -152,7 +183,7 @@ int __libc_start_main(Main main, int argc, char **argv, void (*init)(), void (*f
     va_start(list, flags);                                                                         \
     int mode = va_arg(list, int);                                                                  \
     va_end(list);                                                                                  \
-    return fails(kOpen, EMFILE) ? -1 : real(path, flags, mode);                                    \
+    return fails(kOpen, EMFILE, path) ? -1 : real(path, flags, mode);                                    \
   }
 GENREC_OPEN(open)
 GENREC_OPEN(open64)
@@ -164,7 +195,7 @@ GENREC_OPEN(open64)
     va_start(list, flags);                                                                         \
     int mode = va_arg(list, int);                                                                  \
     va_end(list);                                                                                  \
-    return fails(kOpen, EMFILE) ? -1 : real(folder, path, flags, mode);                            \
+    return fails(kOpen, EMFILE, path) ? -1 : real(folder, path, flags, mode);                            \
   }
 GENREC_OPENAT(openat)
 GENREC_OPENAT(openat64)
@@ -172,43 +203,43 @@ GENREC_OPENAT(openat64)
 #define GENREC_FOPEN(name)                                                                         \
   FILE *name(const char *path, const char *mode) {                                                 \
     static auto real = next<FILE *(*)(const char *, const char *)>(#name);                         \
-    return fails(kOpen, EMFILE) ? nullptr : real(path, mode);                                      \
+    return fails(kOpen, EMFILE, path) ? nullptr : real(path, mode);                                      \
   }
 GENREC_FOPEN(fopen)
 GENREC_FOPEN(fopen64)
 
 ssize_t write(int descriptor, const void *data, size_t bytes) {
   static auto real = next<ssize_t (*)(int, const void *, size_t)>("write");
-  return !isStandard(descriptor) && fails(kWrite, ENOSPC) ? -1 : real(descriptor, data, bytes);
+  return !isStandard(descriptor) && fails(kWrite, ENOSPC, descriptor) ? -1 : real(descriptor, data, bytes);
 }
 ssize_t writev(int descriptor, const struct iovec *parts, int count) {
   static auto real = next<ssize_t (*)(int, const struct iovec *, int)>("writev");
-  return !isStandard(descriptor) && fails(kWrite, ENOSPC) ? -1 : real(descriptor, parts, count);
+  return !isStandard(descriptor) && fails(kWrite, ENOSPC, descriptor) ? -1 : real(descriptor, parts, count);
 }
 ssize_t pwrite64(int descriptor, const void *data, size_t bytes, off_t at) {
   static auto real = next<ssize_t (*)(int, const void *, size_t, off_t)>("pwrite64");
-  return fails(kWrite, ENOSPC) ? -1 : real(descriptor, data, bytes, at);
+  return fails(kWrite, ENOSPC, descriptor) ? -1 : real(descriptor, data, bytes, at);
 }
 size_t fwrite(const void *data, size_t size, size_t count, FILE *file) {
   static auto real = next<size_t (*)(const void *, size_t, size_t, FILE *)>("fwrite");
-  return !isStandard(file) && fails(kWrite, ENOSPC) ? 0 : real(data, size, count, file);
+  return !isStandard(file) && fails(kWrite, ENOSPC, fileno(file)) ? 0 : real(data, size, count, file);
 }
 
 #define GENREC_SYNC(name)                                                                          \
   int name(int descriptor) {                                                                       \
     static auto real = next<int (*)(int)>(#name);                                                  \
-    return fails(kFsync, EIO) ? -1 : real(descriptor);                                             \
+    return fails(kFsync, EIO, descriptor) ? -1 : real(descriptor);                                             \
   }
 GENREC_SYNC(fsync)
 GENREC_SYNC(fdatasync)
 
 int rename(const char *from, const char *to) {
   static auto real = next<int (*)(const char *, const char *)>("rename");
-  return fails(kRename, EIO) ? -1 : real(from, to);
+  return fails(kRename, EIO, to) ? -1 : real(from, to);
 }
 int renameat(int folder, const char *from, int other, const char *to) {
   static auto real = next<int (*)(int, const char *, int, const char *)>("renameat");
-  return fails(kRename, EIO) ? -1 : real(folder, from, other, to);
+  return fails(kRename, EIO, to) ? -1 : real(folder, from, other, to);
 }
 
 //===-- memory and threads ----------------------------------------------------===//

@@ -257,8 +257,8 @@ TEST(CheckpointOfRanks, AnErrorOfOneIsThrownOnAll) {
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(messages.begin()->second, 3);
   EXPECT_THAT(messages.begin()->first,
-              HasSubstr("the checkpoint of step 8 was not saved: there is a NaN or an infinity in "
-                        "tensor 'movie.values', row "));
+              HasSubstr("the checkpoint of step 8 was not saved: rank 1: there is a NaN or an "
+                        "infinity in tensor 'movie.values', row "));
   EXPECT_THAT(messages.begin()->first, HasSubstr("; the one of step 7 is whole"));
   EXPECT_EQ(readTrainingState(folder.path).step, 8U);
 }

@@ -120,12 +120,15 @@ TEST(RunTogether, AllThrowWhatTheFirstDoes) {
                   try {
                     runTogether(&comm, [&] {
                       if (comm.getRank() % 2)
-                        throw Error("rank " + std::to_string(comm.getRank()), "try again");
+                        throw Error("no " + std::to_string(comm.getRank()), "try again");
                     });
                   } catch (const Error &error) {
-                    told += std::string(error.what()) == "rank 1" && error.help() == "try again";
+                    std::string expected = comm.getRank() == 1 ? "no 1" : "rank 1: no 1";
+                    told += error.what() == expected && error.help() == "try again";
                   }
                   comm.barrier(); // nothing is over
+                  EXPECT_THAT([&] { runTogether(&comm, [] { throw Error("all"); }); },
+                              testing::ThrowsMessage<Error>("all"));
                 }),
             "");
   EXPECT_EQ(told, 4);

@@ -135,7 +135,7 @@ std::unique_ptr<Communicator> delayExchanges(std::unique_ptr<Communicator> comm,
 /// Whether this is rank 0; null: this process alone, which is.
 inline bool isFirstRank(const Communicator *comm) { return !comm || comm->getRank() == 0; }
 
-/// Runs `body` on every rank. What it throws on some, all throw: the first of these ranks says what.
+/// Runs `body` on every rank. What it throws on some, all throw: what the first of them says, elsewhere as "rank 2: …".
 /// Collective; `body` itself makes calls of `comm` only where it cannot throw in between. Null: this
 /// process alone.
 void runTogether(Communicator *comm, const std::function<void()> &body);
