@@ -16,6 +16,9 @@ MMA_FORWARD, MMA_BACKWARD = ATTENTION + "mma_forward.h", ATTENTION + "mma_backwa
 PLAIN, BIAS = ATTENTION + "plain.h", ATTENTION + "bias_gradient.h"
 SCAN = "include/genrec_rt/kernels/cuda/block_scan.h"
 KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cache_table.h"
+KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
+SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
+TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -109,6 +112,21 @@ DEFECTS = [
     Defect("counts of warps are cleared too early", ORDER, ORDER_TESTS, "__syncthreads();", nth=5),
     Defect("bytes are counted before they are cleared", LOWEST, RULE_TESTS, "__syncthreads();", nth=1),
     Defect("byte counts are read too early", LOWEST, RULE_TESTS, "__syncthreads();", nth=2),
+    # Lists, products, top-k.
+    Defect("the greatest of warps is read too early", SCAN_LENGTHS, "ListDomains.Taken", "__syncthreads();", nth=1),
+    Defect("chosen rows are read too early", ROWS, "ListRows.PoolGradients", "__syncthreads();", nth=1),
+    Defect("chosen rows are overwritten", ROWS, "ListRows.PoolGradients", "__syncthreads(); // the next", "; // the next"),
+    Defect("a bit is set without an atomic", PICKS, "RowPicks.Picked", "atomicOr(word, bit);",
+           "storeRelaxed(word, loadRelaxed(word) | bit);"),
+    Defect("a tile is read before it is there", TILE, "SizedProducts.*", "__syncthreads();", nth=1),
+    Defect("a tile is overwritten", TILE, "SizedProducts.*", "__syncthreads(); // the next", "; // the next"),
+    Defect("digits are counted before they are cleared", TOP, "Rank.TopItems", "__syncthreads();", nth=1),
+    Defect("digits are read too early", TOP, "Rank.TopItems", "__syncthreads();", nth=2),
+    Defect("candidates are counted too early", TOP, "Rank.TopItems", "__syncthreads();", nth=5),
+    Defect("an item is excluded twice", SETS, "Rank.OfTargets", "atomicCAS(slot, kFree, wanted)",
+           "(storeRelaxed(slot, wanted), kFree)"),
+    Defect("rows are read before they are there", CROSS, "CrossAttention.*", "__syncwarp();", nth=1),
+    Defect("rows are overwritten", CROSS, "CrossAttention.*", "__syncwarp(); // the next columns", "; // the next columns"),
     # Tables.
     Defect("a key is placed while lanes read its bucket", CACHE, CACHE_TESTS, "__syncwarp(); // all", "; // all"),
     Defect("a placed key is read without __syncwarp", CACHE, CACHE_TESTS, "__syncwarp();\n  return", ";\n  return"),
