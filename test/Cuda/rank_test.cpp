@@ -160,7 +160,7 @@ TEST(Rank, TopItemsOfChunks) {
 }
 
 TEST(Rank, OfTargets) {
-  Catalogue many(Lengths(70, 3), 190, 5), few({2, 0, 200}, 12, 3), none({}, 20, 4),
+  Catalogue many(Lengths(70, 3), 190, 5), few({2, 0, 200, 90, 80, 70}, 12, 3), none({}, 20, 4),
       empty({1, 2}, 0, 4);
   for (Catalogue *c : {&many, &few, &none, &empty})
     for (bool excludes : {false, true})

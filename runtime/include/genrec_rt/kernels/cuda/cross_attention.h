@@ -112,10 +112,10 @@ template <int Size> struct Columns {
   }
 };
 
+/// What dotRows reads, which waits for all lanes before it does.
 template <int Size> __device__ void loadVector(float *to, const float *from) {
   for (int e = laneOf(); e < Size; e += kWarp)
     to[e] = from[e];
-  __syncwarp();
 }
 
 /// The greatest score of a query so far and the sum of exp(score - greatest).
