@@ -101,7 +101,8 @@ KernelFunction CudaTarget::createFunction(const EmitCBuilder &b, StringRef name,
   return kernel;
 }
 
-// body(step, pointers, begin, end, each): rows begin, begin + each, … of a column (column_bodies.h).
+// body(step, pointers, begin, end, each): rows begin, begin + each, … of a column
+// (column_bodies.h).
 void CudaTarget::createColumnArguments(const EmitCBuilder &b, ArrayRef<KernelArgument> arguments,
                                        KernelFunction &kernel) const {
   emitc::FuncOp function = kernel.function;

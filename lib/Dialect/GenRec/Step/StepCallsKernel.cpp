@@ -37,9 +37,9 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   }
   Value domain = stage.getDomain(launch.getDomain());
   // On the CPU a launch takes the smallest number of rows per chunk, on a device the mapping.
-  Value mapping = stage.target.hasDevice
-                      ? b.literal((launch.getKernel() + "_mapping").str(), b.opaque("kernels::RowMapping"))
-                      : b.integer(static_cast<int64_t>(launch.getGrain()));
+  Value mapping = stage.target.hasDevice ? b.literal((launch.getKernel() + "_mapping").str(),
+                                                     b.opaque("kernels::RowMapping"))
+                                         : b.integer(static_cast<int64_t>(launch.getGrain()));
   SmallVector<Value> operands = {stage.getStep(), domain, mapping,
                                  b.literal(launch.getKernel(), b.opaque("genrec_rt_chunk_fn"))};
   operands.append(sums);
@@ -53,8 +53,8 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   return success();
 }
 
-/// On a device: fills the buffers of keys with -1, then launches all columns. Parts of a buffer have
-/// the room of their capacities, and nobody looks up what lies between (stackDomains).
+/// On a device: fills the buffers of keys with -1, then launches all columns. Parts of a buffer
+/// have the room of their capacities, and nobody looks up what lies between (stackDomains).
 static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &stage) {
   EmitCBuilder b = stage.at(launch);
   for (Value result : launch.getResults())
@@ -72,9 +72,10 @@ static LogicalResult lowerDeviceColumns(LaunchColumnsOp launch, StageBuilder &st
         stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
   }
   // The last kernel runs all columns.
-  StringRef name = cast<FlatSymbolRefAttr>(*std::prev(launch.getKernels().end())).getValue();
+  StringRef name = cast<FlatSymbolRefAttr>(launch.getKernels().getValue().back()).getValue();
   b.callVoid("kernels::launchColumns",
-             {stage.getStep(), b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
+             {stage.getStep(),
+              b.literal((name + "_columns").str(), b.opaque("kernels::ColumnShape")),
               b.literal(name, b.opaque("kernels::ColumnsKernel")),
               stage.makeArray(b.named("pointers_of"), b.voidPointer(), pointers)});
   return success();
@@ -85,7 +86,8 @@ LogicalResult genrec::lowerCall(LaunchColumnsOp launch, StageBuilder &stage) {
   if (stage.target.hasDevice)
     return lowerDeviceColumns(launch, stage);
   EmitCBuilder b = stage.at(launch);
-  Type function = b.opaque("genrec_rt_chunk_fn"), domain = b.pointer(b.opaque("const genrec_domain"));
+  Type function = b.opaque("genrec_rt_chunk_fn"),
+       domain = b.pointer(b.opaque("const genrec_domain"));
   SmallVector<Value> functions, domains, arguments;
   unsigned next = 0;
   ArrayRef<int64_t> columns = launch.getColumns();
@@ -98,11 +100,13 @@ LogicalResult genrec::lowerCall(LaunchColumnsOp launch, StageBuilder &stage) {
     for (Value input : launch.getInputs().slice(next, columns[1]))
       pointers.push_back(stage.getPointer(input));
     next += columns[1];
-    pointers.push_back(stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
+    pointers.push_back(
+        stage.getPartPointer(launch.getResult(columns[2]), stack.getResult(), columns[3]));
     arguments.push_back(stage.makeArray(b.named("column"), b.voidPointer(), pointers));
   }
   b.callVoid("kernels::launchColumns",
-             {stage.getStep(), b.integer(functions.size()), stage.makeArray(b.named("kernels_of"), function, functions),
+             {stage.getStep(), b.integer(functions.size()),
+              stage.makeArray(b.named("kernels_of"), function, functions),
               stage.makeArray(b.named("domains_of"), domain, domains),
               stage.makeArray(b.named("arguments_of"), b.pointer(b.voidPointer()), arguments)});
   return success();
