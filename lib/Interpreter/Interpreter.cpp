@@ -360,6 +360,12 @@ void Evaluator::saveParameter(StringRef name) {
     parametersBefore[name.str()] = parameter(name).value().vec();
 }
 
+RowRange Evaluator::getOwnRows(ParameterRowsOp op) {
+  const ParameterState &of = parameter(op.getParameter());
+  int64_t rows = of.size / of.width;
+  return rowSource ? rowSource->getOwnRows(*this, rows) : RowRange{0, rows};
+}
+
 TableState &Evaluator::table(StringRef name) {
   auto place = state.tables.find(name);
   assert(place != state.tables.end() && "the verifier checks names of tables");

@@ -11,6 +11,8 @@
 
 #include "genrec/Interpreter/Evaluator.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace genrec;
 using namespace genrec::interpreter;
@@ -41,10 +43,12 @@ static Error evaluateCollectRows(Evaluator &e, CollectRowsOp op) {
 }
 
 static Error evaluateExactSum(Evaluator &e, ExactSumOp op) {
-  Tensor result = makeTensor(op.getType(), 1);
-  for (double value : e.get(op.getX()).floats())
-    result.floats().front() += value;
-  e.set(op.getResult(), std::move(result));
+  for (auto [rows, sum] : llvm::zip_equal(op.getValues(), op.getResults())) {
+    Tensor result = makeTensor(sum.getType(), 1);
+    for (double value : e.get(rows).floats())
+      result.floats().front() += value;
+    e.set(sum, std::move(result));
+  }
   return Error::success();
 }
 
@@ -142,6 +146,7 @@ public:
   llvm::Expected<Results> run();
   llvm::Expected<RowHandle> findRow(Evaluator &evaluator, Operation *op, StringRef table,
                                     int64_t id) override;
+  RowRange getOwnRows(const Evaluator &evaluator, int64_t rows) const override;
 
 private:
   using RowKey = std::pair<std::string, int64_t>; ///< logical table and id
@@ -177,6 +182,7 @@ private:
   void cutState();
   Error joinState();
   Error joinReplicas(StringRef name, TableState &table);
+  Error joinParameter(StringRef name, ParameterState &parameter);
   Error evaluate(Operation &op);
   void collect(CollectOp op);
   Error collectRows(CollectRowsOp op);
@@ -253,8 +259,7 @@ Error RankedStep::joinReplicas(StringRef name, TableState &table) {
   return Error::success();
 }
 
-/// Back into one state. Every row must be at its owner, or be the same on all ranks, and all ranks
-/// have equal parameters.
+/// Back into one state. Every row must be at its owner, or be the same on all ranks.
 Error RankedStep::joinState() {
   for (auto &[name, table] : state.tables) {
     table.rows.clear();
@@ -277,13 +282,35 @@ Error RankedStep::joinState() {
       table.waiting.insert(own.waiting.begin(), own.waiting.end());
     }
   }
-  for (auto &[name, parameter] : state.parameters) {
-    parameter = ranks.front().parameters.find(name)->second;
-    for (const State &other : ranks)
-      if (other.parameters.find(name)->second.memory != parameter.memory)
-        return fail(program, "has copies of parameter @" + name + " that differ between ranks");
+  for (auto &[name, parameter] : state.parameters)
+    if (Error error = joinParameter(name, parameter))
+      return error;
+  return Error::success();
+}
+
+/// Each rank has the new values of the rows that it updates, and no others.
+Error RankedStep::joinParameter(StringRef name, ParameterState &parameter) {
+  const std::vector<double> before = parameter.memory;
+  for (const Portion &portion : portions) {
+    const std::vector<double> &after =
+        ranks[portion.rank].parameters.find(name.str())->second.memory;
+    int64_t width = parameter.width;
+    RowRange own = getOwnRows(*portion.evaluator, parameter.size / width);
+    for (size_t i = 0; i < after.size(); ++i) {
+      int64_t row = static_cast<int64_t>(i) % parameter.size / width;
+      if (row >= own.first && row < own.first + own.count)
+        parameter.memory[i] = after[i];
+      else if (after[i] != before[i] && !std::isnan(before[i]))
+        return fail(program, "changes row " + Twine(row) + " of parameter @" + name + " on rank " +
+                                 Twine(portion.rank) + ", which does not update it");
+    }
   }
   return Error::success();
+}
+
+RowRange RankedStep::getOwnRows(const Evaluator &evaluator, int64_t rows) const {
+  int64_t rank = portions[evaluator.options.portion].rank, first = rows * rank / options.ranks;
+  return {first, rows * (rank + 1) / options.ranks - first};
 }
 
 llvm::Expected<RowHandle> RankedStep::findRow(Evaluator &evaluator, Operation *op, StringRef table,
@@ -375,20 +402,22 @@ Error RankedStep::collectRows(CollectRowsOp op) {
 }
 
 void RankedStep::sumExactly(ExactSumOp op) {
-  Tensor sum = makeTensor(op.getType(), 1);
-  int64_t last = -1;
-  for (Portion &portion : portions) {
-    if (portion.rank == last) // the portions of a rank have the same rows
-      continue;
-    last = portion.rank;
-    const SmallVector<RowKey> &keys =
-        updated.find(getRowDomain(op.getX().getType()))->second[portion.rank];
-    for (auto [key, value] : llvm::zip_equal(keys, portion.evaluator->get(op.getX()).floats()))
-      if (!isReplicated(key.first) || ownerOf(key.first, key.second) == portion.rank)
-        sum.floats().front() += value;
+  for (auto [rows, result] : llvm::zip_equal(op.getValues(), op.getResults())) {
+    Tensor sum = makeTensor(result.getType(), 1);
+    int64_t last = -1;
+    for (Portion &portion : portions) {
+      if (portion.rank == last) // the portions of a rank have the same rows
+        continue;
+      last = portion.rank;
+      const SmallVector<RowKey> &keys =
+          updated.find(getRowDomain(rows.getType()))->second[portion.rank];
+      for (auto [key, value] : llvm::zip_equal(keys, portion.evaluator->get(rows).floats()))
+        if (!isReplicated(key.first) || ownerOf(key.first, key.second) == portion.rank)
+          sum.floats().front() += value;
+    }
+    for (Portion &portion : portions)
+      portion.evaluator->set(result, sum);
   }
-  for (Portion &portion : portions)
-    portion.evaluator->set(op.getResult(), sum);
 }
 
 Error RankedStep::evaluate(Operation &op) {

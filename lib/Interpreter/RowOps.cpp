@@ -320,7 +320,19 @@ static Error reshape(Evaluator &e, Operation *op, int64_t rows, bool shared) {
 }
 
 static Error evaluateSharedRows(Evaluator &e, SharedRowsOp op) {
-  return reshape(e, op, e.rowsOf(op.getDomain()).count, /*shared=*/false);
+  auto parameter = op.getDomain().getDefiningOp<ParameterRowsOp>();
+  if (!parameter)
+    return reshape(e, op, e.rowsOf(op.getDomain()).count, /*shared=*/false);
+  RowRange own = e.getOwnRows(parameter);
+  ArrayRef<double> all = e.get(op.getX()).floats();
+  Tensor rows = makeTensor(op.getType(), own.count);
+  auto begin = static_cast<size_t>(own.first * rows.width), size = static_cast<size_t>(rows.size());
+  if (begin + size > all.size())
+    return fail(op, "sees " + Twine(all.size()) + " elements as " + Twine(own.first + own.count) +
+                        " rows");
+  llvm::copy(all.slice(begin, size), rows.floats().begin());
+  e.set(op.getResult(), std::move(rows));
+  return Error::success();
 }
 
 static Error evaluateRowsAsShared(Evaluator &e, RowsAsSharedOp op) {

@@ -178,11 +178,12 @@ static Error evaluateSegmentSum(Evaluator &e, SegmentSumOp op) {
 static Error evaluateParameterRows(Evaluator &e, ParameterRowsOp op) {
   e.saveParameter(op.getParameter());
   ParameterState &parameter = e.parameter(op.getParameter());
-  int64_t count = parameter.size / parameter.width;
-  Tensor result = makeTensor(op.getResult().getType(), count);
-  for (int64_t row = 0; row < count; ++row)
-    result.as<RowHandle>()[row] = {parameter.memory.data() + row * parameter.width, parameter.size};
-  e.setRows(op.getDomain(), stepRows(count));
+  RowRange own = e.getOwnRows(op);
+  Tensor result = makeTensor(op.getResult().getType(), own.count);
+  for (int64_t row = 0; row < own.count; ++row)
+    result.as<RowHandle>()[row] = {parameter.memory.data() + (own.first + row) * parameter.width,
+                                   parameter.size};
+  e.setRows(op.getDomain(), stepRows(own.count));
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }

@@ -111,15 +111,19 @@ int64_t MemoryTable::getDescriptorBytes(FlatSymbolRefAttr domain) {
 //===----------------------------------------------------------------------===//
 
 void MemoryTable::addParameters() {
-  int64_t values = 0, states = 0;
+  int64_t floats = 1, states = 0, all = 0;
   for (ParameterOp parameter : index.parameters) {
-    int64_t size = cast<RankedTensorType>(parameter.getType()).getNumElements();
-    values += rt::growBufferBytes(size, 4);
-    states += rt::growBufferBytes(size * (1 + parameter.getOptimizer().getStateCount()) + 1, 4) -
-              rt::growBufferBytes(size, 4);
+    int64_t size = cast<RankedTensorType>(parameter.getType()).getNumElements(),
+            ofStates = size * parameter.getOptimizer().getStateCount();
+    floats += rt::parameterFloats(size);
+    all += ofStates;
+    states += rt::growBufferBytes(ofStates + 1, 4);
   }
-  line("parameters", values, Twine(index.parameters.size()));
-  line("optimizer state", states, "of parameters; that of table rows lies beside them");
+  line("parameters", rt::growBufferBytes(floats, 4), Twine(index.parameters.size()));
+  bool isShared = options.shardOptimizer && options.ranks > 1;
+  line("optimizer state", isShared ? all * 4 / options.ranks : states,
+       Twine("of parameters") + (isShared ? ", shared among ranks" : "") +
+           "; that of table rows lies beside them");
 }
 
 int64_t MemoryTable::getTableRows(TableOp table, std::string &note) {

@@ -3,6 +3,7 @@
 #include "StepExchanges.h"
 
 #include "genrec/Analysis/ModelIndex.h"
+#include "genrec/Dialect/GenRec/Step/StepValues.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -50,6 +51,13 @@ static int64_t countFloats(Value value, const DomainSizes &sizes) {
   return domain ? floats * sizes.getRows(domain) : floats;
 }
 
+/// Whether rows belong to one rank each, however parameters are updated.
+static bool isOfTable(Value rows) {
+  Value domain = lookupDomainValue(rows.getDefiningOp()->getParentOfType<ProgramOp>(),
+                                   getRowDomain(rows.getType()));
+  return !domain.getDefiningOp<ParameterRowsOp>();
+}
+
 StepExchanges::StepExchanges(ProgramOp program, const DomainSizes &sizes) {
   llvm::SetVector<Operation *> updated;
   for (Operation &op : program.getBody().front()) {
@@ -60,10 +68,15 @@ StepExchanges::StepExchanges(ProgramOp program, const DomainSizes &sizes) {
     } else if (auto values = dyn_cast<ContributeOp>(op)) {
       sums.push_back(0);
       sumsWithKeys |= getStage(values) == Stage::dispatch;
-      for (Value value : values.getValues())
-        sums.back() += countFloats(value, sizes);
-    } else if (isa<ExactSumOp>(op)) {
-      ++exactSums;
+      gradients.push_back(0);
+      for (auto [value, given] : llvm::zip_equal(values.getValues(), values.getResults())) {
+        int64_t floats = countFloats(value, sizes);
+        sums.back() += floats;
+        gradients.back() += getRowsUpdatedBy(given) ? floats : 0;
+      }
+    } else if (auto exact = dyn_cast<ExactSumOp>(op)) {
+      ++norms;
+      tableNorms += llvm::any_of(exact.getValues(), isOfTable);
     } else if (isa<ReportLossOp>(op)) {
       ++losses;
     }

@@ -28,7 +28,9 @@ struct StepExchanges {
 
   std::vector<StepLookup> lookups;
   std::vector<int64_t> sums; ///< floats of each sum over portions
-  int64_t exactSums = 0;
+  std::vector<int64_t> gradients; ///< those of them that only updates of parameters read
+  int64_t norms = 0;      ///< sums over rows of tables and parameters that take a round together
+  int64_t tableNorms = 0; ///< those that have some over table rows
   int64_t losses = 0;
   bool updatesRows = false;
   bool sumsWithKeys = false; ///< some sums are complete before rows are there

@@ -278,9 +278,8 @@ void World::addDense() {
     nodes.push_back(
         static_cast<double>(getNodeSizes(firstPortionOf(rank), portionsOf(rank)).size()));
   double allNodes = sum(nodes);
-  for (int64_t floats : step.sums) {
+  auto add = [&](int64_t floats, bool hasSlices) {
     double bytes = kFloatBytes * static_cast<double>(floats);
-    bool hasSlices = worldSize > 2 && floats > kMostWholeFloats;
     for (int64_t rank = 0; rank < worldSize; ++rank) {
       RankTraffic::Bytes &dense = traffic[rank].dense;
       double others = allNodes - nodes[rank];
@@ -292,17 +291,25 @@ void World::addDense() {
         dense.sent += bytes * (ranks - 1) * nodes[rank];
       }
     }
+  };
+  for (auto [floats, gradients] : llvm::zip_equal(step.sums, step.gradients)) {
+    int64_t shared = sharesUpdates() ? gradients : 0;
+    add(floats - shared, hasSlices(floats - shared));
+    add(shared, /*hasSlices=*/true); // of gradients, then of new values
   }
 }
 
+bool World::hasSlices(int64_t floats) const { return worldSize > 2 && floats > kMostWholeFloats; }
+
 int64_t World::countRounds(bool isReplicated) const {
-  // Keys and values per fetch, sums; slices are gathered once. Without shards, what rides with
-  // keys.
-  bool hasSlices = worldSize > 2 && llvm::any_of(step.sums, [](int64_t floats) {
-                     return floats > kMostWholeFloats;
-                   });
+  // Keys and values per fetch, sums; slices of sums and of new values are gathered once each.
+  // Without shards, what rides with keys.
+  bool isGathered = false;
+  for (auto [floats, gradients] : llvm::zip_equal(step.sums, step.gradients))
+    isGathered |= hasSlices(floats - (sharesUpdates() ? gradients : 0));
+  int64_t norms = sharesUpdates() ? step.norms : step.tableNorms;
   int64_t ofRows = isReplicated ? step.sumsWithKeys : 2 * step.countFetches();
-  return ofRows + 1 + step.exactSums + hasSlices;
+  return ofRows + 1 + norms + isGathered + sharesUpdates();
 }
 
 double World::exchangeBytes() const {

@@ -78,6 +78,8 @@ private:
   void addSharded(int64_t rank, int64_t owner, double asked, double touched, double dim);
   void addReplicas(int64_t rank, double asked, double touched, double dim);
   void addDense();
+  bool sharesUpdates() const { return options.shardOptimizer && worldSize > 1; }
+  bool hasSlices(int64_t floats) const;
 
   const ExplainOptions &options;
   const int64_t worldSize, portionCount;

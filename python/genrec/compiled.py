@@ -139,7 +139,7 @@ class CompiledModel:
         rows of small tables on every rank (`genrec-compile --explain --world` says where it pays). `launcher` names
         another program that starts them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`.
         Ctrl-C and SIGTERM end all ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that
-        says what to install.
+        says what to install. `shard_optimizer=True` makes ranks share the optimizer states of dense parameters.
 
         Example:
             >>> run = model.train("train.parquet", validation="valid.parquet", epochs=2, batch=64, checkpoint=False)

@@ -115,6 +115,28 @@ SharedTensor replicated(const std::string &name, const float *values, std::vecto
           }};
 }
 
+/// A state of a parameter, of which each rank has the rows that it updates.
+SharedTensor stateOf(const std::string &name, ParameterView view, int32_t number,
+                     std::vector<int64_t> shape, int32_t ranks) {
+  constexpr int64_t kFloat = sizeof(float);
+  std::vector<int64_t> bounds;
+  for (int64_t row : view.rowBounds)
+    bounds.push_back(row * view.width * kFloat);
+  if (bounds.empty())
+    bounds = divideBlocks(static_cast<int64_t>(view.value.size()) * kFloat, ranks);
+  return {name, "F32", std::move(shape), std::move(bounds),
+          [view, number](int64_t begin, int64_t end, char *to) {
+            int64_t rowBytes = view.width * kFloat;
+            for (int64_t at = begin; at < end;) {
+              int64_t inRow = at % rowBytes, bytes = std::min(end - at, rowBytes - inRow);
+              const float *row = view.state(number, at / rowBytes).data();
+              std::memcpy(to, reinterpret_cast<const char *>(row) + inRow, bytes);
+              to += bytes;
+              at += bytes;
+            }
+          }};
+}
+
 /// What a file must or may hold for a model.
 struct Expected {
   std::vector<int64_t> shape; ///< -1: any size
@@ -223,9 +245,15 @@ void readParameter(const SafetensorsReader &file, const genrec_parameter_desc &d
                    ParameterView view, States states) {
   auto size = static_cast<int64_t>(view.value.size());
   file.readFloats(desc.name, 0, size, view.value.data());
+  int64_t first = view.firstRow * view.width, count = view.ownRows * view.width;
+  std::vector<float> values(count);
   for (int32_t s = 0; states != States::ignored && s < desc.optimizer.states; ++s)
-    if (file.has(stateName(desc.name, s)))
-      file.readFloats(stateName(desc.name, s), 0, size, view.state.data() + s * size);
+    if (file.has(stateName(desc.name, s))) {
+      file.readFloats(stateName(desc.name, s), first, count, values.data());
+      for (int64_t row = 0; row < view.ownRows; ++row)
+        std::copy_n(values.begin() + row * view.width, view.width,
+                    view.state(s, view.firstRow + row).begin());
+    }
 }
 
 void checkIds(const SafetensorsReader &file, const genrec_table_desc &desc,
@@ -419,9 +447,7 @@ std::vector<SharedTensor> modelTensors(Session &session, bool states, const RowC
     ParameterView view = session.parameter(i);
     tensors.push_back(replicated(desc.name, view.value.data(), shapeOf(desc), ranks));
     for (int32_t s = 0; states && s < desc.optimizer.states; ++s)
-      tensors.push_back(replicated(stateName(desc.name, s),
-                                   view.state.data() + s * view.value.size(), shapeOf(desc),
-                                   ranks));
+      tensors.push_back(stateOf(stateName(desc.name, s), view, s, shapeOf(desc), ranks));
   }
   TableTensors rows(tensors, std::make_shared<SavedTables>(session, changes), changes != nullptr);
   for (int32_t i = 0; i < model.table_count; ++i)

@@ -21,11 +21,27 @@ static void addTo(std::span<float> to, std::span<const float> from) {
     to[i] += from[i];
 }
 
+/// Slices are whole cache lines, the last may be shorter.
+static std::vector<int64_t> cutEvenly(int64_t length, int32_t ranks) {
+  int64_t each = ((length + ranks - 1) / ranks + 15) & ~int64_t(15);
+  std::vector<int64_t> begins;
+  for (int32_t rank = 0; rank <= ranks; ++rank)
+    begins.push_back(std::min(length, rank * each));
+  return begins;
+}
+
 PortionSums::PortionSums(int64_t length, int32_t portions, int32_t rank, int32_t ranks)
     : length(length), portions(portions), rank(rank), ranks(ranks),
       own(getPortions(portions, rank, ranks)) {
+  if (ranks > 2 && length > kMostWhole)
+    sliceBegins = cutEvenly(length, ranks);
   for (int32_t other = 0; other < ranks; ++other)
     nodes.push_back(getNodes(getPortions(portions, other, ranks)));
+}
+
+PortionSums::PortionSums(std::vector<int64_t> begins, int32_t portions, int32_t rank, int32_t ranks)
+    : PortionSums(begins.back(), portions, rank, ranks) {
+  sliceBegins = std::move(begins);
 }
 
 std::vector<float> PortionSums::takeBuffer() {
@@ -86,12 +102,6 @@ void PortionSums::requireAll() const {
                 " portions of this rank are missing");
 }
 
-/// Slices are whole cache lines, the last may be shorter.
-int64_t PortionSums::sliceBegin(int32_t rank) const {
-  int64_t each = ((length + ranks - 1) / ranks + 15) & ~int64_t(15);
-  return std::min(length, rank * each);
-}
-
 int64_t PortionSums::countFloats(int32_t from, int32_t to) const {
   if (from == to)
     return 0;
@@ -133,18 +143,10 @@ const float *PortionSums::add(std::span<float *const> messages) {
   return sum;
 }
 
-void PortionSums::gather(Communicator &comm, const float *slice, float *total) const {
-  auto bytes = [&](int32_t of) { return sliceSize(of) * static_cast<int64_t>(sizeof(float)); };
-  std::vector<SendPart> send(ranks, {slice, bytes(rank)});
-  std::vector<ReceivePart> receive(ranks);
-  for (int32_t other = 0; other < ranks; ++other)
-    receive[other] = {total + sliceBegin(other), bytes(other)};
-  comm.exchange(send, receive);
-}
-
-void PortionSums::reduce(Communicator &comm, float *total) {
+const float *PortionSums::exchange(Communicator &comm) {
   requireAll();
-  std::vector<std::vector<float>> out(ranks), in(ranks);
+  out.resize(ranks);
+  in.resize(ranks);
   std::vector<SendPart> send(ranks);
   std::vector<ReceivePart> receive(ranks);
   std::vector<float *> messages;
@@ -157,9 +159,19 @@ void PortionSums::reduce(Communicator &comm, float *total) {
     messages.push_back(in[other].data());
   }
   comm.exchange(send, receive);
-  const float *sum = add(messages);
-  if (hasSlices())
-    gather(comm, sum, total);
-  else
+  return add(messages);
+}
+
+void PortionSums::reduce(Communicator &comm, float *total) {
+  const float *sum = exchange(comm);
+  if (!hasSlices()) {
     std::copy_n(sum, length, total);
+    return;
+  }
+  auto bytes = [&](int32_t of) { return sliceSize(of) * static_cast<int64_t>(sizeof(float)); };
+  std::vector<SendPart> send(ranks, {sum, bytes(rank)});
+  std::vector<ReceivePart> receive(ranks);
+  for (int32_t other = 0; other < ranks; ++other)
+    receive[other] = {total + sliceBegin(other), bytes(other)};
+  comm.exchange(send, receive);
 }

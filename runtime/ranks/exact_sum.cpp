@@ -58,19 +58,27 @@ template <class Float> void BasicExactSum<Float>::carry() {
   uncarried = 0;
 }
 
-template <class Float> void BasicExactSum<Float>::reduce(Communicator &comm) {
-  carry();
-  std::vector<State> all(comm.getSize());
-  comm.allGather(&sum, all.data(), sizeof sum);
-  sum = {};
-  for (const State &other : all) {
-    for (int digit = 0; digit < kDigits; ++digit)
-      sum.limbs[digit] += other.limbs[digit];
-    sum.positive += other.positive;
-    sum.negative += other.negative;
-    sum.nan += other.nan;
+template <class Float>
+void BasicExactSum<Float>::reduceAll(Communicator &comm, std::span<BasicExactSum> sums) {
+  std::vector<State> mine, all(sums.size() * comm.getSize());
+  for (BasicExactSum &each : sums) {
+    each.carry();
+    mine.push_back(each.sum);
+    each.sum = {};
   }
-  carry();
+  comm.allGather(mine.data(), all.data(), static_cast<int64_t>(mine.size() * sizeof(State)));
+  for (size_t i = 0; i < all.size(); ++i)
+    sums[i % sums.size()].addState(all[i]);
+  for (BasicExactSum &each : sums)
+    each.carry();
+}
+
+template <class Float> void BasicExactSum<Float>::addState(const State &other) {
+  for (int digit = 0; digit < kDigits; ++digit)
+    sum.limbs[digit] += other.limbs[digit];
+  sum.positive += other.positive;
+  sum.negative += other.negative;
+  sum.nan += other.nan;
 }
 
 template <class Float> Float BasicExactSum<Float>::round() const {

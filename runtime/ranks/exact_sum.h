@@ -22,7 +22,9 @@ public:
   void add(std::span<const Float> values);
   void add(Float value) { add(std::span<const Float>(&value, 1)); }
   /// The sum of the sums of all ranks, on all of them. Collective.
-  void reduce(Communicator &comm);
+  void reduce(Communicator &comm) { reduceAll(comm, std::span(this, 1)); }
+  /// The same of several sums, in one round.
+  static void reduceAll(Communicator &comm, std::span<BasicExactSum> sums);
   /// The nearest value, ties to even: an infinity where the sum is too large. What is infinite or
   /// NaN makes the sum so, as additions would in any order; a sum of 0 is +0.
   Float round() const;
@@ -43,6 +45,8 @@ private:
     int64_t limbs[kDigits] = {};
     int64_t positive = 0, negative = 0, nan = 0; ///< infinities and NaNs that were added: 0 or more
   };
+  void addState(const State &other);
+
   State sum;
   int64_t uncarried = 0; ///< values added since the last carry
 };

@@ -24,11 +24,14 @@ static RankStep *givesTo(const StepSlot &slot) {
 extern "C" {
 
 void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
-                          const float *const *partial, const int64_t *floats) {
+                          const float *const *partial, const int64_t *floats,
+                          const int32_t *parameters) {
   StepSlot &slot = StepSlot::of(step);
   auto size = static_cast<size_t>(count);
   if (RankStep *ranks = givesTo(slot))
-    guarded(slot, [&] { ranks->contribute(number, {partial, size}, {floats, size}); });
+    guarded(slot, [&] {
+      ranks->contribute(number, {partial, size}, {floats, size}, {parameters, size});
+    });
 }
 
 void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
@@ -42,7 +45,7 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
     return;
   }
   if (RankStep *ranks = slot.rankStep)
-    return guarded(slot, [&] { ranks->collect(number, {floats, size}, {sums, size}); });
+    return guarded(slot, [&] { ranks->collect(number, {sums, size}); });
   for (int32_t i = 0; i < count; ++i)
     if (sums[i] != partial[i] && slot.onDevice)
       guarded(slot, [&] { slot.onDevice->copyFloats(partial[i], floats[i], sums[i]); });
@@ -91,22 +94,25 @@ const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t
   return ranks ? &ranks->collected(table) : nullptr;
 }
 
-void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const float *values,
-                         float *sum) {
+void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain *const *owned,
+                          const int32_t *of_parameters, const float *const *values,
+                          float *const *sums) {
   StepSlot &slot = StepSlot::of(step);
   if (slot.onDevice)
-    return guarded(slot, [&] { slot.onDevice->sumExactly(owned, values, sum); });
-  std::span<const float> all(values, static_cast<size_t>(owned->count));
-  *sum = 0;
+    return guarded(slot, [&] {
+      for (int32_t i = 0; i < count; ++i)
+        slot.onDevice->sumExactly(owned[i], values[i], sums[i]);
+    });
+  for (int32_t i = 0; i < count; ++i)
+    *sums[i] = 0;
   guarded(slot, [&] {
-    if (RankStep *ranks = slot.rankStep) {
-      int32_t table = slot.state().model.domains[owned - slot.domains].collected - 1;
-      *sum = ranks->sumExactly(table, all);
-      return;
+    if (RankStep *ranks = slot.rankStep)
+      return ranks->sumExactly({count, owned, of_parameters, values, slot.domains}, sums);
+    for (int32_t i = 0; i < count; ++i) {
+      ExactSum exact;
+      exact.add({values[i], static_cast<size_t>(owned[i]->count)});
+      *sums[i] = exact.round();
     }
-    ExactSum exact;
-    exact.add(all);
-    *sum = exact.round();
   });
 }
 

@@ -31,13 +31,14 @@ void DeviceState::addTable(int64_t floats) {
   owned->fill(zeroRows.back()->ensure(bytes), 0, bytes);
 }
 
-genrec_parameter DeviceState::addParameter(const genrec_parameter &host, int64_t floats) {
-  Parameter parameter{host, host, floats, true,
+genrec_parameter DeviceState::addParameter(const genrec_parameter &host, int64_t stateFloats) {
+  Parameter parameter{host, host, stateFloats, true,
                       std::make_unique<DeviceMemory>(*owned, "parameters")};
   auto *values = reinterpret_cast<float *>(
-      parameter.memory->ensure(floats * static_cast<int64_t>(sizeof(float))));
+      parameter.memory->ensure((host.size + stateFloats) * static_cast<int64_t>(sizeof(float))));
   parameter.device.value = values;
-  parameter.device.state = values + (host.state - host.value);
+  parameter.device.own = values + (host.own - host.value);
+  parameter.device.states = values + host.size;
   parameters.push_back(std::move(parameter));
   return parameters.back().device;
 }
@@ -45,11 +46,13 @@ genrec_parameter DeviceState::addParameter(const genrec_parameter &host, int64_t
 const genrec_parameter &DeviceState::fetchParameter(int32_t number) {
   Parameter &parameter = parameters[number];
   if (!parameter.isGiven) {
-    int64_t bytes = parameter.floats * static_cast<int64_t>(sizeof(float));
-    char *pinned = bounce->ensure(bytes);
-    owned->copyOut(pinned, parameter.device.value, bytes);
+    int64_t values = parameter.host.size * static_cast<int64_t>(sizeof(float));
+    int64_t states = parameter.stateFloats * static_cast<int64_t>(sizeof(float));
+    char *pinned = bounce->ensure(values + states);
+    owned->copyOut(pinned, parameter.device.value, values + states);
     owned->synchronize();
-    std::memcpy(parameter.host.value, pinned, static_cast<size_t>(bytes));
+    std::memcpy(parameter.host.value, pinned, static_cast<size_t>(values));
+    std::memcpy(parameter.host.states, pinned + values, static_cast<size_t>(states));
     parameter.isGiven = true;
   }
   return parameter.host;
@@ -59,7 +62,9 @@ void DeviceState::giveParameters() {
   for (Parameter &parameter : parameters)
     if (parameter.isGiven) {
       copyIn(parameter.device.value, parameter.host.value,
-             parameter.floats * static_cast<int64_t>(sizeof(float)));
+             parameter.host.size * static_cast<int64_t>(sizeof(float)));
+      copyIn(parameter.device.states, parameter.host.states,
+             parameter.stateFloats * static_cast<int64_t>(sizeof(float)));
       parameter.isGiven = false;
     }
 }

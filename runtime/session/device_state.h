@@ -26,9 +26,9 @@ public:
   void addTable(int64_t floats);
   float *zeroRow(int32_t table) const { return reinterpret_cast<float *>(zeroRows[table]->data()); }
 
-  /// Of parameters in their order: the host's `floats` values and states, which go to the device
-  /// before the next step. Returns where they are there.
-  genrec_parameter addParameter(const genrec_parameter &host, int64_t floats);
+  /// Of parameters in their order: the host's values and so many floats of states, which go to the
+  /// device before the next step. Returns where they are there.
+  genrec_parameter addParameter(const genrec_parameter &host, int64_t stateFloats);
   /// Brings a parameter's values to the host's memory, which may then be changed until the next
   /// step.
   const genrec_parameter &fetchParameter(int32_t number);
@@ -45,7 +45,7 @@ public:
 private:
   struct Parameter {
     genrec_parameter host, device;
-    int64_t floats;
+    int64_t stateFloats;
     bool isGiven; ///< to the host, which may have changed it
     std::unique_ptr<DeviceMemory> memory;
   };

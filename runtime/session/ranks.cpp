@@ -36,11 +36,11 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
              std::span<const std::shared_ptr<TableStore>> given, std::span<const char> replicated,
-             RowTravel travel)
+             ParameterShards &shards, RowTravel travel)
     : communicator(comm), count(portions),
       range(getPortions(portions, comm.getRank(), comm.getSize())),
-      tables(model, given, replicated),
-      steps{{comm, portions, model, tables, travel}, {comm, portions, model, tables, travel}} {}
+      tables(model, given, replicated), steps{{comm, portions, model, tables, shards, travel},
+                                              {comm, portions, model, tables, shards, travel}} {}
 
 void Ranks::reset() {
   for (RankStep &step : steps)
@@ -55,9 +55,9 @@ ExchangeCounts Ranks::getTraffic() const {
 }
 
 RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-                   const ExchangedTables &tables, RowTravel travel)
-    : comm(comm), tables(tables), exchange(comm, tables.stores, portions, travel),
-      sums(comm, portions, model.loss_count), reportRound(comm),
+                   const ExchangedTables &tables, ParameterShards &shards, RowTravel travel)
+    : comm(comm), tables(tables), shards(shards), exchange(comm, tables.stores, portions, travel),
+      sums(comm, portions, model.loss_count, shards), reportRound(comm),
       collectedRows(tables.stores.size()) {}
 
 void RankStep::begin(std::span<StepSlot *const> ofPortions) {
@@ -167,22 +167,49 @@ void RankStep::describeCollected() {
   }
 }
 
-float RankStep::sumExactly(int32_t table, std::span<const float> values) {
-  comm.setPurpose({"the norm", slots.front()->step});
+/// Rows of replicas count at their owners.
+std::span<const float> RankStep::withoutReplicas(const OwnedValues &values, int32_t number) {
+  const genrec_domain *owned = values.owned[number];
+  std::span<const float> all(values.values[number], static_cast<size_t>(owned->count));
+  int32_t table = slots.front()->state().model.domains[owned - values.domains].collected - 1;
   std::span<const char> isOwned;
   if (table >= 0)
     isOwned = exchange.getUpdate(tables.storeOf[table]).isOwned;
-  if (!isOwned.empty()) { // rows of replicas count at their owners
-    ownedValues.clear();
-    for (size_t row = 0; row < values.size(); ++row)
-      if (isOwned[row])
-        ownedValues.push_back(values[row]);
-    values = ownedValues;
+  if (isOwned.empty())
+    return all;
+  ownedValues.clear();
+  for (size_t row = 0; row < all.size(); ++row)
+    if (isOwned[row])
+      ownedValues.push_back(all[row]);
+  return ownedValues;
+}
+
+void RankStep::sumExactly(const OwnedValues &values, float *const *sums) {
+  // Rows of parameters whose updates ranks do not share are on every rank: their sums do not
+  // travel.
+  auto travels = [&](int32_t i) { return !values.ofParameters[i] || shards.areShared(); };
+  exact.assign(values.count, {});
+  size_t travelling = 0;
+  for (int32_t i = 0; i < values.count; ++i)
+    travelling += travels(i);
+  auto forSums = [&](const auto &body) { // those that travel are in front
+    size_t first = 0, last = travelling;
+    for (int32_t i = 0; i < values.count; ++i)
+      body(i, exact[travels(i) ? first++ : last++]);
+  };
+  forSums([&](int32_t i, ExactSum &sum) { sum.add(withoutReplicas(values, i)); });
+  if (travelling > 0) {
+    comm.setPurpose({"the norm", slots.front()->step});
+    ExactSum::reduceAll(comm, std::span(exact).first(travelling));
   }
-  ExactSum sum;
-  sum.add(values);
-  sum.reduce(comm);
-  return sum.round();
+  forSums([&](int32_t i, const ExactSum &sum) { *sums[i] = sum.round(); });
+}
+
+void RankStep::shareParameters() {
+  if (!shards.areShared())
+    return;
+  comm.setPurpose({"the parameters", slots.front()->step});
+  parameterBytes += shards.gather(comm, slots.front()->state().parameterValues.data());
 }
 
 } // namespace genrec::rt

@@ -7,7 +7,7 @@
 //
 // A training step makes three rounds: keys and weights of losses; values of rows; gradients of rows
 // and parameters, and what the step reports. A clip norm takes one more, and so do parameters that
-// more than two ranks add up in slices.
+// more than two ranks add up in slices, or whose updates ranks share.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ struct ExchangedTables {
 class RankStep {
 public:
   RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-           const ExchangedTables &tables, RowTravel travel);
+           const ExchangedTables &tables, ParameterShards &shards, RowTravel travel);
 
   /// Begins a step: `slots` are those of this rank's portions, in order.
   void begin(std::span<StepSlot *const> slots);
@@ -71,12 +71,12 @@ public:
   //===-- sums over portions ----------------------------------------------===//
 
   void contribute(int32_t number, std::span<const float *const> partial,
-                  std::span<const int64_t> floats) {
-    sums.contribute(number, partial, floats);
+                  std::span<const int64_t> floats, std::span<const int32_t> parameters) {
+    sums.contribute(number, partial, floats, parameters);
   }
   /// Collective where the sums were complete in the compute stage only, and are needed there.
-  void collect(int32_t number, std::span<const int64_t> floats, std::span<float *const> totals) {
-    sums.collect(comm, number, floats, totals);
+  void collect(int32_t number, std::span<float *const> totals) {
+    sums.collect(comm, number, totals);
   }
   /// Whether the sums of `number` are known.
   bool hasSum(int32_t number) const { return sums.has(number); }
@@ -94,22 +94,36 @@ public:
   int64_t countCollected(int32_t table) const {
     return static_cast<int64_t>(exchange.getUpdate(tables.storeOf[table]).rows.size());
   }
-  /// `values`: of each row that `collected` has of a table; -1: of other rows of this rank.
-  float sumExactly(int32_t table, std::span<const float> values);
+  /// See genrec_rt_exact_sums.
+  struct OwnedValues {
+    int32_t count;
+    const genrec_domain *const *owned;
+    const int32_t *ofParameters;
+    const float *const *values;
+    const genrec_domain *domains; ///< all of the step
+  };
+  /// sums[i]: of the values of all ranks. Collective where ranks have rows that others have not:
+  /// all sums in one round.
+  void sumExactly(const OwnedValues &values, float *const *sums);
+  /// After the update: rows of parameters that other ranks have updated. Collective where ranks
+  /// share that.
+  void shareParameters();
 
   ExchangeCounts getTraffic() const {
     ExchangeCounts all = exchange.getTraffic();
-    all.denseBytes += sums.getReceivedBytes();
+    all.denseBytes += sums.getReceivedBytes() + parameterBytes;
     return all;
   }
 
 private:
+  std::span<const float> withoutReplicas(const OwnedValues &values, int32_t number);
   /// Finds rows of a store, or inserts them, as a lookup of the step does.
   RowExchange::FindRows makeFinder();
   void describeCollected();
 
   Communicator &comm;
   const ExchangedTables &tables;
+  ParameterShards &shards;
   RowExchange exchange;
   StepSums sums;
   BucketedRound reportRound; ///< of steps without an update
@@ -119,13 +133,15 @@ private:
   std::vector<genrec_collected_rows> collectedRows; ///< by store
   std::vector<int64_t> numbers;                     ///< 0, 1, 2, …
   std::vector<float> ownedValues;                   ///< scratch of sumExactly
+  std::vector<ExactSum> exact;                      ///< scratch of sumExactly
+  int64_t parameterBytes = 0;                       ///< received by shareParameters
 };
 
 class Ranks {
 public:
   Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
         std::span<const std::shared_ptr<TableStore>> tables, std::span<const char> replicated,
-        RowTravel travel);
+        ParameterShards &shards, RowTravel travel);
 
   Communicator &comm() { return communicator; }
   int32_t portions() const { return count; }

@@ -17,6 +17,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
     : model(model), seed(options.seed), clipNorm(options.clipNorm.value_or(model.clip_norm)),
       clipValue(options.clipValue.value_or(model.clip_value)), checkFinite(options.checkFinite),
       explainNonFinite(options.explainNonFinite), caughtSignal(options.caughtSignal),
+      shards(model, options.shardOptimizer && options.comm ? options.comm->getSize() : 1),
       onDevice(DeviceState::make(model)), catalogueRows(model), catalogues(model.domain_count),
       metrics(model) {
   makeDevice(options);
@@ -31,7 +32,7 @@ genrec_runtime::genrec_runtime(const genrec_model_desc &model, const SessionOpti
   workerScratch.resize(threads);
   makeTables(options);
   chooseReplicas(options);
-  makeParameters();
+  makeParameters(shards.areShared() ? options.comm->getRank() : 0);
   makeRanks(options);
   PortionRange own = ranks ? ranks->own() : PortionRange{0, 1};
   firstPortion = own.first;
@@ -159,11 +160,12 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
   if (!options.comm)
     alone = makeSingleComm();
   if (options.portions > size && !options.rowTravel.keepsBits())
-    throw Error("rows that travel rounded, or without being deduplicated, have other bits on another "
-                "number of ranks, which portions promise they do not have",
-                "train with one portion per rank");
+    throw Error(
+        "rows that travel rounded, or without being deduplicated, have other bits on another "
+        "number of ranks, which portions promise they do not have",
+        "train with one portion per rank");
   ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables,
-                                  replicated, options.rowTravel);
+                                  replicated, shards, options.rowTravel);
 }
 
 void genrec_runtime::evict(uint64_t step) {
@@ -173,26 +175,31 @@ void genrec_runtime::evict(uint64_t step) {
     globalBound->evict(pool.get());
 }
 
-void genrec_runtime::makeParameters() {
+void genrec_runtime::makeParameters(int32_t rank) {
+  float *values = parameterValues.ensure(shards.countFloats() + 1);
+  std::fill_n(values, shards.countFloats() + 1, 0.0f);
   for (int32_t i = 0; i < model.parameter_count; ++i) {
     const genrec_parameter_desc &desc = model.parameters[i];
-    int64_t columns = desc.rank > 0 ? desc.shape[desc.rank - 1] : 1;
-    int64_t rows = desc.rank > 1 ? desc.shape[0] : 1;
-    int64_t states = desc.optimizer.states;
-    Size total = Size(rows) * columns * (1 + states) * sizeof(float);
+    int64_t columns = shards.width(i), rows = desc.rank > 1 ? desc.shape[0] : 1;
+    ParameterShards::Rows own = shards.of(i, rank);
+    Size total = Size(own.count) * columns * desc.optimizer.states * sizeof(float);
     total.value([&] { return std::string("parameter '") + desc.name + "'"; });
-    int64_t size = rows * columns;
-    float *value = parameterMemory.emplace_back().ensure(size * (1 + states) + 1);
-    std::fill_n(value, size * (1 + states), 0.0f);
+    float *value = values + shards.start(i);
     RowInitializer initializer{
         desc.init.kind,      desc.init.scale,           seed,
         nameHash(desc.name), static_cast<double>(rows), static_cast<double>(columns)};
     for (int64_t row = 0; row < rows; ++row)
       initializer.fill(static_cast<uint64_t>(row), columns, value + row * columns);
-    if (states > 0)
-      std::fill_n(value + size, size, static_cast<float>(desc.optimizer.initial_accumulator));
-    const genrec_parameter host{value, value + size, size};
-    parameters.push_back(onDevice ? onDevice->addParameter(host, size * (1 + states)) : host);
+    int64_t states = desc.optimizer.states, stateFloats = own.count * columns * states;
+    // The first state begins with what the optimizer says, the others with 0.
+    float *state = parameterStates.emplace_back().ensure(stateFloats + 1);
+    std::fill_n(state, stateFloats + 1, 0.0f);
+    for (int64_t row = 0; states > 0 && row < own.count; ++row)
+      std::fill_n(state + row * columns * states, columns,
+                  static_cast<float>(desc.optimizer.initial_accumulator));
+    const genrec_parameter host{
+        value, rows * columns, own.first, own.count, value + own.first * columns, state};
+    parameters.push_back(onDevice ? onDevice->addParameter(host, stateFloats) : host);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "descriptor.h"
 #include "device_state.h"
 #include "genrec_rt/session.h"
+#include "parameter_shards.h"
 #include "profile.h"
 
 #include <functional>
@@ -85,7 +86,10 @@ struct genrec_runtime {
   std::vector<genrec::rt::TableStore *> ruledStores;    ///< of tables with rules, each once
   std::unique_ptr<genrec::rt::GlobalBound> globalBound; ///< of several ranks
   std::vector<genrec::rt::GrowBuffer<float>> zeroRows;  ///< per table
-  std::vector<genrec::rt::GrowBuffer<float>> parameterMemory;
+  /// Who updates which rows of parameters: this rank all, unless ranks share that.
+  genrec::rt::ParameterShards shards;
+  genrec::rt::GrowBuffer<float> parameterValues;              ///< as `shards` places them
+  std::vector<genrec::rt::GrowBuffer<float>> parameterStates; ///< of own rows, by parameter
   std::vector<genrec_parameter> parameters;
 
   genrec::rt::Batch catalogueRows;                     ///< columns of all catalogues
@@ -116,7 +120,7 @@ private:
   void makeDevice(const genrec::rt::SessionOptions &options);
   void makeTables(const genrec::rt::SessionOptions &options);
   void chooseReplicas(const genrec::rt::SessionOptions &options);
-  void makeParameters();
+  void makeParameters(int32_t rank);
   void makeRanks(const genrec::rt::SessionOptions &options);
   void setRates(const genrec::rt::SessionOptions &options);
 

@@ -93,6 +93,8 @@ struct Session::Impl {
     if (step)
       exchange(last, [&] { step->exchangeSums(last.hasUpdate(), caughtSignal()); });
     last.runUpdate();
+    if (step && last.hasUpdate())
+      exchange(last, [&] { step->shareParameters(); });
   }
 
   int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
@@ -429,9 +431,18 @@ ParameterView Session::parameter(int32_t index) {
   DeviceState *onDevice = impl->state.onDevice.get();
   const genrec_parameter &parameter =
       onDevice ? onDevice->fetchParameter(index) : impl->state.parameters[index];
-  auto size = static_cast<size_t>(parameter.size);
-  auto states = static_cast<size_t>(model().parameters[index].optimizer.states);
-  return {{parameter.value, size}, {parameter.state, size * states}};
+  const ParameterShards &shards = impl->state.shards;
+  ParameterView view;
+  view.value = {parameter.value, static_cast<size_t>(parameter.size)};
+  view.width = shards.width(index);
+  view.stateCount = model().parameters[index].optimizer.states;
+  view.firstRow = parameter.first_row;
+  view.ownRows = parameter.own_rows;
+  view.states = {parameter.states,
+                 static_cast<size_t>(parameter.own_rows * view.width * view.stateCount)};
+  if (shards.areShared())
+    view.rowBounds = shards.bounds(index);
+  return view;
 }
 
 ParameterView Session::parameter(const std::string &name) {
@@ -481,8 +492,9 @@ MemoryUse Session::memoryUse() const {
   for (const auto &scratch : impl->state.workerScratch)
     use.scratch += scratch.capacity();
   use.scratch += impl->state.blockMemory.capacity();
-  for (const auto &parameter : impl->state.parameterMemory)
-    use.parameters += parameter.capacity() * 4;
+  use.parameters = impl->state.parameterValues.capacity() * 4;
+  for (const auto &states : impl->state.parameterStates)
+    use.optimizer += states.capacity() * 4;
   if (impl->state.onDevice)
     use.parameters += impl->state.onDevice->parameterBytes();
   const auto &tables = impl->state.tables;

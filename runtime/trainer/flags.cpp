@@ -113,6 +113,14 @@ void addReplicas(CLI::App &app, Flags &flags) {
       ->take_all();
 }
 
+void addShardOptimizer(CLI::App &app, Flags &flags) {
+  app.add_flag(
+      "--shard-optimizer", flags.shardOptimizer,
+      "each of several ranks keeps the optimizer states of some rows of the dense parameters "
+      "only, updates these, and gets the values of the others. Results are the same; a step "
+      "makes one round more");
+}
+
 void addRowTravel(CLI::App &app, Flags &flags) {
   auto addWire = [&](const char *name, std::string &wire, const std::string &what) {
     app.add_option(name, wire,
@@ -158,6 +166,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
   addOptimization(*train, flags);
   addPortions(*train, flags);
   addReplicas(*train, flags);
+  addShardOptimizer(*train, flags);
   addRowTravel(*train, flags);
   train
       ->add_option("--init", flags.init,
@@ -388,6 +397,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.explainNonFinite = !flags.allowNonFinite;
   options.profile = flags.isProfiled || !flags.profile.empty();
   options.portions = flags.portions;
+  options.shardOptimizer = flags.shardOptimizer;
   options.overlap = flags.overlap == "none"   ? Overlap::none
                     : flags.overlap == "keys" ? Overlap::keys
                                               : Overlap::rows;

@@ -75,6 +75,7 @@ struct Flags {
   int64_t commPatience = 300;                        ///< seconds that a rank waits for another one
   std::string overlap = "auto";                      ///< none, keys, rows (Overlap), or auto
   int32_t portions = 0;                              ///< of a batch; 0: as many as ranks
+  bool shardOptimizer = false;
 };
 
 /// What parsing ended with: flags, or an exit status where there is nothing to do

@@ -118,7 +118,7 @@ Json RankWork::toJson(const DecodedData &decoded, Session &session) const {
     return each.domain < 0 ? "rows" : model.domains[each.domain].name;
   };
   std::vector<int64_t> mine = {comm ? comm->getTimeInCalls().count() : 0, decoded.rowGroups,
-                               decoded.bytes};
+                               decoded.bytes, session.memoryUse().optimizer};
   for (int32_t table = 0; table < model.table_count; ++table)
     mine.push_back(session.table(table).size());
   for (const Counted &each : counts)
@@ -130,10 +130,11 @@ Json RankWork::toJson(const DecodedData &decoded, Session &session) const {
                  {"tokens", Json::object()},
                  {"row_groups_decoded", values[1]},
                  {"bytes_decoded", values[2]},
+                 {"optimizer_bytes", values[3]},
                  {"table_rows", Json::object()},
                  {"seconds_in_exchanges", static_cast<double>(values[0]) * 1e-9},
                  {"seconds_idle", idle[ranks.size()]}};
-    auto value = values.begin() + 3;
+    auto value = values.begin() + 4;
     for (int32_t table = 0; table < model.table_count; ++table)
       rank["table_rows"][model.tables[table].name] = *value++;
     for (const Counted &each : counts)

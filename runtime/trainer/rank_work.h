@@ -25,7 +25,8 @@ public:
   /// of the rank which had least, and so waited for nobody. Collective.
   std::vector<double> idleSeconds() const;
 
-  /// Per rank: rows, tokens by list, what it decoded, rows of tables that it has, seconds in
+  /// Per rank: rows, tokens by list, what it decoded, rows of tables that it has, bytes of
+  /// optimizer states of dense parameters, seconds in
   /// exchanges and idle; and the imbalance of rows and tokens: over the steps, the sum of the most
   /// that a rank had over the sum of the mean, minus 1. Collective.
   Json toJson(const DecodedData &decoded, Session &session) const;

@@ -214,9 +214,10 @@ int64_t peakResidentBytes() {
 }
 
 Json memoryToJson(const MemoryUse &use) {
-  return {{"arenas", use.arenas},        {"batches", use.batches},
-          {"scratch", use.scratch},      {"parameters", use.parameters},
-          {"table_keys", use.tableKeys}, {"table_values", use.tableValues}};
+  return {{"arenas", use.arenas},           {"batches", use.batches},
+          {"scratch", use.scratch},         {"parameters", use.parameters},
+          {"optimizer", use.optimizer},     {"table_keys", use.tableKeys},
+          {"table_values", use.tableValues}};
 }
 
 } // namespace genrec::rt

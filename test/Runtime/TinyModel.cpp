@@ -354,7 +354,7 @@ std::vector<float> trainedState(Session &session) {
   for (int32_t i = 0; i < session.model().parameter_count; ++i) {
     ParameterView view = session.parameter(i);
     all.insert(all.end(), view.value.begin(), view.value.end());
-    all.insert(all.end(), view.state.begin(), view.state.end());
+    all.insert(all.end(), view.states.begin(), view.states.end());
   }
   for (int32_t i = 0; i < session.model().table_count; ++i) {
     TableView table = session.table(i);

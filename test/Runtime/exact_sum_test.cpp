@@ -133,8 +133,17 @@ TEST(ExactSum, OrderAndSplitDoNotMatter) {
         ExactSum sum;
         for (size_t i = begin; i < end; ++i) // one by one: as good as at once
           sum.add({&values[i], 1});
+        ExactSum more;
+        float value = static_cast<float>(comm.getRank());
+        more.add({&value, 1});
+        ExactSum together[] = {more, sum};
         sum.reduce(comm);
         EXPECT_EQ(std::bit_cast<uint32_t>(sum.round()), expected);
+        int64_t before = comm.rounds();
+        ExactSum::reduceAll(comm, together);
+        EXPECT_EQ(comm.rounds(), before + 1);
+        EXPECT_EQ(together[0].round(), static_cast<float>(ranks * (ranks - 1) / 2));
+        EXPECT_EQ(std::bit_cast<uint32_t>(together[1].round()), expected);
       });
     }
   }

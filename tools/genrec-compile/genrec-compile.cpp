@@ -105,6 +105,9 @@ static cl::opt<int64_t> portions("portions", cl::cat(category), cl::init(0),
 static cl::list<std::string> replicated(
     "replicate", cl::cat(category), cl::CommaSeparated, cl::value_desc("table"),
     cl::desc("tables of which every rank has all rows, as the flag of a binary says, for --world"));
+static cl::opt<bool>
+    shardOptimizer("shard-optimizer", cl::cat(category),
+                   cl::desc("ranks share the updates of dense parameters, for --world"));
 static cl::opt<double> rankMemory("rank-memory", cl::cat(category), cl::init(64),
                                   cl::value_desc("GB"), cl::desc("of a rank, for --world"));
 static cl::opt<double> network("network", cl::cat(category), cl::init(200),
@@ -194,6 +197,7 @@ static llvm::Error parseWorld(ExplainOptions &options) {
   options.ranks = worldSize;
   options.portions = portions;
   options.replicate.insert(replicated.begin(), replicated.end());
+  options.shardOptimizer = shardOptimizer;
   options.machine.memoryBytes = rankMemory * 1e9;
   options.machine.networkBitsPerSecond = network * 1e9;
   options.machine.messageSeconds = messageTime * 1e-6;

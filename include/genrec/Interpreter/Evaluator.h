@@ -25,12 +25,20 @@ namespace genrec::interpreter {
 
 class Evaluator;
 
-/// Finds table rows for a portion of a batch, whose rank has only some rows of each table.
+/// Some consecutive rows.
+struct RowRange {
+  int64_t first = 0, count = 0;
+};
+
+/// Finds rows for a portion of a batch, whose rank has only some rows of each table, and updates only
+/// some of each parameter.
 class RowSource {
 public:
   virtual ~RowSource() = default;
   virtual llvm::Expected<RowHandle> findRow(Evaluator &evaluator, mlir::Operation *op,
                                             llvm::StringRef table, int64_t id) = 0;
+  /// Those of a parameter's `rows` that the rank of `evaluator` updates.
+  virtual RowRange getOwnRows(const Evaluator &evaluator, int64_t rows) const = 0;
 };
 
 class Evaluator {
@@ -87,6 +95,8 @@ public:
   ParameterState &parameter(llvm::StringRef name);
   /// The parameter's value before this step.
   llvm::ArrayRef<double> parameterBefore(llvm::StringRef name);
+  /// The rows of a parameter that this rank updates.
+  RowRange getOwnRows(ParameterRowsOp op);
   /// To be called before a parameter is written.
   void saveParameter(llvm::StringRef name);
   TableState &table(llvm::StringRef name);

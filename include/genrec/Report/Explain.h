@@ -38,6 +38,7 @@ struct ExplainOptions {
   // Several ranks, which share a global batch of `batch` root rows.
   int64_t ranks = 0;            ///< 0: nothing is told of ranks
   int64_t portions = 0;         ///< of a global batch; 0: one per rank
+  bool shardOptimizer = false;  ///< ranks share the updates of dense parameters
   IdStatistics statistics;      ///< how often ids are looked up
   llvm::StringMap<double> zipf; ///< by table: the exponent of Zipf's law, without statistics
   RankMachine machine;

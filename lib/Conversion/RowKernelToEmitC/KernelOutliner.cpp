@@ -310,9 +310,9 @@ void KernelOutliner::bindInput(unsigned input) {
   if (auto rowType = dyn_cast<RowType>(type.getElementType())) {
     int64_t width = rowType.getWidth();
     if (Value states = statePointers[input]) {
-      Value start = getOffset(row, width);
-      int64_t size = cast<RankedTensorType>(getRowsParameter(value).getType()).getNumElements();
-      bindings.rows[argument] = {named.add(pointer, start), named.add(states, start), size};
+      int64_t count = getRowsParameter(value).getOptimizer().getStateCount();
+      bindings.rows[argument] = {named.add(pointer, getOffset(row, width)),
+                                 named.add(states, getOffset(row, width * count)), width};
     } else {
       if (hasTableRows(input))
         prefetchTableRow(input, row);

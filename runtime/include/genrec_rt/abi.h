@@ -271,10 +271,14 @@ const genrec_model_desc *genrec_model(void);
 
 struct genrec_runtime;   /* opaque: tables, error state, sinks */
 
+/* Rows are those of [n, w]; [w] and scalars have one. Every rank has the whole value. It updates
+ * `own_rows` rows from `first_row` on: all, unless ranks share the updates of parameters. */
 typedef struct genrec_parameter {
   float *value;          /* rank 0 to 2, row major */
-  float *state;          /* `states` arrays of the parameter's size, one after another */
   int64_t size;
+  int64_t first_row, own_rows;
+  float *own;            /* the value of row first_row */
+  float *states;         /* of the own rows, one after another: `states` arrays of w values each */
 } genrec_parameter;
 
 /* The context of one batch in flight. Stage functions get nothing else.
@@ -365,10 +369,13 @@ void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_doma
 /* Sums over the portions of a batch. With one portion on one rank there is nothing to do: the sum is
  * the partial value. `number` tells the calls of a program apart. */
 
-/* Gives `count` lists of `floats[i]` partial values to the sums of `number`. */
+/* Gives `count` lists of `floats[i]` partial values to the sums of `number`. parameters[i]: the
+ * parameter whose gradient list i is, and for whose update alone its sum is read; -1: none. */
 void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
-                          const float *const *partial, const int64_t *floats);
-/* The sums over all portions, once all have contributed; sums[i] may be partial[i]. */
+                          const float *const *partial, const int64_t *floats,
+                          const int32_t *parameters);
+/* The sums over all portions, once all have contributed; sums[i] may be partial[i]. Of a parameter's
+ * gradient, those of the rows that this rank updates. */
 void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
                        const float *const *partial, const int64_t *floats, float *const *sums);
 
@@ -394,9 +401,11 @@ void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domai
                             genrec_domain *owned);
 const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table);
 
-/* The sum of a float per row of `owned`, over the rows of all ranks, rounded once. */
-void genrec_rt_exact_sum(genrec_step *step, const genrec_domain *owned, const float *values,
-                         float *sum);
+/* sums[i]: the sum of values[i], a float per row of owned[i], over the rows of all ranks, rounded
+ * once. of_parameters[i]: whether the rows are of a parameter. */
+void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain *const *owned,
+                          const int32_t *of_parameters, const float *const *values,
+                          float *const *sums);
 
 /* Catalogue rows of ids; -1 where valid is 0, or missing with allow_missing.
  * `catalogue_domain` and `catalogue_ids` describe the catalogue column; the

@@ -43,6 +43,12 @@ inline int64_t growBufferBytes(int64_t count, int64_t elementBytes) {
   return (Size(capacityBucket(count)) * elementBytes).saturated();
 }
 
+/// What the value of a parameter of `size` floats takes in the block of all values, in floats.
+inline int64_t parameterFloats(int64_t size) {
+  constexpr int64_t kAligned = 16; // a cache line
+  return (size + kAligned - 1) / kAligned * kAligned;
+}
+
 //===-- the arena of planned buffers ---------------------------------------===//
 
 /// A buffer that lives from op `first` to op `last`.

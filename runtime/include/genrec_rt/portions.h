@@ -44,11 +44,14 @@ std::vector<PortionNode> getNodes(PortionRange range);
 /// Adds vectors of floats over the portions of a global batch: `commit` once for each portion of this
 /// rank, then `reduce`. What `reduce` does may be done in parts, by callers who send other things in the
 /// same messages: every rank sends countFloats floats to every other, those of `write`, and gives what
-/// came to `add`; where vectors are cut into slices, `gather` follows.
+/// came to `add`; where vectors are cut into slices, it has its own one then.
 class PortionSums {
 public:
   /// For vectors of `length` floats, of which this rank has those of getPortions(portions, rank, ranks).
   PortionSums(int64_t length, int32_t portions, int32_t rank, int32_t ranks);
+  /// The same in slices that the caller chooses: rank r adds floats sliceBegins[r] to
+  /// sliceBegins[r + 1] - 1.
+  PortionSums(std::vector<int64_t> sliceBegins, int32_t portions, int32_t rank, int32_t ranks);
 
   /// The vector of the next portion: the caller writes all of it, then calls `commit`.
   float *begin();
@@ -67,7 +70,9 @@ public:
 
   /// Whether each rank adds one slice of the vectors, which are then gathered. Short vectors, and those
   /// of two ranks, are sent whole: every rank adds them, and one exchange is saved.
-  bool hasSlices() const { return ranks > 2 && length > kMostWhole; }
+  bool hasSlices() const { return !sliceBegins.empty(); }
+  int64_t sliceBegin(int32_t rank) const { return sliceBegins[rank]; }
+  int64_t sliceSize(int32_t rank) const { return sliceBegins[rank + 1] - sliceBegins[rank]; }
   /// 0 to a rank itself.
   int64_t countFloats(int32_t from, int32_t to) const;
   void write(int32_t to, float *message) const;
@@ -75,8 +80,8 @@ public:
   /// slice of it, which stays until the next `begin` and as long as the messages. A new global batch
   /// may begin afterwards.
   const float *add(std::span<float *const> messages);
-  /// All slices, on every rank, into `total`. Collective.
-  void gather(Communicator &comm, const float *slice, float *total) const;
+  /// The messages alone, and `add`. Collective. The sum also stays until the next call.
+  const float *exchange(Communicator &comm);
 
 private:
   struct Sum : PortionNode {
@@ -86,18 +91,18 @@ private:
 
   std::vector<float> takeBuffer();
   void requireAll() const;
-  int64_t sliceBegin(int32_t rank) const;
-  int64_t sliceSize(int32_t rank) const { return sliceBegin(rank + 1) - sliceBegin(rank); }
   float *addTree(std::span<float *const> messages, int32_t first, int32_t level);
 
   int64_t length;
   int32_t portions, rank, ranks;
   PortionRange own;
+  std::vector<int64_t> sliceBegins;            ///< by rank, and the end; empty without slices
   std::vector<std::vector<PortionNode>> nodes; ///< by rank: those that it sends
   int32_t committed = 0;
   std::vector<float> current;
   std::vector<Sum> sums; ///< of the committed portions, from left to right
   std::vector<std::vector<float>> free; ///< buffers that sums no longer need
+  std::vector<std::vector<float>> out, in; ///< by rank: of `exchange`
 };
 
 } // namespace genrec::rt

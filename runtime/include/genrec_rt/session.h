@@ -81,6 +81,9 @@ struct SessionOptions {
   /// Tables of which every rank has all rows; the others' rows are divided among ranks. Results are
   /// the same.
   std::vector<std::string> replicate;
+  /// Ranks share the updates of dense parameters: each keeps optimizer states of some rows only (ZeRO,
+  /// stage 1). Results have the same bits. One round more per step.
+  bool shardOptimizer = false;
   uint64_t seed = 0;
   int32_t threads = 0; ///< 0: the machine's cores / ranks on it
   /// The largest base learning rate of the model becomes this one; the others
@@ -167,11 +170,21 @@ struct OutputRows {
   }
 };
 
-/// A dense parameter: `value` and `states` arrays of its size behind one
-/// another in `state`.
+/// A dense parameter. Rows are those of [n, w]; [w] and scalars have one.
 struct ParameterView {
   std::span<float> value;
-  std::span<float> state;
+  int64_t width = 1;        ///< floats of a row
+  int32_t stateCount = 0;   ///< of the optimizer
+  int64_t firstRow = 0;     ///< of those that this rank updates: all, unless ranks share the updates
+  int64_t ownRows = 0;      ///< so many
+  std::span<float> states;  ///< of these rows, one after another: `stateCount` arrays of `width` floats
+  /// Rank r has the states of rows rowBounds[r] to rowBounds[r + 1] - 1. Empty: this one of all.
+  std::span<const int64_t> rowBounds;
+
+  /// State `number` of an own row.
+  std::span<float> state(int32_t number, int64_t row) const {
+    return states.subspan(((row - firstRow) * stateCount + number) * width, width);
+  }
 };
 
 /// Bytes that a session holds, as of now.
@@ -180,6 +193,7 @@ struct MemoryUse {
   int64_t batches = 0; ///< descriptors' arrays: parents, identities
   int64_t scratch = 0;
   int64_t parameters = 0;
+  int64_t optimizer = 0; ///< states of dense parameters
   int64_t tableKeys = 0;
   int64_t tableValues = 0; ///< rows in use
 };

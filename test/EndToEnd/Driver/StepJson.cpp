@@ -81,6 +81,16 @@ static json::Object tableToJson(const TableView &table, const std::string &name,
   return rows;
 }
 
+/// States one after another, each of the size of the value.
+static json::Array statesToJson(const ParameterView &view) {
+  json::Array all;
+  for (int32_t number = 0; number < view.stateCount; ++number)
+    for (int64_t row = view.firstRow; row < view.firstRow + view.ownRows; ++row)
+      for (json::Value &value : toJson(view.state(number, row).data(), view.width))
+        all.push_back(std::move(value));
+  return all;
+}
+
 json::Object driver::stepToJson(Session &session, const StepReport &report) {
   const genrec_model_desc &model = session.model();
   json::Object top, losses, parameters, states, tables, outputs, metrics;
@@ -92,8 +102,7 @@ json::Object driver::stepToJson(Session &session, const StepReport &report) {
     ParameterView view = session.parameter(i);
     parameters[model.parameters[i].name] =
         toJson(view.value.data(), static_cast<int64_t>(view.value.size()));
-    states[model.parameters[i].name] =
-        toJson(view.state.data(), static_cast<int64_t>(view.state.size()));
+    states[model.parameters[i].name] = statesToJson(view);
   }
   for (int32_t i = 0; i < model.table_count; ++i)
     tables[model.tables[i].name] =

@@ -90,7 +90,14 @@ LogicalResult CollectRowsOp::verify() {
 }
 
 LogicalResult ExactSumOp::verify() {
-  if (failed(expect(*this, {"x", getX().getType()}, Form::rows().scalar().element(f32))))
-    return failure();
-  return expect(*this, {"the result", getType()}, Form::shared().scalar().element(f32));
+  if (getValues().empty())
+    return emitOpError() << "needs at least one value";
+  if (getValues().size() != getNumResults())
+    return emitOpError() << "needs a result per value, but has " << getNumResults() << " of "
+                         << getValues().size();
+  for (auto [value, result] : llvm::zip_equal(getValues(), getResults()))
+    if (failed(expect(*this, {"a value", value.getType()}, Form::rows().scalar().element(f32))) ||
+        failed(expect(*this, {"a result", result.getType()}, Form::shared().scalar().element(f32))))
+      return failure();
+  return success();
 }

@@ -178,11 +178,6 @@ LogicalResult genrec::lowerCall(PoolGradOp op, StageBuilder &stage) {
   return success();
 }
 
-static void lowerFixedRows(Operation *op, Value domain, int64_t count, StageBuilder &stage) {
-  EmitCBuilder b = stage.at(op);
-  b.callVoid("kernels::fixedRows", stage.withStep({stage.getDomain(domain), b.integer(count)}));
-}
-
 LogicalResult genrec::lowerCall(StackDomainsOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   std::string name = makeIdentifier(op.getResult().getType().getDomain().getValue());
@@ -264,14 +259,17 @@ LogicalResult genrec::lowerCall(LengthOp op, StageBuilder &stage) {
 }
 
 LogicalResult genrec::lowerCall(FixedRowsOp op, StageBuilder &stage) {
-  lowerFixedRows(op, op.getDomain(), op.getCount(), stage);
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::fixedRows",
+             stage.withStep({stage.getDomain(op.getDomain()), b.integer(op.getCount())}));
   return success();
 }
 
 LogicalResult genrec::lowerCall(ParameterRowsOp op, StageBuilder &stage) {
-  ParameterOp parameter = lookupParameter(op, op.getParameterAttr());
-  auto type = cast<RankedTensorType>(parameter.getType());
-  lowerFixedRows(op, op.getDomain(), type.getRank() == 2 ? type.getDimSize(0) : 1, stage);
+  EmitCBuilder b = stage.at(op);
+  b.callVoid("kernels::parameterRows",
+             {stage.getStep(), b.integer(stage.index.getParameter(op.getParameterAttr()), b.i32()),
+              stage.getDomain(op.getDomain())});
   return success();
 }
 

@@ -18,8 +18,8 @@ LogicalResult genrec::lowerCall(LaunchOp launch, StageBuilder &stage) {
   for (Value input : launch.getInputs()) {
     if (ParameterOp parameter = getRowsParameter(input)) {
       int64_t number = stage.index.getParameter(FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-      inputs.push_back(stage.getParameterMember(number, "value"));
-      inputs.push_back(stage.getParameterMember(number, "state"));
+      inputs.push_back(stage.getParameterMember(number, "own"));
+      inputs.push_back(stage.getParameterMember(number, "states"));
     } else {
       inputs.push_back(stage.getPointer(input));
     }

@@ -7,6 +7,7 @@
 #include "StepCalls.h"
 
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+#include "genrec/Dialect/GenRec/Step/StepValues.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -15,6 +16,17 @@ using namespace genrec;
 static Value getFloats(Value value, StageBuilder &stage, const EmitCBuilder &b) {
   Value size = b.integer(getRowSize(value.getType()));
   return getRowDomain(value.getType()) ? b.mul(stage.getCount(value), size) : size;
+}
+
+/// The parameters for whose updates alone the sums of what `op` contributes are read; -1: none.
+static Value getParameters(ContributeOp op, StageBuilder &stage, const EmitCBuilder &b) {
+  SmallVector<Value> parameters;
+  for (Value given : op.getResults()) {
+    ParameterRowsOp rows = getRowsUpdatedBy(given);
+    int64_t number = rows ? stage.index.getParameter(rows.getParameterAttr()) : -1;
+    parameters.push_back(b.integer(number, b.i32()));
+  }
+  return stage.makeArray(b.named("parameters_of"), b.i32(), parameters);
 }
 
 LogicalResult genrec::lowerCall(ContributeOp op, StageBuilder &stage) {
@@ -27,7 +39,8 @@ LogicalResult genrec::lowerCall(ContributeOp op, StageBuilder &stage) {
   b.callVoid("genrec_rt_contribute",
              {stage.getStep(), b.integer(op.getNumber(), b.i32()), b.integer(sizes.size(), b.i32()),
               stage.makeArray(b.named("partial"), b.pointer(b.opaque("const float")), pointers),
-              stage.makeArray(b.named("partial_floats"), b.i64(), sizes)});
+              stage.makeArray(b.named("partial_floats"), b.i64(), sizes),
+              getParameters(op, stage, b)});
   return success();
 }
 
@@ -77,7 +90,21 @@ Value genrec::makeOwnedSums(CollectRowsOp op, StageBuilder &stage) {
 
 LogicalResult genrec::lowerCall(ExactSumOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
-  b.callVoid("genrec_rt_exact_sum", {stage.getStep(), stage.getDomainOf(op.getX()),
-                                     stage.getPointer(op.getX()), stage.getPointer(op.getResult())});
+  SmallVector<Value> domains, ofParameters, values, sums;
+  for (auto [rows, sum] : llvm::zip_equal(op.getValues(), op.getResults())) {
+    Value domain =
+        lookupDomainValue(op->getParentOfType<ProgramOp>(), getRowDomain(rows.getType()));
+    domains.push_back(stage.getDomainOf(rows));
+    ofParameters.push_back(b.integer(domain.getDefiningOp<ParameterRowsOp>() ? 1 : 0, b.i32()));
+    values.push_back(stage.getPointer(rows));
+    sums.push_back(stage.getPointer(sum));
+  }
+  b.callVoid(
+      "genrec_rt_exact_sums",
+      {stage.getStep(), b.integer(sums.size(), b.i32()),
+       stage.makeArray(b.named("owned"), b.pointer(b.opaque("const genrec_domain")), domains),
+       stage.makeArray(b.named("of_parameters"), b.i32(), ofParameters),
+       stage.makeArray(b.named("values"), b.pointer(b.opaque("const float")), values),
+       stage.makeArray(b.named("sums"), b.pointer(b.opaque("float")), sums)});
   return success();
 }

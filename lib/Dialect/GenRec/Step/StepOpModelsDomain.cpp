@@ -192,10 +192,35 @@ template <typename ModelT, typename OpT> struct ViewModel : StepModel<ModelT, Op
   StepKind getStepKind(Operation *) const { return StepKind::view; }
 };
 
-/// A view of a shared tensor as rows, or of rows as a shared tensor.
-template <typename OpT> struct RowsView : ViewModel<RowsView<OpT>, OpT> {
+struct RowsAsSharedStep : ViewModel<RowsAsSharedStep, RowsAsSharedOp> {
   std::optional<AliasedRows> getAliasedRows(Operation *, unsigned) const {
     return AliasedRows{0, /*keepsStride=*/false};
+  }
+};
+
+/// Of a parameter's gradient, the rows that this rank updates: they begin where its rows do.
+struct SharedRowsStep : ViewModel<SharedRowsStep, SharedRowsOp> {
+  std::optional<AliasedRows> getAliasedRows(Operation *op, unsigned) const {
+    if (getRowsParameter(op))
+      return std::nullopt;
+    return AliasedRows{0, /*keepsStride=*/false};
+  }
+  Value getAddress(Operation *op, StageBuilder &stage, unsigned) const {
+    auto rows = cast<SharedRowsOp>(op);
+    ParameterRowsOp of = getRowsParameter(op);
+    if (!of)
+      return {};
+    EmitCBuilder b = getNamed(rows.getResult(), stage);
+    Value x = stage.getPointer(rows.getX());
+    return EmitCBuilder::kept(b.call(
+        "kernels::ownRows", x.getType(),
+        {stage.getStep(), b.integer(stage.index.getParameter(of.getParameterAttr()), b.i32()),
+         b.integer(getRowSize(rows.getType())), x}));
+  }
+
+private:
+  static ParameterRowsOp getRowsParameter(Operation *op) {
+    return cast<SharedRowsOp>(op).getDomain().getDefiningOp<ParameterRowsOp>();
   }
 };
 
@@ -234,7 +259,8 @@ struct UnstackRowsStep : ViewModel<UnstackRowsStep, UnstackRowsOp> {
 void genrec::attachDomainModels(MLIRContext *context) {
   attachModels<Declaration, BatchOp, CatalogueOp>(context);
   attachModels<Setup, FeatureValidOp>(context);
-  attachModels<RowsView, SharedRowsOp, RowsAsSharedOp>(context);
+  SharedRowsOp::attachInterface<SharedRowsStep>(*context);
+  RowsAsSharedOp::attachInterface<RowsAsSharedStep>(*context);
   attachModels<PlainCall, DeriveOp, DeriveGradOp, PairRowsOp, PairSumOp, TileOp, TileGradOp,
                ConcatRowsOp, SplitRowsOp, LeadOp, LagOp, PositionOp, LengthOp, PoolGradOp,
                ConcatSharedOp>(context);

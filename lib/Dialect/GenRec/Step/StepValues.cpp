@@ -21,6 +21,19 @@ ParameterOp genrec::getRowsParameter(Value value) {
   return rows ? lookupParameter(rows, rows.getParameterAttr()) : ParameterOp();
 }
 
+ParameterRowsOp genrec::getRowsUpdatedBy(Value given) {
+  ParameterRowsOp updated;
+  for (OpOperand &use : given.getUses()) // of one collect
+    for (Operation *user : use.getOwner()->getResult(use.getOperandNumber()).getUsers()) {
+      auto rows = dyn_cast<SharedRowsOp>(user);
+      auto of = rows ? rows.getDomain().getDefiningOp<ParameterRowsOp>() : ParameterRowsOp();
+      if (!of || (updated && updated != of))
+        return {};
+      updated = of;
+    }
+  return updated;
+}
+
 Value genrec::getDomainPointer(const EmitCBuilder &b, Value step, int64_t number) {
   Value domains = b.load(b.memberOf(step, "domains", b.pointer(b.opaque("genrec_domain"))));
   return b.addressOf(b.element(domains, b.integer(number)));

@@ -36,11 +36,13 @@ static Value sumSquares(GradientBuilder &b, Value gradient) {
 /// min(1, limit / norm), or 1 if the limit is 0.
 static Value buildCoefficient(GradientBuilder &b, ArrayRef<Value> gradients,
                               Value limit) {
-  Value total;
-  for (Value gradient : gradients) {
-    Value part = sumSquares(b, gradient);
-    total = total ? b.add(total, part) : part;
-  }
+  // All parts before the first addition, so that ranks add up theirs in one exchange.
+  SmallVector<Value> parts;
+  for (Value gradient : gradients)
+    parts.push_back(sumSquares(b, gradient));
+  Value total = parts.front();
+  for (Value part : llvm::drop_begin(parts))
+    total = b.add(total, part);
   // Avoids a division by 0: for so small a norm, the coefficient is clamped to 1 anyway.
   constexpr double tiny = 1e-30;
   Value one = b.constant(1.0, limit.getType());

@@ -34,16 +34,19 @@ private:
   void bringRowsToOwners();
   void bringToOwners(UniqueRowsOp unique, SegmentSumOp sum, TableOp table);
   void meet(Operation *op, const ShareNeeds &needs);
-  void sumExactly(ReduceRowsOp op);
   void countOnce(OpOperand &operand);
   void collectWanted();
   void collect(ArrayRef<Value> values);
+  void sumOwned();
+  void sumExactly(ArrayRef<ReduceRowsOp> reductions);
 
   ProgramOp program;
   ModelOp model;
   Shares shares;
   /// The uses of partial values that need the sum.
   llvm::MapVector<Value, SmallVector<OpOperand *>> wanted;
+  /// Those of rows that ranks own, in order.
+  SmallVector<ReduceRowsOp> ofOwned;
   /// Replicated values, and the products that count them once.
   DenseMap<Value, Value> counted;
   int64_t nextNumber = 0;
@@ -127,15 +130,6 @@ void Distribution::countOnce(OpOperand &operand) {
   operand.set(product);
 }
 
-void Distribution::sumExactly(ReduceRowsOp op) {
-  OpBuilder builder(op);
-  Value sum = ExactSumOp::create(builder, op.getLoc(), op.getType(), op.getX());
-  op.getResult().replaceAllUsesWith(sum);
-  op.erase();
-  ++exactSums;
-  RewriteCounter::count("exact-sum");
-}
-
 void Distribution::meet(Operation *op, const ShareNeeds &needs) {
   if (!needs.obstacle.empty() && obstacle.empty())
     obstacle = nameForUser(op) + placeForUser(op) + " " + needs.obstacle;
@@ -144,7 +138,7 @@ void Distribution::meet(Operation *op, const ShareNeeds &needs) {
   for (unsigned index : needs.once)
     countOnce(op->getOpOperand(index));
   if (needs.sumsOwned)
-    sumExactly(cast<ReduceRowsOp>(op));
+    ofOwned.push_back(cast<ReduceRowsOp>(op));
 }
 
 //===----------------------------------------------------------------------===//
@@ -165,7 +159,19 @@ void Distribution::collect(ArrayRef<Value> values) {
   RewriteCounter::count("collect", values.size());
 }
 
-/// Values that are all there before the sum of any is read are added up together.
+/// What a bucket of sums has at least, unless no more is to come: 256 KiB.
+static constexpr int64_t kBucketFloats = 65536;
+
+/// The floats of a shared value; of rows, those of one.
+static int64_t countFloats(Value value) {
+  int64_t floats = 1;
+  for (int64_t size : cast<RankedTensorType>(value.getType()).getShape())
+    floats *= ShapedType::isDynamic(size) ? 1 : size;
+  return floats;
+}
+
+/// Values that are all there before the sum of any is read are added up together, in buckets: each
+/// is complete as soon as the backward pass has its last value.
 void Distribution::collectWanted() {
   auto isBefore = [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); };
   SmallVector<Value> values = llvm::to_vector(llvm::make_first_range(wanted));
@@ -176,14 +182,19 @@ void Distribution::collectWanted() {
   });
   SmallVector<Value> group;
   Operation *firstReader = nullptr;
+  int64_t floats = 0;
   for (Value value : values) {
-    if (!group.empty() && !isBefore(value.getDefiningOp(), firstReader)) {
+    if (!group.empty() &&
+        (!isBefore(value.getDefiningOp(), firstReader) || floats >= kBucketFloats)) {
       collect(group);
       group.clear();
     }
-    if (group.empty())
+    if (group.empty()) {
       firstReader = nullptr;
+      floats = 0;
+    }
     group.push_back(value);
+    floats += countFloats(value);
     for (OpOperand *use : wanted[value])
       if (!firstReader || isBefore(use->getOwner(), firstReader))
         firstReader = use->getOwner();
@@ -192,11 +203,54 @@ void Distribution::collectWanted() {
     collect(group);
 }
 
+//===----------------------------------------------------------------------===//
+// Sums over rows that ranks own
+//===----------------------------------------------------------------------===//
+
+void Distribution::sumExactly(ArrayRef<ReduceRowsOp> reductions) {
+  SmallVector<Value> rows;
+  SmallVector<Type> types;
+  for (ReduceRowsOp op : reductions) {
+    rows.push_back(op.getX());
+    types.push_back(op.getType());
+  }
+  ReduceRowsOp last = reductions.back();
+  OpBuilder builder(last);
+  auto sums = ExactSumOp::create(builder, last.getLoc(), types, rows);
+  for (auto [reduction, sum] : llvm::zip_equal(reductions, sums.getResults())) {
+    ReduceRowsOp op = reduction;
+    op.getResult().replaceAllUsesWith(sum);
+    op.erase();
+  }
+  exactSums += reductions.size();
+  RewriteCounter::count("exact-sum", reductions.size());
+}
+
+/// As collectWanted: sums that are all there before any is read take one exchange.
+void Distribution::sumOwned() {
+  SmallVector<ReduceRowsOp> group;
+  Operation *firstReader = nullptr;
+  for (ReduceRowsOp op : ofOwned) {
+    if (firstReader && !op->isBeforeInBlock(firstReader)) {
+      sumExactly(group);
+      group.clear();
+      firstReader = nullptr;
+    }
+    group.push_back(op);
+    for (Operation *user : op->getUsers())
+      if (!firstReader || user->isBeforeInBlock(firstReader))
+        firstReader = user;
+  }
+  if (!group.empty())
+    sumExactly(group);
+}
+
 void Distribution::run() {
   bringRowsToOwners();
   for (Operation &op : llvm::make_early_inc_range(program.getBody().front()))
     meet(&op, shares.visit(&op));
   collectWanted();
+  sumOwned();
 }
 
 namespace {

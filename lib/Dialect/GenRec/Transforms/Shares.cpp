@@ -52,7 +52,7 @@ void Shares::setDomains(Operation *op, bool anyLocal) {
   bool isLocal = anyLocal || op->hasTrait<ReadsDomains>();
   for (Value result : op->getResults())
     if (auto type = dyn_cast<DomainType>(result.getType()))
-      domains[type.getDomain()] = isa<CollectRowsOp>(op) ? Share::owned
+      domains[type.getDomain()] = op->hasTrait<MakesOwnedRows>() ? Share::owned
                                   : isLocal && !isOfCatalogue(program, type.getDomain())
                                       ? Share::local
                                       : Share::replicated;

@@ -18,7 +18,7 @@ enum class Share {
   replicated, ///< all portions have the same
   local,      ///< rows of the portion's own data
   partial,    ///< the step's value is the sum over all portions
-  owned,      ///< rows of a table that the rank owns
+  owned,      ///< rows of a table that the rank owns, or of a parameter that it updates
 };
 
 /// What an op needs before portions may run it. Numbers are those of operands.

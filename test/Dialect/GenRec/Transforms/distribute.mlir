@@ -1,12 +1,12 @@
 // RUN: genrec-opt %s --genrec-distribute --split-input-file | FileCheck %s
 // RUN: genrec-opt %s --genrec-distribute --genrec-pass-statistics --genrec-count-rewrites --split-input-file 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
 
-// COUNT: collect: 4
-// COUNT: collect-rows: 3
-// COUNT: exact-sum: 1
-// COUNT: genrec-distribute exact-sums: 1
-// COUNT: genrec-distribute sums: 4
-// COUNT: genrec-distribute tables: 3
+// COUNT: collect: 7
+// COUNT: collect-rows: 4
+// COUNT: exact-sum: 4
+// COUNT: genrec-distribute exact-sums: 4
+// COUNT: genrec-distribute sums: 7
+// COUNT: genrec-distribute tables: 4
 
 // The weight of a loss is added up before it divides, and reported as it is: the trainer adds up
 // what portions report. The gradients of both parameters are added up together.
@@ -94,6 +94,81 @@ genrec.model @tables {
     genrec.row_kernel %touched(%handles, %clipped) attributes {name = "update_item", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@touched>, !handles, !sums) -> () {
     ^bb0(%row: !genrec.row<4>, %gradient: vector<4xf32>):
       genrec.row_store %gradient to %row : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
+  }
+}
+
+// -----
+
+// Ranks may share the updates of parameters: their rows belong to ranks, as those of tables do. Whole
+// gradients are added up, and rows taken of the sums. The norm is one exact sum over rows of tables
+// and parameters. A bucket of sums is full with 65,536 floats.
+
+!ids = tensor<?xi64, #genrec.rows<@user>>
+!x = tensor<?x4xf32, #genrec.rows<@user>>
+!handles = tensor<?x!genrec.row<4>, #genrec.rows<@touched>>
+!sums = tensor<?x4xf32, #genrec.rows<@touched>>
+!row = tensor<?x4xf32, #genrec.rows<@b_rows>>
+!wide = tensor<?x65536xf32, #genrec.rows<@user>>
+
+// CHECK-LABEL: genrec.model @norm
+// CHECK: %[[SUM:.*]] = genrec.reduce_rows %{{.*}} -> tensor<4xf32>
+// CHECK: %[[FIRST:.*]] = genrec.reduce_rows %{{.*}} -> tensor<65536xf32>
+// CHECK: %[[BUCKET:.*]]:2 = genrec.contribute 0(%[[SUM]], %[[FIRST]])
+// CHECK: %[[SUMS:.*]]:2 = genrec.collect 0(%[[BUCKET]]#0, %[[BUCKET]]#1)
+// CHECK: %[[LAST:.*]] = genrec.reduce_rows %{{.*}} -> tensor<4xf32>
+// CHECK: genrec.contribute 1(%[[LAST]])
+// CHECK: %[[OWN:.*]], %{{.*}} = genrec.parameter_rows @b
+// CHECK: %[[ROW:.*]] = genrec.shared_rows %[[SUMS]]#0 as %[[OWN]]
+// CHECK: %[[OF_ROW:.*]] = genrec.row_reduce {{ *}}sum %[[ROW]]
+// CHECK: %[[OF_ITEM:.*]] = genrec.row_reduce {{ *}}sum %{{.*}} -> tensor<?xf32, #genrec.rows<@touched>>
+// CHECK: %[[NORM:.*]]:2 = genrec.exact_sum %[[OF_ROW]], %[[OF_ITEM]]
+// CHECK: %[[BOTH:.*]] = genrec.add %[[NORM]]#0, %[[NORM]]#1
+// CHECK: %[[SQUARE:.*]] = genrec.mul %[[ROW]], %[[BOTH]]
+// CHECK: %[[AFTER:.*]] = genrec.row_reduce {{ *}}sum %[[SQUARE]]
+// What depends on a sum needs another round.
+// CHECK: genrec.exact_sum %[[AFTER]] :
+genrec.model @norm {
+  genrec.domain @user
+  genrec.domain @touched kind step
+  genrec.domain @b_rows kind step
+  genrec.parameter @b : tensor<4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.parameter @c : tensor<65536xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.parameter @d : tensor<4xf32> {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.table @item dim 4 {init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1}>}
+  genrec.program @train mode train {
+    %user = genrec.batch : !genrec.domain<@user>
+    %ids = genrec.feature %user "id" : (!genrec.domain<@user>) -> !ids
+    %rows = genrec.table_rows %ids in @item : (!ids) -> tensor<?x!genrec.row<4>, #genrec.rows<@user>>
+    %g = genrec.feature %user "g" : (!genrec.domain<@user>) -> !x
+    %w = genrec.feature %user "w" : (!genrec.domain<@user>) -> !wide
+    %db = genrec.reduce_rows %g : (!x) -> tensor<4xf32>
+    %dc = genrec.reduce_rows %w : (!wide) -> tensor<65536xf32>
+    %dd = genrec.reduce_rows %g : (!x) -> tensor<4xf32>
+    genrec.update_parameter @c by %dc : tensor<65536xf32>
+    genrec.update_parameter @d by %dd : tensor<4xf32>
+    %own, %own_rows = genrec.parameter_rows @b : () -> (!genrec.domain<@b_rows>, tensor<?x!genrec.row<4>, #genrec.rows<@b_rows>>)
+    %row = genrec.shared_rows %db as %own : (tensor<4xf32>, !genrec.domain<@b_rows>) -> !row
+    %touched, %handles = genrec.unique_rows (%rows) by (%g) : (tensor<?x!genrec.row<4>, #genrec.rows<@user>>, !x) -> (!genrec.domain<@touched>, !handles)
+    %sum = genrec.segment_sum %touched(%g) : (!genrec.domain<@touched>, !x) -> !sums
+    %of_row = genrec.row_reduce sum %row : (!row) -> tensor<?xf32, #genrec.rows<@b_rows>>
+    %part = genrec.reduce_rows %of_row : (tensor<?xf32, #genrec.rows<@b_rows>>) -> tensor<f32>
+    %of_item = genrec.row_reduce sum %sum : (!sums) -> tensor<?xf32, #genrec.rows<@touched>>
+    %other = genrec.reduce_rows %of_item : (tensor<?xf32, #genrec.rows<@touched>>) -> tensor<f32>
+    %both = genrec.add %part, %other : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %scaled = genrec.mul %row, %both : (!row, tensor<f32>) -> !row
+    %after = genrec.row_reduce sum %scaled : (!row) -> tensor<?xf32, #genrec.rows<@b_rows>>
+    %last = genrec.reduce_rows %after : (tensor<?xf32, #genrec.rows<@b_rows>>) -> tensor<f32>
+    %clipped = genrec.mul %sum, %last : (!sums, tensor<f32>) -> !sums
+    genrec.row_kernel %touched(%handles, %clipped) attributes {name = "update_item", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@touched>, !handles, !sums) -> () {
+    ^bb0(%r: !genrec.row<4>, %gradient: vector<4xf32>):
+      genrec.row_store %gradient to %r : vector<4xf32>, !genrec.row<4>
+      genrec.row_yield
+    }
+    genrec.row_kernel %own(%own_rows, %scaled) attributes {name = "update_b", operand_roles = [#genrec<operand_role aligned>, #genrec<operand_role aligned>], result_roles = []} : (!genrec.domain<@b_rows>, tensor<?x!genrec.row<4>, #genrec.rows<@b_rows>>, !row) -> () {
+    ^bb0(%r: !genrec.row<4>, %gradient: vector<4xf32>):
+      genrec.row_store %gradient to %r : vector<4xf32>, !genrec.row<4>
       genrec.row_yield
     }
   }

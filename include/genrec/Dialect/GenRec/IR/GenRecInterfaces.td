@@ -250,6 +250,7 @@ def GenRec_IsSum : GenRec_Trait<"IsSum">;
 def GenRec_IsColumnProduct : GenRec_Trait<"IsColumnProduct">;
 def GenRec_MakesMergedKeys : GenRec_Trait<"MakesMergedKeys">;
 def GenRec_MakesUniqueRows : GenRec_Trait<"MakesUniqueRows">;
+def GenRec_MakesOwnedRows : GenRec_Trait<"MakesOwnedRows">;
 def GenRec_SelectsElements : GenRec_Trait<"SelectsElements">;
 def GenRec_GivesToSums : GenRec_Trait<"GivesToSums">;
 def GenRec_SumsPortions : GenRec_Trait<"SumsPortions">;

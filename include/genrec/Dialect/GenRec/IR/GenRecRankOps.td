@@ -77,7 +77,7 @@ def GenRec_ContributeRowsOp : GenRec_Op<"contribute_rows", [GenRec_GivesToSums, 
   let hasVerifier = 1;
 }
 
-def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_SumsPortions, GenRec_OfTouchedRows, GenRec_RoundsNothing, GenRec_MakesUniqueRows, GenRec_NeedsRunningStep, Pure]> {
+def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_SumsPortions, GenRec_OfTouchedRows, GenRec_RoundsNothing, GenRec_MakesUniqueRows, GenRec_MakesOwnedRows, GenRec_NeedsRunningStep, Pure]> {
   let summary = "the table rows of this rank that any portion touched, and their summed gradients";
   let description = [{
     `domain` and `rows` are the operands of the `genrec.contribute_rows` that made `sums`. `owned`
@@ -105,19 +105,21 @@ def GenRec_CollectRowsOp : GenRec_Op<"collect_rows", [GenRec_SumsPortions, GenRe
 }
 
 def GenRec_ExactSumOp : GenRec_Op<"exact_sum", [GenRec_SumsPortions, GenRec_NeedsRunningStep, Pure]> {
-  let summary = "the sum over rows that ranks own, rounded once";
+  let summary = "sums over rows that ranks own, each rounded once";
   let description = [{
-    x: f32 rows []; in a distributed program of the domain of a `genrec.collect_rows`. The shared f32 result is the sum over
-    the rows of all ranks, exact before it is rounded: it does not depend on which rank owns a row,
-    nor on the order of rows. Infinities and NaN propagate.
+    `values`: f32 rows []; in a distributed program of domains whose rows belong to ranks
+    (`genrec.collect_rows`, `genrec.parameter_rows`). Result i is a shared f32 scalar, the sum of
+    values i over the rows of all ranks, exact before it is rounded: it does not depend on which rank
+    owns a row, nor on the order of rows. Infinities and NaN propagate. All sums of an op take one
+    exchange.
 
     ```mlir
     %squares = genrec.exact_sum %row_loss : (tensor<?xf32, #genrec.rows<@impression>>) -> tensor<f32>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$x);
-  let results = (outs GenRec_Shared:$result);
-  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let arguments = (ins Variadic<GenRec_Rows>:$values);
+  let results = (outs Variadic<GenRec_Shared>:$results);
+  let assemblyFormat = "$values attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

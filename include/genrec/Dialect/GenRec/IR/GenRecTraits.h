@@ -65,6 +65,10 @@ template <typename OpT> struct MakesMergedKeys : mlir::OpTrait::TraitBase<OpT, M
 /// The result is a list of table or parameter rows without duplicates.
 template <typename OpT> struct MakesUniqueRows : mlir::OpTrait::TraitBase<OpT, MakesUniqueRows> {};
 
+/// The rows of the domain that it makes belong to this rank: rows of a table, or of a parameter whose
+/// updates ranks may share.
+template <typename OpT> struct MakesOwnedRows : mlir::OpTrait::TraitBase<OpT, MakesOwnedRows> {};
+
 /// Each element of the results is an unchanged element of one of several operands.
 template <typename OpT> struct SelectsElements : mlir::OpTrait::TraitBase<OpT, SelectsElements> {};
 

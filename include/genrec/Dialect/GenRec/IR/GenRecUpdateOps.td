@@ -115,11 +115,13 @@ def GenRec_SegmentSumOp : GenRec_Op<"segment_sum", [GenRec_OfTouchedRows, GenRec
   let hasVerifier = 1;
 }
 
-def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
+def GenRec_ParameterRowsOp : GenRec_Op<"parameter_rows", [GenRec_MakesUniqueRows, GenRec_MakesOwnedRows, GenRec_NeedsRunningStep, GenRec_SymbolUser, Pure]> {
   let summary = "a dense parameter as row handles, for updates in place";
   let description = [{
     [n, w] gives n handles `!genrec.row<w>`; [w] gives one, and a scalar one `!genrec.row<1>`.
-    `domain` is a `step` domain with that many rows.
+    `domain` is a `step` domain with that many rows. Where ranks share the updates of parameters
+    (`--shard-optimizer`), they are those that this rank updates, from some row on; the others get
+    their new values after the update stage.
 
     ```mlir
     %eight, %handles = genrec.parameter_rows @weight
@@ -136,7 +138,8 @@ def GenRec_SharedRowsOp : GenRec_Op<"shared_rows", [GenRec_RoundsNothing, GenRec
   let description = [{
     Shared [n, w] gives rows [w] of a domain with n rows; shared [w] gives one row [w], a scalar one
     row [] or [1]. `domain` is a `step` domain with that many rows, from `genrec.fixed_rows` or
-    `genrec.parameter_rows`. The result aliases x.
+    `genrec.parameter_rows`. Of the latter, rows are those that the domain has of the parameter. The
+    result aliases x.
 
     ```mlir
     %row = genrec.shared_rows %bias as %one : (tensor<4xf32>, !genrec.domain<@one>) -> tensor<?x4xf32, #genrec.rows<@one>>

@@ -14,6 +14,10 @@ mlir::Type getBufferElement(const EmitCBuilder &b, mlir::Type element);
 /// The parameter whose rows `value` holds, or null.
 ParameterOp getRowsParameter(mlir::Value value);
 
+/// The rows of a parameter for whose update alone the sum of `given` is read, a result of a
+/// `contribute`; null where others read it.
+ParameterRowsOp getRowsUpdatedBy(mlir::Value given);
+
 /// `&step->domains[number]`.
 mlir::Value getDomainPointer(const EmitCBuilder &b, mlir::Value step, int64_t number);
 

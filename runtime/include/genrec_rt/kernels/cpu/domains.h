@@ -105,6 +105,17 @@ inline void fixedRows(genrec_domain *domain, int64_t count) {
   domain->max_length = count;
 }
 
+/// The rows of parameter `number` that this rank updates, as a domain.
+inline void parameterRows(const genrec_step *step, int32_t number, genrec_domain *domain) {
+  fixedRows(domain, step->parameters[number].own_rows);
+}
+
+/// Where they begin in `all`, which has a row of `width` values per row of the parameter.
+template <class T>
+inline T *ownRows(const genrec_step *step, int32_t number, int64_t width, T *all) {
+  return all + step->parameters[number].first_row * width;
+}
+
 /// At most `most` rows of each list of `source`, the last (or first) ones, with
 /// their identities. `offsets` has one more entry than `source` has lists; `parent`
 /// and `identity` have the domain's capacity.

@@ -56,6 +56,17 @@ inline void fixedRows(genrec_step *step, genrec_domain *domain, int64_t count) {
   cuda::makeFixedRows(domain->device, count, streamOf(step));
 }
 
+/// The rows of a parameter that this rank updates.
+inline void parameterRows(genrec_step *step, int32_t number, genrec_domain *domain) {
+  fixedRows(step, domain, step->parameters[number].own_rows);
+}
+
+/// Where they begin in `all`, which has a row of `width` values per row of the parameter.
+template <class T>
+inline T *ownRows(const genrec_step *step, int32_t number, int64_t width, T *all) {
+  return all + step->parameters[number].first_row * width;
+}
+
 /// The rows of all parts end to end. Each part has room for its capacity, which the host knows, so
 /// the domain has rows of no part between them: what is written there is no key (fillKeys), and
 /// readers of a part stop at its count.
