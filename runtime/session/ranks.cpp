@@ -32,6 +32,9 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
     store.replicated.resize(store.members.size());
     store.replicated[member] = replicated[table];
   }
+  for (ExchangedStore &store : stores) // or each key would be looked at
+    if (!store.hasReplicas())
+      store.replicated.clear();
 }
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
