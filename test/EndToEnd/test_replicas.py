@@ -120,8 +120,8 @@ def test_owners_may_find_equal_ids_twice(shop: Path, alone: dict[str, Any]) -> N
 
 
 def test_rounds_of_replicas(shop: Path) -> None:
-    """Weights of losses, gradients, the norm by store; values, too, as long as rows of a table have owners."""
-    for tables, rounds in (("shop,user", 5), (ALL, 4)):
+    """Weights of losses, gradients, the norm; values, too, as long as rows of a table have owners."""
+    for tables, rounds in (("shop,user", 4), (ALL, 3)):
         counts = []
         for steps in (3, 7):
             flags = ["--batch", "24", "--epochs", "3", "--max-steps", str(steps), "--overlap", "none"]
