@@ -1,6 +1,6 @@
 // Published hashes against published values.
 
-#include "genrec_rt/kernels/shared/hash.h"
+#include "genrec_rt/kernels/shared/hash_strings.h"
 
 #include <gtest/gtest.h>
 
@@ -41,6 +41,20 @@ TEST(KernelsHash, OthersAreAsPublished) {
   EXPECT_EQ(hashXxh3(view(""), 0, 63), 0x2D06800538D394C2);
   EXPECT_EQ(hashMurmur3(view(""), 0, 63), 0);
   EXPECT_EQ(hashMurmur3(view("hello"), 0, 63), static_cast<int64_t>(0xCBD8A7B341BD9B02 & kLow63));
+}
+
+/// The CPU's is a library's; devices have ours.
+TEST(KernelsHash, StringsHaveOneXxh3) {
+  std::string text;
+  for (int i = 0; i < 3000; ++i)
+    text += static_cast<char>(i * 131 + i / 8 * 7);
+  for (int64_t size = 0; size < 2900; size += size < 600 ? 1 : 97)
+    for (int64_t seed : {int64_t(0), int64_t(1), int64_t(0x123456789ABCDEF), int64_t(-1)})
+      EXPECT_EQ(detail::cutHash(detail::xxh3(text.data() + 3, static_cast<uint64_t>(size),
+                                             static_cast<uint64_t>(seed)),
+                                63),
+                hashXxh3(genrec_string{text.data() + 3, size}, seed, 63))
+          << size << " bytes, seed " << seed;
 }
 
 TEST(KernelsHash, IntegersAreTheirBytes) {

@@ -47,14 +47,16 @@ struct Tree {
   }
 };
 
-__device__ void writeSum(const SumResults &results, int64_t column, float value) {
+/// Where the sum of a column goes; null between the results.
+__device__ float *placeOf(const SumResults &results, int64_t column) {
   for (int i = 0; i < results.count; ++i) {
     if (column < results.size[i])
-      results.to[i][column] = value;
+      return results.to[i] + column;
     column -= sumFloats(results.size[i]);
     if (column < 0)
-      return;
+      break;
   }
+  return nullptr;
 }
 
 /// A block adds up 32 columns: each of its 8 warps a part of the chunks that is a subtree, a power
@@ -68,19 +70,20 @@ __global__ void addChunksKernel(const genrec_domain *domain, const float *sums, 
     each *= 2;
   const int x = threadIdx.x % kColumns, part = threadIdx.x / kColumns;
   const int64_t column = int64_t(blockIdx.x) * kColumns + x;
+  float *const place = placeOf(results, column);
   const int64_t begin = part * each, end = begin + each < chunks ? begin + each : chunks;
   Tree tree;
-  if (column < floats)
+  if (place)
     for (int64_t chunk = begin; chunk < end; ++chunk)
       tree.add(sums[chunk * floats + column]);
   parts[part][x] = tree.sum();
   __syncthreads();
-  if (part != 0 || column >= floats)
+  if (part != 0 || !place)
     return;
   Tree top;
   for (int p = 0; p < kParts && p * each < chunks; ++p)
     top.add(parts[p][x]);
-  writeSum(results, column, top.sum());
+  *place = top.sum();
 }
 
 } // namespace

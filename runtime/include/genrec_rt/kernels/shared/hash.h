@@ -14,9 +14,11 @@
 
 namespace genrec::rt::kernels {
 
+#if !defined(GENREC_WARP_ROWS) // for those of a device see the end
 int64_t hashXxh3(genrec_string text, int64_t seed, int64_t bits);
 int64_t hashMurmur3(genrec_string text, int64_t seed, int64_t bits);
 int64_t hashFarm64(genrec_string text, int64_t seed, int64_t bits);
+#endif
 
 inline namespace GENREC_RT_ISA {
 namespace detail {
@@ -50,7 +52,11 @@ GENREC_HOST_DEVICE int64_t hashXxh3(int64_t value, int64_t seed, int64_t bits) {
   // Words 1 and 2 of the default secret, and the seed with its low half, bytes reversed, on top.
   constexpr uint64_t kFlip = 0xC73AB174C5ECD5A2, kFactor = 0x9FB21C651E98DF25;
   auto start = static_cast<uint64_t>(seed);
+#if defined(__CUDA_ARCH__)
+  start ^= static_cast<uint64_t>(__byte_perm(static_cast<uint32_t>(start), 0, 0x0123)) << 32;
+#else
   start ^= static_cast<uint64_t>(__builtin_bswap32(static_cast<uint32_t>(start))) << 32;
+#endif
   uint64_t x = detail::rotateLeft(static_cast<uint64_t>(value), 32) ^ (kFlip - start);
   x ^= detail::rotateLeft(x, 49) ^ detail::rotateLeft(x, 24);
   x *= kFactor;
@@ -83,5 +89,9 @@ GENREC_HOST_DEVICE int64_t hashFarm64(int64_t value, int64_t seed, int64_t bits)
 
 } // namespace GENREC_RT_ISA
 } // namespace genrec::rt::kernels
+
+#if defined(GENREC_WARP_ROWS)
+#include "genrec_rt/kernels/shared/hash_strings.h"
+#endif
 
 #endif // GENREC_RT_KERNELS_SHARED_HASH_H
