@@ -39,19 +39,24 @@ struct DeviceStep::Report {
 struct DeviceStep::Layout {
   struct Piece {
     const void *from;
-    int64_t bytes, at;
+    int64_t bytes, room, at;
     const void **place; ///< gets the address on the device
   };
   std::vector<Piece> pieces;
   int64_t bytes = 0;
 
+  void clear() {
+    pieces.clear();
+    bytes = 0;
+  }
   template <class T> void add(const T *from, int64_t count, int64_t room, const T *&place) {
     addBytes(from, count * int64_t(sizeof(T)), room * int64_t(sizeof(T)),
              reinterpret_cast<const void **>(&place));
   }
   void addBytes(const void *from, int64_t size, int64_t room, const void **place) {
-    pieces.push_back({from, size, bytes, place});
-    bytes += roundUp(std::max(room, size));
+    room = roundUp(std::max(room, size));
+    pieces.push_back({from, size, room, bytes, place});
+    bytes += room;
   }
 };
 
@@ -60,9 +65,19 @@ DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
       domains(shared.model.domain_count), columns(shared.model.feature_count),
       fixedRows(shared.model.domain_count, -1), fetched(shared.model.domain_count),
       batchMemory(device, "batch"), staging(device, "batch", DeviceMemory::Kind::pinned),
-      notes(device, "errors"), chosen(device, "lookup.chosen"), results(device) {}
+      notes(device, "errors"), chosen(device, "lookup.chosen"), results(device),
+      layout(std::make_unique<Layout>()) {}
 
-DeviceStep::~DeviceStep() = default;
+DeviceStep::~DeviceStep() {
+  if (!isCopying)
+    return;
+  try { // memory of a copy under way must stay
+    device.joinCopies();
+    device.synchronize();
+  } catch (const std::exception &) {
+    // The device has failed, and so has the copy.
+  }
+}
 
 ptrdiff_t DeviceStep::indexOf(const genrec_domain *domain) const {
   ptrdiff_t index = domain - domains.data();
@@ -137,48 +152,78 @@ void DeviceStep::useCatalogues() {
   }
 }
 
-void DeviceStep::upload(std::vector<genrec_domain> &all, const genrec_column *given,
+/// Describes the batch and lays out what goes to the device. Nothing of it is there yet.
+void DeviceStep::layOut(std::vector<genrec_domain> &all, const genrec_column *given,
                         const std::vector<int64_t> &longest, const genrec_program_desc &program) {
   hosts = &all;
   describe(all, longest);
   std::fill(columns.begin(), columns.end(), genrec_column{});
   useCatalogues();
-  Layout layout;
-  genrec_step step{};
-  std::vector<genrec_domain> mirror(domains.size());
-  const genrec_step *stepAt = nullptr;
-  const genrec_domain *mirrorAt = nullptr;
-  layout.add(&step, 1, 1, stepAt);
-  layout.add(mirror.data(), static_cast<int64_t>(mirror.size()),
-             static_cast<int64_t>(mirror.size()), mirrorAt);
-  addBatch(layout, all, given, program);
+  layout->clear();
+  mirror.resize(domains.size());
+  layout->add(&mirrorStep, 1, 1, stepOnDevice);
+  layout->add(mirror.data(), static_cast<int64_t>(mirror.size()),
+              static_cast<int64_t>(mirror.size()), domainsOnDevice);
+  addBatch(*layout, all, given, program);
+}
 
-  char *base = batchMemory.ensure(layout.bytes), *pinned = staging.ensure(layout.bytes);
-  for (Layout::Piece &piece : layout.pieces)
+/// Packs what was laid out for memory of the device at `base`.
+void DeviceStep::pack(char *base, char *pinned) {
+  for (Layout::Piece &piece : layout->pieces)
     *piece.place = base + piece.at;
   for (size_t i = 0; i < domains.size(); ++i) {
-    domains[i].device = const_cast<genrec_domain *>(mirrorAt) + i;
+    domains[i].device = const_cast<genrec_domain *>(domainsOnDevice) + i;
     mirror[i] = domains[i];
     mirror[i].count = std::max<int64_t>(domains[i].count, 0);
     if (const genrec_domain *above = domains[i].parent_domain)
-      mirror[i].parent_domain = mirrorAt + (above - domains.data());
+      mirror[i].parent_domain = domainsOnDevice + (above - domains.data());
   }
-  step.domains = const_cast<genrec_domain *>(mirrorAt);
-  step.seed = slot.seed;
-  step.step = slot.step;
-  step.mode = slot.mode;
-  std::memset(pinned, 0, static_cast<size_t>(layout.bytes));
-  for (const Layout::Piece &piece : layout.pieces)
+  mirrorStep = {};
+  mirrorStep.domains = const_cast<genrec_domain *>(domainsOnDevice);
+  mirrorStep.seed = slot.seed;
+  mirrorStep.step = slot.step;
+  mirrorStep.mode = slot.mode;
+  for (const Layout::Piece &piece : layout->pieces) {
+    char *to = pinned + piece.at;
     if (piece.bytes > 0)
-      std::memcpy(pinned + piece.at, piece.from, static_cast<size_t>(piece.bytes));
-  device.copyIn(base, pinned, layout.bytes);
+      std::memcpy(to, piece.from, static_cast<size_t>(piece.bytes));
+    std::memset(to + piece.bytes, 0, static_cast<size_t>(piece.room - piece.bytes));
+  }
+}
+
+void DeviceStep::uploadAhead(std::vector<genrec_domain> &all, const genrec_column *given,
+                             const std::vector<int64_t> &longest,
+                             const genrec_program_desc &program) {
+  if (isAhead)
+    return;
+  layOut(all, given, longest, program);
+  if (layout->bytes > batchMemory.bytes() || layout->bytes > staging.bytes())
+    return; // memory that grows is ordered with the steps
+  pack(batchMemory.data(), staging.data());
+  device.copyInAhead(batchMemory.data(), staging.data(), layout->bytes);
+  isAhead = isCopying = true;
+}
+
+void DeviceStep::upload(std::vector<genrec_domain> &all, const genrec_column *given,
+                        const std::vector<int64_t> &longest, const genrec_program_desc &program) {
+  if (isCopying)
+    device.joinCopies();
+  if (isCopying && !isAhead) // of a batch that never ran
+    device.synchronize();
+  if (!isAhead) {
+    layOut(all, given, longest, program);
+    char *base = batchMemory.ensure(layout->bytes), *pinned = staging.ensure(layout->bytes);
+    pack(base, pinned);
+    device.copyIn(base, pinned, layout->bytes);
+  }
+  isAhead = isCopying = false;
   notes.ensure(static_cast<int64_t>(kMostLookups * sizeof(BadId)));
   device.fill(notes.data(), 0x7F, static_cast<int64_t>(kMostLookups * sizeof(BadId)));
 
   slot.domains = domains.data();
   slot.columns = columns.data();
   slot.stream = device.stream();
-  slot.genrec_step::device = const_cast<genrec_step *>(stepAt);
+  slot.genrec_step::device = const_cast<genrec_step *>(stepOnDevice);
   results.reset();
   lookups.clear();
   reports.clear();

@@ -35,6 +35,11 @@ public:
   /// What the stages see is described by `genrec_step::domains` and `columns` then.
   void upload(std::vector<genrec_domain> &hosts, const genrec_column *columns,
               const std::vector<int64_t> &longest, const genrec_program_desc &program);
+  /// The same while the step before runs, beside its work, where the batch fits into the memory
+  /// that there is; `upload` then only waits for it. `forget`: the slot has another batch.
+  void uploadAhead(std::vector<genrec_domain> &hosts, const genrec_column *columns,
+                   const std::vector<int64_t> &longest, const genrec_program_desc &program);
+  void forget() { isAhead = false; }
   /// Waits for the stages, then reports: losses, metrics, outputs and errors are in the slot and
   /// the session.
   void finish();
@@ -85,6 +90,9 @@ private:
                 const genrec_column *columns, const genrec_program_desc &program);
   void describe(const std::vector<genrec_domain> &hosts, const std::vector<int64_t> &longest);
   void useCatalogues();
+  void layOut(std::vector<genrec_domain> &hosts, const genrec_column *columns,
+              const std::vector<int64_t> &longest, const genrec_program_desc &program);
+  void pack(char *base, char *pinned);
 
   /// Queues a copy of `bytes` to pinned memory, which is there when the step has ended; null for
   /// null.
@@ -118,6 +126,13 @@ private:
   std::vector<Lookup> lookups;
   std::vector<Report> reports;
   const BadId *badIds = nullptr;
+  std::unique_ptr<Layout> layout;
+  genrec_step mirrorStep{}; ///< as the device gets it, and the domains
+  std::vector<genrec_domain> mirror;
+  const genrec_step *stepOnDevice = nullptr;
+  const genrec_domain *domainsOnDevice = nullptr;
+  bool isAhead = false;   ///< the batch of the slot was copied ahead
+  bool isCopying = false; ///< a copy ahead was queued that nothing waits for yet
 };
 
 } // namespace genrec::rt

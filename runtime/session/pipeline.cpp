@@ -85,6 +85,14 @@ std::span<Pipeline::Place> Pipeline::take() {
   return {&places[first], portions};
 }
 
+std::span<Pipeline::Place> Pipeline::peek() {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (size_t index = next; index < next + portions; ++index)
+    if (states[index] != State::ready)
+      return {};
+  return {&places[next], portions};
+}
+
 void Pipeline::release() {
   {
     std::lock_guard<std::mutex> lock(mutex);

@@ -36,6 +36,9 @@ public:
   /// The portions of the next global batch, their copy stages done; none at the end. Any thread, one at
   /// a time.
   std::span<Place> take();
+  /// What the next `take` returns, if it would not wait; else none. Its places stay as they are
+  /// until then.
+  std::span<Place> peek();
   /// Gives back the global batch that was taken first of those that are out.
   void release();
   /// Reads no more, and ends a `take` that waits: there are no more batches.

@@ -79,6 +79,7 @@ struct genrec_runtime {
   std::unique_ptr<genrec_rt_pool, genrec::rt::PoolDeleter> pool;
   /// Of a model for a device; null on the host.
   std::unique_ptr<genrec::rt::DeviceState> onDevice;
+  std::function<void()> whileDeviceWorks; ///< what the host does once all of a step is queued
   std::unique_ptr<genrec::rt::DeviceMemory> deviceScratch; ///< genrec_rt_thread_scratch there
   /// By table; tables of one group have one store.
   std::vector<std::shared_ptr<genrec::rt::TableStore>> tables;

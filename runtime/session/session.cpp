@@ -26,6 +26,18 @@ const genrec_model_desc &checked(const genrec_model_desc &model) {
   return model;
 }
 
+/// Sets what the host does while a device works, for as long as it lives.
+class DuringSteps {
+public:
+  DuringSteps(std::function<void()> &place, std::function<void()> does) : place(place) {
+    place = std::move(does);
+  }
+  ~DuringSteps() { place = nullptr; }
+
+private:
+  std::function<void()> &place;
+};
+
 const char *nameOf(Mode mode) { return genrec_mode_name(static_cast<int32_t>(mode)); }
 
 } // namespace
@@ -165,6 +177,10 @@ struct Session::Impl {
 
   /// Runs the steps of a pipeline one after another.
   int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+    DuringSteps during(state.whileDeviceWorks, [&] {
+      for (const Pipeline::Place &place : pipeline.peek())
+        place.slot->uploadAhead();
+    });
     for (int64_t count = 1;; ++count) {
       int64_t waiting = state.profile ? profileClock() : 0;
       std::span<Pipeline::Place> taken = pipeline.take();

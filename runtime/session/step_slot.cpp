@@ -81,7 +81,9 @@ void StepSlot::prepare(const genrec_program_desc &program, Batch &newBatch, uint
   std::fill(losses.begin(), losses.end(), LossValue{});
   failure.clear();
   nonFiniteOrigin.clear();
-  if (!onDevice)
+  if (onDevice)
+    onDevice->forget();
+  else
     clearTemporaries();
 
   requireGiven();
@@ -290,9 +292,16 @@ void StepSlot::runUpdate() {
   }
   runStage(plan->program->update, Phase::update, shared.pool.get());
   if (onDevice) {
+    if (shared.whileDeviceWorks)
+      shared.whileDeviceWorks();
     onDevice->finish();
     failure.raise();
   }
+}
+
+void StepSlot::uploadAhead() {
+  if (onDevice)
+    onDevice->uploadAhead(domainTable, columnTable.data(), plan->maxLengths, *plan->program);
 }
 
 TableStore &StepSlot::temporaryTable(int32_t table) {

@@ -52,6 +52,8 @@ public:
   void runDispatch(genrec_rt_pool *pool);
   void runCompute();
   void runUpdate();
+  /// Of a model for a device, while the step before runs: brings the prepared batch there.
+  void uploadAhead();
   bool hasUpdate() const { return plan->program->update != nullptr; }
 
   static StepSlot &of(genrec_step *step) { return *static_cast<StepSlot *>(step); }

@@ -237,3 +237,18 @@ def test_nvcc_compiles_the_unit(made: Made, tmp_path: Path) -> None:
     command = [*ccache, unit["compiler"], *unit["compile"], "-Werror", "all-warnings"]
     command += [f"-I{folder}" for folder in toolchain["include"]]
     call(*command, "-c", source, "-o", tmp_path / "unit.o")
+
+
+def test_a_binary_for_a_gpu_needs_one(made: Made, tmp_path: Path) -> None:
+    """It links, and says what is missing where there is no device."""
+    toolchain = json.loads((BUILD / "share" / "genrec" / "toolchain.json").read_text())
+    if "nvcc" not in toolchain["cuda_units"] or Path("/dev/nvidiactl").exists():
+        pytest.skip("no nvcc, or there is a device")
+    binary = tmp_path / "clicks"
+    call(tool("genrec-compile"), f"{made.binaries['cpu']}.genrec", "--target=cuda", "-o", binary)
+    assert "probability" in call(binary, "info")
+    command = [binary, "train", "--data", made.data, "--progress", "none"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "the model was compiled for CUDA, and there is no device" in result.stderr
+    assert "compile it with --target=cpu" in result.stderr

@@ -70,8 +70,17 @@ __global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from)
 
 class CudaDevice final : public Device {
 public:
-  CudaDevice() { GENREC_CUDA_CHECK(cudaStreamCreate(&queue)); }
-  ~CudaDevice() override { (void)cudaStreamDestroy(queue); }
+  CudaDevice() {
+    GENREC_CUDA_CHECK(cudaStreamCreate(&queue));
+    GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
+    GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
+  }
+  ~CudaDevice() override {
+    (void)cudaStreamSynchronize(copies);
+    (void)cudaEventDestroy(copied);
+    (void)cudaStreamDestroy(copies);
+    (void)cudaStreamDestroy(queue);
+  }
 
   void *allocate(const char *name, int64_t bytes) override {
     return allocateNamed(name, bytes, queue);
@@ -85,6 +94,14 @@ public:
   void *stream() const override { return queue; }
   void copyIn(void *to, const void *host, int64_t bytes) override {
     copy(to, host, bytes, cudaMemcpyHostToDevice);
+  }
+  void copyInAhead(void *to, const void *host, int64_t bytes) override {
+    GENREC_CUDA_CHECK(
+        cudaMemcpyAsync(to, host, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, copies));
+  }
+  void joinCopies() override {
+    GENREC_CUDA_CHECK(cudaEventRecord(copied, copies));
+    GENREC_CUDA_CHECK(cudaStreamWaitEvent(queue, copied, 0));
   }
   void copyOut(void *host, const void *from, int64_t bytes) override {
     copy(host, from, bytes, cudaMemcpyDeviceToHost);
@@ -150,7 +167,8 @@ private:
   }
 
   // Stores are used between steps on the legacy default stream, which waits for this one.
-  cudaStream_t queue = nullptr;
+  cudaStream_t queue = nullptr, copies = nullptr;
+  cudaEvent_t copied = nullptr;
   DistinctRows distinct;
   std::map<int32_t, std::unique_ptr<SegmentReduction>>
       reductions; ///< by table: read until the update

@@ -75,6 +75,10 @@ public:
   virtual void *stream() const = 0;
   /// The host's side is pinned and stays as it is until `synchronize`.
   virtual void copyIn(void *to, const void *host, int64_t bytes) = 0;
+  /// Beside what is queued, which does not use `to`; what is queued after `joinCopies` waits for
+  /// it.
+  virtual void copyInAhead(void *to, const void *host, int64_t bytes) = 0;
+  virtual void joinCopies() = 0;
   virtual void copyOut(void *host, const void *from, int64_t bytes) = 0;
   virtual void copyWithin(void *to, const void *from, int64_t bytes) = 0;
   virtual void fill(void *memory, uint8_t byte, int64_t bytes) = 0;
