@@ -114,9 +114,12 @@ def test_replicas_change_no_bit(shop: Path, alone: dict[str, Any], ranks: int, o
         assert exchanges["early_row_bytes"] == 0 or overlap == "rows"
 
 
-def test_owners_may_find_equal_ids_twice(shop: Path, alone: dict[str, Any]) -> None:
-    report = train(shop, 3, "twice", "--replicate", "shop,user", "--deduplicate", "requester")
+@pytest.mark.parametrize("flags", [["--deduplicate", "requester"], ["--shard-optimizer"]], ids=lambda flags: flags[0])
+def test_other_flags_of_ranks(shop: Path, alone: dict[str, Any], flags: list[str]) -> None:
+    """Owners that find equal ids once for each rank; ranks that share updates of parameters."""
+    report = train(shop, 3, "with" + flags[0], "--replicate", "shop,user", *flags)
     assert report["step_losses"] == alone["step_losses"]
+    assert contents(shop / ("with" + flags[0])) == contents(shop / "alone")
 
 
 def test_rounds_of_replicas(shop: Path) -> None:
