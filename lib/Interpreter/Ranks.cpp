@@ -409,11 +409,14 @@ void RankedStep::sumExactly(ExactSumOp op) {
       if (portion.rank == last) // the portions of a rank have the same rows
         continue;
       last = portion.rank;
-      const SmallVector<RowKey> &keys =
-          updated.find(getRowDomain(rows.getType()))->second[portion.rank];
-      for (auto [key, value] : llvm::zip_equal(keys, portion.evaluator->get(rows).floats()))
-        if (!isReplicated(key.first) || ownerOf(key.first, key.second) == portion.rank)
+      const auto &values = portion.evaluator->get(rows).floats();
+      auto keys = updated.find(getRowDomain(rows.getType()));
+      for (auto [row, value] : llvm::enumerate(values)) {
+        // Rows of a parameter are on one rank each; those of a replica count at their owners.
+        const RowKey *key = keys == updated.end() ? nullptr : &keys->second[portion.rank][row];
+        if (!key || !isReplicated(key->first) || ownerOf(key->first, key->second) == portion.rank)
           sum.floats().front() += value;
+      }
     }
     for (Portion &portion : portions)
       portion.evaluator->set(result, sum);
