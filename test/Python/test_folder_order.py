@@ -40,7 +40,7 @@ RUNTIME = [
 # the folder they are in.
 HEADERS = {
     "core": ["batch.h"],
-    "comm": ["comm.h", "portions.h", "row_travel.h"],
+    "comm": ["comm.h", "forwarding_comm.h", "portions.h", "row_travel.h"],
     "embedding": ["device.h", "store.h", "table_store.h", "table_view.h"],
     "embedding/cuda": [
         *("cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h", "cuda/cached_store.h"),
