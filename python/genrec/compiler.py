@@ -47,8 +47,9 @@ def compile(
     """Records `model` for data of `schema` and compiles it to one binary.
 
     `output`: the binary, or the folder for one of the model's name; the current folder unless given. The model file
-    lies beside it, with `.genrec` at its end. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted
-    C++, True for `<binary>.cpp`. `flags`: more flags of genrec-compile.
+    lies beside it, with `.genrec` at its end. `target`: cpu; cuda, for a GPU; or cuda-emulated, the same code on the
+    host with every access checked, for tests. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted
+    C++, True for `<binary>.cpp` (of CUDA: `.cu`). `flags`: more flags of genrec-compile.
 
     Raises `ModelError` for a mistake in the model, `CompileError` if the compiler refuses it or cannot run.
 
@@ -82,16 +83,17 @@ def compile(
         str(binary),
         *flags,
     ]
-    if keep_cpp is True:
-        keep_cpp = f"{binary}.cpp"
     if keep_cpp:
         command.append("--save-temps")
     result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if result.returncode != 0:
         message = result.stderr.strip() or f"genrec-compile ended with status {result.returncode}"
         raise CompileError(message)
-    if keep_cpp and Path(f"{binary}.cpp") != Path(keep_cpp).absolute():
-        shutil.move(f"{binary}.cpp", keep_cpp)
+    if keep_cpp and keep_cpp is not True:
+        sources = [path for end in ("cpp", "cu") if (path := Path(f"{binary}.{end}")).exists()]
+        emitted = max(sources, key=lambda path: path.stat().st_mtime)
+        if emitted != Path(keep_cpp).absolute():
+            shutil.move(emitted, keep_cpp)
     return CompiledModel(binary, model_file, recording)
 
 
