@@ -206,6 +206,47 @@ def test_lists_of_lists_train_as_on_the_cpu(tmp_path: Path) -> None:
     expect_same_training(binaries, data, tmp_path, steps=3)
 
 
+class Attending(gr.Model):
+    """The latest events attend to each other, what is shown to them."""
+
+    def __init__(self) -> None:
+        super().__init__(optimizer=gr.optim.Adam(0.05))
+        self.item = gr.Table("item", dim=8, init=gr.init.normal(0.3))
+        self.block = nn.HSTUBlock(8, heads=2, dropout=0.1, attention_dropout=0.2, bias=nn.RelativePosition(9))
+        self.cross = nn.CrossAttention(8, heads=2)
+        self.top = nn.MLP([16, 1])
+
+    def forward(self, batch: gr.Batch) -> None:
+        x = self.block(self.item(batch.seen.truncate(6).item))
+        shown = self.item(batch.shown.item)
+        logit = self.top(gr.concat(self.cross(shown, x), shown)).squeeze()
+        gr.loss.bce_with_logits(logit, batch.shown.label, name="click")
+
+
+def write_attended(path: Path) -> Path:
+    """Users with two lists, some of them empty."""
+    draw = np.random.default_rng(4)
+    seen = [[{"item": int(i)} for i in draw.integers(0, 30, draw.integers(0, 12))] for _ in range(20)]
+    shown = [
+        [{"item": int(i), "label": float(i % 2)} for i in draw.integers(0, 30, draw.integers(0, 5))] for _ in range(20)
+    ]
+    types = pa.struct({"item": pa.int64()}), pa.struct({"item": pa.int64(), "label": pa.float32()})
+    lists = {"seen": pa.array(seen, pa.list_(types[0])), "shown": pa.array(shown, pa.list_(types[1]))}
+    pq.write_table(pa.table(lists), path)
+    return path
+
+
+def test_attention_trains_as_on_the_cpu(tmp_path: Path) -> None:
+    """Within truncated lists, with dropout and a bias of positions, and to the rows of another list."""
+    data = write_attended(tmp_path / "attended.parquet")
+    schema, flags = gr.Schema.from_parquet(data), ["--factor-lookups=false"]
+    binaries = {
+        target: gr.compile(Attending(), schema, target=target, output=tmp_path / target, flags=flags).binary
+        for target in TARGETS
+    }
+    expect_same_training(binaries, data, tmp_path, steps=3)
+
+
 @pytest.mark.parametrize("change", [{"label": {37: 2.0}}, {"c2": {21: 1 << 20}}], ids=["label", "id"])
 def test_errors_are_those_of_the_cpu(change: dict[str, dict[int, Any]], made: Made, tmp_path: Path) -> None:
     data = write_rows(tmp_path / "bad.parquet", **change)

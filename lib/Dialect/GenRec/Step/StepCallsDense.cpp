@@ -186,6 +186,8 @@ static LogicalResult setAttentionInputs(OpT op, StageBuilder &stage, const EmitC
     return op.emitOpError() << "needs rows of lists, but @" << symbol.getValue() << " is a root";
   Value domain = stage.getDomain(symbol);
   Type genrecDomain = b.opaque("const genrec_domain");
+  if (stage.target.hasDevice) // which counts lists there
+    args.set("domain", b.cast(domain, b.pointer(genrecDomain)));
   Value parent = b.load(b.memberOf(domain, "parent_domain", b.pointer(genrecDomain)));
   args.set("parents", b.load(b.memberOf(parent, "count", b.i64())));
   args.set("offsets", b.load(b.memberOf(domain, "offsets", b.pointer(b.i64()))));

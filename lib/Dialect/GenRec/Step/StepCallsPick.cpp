@@ -24,25 +24,34 @@ LogicalResult genrec::lowerCall(DrawRowsOp op, StageBuilder &stage) {
 LogicalResult genrec::lowerCall(PickRowsOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   std::string name = makeIdentifier(op.getDomain().getType().getDomain().getValue());
-  SmallVector<Value> numbers, counts, picked;
+  // How many numbers there are: a device counts them, so it gets domains and numbers per row.
+  bool counts = !stage.target.hasDevice;
+  Type genrecDomain = b.pointer(b.opaque("const genrec_domain"));
+  SmallVector<Value> numbers, domains, sizes, picked;
   for (auto [from, to] : llvm::zip_equal(op.getNumbers(), op.getPicked())) {
     Value size = b.integer(getRowSize(from.getType()));
+    bool isOfRows = static_cast<bool>(getRowDomain(from.getType()));
     numbers.push_back(stage.getPointer(from));
-    counts.push_back(getRowDomain(from.getType()) ? b.mul(stage.getCount(from), size) : size);
+    sizes.push_back(counts && isOfRows ? b.mul(stage.getCount(from), size) : size);
+    if (!counts)
+      domains.push_back(isOfRows ? b.cast(stage.getDomainOf(from), genrecDomain)
+                                 : b.literal("nullptr", genrecDomain));
     picked.push_back(stage.getPointer(to));
   }
   Value identity =
       stage.getBuffer(getOwnBuffer(op, kPickedIdentitySlot), b.u64(), name + "_identity");
   Value memory =
       stage.getBuffer(getOwnBuffer(op, kPickedBitsSlot), b.opaque("void"), name + "_bits");
-  b.callVoid(
-      "kernels::pickRows",
-      {stage.getStep(), stage.getDomain(op.getSource()), stage.getDomain(op.getDomain()),
-       b.integer(numbers.size()),
-       stage.makeArray(b.named(name + "_numbers"), b.pointer(b.opaque("const int64_t")), numbers),
-       stage.makeArray(b.named(name + "_counts"), b.i64(), counts),
-       stage.makeArray(b.named(name + "_places"), b.pointer(b.i64()), picked),
-       stage.getPointer(op.getRows()), identity, memory});
+  SmallVector<Value> operands = {
+      stage.getStep(), stage.getDomain(op.getSource()), stage.getDomain(op.getDomain()),
+      b.integer(numbers.size()),
+      stage.makeArray(b.named(name + "_numbers"), b.pointer(b.opaque("const int64_t")), numbers)};
+  if (!counts)
+    operands.push_back(stage.makeArray(b.named(name + "_domains"), genrecDomain, domains));
+  operands.append({stage.makeArray(b.named(name + (counts ? "_counts" : "_widths")), b.i64(), sizes),
+                   stage.makeArray(b.named(name + "_places"), b.pointer(b.i64()), picked),
+                   stage.getPointer(op.getRows()), identity, memory});
+  b.callVoid("kernels::pickRows", operands);
   return success();
 }
 

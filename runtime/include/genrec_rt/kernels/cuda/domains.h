@@ -21,10 +21,13 @@ inline void describeRows(genrec_domain *domain, int64_t count) {
   domain->parent_domain = nullptr;
 }
 
-/// A domain of lists below `above` that a call makes: the host knows its arrays, not its rows.
+/// A domain of lists below `above` that a call makes: the host knows its arrays and that no list
+/// has more than `longest` rows, not how many there are.
 inline cuda::NewLists newLists(genrec_step *step, genrec_domain *domain, const genrec_domain *above,
-                               int64_t *offsets, int64_t *parent, uint64_t *identity) {
+                               int64_t longest, int64_t *offsets, int64_t *parent,
+                               uint64_t *identity) {
   domain->count = -1;
+  domain->max_length = longest < domain->capacity ? longest : domain->capacity;
   domain->offsets = offsets;
   domain->parent = parent;
   domain->identity = identity;
@@ -97,9 +100,10 @@ inline void copyElements(genrec_step *step, T *to, const T *from, int64_t count)
 template <bool Last>
 void truncate(genrec_step *step, const genrec_domain *source, genrec_domain *domain, int64_t most,
               int64_t *offsets, int64_t *parent, uint64_t *identity) {
-  cuda::truncateLists(source->device, most, Last,
-                      newLists(step, domain, source->parent_domain, offsets, parent, identity),
-                      streamOf(step));
+  cuda::truncateLists(
+      source->device, most, Last,
+      newLists(step, domain, source->parent_domain, most, offsets, parent, identity),
+      streamOf(step));
 }
 
 template <class... Sources> cuda::JoinedDomains joinedDomains(Sources *...sources) {
@@ -114,8 +118,10 @@ template <class... Sources> cuda::JoinedDomains joinedDomains(Sources *...source
 template <class... Sources>
 void concatDomains(genrec_step *step, const genrec_domain *above, genrec_domain *domain,
                    int64_t *offsets, int64_t *parent, uint64_t *identity, Sources *...sources) {
+  const int64_t longest = (0 + ... + (sources == above ? 1 : sources->max_length));
   cuda::joinLists(above->device, joinedDomains(sources...),
-                  newLists(step, domain, above, offsets, parent, identity), streamOf(step));
+                  newLists(step, domain, above, longest, offsets, parent, identity),
+                  streamOf(step));
 }
 
 //===----------------------------------------------------------------------===//

@@ -15,7 +15,9 @@ template <bool Front>
 void pad(genrec_step *step, const genrec_domain *source, genrec_domain *domain, int64_t least,
          int64_t *offsets, int64_t *parent, uint64_t *identity) {
   cuda::lengthenLists(source->device, least, Front,
-                      newLists(step, domain, source->parent_domain, offsets, parent, identity),
+                      newLists(step, domain, source->parent_domain,
+                               source->max_length > least ? source->max_length : least, offsets,
+                               parent, identity),
                       streamOf(step));
 }
 
@@ -37,7 +39,8 @@ inline void pairDomains(genrec_step *step, const genrec_domain *first, const gen
                         genrec_domain *domain, int64_t *offsets, int64_t *parent,
                         uint64_t *identity) {
   cuda::pairLists(first->device, second->device,
-                  newLists(step, domain, first, offsets, parent, identity), streamOf(step));
+                  newLists(step, domain, first, second->max_length, offsets, parent, identity),
+                  streamOf(step));
 }
 
 template <class T>

@@ -35,6 +35,9 @@ struct PickedNumbers {
   int64_t capacity = 0, width = 0;
 };
 
+/// Lists of numbers that emitted code picks by at once.
+constexpr int64_t kMostPickedParts = 64;
+
 /// Bytes of memory for picking of a source of up to `capacity` rows.
 int64_t pickMemoryBytes(int64_t capacity);
 
