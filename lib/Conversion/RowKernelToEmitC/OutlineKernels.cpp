@@ -179,7 +179,7 @@ std::string OutlineKernelsPass::emitColumnsOf(TransformColumnsOp op, const Model
     columns.push_back({column.program, count, getNumber(op.getColumnDomain(column))});
     pointers += count;
   }
-  std::string name = makeUnique(("row_" + getStepOpName(op)));
+  std::string name = makeUnique("run_" + getStepOpName(op));
   emitColumnsKernel(EmitCBuilder(builder, op.getLoc()), name, bodies, columns, pointers);
   return name;
 }
