@@ -1,8 +1,8 @@
 //===- checkpoint_reader.cpp - Restoring training -------------------------===//
 
+#include "checkpoint_reader.h"
 #include "../core/aside_file.h"
 #include "../core/text.h"
-#include "checkpoint_reader.h"
 #include "checksum.h"
 #include "generations.h"
 #include "identity.h"
@@ -29,20 +29,22 @@ namespace fs = std::filesystem;
 constexpr int kMostAttempts = 1000;
 constexpr std::chrono::milliseconds kPause(1);
 
-/// What was named was removed meanwhile.
-struct Vanished {};
+/// A file that was named is not there: removed meanwhile, or lost.
+struct Vanished {
+  std::string path;
+};
 
 /// Opens a generation's tensors so that they are not removed while the descriptor is open.
 int openShared(const std::string &path) {
   int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && (errno == ENOENT || errno == ENOTDIR))
-    throw Vanished();
+    throw Vanished{path};
   if (descriptor < 0)
     throwFileError("open", path);
   struct stat status{};
   if (!lockShared(descriptor) || fstat(descriptor, &status) != 0 || status.st_nlink == 0) {
     close(descriptor);
-    throw Vanished();
+    throw Vanished{path};
   }
   return descriptor;
 }
@@ -99,7 +101,7 @@ void CheckpointReader::Impl::openAll(const std::string &manifestText, const std:
     const std::string base = last->manifest.base, path = folder + "/" + base + "/" + kManifestFile;
     std::optional<std::string> text = readTextFile(path);
     if (!text)
-      throw Vanished();
+      throw Vanished{path};
     if (checksumOf(*text) != last->manifest.baseChecksum)
       throw Error(path + ": has another checksum than " + folder + "/" + last->generation +
                   ", which is built on it, says");
@@ -146,7 +148,7 @@ void CheckpointReader::Impl::openNewest(const std::string &text) {
   std::string newestPath = folder + "/" + newest.name + "/" + kManifestFile;
   std::optional<std::string> manifestText = readTextFile(newestPath);
   if (!manifestText)
-    throw Vanished();
+    throw Vanished{newestPath};
   if (checksumOf(*manifestText) != newest.checksum)
     throw Error(newestPath + ": is damaged: it has another checksum than " + path + " says");
   openAll(*manifestText, newest.name);
@@ -167,8 +169,9 @@ void CheckpointReader::Impl::findNewest() {
     std::string trouble, help;
     try {
       return openNewest(*text);
-    } catch (const Vanished &) {
-      trouble = path + ": names files that are not there";
+    } catch (const Vanished &file) {
+      trouble =
+          file.path + ": is not there, and the newest generation that " + path + " names needs it";
     } catch (const Error &error) {
       trouble = error.what();
       help = error.help();
@@ -195,8 +198,8 @@ void CheckpointReader::Impl::find(const std::string &wanted) {
       if (generation == name)
         return;
     }
-  } catch (const Vanished &) {
-    throw Error(folder + "/" + name + ": has no tensors, or a generation that it is built on is gone");
+  } catch (const Vanished &file) {
+    throw Error(file.path + ": is not there, and generation " + name + " needs it");
   }
   std::vector<std::string> names = listGenerations(folder);
   throw Error("there is no generation " + name + " in '" + folder + "'",
@@ -241,8 +244,7 @@ std::string CheckpointReader::difference(const genrec_model_desc &model, Restore
 Error CheckpointReader::Impl::unlike(const CheckpointReader &reader, const genrec_model_desc &model,
                                      const std::string &difference, RestoreFor purpose) const {
   std::string message = "'" + folder + "' is a checkpoint of another model: " + difference;
-  if (purpose == RestoreFor::training &&
-      reader.difference(model, RestoreFor::inference).empty())
+  if (purpose == RestoreFor::training && reader.difference(model, RestoreFor::inference).empty())
     return Error("'" + folder + "' was trained by another optimizer: " + difference,
                  "evaluate, predict and export work with it; to train, compile the model with the "
                  "optimizers it had, or start anew with --init " +
@@ -251,7 +253,8 @@ Error CheckpointReader::Impl::unlike(const CheckpointReader &reader, const genre
     return Error(message, "if the class was only renamed, call it '" + manifest.model +
                               "' again, or start from its weights with --init " + folder);
   return Error(message, "use the binary that trained it, or train this model into another folder; "
-                        "--init " + folder + " starts from what fits");
+                        "--init " +
+                            folder + " starts from what fits");
 }
 
 void CheckpointReader::restore(Session &session, RestoreFor purpose) {

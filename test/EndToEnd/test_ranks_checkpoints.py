@@ -246,6 +246,34 @@ def test_a_rank_that_cannot_write_fails_the_save_of_all(shop: Path, alone: Path,
     assert tensors(tmp_path / "c") == tensors(alone)
 
 
+def damage(file: Path, how: str) -> None:
+    content = bytearray(file.read_bytes())
+    if how == "missing":
+        file.unlink()
+    elif how == "truncated":
+        file.write_bytes(content[:-100])
+    else:
+        content[len(content) // 2] ^= 1
+        file.write_bytes(content)
+
+
+@pytest.mark.parametrize("how", ["missing", "truncated", "changed"])
+@pytest.mark.parametrize("name", ["model.safetensors", "manifest.json"])
+def test_damage_is_named_and_the_state_before_goes_on(
+    shop: Path, alone: Path, tmp_path: Path, name: str, how: str
+) -> None:
+    shutil.copytree(alone, tmp_path / "c")
+    damage(newest(tmp_path / "c") / name, how)
+    given = ["--data", "train.parquet", "--seed", "3", "--batch", str(BATCH), "--epochs", "3", "--portions", "12"]
+    words = ["train", *given, "--checkpoint", str(tmp_path / "c"), "--resume"]
+    done = run(shop, 3, *words)
+    assert done.returncode != 0
+    assert done.stderr.count("error:") == 1 and f"step-21/{name}: " in done.stderr, done.stderr
+    assert "generation step-14 is whole: --generation step-14 uses it" in done.stderr, done.stderr
+    succeed(shop, 2, *words, "--generation", "step-14")
+    assert tensors(tmp_path / "c") == tensors(alone)
+
+
 def test_mistakes_are_told_once(shop: Path, alone: Path, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     shutil.copytree(alone, damaged)

@@ -277,7 +277,8 @@ TEST(CheckpointFolder, ADamagedNewestOneNamesTheOneThatIsWhole) {
                                  " bytes, the manifest says " + std::to_string(size));
   EXPECT_EQ(helpOf(read), "generation step-2 is whole: --generation step-2 uses it");
   std::filesystem::remove(tensors);
-  EXPECT_EQ(messageOf(read), folder / "manifest.json" + ": names files that are not there");
+  EXPECT_EQ(messageOf(read), tensors + ": is not there, and the newest generation that " +
+                                 folder / "manifest.json" + " names needs it");
   EXPECT_EQ(helpOf(read), "generation step-2 is whole: --generation step-2 uses it");
   writeText(folder / "manifest.json", "{\"version\": 1, \"model\"");
   EXPECT_EQ(messageOf(read), folder / "manifest.json" + ": is damaged: no JSON object");

@@ -298,8 +298,8 @@ TEST(IncrementalCheckpoint, DamageNamesTheLastWholeState) {
   // One that is gone, and another in its place.
   std::filesystem::rename(folder / "c/step-2", folder / "c/gone");
   EXPECT_THAT(messageOf([&] { load("step-3"); }),
-              HasSubstr("a generation that it is built on is gone"));
-  EXPECT_THAT(messageOf([&] { load(""); }), HasSubstr("names files that are not there"));
+              HasSubstr("step-2/manifest.json: is not there, and generation step-3 needs it"));
+  EXPECT_THAT(messageOf([&] { load(""); }), HasSubstr("step-2/manifest.json: is not there"));
   std::filesystem::copy(folder / "c/step-1", folder / "c/step-2");
   EXPECT_THAT(messageOf([&] { load("step-3"); }),
               HasSubstr("step-2/manifest.json: has another checksum than "));
