@@ -106,10 +106,12 @@ template <class C, AttentionLevel Level> struct DeviceRun {
     AttentionArgs<E> args;
     args.parents = static_cast<int64_t>(in.offsets.size()) - 1;
     // Every other call knows a bound of the lists, and the device their number.
-    DeviceArray<genrec_domain> above({genrec_domain{args.parents, args.parents + 3, nullptr,
-                                                    nullptr, nullptr, nullptr, args.parents}});
-    DeviceArray<genrec_domain> domain({genrec_domain{in.rows(), in.rows() + 1, offsets.data(),
-                                                     nullptr, nullptr, above.data(), maxLength}});
+    DeviceArray<genrec_domain> above(
+        {genrec_domain{args.parents, args.parents + 3, nullptr, nullptr, nullptr, nullptr,
+                       args.parents, nullptr}});
+    DeviceArray<genrec_domain> domain(
+        {genrec_domain{in.rows(), in.rows() + 1, offsets.data(), nullptr, nullptr, above.data(),
+                       maxLength, nullptr}});
     if (in.rows() % 2) {
       args.domain = domain.data();
       args.parents += 3;

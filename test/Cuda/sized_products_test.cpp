@@ -54,8 +54,8 @@ void expectProduct(const Case &c) {
         to = i < m ? -5.0f : 0.0f;
     }
   auto record = [&](const Size &size) {
-    return Copy<genrec_domain>(std::vector{
-        genrec_domain{size.rows, size.rows, nullptr, nullptr, nullptr, nullptr, size.rows}});
+    return Copy<genrec_domain>(std::vector{genrec_domain{size.rows, size.rows, nullptr, nullptr,
+                                                         nullptr, nullptr, size.rows, nullptr}});
   };
   Copy<genrec_domain> mRows = record(c.m), kRows = record(c.k), nRows = record(c.n);
   Copy<float> leftThere(left), rightThere(right), result(before);
