@@ -9,10 +9,6 @@
 
 namespace genrec::rt {
 
-static bool isTrained(const genrec_parameter_desc &desc) {
-  return desc.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
-}
-
 ParameterShards::ParameterShards(const genrec_model_desc &model, int32_t ranks)
     : ranks(ranks), send(ranks), receive(ranks) {
   for (int32_t i = 0; i < model.parameter_count; ++i) {
@@ -20,6 +16,7 @@ ParameterShards::ParameterShards(const genrec_model_desc &model, int32_t ranks)
     Parameter &parameter = parameters.emplace_back();
     parameter.rows = desc.rank > 1 ? desc.shape[0] : 1;
     parameter.width = desc.rank > 0 ? desc.shape[desc.rank - 1] : 1;
+    parameter.isTrained = desc.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
   }
   cutRows(model);
   placeValues(model);
@@ -31,7 +28,7 @@ void ParameterShards::cutRows(const genrec_model_desc &model) {
   double all = 0, before = 0;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const genrec_parameter_desc &desc = model.parameters[i];
-    rowFloats.push_back(isTrained(desc)
+    rowFloats.push_back(parameters[i].isTrained
                             ? static_cast<double>(parameters[i].width) * (1 + desc.optimizer.states)
                             : 0);
     all += rowFloats[i] * static_cast<double>(parameters[i].rows);
@@ -52,7 +49,7 @@ void ParameterShards::cutRows(const genrec_model_desc &model) {
 void ParameterShards::placeValues(const genrec_model_desc &model) {
   auto place = [&](bool trained) {
     for (size_t i = 0; i < parameters.size(); ++i)
-      if (isTrained(model.parameters[i]) == trained) {
+      if (parameters[i].isTrained == trained) {
         parameters[i].start = floats;
         Size size = Size(parameters[i].rows) * parameters[i].width * int64_t(sizeof(float));
         size.value([&] { return std::string("parameter '") + model.parameters[i].name + "'"; });
@@ -65,7 +62,7 @@ void ParameterShards::placeValues(const genrec_model_desc &model) {
     // The first row of this rank or a later one.
     int64_t cut = trainedFloats;
     for (size_t i = 0; i < parameters.size(); ++i)
-      if (isTrained(model.parameters[i]) && parameters[i].bounds[rank] < parameters[i].rows) {
+      if (parameters[i].isTrained && parameters[i].bounds[rank] < parameters[i].rows) {
         cut = parameters[i].start + parameters[i].bounds[rank] * parameters[i].width;
         break;
       }

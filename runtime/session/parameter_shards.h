@@ -31,6 +31,11 @@ public:
 
   bool areShared() const { return ranks > 1; }
   int32_t countRanks() const { return ranks; }
+  /// Whether an update rule changes it.
+  bool isTrained(int32_t parameter) const { return parameters[parameter].isTrained; }
+  int64_t countFloats(int32_t parameter) const {
+    return parameters[parameter].rows * parameters[parameter].width;
+  }
   /// Floats of a row.
   int64_t width(int32_t parameter) const { return parameters[parameter].width; }
   /// Rows of rank `rank`, which follow those of the rank before.
@@ -53,6 +58,7 @@ public:
 private:
   struct Parameter {
     int64_t rows, width, start = 0;
+    bool isTrained;
     std::vector<int64_t> bounds; ///< of rows, by rank
   };
   void cutRows(const genrec_model_desc &model);

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace genrec::rt {
 
@@ -39,11 +40,40 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
              std::span<const std::shared_ptr<TableStore>> given, std::span<const char> replicated,
-             ParameterShards &shards, RowTravel travel)
+             ParameterShards &shards, RowTravel travel, EarlyGradients early)
     : communicator(comm), count(portions),
-      range(getPortions(portions, comm.getRank(), comm.getSize())),
-      tables(model, given, replicated), steps{{comm, portions, model, tables, shards, travel},
-                                              {comm, portions, model, tables, shards, travel}} {}
+      range(getPortions(portions, comm.getRank(), comm.getSize())), tables(model, given, replicated),
+      steps{{comm, portions, model, tables, shards, travel},
+            {comm, portions, model, tables, shards, travel}} {
+  int64_t trained = 0;
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    trained += shards.isTrained(i) ? shards.countFloats(i) : 0;
+  if (early == EarlyGradients::no || comm.getSize() == 1 || trained < StepSums::kLeastAhead)
+    return;
+  mayBeAhead = true;
+  isAhead = early == EarlyGradients::yes;
+  if (early == EarlyGradients::tried && comm.getRank() == 0)
+    trial.emplace();
+}
+
+void Ranks::beginCompute(RankStep &step, bool updates) {
+  if (updates && mayBeAhead && !ahead)
+    ahead = std::make_unique<SumsAhead>(communicator);
+  step.setAhead(updates && isAhead ? ahead.get() : nullptr);
+}
+
+bool Ranks::chooseNext() {
+  if (!trial)
+    return isAhead;
+  int64_t now = profileClock(), before = std::exchange(lastEnd, now);
+  return trial->next(now - before);
+}
+
+void Ranks::exchangeSums(RankStep &step, bool updates, int32_t signal) {
+  bool isNext = updates ? chooseNext() : isAhead;
+  step.exchangeSums(updates, signal, isNext);
+  isAhead = step.getReport().isNextAhead;
+}
 
 void Ranks::reset() {
   for (RankStep &step : steps)
@@ -141,9 +171,24 @@ void RankStep::contributeRows(StepSlot &slot, int32_t table, std::span<float *co
 // Sums
 //===----------------------------------------------------------------------===//
 
-void RankStep::exchangeSums(bool updates, int32_t signal) {
+void RankStep::contribute(int32_t number, std::span<const float *const> partial,
+                          std::span<const int64_t> floats, std::span<const int32_t> parameters) {
+  sums.contribute(number, partial, floats, parameters);
+  bool ofParameters =
+      std::all_of(parameters.begin(), parameters.end(), [](int32_t of) { return of >= 0; });
+  // Others may be read by the compute stage. A step that is not dispatched may run beside another.
+  if (ahead && isDispatched && ofParameters)
+    sums.sendAhead(number, *ahead, {"the gradients", slots.front()->step});
+}
+
+void RankStep::exchangeSums(bool updates, int32_t signal, bool isNextAhead) {
   comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
-  sums.report(slots, signal);
+  if (ahead) {
+    comm.setPurpose({"the gradients", slots.front()->step});
+    ahead->wait(comm);
+    sums.endAhead();
+  }
+  sums.report(slots, signal, isNextAhead);
   if (updates) {
     exchange.collect(&sums, makeFinder());
     describeCollected();

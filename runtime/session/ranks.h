@@ -21,6 +21,7 @@
 #include "step_sums.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -71,9 +72,9 @@ public:
   //===-- sums over portions ----------------------------------------------===//
 
   void contribute(int32_t number, std::span<const float *const> partial,
-                  std::span<const int64_t> floats, std::span<const int32_t> parameters) {
-    sums.contribute(number, partial, floats, parameters);
-  }
+                  std::span<const int64_t> floats, std::span<const int32_t> parameters);
+  /// From now on, sums of whole buckets travel by `of` beside the compute stage; null: they do not.
+  void setAhead(SumsAhead *of) { ahead = of; }
   /// Collective where the sums were complete in the compute stage only, and are needed there.
   void collect(int32_t number, std::span<float *const> totals) {
     sums.collect(comm, number, totals);
@@ -85,8 +86,8 @@ public:
 
   /// Once all portions have computed: adds up sums, what the step reports, and, where it updates,
   /// the gradients of all tables' rows at their owners. Collective. `signal`: what this rank has
-  /// caught.
-  void exchangeSums(bool updates, int32_t signal);
+  /// caught. `isNextAhead`: whether sums should travel ahead in the next step; rank 0's counts.
+  void exchangeSums(bool updates, int32_t signal, bool isNextAhead);
   const RanksReport &getReport() const { return sums.getReport(); }
   const genrec_collected_rows &collected(int32_t table) const {
     return collectedRows[tables.storeOf[table]];
@@ -130,6 +131,7 @@ private:
   std::span<StepSlot *const> slots;
   std::vector<RowRequest> requests;
   bool isDispatched = false;
+  SumsAhead *ahead = nullptr;
   std::vector<genrec_collected_rows> collectedRows; ///< by store
   std::vector<int64_t> numbers;                     ///< 0, 1, 2, …
   std::vector<float> ownedValues;                   ///< scratch of sumExactly
@@ -141,7 +143,7 @@ class Ranks {
 public:
   Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
         std::span<const std::shared_ptr<TableStore>> tables, std::span<const char> replicated,
-        ParameterShards &shards, RowTravel travel);
+        ParameterShards &shards, RowTravel travel, EarlyGradients early);
 
   Communicator &comm() { return communicator; }
   int32_t portions() const { return count; }
@@ -153,14 +155,32 @@ public:
   /// All ranks at the same time: forgets how large messages were.
   void reset();
   ExchangeCounts getTraffic() const;
+  /// Before the compute stage of a step: whether sums travel ahead in it. Collective at the first one
+  /// that updates.
+  void beginCompute(RankStep &step, bool updates);
+  /// See RankStep; also finds out whether sums should travel ahead in the next step.
+  void exchangeSums(RankStep &step, bool updates, int32_t signal);
+  /// The run ends by an exception that says `why`.
+  void abortAhead(const std::string &why) noexcept {
+    if (ahead)
+      ahead->abort(why);
+  }
+  int64_t roundsAhead() const { return ahead ? ahead->rounds() : 0; }
 
 private:
+  bool chooseNext();
+
   Communicator &communicator;
   const int32_t count;
   const PortionRange range;
   const ExchangedTables tables;
   RankStep steps[2];
   size_t number = 0;
+  bool mayBeAhead = false;          ///< some sum is large enough, and may travel ahead
+  std::unique_ptr<SumsAhead> ahead; ///< once a step updates
+  bool isAhead = false;
+  std::optional<AheadTrial> trial; ///< of rank 0
+  int64_t lastEnd = 0;             ///< of a step, by profileClock
 };
 
 } // namespace genrec::rt

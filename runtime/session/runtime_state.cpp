@@ -165,7 +165,8 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
         "number of ranks, which portions promise they do not have",
         "train with one portion per rank");
   ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables,
-                                  replicated, shards, options.rowTravel);
+                                  replicated, shards, options.rowTravel,
+                                  options.earlyGradients);
 }
 
 void genrec_runtime::evict(uint64_t step) {

@@ -100,10 +100,12 @@ struct Session::Impl {
 
   void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step) {
     StepSlot &last = *portions.back();
+    if (step)
+      state.ranks->beginCompute(*step, last.hasUpdate());
     for (StepSlot *slot : portions)
       slot->runCompute();
     if (step)
-      exchange(last, [&] { step->exchangeSums(last.hasUpdate(), caughtSignal()); });
+      exchange(last, [&] { state.ranks->exchangeSums(*step, last.hasUpdate(), caughtSignal()); });
     last.runUpdate();
     if (step && last.hasUpdate())
       exchange(last, [&] { step->shareParameters(); });
@@ -115,11 +117,15 @@ struct Session::Impl {
   template <class Body> void onRanks(const Body &body) {
     try {
       body();
-    } catch (const CommError &) {
-      throw; // they know
-    } catch (const std::exception &error) {
+    } catch (const CommError &error) { // they know
       if (state.ranks)
+        state.ranks->abortAhead(error.what());
+      throw;
+    } catch (const std::exception &error) {
+      if (state.ranks) {
         state.ranks->comm().abort(error.what());
+        state.ranks->abortAhead(error.what());
+      }
       throw;
     }
   }
@@ -439,7 +445,7 @@ ExchangeCounts Session::exchanges() const {
   if (!ranks)
     return {};
   ExchangeCounts counts = ranks->getTraffic();
-  counts.rounds = ranks->comm().rounds() + impl->roundsAhead;
+  counts.rounds = ranks->comm().rounds() + ranks->roundsAhead() + impl->roundsAhead;
   return counts;
 }
 

@@ -18,7 +18,7 @@ StepSums::StepSums(Communicator &comm, int32_t portions, int32_t losses,
 
 void StepSums::begin() {
   for (Sums &each : sums) {
-    each.isReduced = false;
+    each.isReduced = each.isAhead = false;
     for (Vector *vector : {&each.whole, &each.owned})
       if (vector->portions)
         vector->portions->restart();
@@ -32,7 +32,7 @@ void StepSums::begin() {
 
 bool StepSums::Sums::rides() const {
   const Vector &any = whole.portions ? whole : owned;
-  return any.portions && !isReduced && any.portions->isComplete();
+  return any.portions && !isReduced && !isAhead && any.portions->isComplete();
 }
 
 /// Calls `body` for the vectors that ride in the next round.
@@ -98,6 +98,42 @@ void StepSums::contribute(int32_t number, std::span<const float *const> partial,
     for (const Piece &piece : vector->pieces)
       std::copy_n(partial[piece.list] + piece.first, piece.count, values + piece.at);
     vector->portions->commit();
+  }
+}
+
+void StepSums::sendAhead(int32_t number, SumsAhead &ahead, CommPurpose purpose) {
+  Sums &of = sums[number];
+  if (!of.rides() || of.whole.length + of.owned.length < kLeastAhead)
+    return;
+  of.isAhead = true;
+  ahead.start([this, &of, purpose](Communicator &on) {
+    on.setPurpose(purpose);
+    if (of.whole.portions) {
+      std::vector<float> &total = of.whole.memory;
+      total.resize(of.whole.length);
+      of.whole.portions->reduce(on, total.data());
+    }
+    if (of.owned.portions)
+      of.owned.setTotal(of.owned.portions->exchange(on), rank);
+  });
+}
+
+void StepSums::endAhead() {
+  for (Sums &each : sums) {
+    if (!each.isAhead)
+      continue;
+    each.isAhead = false;
+    each.isReduced = true;
+    if (PortionSums *whole = each.whole.portions.get()) {
+      countReceived(*whole, whole->hasSlices() ? each.whole.length : 0);
+      for (int32_t of = 0; of < (whole->hasSlices() ? ranks : 1); ++of) {
+        each.whole.total.resize(ranks);
+        each.whole.total[of] =
+            each.whole.memory.data() + (whole->hasSlices() ? whole->sliceBegin(of) : 0);
+      }
+    }
+    if (each.owned.portions)
+      countReceived(*each.owned.portions, 0);
   }
 }
 
@@ -200,15 +236,16 @@ void StepSums::gather(Communicator &on, std::span<Vector *const> vectors) {
 // Reports
 //===----------------------------------------------------------------------===//
 
-/// The signal; of each portion its rows, and sum and weight of each loss.
+/// The signal, and whether sums should go ahead; of each portion its rows, and sum and weight of
+/// each loss.
 int64_t StepSums::reportDoubles(int32_t from) const {
   auto losses = static_cast<int64_t>(reported.losses.size());
-  return 1 + getPortions(count, from, ranks).count * (1 + 2 * losses);
+  return 2 + getPortions(count, from, ranks).count * (1 + 2 * losses);
 }
 
-void StepSums::report(std::span<StepSlot *const> slots, int32_t signal) {
+void StepSums::report(std::span<StepSlot *const> slots, int32_t signal, bool isNextAhead) {
   reports = true;
-  mine.assign(1, signal);
+  mine.assign({static_cast<double>(signal), isNextAhead ? 1.0 : 0.0});
   for (StepSlot *slot : slots) {
     mine.push_back(static_cast<double>(slot->currentBatch().rows));
     for (const LossValue &loss : slot->losses)
@@ -223,6 +260,8 @@ void StepSums::addReports() {
   for (int32_t from = 0; from < ranks; ++from) {
     const double *at = messages[from];
     reported.signal = std::max(reported.signal, static_cast<int32_t>(*at++));
+    if (double isNextAhead = *at++; from == 0)
+      reported.isNextAhead = isNextAhead != 0;
     for (int32_t left = getPortions(count, from, ranks).count; left; --left) {
       reported.rows += static_cast<int64_t>(*at++);
       for (LossValue &loss : reported.losses) {

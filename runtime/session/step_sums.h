@@ -7,7 +7,9 @@
 #include "genrec_rt/portions.h"
 #include "genrec_rt/session.h"
 #include "parameter_shards.h"
+#include "sums_ahead.h"
 
+#include <deque>
 #include <memory>
 #include <span>
 #include <vector>
@@ -19,6 +21,7 @@ struct RanksReport {
   std::vector<LossValue> losses;
   int64_t rows = 0;   ///< root rows
   int32_t signal = 0; ///< the largest of all ranks
+  bool isNextAhead = false; ///< what rank 0 says
 };
 
 /// The sums over portions of one step, and what it reports. They travel beside table rows: all that
@@ -26,6 +29,9 @@ struct RanksReport {
 /// the sums of gradients of the rows that it updates only.
 class StepSums : public Rider {
 public:
+  /// Floats that are worth rounds of their own: a bucket that the compiler has filled.
+  static constexpr int64_t kLeastAhead = 65536;
+
   StepSums(Communicator &comm, int32_t portions, int32_t losses, const ParameterShards &shards);
 
   /// Begins a step.
@@ -35,6 +41,11 @@ public:
   /// parameters[i]: the parameter whose gradient list i is, -1 for none; the same in every step.
   void contribute(int32_t number, std::span<const float *const> partial,
                   std::span<const int64_t> floats, std::span<const int32_t> parameters);
+  /// The same of a sum that only the update reads. One of a whole bucket that is complete begins to
+  /// travel; all ranks give the same ones in the same order.
+  void sendAhead(int32_t number, SumsAhead &ahead, CommPurpose purpose);
+  /// Those that travelled ahead are there.
+  void endAhead();
   /// The totals: of a parameter's gradient, those of the rows that this rank updates. Collective on
   /// `on` where they have not travelled yet.
   void collect(Communicator &on, int32_t number, std::span<float *const> totals);
@@ -45,7 +56,7 @@ public:
   }
 
   /// Reports ride in the next round, too. `slots`: this rank's portions.
-  void report(std::span<StepSlot *const> slots, int32_t signal);
+  void report(std::span<StepSlot *const> slots, int32_t signal, bool isNextAhead = false);
   const RanksReport &getReport() const { return reported; }
 
   int64_t getBytes(int32_t from, int32_t to) const override;
@@ -84,6 +95,7 @@ private:
     Vector whole; ///< what every rank reads
     Vector owned; ///< gradients of parameters, rank by rank, of which each reads its own
     bool isReduced = false;
+    bool isAhead = false; ///< it travels by itself
     bool rides() const;
   };
   void describe(Sums &sums, std::span<const int64_t> floats, std::span<const int32_t> parameters);
@@ -95,7 +107,7 @@ private:
 
   const int32_t rank, ranks, count;
   const ParameterShards &shards;
-  std::vector<Sums> sums; ///< by number
+  std::deque<Sums> sums; ///< by number; they stay where they are
   RanksReport reported;
   bool reports = false;
   int64_t receivedBytes = 0;

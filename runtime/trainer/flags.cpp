@@ -113,7 +113,13 @@ void addReplicas(CLI::App &app, Flags &flags) {
       ->take_all();
 }
 
-void addShardOptimizer(CLI::App &app, Flags &flags) {
+void addDenseGradients(CLI::App &app, Flags &flags) {
+  app.add_option("--early-gradients", flags.earlyGradients,
+                 "whether gradients of dense parameters travel between ranks while the backward pass "
+                 "goes on, in buckets: on, off, or auto (as is faster in the first 40 steps). Results "
+                 "are the same")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
   app.add_flag(
       "--shard-optimizer", flags.shardOptimizer,
       "each of several ranks keeps the optimizer states of some rows of the dense parameters "
@@ -166,7 +172,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
   addOptimization(*train, flags);
   addPortions(*train, flags);
   addReplicas(*train, flags);
-  addShardOptimizer(*train, flags);
+  addDenseGradients(*train, flags);
   addRowTravel(*train, flags);
   train
       ->add_option("--init", flags.init,
@@ -398,6 +404,9 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.profile = flags.isProfiled || !flags.profile.empty();
   options.portions = flags.portions;
   options.shardOptimizer = flags.shardOptimizer;
+  options.earlyGradients = flags.earlyGradients == "on"    ? EarlyGradients::yes
+                           : flags.earlyGradients == "off" ? EarlyGradients::no
+                                                           : EarlyGradients::tried;
   options.overlap = flags.overlap == "none"   ? Overlap::none
                     : flags.overlap == "keys" ? Overlap::keys
                                               : Overlap::rows;

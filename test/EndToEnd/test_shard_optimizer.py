@@ -21,7 +21,8 @@ pytestmark = needs_mpi
 SCHEMA = gr.Schema({"user": gr.int64, "item": gr.int64, "x": gr.float32.vector(40), "label": gr.float32})
 ROWS = 300
 # Floats of optimizer states: Adam's two of hidden, head, place and gain; Adagrad's one of shift.
-WIDE, STATES = 90, 2 * ((64 * 90 + 90) + (90 + 1) + 8 * 12 + 1) + 64
+WIDE = 1100  # so that the gradients fill a bucket
+STATES = 2 * ((64 * WIDE + WIDE) + (WIDE + 1) + 8 * 12 + 1) + 64
 
 
 class Wide(gr.Model):
@@ -85,7 +86,8 @@ def alone(wide: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_bits_are_those_of_one_rank(wide: Path, alone: dict[str, Any], ranks: int) -> None:
-    for flags in ([], ["--shard-optimizer"], ["--shard-optimizer", "--overlap", "rows"]):
+    early = ["--early-gradients", "on"]
+    for flags in ([], ["--shard-optimizer"], early, ["--shard-optimizer", "--overlap", "rows", *early]):
         name = f"on{ranks}{''.join(flags)}"
         report = train(wide, ranks, name, "--epochs", "3", *flags)
         assert report["step_losses"] == alone["step_losses"], name
@@ -102,13 +104,25 @@ def test_each_rank_keeps_a_part_of_the_states(wide: Path, alone: dict[str, Any])
     assert all(4 * STATES / 3 * 0.95 < held_here < 4.5 * STATES / 3 * 1.1 for held_here in held), held
 
 
+def test_gradients_travel_early(wide: Path, alone: dict[str, Any]) -> None:
+    """The bucket has a round of its own, and one more where three ranks have slices; so it is in some steps of auto."""
+    del alone
+    rounds = {}
+    for early in ("off", "on", "auto"):
+        given = ["--overwrite", "--epochs", "9", "--early-gradients", early]
+        runs = [train(wide, 3, "early", *given, "--max-steps", steps) for steps in ("3", "25")]
+        rounds[early] = runs[1]["exchanges"]["rounds"] - runs[0]["exchanges"]["rounds"]
+    assert rounds["on"] == rounds["off"] + 22
+    assert rounds["off"] < rounds["auto"] < rounds["on"]
+
+
 def test_as_many_bytes_travel(wide: Path, alone: dict[str, Any]) -> None:
     """New values instead of sums of gradients; one round more where sums are not cut otherwise."""
     del alone
     counts = {}
     for flags in ((), ("--shard-optimizer",)):
-        runs = [train(wide, 2, "bytes", "--overwrite", "--epochs", "3", "--max-steps", steps, *flags, portions=2)
-                for steps in ("3", "7")]  # fmt: skip
+        given = ["--overwrite", "--epochs", "3", "--early-gradients", "off", *flags]
+        runs = [train(wide, 2, "bytes", *given, "--max-steps", steps, portions=2) for steps in ("3", "7")]
         first, second = (one["exchanges"] for one in runs)
         counts[flags] = {key: second[key] - first[key] for key in ("rounds", "dense_bytes")}
     plain, sharded = counts[()], counts["--shard-optimizer",]

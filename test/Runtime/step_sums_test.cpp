@@ -3,9 +3,11 @@
 #include "../../runtime/session/step_sums.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <random>
+#include <string>
 
 using namespace genrec::rt;
 
@@ -212,6 +214,101 @@ TEST(StepSums, OfParametersComeToTheRankThatUpdatesTheRows) {
           }
         }
       });
+}
+
+//===----------------------------------------------------------------------===//
+// Sums that travel ahead
+//===----------------------------------------------------------------------===//
+
+/// Large sums travel on a thread of their own, shared ones too; the rest rides. Every other step does
+/// without.
+TEST(StepSums, HaveTheSameBitsAhead) {
+  const genrec_parameter_desc parameters[] = {
+      {"wide", 2, {300, 280}, {}, {GENREC_OPTIMIZER_ADAM, 2, 0.1, 0, 0}, {}},
+      {"bias", 1, {5, 0}, {}, {GENREC_OPTIMIZER_ADAM, 2, 0.1, 0, 0}, {}},
+      {"other", 2, {90, 1000}, {}, {GENREC_OPTIMIZER_ADAM, 2, 0.1, 0, 0}, {}}};
+  genrec_model_desc model{};
+  model.parameters = parameters;
+  model.parameter_count = 3;
+  const int64_t sizes[] = {300 * 280, 5, 90 * 1000};
+  for (int32_t ranks : {2, 3})
+    for (bool areShared : {false, true})
+      runThreadRanks(ranks, [&](Communicator &comm) {
+        ParameterShards shards(model, areShared ? ranks : 1);
+        const int32_t portions = 5;
+        StepSums sums(comm, portions, 0, shards);
+        BucketedRound round(comm);
+        SumsAhead ahead(comm);
+        PortionRange own = getPortions(portions, comm.getRank(), ranks);
+        for (int32_t step = 0; step < 4; ++step) {
+          sums.begin();
+          int64_t before = ahead.rounds();
+          for (int32_t i = 0; i < own.count; ++i)
+            for (int32_t number = 0; number < 3; ++number) {
+              std::vector<float> values = makePartial(number, own.first + i, step, sizes[number]);
+              const float *partial[] = {values.data()};
+              sums.contribute(number, partial, {&sizes[number], 1}, {&number, 1});
+              if (step % 2)
+                sums.sendAhead(number, ahead, {"the gradients", 1});
+            }
+          ahead.wait(comm);
+          sums.endAhead();
+          EXPECT_EQ(sums.has(0), step % 2 == 1);
+          EXPECT_FALSE(sums.has(1)) << "is small";
+          EXPECT_EQ(ahead.rounds() - before, step % 2 ? (areShared || ranks == 2 ? 2 : 4) : 0);
+          round.exchange(comm, sums);
+          sums.finish(comm, /*messagesStay=*/true);
+          for (int32_t number = 0; number < 3; ++number) {
+            std::vector<float> total(sizes[number]),
+                wanted = sumAlone(comm, portions, number, step, sizes[number]);
+            float *to[] = {total.data()};
+            sums.collect(comm, number, to);
+            ParameterShards::Rows rows = shards.of(number, areShared ? comm.getRank() : 0);
+            int64_t width = shards.width(number), first = rows.first * width,
+                    last = first + rows.count * width;
+            EXPECT_TRUE(std::equal(total.begin() + first, total.begin() + last,
+                                   wanted.begin() + first))
+                << "number " << number << ", step " << step;
+          }
+        }
+      });
+}
+
+/// A rank that ends does not come to what others wait for.
+TEST(SumsAhead, EndWithTheRun) {
+  std::atomic<int> ended = 0;
+  EXPECT_THROW(runThreadRanks(2, [&](Communicator &comm) {
+                 SumsAhead ahead(comm);
+                 if (comm.getRank() == 1) {
+                   comm.abort("the data are wrong");
+                   throw Error("the data are wrong");
+                 }
+                 ahead.start([](Communicator &on) { on.barrier(); });
+                 try {
+                   ahead.wait(comm);
+                 } catch (const CommError &error) {
+                   EXPECT_NE(std::string(error.what()).find("the data are wrong"), std::string::npos);
+                   ++ended;
+                   throw;
+                 }
+               }),
+               Error);
+  EXPECT_EQ(ended, 1);
+}
+
+TEST(AheadTrial, KeepsTheFasterWay) {
+  for (int64_t with : {50, 99, 100, 150}) {
+    AheadTrial trial;
+    bool isAhead = false;
+    std::vector<bool> ways;
+    for (int step = 0; step < 100; ++step) {
+      // A step now and then takes long.
+      isAhead = trial.next((isAhead ? with : 100) + (step % 13 == 0 ? 500 : 0));
+      ways.push_back(isAhead);
+    }
+    EXPECT_TRUE(std::count(ways.begin(), ways.begin() + 40, true) >= 15);
+    EXPECT_EQ(std::count(ways.begin() + 40, ways.end(), true), with == 50 ? 60 : 0) << with;
+  }
 }
 
 } // namespace

@@ -70,6 +70,13 @@ enum class Overlap {
   rows  ///< rows, too, that the step before does not update
 };
 
+/// Whether sums of parameters' gradients travel while the backward pass goes on. Results are the same.
+enum class EarlyGradients {
+  no,
+  yes,
+  tried ///< as it turns out to be faster
+};
+
 struct SessionOptions {
   /// Of the ranks that train together, which outlives the session; null: this one alone.
   Communicator *comm = nullptr;
@@ -77,6 +84,7 @@ struct SessionOptions {
   /// on any number of ranks.
   int32_t portions = 0;
   Overlap overlap = Overlap::rows;
+  EarlyGradients earlyGradients = EarlyGradients::tried;
   RowTravel rowTravel;
   /// Tables of which every rank has all rows; the others' rows are divided among ranks. Results are
   /// the same.
