@@ -1,7 +1,7 @@
 # ruff: noqa: E501 -- a defect per line
-"""Defects for the host execution of CUDA kernels to catch.
+"""Defects for the host execution of CUDA kernels, and of the hosts that launch them, to catch.
 
-`planted_defects.py <source folder> <folder>` writes the runtime's headers and CUDA sources with all defects in them;
+`planted_defects.py <source folder> <folder>` writes the runtime's headers and CUDA sources, and a test, with all defects in them;
 `simt::defect` chooses one when a program starts (GENREC_SIMT_DEFECT), 0 none. So all are compiled once.
 """
 
@@ -19,6 +19,8 @@ KEYS, CACHE = "include/genrec_rt/cuda/key_table.h", "include/genrec_rt/cuda/cach
 KERNELS, CROSS = "kernels/cuda/", "include/genrec_rt/kernels/cuda/cross_attention.h"
 SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", KERNELS + "item_sets.h"
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
+STORE = "embedding/cuda/store.cu"
+PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -27,12 +29,13 @@ PLAIN_TESTS = "AttentionPlain.EveryMaskWithEveryBias"
 ORDER_TESTS = "BlockScan.*:StableOrder.*"
 CACHE_TESTS = "CudaCache.TheLeast*"
 STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
+HOST_TESTS, RANK_TESTS = "HostPipeline.GivesTheLossesOfTheSteps", "HostPipeline.RanksExchangeRows"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
 @dataclass(frozen=True)
 class Defect:
-    """In `file`, the `nth` place that reads `old` reads `new` instead. Statements end with ; or }."""
+    """In `file` (of runtime/, or of test/), the `nth` place that reads `old` reads `new` instead. Statements end with ; or }."""
 
     name: str
     file: str
@@ -44,6 +47,10 @@ class Defect:
 
 def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defect:
     return Defect(name, file, HOPPER_TESTS, old, new, nth)
+
+
+def host(name: str, old: str, new: str = "", nth: int = 1, tests: str = HOST_TESTS) -> Defect:
+    return Defect(name, PIPELINE, tests, old, new, nth)
 
 
 EMPTY = "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"
@@ -139,6 +146,49 @@ DEFECTS = [
            "(storeRelaxed(key, static_cast<Word>(id)), kFree)"),
     Defect("the first position is set without an atomic", UNIQUE, "Unique.*",
            "atomicMin(first, static_cast<uint32_t>(i));", "storeRelaxed(first, static_cast<uint32_t>(i));"),
+    # Hosts: streams, events, pinned memory.
+    host("a batch is computed on before it is copied", "wait(computes, copied[slot]);"),
+    host("a copy is not recorded again", "record(copied[slot], copies);"),
+    host("a batch is overwritten while it is computed on", "wait(copies, consumed[slot]);"),
+    host("consumption is recorded before the work",
+         "launch(computes, copyInts, batches[slot]->data, scratch, kValues);\n    record(consumed[slot], computes);",
+         "record(consumed[slot], computes);\n    launch(computes, copyInts, batches[slot]->data, scratch, kValues);"),
+    host("a pinned slot is filled while it is copied", "GENREC_CUDA_CHECK(cudaEventSynchronize(read[slot]));"),
+    host("a pinned result is read early", "GENREC_CUDA_CHECK(cudaEventSynchronize(reported[entry]));"),
+    host("a result is recorded before it is copied", "copyLoss(entry);\n    record(reported[entry], computes);",
+         "record(reported[entry], computes);\n    copyLoss(entry);"),
+    host("the host asks whether a result is there and goes on", "GENREC_CUDA_CHECK(cudaEventSynchronize(reported[entry]));",
+         "(void)cudaEventQuery(reported[entry]);"),
+    host("memory is freed in another stream", "GENREC_CUDA_CHECK(cudaFreeAsync(scratch, computes));",
+         "GENREC_CUDA_CHECK(cudaFreeAsync(scratch, copies));"),
+    host("memory is used in another stream than it is allocated in",
+         "GENREC_CUDA_CHECK(cudaMallocAsync(&scratch, kValues * 4, computes));",
+         "GENREC_CUDA_CHECK(cudaMallocAsync(&scratch, kValues * 4, sides));"),
+    host("a kernel is in the default stream", "launch(computes, accumulate, scratch, state.data, kValues);",
+         "launch(nullptr, accumulate, scratch, state.data, kValues);"),
+    host("a kernel is in the stream of copies", "launch(computes, fillWith, a, kSize * kSize, 1.0f);",
+         "launch(copies, fillWith, a, kSize * kSize, 1.0f);"),
+    host("two products have one workspace", "otherSpace", "space", 2),
+    host("a product does not wait for its matrix", "wait(sides, forked); // the matrix", "; // the matrix"),
+    host("the next step does not wait for a product", "wait(computes, joined); // before the next", "; // before the next"),
+    # Graphs.
+    host("a graph has no edge to a branch",
+         "launch(computes, addTo, state.data, kValues, 1);\n    record(forked, computes);",
+         "record(forked, computes);\n    launch(computes, addTo, state.data, kValues, 1);"),
+    host("a graph has no edge from a branch", "wait(computes, joined); // before the last", "; // before the last"),
+    host("a branch of a graph ends too early",
+         "launch(computes, copyInts, state.data, copy.data, kValues);\n    record(joined, sides);",
+         "launch(computes, copyInts, state.data, copy.data, kValues);"),
+    host("a graph runs in another stream", "GENREC_CUDA_CHECK(cudaGraphLaunch(exec, computes));",
+         "GENREC_CUDA_CHECK(cudaGraphLaunch(exec, sides));"),
+    # NCCL.
+    host("ranks send outside of a group", "ncclGroupStart();\n      swap();\n      ncclGroupEnd();", "swap();", tests=RANK_TESTS),
+    host("communicators are used in two orders", "swapRows();\n    addUp();",
+         "if (rank == 1) addUp(); swapRows(); if (rank == 0) addUp();", tests=RANK_TESTS),
+    host("rows are sent before they are there", "wait(comms, ready);", tests=RANK_TESTS),
+    host("rows are read before they are received", "wait(computes, received);", tests=RANK_TESTS),
+    # The store's answer in pinned memory.
+    Defect("the store's answer is read early", STORE, STORE_TESTS, "GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));"),
 ]  # fmt: skip
 
 
@@ -151,33 +201,45 @@ def nth_index(text: str, old: str, nth: int) -> int:
     return at
 
 
+def chosen(body: str, alternatives: list[tuple[int, str]]) -> str:
+    """`body`, or another text where the defect of that number is chosen."""
+    if not body.rstrip().endswith((";", "}")) and "\n" not in body:
+        for number, new in alternatives:
+            body = f"(::simt::defect == {number} ? {new} : {body})"
+        return body
+    tail = ""
+    if body.endswith("\n  return"):
+        tail = "\n  return"
+        body, alternatives = body.removesuffix(tail), [(n, new.removesuffix(tail)) for n, new in alternatives]
+    text = "".join(f"if (::simt::defect == {number}) {{ {new} }} else " for number, new in alternatives)
+    return f"{text}{{ {body} }}{tail}"
+
+
 def planted(original: str, defects: list[tuple[int, Defect]]) -> str:
     """A file's text with the defects of these numbers."""
-    places = sorted(((nth_index(original, d.old, d.nth), number, d) for number, d in defects), reverse=True)
-    text = original
-    for at, number, defect in places:
-        body, comment = defect.old, ""
-        if "// " in body and "\n" not in body:  # a comment tells places apart
-            body, comment = body.split(" // ")[0], " // " + body.split(" // ")[1]
-        new = defect.new.split(" // ")[0]
-        if body.rstrip().endswith((";", "}")) or "\n" in body:
-            tail = ""
-            if body.endswith("\n  return"):
-                body, new, tail = body.removesuffix("\n  return"), new.removesuffix("\n  return"), "\n  return"
-            chosen = f"if (::simt::defect == {number}) {{ {new} }} else {{ {body} }}{tail}"
-        else:
-            chosen = f"(::simt::defect == {number} ? {new} : {body})"
-        text = text[:at] + chosen + comment + text[at + len(defect.old) :]
+    places: dict[tuple[int, str], list[tuple[int, str]]] = {}
+    for number, d in defects:
+        place = (nth_index(original, d.old, d.nth), d.old)
+        places.setdefault(place, []).append((number, d.new.split(" // ")[0]))
+    text, end = original, len(original)
+    for (at, old), alternatives in sorted(places.items(), reverse=True):
+        if at + len(old) > end:
+            raise ValueError(f"'{old}' overlaps another defect")
+        body, comment = old, ""
+        if "// " in old and "\n" not in old:  # a comment tells places apart
+            body, comment = old.split(" // ")[0], " // " + old.split(" // ")[1]
+        text = text[:at] + chosen(body, alternatives) + comment + text[at + len(old) :]
+        end = at
     return text
 
 
 def main(source: Path, target: Path) -> None:
-    """Copies runtime/, headers and CUDA sources, and plants all defects."""
+    """Copies headers and CUDA sources of runtime/, and the test of a host, and plants all defects."""
     runtime = source / "runtime"
-    for path in runtime.rglob("*"):
-        if path.suffix not in (".h", ".cu"):
+    for path in [*runtime.rglob("*"), source / PIPELINE]:
+        if path.suffix not in (".h", ".cu") and path != source / PIPELINE:
             continue
-        name = path.relative_to(runtime).as_posix()
+        name = path.relative_to(source if path == source / PIPELINE else runtime).as_posix()
         defects = [(i, d) for i, d in enumerate(DEFECTS, 1) if d.file == name]
         text = planted(path.read_text(), defects)
         to = target / name

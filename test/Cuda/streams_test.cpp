@@ -2,6 +2,8 @@
 
 #include "streams_testing.h"
 
+#include <cstdlib>
+#include <cstring>
 #include <numeric>
 
 namespace genrec::rt::cuda::test {
@@ -356,6 +358,12 @@ TEST_P(Streams, HandlesThatWereDestroyed) {
   EXPECT_EQ(cudaEventRecord(old, first), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+TEST(StreamsDeathTest, TheHostTouchesDeviceMemoryInCodeThatIsNotInstrumented) {
+  Ints data(host({1, 2}));
+  EXPECT_DEATH((void)std::strtol(reinterpret_cast<const char *>(data.data), nullptr, 10),
+               "the host touches device memory \\(at byte 0 of an allocation of 8 bytes\\)");
 }
 
 TEST_P(Streams, CopiesThatCannotBe) {

@@ -35,6 +35,7 @@ struct Arena {
   size_t used[kMostDevices + 1] = {}; ///< of each region
   int64_t inUse[kMostDevices] = {};
   int64_t count = 0;
+  uint64_t changes = 0; ///< of `allocations`
   std::map<char *, Allocation> allocations;
 
   Arena();

@@ -30,15 +30,15 @@ bool isKnown(uint32_t number) {
 void checkAllocated(size_t offset) {
   static const Allocation *last = nullptr;
   static char *from = nullptr;
-  static int64_t count = -1;
+  static uint64_t changes = 0;
   const char *at = arena().base + offset;
-  if (count != arena().count || at < from || at >= from + last->bytes) {
+  if (changes != arena().changes || at < from || at >= from + last->bytes) {
     auto found = arena().nearest(at);
     if (found == arena().allocations.end())
       return;
     last = &found->second;
     from = found->first;
-    count = arena().count;
+    changes = arena().changes;
   }
   if (last->made.what[0] && !knows(machine.operation->known, last->made.timeline, last->made.clock))
     fail("race between operations: " + describe(machine.operation->info) + " touches " +

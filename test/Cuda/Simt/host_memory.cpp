@@ -1,8 +1,9 @@
-//===- host_memory.cpp - Pinned memory that is used while the host goes on -===//
+//===- host_memory.cpp - What the host may touch, and when ----------------===//
 //
-// The host's code is not instrumented. Instead, pages of pinned memory are protected from when
-// something that uses them is enqueued until the host has waited for it: against writing where it
-// is read, against any access where it is written. What a kernel will touch is not known
+// Pinned memory that is used while the host goes on, and memory of devices, which it may never
+// touch. The host's code is not instrumented. Instead, pages of pinned memory are protected from
+// when something that uses them is enqueued until the host has waited for it: against writing where
+// it is read, against any access where it is written. What a kernel will touch is not known
 // beforehand: those pages are protected when it has run. An access that a page's protection meets
 // but that touches nobody's bytes is let through by a single step of the processor.
 //
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <execinfo.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -43,6 +46,7 @@ struct Watch {
   std::map<uintptr_t, bool> touched; ///< pages by the running kernel: whether written
   std::map<char *, size_t> registered;
   int open = 0;
+  bool isDeviceOpen = true; ///< to the host
   struct sigaction oldFault = {};
 };
 Watch &watch() {
@@ -162,9 +166,18 @@ void accuse(const std::string &text) {
   }
 }
 
+[[noreturn]] void refuseDeviceMemory(char *at, const ucontext_t &context) {
+  std::string place = placesOf(faultCallers(context));
+  std::fprintf(stderr, "simt: the host touches device memory (%s)%s%s\n",
+               describeAddress(at).c_str(), place.empty() ? "" : " at ", place.c_str());
+  std::abort();
+}
+
 /// True where the access may be repeated.
 bool resolveFault(char *at, ucontext_t &context) {
-  if (!arena().isPinned(at) && !isPinned(at))
+  if (arena().holds(at) && !arena().isPinned(at) && !watch().isDeviceOpen)
+    refuseDeviceMemory(at, context);
+  if (!isPinned(at))
     return false;
   Inside inside;
   Lock lock;
@@ -270,7 +283,26 @@ void unwatchKnown() {
 
 void unwatchAll() { unwatchKnown(); }
 
-HostMemoryOpen::HostMemoryOpen() {
+static void protectDevices(int protection) {
+  Arena &memory = arena();
+  for (size_t device = 0; device < kMostDevices; ++device)
+    if (memory.used[device])
+      mprotect(memory.base + device * kRegionBytes, memory.used[device], protection);
+}
+
+void closeDeviceMemory() {
+  if (!watch().isDeviceOpen)
+    return;
+  installHandlers();
+  protectDevices(PROT_NONE);
+  watch().isDeviceOpen = false;
+}
+
+HostMemoryOpen::HostMemoryOpen(bool opensDevices) {
+  if (opensDevices && !watch().isDeviceOpen) {
+    protectDevices(PROT_READ | PROT_WRITE);
+    watch().isDeviceOpen = true;
+  }
   if (watch().open++ == 0)
     protect();
 }

@@ -194,6 +194,7 @@ void *allocate(size_t bytes, MemoryKind kind, int device) {
   if (!isHost)
     memory.inUse[device] += static_cast<int64_t>(bytes);
   ++memory.count;
+  ++memory.changes;
   std::memset(memory.shadowOf(result), isHost ? written : fresh, bytes);
   memory.allocations[result] = {bytes, kind, false, {}};
   return result;
@@ -212,6 +213,7 @@ void release(void *pointer) {
     madvise(memory.history + from / 4, (to - from) / 4 * sizeof(History), MADV_DONTNEED);
   }
   memory.allocations.erase(found);
+  ++memory.changes;
 }
 
 bool isAllocated(const void *at, size_t bytes) {

@@ -125,6 +125,8 @@ public:
       mutex.lock();
   }
   void unlock() {
+    if (depth == 1)
+      closeDeviceMemory();
     if (--depth == 0)
       mutex.unlock();
   }
@@ -164,6 +166,7 @@ bool EngineMutex::wait() {
     waiting = 0;
     return false;
   }
+  closeDeviceMemory();
   const int before = std::exchange(depth, 0);
   const uint64_t seen = generation;
   std::unique_lock<std::mutex> held(mutex, std::adopt_lock);

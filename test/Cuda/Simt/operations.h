@@ -182,9 +182,13 @@ void watchHost(const OperationInfo &user, const std::vector<HostRange> &ranges);
 void unwatchKnown();
 /// The host may touch everything (after an error).
 void unwatchAll();
-/// While an operation runs, what it touches is open to it.
+/// The host goes on: memory of devices is closed to it. (Its instrumented code is checked at each
+/// access; this finds the rest.)
+void closeDeviceMemory();
+/// While an operation runs, what it touches is open to it, memory of devices until the host goes
+/// on.
 struct HostMemoryOpen {
-  HostMemoryOpen();
+  explicit HostMemoryOpen(bool opensDevices = true);
   ~HostMemoryOpen();
 };
 /// Pages of pinned memory that the running kernel has touched: called for each access.

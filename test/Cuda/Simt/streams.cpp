@@ -191,8 +191,6 @@ static std::unordered_map<const void *, int> &mostDynamicBytes() {
 
 cudaError_t setMostDynamicBytes(const void *kernel, int bytes) {
   Lock lock;
-  if (bytes < 0 || bytes > static_cast<int>(kMostShared))
-    return refuse(cudaErrorInvalidValue, std::to_string(bytes) + " bytes of dynamic shared memory");
   mostDynamicBytes()[kernel] = bytes;
   return cudaSuccess;
 }
@@ -384,7 +382,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
   Lock lock;
   return enqueue(stream, {"host function", [function, data] {
-                            HostMemoryOpen open;
+                            HostMemoryOpen open(false);
+                            closeDeviceMemory();
                             inCallback = true;
                             function(data);
                             inCallback = false;
