@@ -59,7 +59,7 @@ uint64_t defaultSeed() { return static_cast<uint64_t>(numberOf("GENREC_SIMT_SEED
 namespace {
 
 constexpr size_t kGuardBytes = 4 << 10;
-constexpr size_t kMostArgumentBytes = 4096;
+constexpr size_t kMostArgumentBytes = 32764; // from CUDA 12.1 and sm_70 on
 
 size_t sharedBytes() { return static_cast<size_t>(__stop_simt_shared - __start_simt_shared); }
 

@@ -51,7 +51,7 @@ struct Columns {
 
 namespace {
 
-constexpr int64_t kRows = 37, kDomains = 64;
+constexpr int64_t kRows = 37, kDomains = 1024;
 /// Fewer than there are rows, so that they pick any.
 constexpr int64_t kPicked = 30;
 
@@ -249,7 +249,7 @@ void runKernel(const Kernel &kernel, genrec_step *step) {
 void runColumns(const Columns &columns, genrec_step *step) {
   std::vector<Memory> memory(columns.arguments.size());
   for (size_t i = 0; i < memory.size(); ++i)
-    makeMemory(memory[i], columns.arguments[i], 1, -1);
+    makeMemory(memory[i], columns.arguments[i], 1, 1); // none is 0: there are divisors among them
   std::vector<void *> onDevice;
   for (Memory &one : memory)
     onDevice.push_back(one.forDevice);

@@ -40,8 +40,8 @@ __device__ inline void segmentSum(const SegmentSums *sums, int64_t row, Sum &&su
   for (int64_t at = begin; at < begin + size; ++at) {
     float share = 1;
     const float *from = isGiant ? sums->pieceSums + at * sums->dim : sums->terms.row(at, share);
-    forElements<D, L, V>([&](int64_t slot, int64_t element) {
-      const float term = from[element] * share;
+    forLoaded<D, L, V>(from, [&](int64_t slot, int64_t element, float value) {
+      const float term = value * share;
       float &total = elementOf(sum, slot, element);
       total = at == begin ? term : total + term;
     });
