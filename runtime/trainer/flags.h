@@ -76,7 +76,7 @@ struct Flags {
   std::string overlap = "auto";                      ///< none, keys, rows (Overlap), or auto
   int32_t portions = 0;                              ///< of a batch; 0: as many as ranks
   bool shardOptimizer = false;
-  std::string earlyGradients = "auto"; ///< on, off, or auto
+  std::string earlyGradients = "off"; ///< on, off, or auto
 };
 
 /// What parsing ended with: flags, or an exit status where there is nothing to do

@@ -84,7 +84,7 @@ struct SessionOptions {
   /// on any number of ranks.
   int32_t portions = 0;
   Overlap overlap = Overlap::rows;
-  EarlyGradients earlyGradients = EarlyGradients::tried;
+  EarlyGradients earlyGradients = EarlyGradients::no;
   RowTravel rowTravel;
   /// Tables of which every rank has all rows; the others' rows are divided among ranks. Results are
   /// the same.
