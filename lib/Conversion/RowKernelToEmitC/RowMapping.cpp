@@ -105,8 +105,9 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
 bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
   if (mapping.lanes == 1)
     return false;
-  if (isa_and_nonnull<GatherDotOp, RowConcatOp>(vector.getDefiningOp()))
-    return true; // written by other lanes
+  // Written by the lanes that have its parts, or that have added up the products of a gathered row.
+  if (vector.getDefiningOp<RowConcatOp>() || vector.getDefiningOp<GatherDotOp>())
+    return true;
   return llvm::any_of(vector.getUsers(), [&](Operation *user) {
     if (auto accumulate = dyn_cast<AccumulateOp>(user))
       return static_cast<bool>(accumulate.getCoefficient());
@@ -115,7 +116,10 @@ bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
     // Lanes of a warp hand single elements over.
     if (isa<vector::ExtractOp>(user))
       return mapping.lanes > 32;
-    return isa<RowSliceOp, vector::ExtractStridedSliceOp, GatherDotOp, GatherSumOp>(user);
+    if (isa<RowSliceOp, vector::ExtractStridedSliceOp>(user))
+      return true;
+    auto body = dyn_cast<BodyOpInterface>(user);
+    return body && body.getBodyKind() == BodyKind::call;
   });
 }
 

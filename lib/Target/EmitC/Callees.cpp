@@ -123,10 +123,10 @@ static constexpr Callee callees[] = {
     {"kernels::segmentSums", BOTH("segments")},
     {"kernels::checkFinite", CPU("launch"), CUDA("step")},
     {"kernels::enter", CPU("launch"), CUDA("step")},
-    {"kernels::attention", BOTH("step_attention")},
-    {"kernels::attentionGradient", BOTH("step_attention")},
-    {"kernels::crossAttention", BOTH("step_attention")},
-    {"kernels::crossAttentionGradient", BOTH("step_attention")},
+    {"kernels::attention", CPU("step_attention"), CUDA("attention/step_attention")},
+    {"kernels::attentionGradient", CPU("step_attention"), CUDA("attention/step_attention")},
+    {"kernels::crossAttention", CPU("step_attention"), CUDA("attention/step_attention")},
+    {"kernels::crossAttentionGradient", CPU("step_attention"), CUDA("attention/step_attention")},
     {"kernels::fusedLinear", BOTH("step_linear")},
     {"kernels::linear", BOTH("step_linear")},
     {"kernels::weightGradient", BOTH("step_linear")},
@@ -181,7 +181,8 @@ SmallVector<std::string> genrec::getKernelIncludeFolders(MLIRContext *context) {
 }
 
 static const Callee *findCallee(ArrayRef<Callee> list, StringRef name) {
-  const Callee *found = llvm::find_if(list, [&](const Callee &entry) { return entry.name == name; });
+  const Callee *found =
+      llvm::find_if(list, [&](const Callee &entry) { return entry.name == name; });
   return found == list.end() ? nullptr : found;
 }
 

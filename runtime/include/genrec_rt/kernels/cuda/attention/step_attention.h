@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GENREC_RT_KERNELS_CUDA_STEP_ATTENTION_H
-#define GENREC_RT_KERNELS_CUDA_STEP_ATTENTION_H
+#ifndef GENREC_RT_KERNELS_CUDA_ATTENTION_STEP_ATTENTION_H
+#define GENREC_RT_KERNELS_CUDA_ATTENTION_STEP_ATTENTION_H
 
 #include "genrec_rt/kernels/cuda/attention/attention.h"
 #include "genrec_rt/kernels/cuda/cross_attention.h"
@@ -101,4 +101,4 @@ void crossAttentionGradient(genrec_step *step, const CrossAttentionArgs *args, c
 
 } // namespace genrec::rt::kernels
 
-#endif // GENREC_RT_KERNELS_CUDA_STEP_ATTENTION_H
+#endif // GENREC_RT_KERNELS_CUDA_ATTENTION_STEP_ATTENTION_H
