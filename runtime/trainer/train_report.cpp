@@ -87,10 +87,10 @@ Json Training::configuration() const {
                {"threads", session->threads()}};
   if (!flags.replicate.empty())
     json["replicate"] = flags.replicate;
-  if (comm && comm->getSize() > 1) {
+  if (comm && comm->getSize() > 1)
     json["overlap"] = flags.overlap;
-    json["shard_optimizer"] = flags.shardOptimizer;
-  }
+  if (flags.shardOptimizer)
+    json["shard_optimizer"] = true;
   if (flags.learningRate)
     json["learning_rate"] = *flags.learningRate;
   if (flags.maxSteps > 0)

@@ -239,7 +239,7 @@ def test_a_rank_that_cannot_write_fails_the_save_of_all(shop: Path, alone: Path,
     words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "sh", "-c", script]
     done = subprocess.run(words, cwd=shop, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode != 0
-    assert "was not saved: cannot " in done.stderr and "; the one of step 5 is whole" in done.stderr, done.stderr
+    assert "was not saved: rank 1: cannot " in done.stderr and "; the one of step 5 is whole" in done.stderr, done.stderr
     assert tensors(tmp_path / "c") == saved
     assert [path.name for path in sorted((tmp_path / "c").glob("step-*"))] == ["step-5"]
     train(shop, 2, str(tmp_path / "c"), "--resume")

@@ -160,6 +160,8 @@ CASES: dict[str, Case] = {
     "--metrics-json": Case(("--metrics-json", "n.json"), seen("files"), beside=("--no-report",)),
     "--portions": Case(("--portions", "4"), seen("config")),
     "--replicate": Case(("--replicate", "none"), seen("status"), refused="the model has no such table"),
+    "--shard-optimizer": Case(("--shard-optimizer",), seen("config")),
+    "--early-gradients": Case(("--early-gradients", "some"), seen("status"), refused="--early-gradients"),
     "--row-wire": Case(("--row-wire", "f16"), seen("status"), refused="--row-wire"),
     "--gradient-wire": Case(("--gradient-wire", "f16"), seen("status"), refused="--gradient-wire"),
     "--deduplicate": Case(("--deduplicate", "some"), seen("status"), refused="--deduplicate"),
