@@ -1,20 +1,12 @@
 //===- session.cpp - Drives a compiled model ------------------------------===//
 
-#include "genrec_rt/session.h"
+#include "session_impl.h"
 
-#include "dispatch_ahead.h"
 #include "lookup_counter.h"
 #include "model_check.h"
-#include "non_finite.h"
-#include "pipeline.h"
-#include "ranks.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <utility>
-
-#include <dlfcn.h>
 
 namespace genrec::rt {
 
@@ -26,249 +18,38 @@ const genrec_model_desc &checked(const genrec_model_desc &model) {
   return model;
 }
 
-/// Sets what the host does while a device works, for as long as it lives.
-class DuringSteps {
-public:
-  DuringSteps(std::function<void()> &place, std::function<void()> does) : place(place) {
-    place = std::move(does);
-  }
-  ~DuringSteps() { place = nullptr; }
-
-private:
-  std::function<void()> &place;
-};
-
 const char *nameOf(Mode mode) { return genrec_mode_name(static_cast<int32_t>(mode)); }
 
 } // namespace
 
-struct Session::Impl {
-  Impl(const genrec_model_desc &model, const SessionOptions &options)
-      : state(checked(model), options) {
-    PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
-    ownPortions = own.count;
-    // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
-    if (state.ranks && state.ranks->comm().getSize() > 1)
-      overlap = options.overlap;
-    int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
-    for (int32_t i = 0; i < inFlight * own.count; ++i) {
-      slots.push_back(std::make_unique<StepSlot>(state));
-      slots.back()->portion = own.first + i % own.count;
-      batches.push_back(Batch(model));
-    }
-    for (int32_t i = 0; i < model.parameter_count; ++i)
-      parameterNames.emplace_back(model.parameters[i].name);
+Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &options)
+    : state(checked(model), options) {
+  PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
+  ownPortions = own.count;
+  // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
+  if (state.ranks && state.ranks->comm().getSize() > 1)
+    overlap = options.overlap;
+  int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
+  for (int32_t i = 0; i < inFlight * own.count; ++i) {
+    slots.push_back(std::make_unique<StepSlot>(state));
+    slots.back()->portion = own.first + i % own.count;
+    batches.push_back(Batch(model));
   }
-
-  /// Throws where the program cannot run on several ranks, or several portions on a rank.
-  void requireRanks(const genrec_program_desc &program) const {
-    if (!state.ranks)
-      return;
-    bool isOneEach = state.ranks->portions() == state.ranks->comm().getSize();
-    const char *why = program.single_rank ? program.single_rank
-                      : isOneEach         ? nullptr
-                                          : program.single_portion;
-    if (why)
-      throw Error(std::string("program '") + program.name + "' cannot run on several " +
-                      (program.single_rank ? "ranks: " : "portions per rank: ") + why,
-                  program.single_rank ? "run it on one rank" : "ask for as many portions as ranks");
-  }
-
-  uint64_t stepNumber(Mode mode) const { return mode == Mode::train ? steps + 1 : steps; }
-
-  /// The slots of this rank's portions of one global batch.
-  size_t portions() const { return ownPortions; }
-
-  /// Runs `body`, which makes a round with other ranks in the step of `last`.
-  template <class Body> void exchange(StepSlot &last, const Body &body) {
-    int64_t begin = last.profile ? profileClock() : 0;
-    body();
-    if (last.profile)
-      last.spans.add(Phase::exchange, begin, profileClock());
-  }
-
-  /// Runs the stages after copy; null: alone.
-  void runStages(std::span<StepSlot *const> portions, RankStep *step) {
-    if (step)
-      step->begin(portions);
-    for (StepSlot *slot : portions)
-      slot->runDispatch();
-    if (step)
-      exchange(*portions.back(), [&] { step->fetch(); });
-    runAfterDispatch(portions, step);
-  }
-
-  void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step) {
-    StepSlot &last = *portions.back();
-    if (step)
-      state.ranks->beginCompute(*step, last.hasUpdate());
-    for (StepSlot *slot : portions)
-      slot->runCompute();
-    if (step)
-      exchange(last, [&] { state.ranks->exchangeSums(*step, last.hasUpdate(), caughtSignal()); });
-    last.runUpdate();
-    if (step && last.hasUpdate())
-      exchange(last, [&] { step->shareParameters(); });
-  }
-
-  int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
-
-  /// Runs `body`; what it throws ends the other ranks too.
-  template <class Body> void onRanks(const Body &body) {
-    try {
-      body();
-    } catch (const CommError &error) { // they know
-      if (state.ranks)
-        state.ranks->abortAhead(error.what());
-      throw;
-    } catch (const std::exception &error) {
-      if (state.ranks) {
-        state.ranks->comm().abort(error.what());
-        state.ranks->abortAhead(error.what());
-      }
-      throw;
-    }
-  }
-
-  /// Runs prepared slots, one per portion, and reports.
-  StepReport runStep(Mode mode, std::span<StepSlot *const> portions) {
-    RankStep *step = state.ranks ? &state.ranks->nextStep() : nullptr;
-    beginOutputs();
-    onRanks([&] { runStages(portions, step); });
-    return finish(mode, portions, step);
-  }
-
-  void beginOutputs() {
-    for (OutputRows &output : state.outputs)
-      output.given = false;
-  }
-
-  /// Ends a step whose stages have run, and reports. The step counts now.
-  StepReport finish(Mode mode, std::span<StepSlot *const> portions, const RankStep *step) {
-    StepSlot &slot = *portions.back();
-    if (state.profile)
-      for (StepSlot *each : portions)
-        state.profile->add(each->mode, each->step, each->spans, each->domains);
-    if (step)
-      state.ranks->comm().setPurpose({"the end", slot.step});
-    if (mode == Mode::train) {
-      state.evict(slot.step);
-      ++steps;
-    }
-    StepReport report;
-    report.step = slot.step;
-    report.batch = &slot.currentBatch();
-    report.losses = slot.losses;
-    report.rows = slot.currentBatch().rows;
-    reportedBatches.clear();
-    for (StepSlot *each : portions)
-      reportedBatches.push_back(&each->currentBatch());
-    report.batches = reportedBatches;
-    report.signal = step ? step->getReport().signal : caughtSignal();
-    if (step) {
-      report.losses = step->getReport().losses;
-      report.rows = step->getReport().rows;
-    }
-    report.loss = totalLoss(state.model, report.losses);
-    report.slot = &slot;
-    bool isFinite = !report.loss || std::isfinite(*report.loss);
-    if (step && mode == Mode::train && state.explainNonFinite && !isFinite)
-      report.cause = &(cause = agreeOnCause(state.ranks->comm(), portions));
-    if (mode == Mode::train)
-      report.learningRate = state.learningRate(state.largestRate, slot.step);
-    return report;
-  }
-
-  using OnStep = std::function<bool(const StepReport &)>;
-
-  /// Runs the steps of a pipeline one after another.
-  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
-    DuringSteps during(state.whileDeviceWorks, [&] {
-      for (const Pipeline::Place &place : pipeline.peek())
-        place.slot->uploadAhead();
-    });
-    for (int64_t count = 1;; ++count) {
-      int64_t waiting = state.profile ? profileClock() : 0;
-      std::span<Pipeline::Place> taken = pipeline.take();
-      if (taken.empty())
-        return count - 1;
-      running.clear();
-      for (const Pipeline::Place &place : taken)
-        running.push_back(place.slot);
-      if (state.profile)
-        running.back()->spans.add(Phase::wait, waiting, profileClock());
-      StepReport report = runStep(mode, running);
-      if (onStep && !onStep(report))
-        return count;
-      pipeline.release();
-    }
-  }
-
-  /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
-  int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
-                   const OnStep &onStep) {
-    DispatchAhead ahead(*state.ranks, pipeline, program, overlap);
-    try {
-      ahead.start(nullptr);
-      for (int64_t count = 1;; ++count) {
-        DispatchedStep next = ahead.take();
-        if (next.slots.empty()) {
-          roundsAhead += ahead.rounds();
-          return count - 1;
-        }
-        beginOutputs();
-        onRanks([&] {
-          StepSlot &last = *next.slots.back();
-          next.slots.front()->pool = state.pool.get();
-          if (mode == Mode::train)
-            exchange(last, [&] { next.step->bring(state.ranks->comm()); });
-          ahead.start(next.step);
-          runAfterDispatch(next.slots, next.step);
-        });
-        StepReport report = finish(mode, next.slots, next.step);
-        if (onStep && !onStep(report)) {
-          ahead.stop();
-          roundsAhead += ahead.rounds();
-          state.ranks->reset(); // the step ahead may have come to some ranks only
-          return count;
-        }
-        pipeline.release();
-      }
-    } catch (const std::exception &error) {
-      ahead.abort(error.what());
-      throw;
-    }
-  }
-
-  genrec_runtime state;
-  int32_t ownPortions = 1; ///< of this rank
-  Overlap overlap = Overlap::none;
-  int64_t roundsAhead = 0; ///< of all runs so far
-  /// One per portion, for each batch in flight.
-  std::vector<std::unique_ptr<StepSlot>> slots;
-  std::vector<Batch> batches;
-  std::vector<StepSlot *> running;            ///< the slots of the step that runs
-  std::vector<const Batch *> reportedBatches; ///< of the last step
-  NonFiniteCause cause;                       ///< of the last step that had one
-  std::vector<std::string> parameterNames;
-  uint64_t steps = 0;
-};
-
-std::optional<double> totalLoss(const genrec_model_desc &model, std::span<const LossValue> losses) {
-  std::optional<double> total;
-  for (size_t i = 0; i < losses.size(); ++i)
-    if (std::optional<double> mean = losses[i].mean())
-      total = total.value_or(0) + model.losses[i].scale * *mean;
-  return total;
+  for (int32_t i = 0; i < model.parameter_count; ++i)
+    parameterNames.emplace_back(model.parameters[i].name);
 }
 
-const std::string &StepReport::nonFiniteOrigin() const {
-  static const std::string none;
-  return cause ? cause->origin : slot ? slot->nonFiniteOrigin : none;
-}
-
-std::string StepReport::describeNonFiniteInput() const {
-  return cause ? cause->input : slot ? slot->describeNonFiniteInput() : std::string();
+void Session::Impl::requireRanks(const genrec_program_desc &program) const {
+  if (!state.ranks)
+    return;
+  bool isOneEach = state.ranks->portions() == state.ranks->comm().getSize();
+  const char *why = program.single_rank ? program.single_rank
+                    : isOneEach         ? nullptr
+                                        : program.single_portion;
+  if (why)
+    throw Error(std::string("program '") + program.name + "' cannot run on several " +
+                    (program.single_rank ? "ranks: " : "portions per rank: ") + why,
+                program.single_rank ? "run it on one rank" : "ask for as many portions as ranks");
 }
 
 Session::Session(const genrec_model_desc &model, const SessionOptions &options)
@@ -536,24 +317,6 @@ int64_t Session::arenaAllocations() const {
   for (const auto &slot : impl->slots)
     count += slot->arenaMemory().allocations();
   return count;
-}
-
-LoadedModel::LoadedModel(const std::string &path) {
-  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    throw Error(path + ": cannot be loaded as a compiled model: " + dlerror());
-  auto entry = reinterpret_cast<decltype(&genrec_model)>(dlsym(handle, "genrec_model"));
-  if (!entry) {
-    dlclose(handle);
-    throw Error(path + ": holds no compiled model (no symbol genrec_model)");
-  }
-  description = entry();
-  checkModel(*description);
-}
-
-LoadedModel::~LoadedModel() {
-  if (handle)
-    dlclose(handle);
 }
 
 } // namespace genrec::rt

@@ -1,0 +1,29 @@
+//===- loaded_model.cpp - A compiled model in a shared library ------------===//
+
+#include "genrec_rt/session.h"
+
+#include "model_check.h"
+
+#include <dlfcn.h>
+
+namespace genrec::rt {
+
+LoadedModel::LoadedModel(const std::string &path) {
+  handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    throw Error(path + ": cannot be loaded as a compiled model: " + dlerror());
+  auto entry = reinterpret_cast<decltype(&genrec_model)>(dlsym(handle, "genrec_model"));
+  if (!entry) {
+    dlclose(handle);
+    throw Error(path + ": holds no compiled model (no symbol genrec_model)");
+  }
+  description = entry();
+  checkModel(*description);
+}
+
+LoadedModel::~LoadedModel() {
+  if (handle)
+    dlclose(handle);
+}
+
+} // namespace genrec::rt

@@ -1,0 +1,93 @@
+//===- session_impl.h - The state of a session, and its steps ---*- C++ -*-===//
+
+#pragma once
+
+#include "genrec_rt/session.h"
+
+#include "non_finite.h"
+#include "pipeline.h"
+#include "ranks.h"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+struct Session::Impl {
+  using OnStep = std::function<bool(const StepReport &)>;
+
+  Impl(const genrec_model_desc &model, const SessionOptions &options);
+
+  /// Throws where the program cannot run on several ranks, or several portions on a rank.
+  void requireRanks(const genrec_program_desc &program) const;
+
+  uint64_t stepNumber(Mode mode) const { return mode == Mode::train ? steps + 1 : steps; }
+
+  /// The slots of this rank's portions of one global batch.
+  size_t portions() const { return ownPortions; }
+
+  /// Runs prepared slots, one per portion, and reports.
+  StepReport runStep(Mode mode, std::span<StepSlot *const> portions);
+
+  /// Runs the steps of a pipeline one after another.
+  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep);
+
+  /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
+  int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
+                   const OnStep &onStep);
+
+  genrec_runtime state;
+  int32_t ownPortions = 1; ///< of this rank
+  Overlap overlap = Overlap::none;
+  int64_t roundsAhead = 0; ///< of all runs so far
+  /// One per portion, for each batch in flight.
+  std::vector<std::unique_ptr<StepSlot>> slots;
+  std::vector<Batch> batches;
+  std::vector<StepSlot *> running;            ///< the slots of the step that runs
+  std::vector<const Batch *> reportedBatches; ///< of the last step
+  NonFiniteCause cause;                       ///< of the last step that had one
+  std::vector<std::string> parameterNames;
+  uint64_t steps = 0;
+
+private:
+  /// Runs `body`, which makes a round with other ranks in the step of `last`.
+  template <class Body> void exchange(StepSlot &last, const Body &body) {
+    int64_t begin = last.profile ? profileClock() : 0;
+    body();
+    if (last.profile)
+      last.spans.add(Phase::exchange, begin, profileClock());
+  }
+
+  /// Runs the stages after copy; null: alone.
+  void runStages(std::span<StepSlot *const> portions, RankStep *step);
+  void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step);
+
+  int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
+
+  /// Runs `body`; what it throws ends the other ranks too.
+  template <class Body> void onRanks(const Body &body) {
+    try {
+      body();
+    } catch (const CommError &error) { // they know
+      if (state.ranks)
+        state.ranks->abortAhead(error.what());
+      throw;
+    } catch (const std::exception &error) {
+      if (state.ranks) {
+        state.ranks->comm().abort(error.what());
+        state.ranks->abortAhead(error.what());
+      }
+      throw;
+    }
+  }
+
+  void beginOutputs();
+
+  /// Ends a step whose stages have run, and reports. The step counts now.
+  StepReport finish(Mode mode, std::span<StepSlot *const> portions, const RankStep *step);
+};
+
+} // namespace genrec::rt

@@ -1,0 +1,156 @@
+//===- session_steps.cpp - The stages of a session's steps ----------------===//
+
+#include "session_impl.h"
+
+#include "dispatch_ahead.h"
+
+#include <cmath>
+#include <utility>
+
+namespace genrec::rt {
+
+namespace {
+
+/// Sets what the host does while a device works, for as long as it lives.
+class DuringSteps {
+public:
+  DuringSteps(std::function<void()> &place, std::function<void()> does) : place(place) {
+    place = std::move(does);
+  }
+  ~DuringSteps() { place = nullptr; }
+
+private:
+  std::function<void()> &place;
+};
+
+} // namespace
+
+void Session::Impl::runStages(std::span<StepSlot *const> portions, RankStep *step) {
+  if (step)
+    step->begin(portions);
+  for (StepSlot *slot : portions)
+    slot->runDispatch();
+  if (step)
+    exchange(*portions.back(), [&] { step->fetch(); });
+  runAfterDispatch(portions, step);
+}
+
+void Session::Impl::runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step) {
+  StepSlot &last = *portions.back();
+  if (step)
+    state.ranks->beginCompute(*step, last.hasUpdate());
+  for (StepSlot *slot : portions)
+    slot->runCompute();
+  if (step)
+    exchange(last, [&] { state.ranks->exchangeSums(*step, last.hasUpdate(), caughtSignal()); });
+  last.runUpdate();
+  if (step && last.hasUpdate())
+    exchange(last, [&] { step->shareParameters(); });
+}
+
+StepReport Session::Impl::runStep(Mode mode, std::span<StepSlot *const> portions) {
+  RankStep *step = state.ranks ? &state.ranks->nextStep() : nullptr;
+  beginOutputs();
+  onRanks([&] { runStages(portions, step); });
+  return finish(mode, portions, step);
+}
+
+void Session::Impl::beginOutputs() {
+  for (OutputRows &output : state.outputs)
+    output.given = false;
+}
+
+StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
+                                 const RankStep *step) {
+  StepSlot &slot = *portions.back();
+  if (state.profile)
+    for (StepSlot *each : portions)
+      state.profile->add(each->mode, each->step, each->spans, each->domains);
+  if (step)
+    state.ranks->comm().setPurpose({"the end", slot.step});
+  if (mode == Mode::train) {
+    state.evict(slot.step);
+    ++steps;
+  }
+  StepReport report;
+  report.step = slot.step;
+  report.batch = &slot.currentBatch();
+  report.losses = slot.losses;
+  report.rows = slot.currentBatch().rows;
+  reportedBatches.clear();
+  for (StepSlot *each : portions)
+    reportedBatches.push_back(&each->currentBatch());
+  report.batches = reportedBatches;
+  report.signal = step ? step->getReport().signal : caughtSignal();
+  if (step) {
+    report.losses = step->getReport().losses;
+    report.rows = step->getReport().rows;
+  }
+  report.loss = totalLoss(state.model, report.losses);
+  report.slot = &slot;
+  bool isFinite = !report.loss || std::isfinite(*report.loss);
+  if (step && mode == Mode::train && state.explainNonFinite && !isFinite)
+    report.cause = &(cause = agreeOnCause(state.ranks->comm(), portions));
+  if (mode == Mode::train)
+    report.learningRate = state.learningRate(state.largestRate, slot.step);
+  return report;
+}
+
+int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+  DuringSteps during(state.whileDeviceWorks, [&] {
+    for (const Pipeline::Place &place : pipeline.peek())
+      place.slot->uploadAhead();
+  });
+  for (int64_t count = 1;; ++count) {
+    int64_t waiting = state.profile ? profileClock() : 0;
+    std::span<Pipeline::Place> taken = pipeline.take();
+    if (taken.empty())
+      return count - 1;
+    running.clear();
+    for (const Pipeline::Place &place : taken)
+      running.push_back(place.slot);
+    if (state.profile)
+      running.back()->spans.add(Phase::wait, waiting, profileClock());
+    StepReport report = runStep(mode, running);
+    if (onStep && !onStep(report))
+      return count;
+    pipeline.release();
+  }
+}
+
+int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
+                                const OnStep &onStep) {
+  DispatchAhead ahead(*state.ranks, pipeline, program, overlap);
+  try {
+    ahead.start(nullptr);
+    for (int64_t count = 1;; ++count) {
+      DispatchedStep next = ahead.take();
+      if (next.slots.empty()) {
+        roundsAhead += ahead.rounds();
+        return count - 1;
+      }
+      beginOutputs();
+      onRanks([&] {
+        StepSlot &last = *next.slots.back();
+        next.slots.front()->pool = state.pool.get();
+        if (mode == Mode::train)
+          exchange(last, [&] { next.step->bring(state.ranks->comm()); });
+        ahead.start(next.step);
+        runAfterDispatch(next.slots, next.step);
+      });
+      StepReport report = finish(mode, next.slots, next.step);
+      if (onStep && !onStep(report)) {
+        ahead.stop();
+        roundsAhead += ahead.rounds();
+        state.ranks->reset(); // the step ahead may have come to some ranks only
+        return count;
+      }
+      pipeline.release();
+    }
+  } catch (const std::exception &error) {
+    ahead.abort(error.what());
+    throw;
+  }
+}
+
+} // namespace genrec::rt
