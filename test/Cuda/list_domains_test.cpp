@@ -7,6 +7,7 @@
 #include "domain_copies.h"
 
 #include "genrec_rt/kernels/cpu/lists.h"
+#include "genrec_rt/kernels/cpu/picked_rows.h"
 #include "genrec_rt/kernels/cuda/list_domains.h"
 #include "genrec_rt/kernels/cuda/list_rows.h"
 
