@@ -12,11 +12,11 @@
 
 using namespace genrec::rt;
 
-std::string Communicator::describeWait(const std::string &late) const {
+std::string Communicator::describeWait(const std::string &late, bool hasSent) const {
   std::string text = "waited " + std::to_string(patience.count()) + " ms for rank " + late;
   if (purpose.what)
-    text += std::string(", which has not come to ") + purpose.what + " of step " +
-            std::to_string(purpose.step);
+    text += std::string(", which has not ") + (hasSent ? "taken " : "come to ") + purpose.what +
+            " of step " + std::to_string(purpose.step);
   return text;
 }
 

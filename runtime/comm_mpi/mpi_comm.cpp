@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -95,6 +96,8 @@ private:
   void startReceives(std::span<const ReceivePart> receive, std::span<int64_t> received);
   void startSends(std::span<const SendPart> send);
   void finish();
+  /// Ranks of messages under way, to this one or from it: "1, 3".
+  std::string namePeers(bool receiving) const;
   /// Checks the size of a message that came.
   void complete(const Transfer &transfer, MPI_Status &status);
   [[noreturn]] void fail(const std::string &why);
@@ -228,6 +231,17 @@ void MpiComm::complete(const Transfer &transfer, MPI_Status &status) {
          std::to_string(transfer.expected));
 }
 
+std::string MpiComm::namePeers(bool receiving) const {
+  std::set<int32_t> peers; // one may have several pieces under way
+  for (const Transfer &transfer : transfers)
+    if (transfer.request != MPI_REQUEST_NULL && (transfer.expected >= 0) == receiving)
+      peers.insert(transfer.peer);
+  std::string names;
+  for (int32_t peer : peers)
+    names += (names.empty() ? "" : ", ") + std::to_string(peer);
+  return names;
+}
+
 void MpiComm::finish() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point begin = Clock::now();
@@ -267,12 +281,10 @@ void MpiComm::finish() {
     }
     Clock::duration waited = Clock::now() - begin;
     if (waited > getPatience()) {
-      std::string late;
-      for (const Transfer &transfer : transfers)
-        if (std::string name = std::to_string(transfer.peer);
-            transfer.request != MPI_REQUEST_NULL && transfer.expected >= 0)
-          late += (late.empty() ? "" : ", ") + name;
-      fail(describeWait(late));
+      std::string late = namePeers(/*receiving=*/true);
+      // A rank may stop after what it sends has left, and before it takes what is sent to it.
+      bool hasSent = late.empty();
+      fail(describeWait(hasSent ? namePeers(/*receiving=*/false) : late, hasSent));
     }
     if (waited < kYielding) {
       std::this_thread::yield();

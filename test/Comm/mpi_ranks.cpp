@@ -1,11 +1,12 @@
 //===- mpi_ranks.cpp - a rank under mpirun, for test_ranks.py -------------===//
 //
-// mpi_ranks <libgenrec-comm-mpi.so> conform | stall | mismatch | abort
+// mpi_ranks <libgenrec-comm-mpi.so> conform | stall | untaken | mismatch | abort
 //
 //===----------------------------------------------------------------------===//
 
 #include "conformance.h"
 
+#include <csignal>
 #include <cstdio>
 #include <thread>
 
@@ -22,6 +23,30 @@ void stall(Communicator &comm) {
   if (comm.getRank() == 1)
     std::this_thread::sleep_for(5s);
   comm.barrier();
+}
+
+/// Rank 1 stops when its own part has left, before it takes that of rank 0.
+void leaveUntaken(Communicator &comm) {
+  comm.barrier();
+  comm.setPatience(1000ms);
+  comm.setPurpose({"the rows", 37});
+  std::vector<char> data(size_t(64) << 20);
+  std::vector<SendPart> send(comm.getSize());
+  std::vector<ReceivePart> receive(comm.getSize());
+  if (comm.getRank() == 0) {
+    send[1] = {data.data(), static_cast<int64_t>(data.size())};
+    receive[1] = {data.data(), 1};
+    std::this_thread::sleep_for(1s);
+  }
+  if (comm.getRank() == 1) {
+    send[0] = {data.data(), 1};
+    receive[0] = {data.data(), static_cast<int64_t>(data.size())};
+    std::thread([] {
+      std::this_thread::sleep_for(500ms);
+      std::raise(SIGSTOP);
+    }).detach();
+  }
+  comm.exchange(send, receive);
 }
 
 /// Rank 0 sends more than rank 1 expects.
@@ -58,6 +83,8 @@ int main(int argc, char **argv) {
       conformance::checkAll(*comm);
     else if (task == "stall")
       stall(*comm);
+    else if (task == "untaken")
+      leaveUntaken(*comm);
     else if (task == "mismatch")
       mismatch(*comm);
     else

@@ -38,6 +38,12 @@ def test_a_stalled_rank_is_named() -> None:
     assert "waited 1000 ms for rank 1, which has not come to the rows of step 37" in ran.stdout
 
 
+def test_a_rank_that_stops_once_it_has_sent_is_named() -> None:
+    ran = run(2, "untaken")
+    assert ran.returncode != 0
+    assert "waited 1000 ms for rank 1, which has not taken the rows of step 37" in ran.stdout
+
+
 def test_sizes_that_differ_are_told() -> None:
     ran = run(2, "mismatch")
     assert ran.returncode != 0

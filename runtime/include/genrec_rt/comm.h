@@ -106,8 +106,9 @@ public:
   std::chrono::nanoseconds getTimeInCalls() const { return timeInCalls; }
 
 protected:
-  /// "waited 5000 ms for rank 1, which has not come to the rows of step 37".
-  std::string describeWait(const std::string &late) const;
+  /// "waited 5000 ms for rank 1, which has not come to the rows of step 37", or, where what it sends
+  /// is here (`hasSent`), "which has not taken the rows of step 37".
+  std::string describeWait(const std::string &late, bool hasSent = false) const;
   CommPurpose getPurpose() const { return purpose; }
   /// One exchange; sizes of the spans are getSize(), bytes are not negative.
   virtual void doExchange(std::span<const SendPart> send, std::span<const ReceivePart> receive) = 0;
