@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace genrec::rt {
 
@@ -41,6 +45,23 @@ Launch currentLaunch() {
   if (int32_t rank = numberIn("PMIX_RANK"); rank > 0)
     return {2, 1, rank, "PMIX_RANK"};
   return {};
+}
+
+bool isWatched() {
+  if (!isatty(STDOUT_FILENO))
+    return false;
+  bool isLaunched = std::any_of(std::begin(kLaunchers), std::end(kLaunchers),
+                                [](const Variables &each) { return numberIn(each.ranks) > 0; });
+  if (!isLaunched)
+    return true;
+  // On other machines than the launcher's it is a daemon, which has none: rank 0 tells lines there.
+  std::string path = "/proc/" + std::to_string(getppid()) + "/fd/1";
+  int out = open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+  if (out < 0)
+    return false;
+  bool isTerminal = isatty(out);
+  close(out);
+  return isTerminal;
 }
 
 } // namespace genrec::rt

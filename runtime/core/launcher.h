@@ -23,6 +23,10 @@ struct Launch {
 /// they count once srun starts them.
 Launch currentLaunch();
 
+/// Whether somebody watches standard output on a terminal. `mpirun` gives each rank a terminal of
+/// its own, whatever becomes of what the rank writes: that of the launcher counts then.
+bool isWatched();
+
 } // namespace genrec::rt
 
 #endif // GENREC_RT_CORE_LAUNCHER_H

@@ -2,13 +2,13 @@
 
 #include "progress.h"
 
+#include "../core/launcher.h"
 #include "../core/text.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
-#include <unistd.h>
 
 namespace genrec::rt {
 
@@ -97,7 +97,7 @@ Json toJson(const NamedValues &values) {
 Progress::Progress(const std::string &wanted, int64_t every, const std::string &title)
     : every(every), prefix("[" + title + "]") {
   prefix.resize(std::max<size_t>(prefix.size() + 1, 10), ' ');
-  bool terminal = isatty(STDOUT_FILENO);
+  bool terminal = isWatched();
   style = wanted == "bar"     ? Style::bar
           : wanted == "lines" ? Style::lines
           : wanted == "json"  ? Style::json

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import re
 import shutil
 import signal
@@ -169,6 +170,24 @@ def test_mistakes_are_told_once(shop: Path) -> None:
         told_once(run(shop, 2, "--portions", "2", *way), "beside --portions, which promises the same bits")
     told_once(run(shop, 3, "--data", "nowhere.parquet"), "nowhere.parquet")
     told_once(run(shop, 2, "--metrics-json", "train.parquet"), "would overwrite --data train.parquet")
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_bar_is_drawn_where_somebody_watches(shop: Path, watched: bool) -> None:
+    """mpirun gives ranks a terminal of their own, also where its output goes to a file."""
+    words = [
+        word for word in command(shop, 2, "--max-steps", "3", "--log-every", "1") if word not in ("--progress", "lines")
+    ]
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        words, cwd=shop, stdout=theirs if watched else subprocess.PIPE, stderr=subprocess.PIPE
+    ) as ran:
+        out, errors = ran.communicate(timeout=120)
+        said = os.read(ours, 1 << 20) if watched else out
+    os.close(ours)
+    os.close(theirs)
+    assert ran.returncode == 0, errors
+    assert (b"\x1b[K" in said) == watched, said
 
 
 @pytest.mark.parametrize("overlap", ["none", "rows"])
