@@ -86,8 +86,11 @@ std::string describeMissingCommand(const CLI::App &app) {
     names.push_back(command->get_name());
   std::vector<std::string> extras = app.remaining();
   std::string list = "one of " + listNames(names);
-  return extras.empty() ? "a command is needed: " + list
-                        : "there is no command '" + extras.back() + "': give " + list;
+  if (extras.empty())
+    return "a command is needed: " + list;
+  std::string text = "there is no command '" + extras.front() + "'";
+  std::string suggested = suggestion(extras.front(), names);
+  return text + (suggested.empty() ? ": give " + list : "; " + suggested);
 }
 
 std::string describe(const CLI::App &app, const CLI::ParseError &error) {

@@ -138,6 +138,7 @@ TEST_F(TrainerTest, MistakesInFlagsAreToldWithTheRule) {
   expect({}, "a command is needed: one of train, evaluate, predict, export, info", "");
   expect({"fly"}, "there is no command 'fly': give one of train, evaluate, predict, export, info",
          "");
+  expect({"trian", "--data", "x.parquet"}, "there is no command 'trian'; did you mean 'train'?", "");
   expect({"evaluate"}, "--data is required", "evaluate ");
   expect(training("", {"--bach", "3"}), "there is no flag '--bach'; did you mean '--batch'?",
          "train ");
