@@ -1,8 +1,15 @@
-// Gradients of models that the passes behind differentiation rewrite, as the updates of the rewritten programs get them,
-// against central differences.
+// Gradients of models that passes before and behind differentiation rewrite, as the updates of the rewritten programs get them,
+// against central differences; then the same models after every pass, against themselves.
 
-// RUN: genrec-run %s --split-input-file --random=3 --rows=6 --check-gradients --pipeline='builtin.module(genrec-graph-pipeline{split-classes=2})' | FileCheck %s
-// RUN: genrec-opt %s --split-input-file --genrec-graph-pipeline=split-classes=2 --genrec-count-rewrites 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+// RUN: genrec-run %s --split-input-file --random=3 --rows=6 --check-gradients --pipeline='builtin.module(genrec.model(genrec-infer-domains,genrec-specialize-modes,cse,genrec-merge-tables,genrec-decompose-blocks,cse,genrec-differentiate,cse,genrec-split-classes{block=2}))' | FileCheck %s
+// RUN: genrec-opt %s --split-input-file --genrec-graph-pipeline=split-classes=2 --genrec-verify-each --genrec-count-rewrites 2>&1 >/dev/null | FileCheck %s --check-prefix=COUNT
+
+// Passes that would run on nothing, and what is no pass.
+
+// RUN: not genrec-run %s --split-input-file --pipeline='genrec.model(genrec-infer-domains)' 2>&1 | FileCheck %s --check-prefix=ANCHOR
+// ANCHOR: error: the pipeline 'genrec.model(genrec-infer-domains)' must be one of modules: 'builtin.module(...)'
+// RUN: not genrec-run %s --split-input-file --pipeline='builtin.module(genrec-nothing)' 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: error: cannot read the pipeline 'builtin.module(genrec-nothing)': {{.*}}genrec-nothing
 
 // COUNT: factor-lookup: {{[1-9]}}
 // COUNT: merge-tables: 1

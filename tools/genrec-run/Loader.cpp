@@ -27,11 +27,17 @@ OwningOpRef<ModuleOp> run::loadModule(std::unique_ptr<llvm::MemoryBuffer> buffer
 LogicalResult run::runPipeline(ModuleOp module, StringRef pipeline) {
   if (pipeline.empty())
     return success();
-  PassManager passes(module.getContext());
   std::string problem;
   llvm::raw_string_ostream os(problem);
-  if (failed(parsePassPipeline(pipeline, passes, os)))
+  FailureOr<OpPassManager> parsed = parsePassPipeline(pipeline, os);
+  if (failed(parsed))
     return module.emitError() << "cannot read the pipeline '" << pipeline << "': " << problem;
+  PassManager passes(module.getContext(), ModuleOp::getOperationName());
+  // Nested into passes over modules, it would run on modules in the module: on nothing.
+  if (parsed->getOpAnchorName() != passes.getOpAnchorName())
+    return module.emitError() << "the pipeline '" << pipeline
+                              << "' must be one of modules: 'builtin.module(...)'";
+  static_cast<OpPassManager &>(passes) = std::move(*parsed);
   return passes.run(module);
 }
 
