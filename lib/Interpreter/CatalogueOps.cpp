@@ -98,9 +98,15 @@ static Error evaluateSampledSoftmaxGrad(Evaluator &e, SampledSoftmaxGradOp op) {
       continue;
     Candidates candidates(e, op, query, items, row, positive);
     double seed = e.get(op.getGradient()).floats()[row] / op.getTemperature().convertToDouble();
-    for (size_t c = 0; c < candidates.items.size(); ++c) {
-      double softmax = std::exp(candidates.logits[c] - candidates.logSumExp);
-      double dlogit = (softmax - (c == 0 ? 1.0 : 0.0)) * seed;
+    std::vector<double> dlogits(candidates.items.size());
+    for (size_t c = 1; c < dlogits.size(); ++c) {
+      dlogits[c] = std::exp(candidates.logits[c] - candidates.logSumExp) * seed;
+      // Not the probability minus 1, which cancels where it is near 1.
+      dlogits[0] -= dlogits[c];
+    }
+    for (auto [c, exact] : llvm::enumerate(dlogits)) {
+      // Each has an error of its own: they add up to 0 where all candidates are one row of a table.
+      double dlogit = e.perturbed(exact);
       for (int64_t column = 0; column < query.width; ++column) {
         dquery.row(row)[column] += dlogit * items.row(candidates.items[c])[column];
         ditems.row(candidates.items[c])[column] += dlogit * query.row(row)[column];
@@ -336,7 +342,8 @@ static Error evaluateRankInList(Evaluator &e, RankInListOp op) {
         continue;
       double own = e.label(label.floats()[row]);
       if (std::isnan(score.floats()[row]) || (own != 0 && own != 1))
-        return fail(op, "has a NaN score, or a label that is neither 0 nor 1, in row " + Twine(row));
+        return fail(op,
+                    "has a NaN score, or a label that is neither 0 nor 1, in row " + Twine(row));
       order.emplace_back(-score.floats()[row], own, row);
     }
     llvm::sort(order);

@@ -70,12 +70,35 @@ TEST(RoundingBound, SpreadsAreThoseOfFloats) {
   EXPECT_TRUE(isMoved);
 }
 
-TEST(RoundingBound, TheSumOfOneElementIsThatElement) {
+/// What rounding does to the one model of `source`; nothing where it cannot be run.
+RoundedObservations observeSource(const char *source) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   context.loadAllAvailableDialects();
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(R"(
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(source, &context);
+  EXPECT_TRUE(module);
+  if (!module)
+    return {};
+  ModelOp model = *module->getOps<ModelOp>().begin();
+  BatchSeries series = makeBatches(model, 4, 1);
+  llvm::Expected<RoundedObservations> seen = observeRounding(model, series.batches, 4, kManyRuns);
+  if (seen)
+    return std::move(*seen);
+  ADD_FAILURE() << llvm::toString(seen.takeError());
+  return {};
+}
+
+/// The largest spread of a value's elements; -1 where there is no such value.
+double getLargestSpread(const RoundedValues &values, const char *name) {
+  auto spread = values.spread.find(name);
+  if (spread == values.spread.end() || spread->second.empty())
+    return -1.0;
+  return *std::max_element(spread->second.begin(), spread->second.end());
+}
+
+TEST(RoundingBound, TheSumOfOneElementIsThatElement) {
+  RoundedObservations seen = observeSource(R"(
     genrec.model @m {
       genrec.domain @request
       genrec.table @ids dim 3 {init = #genrec.init<normal, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1 : f64}>}
@@ -90,19 +113,46 @@ TEST(RoundingBound, TheSumOfOneElementIsThatElement) {
         genrec.output "zero" %zero : tensor<?x1xf32, #genrec.rows<@request>>
         genrec.output "moved" %y : tensor<?x3xf32, #genrec.rows<@request>>
       }
-    })",
-                                                             &context);
-  ASSERT_TRUE(module);
-  ModelOp model = *module->getOps<ModelOp>().begin();
-  BatchSeries series = makeBatches(model, 4, 1);
-  llvm::Expected<RoundedObservations> seen = observeRounding(model, series.batches, 4, kManyRuns);
-  ASSERT_TRUE(bool(seen)) << llvm::toString(seen.takeError());
-  auto largest = [&](const char *name) {
-    const std::vector<double> &spread = seen->forward.spread[name];
-    return spread.empty() ? -1.0 : *std::max_element(spread.begin(), spread.end());
-  };
-  EXPECT_EQ(largest("predict 0 output zero"), 0.0);
-  EXPECT_GT(largest("predict 0 output moved"), 0.0);
+    })");
+  EXPECT_EQ(getLargestSpread(seen.forward, "predict 0 output zero"), 0.0);
+  EXPECT_GT(getLargestSpread(seen.forward, "predict 0 output moved"), 0.0);
+}
+
+// All candidates are one row of a table: what a query gets of them is 0 on paper, and each share is
+// rounded.
+TEST(RoundingBound, SharesOfASampledSoftmaxAreRoundedEach) {
+  RoundedObservations seen = observeSource(R"(
+    !user = !genrec.domain<@user>
+    !items = !genrec.domain<@items>
+    !ui = tensor<?xi64, #genrec.rows<@user>>
+    !u3 = tensor<?x3xf32, #genrec.rows<@user>>
+    !mi = tensor<?xi64, #genrec.rows<@items>>
+    !m3 = tensor<?x3xf32, #genrec.rows<@items>>
+    genrec.model @m {
+      genrec.domain @user
+      genrec.domain @items kind catalogue
+      genrec.table @item dim 3 {init = #genrec.init<normal, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1 : f64}>}
+      genrec.parameter @shift : tensor<3xf32> {init = #genrec.init<normal, 1.0>, optimizer = #genrec.optimizer<sgd, {lr = 0.1 : f64}>}
+      genrec.program @train mode train {
+        %user = genrec.batch : !user
+        %items = genrec.catalogue : !items
+        %id = genrec.feature %items "id" : (!items) -> !mi
+        %one = genrec.mod %id {divisor = 1 : i64} : (!mi) -> !mi
+        %vectors = genrec.lookup %one in @item : (!mi) -> !m3
+        %shift = genrec.param @shift : tensor<3xf32>
+        %query = genrec.broadcast_rows %shift to %user : (tensor<3xf32>, !user) -> !u3
+        %target = genrec.feature %user "target" : (!user) -> !ui
+        %positive = genrec.resolve %target in %id : (!ui, !mi) -> !ui
+        %seed = genrec.constant dense<1.0> : tensor<f32>
+        %seeds = genrec.broadcast_rows %seed to %user : (tensor<f32>, !user) -> tensor<?xf32, #genrec.rows<@user>>
+        %dquery, %ditems = genrec.sampled_softmax_grad %query, %positive, %vectors, %seeds {negatives = 4 : i64, temperature = 0.7 : f64, stream = 256 : i64} : (!u3, !ui, !m3, tensor<?xf32, #genrec.rows<@user>>) -> (!u3, !m3)
+        %sum = genrec.reduce_rows %dquery : (!u3) -> tensor<3xf32>
+        genrec.update_parameter @shift by %sum : tensor<3xf32>
+      }
+    })");
+  for (double value : seen.trained.exact["step 0 gradient shift"])
+    EXPECT_NEAR(value, 0.0, 1e-14);
+  EXPECT_GT(getLargestSpread(seen.trained, "step 0 gradient shift"), 1e-9);
 }
 
 } // namespace

@@ -138,8 +138,8 @@ struct SampledSoftmax {
   Value logit;      // of the positive
   Value largest;    // of all logits
   Value exps;       // exp(negative logits - largest)
-  Value positiveExp;
-  Value sum;        // of all exps
+  Value others;     // sum of exps
+  Value sum;        // of others and the positive's exp
 };
 
 /// The logit of a negative that equals the positive: its exp is 0 compared with any other.
@@ -171,8 +171,8 @@ static SampledSoftmax buildSampledSoftmax(RowBodyBuilder &b, Value query,
   s.largest = b.max(b.reduceMax(logits), s.logit);
   s.exps = b.make<math::ExpOp>(
       b.sub(logits, b.fit(s.largest, {draw.negatives})));
-  s.positiveExp = b.make<math::ExpOp>(b.sub(s.logit, s.largest));
-  s.sum = b.add(b.reduceAdd(s.exps), s.positiveExp);
+  s.others = b.reduceAdd(s.exps);
+  s.sum = b.add(s.others, b.make<math::ExpOp>(b.sub(s.logit, s.largest)));
   return s;
 }
 
@@ -213,7 +213,9 @@ Value genrec::buildSampledSoftmaxGradient(OpBuilder &builder, Location loc,
   Value zeros = b.constant(negative.getType(), 0.0);
   Value isValid = b.fit(s.isValid, {draw.negatives});
   Value coefficients = b.select(isValid, negative, zeros);
-  Value onPositive = b.sub(b.mul(s.positiveExp, perExp), scaled);
+  // Minus what the negatives get. Its probability minus 1 would be rounding alone where the
+  // probability is near 1.
+  Value onPositive = b.make<arith::NegFOp>(b.mul(s.others, perExp));
   onPositive = b.select(s.isValid, onPositive, zero);
   // Before the accumulation, which evicts the drawn rows from the first-level cache; the
   // computation of the logits has just loaded them.
