@@ -2,8 +2,8 @@
 
 #include "checkpoint_reader.h"
 #include "../core/aside_file.h"
+#include "../core/checksum.h"
 #include "../core/text.h"
-#include "checksum.h"
 #include "generations.h"
 #include "identity.h"
 #include "model_tensors.h"

@@ -1,8 +1,8 @@
 //===- checkpoint_writer.cpp - Saving training ----------------------------===//
 
 #include "../core/aside_file.h"
+#include "../core/checksum.h"
 #include "checkpoint_reader.h"
-#include "checksum.h"
 #include "generations.h"
 #include "genrec_rt/safetensors.h"
 #include "model_tensors.h"

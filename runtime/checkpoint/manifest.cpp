@@ -2,7 +2,7 @@
 
 #include "manifest.h"
 
-#include "checksum.h"
+#include "../core/checksum.h"
 #include "genrec_rt/error.h"
 #include "json_fields.h"
 
@@ -94,7 +94,7 @@ Json stateToJson(const TrainingState &state) {
   Json losses = Json::array();
   for (const LossValue &loss : state.epochLosses)
     losses.push_back({{"sum", realToJson(loss.sum)}, {"weight", realToJson(loss.weight)}});
-  return {{"step", state.step},
+  Json json = {{"step", state.step},
           {"epoch", state.epoch},
           {"rows_in_epoch", state.rowsInEpoch},
           {"batches_in_epoch", state.batchesInEpoch},

@@ -1,8 +1,8 @@
 //===- safetensors_reader.cpp - Reading named tensors ---------------------===//
 
 #include "../core/aside_file.h"
+#include "../core/checksum.h"
 #include "../core/text.h"
-#include "checksum.h"
 #include "element_types.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/safetensors.h"

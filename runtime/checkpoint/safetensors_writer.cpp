@@ -1,8 +1,8 @@
 //===- safetensors_writer.cpp - Writing named tensors ---------------------===//
 
 #include "../core/aside_file.h"
+#include "../core/checksum.h"
 #include "../core/json.h"
-#include "checksum.h"
 #include "element_types.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/safetensors.h"

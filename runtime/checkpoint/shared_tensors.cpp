@@ -3,7 +3,7 @@
 #include "shared_tensors.h"
 
 #include "../core/aside_file.h"
-#include "checksum.h"
+#include "../core/checksum.h"
 #include "genrec_rt/error.h"
 #include "non_finite.h"
 

@@ -4,10 +4,10 @@
 
 #include "../core/model_queries.h"
 #include "../core/text.h"
+#include "dataset_files.h"
 #include "epoch.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/size.h"
-#include "parquet_file.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -62,15 +62,14 @@ ReadRequest requestForCatalogue(const genrec_model_desc &model, int32_t domain) 
 struct Dataset::Impl {
   Impl(const genrec_model_desc &model, ReadRequest wanted, const FileSpec &spec,
        const DatasetOptions &options)
-      : model(model), request(std::move(wanted)), options(options), paths(listFiles(spec, &notes)),
-        order(model) {
-    for (size_t i = 0; i < paths.size(); ++i) {
-      files.push_back(std::make_unique<ParquetFile>(model, request, paths[i]));
-      files[i]->requireSameKeys(*files[0]);
-      for (int group = 0; group < files[i]->groups(); ++group) {
-        groups.push_back({i, group});
-        groupRows.push_back(files[i]->rowsOf(group));
-        groupBytes.push_back(files[i]->estimatedBytes(group));
+      : model(model), request(std::move(wanted)), options(options),
+        files(model, request, spec, options.comm), order(model) {
+    for (size_t i = 0; i < files.size(); ++i) {
+      const FileSummary &file = files[i];
+      for (size_t group = 0; group < file.groupRows.size(); ++group) {
+        groups.push_back({i, static_cast<int>(group)});
+        groupRows.push_back(file.groupRows[group]);
+        groupBytes.push_back(file.groupBytes[group]);
         firstRows.push_back(rows);
         rows = (Size(rows) + groupRows.back()).value([&] { return "the data of " + spec.text(); });
         bytes = (Size(bytes) + groupBytes.back()).saturated();
@@ -95,7 +94,7 @@ struct Dataset::Impl {
     std::exception_ptr error;
     try {
       const Group &group = groups[index];
-      chunk = std::make_shared<Chunk>(files[group.file]->decode(group.number, order));
+      chunk = std::make_shared<Chunk>(files.open(group.file).decode(group.number, order));
       chunk->firstPosition = firstRows[index];
     } catch (...) {
       error = std::current_exception();
@@ -179,7 +178,7 @@ struct Dataset::Impl {
     for (auto i = static_cast<size_t>(first); i < groups.size(); i += static_cast<size_t>(stride)) {
       some.push_back(static_cast<int64_t>(i));
       if (auto &file = lists[groups[i].file]; !file)
-        file = std::make_unique<ParquetFile>(model, counted, paths[groups[i].file]);
+        file = std::make_unique<ParquetFile>(files.open(groups[i].file), counted);
     }
     OrderWatch ignored(model);
     auto decode = [&](int64_t index) {
@@ -196,9 +195,7 @@ struct Dataset::Impl {
   const genrec_model_desc &model;
   ReadRequest request;
   DatasetOptions options;
-  std::vector<std::string> notes;
-  std::vector<std::string> paths;
-  std::vector<std::unique_ptr<ParquetFile>> files;
+  DatasetFiles files;
   std::vector<Group> groups;
   std::vector<int64_t> groupRows, groupBytes, firstRows;
   int64_t rows = 0, bytes = 0;
@@ -221,8 +218,11 @@ Dataset::Dataset(const genrec_model_desc &model,
 Dataset::~Dataset() = default;
 
 int64_t Dataset::rows() const { return impl->rows; }
-const std::vector<std::string> &Dataset::files() const { return impl->paths; }
-const std::vector<std::string> &Dataset::notes() const { return impl->notes; }
+const std::vector<std::string> &Dataset::files() const { return impl->files.paths(); }
+std::vector<DataFile> Dataset::describeFiles(const std::string &role) const {
+  return impl->files.describe(role);
+}
+const std::vector<std::string> &Dataset::notes() const { return impl->files.notes(); }
 bool Dataset::inMemory() const { return impl->inMemory; }
 
 int64_t Dataset::estimatedBytes() const { return impl->bytes; }
@@ -263,7 +263,8 @@ int32_t Dataset::tokenDomain(const std::string &name) const {
               suggestion(name, names));
 }
 
-void Dataset::countTokens(const EpochOptions &options, Communicator *comm) {
+void Dataset::countTokens(const EpochOptions &options) {
+  Communicator *comm = impl->options.comm;
   TokenCounts counts = impl->tokenCounts(options).value();
   int64_t rank = comm ? comm->getRank() : 0, ranks = comm ? comm->getSize() : 1;
   std::vector<int64_t> own;
@@ -306,11 +307,12 @@ std::string Dataset::describe(int64_t position) const {
     return "row " + withThousands(position);
   auto index = static_cast<size_t>(after - firsts.begin() - 1);
   const Group &group = impl->groups[index];
-  return RowGroupLocation{impl->paths[group.file], group.number}.row(position - firsts[index]);
+  return RowGroupLocation{impl->files.paths()[group.file], group.number}.row(position -
+                                                                             firsts[index]);
 }
 
-Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
-                    std::vector<std::string> *notes) {
+Catalogue readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
+                        Communicator *comm) {
   struct NoLocator : RowLocator {
     std::string describe(int64_t position) const override {
       return "row " + withThousands(position);
@@ -318,18 +320,18 @@ Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSp
   } locator;
   DatasetOptions options;
   options.memoryBudget = INT64_MAX;
+  options.comm = comm;
+  const std::string name = model.domains[domain].name;
   Dataset::Impl data(model, requestForCatalogue(model, domain), files, options);
-  if (notes)
-    notes->insert(notes->end(), data.notes.begin(), data.notes.end());
   if (data.rows == 0)
-    throw Error(files.text() + ": the catalogue '" + std::string(model.domains[domain].name) +
-                "' has no rows");
+    throw Error(files.text() + ": the catalogue '" + name + "' has no rows");
   EpochOptions all;
   all.batch = data.rows;
-  Batch batch(model);
-  data.epoch(all, locator)->next(batch);
-  batch.locator = nullptr;
-  return batch;
+  Catalogue catalogue{Batch(model), data.files.describe("catalogue '" + name + "'"),
+                      data.files.notes()};
+  runTogether(comm, [&] { data.epoch(all, locator)->next(catalogue.rows); });
+  catalogue.rows.locator = nullptr;
+  return catalogue;
 }
 
 } // namespace genrec::rt

@@ -2,6 +2,10 @@
 
 #include "file_identity.h"
 
+#include "../core/checksum.h"
+#include "../core/text.h"
+#include "../core/threads.h"
+#include "content_checksum.h"
 #include "genrec_rt/error.h"
 #include "genrec_rt/kernels/shared/hash.h"
 
@@ -56,33 +60,68 @@ FileIdentity statusOf(int descriptor, const std::string &path) {
   struct stat status{};
   if (fstat(descriptor, &status) != 0)
     throwUnreadable(path, std::strerror(errno));
-  return {status.st_dev, status.st_ino, status.st_size,
-          int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec, 0};
+  static const std::string machine = ownCores().machine;
+  FileIdentity identity;
+  identity.machine = machine;
+  identity.device = status.st_dev;
+  identity.inode = status.st_ino;
+  identity.size = status.st_size;
+  identity.changed = int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec;
+  return identity;
 }
+
+/// What became of a file since it was `was`, by its status; "": nothing.
+std::string changeOf(const FileIdentity &was, const FileIdentity &now) {
+  if (now.device != was.device || now.inode != was.inode)
+    return "another file has its name";
+  if (now.size != was.size)
+    return "it had " + std::to_string(was.size) + " bytes and has " + std::to_string(now.size);
+  return now.changed != was.changed ? "it was written to" : "";
+}
+
+void requireUnchanged(const std::string &path, const std::string &change) {
+  if (!change.empty())
+    throw Error(path + ": was replaced while it is read: " + change,
+                "write new data to new files, and keep files as they are while a run reads them; "
+                "start again with the data as it should be");
+}
+
+/// In words, what machines must agree on.
+std::string contentOf(const FileIdentity &file) {
+  return withThousands(file.size) + " bytes, checksum " + toHex(file.contentChecksum);
+}
+
+constexpr const char *kOtherFooter = "its footer is another one";
 
 } // namespace
 
 FileIdentity FileIdentity::of(int descriptor, const std::string &path) {
   FileIdentity identity = statusOf(descriptor, path);
   identity.footerChecksum = footerChecksumOf(descriptor, path, identity.size);
+  identity.contentChecksum = contentChecksumOf(descriptor, path, identity.size);
   return identity;
 }
 
 void FileIdentity::requireSame(int descriptor, const std::string &path) const {
   FileIdentity now = statusOf(descriptor, path);
-  std::string what;
-  if (now.device != device || now.inode != inode)
-    what = "another file has its name";
-  else if (now.size != size)
-    what = "it had " + std::to_string(size) + " bytes and has " + std::to_string(now.size);
-  else if (now.changed != changed)
-    what = "it was written to";
-  else if (footerChecksumOf(descriptor, path, now.size) != footerChecksum)
-    what = "its footer is another one";
-  if (!what.empty())
-    throw Error(path + ": was replaced while it is read: " + what,
-                "write new data to new files, and keep files as they are while a run reads them; "
-                "start again with the data as it should be");
+  std::string change = changeOf(*this, now);
+  if (change.empty() && footerChecksumOf(descriptor, path, now.size) != footerChecksum)
+    change = kOtherFooter;
+  requireUnchanged(path, change);
+}
+
+void FileIdentity::requireSameAs(const FileIdentity &first, const std::string &path) const {
+  if (machine == first.machine && device == first.device && inode == first.inode) {
+    std::string change = changeOf(first, *this);
+    if (change.empty() && footerChecksum != first.footerChecksum)
+      change = kOtherFooter;
+    return requireUnchanged(path, change);
+  }
+  if (size != first.size || contentChecksum != first.contentChecksum)
+    throw Error("has other data than rank 0: " + path + " of " + contentOf(*this) +
+                    "; rank 0: " + contentOf(first),
+                "start all ranks with the same data, and keep files as they are while a run reads "
+                "them");
 }
 
 } // namespace genrec::rt

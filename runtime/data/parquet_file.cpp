@@ -68,6 +68,16 @@ arrowReader(std::unique_ptr<parquet::ParquetFileReader> reader) {
   return valueOf(parquet::arrow::FileReader::Make(decodeMemory(), std::move(reader), properties));
 }
 
+parquet::arrow::SchemaManifest manifestOf(const parquet::FileMetaData &metadata) {
+  parquet::arrow::SchemaManifest manifest;
+  auto status =
+      parquet::arrow::SchemaManifest::Make(metadata.schema(), metadata.key_value_metadata(),
+                                           parquet::ArrowReaderProperties(), &manifest);
+  if (!status.ok())
+    throw std::runtime_error(status.message());
+  return manifest;
+}
+
 [[noreturn]] void throwMissing(const std::string &file,
                                const parquet::arrow::SchemaManifest &manifest,
                                const std::string &path, const std::string &wish) {
@@ -91,20 +101,47 @@ std::string listsIn(int32_t depth) {
 
 ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &request,
                          const std::string &path)
-    : model(model), name(path) {
-  reading(name, [&] {
-    OpenFile file = openFile(name);
-    identity = FileIdentity::of(file->file_descriptor(), name);
-    auto reader = openReader(file, nullptr);
-    metadata = reader->metadata();
-    checkFooter(*metadata, name, identity.size);
-    auto arrow = arrowReader(std::move(reader));
-    planColumns(request, arrow->manifest());
+    : model(model) {
+  about.path = path;
+  open(request, nullptr);
+}
+
+ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &request,
+                         const FileSummary &told)
+    : model(model) {
+  about.path = told.path;
+  open(request, &told);
+}
+
+ParquetFile::ParquetFile(const ParquetFile &opened, const ReadRequest &request)
+    : model(opened.model), metadata(opened.metadata) {
+  about.path = opened.about.path;
+  about.identity = opened.about.identity;
+  reading(name(), [&] {
+    planColumns(request, manifestOf(*metadata));
     return 0;
   });
+  measureGroups();
+}
+
+void ParquetFile::open(const ReadRequest &request, const FileSummary *told) {
+  reading(name(), [&] {
+    OpenFile file = openFile(name());
+    about.identity = FileIdentity::of(file->file_descriptor(), name());
+    if (told)
+      about.identity.requireSameAs(told->identity, name());
+    metadata = openReader(file, nullptr)->metadata();
+    checkFooter(*metadata, name(), about.identity.size);
+    planColumns(request, manifestOf(*metadata));
+    return 0;
+  });
+  measureGroups();
+}
+
+void ParquetFile::measureGroups() {
   for (int group = 0; group < metadata->num_row_groups(); ++group) {
     auto description = metadata->RowGroup(group);
-    groupRows.push_back(description->num_rows());
+    about.groupRows.push_back(description->num_rows());
     Size bytes = 0;
     for (int leaf : plan.leaves) {
       auto column = description->ColumnChunk(leaf);
@@ -113,8 +150,8 @@ ParquetFile::ParquetFile(const genrec_model_desc &model, const ReadRequest &requ
       bytes += Size(column->num_values()) * 16;
       bytes += isText ? column->total_uncompressed_size() : 0;
     }
-    groupBytes.push_back(
-        bytes.value([&] { return name + ", row group " + std::to_string(group); }));
+    about.groupBytes.push_back(
+        bytes.value([&] { return name() + ", row group " + std::to_string(group); }));
   }
 }
 
@@ -125,8 +162,8 @@ void ParquetFile::requireSameKeys(const ParquetFile &first) const {
     const arrow::DataType &type = *plan.featurePaths[i].type;
     const arrow::DataType &wanted = *first.plan.featurePaths[i].type;
     if (!type.Equals(wanted))
-      throw Error(name + ": key '" + model.features[i].column + "' is " + typeName(type) + ", in " +
-                      first.name + " it is " + typeName(wanted),
+      throw Error(name() + ": key '" + model.features[i].column + "' is " + typeName(type) +
+                      ", in " + first.name() + " it is " + typeName(wanted),
                   "keys leave as they came, so files of one dataset must have them of one type");
   }
 }
@@ -135,7 +172,7 @@ ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,
                                const std::string &path, const std::string &what) const {
   ColumnPath found;
   if (!findPath(manifest, path, found))
-    throwMissing(name, manifest, path, what + " reads");
+    throwMissing(name(), manifest, path, what + " reads");
   return found;
 }
 
@@ -146,8 +183,8 @@ ColumnPath ParquetFile::pathOfDomain(const parquet::arrow::SchemaManifest &manif
   ColumnPath found = pathOf(manifest, path, what);
   // It may end at a list of lists, whose inner ones open another domain.
   if (int32_t depth = domainDepth(model, domain); found.depth < depth)
-    throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
-                    " lies in " + listsIn(depth),
+    throw Error(name() + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " +
+                    what + " lies in " + listsIn(depth),
                 "a feature of a row has no list around it, one of a list has one, and so on");
   return found;
 }
@@ -166,7 +203,7 @@ ColumnPath ParquetFile::pathOfFeature(const parquet::arrow::SchemaManifest &mani
                        "' lies in " + listsIn(depth);
   if (feature.width > 0)
     wanted = ", " + std::to_string(feature.width) + " values per row" + wanted;
-  throw Error(name + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
+  throw Error(name() + ": column '" + path + "' lies in " + listsIn(found.depth) + ", but " + what +
                   wanted,
               "a feature of a row has no list around it, one of a list has one, and so on; several "
               "values per row are a list too");
@@ -177,7 +214,7 @@ void ParquetFile::checkType(int32_t index, const ColumnPath &path) const {
   std::string why;
   if (isReadable(*path.type, feature.type, why))
     return;
-  throw Error(name + ": column '" + feature.column + "' is " + typeName(*path.type) +
+  throw Error(name() + ": column '" + feature.column + "' is " + typeName(*path.type) +
                   ", the model reads " + genrec_type_name(feature.type),
               why.empty() ? "write the column with that type, or compile the model for this schema"
                           : why);
@@ -207,35 +244,38 @@ void ParquetFile::planColumns(const ReadRequest &request,
   plan.leaves.erase(std::unique(plan.leaves.begin(), plan.leaves.end()), plan.leaves.end());
 }
 
-ColumnPath findColumn(const std::string &file, const std::string &column) {
+std::vector<ColumnPath> columnsOf(const std::string &file,
+                                  const std::vector<std::string> &columns) {
   return reading(file, [&] {
-    auto reader = arrowReader(openReader(openFile(file), nullptr));
-    ColumnPath found;
-    if (!findPath(reader->manifest(), column, found))
-      throwMissing(file, reader->manifest(), column, "was asked for");
+    auto metadata = openReader(openFile(file), nullptr)->metadata();
+    auto manifest = manifestOf(*metadata);
+    std::vector<ColumnPath> found(columns.size());
+    for (size_t i = 0; i < columns.size(); ++i)
+      if (!findPath(manifest, columns[i], found[i]))
+        throwMissing(file, manifest, columns[i], "was asked for");
     return found;
   });
 }
 
 Chunk ParquetFile::decode(int group, OrderWatch &order) const {
-  RowGroupLocation location{name, group};
-  std::string what = name + ", row group " + std::to_string(group);
+  RowGroupLocation location{name(), group};
+  std::string what = name() + ", row group " + std::to_string(group);
   auto table = reading(what, [&] {
-    OpenFile file = openFile(name);
-    identity.requireSame(file->file_descriptor(), name);
+    OpenFile file = openFile(name());
+    about.identity.requireSame(file->file_descriptor(), name());
     // A reader per call: readers are not thread-safe.
     auto reader = arrowReader(openReader(file, metadata));
     auto read = reader->ReadRowGroup(group, plan.leaves);
     // The file changed while it was read, so neither data nor errors can be trusted.
-    identity.requireSame(file->file_descriptor(), name);
+    about.identity.requireSame(file->file_descriptor(), name());
     return valueOf(std::move(read));
   });
-  if (table->num_rows() != groupRows[group] && !plan.leaves.empty())
+  if (table->num_rows() != about.groupRows[group] && !plan.leaves.empty())
     throw Error(what + ": holds " + std::to_string(table->num_rows()) +
-                    " rows where its footer says " + std::to_string(groupRows[group]),
+                    " rows where its footer says " + std::to_string(about.groupRows[group]),
                 kUnreadableHelp);
   Chunk chunk = decodeTable(model, plan, *table, location, order);
-  chunk.rows = groupRows[group]; // a table without columns has no row count
+  chunk.rows = about.groupRows[group]; // a table without columns has no row count
   chunk.domains[plan.root].count = chunk.rows;
   return chunk;
 }

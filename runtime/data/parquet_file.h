@@ -22,6 +22,14 @@ struct ReadRequest {
   std::vector<char> domains, features;
 };
 
+/// What ranks know of a file that rank 0 alone has opened.
+struct FileSummary {
+  std::string path;
+  FileIdentity identity;
+  /// By row group: its rows, and about how many bytes its chunk will take.
+  std::vector<int64_t> groupRows, groupBytes;
+};
+
 /// An opened file: its metadata, and where the model's columns are in it. Row
 /// groups may be decoded from several threads at once.
 class ParquetFile {
@@ -29,12 +37,12 @@ public:
   /// Throws Error where the file cannot be read, lacks a column or has one of
   /// another type or depth.
   ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const std::string &path);
+  /// The file that rank 0 has told of; Error also where this rank has another one.
+  ParquetFile(const genrec_model_desc &model, const ReadRequest &request, const FileSummary &told);
+  /// Other columns of an opened file, which is not opened for them.
+  ParquetFile(const ParquetFile &opened, const ReadRequest &request);
 
-  const std::string &path() const { return name; }
-  int groups() const { return static_cast<int>(groupRows.size()); }
-  int64_t rowsOf(int group) const { return groupRows[group]; }
-  /// About how many bytes the chunk of a row group will take.
-  int64_t estimatedBytes(int group) const { return groupBytes[group]; }
+  const FileSummary &summary() const { return about; }
 
   /// Throws Error also where the file is no longer the one that was opened.
   Chunk decode(int group, OrderWatch &order) const;
@@ -43,6 +51,8 @@ public:
   void requireSameKeys(const ParquetFile &first) const;
 
 private:
+  void open(const ReadRequest &request, const FileSummary *told);
+  void measureGroups();
   void planColumns(const ReadRequest &request, const parquet::arrow::SchemaManifest &manifest);
   /// Error where the file lacks what `what` reads.
   ColumnPath pathOf(const parquet::arrow::SchemaManifest &manifest, const std::string &path,
@@ -52,15 +62,15 @@ private:
   void checkType(int32_t feature, const ColumnPath &path) const;
 
   const genrec_model_desc &model;
-  std::string name;
-  FileIdentity identity;
+  const std::string &name() const { return about.path; }
+
+  FileSummary about;
   FilePlan plan;
   std::shared_ptr<parquet::FileMetaData> metadata;
-  std::vector<int64_t> groupRows, groupBytes;
 };
 
-/// Where a column is in a file; Error, listing what the file has, where it lacks it.
-ColumnPath findColumn(const std::string &file, const std::string &column);
+/// Where columns are in a file; Error, listing what the file has, where it lacks one.
+std::vector<ColumnPath> columnsOf(const std::string &file, const std::vector<std::string> &columns);
 
 } // namespace genrec::rt
 

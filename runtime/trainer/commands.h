@@ -32,7 +32,8 @@ int runInfo(const genrec_model_desc &model, const Flags &flags);
 
 //===-- shared by the commands --------------------------------------------===//
 
-DatasetOptions datasetOptions(const Flags &flags, int32_t threads);
+/// `comm`: of the ranks that read together; null alone.
+DatasetOptions datasetOptions(const Flags &flags, int32_t threads, Communicator *comm = nullptr);
 
 /// The file of a catalogue: the flags', or the one that the model names; "" where there is neither.
 std::string catalogueFile(const genrec_model_desc &model, const Flags &flags, int32_t domain);
@@ -40,13 +41,13 @@ std::string catalogueFile(const genrec_model_desc &model, const Flags &flags, in
 std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &flags,
                                  int32_t domain);
 
-/// By name, the files of the catalogues that the programs of `modes` need: the flags' or those
-/// that the model names.
-std::map<std::string, std::string> catalogueFiles(const Session &session, const Flags &flags,
-                                                  const std::vector<Mode> &modes);
-/// Reads them; `progress` is told which files of their folders were skipped.
-void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes,
-                    Progress &progress);
+/// The domains of the catalogues that the programs of `modes` need.
+std::vector<int32_t> neededCatalogues(const Session &session, const std::vector<Mode> &modes);
+/// Reads them, from the flags' files or those that the model names; `progress` is told which files
+/// of their folders were skipped. What was read, by name. Collective.
+std::map<std::string, std::vector<DataFile>> loadCatalogues(Session &session, const Flags &flags,
+                                                            const std::vector<Mode> &modes,
+                                                            Progress &progress);
 
 /// A session with the state and seed of the flags' checkpoint; a message tells if its model has
 /// another name. Collective where there is `comm`.

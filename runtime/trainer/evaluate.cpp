@@ -11,7 +11,7 @@ int runEvaluate(const genrec_model_desc &model, const Flags &flags, Communicator
   Progress progress(flags.progress, flags.logEvery, "eval");
   auto session = restoredSession(model, flags, comm, progress);
   Dataset data(model, {&session->program(Mode::evaluate)}, flags.data,
-               datasetOptions(flags, session->threads()));
+               datasetOptions(flags, session->threads(), comm));
   if (data.rows() == 0)
     throw Error(flags.data.text() + ": the data has no rows");
   loadCatalogues(*session, flags, {Mode::evaluate}, progress);

@@ -83,9 +83,9 @@ private:
 
   /// Reads a catalogue's ids and adds them as "<catalogue>.ids".
   std::vector<int64_t> addIds(SafetensorsWriter &writer, int32_t domain, int32_t feature) {
-    std::vector<std::string> notes;
-    Batch rows = readCatalogue(model, domain, requireCatalogueFile(model, flags, domain), &notes);
-    for (const std::string &note : notes)
+    Catalogue catalogue = readCatalogue(model, domain, requireCatalogueFile(model, flags, domain));
+    const Batch &rows = catalogue.rows;
+    for (const std::string &note : catalogue.notes)
       if (!hasItemOutputs()) // else loadCatalogues has told them
         progress.message(note);
     const auto *ids = reinterpret_cast<const int64_t *>(rows.columns[feature].values.data());

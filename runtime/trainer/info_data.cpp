@@ -90,7 +90,7 @@ void countCatalogues(const genrec_model_desc &model, const Flags &flags,
     std::string file = catalogueFile(model, flags, i);
     if (!flags.catalogues.count(model.domains[i].name) && !std::filesystem::exists(file))
       continue;
-    Batch rows = readCatalogue(model, i, file);
+    Batch rows = readCatalogue(model, i, file).rows;
     facts[i].add(rows.rows, 0);
     collectIds(model, rows, ids);
   }

@@ -4,7 +4,6 @@
 
 #include "../core/model_queries.h"
 #include "../data/leaf_values.h"
-#include "../data/parquet_file.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/error.h"
 
@@ -25,20 +24,21 @@ std::shared_ptr<arrow::DataType> writtenType(const std::shared_ptr<arrow::DataTy
 
 ExtendedModel::ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program,
                              const std::vector<int32_t> &domains,
-                             const std::vector<std::string> &paths, const std::string &file)
+                             const std::vector<std::string> &paths, const FileSpec &files,
+                             Communicator *comm)
     : extended(model), extendedProgram(program),
       features(model.features, model.features + model.feature_count),
       read(program.features, program.features + program.feature_count) {
-  columns.reserve(paths.size());
-  for (const std::string &path : paths)
-    columns.push_back({path, 0, 0, false, nullptr});
-  for (size_t i = 0; i < paths.size(); ++i) {
+  for (const std::string &path : paths) {
     for (int32_t output = 0; output < model.output_count; ++output)
-      if (paths[i] == model.outputs[output].name)
-        throw Error("key '" + paths[i] + "' has the name of an output of the model",
+      if (path == model.outputs[output].name)
+        throw Error("key '" + path + "' has the name of an output of the model",
                     "leave it out of --keys, or rename the output");
-    addKey(model, domains, paths[i], file);
+    columns.push_back({path, 0, 0, false, nullptr});
   }
+  FoundColumns found = findColumns(files, paths, comm);
+  for (size_t i = 0; i < paths.size(); ++i)
+    addKey(model, domains, columns[i], found.columns[i], found.file);
   extended.features = features.data();
   extended.feature_count = static_cast<int32_t>(features.size());
   extendedProgram.features = read.data();
@@ -84,10 +84,8 @@ std::string namesOf(const genrec_model_desc &model, const std::vector<int32_t> &
 } // namespace
 
 void ExtendedModel::addKey(const genrec_model_desc &model, const std::vector<int32_t> &domains,
-                           const std::string &path, const std::string &file) {
-  auto index = static_cast<size_t>(features.size()) - model.feature_count;
-  KeyColumn &key = columns[index];
-  ColumnPath found = findColumn(file, path);
+                           KeyColumn &key, const ColumnPath &found, const std::string &file) {
+  const std::string &path = key.path;
   std::string ignored;
   if (!isReadable(*found.type, GENREC_KEY, ignored))
     throw Error(file + ": column '" + path + "' is " + typeName(*found.type) +

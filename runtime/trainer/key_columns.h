@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_TRAINER_KEY_COLUMNS_H
 #define GENREC_RT_TRAINER_KEY_COLUMNS_H
 
+#include "../data/dataset_files.h"
 #include "genrec_rt/abi.h"
 
 #include <arrow/type_fwd.h>
@@ -27,11 +28,12 @@ struct KeyColumn {
 /// keep their numbers.
 class ExtendedModel {
 public:
-  /// `domains` are those of the outputs. Error where a column is missing, holds what
-  /// cannot be passed through, or belongs neither to the root nor to one of `domains`.
+  /// `domains` are those of the outputs. Error where a column is not in the first of `files`, holds
+  /// what cannot be passed through, or belongs neither to the root nor to one of `domains`.
+  /// Collective.
   ExtendedModel(const genrec_model_desc &model, const genrec_program_desc &program,
                 const std::vector<int32_t> &domains, const std::vector<std::string> &paths,
-                const std::string &file);
+                const FileSpec &files, Communicator *comm);
 
   const genrec_model_desc &description() const { return extended; }
   const genrec_program_desc &program() const { return extendedProgram; }
@@ -39,8 +41,8 @@ public:
   std::vector<KeyColumn> keysOf(int32_t domain) const;
 
 private:
-  void addKey(const genrec_model_desc &model, const std::vector<int32_t> &domains,
-              const std::string &path, const std::string &file);
+  void addKey(const genrec_model_desc &model, const std::vector<int32_t> &domains, KeyColumn &key,
+              const ColumnPath &found, const std::string &file);
 
   genrec_model_desc extended;
   genrec_program_desc extendedProgram;

@@ -57,9 +57,9 @@ int runPredict(const genrec_model_desc &model, const Flags &flags, Communicator 
   std::vector<int32_t> domains;
   for (const OutputTable &table : tables)
     domains.push_back(table.domain);
-  ExtendedModel extended(model, program, domains, flags.keys, listFiles(flags.data)[0]);
+  ExtendedModel extended(model, program, domains, flags.keys, flags.data, comm);
   Dataset data(extended.description(), {&extended.program()}, flags.data,
-               datasetOptions(flags, session->threads()));
+               datasetOptions(flags, session->threads(), comm));
   loadCatalogues(*session, flags, {Mode::predict}, progress);
   std::vector<std::unique_ptr<OutputFile>> files;
   for (const OutputTable &table : tables)

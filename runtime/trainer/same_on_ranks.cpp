@@ -2,7 +2,7 @@
 
 #include "same_on_ranks.h"
 
-#include "../checkpoint/checksum.h"
+#include "../core/checksum.h"
 
 #include <algorithm>
 

@@ -17,8 +17,9 @@
 
 namespace genrec::rt {
 
-DatasetOptions datasetOptions(const Flags &flags, int32_t threads) {
+DatasetOptions datasetOptions(const Flags &flags, int32_t threads, Communicator *comm) {
   DatasetOptions options;
+  options.comm = comm;
   options.decodeThreads = std::clamp(threads, 1, 8);
   options.memoryBudget = (Size(flags.dataMemoryMegabytes) * (1 << 20)).saturated();
   return options;
@@ -50,8 +51,7 @@ std::string requireCatalogueFile(const genrec_model_desc &model, const Flags &fl
   return file;
 }
 
-std::map<std::string, std::string> catalogueFiles(const Session &session, const Flags &flags,
-                                                  const std::vector<Mode> &modes) {
+std::vector<int32_t> neededCatalogues(const Session &session, const std::vector<Mode> &modes) {
   const genrec_model_desc &model = session.model();
   std::vector<char> needed(model.domain_count);
   for (Mode mode : modes) {
@@ -63,27 +63,33 @@ std::map<std::string, std::string> catalogueFiles(const Session &session, const 
     for (int32_t i = 0; i < program.feature_count; ++i)
       needed[rootDomain(model, model.features[program.features[i]].domain)] = 1;
   }
-  std::map<std::string, std::string> files;
-  for (int32_t i = 0; i < model.domain_count; ++i) {
-    const genrec_domain_desc &domain = model.domains[i];
-    if (!needed[i] || domain.kind != GENREC_DOMAIN_CATALOGUE)
-      continue;
-    files[domain.name] = requireCatalogueFile(model, flags, i);
-  }
-  return files;
+  std::vector<int32_t> domains;
+  for (int32_t i = 0; i < model.domain_count; ++i)
+    if (needed[i] && model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
+      domains.push_back(i);
+  return domains;
 }
 
-void loadCatalogues(Session &session, const Flags &flags, const std::vector<Mode> &modes,
-                    Progress &progress) {
+std::map<std::string, std::vector<DataFile>> loadCatalogues(Session &session, const Flags &flags,
+                                                            const std::vector<Mode> &modes,
+                                                            Progress &progress) {
   const genrec_model_desc &model = session.model();
-  std::map<std::string, std::string> files = catalogueFiles(session, flags, modes);
-  std::vector<std::string> notes;
-  for (int32_t i = 0; i < model.domain_count; ++i)
-    if (auto file = files.find(model.domains[i].name);
-        file != files.end() && model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
-      session.setCatalogue(i, readCatalogue(model, i, file->second, &notes));
-  for (const std::string &note : notes)
-    progress.message(note);
+  Communicator *comm = session.comm();
+  std::vector<int32_t> domains = neededCatalogues(session, modes);
+  std::vector<std::string> files(domains.size()); // rank 0's are read
+  runTogether(comm, [&] {
+    for (size_t i = 0; isFirstRank(comm) && i < domains.size(); ++i)
+      files[i] = requireCatalogueFile(model, flags, domains[i]);
+  });
+  std::map<std::string, std::vector<DataFile>> read;
+  for (size_t i = 0; i < domains.size(); ++i) {
+    Catalogue catalogue = readCatalogue(model, domains[i], files[i], comm);
+    session.setCatalogue(domains[i], std::move(catalogue.rows));
+    for (const std::string &note : catalogue.notes)
+      progress.message(note);
+    read[model.domains[domains[i]].name] = std::move(catalogue.files);
+  }
+  return read;
 }
 
 std::unique_ptr<Session> restoredSession(const genrec_model_desc &model, const Flags &flags,

@@ -1,13 +1,11 @@
 //===- train_open.cpp - What a run of training begins with ----------------===//
 
-#include "../checkpoint/checksum.h"
 #include "../checkpoint/identity.h"
 #include "../core/aside_file.h"
 #include "../core/text.h"
 #include "../session/calibrate.h"
 #include "overwriting.h"
 #include "patience.h"
-#include "same_on_ranks.h"
 #include "training.h"
 
 #include <algorithm>
@@ -26,30 +24,8 @@ void Training::checkOutputs() const {
     requireWritable("--metrics-json", flags.metricsJson);
 }
 
-/// Throws where ranks read other files than rank 0: not by the time of writing, since machines may
-/// have copies.
-void Training::requireSameData() const {
-  if (!comm || comm->getSize() == 1)
-    return;
-  std::vector<std::string> lines;
-  auto add = [&](const std::string &role, const std::vector<std::string> &files) {
-    for (const DataFile &file : describeData(role, files))
-      lines.push_back(file.path + " of " + withThousands(file.bytes) + " bytes, checksum " +
-                      toHex(file.checksum));
-  };
-  add("data", listFiles(flags.data));
-  if (validation)
-    add("validation", validation->files());
-  std::vector<Mode> modes = {Mode::train};
-  if (validation)
-    modes.push_back(Mode::evaluate);
-  for (const auto &[name, spec] : catalogueFiles(*session, flags, modes))
-    add("catalogue '" + name + "'", listFiles(spec));
-  requireSame(comm, "data", lines);
-}
-
 void Training::openData() {
-  DatasetOptions options = datasetOptions(flags, session->threads());
+  DatasetOptions options = datasetOptions(flags, session->threads(), comm);
   data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, turns[turn],
                                    options);
   if (data->rows() == 0)
@@ -72,12 +48,13 @@ EpochOptions Training::orderOf(Dataset &of) const {
   if (flags.batchTokens > 0) {
     options.batchTokens = flags.batchTokens;
     options.tokenDomain = of.tokenDomain(flags.tokenList);
-    of.countTokens(options, comm);
+    of.countTokens(options);
   }
   return options;
 }
 
-/// Settles the order of the rows of all epochs of a turn, and tells what the memory for it comes to.
+/// Settles the order of the rows of all epochs of a turn, and tells what the memory for it comes
+/// to.
 void Training::planEpochs() {
   order = orderOf(*data);
   batchesPerEpoch = data->batches(order);
@@ -123,12 +100,11 @@ void Training::open() {
   if (!flags.validation.empty())
     validation = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::evaluate)},
                                            flags.validation,
-                                           datasetOptions(flags, session->threads()));
-  requireSameData();
+                                           datasetOptions(flags, session->threads(), comm));
   for (const Dataset *dataset : {data.get(), validation.get()})
     for (size_t i = 0; dataset && i < dataset->notes().size(); ++i)
       progress.message(dataset->notes()[i]);
-  loadCatalogues(*session, flags, modes, progress);
+  catalogues = loadCatalogues(*session, flags, modes, progress);
   checkMonitor();
   planEpochs();
   int64_t steps = countSteps();
@@ -207,13 +183,17 @@ void Training::reportWarmStart(const WarmStart &result) {
 
 /// Records the identity of the training data and of the catalogues that training reads.
 void Training::describeTrainingData() {
-  state.data = describeData("data", data->files());
-  for (const auto &[name, spec] : catalogueFiles(*session, flags, {Mode::train}))
-    for (DataFile &file : describeData("catalogue '" + name + "'", listFiles(spec)))
-      state.data.push_back(std::move(file));
+  state.data = data->describeFiles("data");
+  std::vector<std::string> needed;
+  for (int32_t domain : neededCatalogues(*session, {Mode::train}))
+    needed.emplace_back(model.domains[domain].name);
+  for (const auto &[name, files] : catalogues)
+    if (std::find(needed.begin(), needed.end(), name) != needed.end())
+      state.data.insert(state.data.end(), files.begin(), files.end());
 }
 
-/// Throws where the rows of the epoch that was interrupted cannot be visited as they would have been.
+/// Throws where the rows of the epoch that was interrupted cannot be visited as they would have
+/// been.
 void Training::requireSameOrder(const TrainingState &saved) {
   bool isWithin = saved.batchesInEpoch > 0 && saved.rowsInEpoch < saved.dataRows;
   if (state.shuffle && saved.order != kEpochOrder) {
@@ -222,14 +202,14 @@ void Training::requireSameOrder(const TrainingState &saved) {
                       ", by a version of genrec that visited shuffled rows in another order",
                   "resume with that version, or from the end of an epoch (--generation), or start "
                   "anew from its weights with --init");
-    progress.message("the checkpoint is of a version of genrec that visited shuffled rows in another "
-                     "order: further epochs have the order of this version");
+    progress.message(
+        "the checkpoint is of a version of genrec that visited shuffled rows in another "
+        "order: further epochs have the order of this version");
   }
   if (state.batchTokens > 0 && isWithin && saved.portions != state.portions)
     throw Error("the checkpoint was saved within epoch " + std::to_string(saved.epoch) +
                     " with --portions " + std::to_string(saved.portions) + ", now it is " +
-                    std::to_string(state.portions) +
-                    ": the batches of --batch-tokens depend on it",
+                    std::to_string(state.portions) + ": the batches of --batch-tokens depend on it",
                 "finish the epoch with --portions " + std::to_string(saved.portions) +
                     ", on as many ranks at most");
 }

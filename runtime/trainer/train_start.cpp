@@ -1,5 +1,6 @@
 //===- train_start.cpp - Whether a run begins, resumes or continues --------===//
 
+#include "../comm/from_first_rank.h"
 #include "../core/text.h"
 #include "genrec_rt/size.h"
 #include "training.h"
@@ -20,21 +21,34 @@ bool Training::continuesInPlace() const {
          placeOf(flags.continued) == placeOf(flags.checkpoint);
 }
 
+/// Collective.
 void Training::listTurns() {
+  bool isDescribed = flags.evalBeforeTrain || flags.resume || !flags.continued.empty();
+  Json told = fromFirstRank(comm, [&] {
+    Json list = Json::array();
+    if (isDescribed)
+      for (const DataFile &file : describeData("data", listFiles(flags.data)))
+        list.push_back({file.path, file.bytes, file.checksum});
+    return list;
+  });
+  std::vector<DataFile> files;
+  for (const Json &file : told)
+    files.push_back({"data", file.at(0), file.at(1), file.at(2)});
   if (!flags.evalBeforeTrain) {
     turns = {flags.data};
+    turnFiles = {files};
     return;
   }
-  for (const std::string &file : listFiles(flags.data))
-    turns.emplace_back(std::vector{file});
   // A resumed run finds its file by content.
-  std::vector<DataFile> described = describeData("data", listFiles(flags.data));
-  for (size_t i = 0; i < described.size(); ++i)
+  for (size_t i = 0; i < files.size(); ++i) {
     for (size_t j = 0; j < i; ++j)
-      if (described[i].isSame(described[j]))
-        throw Error("--eval-before-train: " + described[j].path + " and " + described[i].path +
+      if (files[i].isSame(files[j]))
+        throw Error("--eval-before-train: " + files[j].path + " and " + files[i].path +
                         " have the same content",
                     "name each file once");
+    turns.emplace_back(std::vector{files[i].path});
+    turnFiles.push_back({files[i]});
+  }
 }
 
 /// The turn whose data a saved run was trained on; none where it is of other data.
@@ -43,12 +57,10 @@ std::optional<size_t> Training::turnOf(const TrainingState &saved) const {
   for (const DataFile &file : saved.data)
     if (file.role == "data")
       was.push_back(file);
-  for (size_t i = 0; i < turns.size() && !was.empty(); ++i) {
-    std::vector<DataFile> is = describeData("data", listFiles(turns[i]));
-    if (std::equal(was.begin(), was.end(), is.begin(), is.end(),
+  for (size_t i = 0; i < turnFiles.size() && !was.empty(); ++i)
+    if (std::equal(was.begin(), was.end(), turnFiles[i].begin(), turnFiles[i].end(),
                    [](const DataFile &a, const DataFile &b) { return a.isSame(b); }))
       return i;
-  }
   return std::nullopt;
 }
 
@@ -93,8 +105,8 @@ void Training::openCheckpoint() {
                                             .fullEvery = flags.checkpointFullEvery,
                                             .allowNonFinite = flags.allowNonFinite,
                                             .comm = comm});
+  listTurns();
   runTogether(comm, [&] {
-    listTurns();
     chooseStart();
     if (!resumed || turns.size() == 1)
       return;
@@ -115,7 +127,7 @@ int64_t Training::countSteps() const {
     int64_t batches = batchesPerEpoch;
     if (i != turn) {
       Dataset other(model, std::vector{&session->program(Mode::train)}, turns[i],
-                    datasetOptions(flags, session->threads()));
+                    datasetOptions(flags, session->threads(), comm));
       if (other.rows() == 0)
         throw Error(turns[i].text() + ": the training data has no rows");
       batches = other.batches(orderOf(other));
@@ -158,7 +170,7 @@ bool Training::evaluateBefore() {
   const std::string &file = data->files().front();
   progress.message("before training on " + file + ":");
   Dataset unseen(model, std::vector{&session->program(Mode::evaluate)}, turns[turn],
-                 datasetOptions(flags, session->threads()));
+                 datasetOptions(flags, session->threads(), comm));
   int64_t batch = flags.evaluationBatch > 0 ? flags.evaluationBatch : flags.batch;
   Json evaluation = evaluateOn(*session, unseen, batch, progress, &signal);
   if (evaluation.is_null())

@@ -2,8 +2,8 @@
 
 #include "genrec_rt/trainer.h"
 
-#include "../checkpoint/checksum.h"
 #include "../comm/peer_error.h"
+#include "../core/checksum.h"
 #include "../core/launcher.h"
 #include "commands.h"
 #include "overwriting.h"

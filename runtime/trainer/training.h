@@ -9,6 +9,7 @@
 #include "genrec_rt/warm_start.h"
 #include "rank_work.h"
 
+#include <map>
 #include <optional>
 
 namespace genrec::rt {
@@ -36,7 +37,6 @@ private:
   int64_t countSteps() const;
   void open();
   void openData();
-  void requireSameData() const;
   void begin();
   void describeTrainingData();
   void beginTurn();
@@ -79,7 +79,10 @@ private:
   std::unique_ptr<Dataset> data, validation;
   /// What is trained on, one after another: all of --data, or with --eval-before-train each file.
   std::vector<FileSpec> turns;
+  /// Their files, where it matters which of them a checkpoint was trained on.
+  std::vector<std::vector<DataFile>> turnFiles;
   size_t turn = 0;
+  std::map<std::string, std::vector<DataFile>> catalogues; ///< that were read, by name
   std::unique_ptr<RankWork> work;
   DecodedData decodedBefore; ///< in earlier turns
 

@@ -175,3 +175,90 @@ def test_more_ranks_than_rows_and_a_file_that_changes(counted: Path, tmp_path: P
     done = run(counted, 2, "--data", str(tmp_path / "short.parquet"))
     assert done.returncode != 0
     assert done.stderr.count("short.parquet: cannot be read") == 1
+
+
+def opens(folder: Path, ranks: int, data: Path, *words: str) -> list[int]:
+    """How often each rank opens a file of `data` in a command on so many ranks."""
+    counts = f"{folder}/opens-$OMPI_COMM_WORLD_RANK"
+    shim = BUILD / "lib" / "libgenrec-fault-shim.so"
+    inner = f'GENREC_FAULT_COUNTS={counts} GENREC_FAULT_UNDER={data}/ LD_PRELOAD={shim} exec "$@"'
+    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), "bash", "-c", inner, "-"]
+    done = subprocess.run(
+        [*launcher, str(folder / "model"), *words, "--data", str(data), "--threads", "1"],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    texts = [(folder / f"opens-{rank}").read_text() for rank in range(ranks)]
+    return [int(dict(line.split() for line in text.splitlines())["open"]) for text in texts]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("order", ["rows", "files", "tokens"])
+def test_rank_0_alone_reads_all_footers(counted: Path, ranks: int, order: str) -> None:
+    """A file has one row group here. What others open, they open to decode it, and once before to look at it."""
+    files = len(list((counted / "files").iterdir()))
+    flags = ["--seed", "3", "--epochs", "1", "--portions", "12", *ORDERS[order], "--metrics-json", "m.json"]
+    counts = opens(counted, ranks, counted / "files", "train", *flags)
+    work = json.loads((counted / "m.json").read_text())["work"]["by_rank"]
+    decoded = [rank["row_groups_decoded"] for rank in work]
+    # Lengths of lists are read by rank r from row groups r, r + N, …
+    counting = [-(-(files - rank) // ranks) if order == "tokens" else 0 for rank in range(ranks)]
+    assert counts[0] == files + counting[0] + decoded[0]
+    for rank in range(1, ranks):
+        assert counts[rank] - counting[rank] - decoded[rank] <= min(files, counting[rank] + decoded[rank])
+        if order == "rows":
+            assert decoded[rank] < 2 * files // ranks
+            assert counts[rank] == 2 * decoded[rank]
+
+
+def test_evaluate_reads_footers_once(counted: Path, tmp_path: Path) -> None:
+    files = len(list((counted / "files").iterdir()))
+    saved = ["--checkpoint", str(tmp_path / "c")]
+    train(counted, 2, "--data", "files", "--epochs", "1", *saved)
+    alone = opens(counted, 1, counted / "files", "evaluate", *saved, "--batch", "50")
+    assert alone == [2 * files]
+    counts = opens(counted, 3, counted / "files", "evaluate", *saved, "--batch", "150")
+    assert files < counts[0] < 2 * files
+    assert max(counts[1:]) < files * 1.5
+
+
+def test_resuming_looks_at_files_once_more(counted: Path, tmp_path: Path) -> None:
+    """On rank 0, to find out whether they are those of the checkpoint."""
+    files = len(list((counted / "files").iterdir()))
+    flags = ["train", "--epochs", "1", "--batch", "50", "--checkpoint", str(tmp_path / "c"), "--resume", "--seed", "3"]
+    for _ in range(2):
+        counts = opens(counted, 2, counted / "files", *flags)
+    assert counts == [2 * files, 0]  # the run was at its end
+
+
+MISTAKES = {
+    "missing": "nowhere.parquet",
+    "truncated": "cannot be read: ",
+    "column": "has no column 'items.item', which ",
+    "type": "column 'row' is string, the model reads int64",
+}
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_files_are_told_once(counted: Path, tmp_path: Path, ranks: int, mistake: str) -> None:
+    """The last of several files is wrong, which others than rank 0 would read."""
+    data, few = tmp_path / "data", rows_of(8)
+    data.mkdir()
+    for at in range(4):
+        pq.write_table(few.slice(2 * at, 2), data / f"{at}.parquet")
+    words = ["train", "--data", str(data)]
+    if mistake == "missing":
+        words[2] += f",{data}/nowhere.parquet"
+    elif mistake == "truncated":
+        (data / "3.parquet").write_bytes((data / "2.parquet").read_bytes()[:-50])
+    elif mistake == "column":
+        pq.write_table(few.drop_columns(["items"]), data / "3.parquet")
+    elif mistake == "type":
+        pq.write_table(few.set_column(0, "row", pa.array(["x"] * 8)), data / "3.parquet")
+    launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(ranks), str(counted / "model")]
+    done = subprocess.run([*launcher, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert done.stderr.count("Counted: error: ") == 1, done.stderr
+    assert done.stderr.count(MISTAKES[mistake]) == 1, done.stderr
+    assert "rank 0" not in done.stderr

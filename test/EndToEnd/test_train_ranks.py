@@ -223,7 +223,7 @@ def test_ranks_that_differ_are_named(shop: Path, tmp_path: Path) -> None:
     for second, text in (
         ([*rank, "--seed", "4"], "rank 1 has other flags than rank 0: "),
         ([str(copy), *rank[1:]], "rank 1 has other code than rank 0: "),
-        (["--wdir", str(other), *rank], "rank 1 has other data than rank 0: train.parquet of "),
+        (["--wdir", str(other), *rank], "rank 1: has other data than rank 0: train.parquet of "),
     ):
         done = subprocess.run(
             [*words, ":", "-n", "1", *second], cwd=shop, capture_output=True, text=True, timeout=60, check=False

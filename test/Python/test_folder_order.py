@@ -46,7 +46,7 @@ HEADERS = {
         *("cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h", "cuda/cached_store.h"),
         *("cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_addresses.h", "cuda/store.h"),
     ],
-    "data": ["dataset.h"],
+    "data": ["data_file.h", "dataset.h"],
     "session": ["metrics.h", "session.h"],
     "checkpoint": ["checkpoint.h", "safetensors.h", "warm_start.h"],
     "trainer": ["trainer.h"],

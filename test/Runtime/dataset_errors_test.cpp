@@ -142,7 +142,7 @@ TEST(DatasetErrors, CataloguesNeedRows) {
       errorOf([&] { readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet"); }).text,
       folder / "movies.parquet" + ": the catalogue 'movies' has no rows");
   writeTinyCatalogue(folder / "movies.parquet", 5);
-  Batch rows = readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet");
+  Batch rows = readCatalogue(tinyModel(), kTinyMovies, folder / "movies.parquet").rows;
   EXPECT_EQ(rows.domains[kTinyMovies].count, 5);
   EXPECT_EQ(valuesOf<int64_t>(rows, 4, 5), (std::vector<int64_t>{0, 1, 2, 3, 4}));
 }

@@ -48,9 +48,10 @@ std::vector<std::vector<Portion>> readOnRanks(const ReadingModel &model, const s
     mine.own = getPortions(options.portions, comm.getRank(), ranks);
     DatasetOptions reading;
     reading.memoryBudget = budget;
+    reading.comm = &comm;
     Dataset data(model.description, {&model.program}, files, reading);
     mine.tokenDomain = data.tokenDomain("history");
-    data.countTokens(mine, &comm);
+    data.countTokens(mine);
     {
       std::lock_guard<std::mutex> lock(mutex);
       batches.resize(data.batches(mine), std::vector<Portion>(options.portions));
@@ -157,7 +158,7 @@ TEST(DatasetTokens, PaddingAndWhatIsCutAreNotCounted) {
   auto batchesOf = [&](const std::string &list) {
     Dataset data(model.description, {&model.program}, files, {});
     options.tokenDomain = data.tokenDomain(list);
-    data.countTokens(options, nullptr);
+    data.countTokens(options);
     return data.batches(options);
   };
   EXPECT_EQ(batchesOf("history"), 64 * 20 / 80);

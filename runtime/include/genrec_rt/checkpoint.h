@@ -17,6 +17,7 @@
 #ifndef GENREC_RT_CHECKPOINT_H
 #define GENREC_RT_CHECKPOINT_H
 
+#include "genrec_rt/data_file.h"
 #include "genrec_rt/session.h"
 
 #include <memory>
@@ -29,21 +30,6 @@ class SafetensorsReader;
 class SafetensorsWriter;
 struct TensorDigest;
 class RowChanges;
-
-/// A file as it was when training read it. Its place may change, its content may not.
-struct DataFile {
-  std::string role; ///< "data", or "catalogue <name>"
-  std::string path;
-  int64_t bytes = 0;
-  uint64_t checksum = 0; ///< of the Parquet footer and of some of the bytes before it
-
-  bool isSame(const DataFile &other) const {
-    return role == other.role && bytes == other.bytes && checksum == other.checksum;
-  }
-};
-
-/// Sizes and checksums of files. Error, naming the file, where one cannot be read.
-std::vector<DataFile> describeData(const std::string &role, const std::vector<std::string> &files);
 
 /// How far training came, beside the tensors.
 struct TrainingState {

@@ -10,6 +10,7 @@
 
 #include "genrec_rt/batch.h"
 #include "genrec_rt/comm.h"
+#include "genrec_rt/data_file.h"
 #include "genrec_rt/portions.h"
 
 #include <cstdint>
@@ -46,6 +47,9 @@ struct DatasetOptions {
   /// Decoded data is kept in memory for all epochs where all of it takes at most this; beyond, row
   /// groups are decoded again each epoch. The order of rows does not depend on it.
   int64_t memoryBudget = int64_t(4) << 30;
+  /// Of the ranks that read together: rank 0 lists the files and reads their footers, the others
+  /// open a file when they first decode a row group of it. Null: this process alone.
+  Communicator *comm = nullptr;
 };
 
 /// What of the data was decoded by this process so far, and what that took in memory.
@@ -60,15 +64,16 @@ struct DecodedData {
   }
 };
 
-/// The version of the order of shuffled rows: another one where the same options give another order.
+/// The version of the order of shuffled rows: another one where the same options give another
+/// order.
 inline constexpr int32_t kEpochOrder = 2;
 
-/// How one pass over the data goes. The batches depend on data, batch, shuffle, seed, epoch and window
-/// alone, and with batchTokens on the number of portions.
+/// How one pass over the data goes. The batches depend on data, batch, shuffle, seed, epoch and
+/// window alone, and with batchTokens on the number of portions.
 struct EpochOptions {
   int64_t batch = 128; ///< root rows per batch; the last batch may be smaller
-  /// Instead of `batch`: about so many entries of the lists of `tokenDomain` (a list of the data, or one
-  /// truncated from such a list) per batch. 0: batches by rows.
+  /// Instead of `batch`: about so many entries of the lists of `tokenDomain` (a list of the data,
+  /// or one truncated from such a list) per batch. 0: batches by rows.
   int64_t batchTokens = 0;
   int32_t tokenDomain = -1;
   bool shuffle = false;
@@ -77,9 +82,9 @@ struct EpochOptions {
   /// Rows that are shuffled together: at most so many, at least a batch; 0: defaultWindow().
   int64_t windowRows = 0;
   int64_t skipBatches = 0; ///< that are left out (resume)
-  /// A batch of n rows is so many portions, p of them its rows [n * p / portions, n * (p + 1) / portions);
-  /// with batchTokens, portions have about equal tokens. Some may be without rows. A source gives those
-  /// of `own`, one by one.
+  /// A batch of n rows is so many portions, p of them its rows [n * p / portions, n * (p + 1) /
+  /// portions); with batchTokens, portions have about equal tokens. Some may be without rows. A
+  /// source gives those of `own`, one by one.
   int32_t portions = 1;
   PortionRange own{0, 1};
 };
@@ -89,13 +94,15 @@ struct EpochOptions {
 class Dataset : public RowLocator {
 public:
   /// Opens every file and checks that the columns for `programs` (of the model)
-  /// are there with the right types; Error otherwise.
+  /// are there with the right types; Error otherwise. Collective with options.comm.
   Dataset(const genrec_model_desc &model, const std::vector<const genrec_program_desc *> &programs,
           const FileSpec &files, const DatasetOptions &options);
   ~Dataset() override;
 
   int64_t rows() const;
   const std::vector<std::string> &files() const;
+  /// Sizes and checksums of the files, as rank 0 opened them.
+  std::vector<DataFile> describeFiles(const std::string &role) const;
   /// Whether all of it stays in memory once it is decoded.
   bool inMemory() const;
   /// About how many bytes all of it takes decoded, by the footers.
@@ -103,7 +110,8 @@ public:
   /// The rows that are shuffled together unless said: all where they take about 4 GiB at most, else
   /// those of about 2 GiB.
   int64_t defaultWindow() const;
-  /// About how many bytes a source needs with shuffling: of a window that is read and of the next one.
+  /// About how many bytes a source needs with shuffling: of a window that is read and of the next
+  /// one.
   int64_t windowBytes(const EpochOptions &options) const;
   /// Bytes of decoded data held now.
   int64_t heldBytes() const;
@@ -113,12 +121,12 @@ public:
   /// What was noticed while decoding ("lists not oldest first"), each once.
   std::vector<std::string> warnings() const;
 
-  /// The list called `name`, for EpochOptions::tokenDomain. Error, with what there is, where there is none
-  /// that the programs read.
+  /// The list called `name`, for EpochOptions::tokenDomain. Error, with what there is, where there
+  /// is none that the programs read.
   int32_t tokenDomain(const std::string &name) const;
-  /// Counts tokens of all row groups by options.batchTokens and .portions, each rank of `comm` (null:
-  /// alone) those of some. Collective; before batches() and epoch() of such options.
-  void countTokens(const EpochOptions &options, Communicator *comm);
+  /// Counts tokens of all row groups by options.batchTokens and .portions, each rank those of some.
+  /// Collective; before batches() and epoch() of such options.
+  void countTokens(const EpochOptions &options);
 
   /// Batches of one epoch.
   int64_t batches(const EpochOptions &options) const;
@@ -134,13 +142,20 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
-/// Reads all rows of a catalogue domain (and of the domains below it). `notes` (may be null) gets a
-/// line for each folder in which something was skipped.
-Batch readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
-                    std::vector<std::string> *notes = nullptr);
+/// What the files of a catalogue hold.
+struct Catalogue {
+  Batch rows;                     ///< all of them, and those of the domains below
+  std::vector<DataFile> files;    ///< as rank 0 opened them; the role is "catalogue '<name>'"
+  std::vector<std::string> notes; ///< a line for each folder in which something was skipped
+};
 
-/// An order of `count` things: a permutation that depends on (seed, epoch, number) alone. Fisher-Yates
-/// over a SplitMix64 stream.
+/// Reads all rows of a catalogue domain, and of the domains below it, on every rank of `comm`
+/// (null: this process alone). Rank 0 lists `files` and reads their footers. Collective.
+Catalogue readCatalogue(const genrec_model_desc &model, int32_t domain, const FileSpec &files,
+                        Communicator *comm = nullptr);
+
+/// An order of `count` things: a permutation that depends on (seed, epoch, number) alone.
+/// Fisher-Yates over a SplitMix64 stream.
 void shuffledOrder(uint64_t seed, uint64_t epoch, uint64_t number, int64_t count, int64_t *order);
 
 } // namespace genrec::rt

@@ -1,8 +1,10 @@
-//===- data_files.cpp - Telling one data file from another ----------------===//
+//===- data_file.cpp - Telling one data file from another -----------------===//
+
+#include "genrec_rt/data_file.h"
 
 #include "../core/aside_file.h"
-#include "checksum.h"
-#include "genrec_rt/checkpoint.h"
+#include "../core/checksum.h"
+#include "content_checksum.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -65,6 +67,10 @@ std::string characteristicBytes(int descriptor, const std::string &path, int64_t
 
 } // namespace
 
+uint64_t contentChecksumOf(int descriptor, const std::string &path, int64_t size) {
+  return checksumOf(characteristicBytes(descriptor, path, size));
+}
+
 std::vector<DataFile> describeData(const std::string &role, const std::vector<std::string> &files) {
   std::vector<DataFile> described;
   for (const std::string &path : files) {
@@ -72,8 +78,8 @@ std::vector<DataFile> describeData(const std::string &role, const std::vector<st
     struct stat status{};
     if (fstat(file.number, &status) != 0)
       throwFileError("read", path);
-    described.push_back({role, path, status.st_size,
-                         checksumOf(characteristicBytes(file.number, path, status.st_size))});
+    described.push_back(
+        {role, path, status.st_size, contentChecksumOf(file.number, path, status.st_size)});
   }
   return described;
 }

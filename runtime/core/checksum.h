@@ -1,7 +1,7 @@
 //===- checksum.h - XXH3 ------------------------------------------*- C++ -*-===//
 
-#ifndef GENREC_RT_CHECKPOINT_CHECKSUM_H
-#define GENREC_RT_CHECKPOINT_CHECKSUM_H
+#ifndef GENREC_RT_CORE_CHECKSUM_H
+#define GENREC_RT_CORE_CHECKSUM_H
 
 #include <cstdint>
 #include <optional>
@@ -22,4 +22,4 @@ std::optional<uint64_t> fromHex(std::string_view digits);
 
 } // namespace genrec::rt
 
-#endif // GENREC_RT_CHECKPOINT_CHECKSUM_H
+#endif // GENREC_RT_CORE_CHECKSUM_H
