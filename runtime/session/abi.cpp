@@ -14,6 +14,7 @@
 #include "lookup_counter.h"
 #include "ranks.h"
 #include "recording.h"
+#include "row_failures.h"
 
 #include <algorithm>
 #include <cmath>
@@ -86,10 +87,8 @@ void tableRows(StepSlot &slot, int32_t table, const genrec_domain *domain, const
   int64_t bad = checkIds(slot.pool, ids, valid, count, desc.id_bits, zeros, rows);
   if (bad < count) {
     std::fill_n(rows, count, zeros);
-    slot.failure.record(slot.describeRow(domain, bad) + ": id " + std::to_string(ids[bad]) +
-                            ", beyond the " + std::to_string(desc.id_bits) + " bits of table '" +
-                            desc.name + "'",
-                        "hash it to the bits of its table, or declare the table with more id_bits");
+    const Error error = idBeyondTable(slot, table, slot.describeRow(domain, bad), ids[bad]);
+    slot.failure.record(error.what(), error.help());
     return;
   }
   if (LookupCounter *counter = shared.lookupCounter) {
@@ -155,12 +154,10 @@ void mergedKeys(StepSlot &slot, int32_t parts, const int32_t *tables,
   int32_t part = 0;
   while (firsts[part + 1] <= first)
     ++part;
-  const genrec_table_desc &table = model.tables[tables[part]];
   int64_t row = first - firsts[part];
-  slot.failure.record(slot.describeRow(domains[part], row) + ": id " +
-                          std::to_string(ids[part][row]) + ", beyond the " +
-                          std::to_string(table.id_bits) + " bits of table '" + table.name + "'",
-                      "hash it to the bits of its table, or declare the table with more id_bits");
+  const Error error =
+      idBeyondTable(slot, tables[part], slot.describeRow(domains[part], row), ids[part][row]);
+  slot.failure.record(error.what(), error.help());
 }
 
 /// A step domain of `count` rows, all of one list.
@@ -272,8 +269,11 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int
                        int64_t *rows) {
   StepSlot &slot = StepSlot::of(step);
   guarded(slot, [&] {
-    genrec_runtime &shared = slot.state();
-    const CatalogueIndex &index = shared.catalogueIndex(catalogue_ids, catalogue_domain->count);
+    if (slot.onDevice)
+      return slot.onDevice->resolve(domain, ids, valid, catalogue_domain, catalogue_ids, feature,
+                                    allow_missing != 0, rows);
+    const CatalogueIndex &index =
+        slot.state().catalogueIndex(catalogue_ids, catalogue_domain->count);
     FirstBad bad(domain->count);
     parallelFor(step->pool, domain->count, kCheckGrain, [&](int64_t begin, int64_t end, int64_t) {
       for (int64_t row = begin; row < end; ++row) {
@@ -283,15 +283,8 @@ void genrec_rt_resolve(genrec_step *step, const genrec_domain *domain, const int
           bad.note(row);
       }
     });
-    if (!bad.any())
-      return;
-    int64_t row = bad.row();
-    bool named = feature >= 0 && feature < shared.model.feature_count;
-    std::string name =
-        named ? std::string("feature '") + shared.model.features[feature].column + "' has " : "";
-    throw Error(slot.describeRow(domain, row) + ": " + name + "id " + std::to_string(ids[row]) +
-                    ", which is not in the catalogue",
-                "add the item to the catalogue's file, or drop its rows from the data");
+    if (bad.any())
+      throw idNotInCatalogue(slot, feature, slot.describeRow(domain, bad.row()), ids[bad.row()]);
   });
 }
 

@@ -82,7 +82,7 @@ const void *DeviceState::keep(int32_t number, int32_t kind, const void *from, in
 }
 
 namespace {
-enum ArrayKind : int32_t { kOffsets, kParent, kIdentity, kValues, kValid };
+enum ArrayKind : int32_t { kOffsets, kParent, kIdentity, kValues, kValid, kSlots };
 } // namespace
 
 void DeviceState::useCatalogue(int32_t number, const genrec_domain &host, genrec_domain &to) {
@@ -98,6 +98,13 @@ genrec_column DeviceState::catalogueColumn(int32_t number, const ColumnBatch &co
   return {keep(number, kValues, column.values.data(), bytes),
           static_cast<const uint8_t *>(
               column.hasNulls ? keep(number, kValid, column.valid.data(), rows) : nullptr)};
+}
+
+CatalogueSlots DeviceState::catalogueSlots(int32_t number, const CatalogueSlots &host) {
+  const auto bytes = static_cast<int64_t>(host.count * sizeof(CatalogueSlot));
+  CatalogueSlots slots = host;
+  slots.slots = static_cast<const CatalogueSlot *>(keep(number, kSlots, host.slots, bytes));
+  return slots;
 }
 
 int64_t DeviceState::parameterBytes() const {

@@ -5,6 +5,7 @@
 
 #include "device_memory.h"
 #include "genrec_rt/batch.h"
+#include "genrec_rt/kernels/shared/catalogue_slots.h"
 
 #include <memory>
 #include <vector>
@@ -39,6 +40,9 @@ public:
   void useCatalogue(int32_t number, const genrec_domain &host, genrec_domain &to);
   genrec_column catalogueColumn(int32_t number, const ColumnBatch &column, int64_t bytes,
                                 int64_t rows);
+
+  /// A catalogue's index, of the ids in column `number`.
+  CatalogueSlots catalogueSlots(int32_t number, const CatalogueSlots &host);
 
   int64_t parameterBytes() const;
 

@@ -13,25 +13,18 @@ namespace genrec::rt {
 
 namespace {
 
-/// Lookups of one step whose errors are told apart.
-constexpr size_t kMostLookups = 4096;
-
 constexpr int64_t roundUp(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 } // namespace
 
 struct DeviceStep::Report {
-  enum class Kind { loss, metric, output, range, finite } kind;
-  int32_t op, number; ///< of the loss, metric, output or feature
-  int32_t type = 0;
-  const genrec_domain *domain = nullptr, *items = nullptr;
+  enum class Kind { loss, metric, output, note } kind;
+  int32_t op, number; ///< of the loss, metric, output or note
+  const genrec_domain *domain = nullptr;
   const void *values = nullptr;
   const float *label = nullptr, *weight = nullptr;
   const uint8_t *valid = nullptr;
   const int64_t *key = nullptr;
-  const char *what = nullptr;
-  double low = 0, high = 0;
-  int64_t rowSize = 0, stride = 0;
 };
 
 /// What goes to the device: arrays one behind another, 256 bytes aligned, each with room for all
@@ -65,7 +58,7 @@ DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
       domains(shared.model.domain_count), columns(shared.model.feature_count),
       fixedRows(shared.model.domain_count, -1), fetched(shared.model.domain_count),
       batchMemory(device, "batch"), staging(device, "batch", DeviceMemory::Kind::pinned),
-      notes(device, "errors"), chosen(device, "lookup.chosen"), results(device),
+      chosen(device, "lookup.chosen"), results(device), notes(device),
       layout(std::make_unique<Layout>()) {}
 
 DeviceStep::~DeviceStep() {
@@ -217,15 +210,13 @@ void DeviceStep::upload(std::vector<genrec_domain> &all, const genrec_column *gi
     device.copyIn(base, pinned, layout->bytes);
   }
   isAhead = isCopying = false;
-  notes.ensure(static_cast<int64_t>(kMostLookups * sizeof(BadId)));
-  device.fill(notes.data(), 0x7F, static_cast<int64_t>(kMostLookups * sizeof(BadId)));
+  notes.begin();
 
   slot.domains = domains.data();
   slot.columns = columns.data();
   slot.stream = device.stream();
   slot.genrec_step::device = const_cast<genrec_step *>(stepOnDevice);
   results.reset();
-  lookups.clear();
   reports.clear();
   std::fill(fetched.begin(), fetched.end(), nullptr);
 }
@@ -234,20 +225,18 @@ void DeviceStep::upload(std::vector<genrec_domain> &all, const genrec_column *gi
 // Tables
 //===----------------------------------------------------------------------===//
 
-BadId *DeviceStep::noteLookup(int32_t table, const genrec_domain *domain) {
-  if (lookups.size() == kMostLookups)
-    throw Error("a step has more than " + std::to_string(kMostLookups) + " lookups");
-  lookups.push_back({table, domain});
-  fetchDomain(domain);
-  return reinterpret_cast<BadId *>(notes.data()) + (lookups.size() - 1);
+genrec_row_note *DeviceStep::note(const NoteSubject &subject) {
+  reports.push_back({Report::Kind::note, -1, static_cast<int32_t>(notes.size())});
+  return notes.add(slot, subject);
 }
 
-void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows, BadId *bad) {
+void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows,
+                          genrec_row_note *beyond) {
   const genrec_table_desc &desc = shared.model.tables[table];
   TableStore &store = *shared.tables[table];
   StoreStream on = state.storeStream();
   auto *mask = reinterpret_cast<uint8_t *>(chosen.ensure(std::max<int64_t>(ids.count, 1)));
-  device.chooseEntries(ids, state.zeroRow(table), mask, rows, bad);
+  device.chooseEntries(ids, state.zeroRow(table), mask, rows, beyond);
   bool inserts = slot.mode == static_cast<int32_t>(Mode::train) &&
                  desc.optimizer.kind != GENREC_OPTIMIZER_FROZEN;
   bool hasRules = store.configuration().rules.any();
@@ -270,7 +259,7 @@ void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int
   from.ids = ids;
   from.valid = valid;
   from.idBits = shared.model.tables[table].id_bits;
-  findRows(table, from, rows, noteLookup(table, domain));
+  findRows(table, from, rows, note({NoteSubject::Kind::idBeyondTable, table, domain}));
 }
 
 void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const int64_t *keys,
@@ -293,7 +282,8 @@ void DeviceStep::mergedKeys(int32_t parts, const int32_t *tables, const genrec_d
     from.ids = ids[part];
     from.valid = valid[part];
     from.idBits = table.id_bits;
-    device.writeKeys(from, table.key, keys, noteLookup(tables[part], of[part]));
+    device.writeKeys(from, table.key, keys,
+                     note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));
     keys += of[part]->capacity; // parts of a stacked domain have such room
   }
 }
@@ -331,20 +321,6 @@ void DeviceStep::storeValue(float value, float *to) {
 
 void DeviceStep::copyFloats(const float *from, int64_t count, float *to) {
   device.copyWithin(to, from, count * static_cast<int64_t>(sizeof(float)));
-}
-
-/// The first bad id of the first lookup that has one.
-void DeviceStep::checkLookups() {
-  for (size_t i = 0; i < lookups.size(); ++i) {
-    if (badIds[i].entry >= BadId::kNone)
-      continue;
-    const genrec_table_desc &table = shared.model.tables[lookups[i].table];
-    slot.failure.record(slot.describeRow(hostDomain(lookups[i].domain), badIds[i].entry) + ": id " +
-                            std::to_string(badIds[i].id) + ", beyond the " +
-                            std::to_string(table.id_bits) + " bits of table '" + table.name + "'",
-                        "hash it to the bits of its table, or declare the table with more id_bits");
-    return;
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -414,41 +390,10 @@ void DeviceStep::reportOutput(int32_t output, const genrec_domain *domain, const
   report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));
 }
 
-void DeviceStep::requireRange(int32_t op, const char *what, int32_t feature,
-                              const genrec_domain *domain, int32_t type, const void *values,
-                              const float *weight, const uint8_t *valid, const genrec_domain *items,
-                              double low, double high) {
-  fetchDomain(domain);
-  fetchDomain(items);
-  Report &report = reports.emplace_back(Report{Report::Kind::range, op, feature});
-  report.type = type;
-  report.domain = domain;
-  report.items = items;
-  report.what = what;
-  report.values = fetchBytes(values, domain->capacity * elementBytes(type));
-  report.weight = fetch(weight, domain->capacity);
-  report.valid = fetch(valid, domain->capacity);
-  report.low = low;
-  report.high = high;
-}
-
-void DeviceStep::checkFinite(int32_t op, const float *values, const genrec_domain *domain,
-                             int64_t rowSize, int64_t stride) {
-  fetchDomain(domain);
-  Report &report = reports.emplace_back(Report{Report::Kind::finite, op, -1});
-  report.domain = domain;
-  report.values = fetch(values, (roomOf(domain) - 1) * stride + rowSize);
-  report.rowSize = rowSize;
-  report.stride = stride;
-}
-
 void DeviceStep::finish() {
-  if (!lookups.empty())
-    badIds = static_cast<const BadId *>(
-        fetchBytes(notes.data(), static_cast<int64_t>(lookups.size() * sizeof(BadId))));
+  notes.fetch();
   device.synchronize();
   takeDomains();
-  checkLookups();
   for (const Report &report : reports) {
     if (slot.failure.any())
       break;
@@ -465,14 +410,8 @@ void DeviceStep::finish() {
     case Report::Kind::output:
       hostReportOutput(slot, report.number, domain, report.values, report.valid);
       break;
-    case Report::Kind::range:
-      hostRequireRange(slot, report.op, report.what, report.number, domain, report.type,
-                       report.values, report.weight, report.valid, hostDomain(report.items),
-                       report.low, report.high);
-      break;
-    case Report::Kind::finite:
-      hostCheckFinite(slot, report.op, static_cast<const float *>(report.values),
-                      domain ? domain->count : 1, report.rowSize, report.stride);
+    case Report::Kind::note:
+      notes.report(slot, static_cast<size_t>(report.number));
       break;
     }
   }

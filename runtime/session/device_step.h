@@ -15,7 +15,7 @@
 #ifndef GENREC_RT_SESSION_DEVICE_STEP_H
 #define GENREC_RT_SESSION_DEVICE_STEP_H
 
-#include "device_memory.h"
+#include "device_notes.h"
 #include "runtime_state.h"
 
 #include <memory>
@@ -56,6 +56,10 @@ public:
   void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                   void *segments);
   void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim, float *sums);
+  void resolve(const genrec_domain *domain, const int64_t *ids, const uint8_t *valid,
+               const genrec_domain *catalogue, const int64_t *catalogueIds, int32_t feature,
+               bool allowsMissing, int64_t *rows);
+  genrec_row_note *noteFailure(int32_t op, const genrec_domain *domain, const char *const *reasons);
   void sumExactly(const genrec_domain *rows, const float *values, float *sum);
   void collectRows(const genrec_domain *touched, genrec_domain *owned);
   void storeValue(float value, float *to);
@@ -66,9 +70,8 @@ public:
                     const float *weight);
   void reportOutput(int32_t output, const genrec_domain *domain, const void *x,
                     const uint8_t *valid);
-  void requireRange(int32_t op, const char *what, int32_t feature, const genrec_domain *domain,
-                    int32_t type, const void *values, const float *weight, const uint8_t *valid,
-                    const genrec_domain *items, double low, double high);
+  void requireRange(const RangeRule &rule, const genrec_domain *domain, const void *values,
+                    const float *weight, const uint8_t *valid, const genrec_domain *items);
   void checkFinite(int32_t op, const float *values, const genrec_domain *domain, int64_t rowSize,
                    int64_t stride);
 
@@ -76,15 +79,9 @@ public:
   int64_t allocations() const { return batchMemory.allocations(); }
 
 private:
-  /// A call of a sink, to be made on the host when the step has ended. Pointers are the host's,
+  /// A call of a sink, or a note to be looked at, when the step has ended. Pointers are the host's,
   /// into what was fetched.
   struct Report;
-  /// A lookup whose first bad id is noted.
-  struct Lookup {
-    int32_t table;
-    const genrec_domain *domain;
-  };
-
   struct Layout;
   void addBatch(Layout &layout, const std::vector<genrec_domain> &hosts,
                 const genrec_column *columns, const genrec_program_desc &program);
@@ -100,12 +97,13 @@ private:
   template <class T> const T *fetch(const T *from, int64_t count) {
     return static_cast<const T *>(fetchBytes(from, count * static_cast<int64_t>(sizeof(T))));
   }
+  /// A descriptor whose count is that of `domain` when the step has ended.
+  const genrec_domain *countOf(const genrec_domain *domain);
   /// Queues copies of what the host does not know of a domain, and of those above it.
   void fetchDomain(const genrec_domain *domain);
   void takeDomains();
-  BadId *noteLookup(int32_t table, const genrec_domain *domain);
-  void checkLookups();
-  void findRows(int32_t table, const DeviceIds &ids, float **rows, BadId *bad);
+  genrec_row_note *note(const NoteSubject &subject);
+  void findRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
   const genrec_domain *hostDomain(const genrec_domain *domain) const;
   /// Rows that a buffer of `domain` has room for; 1 without a domain.
   static int64_t roomOf(const genrec_domain *domain) { return domain ? domain->capacity : 1; }
@@ -121,11 +119,10 @@ private:
       fixedRows; ///< by domain: its rows in the last step, where the host knows; -1
   std::vector<const genrec_domain *>
       fetched; ///< by domain: its descriptor as the device has it, or null
-  DeviceMemory batchMemory, staging, notes, chosen;
+  DeviceMemory batchMemory, staging, chosen;
   PinnedPieces results;
-  std::vector<Lookup> lookups;
-  std::vector<Report> reports;
-  const BadId *badIds = nullptr;
+  DeviceNotes notes;
+  std::vector<Report> reports; ///< notes, too: in the order of the calls
   std::unique_ptr<Layout> layout;
   genrec_step mirrorStep{}; ///< as the device gets it, and the domains
   std::vector<genrec_domain> mirror;

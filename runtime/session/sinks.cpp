@@ -10,12 +10,11 @@
 
 #include "device_step.h"
 #include "recording.h"
+#include "row_failures.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <type_traits>
 
 using namespace genrec::rt;
 
@@ -27,13 +26,6 @@ void copyRootRows(const genrec_domain *domain, OutputRows &to) {
   int64_t *roots = to.rootRows.ensure(std::max<int64_t>(domain->count, 1));
   for (int64_t row = 0; row < domain->count; ++row)
     roots[row] = StepSlot::rootRow(domain, row);
-}
-
-/// A number as people write it: 2, 0.5, nan.
-std::string written(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
 }
 
 /// The first row, among those that count, that lies outside of [low, high].
@@ -126,28 +118,12 @@ void genrec::rt::hostRequireRange(StepSlot &slot, int32_t op, const char *what, 
                                   const float *weight, const uint8_t *valid,
                                   const genrec_domain *items, double low, double high) {
   guarded(slot, [&] {
-    bool isLastItem = items && static_cast<double>(items->count) - 1 < high;
-    double most = isLastItem ? static_cast<double>(items->count) - 1 : high;
+    RangeRule rule{op, what, feature, type, low, high, items ? items->count : -1};
     withValues(type, values, [&](const auto *typed) {
       FirstBad bad(domain->count);
-      findBeyond(slot.pool, typed, domain->count, weight, valid, low, most, bad);
-      if (!bad.any())
-        return;
-      const genrec_model_desc &model = slot.state().model;
-      bool named = feature >= 0 && feature < model.feature_count;
-      std::string column =
-          named ? std::string("column '") + model.features[feature].column + "', " : "";
-      std::string rule = isLastItem
-                             ? ", but the catalogue has " + std::to_string(items->count) + " rows"
-                             : ", beyond " + written(low) + " to " + written(high);
-      auto value = typed[bad.row()];
-      std::string shown = std::is_integral_v<decltype(value)>
-                              ? std::to_string(static_cast<int64_t>(value))
-                              : written(static_cast<double>(value));
-      throw Error(slot.describeRow(domain, bad.row()) + ": " + column + what +
-                      slot.describePlace(op) + " is " + shown + rule,
-                  "mend or drop the row; one that is not to count is null in a nullable column, or "
-                  "has weight 0");
+      findBeyond(slot.pool, typed, domain->count, weight, valid, low, rule.most(), bad);
+      if (bad.any())
+        throw valueBeyond(slot, rule, slot.describeRow(domain, bad.row()), typed + bad.row());
     });
   });
 }
@@ -167,12 +143,7 @@ void genrec::rt::hostCheckFinite(StepSlot &slot, int32_t op, const float *values
         slot.nonFiniteOrigin = what;
         return;
       }
-      std::string input = slot.describeNonFiniteInput();
-      throw Error(what + ", in " + slot.describeBatch() + (input.empty() ? "" : "; " + input),
-                  input.empty()
-                      ? "look at the op's operands there; a smaller learning rate or gradient "
-                        "clipping (clip_norm of the model) often helps"
-                      : "mend or drop the row of the data");
+      throw notFinite(slot, what);
     }
   });
 }
@@ -216,24 +187,25 @@ void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, in
     return hostRequireRange(slot, op, what, feature, domain, type, values, weight, valid, items,
                             low, high);
   guarded(slot, [&] {
-    slot.onDevice->requireRange(op, what, feature, domain, type, values, weight, valid, items, low,
-                                high);
+    slot.onDevice->requireRange({op, what, feature, type, low, high}, domain, values, weight, valid,
+                                items);
   });
 }
 
 void genrec_rt_fail(genrec_step *step, int32_t op, const char *message) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    throw Error(slot.describeOp(op) + ": " + message + ", in " + slot.describeBatch());
-  });
+  guarded(slot, [&] { throw failedOp(slot, op, message); });
 }
 
 void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
                         const char *message) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] {
-    throw Error(slot.describeRow(domain, row) + ": " + message + ", in " + slot.describeOp(op));
-  });
+  guarded(slot, [&] { throw failedRow(slot, op, slot.describeRow(domain, row), message); });
+}
+
+genrec_row_note *genrec_rt_note_failure(genrec_step *step, int32_t op, const genrec_domain *domain,
+                                        const char *const *reasons) {
+  return StepSlot::of(step).onDevice->noteFailure(op, domain, reasons);
 }
 
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,

@@ -331,6 +331,11 @@ ptrdiff_t StepSlot::indexOf(const genrec_domain *domain) const {
 
 std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row) const {
   ptrdiff_t index = indexOf(domain);
+  return describeRow(domain, row, index < 0 ? row : rootRow(&domainTable[index], row));
+}
+
+std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row, int64_t above) const {
+  ptrdiff_t index = indexOf(domain);
   bool known = index >= 0;
   std::string text = "row " + std::to_string(row);
   if (!known)
@@ -340,7 +345,6 @@ std::string StepSlot::describeRow(const genrec_domain *domain, int64_t row) cons
   int32_t root = rootDomain(model, static_cast<int32_t>(index));
   if (model.domains[root].kind != GENREC_DOMAIN_DATA)
     return text;
-  int64_t above = rootRow(&domainTable[index], row);
   if (above >= batch->rows)
     return text;
   int64_t position = batch->positions[above];

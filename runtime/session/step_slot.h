@@ -60,6 +60,8 @@ public:
 
   /// "row 3 of 'history' (train.parquet, row group 0, row 17)".
   std::string describeRow(const genrec_domain *domain, int64_t row) const;
+  /// The same where the row of the root domain above it is known.
+  std::string describeRow(const genrec_domain *domain, int64_t row, int64_t root) const;
   /// "step 12, whose batch begins at train.parquet, row group 0, row 17".
   std::string describeBatch() const;
   /// "op 'gate' (model.py:12)".
@@ -75,6 +77,7 @@ public:
   static int64_t rootRow(const genrec_domain *domain, int64_t row);
 
   genrec_runtime &state() { return shared; }
+  const genrec_runtime &state() const { return shared; }
   const Batch &currentBatch() const { return *batch; }
   std::vector<LossValue> losses;
   Failure failure;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "domain_copies.h"
+#include "note_copy.h"
 
 #include "genrec_rt/kernels/cpu/gemm.h"
 #include "genrec_rt/kernels/cpu/rank.h"
@@ -29,7 +30,7 @@ struct Catalogue {
   Copy<float> queryThere, itemThere;
   Copy<int64_t> excludedThere;
   Copy<genrec_domain> itemsThere;
-  mutable Copy<uint32_t> sawNaN{std::vector<uint32_t>{0}};
+  mutable NoteCopy nan;
 
   Catalogue(const Lengths &excludedPerQuery, int64_t itemCount, int64_t dim, uint64_t seed = 5)
       : random(seed), dim(dim), ldQuery(dim + 1), ldItem(dim + 2), itemCount(itemCount),
@@ -39,7 +40,7 @@ struct Catalogue {
         item(values(itemCount * ldItem)), excluded(items(excluding->view.count)), queryThere(query),
         itemThere(item), excludedThere(excluded),
         itemsThere(std::vector{genrec_domain{itemCount, itemCount + 70, nullptr, nullptr, nullptr,
-                                             nullptr, itemCount}}) {}
+                                             nullptr, itemCount, nullptr}}) {}
 
   /// Few different values, so that scores are equal now and then.
   std::vector<float> values(int64_t count) {
@@ -76,7 +77,7 @@ struct Catalogue {
     r.excludedCapacity = excluding->view.count + 3;
     r.excluded = excludedThere.data();
     r.chunkBytes = chunkBytes;
-    r.sawNaN = sawNaN.data();
+    r.nanNote = nan.data();
     return r;
   }
 };
@@ -103,7 +104,7 @@ void expectTop(Catalogue &c, int64_t k, bool excludes) {
   topItems(ranked, k, index.data(), score.data(), scratch.data(), nullptr);
   EXPECT_EQ(index.fetch(), expected) << "k " << k;
   EXPECT_EQ(score.fetch(), expectedScores) << "k " << k;
-  EXPECT_EQ(c.sawNaN.fetch()[0], 0u);
+  EXPECT_EQ(c.nan.row(), -1);
 }
 
 void expectRanks(Catalogue &c, bool excludes) {
@@ -188,11 +189,11 @@ TEST(Rank, NaNIsSeen) {
     Copy<char> scratch =
         scratchOf(std::max(rankTargetsScratchBytes(ranked), topItemsScratchBytes(ranked, 3)));
     rankTargets(ranked, targets.data(), ranks.data(), scratch.data(), nullptr);
-    EXPECT_EQ(c.sawNaN.fetch()[0], 1u);
-    Copy<uint32_t> again(std::vector<uint32_t>{0});
-    ranked.sawNaN = again.data();
+    EXPECT_EQ(c.nan.row(), 0);
+    NoteCopy again;
+    ranked.nanNote = again.data();
     topItems(ranked, 3, index.data(), score.data(), scratch.data(), nullptr);
-    EXPECT_EQ(again.fetch()[0], 1u);
+    EXPECT_EQ(again.row(), 0);
   }
 }
 
@@ -206,10 +207,10 @@ void expectScores(Catalogue &c, int64_t first, int64_t width) {
                          c.ldQuery, c.item.data() + (count ? first * c.ldItem : 0), c.ldItem,
                          expected.data(), width, /*accumulate=*/false, memory.data());
   Copy<float> out(std::vector<float>(expected.size(), 9));
-  Copy<uint32_t> tooMany(std::vector<uint32_t>{0});
+  NoteCopy tooMany;
   scoreItems(c.onDevice(false), {first, width}, out.data(), tooMany.data(), nullptr);
   EXPECT_EQ(out.fetch(), expected);
-  EXPECT_EQ(tooMany.fetch()[0], c.itemCount > first + width);
+  EXPECT_EQ(tooMany.row(), c.itemCount > first + width ? 0 : -1);
 }
 
 /// Their gradients, with what is added onto or without.
@@ -292,14 +293,20 @@ void expectRanksInLists(const Lengths &lengths, bool hasValid, const Ids &bad) {
                                          expected.data(), order.data(), &expectedBad);
   Copy<float> scoreThere(score), labelThere(label);
   Copy<uint8_t> validThere(valid);
-  Copy<int64_t> ranks(Ids(expected.size(), 9)), firstBad(Ids(1));
+  Copy<int64_t> ranks(Ids(expected.size(), 9));
+  NoteCopy unranked;
   rankScoredLists(rowsThere.get(), static_cast<int64_t>(expected.size()), scoreThere.data(),
                   labelThere.data(), hasValid ? validThere.data() : nullptr, ranks.data(),
-                  firstBad.data(), nullptr);
+                  unranked.data(), nullptr);
   EXPECT_EQ(found == kernels::UnrankedRow::none, bad.empty());
-  EXPECT_EQ(firstBad.fetch()[0], bad.empty() ? kNoRow : expectedBad);
-  if (bad.empty())
+  if (bad.empty()) {
     EXPECT_EQ(ranks.fetch(), expected);
+    EXPECT_EQ(unranked.row(), -1);
+    return;
+  }
+  EXPECT_EQ(unranked.row(), expectedBad);
+  EXPECT_EQ(unranked.root(), rows->view.parent[expectedBad]);
+  EXPECT_EQ(unranked.reason(), found == kernels::UnrankedRow::label ? kNoLabel : kNaNScore);
 }
 
 TEST(Rank, InLists) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "domain_copies.h"
+#include "note_copy.h"
 
 #include "embedding/catalogue_index.h"
 #include "genrec_rt/kernels/cpu/picked_rows.h"
@@ -106,23 +107,25 @@ TEST(RowPicks, Resolved) {
     for (bool someNull : {false, true}) {
       std::vector<int64_t> ids(300), expected(300 + kSpare, -1);
       std::vector<uint8_t> valid(300, 1);
-      int64_t firstMissing = kNoMissing;
+      int64_t firstMissing = -1;
       for (size_t row = 0; row < ids.size(); ++row) {
         ids[row] = someMissing && random() % 9 == 0 ? -5 : catalogue[random() % 500];
         valid[row] = !someNull || random() % 3 != 0;
         expected[row] = valid[row] ? index.find(ids[row]) : -1;
-        if (valid[row] && expected[row] < 0 && firstMissing == kNoMissing)
+        if (valid[row] && expected[row] < 0 && firstMissing < 0)
           firstMissing = static_cast<int64_t>(row);
       }
-      Copy<int64_t> idsThere(ids), rows(std::vector<int64_t>(expected.size(), 9)),
-          missing(std::vector<int64_t>(1));
+      Copy<int64_t> idsThere(ids), rows(std::vector<int64_t>(expected.size(), 9));
+      NoteCopy missing;
       Copy<uint8_t> validThere(valid);
-      for (bool allowed : {false, true}) {
+      for (bool allowed : {true, false}) {
         resolveRows(domainThere.get(), 300 + kSpare, idsThere.data(),
                     someNull ? validThere.data() : nullptr, {slots.data(), view.count, view.seed},
                     rows.data(), allowed ? nullptr : missing.data(), nullptr);
         EXPECT_EQ(rows.fetch(), expected);
-        EXPECT_EQ(missing.fetch()[0], firstMissing);
+        EXPECT_EQ(missing.row(), allowed ? -1 : firstMissing);
+        if (!allowed && someMissing)
+          EXPECT_EQ(missing.value(), -5);
       }
     }
 }

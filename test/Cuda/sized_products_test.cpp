@@ -1,6 +1,7 @@
 //===- sized_products_test.cpp - Products whose sizes are on the device ---===//
 
 #include "domain_copies.h"
+#include "note_copy.h"
 
 #include "genrec_rt/kernels/cuda/sized_products.h"
 
@@ -59,7 +60,7 @@ void expectProduct(const Case &c) {
   };
   Copy<genrec_domain> mRows = record(c.m), kRows = record(c.k), nRows = record(c.n);
   Copy<float> leftThere(left), rightThere(right), result(before);
-  Copy<uint32_t> sawNaN(std::vector<uint32_t>{0});
+  NoteCopy nan;
   SizedProduct p;
   p.m = {c.m.most, mRows.data(), c.m.first}, p.k = {c.k.most, kRows.data(), c.k.first};
   p.n = {c.n.most, nRows.data(), c.n.first};
@@ -67,7 +68,7 @@ void expectProduct(const Case &c) {
   p.right = rightThere.data(), p.ldRight = ldRight, p.rightTransposed = c.rightTransposed;
   p.onto = c.onto ? result.data() : nullptr, p.ldOnto = ldResult;
   p.result = result.data(), p.ldResult = ldResult;
-  p.keepsRest = c.keepsRest, p.rest = -5, p.sawNaN = sawNaN.data();
+  p.keepsRest = c.keepsRest, p.rest = -5, p.nanNote = nan.data();
   Copy<char> scratch(std::vector<char>(static_cast<size_t>(productScratchBytes(p))));
   multiply(p, scratch.data(), nullptr);
   const auto got = result.fetch();
@@ -76,7 +77,7 @@ void expectProduct(const Case &c) {
       ASSERT_NEAR(got[i], expected[i], 1e-5 * static_cast<double>(k) / 100) << i;
   else
     EXPECT_EQ(got, expected);
-  EXPECT_EQ(sawNaN.fetch()[0], 0u);
+  EXPECT_EQ(nan.row(), -1);
 }
 
 TEST(SizedProducts, SizesBelowBoundsAndTransposedSides) {
@@ -103,7 +104,7 @@ TEST(SizedProducts, LongContractionsAreCut) {
 TEST(SizedProducts, NaNIsSeen) {
   Copy<float> left(std::vector<float>{1, __builtin_nanf("")}), right(std::vector<float>{2});
   Copy<float> result{std::vector<float>(2)};
-  Copy<uint32_t> sawNaN(std::vector<uint32_t>{0});
+  NoteCopy nan;
   multiply({.m = {2},
             .k = {1},
             .n = {1},
@@ -113,9 +114,9 @@ TEST(SizedProducts, NaNIsSeen) {
             .ldRight = 1,
             .result = result.data(),
             .ldResult = 1,
-            .sawNaN = sawNaN.data()},
+            .nanNote = nan.data()},
            nullptr, nullptr);
-  EXPECT_EQ(sawNaN.fetch()[0], 1u);
+  EXPECT_EQ(nan.row(), 0);
   EXPECT_EQ(result.fetch()[0], 2.0f);
 }
 

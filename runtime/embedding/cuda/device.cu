@@ -8,6 +8,9 @@
 #include "genrec_rt/cuda/store.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/exact_sum.h"
+#include "genrec_rt/kernels/cuda/row_checks.h"
+#include "genrec_rt/kernels/cuda/row_notes.h"
+#include "genrec_rt/kernels/cuda/row_picks.h"
 
 #include <map>
 
@@ -18,7 +21,7 @@ namespace {
 constexpr int kThreads = 256;
 
 __global__ void __launch_bounds__(kThreads)
-    chooseKernel(DeviceIds from, float *zeros, uint8_t *chosen, float **rows, BadId *bad) {
+    chooseKernel(DeviceIds from, float *zeros, uint8_t *chosen, float **rows, RowNote *beyond) {
   const int64_t present = from.domain ? from.domain->count : from.count;
   for (int64_t i = threadInGrid(); i < from.count; i += threadsInGrid()) {
     bool isChosen = i < present && (!from.valid || from.valid[i]);
@@ -27,7 +30,7 @@ __global__ void __launch_bounds__(kThreads)
       isChosen = id >= 0;
     else if (isChosen && from.idBits < 64 && static_cast<uint64_t>(id) >> from.idBits != 0) {
       isChosen = false;
-      atomicMin(reinterpret_cast<Word *>(&bad->entry), static_cast<Word>(i));
+      noteRow(beyond, from.domain, i);
     }
     chosen[i] = isChosen;
     rows[i] = isChosen ? nullptr : zeros;
@@ -35,23 +38,17 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    keyKernel(DeviceIds from, int64_t key, int64_t *keys, BadId *bad) {
+    keyKernel(DeviceIds from, int64_t key, int64_t *keys, RowNote *beyond) {
   const int64_t present = from.domain->count;
   for (int64_t i = threadInGrid(); i < from.count; i += threadsInGrid()) {
     bool isThere = i < present && (!from.valid || from.valid[i]);
     const int64_t id = isThere ? from.ids[i] : 0;
     if (isThere && from.idBits < 64 && static_cast<uint64_t>(id) >> from.idBits != 0) {
       isThere = false;
-      atomicMin(reinterpret_cast<Word *>(&bad->entry), static_cast<Word>(i));
+      noteRow(beyond, from.domain, i);
     }
     keys[i] = isThere ? key | id : -1;
   }
-}
-
-/// Which id the first bad entry has.
-__global__ void nameKernel(const int64_t *ids, BadId *bad) {
-  if (bad->entry < BadId::kNone)
-    bad->id = ids[bad->entry];
 }
 
 __global__ void __launch_bounds__(kThreads)
@@ -121,24 +118,26 @@ public:
   }
 
   void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,
-                     BadId *bad) override {
+                     genrec_row_note *beyond) override {
     if (ids.count == 0)
       return;
     GENREC_CUDA_LAUNCH(queue, shapeOfThreads(ids.count, kThreads), chooseKernel, ids, zeros, chosen,
-                       rows, bad);
+                       rows, beyond);
     if (!ids.areKeys)
-      GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), nameKernel, ids.ids, bad);
+      keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);
   }
   void chooseMissing(uint8_t *chosen, float *const *rows, int64_t count) override {
     if (count > 0)
       GENREC_CUDA_LAUNCH(queue, shapeOfThreads(count, kThreads), missingKernel, chosen, rows,
                          count);
   }
-  void writeKeys(const DeviceIds &ids, int64_t key, int64_t *keys, BadId *bad) override {
+  void writeKeys(const DeviceIds &ids, int64_t key, int64_t *keys,
+                 genrec_row_note *beyond) override {
     if (ids.count == 0)
       return;
-    GENREC_CUDA_LAUNCH(queue, shapeOfThreads(ids.count, kThreads), keyKernel, ids, key, keys, bad);
-    GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), nameKernel, ids.ids, bad);
+    GENREC_CUDA_LAUNCH(queue, shapeOfThreads(ids.count, kThreads), keyKernel, ids, key, keys,
+                       beyond);
+    keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);
   }
   void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                   void *segments) override {
@@ -158,6 +157,16 @@ public:
   }
   void copyDomain(genrec_domain *made, const genrec_domain *from) override {
     GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), copyDomainKernel, made, from);
+  }
+  void resolveIds(const DeviceIds &ids, const CatalogueSlots &slots, int64_t *rows,
+                  genrec_row_note *missing) override {
+    resolveRows(ids.domain, ids.count, ids.ids, ids.valid, slots, rows, missing, queue);
+  }
+  void checkRange(const DeviceRange &range, genrec_row_note *note) override {
+    cuda::checkRange(range, note, queue);
+  }
+  void checkFinite(const DeviceFloats &floats, genrec_row_note *note) override {
+    cuda::checkFinite(floats, note, queue);
   }
 
 private:

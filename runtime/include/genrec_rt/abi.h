@@ -457,6 +457,21 @@ void genrec_rt_fail(genrec_step *step, int32_t op, const char *message);
 void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *domain, int64_t row,
                         const char *message);
 
+/* Of a model for a device: the first row that a kernel cannot go on with, in the device's memory. */
+typedef struct genrec_row_note {
+  int64_t place; /* its number times GENREC_NOTE_REASONS, and the number of the reason;
+                    GENREC_NO_PLACE: there is none */
+  int64_t root;  /* the row of the root domain above it */
+  int64_t value; /* the bytes of its value, where the message says it */
+} genrec_row_note;
+#define GENREC_NOTE_REASONS 256
+#define GENREC_NO_PLACE 0x7F7F7F7F7F7F7F7F /* a byte repeated, more than any place */
+/* Of a model for a device: where kernels of this step note the first such row of `domain`, which then is
+ * a failure as by genrec_rt_fail_row when the step has ended; without a domain row 0, a failure as by
+ * genrec_rt_fail. `reasons`, their messages by number, must stay. Never null. */
+genrec_row_note *genrec_rt_note_failure(genrec_step *step, int32_t op, const genrec_domain *domain,
+                                        const char *const *reasons);
+
 /* With --check-finite: looks for NaN and infinity in what op `op` wrote, `rows`
  * rows of `row_size` values, `stride` values from row to row. */
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values,

@@ -14,6 +14,7 @@
 #define GENREC_RT_DEVICE_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/shared/catalogue_slots.h"
 #include "genrec_rt/table_store.h"
 
 #include <cstdint>
@@ -21,14 +22,6 @@
 #include <string>
 
 namespace genrec::rt {
-
-/// The first entry of a lookup whose id is beyond its table's bits; `kNone` and more: there is
-/// none.
-struct BadId {
-  static constexpr int64_t kNone = int64_t(1) << 60;
-  int64_t entry;
-  int64_t id;
-};
 
 /// Entries of a lookup. All arrays are the device's; one of `count` entries.
 struct DeviceIds {
@@ -54,6 +47,28 @@ struct DeviceGradients {
   const float *zeros = nullptr; ///< the row that is never touched
 };
 
+/// Values that must lie in [low, high] and below the rows of `items`, which may be null, as
+/// genrec_rt_require_range says. All arrays and domains are the device's.
+struct DeviceRange {
+  const genrec_domain *domain = nullptr;
+  int64_t count = 0; ///< at most
+  int32_t type = 0;  ///< genrec_type
+  const void *values = nullptr;
+  const float *weight = nullptr;
+  const uint8_t *valid = nullptr;
+  const genrec_domain *items = nullptr;
+  double low = 0, high = 0;
+};
+
+/// Floats that must be finite: rows of `domain`, or one row where that is null; of the device.
+struct DeviceFloats {
+  const float *values = nullptr;
+  const genrec_domain *domain = nullptr;
+  int64_t count = 1; ///< of rows, at most
+  int64_t rowSize = 1, stride = 1;
+};
+
+/// Calls that look for what may not be take notes (genrec_row_note), in the device's memory.
 class Device {
 public:
   virtual ~Device() = default;
@@ -89,14 +104,15 @@ public:
 
   virtual std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
                                                 const std::string &name) = 0;
-  /// chosen[i]: whether entry i is looked up; rows[i] = `zeros` where it is not. Notes in *bad (of
-  /// the device) the first entry that is beyond its table, which is not looked up either.
+  /// chosen[i]: whether entry i is looked up; rows[i] = `zeros` where it is not. Notes in `beyond`
+  /// the first entry that is beyond its table, with its id; it is not looked up either.
   virtual void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,
-                             BadId *bad) = 0;
+                             genrec_row_note *beyond) = 0;
   /// chosen[i] stays where rows[i] is null.
   virtual void chooseMissing(uint8_t *chosen, float *const *rows, int64_t count) = 0;
   /// keys[i] = key | id, -1 where there is none, up to `count`, which may be more than there are.
-  virtual void writeKeys(const DeviceIds &ids, int64_t key, int64_t *keys, BadId *bad) = 0;
+  virtual void writeKeys(const DeviceIds &ids, int64_t key, int64_t *keys,
+                         genrec_row_note *beyond) = 0;
   /// Distinct touched rows of all parts in the order of first appearance; `segments` begins with a
   /// kernels::SegmentSums for kernels over `touched`.
   virtual void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
@@ -111,6 +127,17 @@ public:
   static constexpr int64_t kExactSumBytes = 128;
   /// `made` has the rows of `from`.
   virtual void copyDomain(genrec_domain *made, const genrec_domain *from) = 0;
+
+  //===-- catalogues and checks --------------------------------------------===//
+
+  /// rows[i] = the catalogue's row of an id, -1 where there is none; the first id that is missing
+  /// is noted (null: it may be). `slots` are in the device's memory.
+  virtual void resolveIds(const DeviceIds &ids, const CatalogueSlots &slots, int64_t *rows,
+                          genrec_row_note *missing) = 0;
+  /// Notes the first row beyond a range, with its value.
+  virtual void checkRange(const DeviceRange &range, genrec_row_note *note) = 0;
+  /// Notes row * rowSize + element of the first NaN or infinity, with its value.
+  virtual void checkFinite(const DeviceFloats &floats, genrec_row_note *note) = 0;
 
 protected:
   Device() = default;

@@ -4,6 +4,7 @@
 
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/row_notes.h"
 #include "genrec_rt/kernels/cuda/sized_products.h"
 
 namespace genrec::rt::cuda {
@@ -12,9 +13,9 @@ namespace {
 
 constexpr int kThreads = 256;
 
-__global__ void noteTooMany(const genrec_domain *items, int64_t most, uint32_t *tooMany) {
+__global__ void noteTooMany(const genrec_domain *items, int64_t most, RowNote *tooMany) {
   if (items->count > most)
-    storeRelaxed(tooMany, 1u);
+    noteRow(tooMany, nullptr, 0);
 }
 
 /// to = from, or 0 where that is null and past the last row.
@@ -65,8 +66,8 @@ bool areAllScored(const RankedItems &r, const ScoredItems &scored) {
 
 } // namespace
 
-void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out, uint32_t *tooMany,
-                cudaStream_t stream) {
+void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out,
+                genrec_row_note *tooMany, cudaStream_t stream) {
   const int64_t end = scored.first + scored.width;
   if (tooMany && ranked.itemCapacity > end)
     GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), noteTooMany, ranked.items, end, tooMany);

@@ -3,6 +3,7 @@
 #include "genrec_rt/kernels/cuda/rank.h"
 
 #include "genrec_rt/kernels/cuda/product_tile.h"
+#include "genrec_rt/kernels/cuda/row_notes.h"
 #include "item_sets.h"
 #include "ranked_scores.h"
 
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kThreads, 2)
             firstRow + ProductTile::row() + i < rows && first + ProductTile::column() + j < items;
         counts[i] += exists && score >= toBeat[i];
         if (exists && score != score)
-          storeRelaxed(r.sawNaN, 1u);
+          noteRow(r.nanNote, nullptr, 0);
       }
   }
 #pragma unroll
@@ -193,13 +194,13 @@ void countRanks(const RankedItems &r, const Targets &targets, const RankScratch 
 /// A warp per row.
 __global__ void __launch_bounds__(kThreads)
     rankInList(const genrec_domain *domain, int64_t capacity, const float *score,
-               const float *label, const uint8_t *valid, int64_t *ranks, Word *firstBad) {
+               const float *label, const uint8_t *valid, int64_t *ranks, RowNote *unranked) {
   const int64_t rows = domain->count, warps = threadsInGrid() / kWarp;
   for (int64_t row = threadInGrid() / kWarp; row < capacity; row += warps) {
     const bool counts = row < rows && (!valid || valid[row]);
     const float own = counts ? score[row] : 0, ownLabel = counts ? label[row] : 0;
     if (counts && laneOf() == 0 && (own != own || (ownLabel != 0 && ownLabel != 1)))
-      atomicMin(firstBad, static_cast<Word>(row));
+      noteRow(unranked, domain, row, own != own ? kNaNScore : kNoLabel);
     int better = 0;
     if (counts && ownLabel == 1) {
       const int64_t list = domain->parent[row];
@@ -250,13 +251,12 @@ void rankLists(const RankedItems &ranked, const genrec_domain *listed, int64_t l
 }
 
 void rankScoredLists(const genrec_domain *domain, int64_t capacity, const float *score,
-                     const float *label, const uint8_t *valid, int64_t *ranks, int64_t *firstBad,
-                     cudaStream_t stream) {
+                     const float *label, const uint8_t *valid, int64_t *ranks,
+                     genrec_row_note *unranked, cudaStream_t stream) {
   static_assert(kThreads % kWarp == 0);
-  GENREC_CUDA_CHECK(cudaMemsetAsync(firstBad, kNoRow & 0xFF, sizeof(int64_t), stream));
   if (capacity > 0)
     GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * kWarp, kThreads), rankInList, domain,
-                       capacity, score, label, valid, ranks, reinterpret_cast<Word *>(firstBad));
+                       capacity, score, label, valid, ranks, unranked);
 }
 
 } // namespace genrec::rt::cuda

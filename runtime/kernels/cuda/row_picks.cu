@@ -2,6 +2,8 @@
 
 #include "genrec_rt/kernels/cuda/row_picks.h"
 
+#include "genrec_rt/kernels/cuda/row_checks.h"
+#include "genrec_rt/kernels/cuda/row_notes.h"
 #include "genrec_rt/kernels/shared/random.h"
 #include "length_scan.h"
 
@@ -99,13 +101,13 @@ __global__ void __launch_bounds__(kThreads) placeNumbers(PickedNumbers part, Pic
 
 __global__ void __launch_bounds__(kThreads)
     findIds(const genrec_domain *domain, int64_t capacity, const int64_t *ids, const uint8_t *valid,
-            CatalogueSlots slots, int64_t *rows, Word *firstMissing) {
+            CatalogueSlots slots, int64_t *rows, RowNote *missing) {
   for (int64_t row = threadInGrid(); row < capacity; row += threadsInGrid()) {
     const bool looks = row < domain->count && (!valid || valid[row]);
     const int64_t found = looks ? slots.slots[slots.find(ids[row])].row : -1;
     rows[row] = found;
-    if (looks && found < 0 && firstMissing)
-      atomicMin(firstMissing, static_cast<Word>(row));
+    if (looks && found < 0 && missing)
+      noteRow(missing, domain, row);
   }
 }
 
@@ -145,12 +147,13 @@ void pickNumberedRows(const genrec_domain *source, int64_t capacity, int64_t par
 
 void resolveRows(const genrec_domain *domain, int64_t capacity, const int64_t *ids,
                  const uint8_t *valid, const CatalogueSlots &slots, int64_t *rows,
-                 int64_t *firstMissing, cudaStream_t stream) {
-  if (firstMissing)
-    GENREC_CUDA_CHECK(cudaMemsetAsync(firstMissing, kNoMissing & 0xFF, sizeof(int64_t), stream));
-  if (capacity > 0)
-    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads), findIds, domain, capacity, ids,
-                       valid, slots, rows, reinterpret_cast<Word *>(firstMissing));
+                 genrec_row_note *missing, cudaStream_t stream) {
+  if (capacity == 0)
+    return;
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads), findIds, domain, capacity, ids,
+                     valid, slots, rows, missing);
+  if (missing)
+    keepNotedValue(missing, ids, sizeof *ids, stream);
 }
 
 } // namespace genrec::rt::cuda

@@ -4,6 +4,7 @@
 
 #include "genrec_rt/kernels/cuda/domain_view.h"
 #include "genrec_rt/kernels/cuda/product_tile.h"
+#include "genrec_rt/kernels/cuda/row_notes.h"
 
 namespace genrec::rt::cuda {
 
@@ -44,8 +45,8 @@ __device__ void writeElement(const SizedProduct &p, int64_t rows, int64_t column
   float value = row >= rows ? 0.0f : p.rest;
   if (row < rows && column < columns) {
     value = p.onto ? p.onto[row * p.ldOnto + column] + sum : sum;
-    if (p.sawNaN && value != value)
-      storeRelaxed(p.sawNaN, 1u);
+    if (p.nanNote && value != value)
+      noteRow(p.nanNote, nullptr, 0);
   }
   p.result[row * p.ldResult + column] = value;
 }

@@ -179,7 +179,7 @@ SizedProduct scoresOf(const RankedItems &r, const Selection &s, int64_t firstQue
   p.right = r.item + firstItem * r.ldItem, p.ldRight = r.ldItem, p.rightTransposed = true;
   p.result = s.scores, p.ldResult = s.chunk;
   p.inOrder = true;
-  p.sawNaN = r.sawNaN;
+  p.nanNote = r.nanNote;
   return p;
 }
 

@@ -18,10 +18,10 @@ struct ScoredItems {
 };
 
 /// out[queries, width]; columns past the last item are kNoScore, rows past the last query zeros.
-/// *tooMany, unless null, is set to 1 where there are more items than that. Of `ranked` the
-/// excluded items are not read.
-void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out, uint32_t *tooMany,
-                cudaStream_t stream);
+/// Where there are more items than that, row 0 is noted in `tooMany` (null: there may be). Of
+/// `ranked` the excluded items are not read.
+void scoreItems(const RankedItems &ranked, const ScoredItems &scored, float *out,
+                genrec_row_note *tooMany, cudaStream_t stream);
 
 /// Gradients of scores, [queries, width].
 struct ScoreGradients {

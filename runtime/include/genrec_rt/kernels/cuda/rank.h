@@ -40,7 +40,8 @@ struct RankedItems {
   int64_t excludedCapacity = 0;
   const int64_t *excluded = nullptr;      ///< items, in any order; such as are none are passed over
   int64_t chunkBytes = int64_t(96) << 20; ///< of topItems' scratch for scores, about
-  uint32_t *sawNaN = nullptr; ///< set to 1 where a score is NaN; results are then unspecified
+  /// Row 0 is noted where a score is NaN; results are then unspecified.
+  genrec_row_note *nanNote = nullptr;
 };
 
 /// The k items of the highest scores of each query, best first, equal scores by ascending index;
@@ -63,12 +64,12 @@ void rankLists(const RankedItems &ranked, const genrec_domain *listed, int64_t l
                const int64_t *targets, int64_t *ranks, void *scratch, cudaStream_t stream);
 
 /// The ranks of the rows of lists by score, as rankScored on the CPU; a warp for each row with
-/// label 1 looks at its list. *firstBad gets the first row with a NaN score or a label other than
-/// 0 and 1 (kNoRow: none); ranks are then unspecified. `valid` may be null.
-constexpr int64_t kNoRow = 0x7F7F7F7F7F7F7F7F; ///< a byte repeated: no row has this number
+/// label 1 looks at its list. The first row with a NaN score or a label other than 0 and 1 is
+/// noted, with the reason; ranks are then unspecified. `valid` may be null.
+enum UnrankedReason : int { kNaNScore, kNoLabel };
 void rankScoredLists(const genrec_domain *domain, int64_t capacity, const float *score,
-                     const float *label, const uint8_t *valid, int64_t *ranks, int64_t *firstBad,
-                     cudaStream_t stream);
+                     const float *label, const uint8_t *valid, int64_t *ranks,
+                     genrec_row_note *unranked, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
 

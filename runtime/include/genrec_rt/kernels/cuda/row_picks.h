@@ -55,12 +55,11 @@ void pickNumberedRows(const genrec_domain *source, int64_t capacity, int64_t par
                       const PickedNumbers *numbers, const PickedRows &picked, cudaStream_t stream);
 
 /// rows[r] = the catalogue's row of ids[r], -1 where valid[r] (may be null) is 0, where there is
-/// none, and past the last row. *firstMissing (null: may be missing) gets the first row of an id
-/// that there is none of, kNoMissing where all are there. `slots` are in device memory.
-constexpr int64_t kNoMissing = 0x7F7F7F7F7F7F7F7F; ///< a byte repeated: no row has this number
+/// none, and past the last row. The first row of an id that there is none of is noted in
+/// `missing`, with the id (null: it may be missing). `slots` are in device memory.
 void resolveRows(const genrec_domain *domain, int64_t capacity, const int64_t *ids,
                  const uint8_t *valid, const CatalogueSlots &slots, int64_t *rows,
-                 int64_t *firstMissing, cudaStream_t stream);
+                 genrec_row_note *missing, cudaStream_t stream);
 
 } // namespace genrec::rt::cuda
 

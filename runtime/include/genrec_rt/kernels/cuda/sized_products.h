@@ -43,7 +43,8 @@ struct SizedProduct {
   bool keepsRest = false;
   bool inOrder = false; ///< never cut the contraction: the CPU's bits, and no scratch
   float rest = 0;
-  uint32_t *sawNaN = nullptr; ///< set to 1 where an element is NaN; null: not looked for
+  /// Row 0 is noted where an element is NaN; null: not looked for.
+  genrec_row_note *nanNote = nullptr;
 };
 
 /// Bytes of scratch of `multiply`.
