@@ -66,12 +66,14 @@ public:
     }
   }
 
-  bool contains(int64_t key) const {
+  /// The number of `key`, -1 where it has none.
+  int32_t find(int64_t key) const {
     for (size_t at = home(key); slots[at].step == step; at = next(at))
       if (slots[at].key == key)
-        return true;
-    return false;
+        return slots[at].number;
+    return -1;
   }
+  bool contains(int64_t key) const { return find(key) >= 0; }
 
   int64_t size() const { return used; }
   /// By number.
