@@ -2,6 +2,8 @@
 
 #include "genrec/Analysis/Identity.h"
 
+#include "genrec/Dialect/GenRec/IR/TableRules.h"
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -172,8 +174,10 @@ std::string describeTable(TableOp table) {
   if (auto bounded = table.getBounded())
     text += ", bounded " + std::to_string(*bounded) + " " +
             stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)).str();
-  if (auto ttl = table.getTtl())
-    text += ", ttl " + std::to_string(*ttl);
+  if (auto steps = getTtlSteps(table))
+    text += ", ttl " + std::to_string(*steps);
+  if (auto seconds = getTtlSeconds(table))
+    text += ", ttl " + std::to_string(*seconds) + " s";
   if (auto admitAfter = table.getAdmitAfter())
     text += ", admit_after " + std::to_string(*admitAfter);
   return text;

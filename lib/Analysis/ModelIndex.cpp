@@ -3,6 +3,7 @@
 #include "genrec/Analysis/ModelIndex.h"
 
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
+#include "genrec/Dialect/GenRec/IR/TableRules.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -181,6 +182,15 @@ int64_t genrec::getElementBytes(Type element) {
   return std::max<int64_t>(1, element.getIntOrFloatBitWidth() / 8);
 }
 
+/// "30 days", "90 minutes": in the largest unit of which it is a multiple.
+static std::string describeSeconds(int64_t seconds) {
+  for (auto [length, name] :
+       {std::pair(86400, "day"), std::pair(3600, "hour"), std::pair(60, "minute")})
+    if (seconds % length == 0)
+      return (Twine(seconds / length) + " " + name + (seconds == length ? "" : "s")).str();
+  return (Twine(seconds) + (seconds == 1 ? " second" : " seconds")).str();
+}
+
 std::string genrec::describeRowRules(TableOp table) {
   SmallVector<std::string, 3> rules;
   if (table.getOptimizer().getOption("frozen") != 0.0)
@@ -189,8 +199,10 @@ std::string genrec::describeRowRules(TableOp table) {
     rules.push_back(("at most " + Twine(*bounded) + " rows (" +
                      stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)) + ")")
                         .str());
-  if (auto ttl = table.getTtl())
-    rules.push_back(("gone after " + Twine(*ttl) + " steps unseen").str());
+  if (auto steps = getTtlSteps(table))
+    rules.push_back(("gone after " + Twine(*steps) + " steps unseen").str());
+  if (auto seconds = getTtlSeconds(table))
+    rules.push_back("gone after " + describeSeconds(*seconds) + " unseen");
   if (auto admitAfter = table.getAdmitAfter())
     rules.push_back(("admitted after " + Twine(*admitAfter) + " steps").str());
   return llvm::join(rules, ", ");

@@ -2,6 +2,8 @@
 
 #include "genrec/Fuzz/ModelBuilder.h"
 
+#include "genrec/Dialect/GenRec/IR/TableRules.h"
+
 #include "llvm/ADT/ScopeExit.h"
 
 #include <cmath>
@@ -110,8 +112,11 @@ void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
           named("evict",
                 EvictKindAttr::get(builder.getContext(), static_cast<EvictKind>(integer(0, 1)))));
   }
-  if (chance(40))
+  if (chance(40)) {
     attributes.push_back(i64("ttl", integer(1, 2)));
+    if (nextName % 2) // a step takes a second
+      attributes.push_back(named(kTtlInSeconds, builder.getUnitAttr()));
+  }
   if (chance(40))
     attributes.push_back(i64("admit_after", integer(1, 2)));
   lastRules.assign(attributes.begin() + first, attributes.end());

@@ -4,6 +4,8 @@
 
 #include "Random.h"
 
+#include "genrec/Dialect/GenRec/IR/TableRules.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -80,8 +82,8 @@ State::State(ModelOp model, uint64_t seed)
     table.dim = declaration.getDim();
     table.stateFloats = optimizer.getStateFloats(table.dim);
     table.rules = {static_cast<int64_t>(declaration.getBounded().value_or(0)),
-                   declaration.getEvict() == EvictKind::lfu,
-                   static_cast<int64_t>(declaration.getTtl().value_or(0)),
+                   declaration.getEvict() == EvictKind::lfu, getTtlSteps(declaration).value_or(0),
+                   getTtlSeconds(declaration).value_or(0),
                    static_cast<int64_t>(declaration.getAdmitAfter().value_or(0))};
     table.idBits = declaration.getIdBits();
     table.initialAccumulator = optimizer.getOption("initial_accumulator", /*onTable=*/true);
@@ -124,6 +126,19 @@ bool State::admits(TableState &table, int64_t id, uint64_t step) const {
   return true;
 }
 
+/// Whether a row last seen in `lastStep` is evicted after `step` because of a ttl in seconds. A
+/// step takes one second here.
+static bool isTooOld(const RowRules &rules, uint64_t lastStep, uint64_t step) {
+  if (!rules.ttlSeconds)
+    return false;
+  int64_t length = std::max<int64_t>(1, rules.ttlSeconds / 16);
+  auto periodOf = [&](uint64_t of) { return static_cast<int64_t>(of) / length; };
+  // What was never seen counts as seen in the first step.
+  int64_t now = periodOf(step), seen = periodOf(std::max<uint64_t>(1, lastStep));
+  bool isFirstOfPeriod = step > 1 && periodOf(step - 1) != now;
+  return isFirstOfPeriod && (now - seen - 1) * length + 1 >= rules.ttlSeconds;
+}
+
 /// The ids to evict after `step`.
 static std::vector<int64_t> chooseLeaving(const RowRules &rules, const Sightings &sightings,
                                           uint64_t step) {
@@ -132,7 +147,8 @@ static std::vector<int64_t> chooseLeaving(const RowRules &rules, const Sightings
   int64_t period = std::max<int64_t>(1, rules.ttl / 16), time = static_cast<int64_t>(step);
   bool isTime = rules.ttl && time % period == 0;
   for (const auto &[id, sighting] : sightings) {
-    if (isTime && static_cast<int64_t>(sighting.lastStep) <= time - rules.ttl)
+    bool isLate = isTime && static_cast<int64_t>(sighting.lastStep) <= time - rules.ttl;
+    if (isLate || isTooOld(rules, sighting.lastStep, step))
       leaving.push_back(id);
     else
       staying.emplace_back(rules.isLfu ? sighting.steps : 0, sighting.lastStep, id);

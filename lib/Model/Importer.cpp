@@ -3,6 +3,7 @@
 #include "Importer.h"
 #include "EnumKinds.h"
 
+#include "genrec/Dialect/GenRec/IR/TableRules.h"
 #include "genrec/Model/Model.h"
 
 #include "mlir/IR/Verifier.h"
@@ -201,11 +202,17 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
                                  << listKeywords<EvictKind>(getMaxEnumValForEvictKind());
     evict = EvictKindAttr::get(builder.getContext(), *kind);
   }
-  TableOp::create(builder, location, builder.getStringAttr(toRef(table.name())),
-                  builder.getI64IntegerAttr(table.dim()),
-                  builder.getI64IntegerAttr(table.id_bits()), init, optimizer,
-                  rule(table.bounded()), evict, rule(table.ttl()), rule(table.admit_after()),
-                  /*members=*/ArrayAttr());
+  if (table.ttl() && table.ttl_seconds())
+    return emitError(location) << "table '" << toRef(table.name())
+                               << "' has both 'ttl', in steps, and 'ttl_seconds'";
+  auto op = TableOp::create(builder, location, builder.getStringAttr(toRef(table.name())),
+                            builder.getI64IntegerAttr(table.dim()),
+                            builder.getI64IntegerAttr(table.id_bits()), init, optimizer,
+                            rule(table.bounded()), evict,
+                            rule(table.ttl_seconds() ? table.ttl_seconds() : table.ttl()),
+                            rule(table.admit_after()), /*members=*/ArrayAttr());
+  if (table.ttl_seconds())
+    op->setAttr(kTtlInSeconds, builder.getUnitAttr());
   return success();
 }
 

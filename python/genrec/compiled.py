@@ -120,6 +120,11 @@ class CompiledModel:
         A folder that has a checkpoint is refused with a `RunError`, unless `resume` continues its run, `continue_from`
         names it or `overwrite` starts a new one. The newest `keep` generations are kept (2 unless given). A NaN or
         infinite loss ends the run with a `RunError` that names the step and your line, unless `allow_nonfinite=True`.
+        `clock` gives steps their times, where a table has a `ttl` in seconds (`gr.Table`): a column of the data, "time"
+        for timestamps and dates, "time:s" (or ms, us, ns) for integers since 1970; or "machine", the default. In a step
+        it is the latest time of the whole batch, and never goes back. So a run over old data forgets as it would have
+        then, if days come in order: `shuffle=False`, or one day after another with `continue_from`.
+
         More flags: `eval_every`, `eval_epochs`, `shuffle`, `shuffle_window`, `batch_tokens` ("history=76800"),
         `schedule`, `warmup`, `clip_norm`, `max_steps`, `metrics_json` and so on.
 

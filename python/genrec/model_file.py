@@ -174,8 +174,9 @@ class _Writer:
                 "IdBits": one.id_bits,
                 "Bounded": rules.bounded,
                 "Evict": self.text(rules.evict) if rules.bounded else None,
-                "Ttl": rules.ttl,
+                "Ttl": rules.ttl_steps,
                 "AdmitAfter": rules.admit_after,
+                "TtlSeconds": rules.ttl_seconds,
             },
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from genrec.errors import ModelError
@@ -95,19 +96,34 @@ class RowRules:
 
     bounded: int | None = None
     evict: str = "lru"
-    ttl: int | None = None
+    ttl: int | timedelta | None = None
     admit_after: int | None = None
 
     KINDS = ("lru", "lfu")
 
+    @property
+    def ttl_steps(self) -> int | None:
+        """`ttl` where it counts steps."""
+        return None if isinstance(self.ttl, timedelta) else self.ttl
+
+    @property
+    def ttl_seconds(self) -> int | None:
+        """`ttl` where it is a time."""
+        return self.ttl // timedelta(seconds=1) if isinstance(self.ttl, timedelta) else None
+
     def check(self, table: str) -> None:
         """Raises `ValueError` where a rule of `table` makes no sense."""
         rules = {"bounded": self.bounded, "ttl": self.ttl, "admit_after": self.admit_after}
+        if isinstance(self.ttl, timedelta):
+            del rules["ttl"]
+            if self.ttl < timedelta(seconds=1) or self.ttl % timedelta(seconds=1):
+                raise ValueError(f"'ttl' of table '{table}' must be whole seconds, at least 1, got {self.ttl!r}")
         for name, value in rules.items():
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int):
-                raise TypeError(f"'{name}' of table '{table}' must be a whole number, got {value!r}")
+                also = " of steps, or a datetime.timedelta" if name == "ttl" else ""
+                raise TypeError(f"'{name}' of table '{table}' must be a whole number{also}, got {value!r}")
             if value < 1:
                 raise ValueError(f"'{name}' of table '{table}' must be at least 1, got {value}")
         if self.evict not in self.KINDS:

@@ -1,6 +1,7 @@
 """Embedding tables."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
 from genrec.emit import emit
 from genrec.errors import ModelError
@@ -30,7 +31,9 @@ class Table:
 
     - `bounded`: when a step leaves more than this many rows, the lowest leave until `bounded - bounded // 16` remain.
       `evict` says which are lowest: "lru", those not seen for longest; "lfu", those seen in the fewest steps.
-    - `ttl`: rows not seen for this many steps leave.
+    - `ttl`: rows not seen for this many steps leave. A `datetime.timedelta` counts time instead: with
+      `ttl=timedelta(days=30)`, rows that no step has seen for 30 days leave, up to an eighth of that later. The time of
+      a step is what `train(clock=...)` says: the latest time of a column in its batch, or the machine's clock.
     - `admit_after`: an id gets a row once this many steps have seen it; until then it reads its initial value and
       does not train.
 
@@ -53,7 +56,7 @@ class Table:
         id_bits: int = DEFAULT_ID_BITS,
         bounded: int | None = None,
         evict: str = "lru",
-        ttl: int | None = None,
+        ttl: int | timedelta | None = None,
         admit_after: int | None = None,
         frozen: bool = False,
     ) -> None:

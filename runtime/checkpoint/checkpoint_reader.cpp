@@ -287,6 +287,8 @@ void CheckpointReader::Impl::restore(const CheckpointReader &reader, Session &se
     throw Error(error.what(), other.empty() ? error.help() : other);
   }
   session.setStepsDone(manifest.state.step);
+  if (purpose == RestoreFor::training)
+    session.setClock(manifest.state.clock);
 }
 
 std::vector<const SafetensorsReader *> CheckpointReader::links() const {

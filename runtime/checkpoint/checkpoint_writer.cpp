@@ -262,7 +262,9 @@ TensorDigest CheckpointWriter::write(const std::string &path, Session &session, 
   return writeTogether(options.comm, path, header, tensors, !options.allowNonFinite);
 }
 
-void CheckpointWriter::save(Session &session, const TrainingState &state) {
+void CheckpointWriter::save(Session &session, const TrainingState &given) {
+  TrainingState state = given;
+  state.clock = session.clock();
   std::string message, help;
   try {
     runTogether(options.comm, [&] {

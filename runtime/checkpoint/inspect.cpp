@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -62,6 +63,17 @@ int64_t bytesOf(const SafetensorsReader &file) {
   return static_cast<int64_t>(fs::file_size(file.path()));
 }
 
+/// "2026-11-23 09:00:00 UTC"; in seconds since 1970 where that has no calendar date.
+std::string describeTime(int64_t seconds) {
+  std::tm parts{};
+  char text[40];
+  if (auto time = static_cast<std::time_t>(seconds);
+      !gmtime_r(&time, &parts) ||
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+    return withThousands(seconds) + " s";
+  return text;
+}
+
 std::string describe(const CheckpointReader &reader) {
   const SafetensorsReader &file = reader.tensors();
   std::vector<const SafetensorsReader *> links = reader.links();
@@ -72,6 +84,8 @@ std::string describe(const CheckpointReader &reader) {
                      ", epoch " + std::to_string(reader.state().epoch) + ", " +
                      (isFull ? "full" : "incremental, built on " + base) + ", " +
                      withThousands(bytesOf(file)) + " bytes";
+  if (std::optional<int64_t> seconds = reader.state().clock.seconds)
+    text += ", clock at " + describeTime(*seconds);
   for (const std::string &table : tableNames(file)) {
     text += "; " + table + ": " + count(file.tensor(table + ".ids").count(), "row");
     if (!isFull)

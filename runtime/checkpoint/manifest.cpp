@@ -7,6 +7,7 @@
 #include "json_fields.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 
@@ -90,6 +91,41 @@ Json dataToJson(const std::vector<DataFile> &files) {
   return list;
 }
 
+/// By ttl in seconds, pairs of a period's number and its first step.
+Json clockToJson(const StepClock::State &clock) {
+  Json periods = Json::object();
+  for (const auto &[ttl, list] : clock.periods) {
+    Json pairs = Json::array();
+    for (const StepClock::Period &each : list)
+      pairs.push_back({{"period", each.period}, {"first_step", each.firstStep}});
+    periods[std::to_string(ttl)] = std::move(pairs);
+  }
+  return {{"seconds", *clock.seconds}, {"periods", std::move(periods)}};
+}
+
+StepClock::State clockFromJson(const JsonFields &fields, uint64_t step) {
+  constexpr int64_t kLeast = -kMost;
+  StepClock::State clock;
+  clock.seconds = fields.integer("seconds", kLeast, kMost);
+  const JsonFields periods = fields.fields("periods");
+  for (const auto &[name, value] : fields.raw("periods").items()) {
+    int64_t ttl = 0;
+    auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), ttl);
+    if (error != std::errc() || end != name.data() + name.size() || ttl < 1)
+      throw periods.error(name, "is no number of seconds");
+    std::vector<StepClock::Period> &list = clock.periods[ttl];
+    for (const JsonFields &pair : periods.list(name.c_str())) {
+      StepClock::Period each{pair.integer("period", kLeast, kMost),
+                             pair.integer("first_step", 0, static_cast<int64_t>(step))};
+      if (!list.empty() &&
+          (each.period <= list.back().period || each.firstStep <= list.back().firstStep))
+        throw periods.error(name, "does not ascend");
+      list.push_back(each);
+    }
+  }
+  return clock;
+}
+
 Json stateToJson(const TrainingState &state) {
   Json losses = Json::array();
   for (const LossValue &loss : state.epochLosses)
@@ -112,6 +148,11 @@ Json stateToJson(const TrainingState &state) {
           {"first_step", state.firstStep},
           {"before", Json::parse(state.before)},
           {"history", Json::parse(state.history)}};
+  if (!state.clockSource.empty())
+    json["clock_source"] = state.clockSource;
+  if (state.clock.seconds)
+    json["clock"] = clockToJson(state.clock);
+  return json;
 }
 
 /// A sum or a weight of a loss; version 1 wrote null for what is not finite.
@@ -155,6 +196,10 @@ TrainingState stateFromJson(const JsonFields &fields) {
     fields.list("before");
     state.before = toText(fields.raw("before"));
   }
+  if (fields.has("clock_source"))
+    state.clockSource = fields.text("clock_source");
+  if (fields.has("clock"))
+    state.clock = clockFromJson(fields.fields("clock"), state.step);
   if (!fields.has("data"))
     return state;
   for (const JsonFields &file : fields.list("data"))

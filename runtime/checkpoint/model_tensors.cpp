@@ -31,7 +31,7 @@ std::vector<int64_t> stateShape(const genrec_table_desc &table) {
 }
 
 bool hasRules(const genrec_table_desc &table) {
-  return table.bounded > 0 || table.ttl > 0 || table.admit_after > 0;
+  return table.bounded > 0 || table.ttl > 0 || table.ttl_seconds > 0 || table.admit_after > 0;
 }
 
 /// Numbers kept for the rules about rows, one per row of a store.

@@ -222,6 +222,7 @@ const std::vector<std::string> &Dataset::files() const { return impl->files.path
 std::vector<DataFile> Dataset::describeFiles(const std::string &role) const {
   return impl->files.describe(role);
 }
+void Dataset::requireSameType(int32_t feature) const { impl->files.requireSameType(feature); }
 const std::vector<std::string> &Dataset::notes() const { return impl->files.notes(); }
 bool Dataset::inMemory() const { return impl->inMemory; }
 

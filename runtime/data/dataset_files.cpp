@@ -71,7 +71,7 @@ void typesFromJson(const Json &json, std::vector<ColumnPath> &columns) {
 
 DatasetFiles::DatasetFiles(const genrec_model_desc &model, const ReadRequest &request,
                            const FileSpec &spec, Communicator *comm)
-    : model(model), request(request) {
+    : model(model), request(request), comm(comm) {
   Json told = fromFirstRank(comm, [&] { return openAll(spec); });
   if (isFirstRank(comm))
     return;
@@ -102,6 +102,14 @@ std::vector<DataFile> DatasetFiles::describe(const std::string &role) const {
   for (const FileSummary &file : summaries)
     files.push_back({role, file.path, file.identity.size, file.identity.contentChecksum});
   return files;
+}
+
+void DatasetFiles::requireSameType(int32_t feature) const {
+  runTogether(comm, [&] {
+    for (size_t i = 0; isFirstRank(comm) && i < size(); ++i)
+      opened[i].file->requireSameType(feature, *opened[0].file,
+                                      "files of one dataset must have it of one type");
+  });
 }
 
 const ParquetFile &DatasetFiles::open(size_t file) const {

@@ -30,6 +30,9 @@ public:
   const FileSummary &operator[](size_t file) const { return summaries[file]; }
   std::vector<DataFile> describe(const std::string &role) const;
 
+  /// Throws Error where a file has another type of column for a feature than the first. Collective.
+  void requireSameType(int32_t feature) const;
+
   /// The file, opened now where it was not. On any thread.
   const ParquetFile &open(size_t file) const;
 
@@ -39,6 +42,7 @@ private:
 
   const genrec_model_desc &model;
   ReadRequest request;
+  Communicator *comm;
   std::vector<std::string> names, skipped;
   std::vector<FileSummary> summaries;
   struct Opened {

@@ -155,17 +155,22 @@ void ParquetFile::measureGroups() {
   }
 }
 
+void ParquetFile::requireSameType(int32_t feature, const ParquetFile &first,
+                                  const std::string &help) const {
+  const arrow::DataType &type = *plan.featurePaths[feature].type;
+  const arrow::DataType &wanted = *first.plan.featurePaths[feature].type;
+  const char *what = model.features[feature].type == GENREC_KEY ? "key '" : "column '";
+  if (!type.Equals(wanted))
+    throw Error(name() + ": " + what + model.features[feature].column + "' is " + typeName(type) +
+                    ", in " + first.name() + " it is " + typeName(wanted),
+                help);
+}
+
 void ParquetFile::requireSameKeys(const ParquetFile &first) const {
-  for (int32_t i = 0; i < model.feature_count; ++i) {
-    if (!plan.readFeature[i] || model.features[i].type != GENREC_KEY)
-      continue;
-    const arrow::DataType &type = *plan.featurePaths[i].type;
-    const arrow::DataType &wanted = *first.plan.featurePaths[i].type;
-    if (!type.Equals(wanted))
-      throw Error(name() + ": key '" + model.features[i].column + "' is " + typeName(type) +
-                      ", in " + first.name() + " it is " + typeName(wanted),
-                  "keys leave as they came, so files of one dataset must have them of one type");
-  }
+  for (int32_t i = 0; i < model.feature_count; ++i)
+    if (plan.readFeature[i] && model.features[i].type == GENREC_KEY)
+      requireSameType(
+          i, first, "keys leave as they came, so files of one dataset must have them of one type");
 }
 
 ColumnPath ParquetFile::pathOf(const parquet::arrow::SchemaManifest &manifest,

@@ -47,6 +47,8 @@ public:
   /// Throws Error also where the file is no longer the one that was opened.
   Chunk decode(int group, OrderWatch &order) const;
 
+  /// Throws Error where the column of a feature that is read has another type than in `first`.
+  void requireSameType(int32_t feature, const ParquetFile &first, const std::string &help) const;
   /// Throws Error where a key (GENREC_KEY) has another type than in `first`.
   void requireSameKeys(const ParquetFile &first) const;
 

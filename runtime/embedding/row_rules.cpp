@@ -60,13 +60,13 @@ void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, floa
   });
 }
 
-void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
+void EmbeddingStore::evict(const StoreStream &on, int64_t step, int64_t expired) {
   const RowRules &rules = config.rules;
-  if (rules.checksTime(step)) {
+  if (const int64_t latest = rules.latestLeaving(step, expired); latest >= 0) {
     leaving.reserve(
         static_cast<size_t>(rowCount)); // not again before the table is larger than ever
     for (int64_t number = 0; number < rowCount; ++number)
-      if (sightingOf(row(number)).lastStep <= step - rules.ttl)
+      if (sightingOf(row(number)).lastStep <= latest)
         leaving.push_back(number);
     removeLeaving();
   }
@@ -76,7 +76,7 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
   std::sort(leaving.begin(), leaving.end());
   removeLeaving();
   if (waitingIds)
-    waitingIds->evict(on, step);
+    waitingIds->evict(on, step, expired);
 }
 
 /// Adds the numbers of the `count` lowest rows of a member (in a store of one table, of all)

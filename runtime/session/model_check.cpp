@@ -105,15 +105,16 @@ void checkModel(const genrec_model_desc &model) {
     require(model.tables[i].dim > 0 && model.tables[i].id_bits > 0 && model.tables[i].id_bits <= 64,
             std::string("table '") + model.tables[i].name +
                 "' has a size or id width out of range");
-    require(table.bounded >= 0 && table.ttl >= 0 && table.admit_after >= 0 &&
-                genrec_evict_kind_name(table.evict),
+    require(table.bounded >= 0 && table.ttl >= 0 && table.ttl_seconds >= 0 &&
+                table.admit_after >= 0 && genrec_evict_kind_name(table.evict),
             std::string("table '") + table.name + "' has rules out of range");
     checkTraining(std::string("table '") + table.name + "'", table.init, table.optimizer);
     for (int32_t j = 0; table.group && j < i; ++j) {
       const genrec_table_desc &other = model.tables[j];
       require(other.group != table.group ||
                   (other.bounded == table.bounded && other.evict == table.evict &&
-                   other.ttl == table.ttl && other.admit_after == table.admit_after),
+                   other.ttl == table.ttl && other.ttl_seconds == table.ttl_seconds &&
+                   other.admit_after == table.admit_after),
               std::string("table '") + table.name + "' shares a store with '" + other.name +
                   "', but has other rules about its rows");
     }

@@ -68,9 +68,9 @@ bool Ranks::chooseNext() {
   return trial->next(now - before);
 }
 
-void Ranks::exchangeSums(RankStep &step, bool updates, int32_t signal) {
-  bool isNext = updates ? chooseNext() : isAhead;
-  step.exchangeSums(updates, signal, isNext);
+void Ranks::exchangeSums(RankStep &step, bool updates, OwnReport own) {
+  own.isNextAhead = updates ? chooseNext() : isAhead;
+  step.exchangeSums(updates, own);
   isAhead = step.getReport().isNextAhead;
 }
 
@@ -185,14 +185,14 @@ void RankStep::contribute(int32_t number, std::span<const float *const> partial,
     sums.sendAhead(number, *ahead, {"the gradients", slots.front()->step});
 }
 
-void RankStep::exchangeSums(bool updates, int32_t signal, bool isNextAhead) {
+void RankStep::exchangeSums(bool updates, const OwnReport &own) {
   comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
   if (ahead) {
     comm.setPurpose({"the gradients", slots.front()->step});
     ahead->wait(comm);
     sums.endAhead();
   }
-  sums.report(slots, signal, isNextAhead);
+  sums.report(slots, own);
   if (updates) {
     exchange.collect(&sums, makeFinder());
     describeCollected();

@@ -88,9 +88,9 @@ public:
                                          std::span<float *const> rows);
 
   /// Once all portions have computed: adds up sums, what the step reports, and, where it updates,
-  /// the gradients of all tables' rows at their owners. Collective. `signal`: what this rank has
-  /// caught. `isNextAhead`: whether sums should travel ahead in the next step; rank 0's counts.
-  void exchangeSums(bool updates, int32_t signal, bool isNextAhead);
+  /// the gradients of all tables' rows at their owners. Collective. Of `own`,
+  /// whether sums should travel ahead in the next step is what rank 0 says.
+  void exchangeSums(bool updates, const OwnReport &own);
   const RanksReport &getReport() const { return sums.getReport(); }
   const genrec_collected_rows &collected(int32_t table) const {
     return collectedRows[tables.storeOf[table]];
@@ -164,7 +164,7 @@ public:
   /// that updates.
   void beginCompute(RankStep &step, bool updates);
   /// See RankStep; also finds out whether sums should travel ahead in the next step.
-  void exchangeSums(RankStep &step, bool updates, int32_t signal);
+  void exchangeSums(RankStep &step, bool updates, OwnReport own);
   /// The run ends by an exception that says `why`.
   void abortAhead(const std::string &why) noexcept {
     if (ahead)

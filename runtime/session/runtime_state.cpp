@@ -104,7 +104,7 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
       config.states = desc.optimizer.states;
       config.rowStates = desc.optimizer.row_states != 0;
       const RowRules rules{desc.bounded, static_cast<Eviction>(desc.evict), desc.ttl,
-                           desc.admit_after};
+                           desc.admit_after, desc.ttl_seconds};
       config.rules = globalBound ? GlobalBound::rulesOfRank(rules) : rules;
       config.initialAccumulator = desc.optimizer.initial_accumulator;
       config.initializer = makeInitializer(desc, seed);
@@ -119,6 +119,8 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
           onDevice ? device()->makeStore(config, desc.name) : makeHostStore(config);
       if (config.rules.any())
         ruledStores.push_back(store.get());
+      if (rules.ttlSeconds > 0)
+        clock.watch(rules.ttlSeconds);
       if (globalBound)
         globalBound->add(*store, rules);
       for (int32_t j = i; j < model.table_count; ++j)
@@ -169,9 +171,12 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
                                   options.earlyGradients);
 }
 
-void genrec_runtime::evict(uint64_t step) {
+void genrec_runtime::evict(uint64_t step, std::optional<int64_t> seconds) {
+  const auto number = static_cast<int64_t>(step);
+  if (clock.isNeeded())
+    clock.end(number, seconds);
   for (TableStore *store : ruledStores)
-    store->evict(storeStream(), static_cast<int64_t>(step));
+    store->evict(storeStream(), number, clock.expired(store->configuration().rules.ttlSeconds));
   if (globalBound)
     globalBound->evict(pool.get());
 }

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace genrec::rt {
@@ -57,8 +58,9 @@ struct genrec_runtime {
   double learningRate(double base, uint64_t step) const;
   /// Whether `ids` is a column of a catalogue.
   bool isCatalogueColumn(const int64_t *ids) const;
-  /// The end of training step `step`: rows leave tables whose rules send them away. Collective.
-  void evict(uint64_t step);
+  /// The end of training step `step`, at `seconds` of the clock (none: as before): rows leave
+  /// tables whose rules send them away. Collective.
+  void evict(uint64_t step, std::optional<int64_t> seconds);
   genrec::rt::Device *device() const { return onDevice ? &onDevice->device() : nullptr; }
   /// What stores run on.
   genrec::rt::StoreStream storeStream() const {
@@ -86,6 +88,7 @@ struct genrec_runtime {
   std::vector<char> replicated; ///< by table: whether every rank has all rows
   std::vector<genrec::rt::TableStore *> ruledStores;    ///< of tables with rules, each once
   std::unique_ptr<genrec::rt::GlobalBound> globalBound; ///< of several ranks
+  genrec::rt::StepClock clock;                          ///< of tables with a ttl in seconds
   std::vector<genrec::rt::GrowBuffer<float>> zeroRows;  ///< per table
   /// Who updates which rows of parameters: this rank all, unless ranks share that.
   genrec::rt::ParameterShards shards;

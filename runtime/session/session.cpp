@@ -23,7 +23,7 @@ const char *nameOf(Mode mode) { return genrec_mode_name(static_cast<int32_t>(mod
 } // namespace
 
 Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &options)
-    : state(checked(model), options) {
+    : state(checked(model), options), clock(options.clock) {
   PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
   ownPortions = own.count;
   // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
@@ -198,6 +198,10 @@ LookupCounts Session::countLookups(Mode mode, BatchSource &source) {
 
 uint64_t Session::stepsDone() const { return impl->steps; }
 void Session::setStepsDone(uint64_t steps) { impl->steps = steps; }
+
+bool Session::needsClock() const { return impl->state.clock.isNeeded(); }
+StepClock::State Session::clock() const { return impl->state.clock.state(); }
+void Session::setClock(const StepClock::State &saved) { impl->state.clock.restore(saved); }
 
 void Session::setScheduleSteps(int64_t steps) {
   if (impl->state.schedule.steps == 0)

@@ -51,6 +51,7 @@ struct Session::Impl {
   NonFiniteCause cause;                       ///< of the last step that had one
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
+  std::function<int64_t(uint64_t step)> clock; ///< see SessionOptions
 
 private:
   /// Runs `body`, which makes a round with other ranks in the step of `last`.
@@ -66,6 +67,8 @@ private:
   void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step);
 
   int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
+  /// The time of the training step of `portions`, as far as this rank knows.
+  std::optional<int64_t> ownSeconds(std::span<StepSlot *const> portions) const;
 
   /// Runs `body`; what it throws ends the other ranks too.
   template <class Body> void onRanks(const Body &body) {

@@ -4,6 +4,7 @@
 
 #include "dispatch_ahead.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -42,10 +43,29 @@ void Session::Impl::runAfterDispatch(std::span<StepSlot *const> portions, RankSt
   for (StepSlot *slot : portions)
     slot->runCompute();
   if (step)
-    exchange(last, [&] { state.ranks->exchangeSums(*step, last.hasUpdate(), caughtSignal()); });
+    exchange(last, [&] {
+      OwnReport own{.signal = caughtSignal()};
+      if (last.hasUpdate())
+        own.seconds = ownSeconds(portions);
+      state.ranks->exchangeSums(*step, last.hasUpdate(), own);
+    });
   last.runUpdate();
   if (step && last.hasUpdate())
     exchange(last, [&] { step->shareParameters(); });
+}
+
+std::optional<int64_t> Session::Impl::ownSeconds(std::span<StepSlot *const> portions) const {
+  if (!state.clock.isNeeded())
+    return std::nullopt;
+  if (clock)
+    return isFirstRank(state.ranks ? &state.ranks->comm() : nullptr)
+               ? std::optional(clock(portions.back()->step))
+               : std::nullopt;
+  std::optional<int64_t> latest;
+  for (StepSlot *slot : portions)
+    if (std::optional<int64_t> seconds = slot->currentBatch().seconds)
+      latest = std::max(latest.value_or(*seconds), *seconds);
+  return latest;
 }
 
 StepReport Session::Impl::runStep(Mode mode, std::span<StepSlot *const> portions) {
@@ -69,7 +89,7 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
   if (step)
     state.ranks->comm().setPurpose({"the end", slot.step});
   if (mode == Mode::train) {
-    state.evict(slot.step);
+    state.evict(slot.step, step ? step->getReport().seconds : ownSeconds(portions));
     ++steps;
   }
   StepReport report;

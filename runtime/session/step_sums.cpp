@@ -5,6 +5,7 @@
 #include "step_slot.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace genrec::rt {
@@ -236,16 +237,17 @@ void StepSums::gather(Communicator &on, std::span<Vector *const> vectors) {
 // Reports
 //===----------------------------------------------------------------------===//
 
-/// The signal, and whether sums should go ahead; of each portion its rows, and sum and weight of
-/// each loss.
+/// The signal, whether sums should go ahead, and the time; of each portion its rows, and sum and
+/// weight of each loss.
 int64_t StepSums::reportDoubles(int32_t from) const {
   auto losses = static_cast<int64_t>(reported.losses.size());
-  return 2 + getPortions(count, from, ranks).count * (1 + 2 * losses);
+  return 3 + getPortions(count, from, ranks).count * (1 + 2 * losses);
 }
 
-void StepSums::report(std::span<StepSlot *const> slots, int32_t signal, bool isNextAhead) {
+void StepSums::report(std::span<StepSlot *const> slots, const OwnReport &own) {
   reports = true;
-  mine.assign({static_cast<double>(signal), isNextAhead ? 1.0 : 0.0});
+  mine.assign({static_cast<double>(own.signal), own.isNextAhead ? 1.0 : 0.0,
+               own.seconds ? static_cast<double>(*own.seconds) : std::nan("")});
   for (StepSlot *slot : slots) {
     mine.push_back(static_cast<double>(slot->currentBatch().rows));
     for (const LossValue &loss : slot->losses)
@@ -257,11 +259,15 @@ void StepSums::addReports() {
   std::fill(reported.losses.begin(), reported.losses.end(), LossValue{});
   reported.rows = 0;
   reported.signal = 0;
+  reported.seconds.reset();
   for (int32_t from = 0; from < ranks; ++from) {
     const double *at = messages[from];
     reported.signal = std::max(reported.signal, static_cast<int32_t>(*at++));
     if (double isNextAhead = *at++; from == 0)
       reported.isNextAhead = isNextAhead != 0;
+    if (double seconds = *at++; !std::isnan(seconds))
+      reported.seconds =
+          std::max(reported.seconds.value_or(INT64_MIN), static_cast<int64_t>(seconds));
     for (int32_t left = getPortions(count, from, ranks).count; left; --left) {
       reported.rows += static_cast<int64_t>(*at++);
       for (LossValue &loss : reported.losses) {

@@ -11,10 +11,18 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace genrec::rt {
+
+/// What a rank reports beside its portions.
+struct OwnReport {
+  int32_t signal = 0;
+  std::optional<int64_t> seconds; ///< of the step, as far as this rank knows
+  bool isNextAhead = false;
+};
 
 /// What all portions of a batch report, added up in the order of portions.
 struct RanksReport {
@@ -22,6 +30,7 @@ struct RanksReport {
   int64_t rows = 0;   ///< root rows
   int32_t signal = 0; ///< the largest of all ranks
   bool isNextAhead = false; ///< what rank 0 says
+  std::optional<int64_t> seconds; ///< the latest of all ranks
 };
 
 /// The sums over portions of one step, and what it reports. They travel beside table rows: all that
@@ -56,7 +65,7 @@ public:
   }
 
   /// Reports ride in the next round, too. `slots`: this rank's portions.
-  void report(std::span<StepSlot *const> slots, int32_t signal, bool isNextAhead = false);
+  void report(std::span<StepSlot *const> slots, const OwnReport &own);
   const RanksReport &getReport() const { return reported; }
 
   int64_t getBytes(int32_t from, int32_t to) const override;

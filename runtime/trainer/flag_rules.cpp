@@ -105,6 +105,11 @@ private:
   }
 
   void data() const {
+    require("--clock", needsClock(),
+            "cannot act: no table of model '" + std::string(model.name) +
+                "' has a ttl in seconds, as gr.Table(…, ttl=datetime.timedelta(days=30))");
+    require("--clock", !flags.clock.empty(),
+            "needs machine, a column of the data (time, time:ms) or steps:<seconds of a step>");
     require("--shuffle-window", flags.shuffle, "cannot act beside --no-shuffle");
     require("--batch", flags.batchTokens == 0,
             "cannot act beside --batch-tokens, which says how large batches are; --eval-batch is for "
@@ -112,6 +117,13 @@ private:
     for (const char *flag : {"--batch", "--catalogue"})
       require(flag, flags.command != Flags::Command::info || !flags.data.empty(),
               "needs --data, the data to count");
+  }
+
+  bool needsClock() const {
+    for (int32_t i = 0; i < model.table_count; ++i)
+      if (model.tables[i].ttl_seconds > 0)
+        return true;
+    return false;
   }
 
   /// Portions promise the same bits on any number of ranks.

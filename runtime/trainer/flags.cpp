@@ -169,6 +169,11 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
   train->add_option("--batch-tokens", batchTokens,
                     "list=tokens: batches of about so many entries of a list instead of --batch "
                     "rows, cut into portions of about equal tokens, as history=76800");
+  train->add_option(
+      "--clock", flags.clock,
+      "what gives steps their times, for tables with a ttl in seconds: machine (unless said), "
+      "a column of the data (time, or with a unit time:s, :ms, :us, :ns), steps:60 for "
+      "a step every 60 seconds");
   addOptimization(*train, flags);
   addPortions(*train, flags);
   addReplicas(*train, flags);

@@ -28,6 +28,8 @@ struct Flags {
   int64_t evaluationBatch = 0; ///< 0: as `batch`
   bool shuffle = true;
   int64_t shuffleWindow = 0; ///< rows; 0: Dataset::defaultWindow
+  std::string clock; ///< of tables with a ttl in seconds, see ClockSource; "": the checkpoint's, or
+                     ///< the machine's
 
   // Training.
   int64_t epochs = 1;

@@ -91,6 +91,8 @@ Json infoJson(const genrec_model_desc &model) {
           {{"bounded", table.bounded}, {"evict", genrec_evict_kind_name(table.evict)}});
     if (table.ttl)
       tables.back()["ttl"] = table.ttl;
+    if (table.ttl_seconds)
+      tables.back()["ttl_seconds"] = table.ttl_seconds;
     if (table.admit_after)
       tables.back()["admit_after"] = table.admit_after;
   }

@@ -53,9 +53,6 @@ std::vector<KeyColumn> ExtendedModel::keysOf(int32_t domain) const {
   return keys;
 }
 
-namespace {
-
-/// The list of the data that the column of `found` is in, as a domain of the model; -1 for none.
 int32_t listDomain(const genrec_model_desc &model, const std::vector<int32_t> &domains,
                    const ColumnPath &found, const std::string &path) {
   int32_t only = -1;
@@ -73,6 +70,8 @@ int32_t listDomain(const genrec_model_desc &model, const std::vector<int32_t> &d
   }
   return only;
 }
+
+namespace {
 
 std::string namesOf(const genrec_model_desc &model, const std::vector<int32_t> &domains) {
   std::string names;

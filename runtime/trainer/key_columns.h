@@ -23,6 +23,10 @@ struct KeyColumn {
   std::shared_ptr<arrow::DataType> type; ///< as the data has it, and as it is written
 };
 
+/// Of `domains`, the list of the data that the column `path` of `found` is in; -1 for none.
+int32_t listDomain(const genrec_model_desc &model, const std::vector<int32_t> &domains,
+                   const ColumnPath &found, const std::string &path);
+
 /// The model with the key columns as nullable features of its predict program, so
 /// that they are decoded beside what the model reads. The model's own features
 /// keep their numbers.

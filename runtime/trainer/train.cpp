@@ -89,6 +89,8 @@ bool Training::trainEpoch() {
   work->beginStep();
   int64_t rowsBefore = rowsHere;
   auto source = data->epoch(options);
+  if (timeColumn)
+    source = timeColumn->timed(std::move(source));
   session->run(Mode::train, *source, [&](const StepReport &report) { return onStep(report); });
   epochSeconds = secondsSince(begin);
   warnOnce();

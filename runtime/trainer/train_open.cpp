@@ -24,10 +24,41 @@ void Training::checkOutputs() const {
     requireWritable("--metrics-json", flags.metricsJson);
 }
 
+/// Where a table has a ttl in seconds: the flag's clock, else that of the run which goes on, else
+/// the machine's.
+void Training::chooseClock(SessionOptions &options) {
+  const CheckpointReader *from = resumed ? resumed.get() : continued.get();
+  std::string saved = from ? from->state().clockSource : "";
+  state.clockSource = !flags.clock.empty() ? flags.clock : !saved.empty() ? saved : "machine";
+  clockSource = ClockSource::parse(state.clockSource);
+  options.clock = clockSource.clock();
+}
+
+void Training::tellClock() {
+  if (!session->needsClock()) {
+    state.clockSource.clear();
+    return;
+  }
+  std::string what = clockSource.kind == ClockSource::Kind::machine
+                         ? "the machine's clock (--clock names a column of the data instead)"
+                     : clockSource.kind == ClockSource::Kind::steps
+                         ? "a step every " + withThousands(clockSource.secondsPerStep) + " seconds"
+                         : "column '" + clockSource.column + "', its latest time in each step";
+  progress.message("time, for tables with a ttl in seconds: " + what);
+}
+
 void Training::openData() {
   DatasetOptions options = datasetOptions(flags, session->threads(), comm);
-  data = std::make_unique<Dataset>(model, std::vector{&session->program(Mode::train)}, turns[turn],
-                                   options);
+  const genrec_model_desc *read = &model;
+  const genrec_program_desc *program = &session->program(Mode::train);
+  if (session->needsClock() && clockSource.kind == ClockSource::Kind::column) {
+    timeColumn = std::make_unique<TimeColumn>(model, *program, clockSource, turns[turn], comm);
+    read = &timeColumn->description();
+    program = &timeColumn->program();
+  }
+  data = std::make_unique<Dataset>(*read, std::vector{program}, turns[turn], options);
+  if (timeColumn)
+    data->requireSameType(timeColumn->feature());
   if (data->rows() == 0)
     throw Error(turns[turn].text() + ": the training data has no rows");
 }
@@ -92,7 +123,9 @@ void Training::open() {
   }
   state.seed = options.seed;
   options.comm = comm;
+  chooseClock(options);
   session = std::make_unique<Session>(model, options);
+  tellClock();
   std::vector<Mode> modes = {Mode::train};
   if (!flags.validation.empty() || flags.evalBeforeTrain)
     modes.push_back(Mode::evaluate);
@@ -231,6 +264,8 @@ void Training::resume() {
     throw Error("the checkpoint was trained on other data: " + differs,
                 "resume with the data it was trained on, go on with other data by --continue, or "
                 "start anew with --overwrite");
+  if (session->needsClock() && !saved.clockSource.empty())
+    mustBe("--clock", saved.clockSource, state.clockSource);
   mustBe("--seed", std::to_string(saved.seed), std::to_string(state.seed));
   mustBe("--batch-tokens", tokens(saved), tokens(state));
   if (state.batchTokens == 0)
@@ -249,7 +284,9 @@ void Training::resume() {
   std::vector<DataFile> files = std::move(state.data);
   const int32_t portions = state.portions;
   const int64_t windowRows = state.windowRows;
+  std::string clock = std::move(state.clockSource);
   state = saved;
+  state.clockSource = std::move(clock);
   state.data = std::move(files); // at the paths of today
   state.portions = portions;
   state.order = kEpochOrder;

@@ -68,6 +68,10 @@ void Training::warnOnce() {
   warned = true;
   for (const std::string &warning : data->warnings())
     progress.message("warning: " + warning);
+  if (timeColumn && !session->clock().seconds)
+    progress.message(
+        "warning: column '" + clockSource.column +
+        "', the clock, had no time in any row: no row of a table with a ttl in seconds leaves");
 }
 
 Json Training::configuration() const {
@@ -85,6 +89,8 @@ Json Training::configuration() const {
                {"ranks", comm ? comm->getSize() : 1},
                {"portions", session->portions()},
                {"threads", session->threads()}};
+  if (!state.clockSource.empty())
+    json["clock"] = state.clockSource;
   if (!flags.replicate.empty())
     json["replicate"] = flags.replicate;
   if (comm && comm->getSize() > 1)
@@ -153,6 +159,8 @@ Json Training::summary(const Json &work) const {
     final["epoch"] = history.back()["epoch"];
   }
   final["step"] = state.step;
+  if (std::optional<int64_t> seconds = session->clock().seconds)
+    final["clock_seconds"] = *seconds;
   if (!lastEvaluation.is_null())
     final["evaluation"] = lastEvaluation;
   if (flags.patience > 0) {

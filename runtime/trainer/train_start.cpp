@@ -158,6 +158,10 @@ void Training::continueRun() {
     progress.message(
         "warning: the learning rate is 0: the schedule has ended; --schedule-steps sets "
         "a later end");
+  if (!state.clockSource.empty() && !saved.clockSource.empty() &&
+      saved.clockSource != state.clockSource)
+    progress.message("the clock was " + saved.clockSource + ", now it is " + state.clockSource +
+                     ": it goes on from the time that it had");
   state.step = saved.step;
   continuedFrom = {
       {"folder", flags.continued}, {"generation", continued->generation()}, {"step", saved.step}};

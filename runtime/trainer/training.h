@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_TRAINER_TRAINING_H
 #define GENREC_RT_TRAINER_TRAINING_H
 
+#include "clock_source.h"
 #include "commands.h"
 #include "event_file.h"
 #include "genrec_rt/checkpoint.h"
@@ -37,6 +38,8 @@ private:
   int64_t countSteps() const;
   void open();
   void openData();
+  void chooseClock(SessionOptions &options);
+  void tellClock();
   void begin();
   void describeTrainingData();
   void beginTurn();
@@ -76,6 +79,8 @@ private:
   Clock::time_point start;
   Progress progress;
   std::unique_ptr<Session> session;
+  ClockSource clockSource;                ///< of tables with a ttl in seconds
+  std::unique_ptr<TimeColumn> timeColumn; ///< of the data of this turn, where it is the clock
   std::unique_ptr<Dataset> data, validation;
   /// What is trained on, one after another: all of --data, or with --eval-before-train each file.
   std::vector<FileSpec> turns;

@@ -124,6 +124,7 @@ CASES: dict[str, Case] = {
     "--shuffle-window": Case(("--shuffle-window", "5000"), seen("steps")),
     "--batch-tokens": Case(("--batch-tokens", "history=50"), seen("status"), beside=("--batch", "1000"),
                            refused="cannot act beside --batch-tokens"),
+    "--clock": Case(("--clock", "time"), seen("status"), refused="no table of model 'Clipped' has a ttl in seconds"),
     "--validation": Case(VALIDATED, seen("evaluations")),
     "--epochs": Case(("--epochs", "3"), seen("steps")),
     "--max-steps": Case(("--max-steps", "5"), seen("steps")),

@@ -27,6 +27,9 @@ genrec.model @Everything attributes {clip_norm = 1.0 : f64, clip_value = 0.5 : f
   // CHECK: genrec.table @shop dim 2 {admit_after = 2 : i64, bounded = 100 : i64, evict = #genrec<evict_kind lfu>
   genrec.table @shop dim 2 {bounded = 100 : i64, evict = #genrec<evict_kind lfu>, ttl = 50 : i64, admit_after = 2 : i64,
     init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<rowwise_adagrad, {eps = 1.0e-8 : f64}>}
+  // CHECK: genrec.table @visit dim 2 {{{.*}}ttl = 86400 : i64, ttl_in_seconds}
+  genrec.table @visit dim 2 {ttl = 86400 : i64, ttl_in_seconds,
+    init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.table @user dim 3 {id_bits = 40 : i64,
     init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.parameter @weight : tensor<4x4xf32> {

@@ -1,5 +1,6 @@
 """Mistakes in a model: each is said at the user's line, with the fix. The cases are in Inputs/model_errors.txt."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import genrec as gr
@@ -114,6 +115,11 @@ def test_two_tables_of_one_name(told):
         (lambda: gr.Table("t", dim=1, id_bits=64), "the id_bits of table 't' must be 1 to 63, got 64"),
         (lambda: gr.Table("", dim=1), "a table needs a name"),
         (lambda: gr.Table("t", dim=1, bounded=0), "'bounded' of table 't' must be at least 1, got 0"),
+        (
+            lambda: gr.Table("t", dim=1, ttl=timedelta(0)),
+            r"'ttl' of table 't' must be whole seconds, at least 1, got datetime.timedelta\(0\)",
+        ),
+        (lambda: gr.Table("t", dim=1, ttl=timedelta(milliseconds=1500)), "'ttl' of table 't' must be whole seconds"),
         (lambda: gr.Table("t", dim=1, ttl=-1), "'ttl' of table 't' must be at least 1, got -1"),
         (lambda: gr.Table("t", dim=1, admit_after=0), "'admit_after' of table 't' must be at least 1, got 0"),
         (
@@ -145,7 +151,8 @@ def test_wrong_options(make, message):
 
 @pytest.mark.parametrize("value", [2.5, True, "3"])
 def test_rules_about_rows_are_whole_numbers(value):
-    with pytest.raises(TypeError, match=f"'ttl' of table 't' must be a whole number, got {value!r}"):
+    wanted = f"'ttl' of table 't' must be a whole number of steps, or a datetime.timedelta, got {value!r}"
+    with pytest.raises(TypeError, match=wanted):
         gr.Table("t", dim=1, ttl=value)
 
 
@@ -164,10 +171,7 @@ def test_rowwise_adagrad_trains_no_parameters(told):
     assert message.startswith(
         "dense.py:6: error: parameter 'head.weight' would be trained by RowWiseAdagrad, which is for tables only\n"
     )
-    assert (
-        "help: give the model another optimizer of gr.optim, and RowWiseAdagrad to its tables"
-        in message
-    )
+    assert "help: give the model another optimizer of gr.optim, and RowWiseAdagrad to its tables" in message
 
 
 def test_an_attribute_of_the_model_that_is_taken(told):

@@ -1,5 +1,7 @@
 """What a model records: ops, declarations, names and places."""
 
+from datetime import timedelta
+
 import genrec as gr
 import numpy
 import pytest
@@ -130,7 +132,9 @@ def test_rules_about_rows_are_the_tables():
     recording, _, _ = record(forward, item=ITEM, ruled=ruled)
     rules = recording.tables["ruled"].rules
     assert (rules.bounded, rules.evict, rules.ttl, rules.admit_after) == (100, "lfu", 7, 3)
-    assert recording.tables["item"].rules.bounded is None
+    assert recording.tables["item"].rules.bounded is None and rules.ttl_seconds is None
+    month = gr.Table("month", dim=2, ttl=timedelta(days=30)).rules
+    assert (month.ttl_steps, month.ttl_seconds) == (None, 2592000)
     assert dict(recording.tables["ruled"].optimizer.options)["eps"] == 1e-10
 
 

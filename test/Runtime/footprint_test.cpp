@@ -46,7 +46,7 @@ TEST(Footprint, ChoosingRowsThatLeaveTakesWhatTheirNumberSays) {
     store.findOrAdmit({}, ids.data(), nullptr, kRows, 1, found.data(), nullptr);
     EXPECT_EQ(storeValueBytes(kRows, 8, 8, /*hasRules=*/true), store.valueBytes());
     int64_t before = store.keyBytes();
-    store.evict({}, 2);
+    store.evict({}, 2, -1);
     int64_t taken = store.keyBytes() - before + (kRows - store.size()) * 8; // ids that are gone
     EXPECT_LE(taken, storeEvictionBytes(kRows, isBounded, !isBounded));
     EXPECT_GE(taken, kRows * (isBounded ? 32 : 8));

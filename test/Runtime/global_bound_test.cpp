@@ -61,7 +61,7 @@ std::array<Content, 2> trainOn(int32_t ranks, const RowRules &rules, const Steps
       auto number = static_cast<int64_t>(step) + 1;
       store->findOrAdmit({}, keys.data(), nullptr, static_cast<int64_t>(keys.size()), number,
                          rows.data(), nullptr);
-      store->evict({}, number);
+      store->evict({}, number, -1);
       bound.evict({});
     }
     std::lock_guard lock(mutex);

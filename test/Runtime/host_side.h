@@ -46,7 +46,7 @@ public:
     EXPECT_EQ(fetched(waits)[0], std::count(found.begin(), found.end(), nullptr));
     return found;
   }
-  void evict(int64_t step) { table.evict({}, step); }
+  void evict(int64_t step, int64_t expired = -1) { table.evict({}, step, expired); }
   void erase(const std::vector<int64_t> &ids) {
     table.erase({}, onStore(ids).data(), countOf(ids));
   }

@@ -6,6 +6,7 @@
 #include "genrec_rt/row_rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <vector>
@@ -29,7 +30,9 @@ public:
       rows[id] = {step, 1};
     }
   }
-  void evict(int64_t step) {
+  /// `seconds`: the time of the step; it never goes back.
+  void evict(int64_t step, int64_t seconds = 0) {
+    times[step] = times.empty() ? seconds : std::max(seconds, times.rbegin()->second);
     drop(rows, step);
     drop(waiting, step);
   }
@@ -43,10 +46,22 @@ public:
   std::map<int64_t, Sighting> rows, waiting;
 
 private:
+  int64_t periodOf(int64_t step) const {
+    auto time = times.lower_bound(step); // what was seen before the first time counts as seen then
+    double length = static_cast<double>(std::max<int64_t>(1, rules.ttlSeconds / 16));
+    return static_cast<int64_t>(std::floor(static_cast<double>(time->second) / length));
+  }
+  bool isTooOld(const Sighting &sighting, int64_t step) const {
+    int64_t length = std::max<int64_t>(1, rules.ttlSeconds / 16), now = periodOf(step);
+    bool isFirst = step > times.begin()->first && periodOf(step - 1) < now;
+    return isFirst && (now - periodOf(sighting.lastStep) - 1) * length + 1 >= rules.ttlSeconds;
+  }
   void drop(std::map<int64_t, Sighting> &of, int64_t step) {
     if (rules.ttl && step % std::max<int64_t>(1, rules.ttl / 16) == 0)
       std::erase_if(of,
                     [&](const auto &entry) { return step - entry.second.lastStep >= rules.ttl; });
+    if (rules.ttlSeconds)
+      std::erase_if(of, [&](const auto &entry) { return isTooOld(entry.second, step); });
     auto size = static_cast<int64_t>(of.size());
     if (!rules.bound || size <= rules.bound)
       return;
@@ -61,6 +76,7 @@ private:
   }
 
   RowRules rules;
+  std::map<int64_t, int64_t> times; ///< by step
 };
 
 } // namespace genrec::rt::test

@@ -7,6 +7,7 @@
 #ifndef GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
 #define GENREC_TEST_RUNTIME_ROW_RULES_CONFORMANCE_H
 
+#include "genrec_rt/step_clock.h"
 #include "naive_rows.h"
 #include "store_conformance.h"
 
@@ -144,6 +145,21 @@ TYPED_TEST_P(RowRulesConformance, RowsNotSeenForTtlStepsLeave) {
   EXPECT_EQ(slow.size(), 0);
 }
 
+TYPED_TEST_P(RowRulesConformance, RowsOfExpiredStepsLeave) {
+  TypeParam store(ruledConfig({.admitAfter = 2, .ttlSeconds = 60}));
+  for (int64_t step : {1, 2, 3, 4}) {
+    store.train({step, step - 1, 100 + step}, step); // a row in the second step
+    store.evict(step);
+  }
+  EXPECT_EQ(this->sorted(store.ids()), (std::vector<int64_t>{1, 2, 3}));
+  store.evict(5, 1); // of the clock: nothing with a row
+  EXPECT_EQ(store.size(), 3);
+  store.evict(6, 3);
+  EXPECT_EQ(this->sorted(store.ids()), (std::vector<int64_t>{3}));
+  EXPECT_EQ(store.train({103}, 7)[0], nullptr) << "what waits leaves, too";
+  EXPECT_NE(store.train({104}, 7)[0], nullptr);
+}
+
 TYPED_TEST_P(RowRulesConformance, IdsAreAdmittedInTheStepThatSeesThemOftenEnough) {
   TypeParam store(ruledConfig({.admitAfter = 3}));
   for (int64_t step : {1, 2}) {
@@ -226,9 +242,15 @@ TYPED_TEST_P(RowRulesConformance, AgreesWithTheRulesAsTheyRead) {
        {RowRules{.bound = 40}, RowRules{.bound = 40, .eviction = Eviction::lfu}, RowRules{.ttl = 3},
         RowRules{.ttl = 40}, RowRules{.admitAfter = 2},
         RowRules{.bound = 30, .eviction = Eviction::lfu, .ttl = 5, .admitAfter = 2},
-        RowRules{.bound = 5000, .ttl = 7, .admitAfter = 3}}) {
+        RowRules{.bound = 5000, .ttl = 7, .admitAfter = 3}, RowRules{.ttlSeconds = 9},
+        RowRules{.ttlSeconds = 200}, RowRules{.admitAfter = 2, .ttlSeconds = 40},
+        RowRules{.bound = 25, .eviction = Eviction::lfu, .ttlSeconds = 60}}) {
     TypeParam store(ruledConfig(rules));
     NaiveRows expected(rules);
+    StepClock clock;
+    if (rules.ttlSeconds)
+      clock.watch(rules.ttlSeconds);
+    int64_t seconds = 1'700'000'000;
     std::mt19937_64 random(9);
     for (int64_t step = 1; step <= 50; ++step) {
       for (int lookup = 0; lookup < 2; ++lookup) {
@@ -238,8 +260,10 @@ TYPED_TEST_P(RowRulesConformance, AgreesWithTheRulesAsTheyRead) {
         store.train(ids, step);
         expected.train(ids, step);
       }
-      store.evict(step);
-      expected.evict(step);
+      seconds += static_cast<int64_t>(random() % 7) - 2 + (step % 20 == 0 ? 50 : 0);
+      clock.end(step, seconds);
+      store.evict(step, clock.expired(rules.ttlSeconds));
+      expected.evict(step, seconds);
       if (step % 17 == 0) {
         store.erase({1, 2, 3});
         expected.erase({1, 2, 3});
@@ -249,7 +273,7 @@ TYPED_TEST_P(RowRulesConformance, AgreesWithTheRulesAsTheyRead) {
         ids.push_back(id);
       ASSERT_EQ(this->sorted(store.ids()), ids)
           << "step " << step << ", bound " << rules.bound << ", ttl " << rules.ttl
-          << ", admitAfter " << rules.admitAfter;
+          << ", ttlSeconds " << rules.ttlSeconds << ", admitAfter " << rules.admitAfter;
     }
     for (const auto &[id, sighting] : expected.rows) {
       EXPECT_EQ(store.sighting(id).lastStep, sighting.lastStep);
@@ -263,7 +287,7 @@ REGISTER_TYPED_TEST_SUITE_P(RowRulesConformance, ExactlyFullStaysAndOneMoreLetsT
                             TheLeastOftenSeenLeaveFirstAndAStepCountsOnce,
                             AllIdsEqualAreOneRowSeenOnce, AStepMayHaveMoreIdsThanTheBound,
                             WhatLeavesTakesItsStatesAndComesBackNew, WhatStaysKeepsItsValues,
-                            RowsNotSeenForTtlStepsLeave,
+                            RowsNotSeenForTtlStepsLeave, RowsOfExpiredStepsLeave,
                             IdsAreAdmittedInTheStepThatSeesThemOftenEnough, SearchingSeesNothing,
                             ErasedIdsAreGoneAndOthersAreFound, ErasingFromFullGroupsHidesNobody,
                             IdsThatComeAndGoNeedNoMoreSlots, AgreesWithTheRulesAsTheyRead);

@@ -200,8 +200,8 @@ TEST(Store, RulesGiveTheSameRowsAtAnyNumberOfThreads) {
       id = static_cast<int64_t>(random() % 3000 * (random() % 10));
     one.findOrAdmit({}, ids.data(), nullptr, 20000, step, rows.data(), nullptr);
     many.findOrAdmit(four.pool, ids.data(), nullptr, 20000, step, rows.data(), nullptr);
-    one.evict({}, step);
-    many.evict(four.pool, step);
+    one.evict({}, step, -1);
+    many.evict(four.pool, step, -1);
     ASSERT_EQ(one.size(), many.size());
   }
   EXPECT_GT(one.size(), 1000);
@@ -265,7 +265,7 @@ TEST(EmbeddingStore, TablesThatShareAStoreHaveRulesEachForItself) {
           keys.push_back(member << kBits | id);
       }
       HostSide(store).train(keys, step);
-      store.evict({}, step);
+      store.evict({}, step, -1);
       for (int64_t member = 0; member < kMembers; ++member) {
         naive[member].evict(step);
         auto expect = [&](TableStore &actual, const std::map<int64_t, Sighting> &wanted) {

@@ -27,9 +27,10 @@ struct RowRules {
   int64_t bounded = 0; ///< the largest number of rows after a step; 0: unbounded
   bool isLfu = false;  ///< evicts the least frequently used row rather than the least recently used
   int64_t ttl = 0;     ///< a row is evicted after this many steps without being seen; 0: never
+  int64_t ttlSeconds = 0; ///< the same in seconds; step t has the time t
   int64_t admitAfter = 0; ///< number of steps in which an id must be seen to get a row
 
-  bool any() const { return bounded || ttl || admitAfter; }
+  bool any() const { return bounded || ttl || ttlSeconds || admitAfter; }
 };
 
 /// When training saw an id.

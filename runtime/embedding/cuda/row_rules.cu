@@ -101,10 +101,11 @@ void EmbeddingStore::eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaS
   eraseValid(leavingIds.data(), flagged, numbers, stream);
 }
 
-void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
+void EmbeddingStore::evict(const StoreStream &on, int64_t step, int64_t expired) {
   const cudaStream_t stream = streamOf(on);
   const RowRules &rules = config.rules;
-  const bool checksTime = rules.checksTime(step);
+  const int64_t latest = rules.latestLeaving(step, expired);
+  const bool checksTime = latest >= 0;
   if (checksTime || (rules.bound > 0 && sizeBound > rules.bound)) {
     StoreCounters now = readCounters(stream);
     const int64_t numbers = now.rows, room = capacityBucket(numbers);
@@ -112,7 +113,7 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
     if (checksTime && numbers > 0) {
       flagInUse(-1, numbers, inUse, stream);
       GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, addresses, sightingOffset(),
-                         inUse, numbers, step - rules.ttl, flagged);
+                         inUse, numbers, latest, flagged);
       eraseFlagged(flagged, numbers, stream);
       now = readCounters(stream);
     }
@@ -124,7 +125,7 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step) {
     }
   }
   if (waitingIds)
-    waitingIds->evict(on, step);
+    waitingIds->evict(on, step, expired);
 }
 
 } // namespace genrec::rt::cuda

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 /* Increased with every incompatible change; checked when a model is loaded. */
-#define GENREC_ABI_VERSION 8
+#define GENREC_ABI_VERSION 9
 
 /*===-- descriptors of one batch -------------------------------------------===*/
 
@@ -123,6 +123,7 @@ typedef struct genrec_table_desc {
   int32_t evict;   /* genrec_evict_kind */
   int64_t ttl;
   int64_t admit_after;
+  int64_t ttl_seconds;
 } genrec_table_desc;
 
 typedef struct genrec_parameter_desc {

@@ -7,6 +7,7 @@
 #include "genrec_rt/buffer.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ struct Batch {
   std::vector<ColumnBatch> columns; ///< by the model's feature index
   GrowBuffer<int64_t> positions;    ///< of the root rows in the dataset
   int64_t rows = 0;                 ///< root rows
+  /// The latest time in it, in seconds since 1970, of tables with a ttl in seconds; none: no time
+  /// is known.
+  std::optional<int64_t> seconds;
   const RowLocator *locator = nullptr;
 
   Batch() = default;
@@ -60,6 +64,7 @@ struct Batch {
     for (ColumnBatch &column : columns)
       column.given = false;
     rows = 0;
+    seconds.reset();
   }
 };
 

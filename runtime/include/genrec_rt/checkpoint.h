@@ -40,6 +40,7 @@ struct TrainingState {
   std::vector<LossValue> epochLosses; ///< sums so far, by loss index
   std::string history = "[]";         ///< JSON list of what was measured
   std::string before = "[]";          ///< the same, on files before they were trained on
+  StepClock::State clock;             ///< of the steps done; saving takes the session's
   uint64_t firstStep = 0;             ///< steps done when the run began: of the checkpoint it continued
 
   // What must be the same for a resumed run to continue with the same bits.
@@ -52,6 +53,7 @@ struct TrainingState {
   int32_t order = 0;          ///< kEpochOrder of the version that trained
   int64_t dataRows = 0;
   int64_t windowRows = 0;     ///< that are shuffled together; 0: none
+  std::string clockSource;    ///< what gives steps their times, as --clock; "": nothing asks for times
   std::vector<DataFile> data; ///< none: not known
 };
 

@@ -116,6 +116,8 @@ public:
   /// Bytes of decoded data held now.
   int64_t heldBytes() const;
   DecodedData decoded() const;
+  /// Throws Error where files have columns of other types for a feature. Collective.
+  void requireSameType(int32_t feature) const;
   /// What was skipped in folders, a line each.
   const std::vector<std::string> &notes() const;
   /// What was noticed while decoding ("lists not oldest first"), each once.

@@ -10,6 +10,9 @@
 //   - `ttl`: rows last seen in step t - ttl or before leave at the end of step t. This
 //     is looked at in the steps that max(1, ttl / 16) divides, so a row stays for up
 //     to a sixteenth longer, and a step pays for few rows.
+//   - `ttlSeconds`, instead: rows that steps have not seen for so many seconds leave. A clock of
+//     the run says which step was how long ago (step_clock.h); stores know steps alone, and are
+//     told of which step and before rows leave.
 //   - `bound`: where a step leaves more rows than this, the lowest leave until
 //     bound - bound / 16 remain; the search for them is so paid by bound / 16 new rows.
 //     Lowest are, for `lru`, those of the earliest last step; for `lfu`, those seen
@@ -44,11 +47,17 @@ struct RowRules {
   Eviction eviction = Eviction::lru;
   int64_t ttl = 0;        ///< steps without being seen after which rows leave; 0: never
   int64_t admitAfter = 0; ///< steps in which an id must be seen to get a row
+  int64_t ttlSeconds = 0; ///< seconds of the run's clock instead of `ttl`; 0: never
 
-  bool any() const { return bound > 0 || ttl > 0 || admitAfter > 0; }
+  bool any() const { return bound > 0 || ttl > 0 || admitAfter > 0 || ttlSeconds > 0; }
   /// Whether the end of `step` looks at ttl.
   bool checksTime(int64_t step) const {
     return ttl > 0 && step % std::max<int64_t>(1, ttl / 16) == 0;
+  }
+  /// Rows last seen in the returned step or before leave at the end of `step`; below 0: none do.
+  /// `expired` is what the clock says of ttlSeconds.
+  int64_t latestLeaving(int64_t step, int64_t expired) const {
+    return std::max(checksTime(step) ? step - ttl : -1, expired);
   }
   /// How many of `rows` leave because of the bound.
   int64_t excess(int64_t rows) const {

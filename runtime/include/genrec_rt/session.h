@@ -24,6 +24,7 @@
 #include "genrec_rt/metrics.h"
 #include "genrec_rt/portions.h"
 #include "genrec_rt/row_travel.h"
+#include "genrec_rt/step_clock.h"
 #include "genrec_rt/table_view.h"
 
 #include <functional>
@@ -109,6 +110,10 @@ struct SessionOptions {
   /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see
   /// the largest of all (StepReport::signal), so that they end after the same step.
   std::function<int32_t()> caughtSignal;
+  /// The time of a training step, in seconds since 1970, of tables with a ttl in seconds: asked on
+  /// rank 0 at the step's end. Null: the latest of Batch::seconds of all its portions. It never
+  /// goes back.
+  std::function<int64_t(uint64_t step)> clock;
 };
 
 /// A loss over some rows: its weighted sum and the weight. Without weight there is no mean.
@@ -268,6 +273,11 @@ public:
   /// Optimizer steps done.
   uint64_t stepsDone() const;
   void setStepsDone(uint64_t steps);
+  /// Whether a table has a ttl in seconds, and the clock of such tables: to be saved, and restored
+  /// before training goes on.
+  bool needsClock() const;
+  StepClock::State clock() const;
+  void setClock(const StepClock::State &saved);
   /// Decay schedules end at this step unless the model or a flag says otherwise.
   void setScheduleSteps(int64_t steps);
   /// The largest learning rate of the next training step. StepReport has that of a step.

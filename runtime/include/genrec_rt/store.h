@@ -47,7 +47,7 @@ public:
                     float **rows) override;
   void findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
                    int64_t step, float **rows, int64_t *waits) override;
-  void evict(const StoreStream &on, int64_t step) override;
+  void evict(const StoreStream &on, int64_t step, int64_t expired) override;
   void erase(const StoreStream &on, const int64_t *ids, int64_t count) override;
   void clear(const StoreStream &on) override;
 

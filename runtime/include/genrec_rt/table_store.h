@@ -138,9 +138,9 @@ public:
   virtual void findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
                            int64_t count, int64_t step, float **rows, int64_t *waits) = 0;
 
-  /// The end of a step of training: the rows that the rules send away leave. Voids addresses of
-  /// rows.
-  virtual void evict(const StoreStream &on, int64_t step) = 0;
+  /// The end of a step of training: the rows that the rules send away leave; by `ttlSeconds`, those
+  /// last seen in step `expired` or before (below 0: none). Voids addresses of rows.
+  virtual void evict(const StoreStream &on, int64_t step, int64_t expired) = 0;
 
   /// Forgets ids, with their states and counts; those it does not have, and repeated ones, count
   /// once or not at all. Voids addresses of rows.

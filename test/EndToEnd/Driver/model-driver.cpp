@@ -192,6 +192,8 @@ static void run(const genrec_model_desc &model, const Options &given, Communicat
   options.comm = comm;
   options.portions = given.portions;
   options.replicate = given.replicated;
+  // As the interpreter.
+  options.clock = [](uint64_t step) { return static_cast<int64_t>(step); };
   Session session(model, options);
   size_t index = 0;
   for (const json::Value &value : given.batches) {

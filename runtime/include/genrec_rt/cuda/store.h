@@ -99,7 +99,7 @@ public:
   void findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid, int64_t count,
                    int64_t step, float **rows, int64_t *waits) override;
   /// Rows that stay keep their addresses. Waits where there may be more rows than the bound.
-  void evict(const StoreStream &on, int64_t step) override;
+  void evict(const StoreStream &on, int64_t step, int64_t expired) override;
   /// The rows' numbers are given out again, the one erased last first.
   void erase(const StoreStream &on, const int64_t *ids, int64_t count) override;
   void clear(const StoreStream &on) override;

@@ -301,6 +301,22 @@ genrec.model @m {
 
 // -----
 
+// A unit without a number.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op has 'ttl_in_seconds', the unit of 'ttl', but no 'ttl'}}
+  genrec.table @t dim 8 {ttl_in_seconds, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
+// The number is that of 'ttl'.
+genrec.model @m {
+  // expected-error@+1 {{'genrec.table' op has 'ttl_in_seconds' = 60 : i64, which takes no value}}
+  genrec.table @t dim 8 {ttl = 3 : i64, ttl_in_seconds = 60 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
+}
+
+// -----
+
 // An id is seen before it is admitted.
 genrec.model @m {
   // expected-error@+1 {{'genrec.table' op 'admit_after' must be at least 1, but is 0}}

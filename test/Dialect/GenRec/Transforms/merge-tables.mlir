@@ -133,12 +133,14 @@ genrec.model @catalogue {
 
 // CHECK-LABEL: genrec.model @rules
 // CHECK-SAME: "merge-tables: table 'c' stays apart: it differs from 'a' in admit_after, ttl, bounded"
+// CHECK-SAME: "merge-tables: table 'f' stays apart: it differs from 'a' in admit_after, ttl, ttl_in_seconds, bounded"
 // CHECK-SAME: "merge-tables: tables a, b are one, 'merged_4', with 61 bits for ids: same dimension, initializer, optimizer and rules about rows"
 // CHECK-SAME: "merge-tables: tables d, e are one, 'merged_4_2', with 61 bits for ids: same dimension, initializer and optimizer; apart from 'merged_4' by bounded"
 // CHECK: genrec.table @merged_4 dim 4 {bounded = 9 : i64, id_bits = 63 : i64, {{.*}}members = [@a, @b]
 // CHECK: genrec.table @merged_4_2 dim 4 {id_bits = 63 : i64, {{.*}}members = [@d, @e]
 // CHECK: genrec.merged_keys {{.*}} in [@a, @b] of @merged_4
 // CHECK: genrec.lookup %{{.*}} in @c
+// CHECK: genrec.lookup %{{.*}} in @f
 genrec.model @rules {
   genrec.domain @user
   genrec.table @a dim 4 {bounded = 9 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
@@ -146,12 +148,15 @@ genrec.model @rules {
   genrec.table @c dim 4 {ttl = 9 : i64, admit_after = 2 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.table @d dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.table @e dim 4 {init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
+  genrec.table @f dim 4 {ttl = 9 : i64, ttl_in_seconds, admit_after = 2 : i64, init = #genrec.init<normal, 0.02>, optimizer = #genrec.optimizer<sgd, {}>}
   genrec.program @main {
     %user = genrec.batch : !genrec.domain<@user>
     %i = genrec.feature %user "i" : (!genrec.domain<@user>) -> !ids
     %a = genrec.lookup %i in @a : (!ids) -> !x
     %b = genrec.lookup %i in @b : (!ids) -> !x
     %c = genrec.lookup %i in @c : (!ids) -> !x
+    %f = genrec.lookup %i in @f : (!ids) -> !x
+    genrec.output "f" %f : !x
     genrec.output "a" %a : !x
     genrec.output "b" %b : !x
     genrec.output "c" %c : !x
