@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from compiled import ROOT, assert_same, call, read_tensors, run_both, tool
-from launching import needs_mpi
+from launching import launcher, needs_mpi
 from training import compile_merged_and_apart, train, write_drifting_rows
 
 MODEL = ROOT / "test" / "EndToEnd" / "Inputs" / "timed.mlir"
@@ -263,6 +263,25 @@ def test_the_machines_clock(binary: Path, data: Path, tmp_path: Path) -> None:
 def test_info_has_the_seconds(binary: Path) -> None:
     tables = {table["name"]: table for table in json.loads(call(binary, "info", "--json"))["tables"]}
     assert tables["lasting"]["ttl_seconds"] == 48 and "ttl" not in tables["lasting"]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "words"), [(1, "1 second"), (86400, "1 day"), (2592000, "30 days"), (5400, "90 minutes")]
+)
+def test_explain_says_times_in_words(tmp_path: Path, ttl: int, words: str) -> None:
+    (tmp_path / "model.mlir").write_text(MODEL.read_text().replace("ttl = 48 : i64", f"ttl = {ttl} : i64"))
+    text = call(tool("genrec-compile"), tmp_path / "model.mlir", "--explain")
+    assert f"  lasting: dim 4, adam, 48 bytes per row, gone after {words} unseen" in text
+    assert "  waited: dim 4, sgd, 16 bytes per row, gone after 4 seconds unseen, admitted after 2 steps" in text
+    assert "table 'lasting', leaving " in text  # memory for the search
+
+
+@needs_mpi
+def test_tables_with_times_are_not_replicated(binary: Path, data: Path) -> None:
+    words = [*launcher(2), str(binary), "train", "--data", str(data), "--replicate", "lasting"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert "table 'lasting' cannot be replicated: its rules (bounded, ttl, admit_after)" in done.stderr
 
 
 class Recent(gr.Model):
