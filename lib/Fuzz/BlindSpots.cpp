@@ -30,12 +30,19 @@ BlindSpots fuzz::findBlindSpots(ModelOp model, uint64_t seed) {
   return spots;
 }
 
-ObservableModel fuzz::makeObservableModel(MLIRContext *context, uint64_t seed) {
-  constexpr uint64_t kMostAttempts = 4;
+ObservableModel fuzz::makeObservableModel(MLIRContext *context, uint64_t seed,
+                                          const ModelChoice &choice) {
+  constexpr uint64_t kMostLooked = 4, kMostAttempts = 16;
+  RandomModelOptions options = RandomModelOptions::ofSeed(seed);
+  options.strings &= choice.strings;
   ObservableModel best;
-  for (uint64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (uint64_t attempt = 0, looked = 0; looked < kMostLooked && attempt < kMostAttempts;
+       ++attempt) {
     ObservableModel model;
-    model.module = makeRandomModel(context, seed, RandomModelOptions::ofSeed(seed), attempt);
+    model.module = makeRandomModel(context, seed, options, attempt);
+    if (choice.accepts && !choice.accepts(*model.module))
+      continue;
+    ++looked;
     model.spots = findBlindSpots(*model.module->getOps<ModelOp>().begin(), seed);
     bool isBetter = !best.module || model.spots.blind.size() < best.spots.blind.size();
     if (isBetter)

@@ -84,9 +84,24 @@ static void noteLimits(ModelOp model, Limits &limits) {
   }
 }
 
-/// Writes the C++ source of `module` at a level. Returns an error message or "".
+/// Adds the passes from an imported model to EmitC.
+static void lower(PassManager &pm, unsigned level, const CompiledOptions &options, Limits &limits) {
+  PipelineOptions graph;
+  graph.opt = level;
+  graph.splitClasses = kClassBlock;
+  // Distinct rows have no form for devices (docs/cuda.md).
+  graph.factorLookups = !options.target->hasDevice;
+  buildGraphPipeline(pm, graph, options.hook);
+  pm.nest<ModelOp>().addPass(makeCheckpoint([&](ModelOp model) {
+    noteLimits(model, limits);
+    return success();
+  }));
+  buildLoweringPipeline(pm, options.target->kind, "genrec-fuzz");
+}
+
+/// Writes the source of `module` at a level. Returns an error message or "".
 static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
-                               const PipelineHook &hook, Limits &limits) {
+                               const CompiledOptions &options, Limits &limits) {
   OwningOpRef<ModuleOp> copy = module.clone();
   std::string diagnostics;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
@@ -94,15 +109,7 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
     return success();
   });
   PassManager pm(module.getContext());
-  PipelineOptions graph;
-  graph.opt = level;
-  graph.splitClasses = kClassBlock;
-  buildGraphPipeline(pm, graph, hook);
-  pm.nest<ModelOp>().addPass(makeCheckpoint([&](ModelOp model) {
-    noteLimits(model, limits);
-    return success();
-  }));
-  buildLoweringPipeline(pm, TargetKind::cpu, "genrec-fuzz");
+  lower(pm, level, options, limits);
   if (failed(pm.run(*copy)))
     return "a pass failed: " + diagnostics;
   std::error_code error;
@@ -112,23 +119,38 @@ static std::string writeSource(ModuleOp module, unsigned level, StringRef path,
   return failed(printCpp(*copy, os)) ? "the printer failed: " + diagnostics : "";
 }
 
-/// Writes a source that includes all headers that emitted code may include.
-static std::string writeHeaders(StringRef path) {
+bool CompiledChecker::hasForm(ModuleOp module) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  PassManager pm(module.getContext());
+  Limits limits;
+  lower(pm, options.levels.back(), options, limits);
+  if (succeeded(pm.run(*copy)))
+    return true;
+  std::vector<std::string> missing = listMissingForms(*copy, options.target->kind);
+  for (const std::string &name : missing)
+    ++missingForms[name];
+  return missing.empty();
+}
+
+/// Writes a source that includes all headers that emitted code for a target may include.
+static std::string writeHeaders(StringRef path, TargetKind target) {
   std::error_code error;
   llvm::raw_fd_ostream os(path, error);
   if (error)
     return "cannot write '" + path.str() + "': " + error.message();
   llvm::StringSet<> written;
   for (const Callee &callee : getCallees())
-    if (!callee.header.empty() && written.insert(callee.header).second)
-      os << "#include \"" << callee.header << "\"\n";
+    if (StringRef header = callee.getHeader(target);
+        !header.empty() && written.insert(header).second)
+      os << "#include \"" << header << "\"\n";
   return "";
 }
 
 /// Precompiles the kernels' headers: parsing them takes a third of a compilation.
 std::string CompiledChecker::precompile(Toolchain &flags, StringRef stem) {
   std::string header = options.folder + "/" + stem.str() + ".h", output = header + ".pch";
-  if (std::string problem = writeHeaders(header); !problem.empty())
+  if (std::string problem = writeHeaders(header, options.target->kind); !problem.empty())
     return problem;
   files.append({header, output});
   if (llvm::Error error = flags.make(Product::header, header, output, false))
@@ -143,7 +165,7 @@ void CompiledChecker::compileAll(ModuleOp module, std::vector<Binary> &binaries,
     flags.addIncludeFolder(folder);
   for (Binary &binary : binaries) {
     binary.problem =
-        writeSource(module, binary.level, binary.path + ".cpp", options.hook, binary.limits);
+        writeSource(module, binary.level, binary.path + ".cpp", options, binary.limits);
     if (!binary.problem.empty())
       continue;
     if (llvm::Error error = flags.make(Product::shared, binary.path + ".cpp", binary.path, false))
@@ -381,9 +403,14 @@ CompiledChecker::create(const CompiledOptions &options) {
   llvm::Expected<Toolchain> toolchain = Toolchain::load(options.toolchain);
   if (!toolchain)
     return toolchain.takeError();
+  if (llvm::Error error = toolchain->setUnitCompiler(options.target->compiler))
+    return std::move(error);
   auto checker = std::make_unique<CompiledChecker>(options, *toolchain);
   std::string problem = checker->precompile(checker->quick, "quick");
-  if (problem.empty())
+  // Units for a device are compiled in one way.
+  if (problem.empty() && options.target->hasDevice)
+    checker->full = checker->quick;
+  else if (problem.empty())
     problem = checker->precompile(checker->full, "full");
   if (!problem.empty())
     return llvm::createStringError(problem);

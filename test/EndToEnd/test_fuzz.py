@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from compiled import call, tool
@@ -21,6 +22,28 @@ def test_a_gradient_off_by_a_thousandth_is_noticed() -> None:
     result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 1, result.stderr
     assert "0 seeds agree, 2 disagree" in result.stdout, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("seeds", ["1..3", "10..12"])
+def test_random_models_on_the_emulated_device(seeds: str) -> None:
+    """All that have a form there; a seed of whose models none has one is left out."""
+    if not Path(tool("model-driver-emulated")).exists():
+        pytest.skip("this build runs no kernels on the host")
+    text = call(tool("genrec-fuzz"), "--target=cuda-emulated", "--seeds", seeds)
+    agree = re.search(r"(\d+) seeds agree, 0 disagree", text)
+    assert agree and int(agree[1]) >= 2, text
+
+
+def test_a_wrong_gradient_on_the_emulated_device_is_noticed() -> None:
+    if not Path(tool("model-driver-emulated")).exists():
+        pytest.skip("this build runs no kernels on the host")
+    command = [
+        tool("genrec-fuzz"), "--target=cuda-emulated", "--seeds", "2..2", "--no-shrink", "--scale-gradient=1.001",
+        "--level", "0",
+    ]  # fmt: skip
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 1, result.stderr
+    assert "0 seeds agree, 1 disagree" in result.stdout, result.stdout + result.stderr
 
 
 def run_ranks(seeds: str, ranks: int, level: int, *flags: str) -> None:

@@ -73,10 +73,14 @@ int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
   RewriteCounter counter;
   Coverage coverage;
   BlindTally blind;
-  uint64_t failures = 0;
+  uint64_t failures = 0, leftOut = 0;
   for (uint64_t seed = comparison.first; seed <= comparison.last; ++seed) {
-    ObservableModel made = makeObservableModel(&context, seed);
+    ObservableModel made = makeObservableModel(&context, seed, comparison.choice);
     mlir::OwningOpRef<mlir::ModuleOp> module = std::move(made.module);
+    if (!module) {
+      ++leftOut;
+      continue;
+    }
     if (comparison.print) {
       module->print(llvm::outs());
       continue;
@@ -97,8 +101,10 @@ int fuzz::compareLevels(const Comparison &comparison, const Check &find) {
     missing.push_back("a percent of the ops or more, which are blind spots");
   for (const std::string &name : missing)
     llvm::errs() << "genrec-fuzz: never exercised: " << name << "\n";
+  if (leftOut)
+    llvm::outs() << leftOut << " seeds left out: none of their models has a form for the target\n";
   if (!comparison.print)
-    llvm::outs() << comparison.last - comparison.first + 1 - failures << " seeds agree, "
+    llvm::outs() << comparison.last - comparison.first + 1 - failures - leftOut << " seeds agree, "
                  << failures << " disagree\n"
                  << blind.describeOps() << ", " << blind.describeWidths() << "\n";
   return failures || !missing.empty() ? 1 : 0;
@@ -117,6 +123,7 @@ static PipelineHook scaleGradients(double factor) {
 
 int fuzz::compareBinaries(Comparison comparison, const BinaryRun &run) {
   CompiledOptions options;
+  options.target = run.target;
   options.toolchain = run.toolchain;
   options.driver = run.driver;
   options.ranks = run.ranks;
@@ -144,6 +151,9 @@ int fuzz::compareBinaries(Comparison comparison, const BinaryRun &run) {
   comparison.shrinkAttempts = 60;
   int status = 2;
   if (auto checker = CompiledChecker::create(options)) {
+    if (run.target->hasDevice)
+      comparison.choice = {/*strings=*/false,
+                           [&](mlir::ModuleOp module) { return (*checker)->hasForm(module); }};
     status =
         compareLevels(comparison, [&](mlir::ModuleOp module, uint64_t seed, BoundWidths *widths) {
           return (*checker)->check(module, seed, widths);
@@ -151,6 +161,9 @@ int fuzz::compareBinaries(Comparison comparison, const BinaryRun &run) {
     const Margin &margin = (*checker)->getMargin();
     llvm::outs() << llvm::formatv("at most {0:P} of an allowed difference used, by {1}\n",
                                   margin.used, margin.name);
+    for (const auto &[name, count] : (*checker)->missingForms)
+      llvm::outs() << count << " models passed over: " << name << " has no form for '"
+                   << run.target->name << "'\n";
     if (run.ranks)
       llvm::outs() << (*checker)->ranked << " binaries ran on several ranks, "
                    << (*checker)->repeated << " on two numbers of ranks with the same bits\n";

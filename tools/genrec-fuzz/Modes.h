@@ -3,6 +3,8 @@
 #ifndef GENREC_TOOLS_GENREC_FUZZ_MODES_H
 #define GENREC_TOOLS_GENREC_FUZZ_MODES_H
 
+#include "genrec/Dialect/GenRec/Step/Target.h"
+#include "genrec/Fuzz/BlindSpots.h"
 #include "genrec/Fuzz/RoundingBound.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -25,6 +27,7 @@ struct Comparison {
   const mlir::DialectRegistry *dialects = nullptr;
   bool print = false, shrink = true, requireCoverage = false, printCoverage = false;
   int64_t shrinkAttempts = 2000;
+  ModelChoice choice;
 };
 
 /// Counts the ops of random models whose faults show nowhere, and prints them. The exit status: 1
@@ -36,6 +39,7 @@ int compareLevels(const Comparison &comparison, const Check &find);
 
 /// How compareBinaries makes and runs binaries.
 struct BinaryRun {
+  const Target *target = nullptr;
   std::string toolchain, driver;
   int64_t ranks = 0;     ///< 0: one process without portions
   bool isMpi = false;    ///< ranks are processes that mpirun starts, not threads

@@ -39,10 +39,16 @@ static cl::opt<bool> noShrink("no-shrink", cl::desc("Print a failing model as it
 static cl::opt<bool>
     compiled("compiled",
              cl::desc("Compare binaries at -O0 and -O2 with the interpreter, instead of passes"));
+static cl::opt<std::string>
+    target("target", cl::init("cpu"), cl::value_desc("cpu | cuda-emulated"),
+           cl::desc("What --compiled compiles for; another than cpu implies it. Models without a "
+                    "form there are passed over"));
 static cl::opt<std::string> toolchain("toolchain", cl::value_desc("file"),
                                       cl::desc("Description of the C++ toolchain for --compiled"));
-static cl::opt<std::string> driver("driver", cl::value_desc("program"),
-                                   cl::desc("model-driver, which runs the binaries of --compiled"));
+static cl::opt<std::string>
+    driver("driver", cl::value_desc("program"),
+           cl::desc("model-driver, which runs the binaries of --compiled, or "
+                    "model-driver-emulated"));
 static cl::opt<bool> mpi("mpi", cl::desc("With --compiled --world: ranks are processes that mpirun "
                                          "starts, not threads of one"));
 static cl::opt<int64_t>
@@ -83,6 +89,22 @@ static bool parseSeeds(uint64_t &first, uint64_t &last) {
   return !from.getAsInteger(10, first) && !to.getAsInteger(10, last) && first <= last;
 }
 
+/// What to compile for; null, told, where it cannot be run.
+static const Target *readTarget() {
+  const Target *found = Target::find(target);
+  if (!found || found->compiler == UnitCompiler::nvcc) {
+    llvm::errs() << "genrec-fuzz: error: --target takes cpu or cuda-emulated, got '" << target
+                 << "'\n";
+    return nullptr;
+  }
+  if (found->hasDevice && world > 0) {
+    llvm::errs()
+        << "genrec-fuzz: error: --world: models for a device run on one rank; leave it out\n";
+    return nullptr;
+  }
+  return found;
+}
+
 static std::optional<std::string> checkPasses(mlir::ModuleOp module, uint64_t seed,
                                               fuzz::BoundWidths *widths) {
   fuzz::CheckOptions options;
@@ -107,13 +129,17 @@ int main(int argc, char **argv) {
       "steps instead; with --world as well on several ranks, threads of a process, whose bits\n"
       "must be those of another number of ranks. With --mutate, the levels are damaged in every "
       "way, and what goes unnoticed\n"
-      "is printed. Tolerances are in docs/testing.md.\n");
+      "is printed. --target=cuda-emulated runs binaries on the emulated device. Tolerances are "
+      "in\ndocs/testing.md.\n");
   fuzz::Comparison comparison;
   if (!parseSeeds(comparison.first, comparison.last)) {
     llvm::errs() << "genrec-fuzz: error: --seeds takes first..last with first <= last, got '"
                  << seeds << "'\n";
     return 2;
   }
+  const Target *compiledFor = readTarget();
+  if (!compiledFor)
+    return 2;
   comparison.print = print;
   comparison.shrink = !noShrink;
   comparison.requireCoverage = requireCoverage;
@@ -128,12 +154,15 @@ int main(int argc, char **argv) {
     return fuzz::countMutants({comparison.first, comparison.last, mostPerStep, batchKinds,
                                moreBatches, survivors, explainAll},
                               registry);
-  if (!compiled)
+  if (!compiled && !compiledFor->hasDevice)
     return fuzz::compareLevels(comparison, checkPasses);
   std::string self =
       llvm::sys::fs::getMainExecutable(argv[0], reinterpret_cast<void *>(&checkPasses));
-  std::string beside = (llvm::sys::path::parent_path(self) + "/model-driver").str();
+  std::string beside = (llvm::sys::path::parent_path(self) + "/model-driver" +
+                        (compiledFor->hasDevice ? "-emulated" : ""))
+                           .str();
   fuzz::BinaryRun run;
+  run.target = compiledFor;
   run.toolchain = toolchain.empty() ? Toolchain::getDefaultPath(self) : toolchain;
   run.driver = driver.empty() ? beside : driver;
   run.ranks = world;

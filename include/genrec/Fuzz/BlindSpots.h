@@ -5,8 +5,12 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRec.h"
 
+#include "genrec/Fuzz/RandomModel.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+
+#include <functional>
 
 namespace genrec::fuzz {
 
@@ -21,6 +25,13 @@ struct BlindSpots {
 /// Injects a fault into each op of an imported model, one op at a time.
 BlindSpots findBlindSpots(ModelOp model, uint64_t seed);
 
+/// Which random models are wanted.
+struct ModelChoice {
+  bool strings = true;
+  /// Whether a model can be looked at; null: every model.
+  std::function<bool(mlir::ModuleOp)> accepts = nullptr;
+};
+
 /// A random model and its blind spots.
 struct ObservableModel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -28,8 +39,9 @@ struct ObservableModel {
 };
 
 /// The model to test for `seed`: the first of a few random models without blind spots, or else the
-/// one with the fewest.
-ObservableModel makeObservableModel(mlir::MLIRContext *context, uint64_t seed);
+/// one with the fewest. No model where `choice` accepts none of the first that the seed makes.
+ObservableModel makeObservableModel(mlir::MLIRContext *context, uint64_t seed,
+                                    const ModelChoice &choice = {});
 
 } // namespace genrec::fuzz
 

@@ -3,19 +3,22 @@
 #ifndef GENREC_FUZZ_CHECKCOMPILED_H
 #define GENREC_FUZZ_CHECKCOMPILED_H
 
+#include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec/Fuzz/CheckPasses.h"
 #include "genrec/Fuzz/RoundingBound.h"
 #include "genrec/Pipelines/Pipelines.h"
 #include "genrec/Target/Cpp/Toolchain.h"
 
+#include <map>
 #include <memory>
 
 namespace genrec::fuzz {
 
 struct CompiledOptions {
-  std::string toolchain; ///< path of the C++ toolchain's description
-  std::string driver;    ///< path of model-driver, which runs a shared object on batches in JSON
-  std::string folder;    ///< an existing folder for temporary files, which the check removes
+  const Target *target = &Target::get(TargetKind::cpu); ///< whose units can be shared objects
+  std::string toolchain;                                ///< path of the C++ toolchain's description
+  std::string driver; ///< path of model-driver, which runs a shared object on batches in JSON
+  std::string folder; ///< an existing folder for temporary files, which the check removes
   int64_t batches = 2;
   int64_t threads = 2; ///< that the compiled model uses
   /// Ranks that a binary runs on, threads of one process, with as many portions or a few more; 0:
@@ -46,6 +49,12 @@ public:
   /// its level, or nothing if all agree; `widths` then counts the bounds of the compared values.
   std::optional<std::string> check(mlir::ModuleOp module, uint64_t seed,
                                    BoundWidths *widths = nullptr);
+
+  /// Whether all that `module` calls has a form for the target. True for what a pass refuses for
+  /// any other reason, which `check` tells.
+  bool hasForm(mlir::ModuleOp module);
+  /// What models that had no form lacked, and how many of them lacked it.
+  std::map<std::string, int64_t> missingForms;
 
   /// Binaries that ran on several ranks, and those whose bits were compared between two numbers of
   /// them.

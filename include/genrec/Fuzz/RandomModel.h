@@ -24,6 +24,7 @@ struct RandomModelOptions {
   int64_t fanouts = 0;    ///< number of fan-outs to try, between features and random ops
   int64_t joinedLookups = 0; ///< number of layers over several lookups that have no other users
   bool itemColumns = false;  ///< a catalogue with lists, and columns that other rows look up by id
+  bool strings = true;       ///< columns of strings
 
   /// Most seeds give small models with the defaults above. Some give a model that is large in one
   /// respect: many tables, a deep tree, long chains of transforms, many fan-outs, layers over

@@ -253,8 +253,8 @@ Value CudaTarget::loadElement(const EmitCBuilder &b, Value pointer, ElementLoops
 void CudaTarget::storeElement(const EmitCBuilder &b, Value pointer, int64_t offset,
                               ElementLoops &at, Value value) {
   if (isa<emitc::ArrayType>(pointer.getType())) {
-    assert(offset == 0 && "joined rows are shared");
-    b.storeElement(pointer, at.slot, value);
+    assert((offset == 0 || mapping.lanes == 1) && "joined rows of several lanes are shared");
+    b.storeElement(pointer, offset ? b.add(at.slot, b.integer(offset)) : at.slot, value);
     return;
   }
   if (!at.inside || mapping.aligned == 1)

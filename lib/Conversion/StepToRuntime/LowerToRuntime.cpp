@@ -4,6 +4,7 @@
 
 #include "genrec/Conversion/Passes.h"
 #include "genrec/Dialect/GenRec/Step/StageBuilder.h"
+#include "genrec/Target/EmitC/Callees.h"
 
 namespace genrec {
 #define GEN_PASS_DEF_LOWERTORUNTIME
@@ -60,10 +61,8 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   auto step = dyn_cast<StepOpInterface>(op);
   if (!step)
     return op->emitOpError("has no lowering to a call of the runtime");
-  // A column of strings has addresses of the host.
   for (Type type : op->getResultTypes())
-    if (auto values = dyn_cast<RankedTensorType>(type);
-        stage.target.hasDevice && values && isa<StringType>(values.getElementType()))
+    if (!hasForm(type, stage.target.kind))
       return op->emitOpError("makes strings, which have no CUDA form yet");
   enterOp(op, stage);
   // Views and declarations have no code of their own.

@@ -157,7 +157,8 @@ static Error run(ArrayRef<std::string> command, bool isVerbose) {
   return makeError(problem + (problem.empty() ? "" : "\n") + said);
 }
 
-Error Toolchain::compileUnit(StringRef source, StringRef object, bool isVerbose) const {
+Error Toolchain::compileUnit(Product product, StringRef source, StringRef output,
+                             bool isVerbose) const {
   const CudaUnit *unit = getUnit();
   std::string program = unit->compiler;
   if (program.empty()) {
@@ -171,7 +172,13 @@ Error Toolchain::compileUnit(StringRef source, StringRef object, bool isVerbose)
   for (const Strings *folders : {&unit->include, &include})
     for (StringRef folder : *folders)
       command.push_back(("-I" + folder).str());
-  command.append({"-c", source.str(), "-o", object.str()});
+  // Before the source, as options of clang: nvcc makes neither.
+  if (product == Product::shared || product == Product::header)
+    command.push_back("-fPIC");
+  if (product == Product::shared && !precompiledHeader.empty())
+    command.append({"-include-pch", precompiledHeader});
+  command.append(
+      {product == Product::header ? "-xc++-header" : "-c", source.str(), "-o", output.str()});
   return run(command, isVerbose);
 }
 
@@ -191,13 +198,14 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
   std::string input = source.str();
   const CudaUnit *unit = getUnit();
   if (unit) {
-    if (product == Product::shared)
+    if (product == Product::shared && unitCompiler == UnitCompiler::nvcc)
       return makeError("a model for a device cannot be a shared object yet; make a binary of it");
-    input = product == Product::object ? output.str() : (output + ".o").str();
-    if (Error error = compileUnit(source, input, isVerbose))
+    const bool isLinked = product == Product::shared || product == Product::binary;
+    input = isLinked ? (output + ".o").str() : output.str();
+    if (Error error = compileUnit(product, source, input, isVerbose))
       return describeFailure(unit->compiler.empty() ? *program : unit->compiler, source,
                              std::move(error));
-    if (product == Product::object)
+    if (!isLinked)
       return Error::success();
   }
   SmallVector<std::string> command = {*program};
@@ -212,7 +220,7 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
     command.append({"-x", "c++-header", "-fPIC", "-pthread"});
   if (product == Product::shared)
     command.append({"-shared", "-fPIC"});
-  if (product == Product::shared && !precompiledHeader.empty())
+  if (product == Product::shared && !precompiledHeader.empty() && !unit)
     command.append({"-include-pch", precompiledHeader});
   command.append({input, "-o", output.str()});
   if (product == Product::shared || product == Product::binary)
@@ -223,7 +231,7 @@ Error Toolchain::make(Product product, StringRef source, StringRef output, bool 
     for (StringRef folder : rpath)
       command.push_back(("-Wl,-rpath," + folder).str());
   }
-  if (unit)
+  if (unit && product == Product::binary)
     append_range(command, unit->libraries);
   Error error = run(command, isVerbose);
   if (unit)

@@ -196,6 +196,25 @@ const Callee *genrec::lookupCallee(StringRef name, MLIRContext *context) {
   return nullptr;
 }
 
+bool genrec::hasForm(Type type, TargetKind target) {
+  auto values = dyn_cast<RankedTensorType>(type);
+  return target == TargetKind::cpu || !values || !isa<StringType>(values.getElementType());
+}
+
+std::vector<std::string> genrec::listMissingForms(ModuleOp module, TargetKind target) {
+  std::set<std::string> missing;
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (!hasForm(type, target))
+        missing.insert("columns of strings");
+    auto call = dyn_cast<emitc::CallOpaqueOp>(op);
+    const Callee *callee = call ? lookupCallee(call.getCallee(), op->getContext()) : nullptr;
+    if (callee && callee->getHeader(target).empty())
+      missing.insert(callee->name.str());
+  });
+  return {missing.begin(), missing.end()};
+}
+
 LogicalResult genrec::checkCallees(ModuleOp module, TargetKind target) {
   std::set<StringRef> headers = {ABI}, missing;
   WalkResult result = module.walk([&](emitc::CallOpaqueOp call) {

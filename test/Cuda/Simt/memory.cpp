@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <sys/mman.h>
 
 extern "C" {
@@ -93,6 +94,13 @@ bool isOwnStack(const char *at) {
   return at >= stack && at < stack + kStackBytes;
 }
 
+/// Whether a variable of the program or of an object that it has loaded lies there: a model's
+/// constants.
+bool isOfProgram(const char *at) {
+  Dl_info object;
+  return (at >= __executable_start && at < _end) || dladdr(at, &object) != 0;
+}
+
 void checkSomewhere(const Accessor &who, const char *at, size_t bytes, bool isWrite, bool notesIt) {
   if (arena().holds(at))
     return checkArena(who, at, bytes, isWrite, notesIt);
@@ -100,7 +108,7 @@ void checkSomewhere(const Accessor &who, const char *at, size_t bytes, bool isWr
     return checkStaticShared(who, at, bytes, isWrite, notesIt);
   if (isDynamicShared(at))
     return checkDynamicShared(who, at, bytes, isWrite, notesIt);
-  if (at >= __executable_start && at < _end) {
+  if (isOfProgram(at)) {
     if (isWrite)
       fail("host memory: " + accessText(bytes, isWrite) + " of a variable of the program by " +
            self());

@@ -63,18 +63,24 @@ static void appendOutput(const OutputRows &rows, json::Array &list) {
 static json::Object tableToJson(const TableView &table, const std::string &name,
                                 const Communicator *comm) {
   const StoreConfig &config = table.configuration();
+  const int64_t count = table.size(), width = config.usedFloats();
+  const std::vector<int64_t> ids = table.ids(0, count);
+  const TableRows stored = table.rows(0, count);
+  std::vector<float> values(static_cast<size_t>(count * width));
+  stored.read(0, width, values.data());
+  std::vector<Sighting> sightings(static_cast<size_t>(config.rules.any() ? count : 0));
+  if (!sightings.empty())
+    stored.readSightings(sightings.data());
   json::Object rows;
-  for (int64_t number = 0; number < table.size(); ++number) {
-    int64_t id = table.id(number);
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t id = ids[static_cast<size_t>(number)];
     if (comm && getOwner(getSlice(hashTableName(name), id), comm->getSize()) != comm->getRank())
       throw Error("rank " + std::to_string(comm->getRank()) + " has row " + std::to_string(id) +
                   " of table '" + name + "', which it does not own");
-    json::Array row = toJson(table.row(number), config.usedFloats());
-    if (config.rules.any()) {
-      Sighting sighting;
-      table.rows(number, 1).readSightings(&sighting);
-      row.push_back(sighting.lastStep);
-      row.push_back(sighting.steps);
+    json::Array row = toJson(values.data() + number * width, width);
+    if (!sightings.empty()) {
+      row.push_back(sightings[static_cast<size_t>(number)].lastStep);
+      row.push_back(sightings[static_cast<size_t>(number)].steps);
     }
     rows[std::to_string(id)] = std::move(row);
   }

@@ -19,7 +19,8 @@
 
 namespace genrec {
 
-/// What to make of a C++ source. `header` is a precompiled header for shared objects.
+/// What to make of a C++ source. `header` is a precompiled header for shared objects. A shared object
+/// of a unit for the emulator needs a program with the emulated device.
 enum class Product { object, shared, binary, header };
 
 class Toolchain {
@@ -66,8 +67,9 @@ private:
   llvm::Expected<std::string> findCompiler() const;
   static llvm::Error readUnit(llvm::StringRef path, const llvm::json::Object &units,
                               llvm::StringRef name, CudaUnit &unit);
-  /// Compiles a unit of CUDA C++ to an object.
-  llvm::Error compileUnit(llvm::StringRef source, llvm::StringRef object, bool isVerbose) const;
+  /// Compiles a unit of CUDA C++ to an object, or a header of such units.
+  llvm::Error compileUnit(Product product, llvm::StringRef source, llvm::StringRef output,
+                          bool isVerbose) const;
 
   Strings compile, include, link, libraries, rpath;
   /// How sources are compiled that are CUDA C++; null for C++ for the host.

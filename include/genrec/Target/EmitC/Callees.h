@@ -16,6 +16,7 @@
 #include "mlir/IR/DialectInterface.h"
 
 #include <string>
+#include <vector>
 
 namespace genrec {
 
@@ -52,6 +53,14 @@ llvm::SmallVector<std::string> getKernelIncludeFolders(mlir::MLIRContext *contex
 llvm::ArrayRef<Callee> getCallees();
 /// The entry of `name`, of the runtime or of a plugin; null when it is on no list.
 const Callee *lookupCallee(llvm::StringRef name, mlir::MLIRContext *context);
+
+/// Whether code for `target` can have values of this type: a column of strings has addresses of the
+/// host.
+bool hasForm(mlir::Type type, TargetKind target);
+
+/// What `module`, on its way to EmitC or there, has that there is no code for `target` of: names of
+/// callees, types. Sorted.
+std::vector<std::string> listMissingForms(mlir::ModuleOp module, TargetKind target);
 
 /// Fails if emitted code calls a function that is not in the list. Adds the includes of the called
 /// functions' headers for `target` at the start of `module`.
