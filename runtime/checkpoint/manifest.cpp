@@ -130,7 +130,7 @@ Json stateToJson(const TrainingState &state) {
   Json losses = Json::array();
   for (const LossValue &loss : state.epochLosses)
     losses.push_back({{"sum", realToJson(loss.sum)}, {"weight", realToJson(loss.weight)}});
-  Json json = {{"step", state.step},
+  return {{"step", state.step},
           {"epoch", state.epoch},
           {"rows_in_epoch", state.rowsInEpoch},
           {"batches_in_epoch", state.batchesInEpoch},
