@@ -301,16 +301,15 @@ double genrec_rt_clip_value(const genrec_step *step) { return step->runtime->cli
 
 void genrec_rt_store_step_value(genrec_step *step, int32_t kind, double argument, float *to) {
   StepSlot &slot = StepSlot::of(step);
-  constexpr int32_t kClipNorm = 3, kClipValue = 4;
-  guarded(slot, [&] {
-    slot.onDevice->storeValue(kind == kClipNorm    ? static_cast<float>(genrec_rt_clip_norm(step))
-                              : kind == kClipValue ? static_cast<float>(genrec_rt_clip_value(step))
-                                                   : genrec_rt_step_value(step, kind, argument),
-                              to);
-  });
+  guarded(slot, [&] { slot.onDevice->storeValue(kind, argument, to); });
 }
 
-void genrec_rt_enter(genrec_step *step, int32_t op) { StepSlot::of(step).spans.enter(op); }
+void genrec_rt_enter(genrec_step *step, int32_t op) {
+  StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return guarded(slot, [&] { slot.onDevice->enter(op); });
+  slot.spans.enter(op);
+}
 
 void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end) {
   StepSlot::of(step).spans.addOp(op, begin, end);
@@ -319,7 +318,7 @@ void genrec_rt_ran(genrec_step *step, int32_t op, int64_t begin, int64_t end) {
 void *genrec_rt_thread_scratch(genrec_step *step, int64_t bytes) {
   StepSlot &slot = StepSlot::of(step);
   if (slot.onDevice)
-    return slot.state().deviceScratch->ensure(bytes);
+    return slot.onDevice->scratch(bytes);
   if (!step->pool) // an early stage of the next batch, beside the pool
     return slot.ownScratch.ensure(bytes);
   return slot.state().workerScratch[genrec_rt_worker_index()].ensure(bytes);

@@ -27,20 +27,21 @@ void DeviceStep::resolve(const genrec_domain *domain, const int64_t *ids, const 
                          int32_t feature, bool allowsMissing, int64_t *rows) {
   // The column is the device's copy; the index is made of the host's.
   size_t column = 0;
-  while (columns[column].values != catalogueIds)
+  while (batch.columns[column].values != catalogueIds)
     ++column;
   const auto *ofHost =
       reinterpret_cast<const int64_t *>(shared.catalogueRows.columns[column].values.data());
   const CatalogueIndex &index = shared.catalogueIndex(ofHost, catalogue->count);
   CatalogueSlots slots = state.catalogueSlots(static_cast<int32_t>(column), index.view());
   genrec_row_note *missing =
-      allowsMissing ? nullptr : note({NoteSubject::Kind::idNotInCatalogue, feature, domain});
+      allowsMissing ? nullptr
+                    : leaving.note({NoteSubject::Kind::idNotInCatalogue, feature, domain});
   device.resolveIds(idsOf(domain, ids, valid), slots, rows, missing);
 }
 
-void DeviceStep::requireRange(const RangeRule &rule, const genrec_domain *domain,
-                              const void *values, const float *weight, const uint8_t *valid,
-                              const genrec_domain *items) {
+void DeviceReports::requireRange(const RangeRule &rule, const genrec_domain *domain,
+                                 const void *values, const float *weight, const uint8_t *valid,
+                                 const genrec_domain *items) {
   NoteSubject subject{NoteSubject::Kind::valueBeyond, rule.op, domain, rule, countOf(items)};
   DeviceRange range;
   range.domain = domain->device;
@@ -55,22 +56,22 @@ void DeviceStep::requireRange(const RangeRule &rule, const genrec_domain *domain
   device.checkRange(range, note(subject));
 }
 
-void DeviceStep::checkFinite(int32_t op, const float *values, const genrec_domain *domain,
-                             int64_t rowSize, int64_t stride) {
+void DeviceReports::checkFinite(int32_t op, const float *values, const genrec_domain *domain,
+                                int64_t rowSize, int64_t stride) {
   NoteSubject subject{NoteSubject::Kind::notFinite, op};
   subject.rowSize = rowSize;
   device.checkFinite({values, domain ? domain->device : nullptr, roomOf(domain), rowSize, stride},
                      note(subject));
 }
 
-genrec_row_note *DeviceStep::noteFailure(int32_t op, const genrec_domain *domain,
-                                         const char *const *reasons) {
+genrec_row_note *DeviceReports::noteFailure(int32_t op, const genrec_domain *domain,
+                                            const char *const *reasons) {
   NoteSubject subject{NoteSubject::Kind::failure, op, domain};
   subject.reasons = reasons;
   return note(subject);
 }
 
-const genrec_domain *DeviceStep::countOf(const genrec_domain *domain) {
+const genrec_domain *DeviceReports::countOf(const genrec_domain *domain) {
   return !domain || domain->count >= 0 ? domain : fetch(domain->device, 1);
 }
 

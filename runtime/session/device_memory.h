@@ -5,7 +5,7 @@
 
 #include "genrec_rt/device.h"
 
-#include <utility>
+#include <memory>
 #include <vector>
 
 namespace genrec::rt {
@@ -72,16 +72,24 @@ public:
       blocks.back()->ensure(bytes > kLeast ? bytes : kLeast);
     }
     used += bytes;
+    taken += bytes;
     return blocks[at]->data() + used - bytes;
   }
+  /// Takes memory for `bytes` more, so that handing these out takes none.
+  void reserve(int64_t bytes) {
+    take(bytes);
+    reset();
+  }
   /// All pieces may be handed out again.
-  void reset() { at = used = 0; }
+  void reset() { at = used = taken = 0; }
+  /// Bytes that were handed out.
+  int64_t takenBytes() const { return taken; }
 
 private:
   Device &device;
   std::vector<std::unique_ptr<DeviceMemory>> blocks;
   size_t at = 0;
-  int64_t used = 0;
+  int64_t used = 0, taken = 0;
 };
 
 } // namespace genrec::rt

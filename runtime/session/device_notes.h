@@ -38,6 +38,13 @@ public:
   /// Where kernels note it, on the device. Beyond kMost the step fails.
   genrec_row_note *add(StepSlot &slot, const NoteSubject &subject);
   size_t size() const { return subjects.size(); }
+  const std::vector<NoteSubject> &all() const { return subjects; }
+  /// Those from `count` on are no longer looked at; `subject` is the next one's, whose kernels run
+  /// already.
+  void drop(size_t count) {
+    subjects.erase(subjects.begin() + static_cast<ptrdiff_t>(count), subjects.end());
+  }
+  void repeat(const NoteSubject &subject) { subjects.push_back(subject); }
   /// Queues a copy of all notes to the host.
   void fetch();
   /// The device has ended: records what note `number` says as the step's failure, if anything.

@@ -2,6 +2,8 @@
 
 #include "device_state.h"
 
+#include "device_graphs.h"
+
 #include <cstring>
 
 namespace genrec::rt {
@@ -13,8 +15,11 @@ std::unique_ptr<DeviceState> DeviceState::make(const genrec_model_desc &model) {
 DeviceState::DeviceState(const genrec_model_desc &model) {
   std::unique_ptr<genrec_rt_device> made(model.device());
   owned = std::move(made->device);
+  stepGraphs = std::make_unique<StepGraphs>(*owned);
   bounce = std::make_unique<DeviceMemory>(*owned, "copies", DeviceMemory::Kind::pinned);
 }
+
+DeviceState::~DeviceState() = default;
 
 void DeviceState::copyIn(void *to, const void *host, int64_t bytes) {
   if (bytes == 0)

@@ -8,20 +8,35 @@
 #include "genrec_rt/kernels/shared/catalogue_slots.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace genrec::rt {
+
+class StepGraphs;
 
 /// The device of a model, with parameters, catalogues and the tables' rows of zeros in its memory.
 /// Null in a session of a model for the host.
 class DeviceState {
 public:
+  ~DeviceState();
   /// Null where the model runs on the host. Throws Error where there is no device.
   static std::unique_ptr<DeviceState> make(const genrec_model_desc &model);
 
   Device &device() { return *owned; }
   /// What stores on the device run on.
-  StoreStream storeStream() const { return StoreStream::ofDevice(owned->stream()); }
+  StoreStream storeStream() const {
+    return StoreStream::ofDevice(owned->streamOf(DeviceQueue::dispatch));
+  }
+
+  /// Stages behind dispatch have used a store: `takeLookedUp` is true once then.
+  void noteLookedUp() { lookedUp = true; }
+  bool takeLookedUp() { return std::exchange(lookedUp, false); }
+
+  /// Whether steps that repeat are captured, and what was.
+  bool capturesSteps() const { return captures; }
+  void setCaptures(bool on) { captures = on; }
+  StepGraphs &graphs() { return *stepGraphs; }
 
   /// Of tables in their order: its row of zeros.
   void addTable(int64_t floats);
@@ -65,6 +80,8 @@ private:
   const void *keep(int32_t number, int32_t kind, const void *from, int64_t bytes);
 
   std::unique_ptr<Device> owned;
+  std::unique_ptr<StepGraphs> stepGraphs;
+  bool lookedUp = false, captures = true;
   std::vector<std::unique_ptr<DeviceMemory>> zeroRows;
   std::vector<Parameter> parameters;
   std::vector<Array> arrays;

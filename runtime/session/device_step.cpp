@@ -2,239 +2,203 @@
 
 #include "device_step.h"
 
-#include "../core/model_queries.h"
-#include "sinks.h"
 #include "step_slot.h"
 
 #include <algorithm>
-#include <cstring>
+#include <type_traits>
 
 namespace genrec::rt {
 
-namespace {
-
-constexpr int64_t roundUp(int64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-} // namespace
-
-struct DeviceStep::Report {
-  enum class Kind { loss, metric, output, note } kind;
-  int32_t op, number; ///< of the loss, metric, output or note
-  const genrec_domain *domain = nullptr;
-  const void *values = nullptr;
-  const float *label = nullptr, *weight = nullptr;
-  const uint8_t *valid = nullptr;
-  const int64_t *key = nullptr;
-};
-
-/// What goes to the device: arrays one behind another, 256 bytes aligned, each with room for all
-/// rows of its capacity; behind the rows that there are lie zeros.
-struct DeviceStep::Layout {
-  struct Piece {
-    const void *from;
-    int64_t bytes, room, at;
-    const void **place; ///< gets the address on the device
-  };
-  std::vector<Piece> pieces;
-  int64_t bytes = 0;
-
-  void clear() {
-    pieces.clear();
-    bytes = 0;
-  }
-  template <class T> void add(const T *from, int64_t count, int64_t room, const T *&place) {
-    addBytes(from, count * int64_t(sizeof(T)), room * int64_t(sizeof(T)),
-             reinterpret_cast<const void **>(&place));
-  }
-  void addBytes(const void *from, int64_t size, int64_t room, const void **place) {
-    room = roundUp(std::max(room, size));
-    pieces.push_back({from, size, room, bytes, place});
-    bytes += room;
-  }
-};
-
 DeviceStep::DeviceStep(StepSlot &slot, DeviceState &state)
-    : slot(slot), shared(slot.state()), state(state), device(state.device()),
-      domains(shared.model.domain_count), columns(shared.model.feature_count),
-      fixedRows(shared.model.domain_count, -1), fetched(shared.model.domain_count),
-      batchMemory(device, "batch"), staging(device, "batch", DeviceMemory::Kind::pinned),
-      chosen(device, "lookup.chosen"), results(device), notes(device),
-      layout(std::make_unique<Layout>()) {}
+    : slot(slot), shared(slot.state()), state(state), device(state.device()), batch(slot, state),
+      leaving(slot, state, batch), times(device), chosen(device, "lookup.chosen"),
+      usesTemporary(shared.model.table_count) {}
 
 DeviceStep::~DeviceStep() {
-  if (!isCopying)
+  if (!dispatched && !isAbandoned)
     return;
-  try { // memory of a copy under way must stay
-    device.joinCopies();
+  try { // memory of work under way must stay
+    device.use(DeviceQueue::dispatch);
     device.synchronize();
+    device.use(DeviceQueue::compute);
   } catch (const std::exception &) {
-    // The device has failed, and so has the copy.
+    // The device has failed, and nothing is under way.
   }
-}
-
-ptrdiff_t DeviceStep::indexOf(const genrec_domain *domain) const {
-  ptrdiff_t index = domain - domains.data();
-  return index >= 0 && index < static_cast<ptrdiff_t>(domains.size()) ? index : -1;
-}
-
-const genrec_domain *DeviceStep::hostDomain(const genrec_domain *domain) const {
-  return domain ? &(*hosts)[indexOf(domain)] : nullptr;
 }
 
 //===----------------------------------------------------------------------===//
-// The batch goes to the device
+// The stages
 //===----------------------------------------------------------------------===//
 
-void DeviceStep::addBatch(Layout &layout, const std::vector<genrec_domain> &all,
-                          const genrec_column *given, const genrec_program_desc &program) {
-  const genrec_model_desc &model = shared.model;
-  for (int32_t i = 0; i < model.domain_count; ++i) {
-    const genrec_domain &from = all[i];
-    if (model.domains[i].kind != GENREC_DOMAIN_DATA || !from.identity)
-      continue;
-    genrec_domain &to = domains[i];
-    int64_t above = from.parent_domain ? from.parent_domain->count : 0;
-    int64_t roomAbove = from.parent_domain ? from.parent_domain->capacity : 0;
-    if (from.offsets)
-      layout.add(from.offsets, above + 1, roomAbove + 1, to.offsets);
-    if (from.parent)
-      layout.add(from.parent, from.count, from.capacity, to.parent);
-    layout.add(from.identity, from.count, from.capacity, to.identity);
-  }
-  for (int32_t i = 0; i < program.feature_count; ++i) {
-    int32_t number = program.features[i];
-    const genrec_feature_desc &feature = model.features[number];
-    const genrec_domain &rows = all[feature.domain];
-    if (shared.catalogues[feature.domain].given || !given[number].values)
-      continue;
-    int64_t each = rowBytes(feature);
-    layout.addBytes(given[number].values, rows.count * each, rows.capacity * each,
-                    &columns[number].values);
-    if (given[number].valid)
-      layout.add(given[number].valid, rows.count, rows.capacity, columns[number].valid);
-  }
+void DeviceStep::forget() {
+  batch.forget();
+  isAbandoned = isAbandoned || dispatched;
+  dispatched = false;
 }
 
-/// Descriptors as the stages see them, but for addresses on the device.
-void DeviceStep::describe(const std::vector<genrec_domain> &all,
-                          const std::vector<int64_t> &longest) {
-  const genrec_model_desc &model = shared.model;
-  for (size_t i = 0; i < domains.size(); ++i) {
-    genrec_domain &to = domains[i];
-    int32_t kind = model.domains[i].kind, parent = model.domains[i].parent;
-    bool isRead = kind == GENREC_DOMAIN_DATA || kind == GENREC_DOMAIN_CATALOGUE;
-    to = {};
-    to.count = isRead ? all[i].count : kind == GENREC_DOMAIN_STEP ? fixedRows[i] : -1;
-    to.capacity = all[i].capacity;
-    to.max_length = isRead ? all[i].max_length : longest[i];
-    to.parent_domain = parent < 0 ? nullptr : &domains[parent];
-  }
+void DeviceStep::clearTemporaries() {
+  for (size_t table = 0; table < usesTemporary.size(); ++table)
+    if (usesTemporary[table])
+      slot.temporaryTable(static_cast<int32_t>(table)).clear(state.storeStream());
+  std::fill(usesTemporary.begin(), usesTemporary.end(), 0);
 }
 
-void DeviceStep::useCatalogues() {
-  for (size_t i = 0; i < domains.size(); ++i)
-    if (shared.catalogues[i].given)
-      state.useCatalogue(static_cast<int32_t>(i), shared.catalogues[i].descriptor, domains[i]);
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const genrec_feature_desc &feature = shared.model.features[i];
-    const CatalogueDomain &catalogue = shared.catalogues[feature.domain];
-    int64_t rows = catalogue.descriptor.count;
-    if (catalogue.given)
-      columns[i] = state.catalogueColumn(static_cast<int32_t>(i), shared.catalogueRows.columns[i],
-                                         rows * rowBytes(feature), rows);
-  }
-}
-
-/// Describes the batch and lays out what goes to the device. Nothing of it is there yet.
-void DeviceStep::layOut(std::vector<genrec_domain> &all, const genrec_column *given,
-                        const std::vector<int64_t> &longest, const genrec_program_desc &program) {
-  hosts = &all;
-  describe(all, longest);
-  std::fill(columns.begin(), columns.end(), genrec_column{});
-  useCatalogues();
-  layout->clear();
-  mirror.resize(domains.size());
-  layout->add(&mirrorStep, 1, 1, stepOnDevice);
-  layout->add(mirror.data(), static_cast<int64_t>(mirror.size()),
-              static_cast<int64_t>(mirror.size()), domainsOnDevice);
-  addBatch(*layout, all, given, program);
-}
-
-/// Packs what was laid out for memory of the device at `base`.
-void DeviceStep::pack(char *base, char *pinned) {
-  for (Layout::Piece &piece : layout->pieces)
-    *piece.place = base + piece.at;
-  for (size_t i = 0; i < domains.size(); ++i) {
-    domains[i].device = const_cast<genrec_domain *>(domainsOnDevice) + i;
-    mirror[i] = domains[i];
-    mirror[i].count = std::max<int64_t>(domains[i].count, 0);
-    if (const genrec_domain *above = domains[i].parent_domain)
-      mirror[i].parent_domain = domainsOnDevice + (above - domains.data());
-  }
-  mirrorStep = {};
-  mirrorStep.domains = const_cast<genrec_domain *>(domainsOnDevice);
-  mirrorStep.seed = slot.seed;
-  mirrorStep.step = slot.step;
-  mirrorStep.mode = slot.mode;
-  for (const Layout::Piece &piece : layout->pieces) {
-    char *to = pinned + piece.at;
-    if (piece.bytes > 0)
-      std::memcpy(to, piece.from, static_cast<size_t>(piece.bytes));
-    std::memset(to + piece.bytes, 0, static_cast<size_t>(piece.room - piece.bytes));
-  }
-}
-
-void DeviceStep::uploadAhead(std::vector<genrec_domain> &all, const genrec_column *given,
-                             const std::vector<int64_t> &longest,
-                             const genrec_program_desc &program) {
-  if (isAhead)
-    return;
-  layOut(all, given, longest, program);
-  if (layout->bytes > batchMemory.bytes() || layout->bytes > staging.bytes())
-    return; // memory that grows is ordered with the steps
-  pack(batchMemory.data(), staging.data());
-  device.copyInAhead(batchMemory.data(), staging.data(), layout->bytes);
-  isAhead = isCopying = true;
-}
-
-void DeviceStep::upload(std::vector<genrec_domain> &all, const genrec_column *given,
-                        const std::vector<int64_t> &longest, const genrec_program_desc &program) {
-  if (isCopying)
-    device.joinCopies();
-  if (isCopying && !isAhead) // of a batch that never ran
+void DeviceStep::beginDispatch(const HostBatch &host) {
+  device.use(DeviceQueue::dispatch);
+  isDispatching = true;
+  // Stores are used by one queue at a time.
+  if (state.takeLookedUp())
+    device.follow(DeviceQueue::dispatch, DeviceQueue::compute);
+  if (isAbandoned)
     device.synchronize();
-  if (!isAhead) {
-    layOut(all, given, longest, program);
-    char *base = batchMemory.ensure(layout->bytes), *pinned = staging.ensure(layout->bytes);
-    pack(base, pinned);
-    device.copyIn(base, pinned, layout->bytes);
-  }
-  isAhead = isCopying = false;
-  notes.begin();
-
-  slot.domains = domains.data();
-  slot.columns = columns.data();
+  isAbandoned = false;
+  device.beginDispatch();
+  clearTemporaries();
+  times.begin();
+  batch.bring(host);
+  leaving.begin();
+  slot.domains = batch.domains.data();
+  slot.columns = batch.columns.data();
   slot.stream = device.stream();
-  slot.genrec_step::device = const_cast<genrec_step *>(stepOnDevice);
-  results.reset();
-  reports.clear();
-  std::fill(fetched.begin(), fetched.end(), nullptr);
+  slot.genrec_step::device = const_cast<genrec_step *>(batch.stepOnDevice);
+}
+
+void DeviceStep::endDispatch(bool isWhole) {
+  device.use(DeviceQueue::compute);
+  isDispatching = false;
+  dispatched = isWhole;
+  isAbandoned = !isWhole;
+}
+
+bool DeviceStep::mayCapture() {
+  if (!slot.profile)
+    return state.capturesSteps();
+  state.graphs().refuse("with --profile the calls of a step are timed one by one");
+  return false;
+}
+
+/// All that launches of the stages follow from, but for what is in memory: counts of the data are
+/// not.
+void DeviceStep::makeKey() {
+  key.clear();
+  auto add = [&](auto value) {
+    if constexpr (std::is_pointer_v<decltype(value)>)
+      key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(value)));
+    else
+      key.push_back(value);
+  };
+  add(this);
+  slot.describePlaces(key);
+  for (size_t i = 0; i < batch.domains.size(); ++i) {
+    const genrec_domain &domain = batch.domains[i];
+    add(batch.isMade(static_cast<ptrdiff_t>(i)) ? domain.count : 0);
+    add(domain.capacity);
+    add(domain.max_length);
+    add(domain.offsets);
+    add(domain.parent);
+    add(domain.identity);
+  }
+  for (const genrec_column &column : batch.columns) {
+    add(column.values);
+    add(column.valid);
+  }
+}
+
+void DeviceStep::runStages() {
+  device.follow(DeviceQueue::compute, DeviceQueue::dispatch);
+  slot.stream = device.stream();
+  dispatched = false;
+  if (!mayCapture())
+    return slot.runLateStages();
+  makeKey();
+  StepGraph &graph = state.graphs().of(key);
+  if (graph.memoryVersion == device.memoryVersion()) {
+    if (graph.graph)
+      return launch(graph);
+    if (!graph.isRefused && capture(graph))
+      return device.launch(*graph.graph);
+  }
+  graph.graph.reset();
+  slot.runLateStages();
+  // All memory was taken now: the next step with this key takes none.
+  graph.memoryVersion = device.memoryVersion();
+  graph.pinnedBytes = leaving.pinnedBytes();
+}
+
+/// Runs the stages without what they queue. Where that fails, it is as if they had not run.
+bool DeviceStep::capture(StepGraph &graph) {
+  graph.results.reset();
+  graph.results.reserve(graph.pinnedBytes);
+  const std::vector<genrec_domain> before = batch.domains;
+  leaving.record(graph.results);
+  scalars.clear();
+  std::string failed, refused;
+  device.beginCapture();
+  isCapturing = true;
+  try {
+    slot.runLateStages();
+  } catch (const std::exception &error) {
+    failed = error.what();
+  }
+  isCapturing = false;
+  graph.graph = device.endCapture(&refused);
+  if (!failed.empty())
+    graph.graph.reset();
+  graph.reported = leaving.stopRecording(graph.graph != nullptr);
+  graph.scalars = scalars;
+  graph.domains = batch.domains;
+  if (graph.graph)
+    return true;
+  std::copy(before.begin(), before.end(), batch.domains.begin());
+  slot.failure.clear();
+  graph.isRefused = true;
+  state.graphs().refuse(failed.empty() ? refused : failed);
+  return false;
+}
+
+void DeviceStep::launch(StepGraph &graph) {
+  for (const StepScalar &scalar : graph.scalars)
+    *scalar.pinned = slot.stepScalar(scalar.kind, scalar.argument);
+  for (size_t i = 0; i < batch.domains.size(); ++i)
+    if (batch.isMade(static_cast<ptrdiff_t>(i)))
+      batch.domains[i] = graph.domains[i];
+  leaving.replay(graph.reported);
+  device.launch(*graph.graph);
+}
+
+void DeviceStep::finish() {
+  if (slot.profile)
+    leaving.countRows();
+  leaving.fetchNotes();
+  device.synchronize();
+  leaving.finish();
+  times.finish(slot.spans);
+  batch.keepFixedRows();
+}
+
+void DeviceStep::enter(int32_t op) {
+  // Lists that an op's work depends on may be gone when the step has ended.
+  const genrec_op_desc &desc = shared.model.ops[op];
+  for (int32_t i = 0; i < desc.cost_count; ++i)
+    if (desc.costs[i].domain >= 0 && desc.costs[i].pair_flops > 0)
+      leaving.fetchDomain(&batch.domains[desc.costs[i].domain]);
+  times.note(op);
 }
 
 //===----------------------------------------------------------------------===//
-// Tables
+// Calls of abi.h
 //===----------------------------------------------------------------------===//
-
-genrec_row_note *DeviceStep::note(const NoteSubject &subject) {
-  reports.push_back({Report::Kind::note, -1, static_cast<int32_t>(notes.size())});
-  return notes.add(slot, subject);
-}
 
 void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows,
                           genrec_row_note *beyond) {
+  if (isCapturing)
+    throw Error(std::string("rows of table '") + shared.model.tables[table].name +
+                "' are looked up in the compute stage, and a table that grows is not captured");
   const genrec_table_desc &desc = shared.model.tables[table];
   TableStore &store = *shared.tables[table];
-  StoreStream on = state.storeStream();
+  if (!isDispatching)
+    state.noteLookedUp();
+  StoreStream on = StoreStream::ofDevice(device.stream());
   auto *mask = reinterpret_cast<uint8_t *>(chosen.ensure(std::max<int64_t>(ids.count, 1)));
   device.chooseEntries(ids, state.zeroRow(table), mask, rows, beyond);
   bool inserts = slot.mode == static_cast<int32_t>(Mode::train) &&
@@ -248,6 +212,7 @@ void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows,
     store.find(on, ids.ids, mask, ids.count, rows, nullptr);
   // Ids without a row have one for this step. How many these are only the device knows.
   device.chooseMissing(mask, rows, ids.count);
+  usesTemporary[table] = 1;
   slot.temporaryTable(table).findOrInsert(on, ids.ids, mask, ids.count, rows);
 }
 
@@ -259,7 +224,7 @@ void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int
   from.ids = ids;
   from.valid = valid;
   from.idBits = shared.model.tables[table].id_bits;
-  findRows(table, from, rows, note({NoteSubject::Kind::idBeyondTable, table, domain}));
+  findRows(table, from, rows, leaving.note({NoteSubject::Kind::idBeyondTable, table, domain}));
 }
 
 void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const int64_t *keys,
@@ -283,7 +248,7 @@ void DeviceStep::mergedKeys(int32_t parts, const int32_t *tables, const genrec_d
     from.valid = valid[part];
     from.idBits = table.id_bits;
     device.writeKeys(from, table.key, keys,
-                     note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));
+                     leaving.note({NoteSubject::Kind::idBeyondTable, tables[part], of[part]}));
     keys += of[part]->capacity; // parts of a stacked domain have such room
   }
 }
@@ -304,8 +269,12 @@ void DeviceStep::sumSegments(const genrec_domain *touched, const void *segments,
   device.sumSegments(touched, segments, dim, sums);
 }
 
+void *DeviceStep::scratch(int64_t bytes) {
+  return shared.deviceScratch[isDispatching ? 1 : 0]->ensure(bytes);
+}
+
 void DeviceStep::sumExactly(const genrec_domain *rows, const float *values, float *sum) {
-  device.addExactly(rows, values, sum, shared.deviceScratch->ensure(Device::kExactSumBytes));
+  device.addExactly(rows, values, sum, scratch(Device::kExactSumBytes));
 }
 
 void DeviceStep::collectRows(const genrec_domain *touched, genrec_domain *owned) {
@@ -313,111 +282,16 @@ void DeviceStep::collectRows(const genrec_domain *touched, genrec_domain *owned)
   device.copyDomain(owned->device, touched->device);
 }
 
-void DeviceStep::storeValue(float value, float *to) {
-  auto *pinned = static_cast<float *>(results.take(sizeof value));
-  *pinned = value;
-  device.copyIn(to, pinned, sizeof value);
+void DeviceStep::storeValue(int32_t kind, double argument, float *to) {
+  auto *pinned = static_cast<float *>(leaving.takePinned(sizeof(float)));
+  *pinned = slot.stepScalar(kind, argument);
+  if (isCapturing)
+    scalars.push_back({kind, argument, pinned});
+  device.copyIn(to, pinned, sizeof(float));
 }
 
 void DeviceStep::copyFloats(const float *from, int64_t count, float *to) {
   device.copyWithin(to, from, count * static_cast<int64_t>(sizeof(float)));
-}
-
-//===----------------------------------------------------------------------===//
-// What leaves a step
-//===----------------------------------------------------------------------===//
-
-const void *DeviceStep::fetchBytes(const void *from, int64_t bytes) {
-  if (!from)
-    return nullptr;
-  void *to = results.take(std::max<int64_t>(bytes, 1));
-  device.copyOut(to, from, bytes);
-  return to;
-}
-
-void DeviceStep::fetchDomain(const genrec_domain *domain) {
-  for (; domain; domain = domain->parent_domain) {
-    ptrdiff_t index = indexOf(domain);
-    int32_t kind = shared.model.domains[index].kind;
-    if (kind == GENREC_DOMAIN_DATA || kind == GENREC_DOMAIN_CATALOGUE || fetched[index])
-      return;
-    fetched[index] = fetch(domain->device, 1);
-    genrec_domain &host = (*hosts)[index];
-    const genrec_domain *above = domain->parent_domain;
-    host.offsets = above ? fetch(domain->offsets, above->capacity + 1) : nullptr;
-    host.parent = fetch(domain->parent, domain->capacity);
-    host.parent_domain = above ? &(*hosts)[indexOf(above)] : nullptr;
-  }
-}
-
-void DeviceStep::takeDomains() {
-  for (size_t i = 0; i < fetched.size(); ++i)
-    if (fetched[i]) {
-      (*hosts)[i].count = fetched[i]->count;
-      (*hosts)[i].max_length = fetched[i]->max_length;
-    }
-}
-
-void DeviceStep::reportLoss(int32_t loss, const float *sum, const float *weight) {
-  Report &report = reports.emplace_back(Report{Report::Kind::loss, -1, loss});
-  report.values = fetch(sum, 1);
-  report.weight = fetch(weight, 1);
-}
-
-void DeviceStep::reportMetric(int32_t op, int32_t metric, const genrec_domain *domain,
-                              const void *x, const float *label, const uint8_t *valid,
-                              const int64_t *key, const float *weight) {
-  const genrec_metric_desc &desc = shared.model.metrics[metric];
-  fetchDomain(domain);
-  int64_t rows = domain->capacity;
-  Report &report = reports.emplace_back(Report{Report::Kind::metric, op, metric});
-  report.domain = domain;
-  report.values = fetchBytes(x, rows * (desc.kind == GENREC_METRIC_RANKING ? 8 : 4));
-  report.label = fetch(label, rows);
-  report.valid = fetch(valid, rows);
-  report.key = fetch(key, rows);
-  report.weight = fetch(weight, desc.per_list ? roomOf(domain->parent_domain) : rows);
-}
-
-void DeviceStep::reportOutput(int32_t output, const genrec_domain *domain, const void *x,
-                              const uint8_t *valid) {
-  const genrec_output_desc &desc = shared.model.outputs[output];
-  fetchDomain(domain);
-  int64_t width = std::max<int64_t>(desc.width, 1), rows = domain->capacity;
-  Report &report = reports.emplace_back(Report{Report::Kind::output, -1, output});
-  report.domain = domain;
-  report.values = fetchBytes(x, rows * width * elementBytes(desc.type));
-  report.valid = fetch(valid, rows * (desc.nulls == GENREC_NULLS_ELEMENTS ? width : 1));
-}
-
-void DeviceStep::finish() {
-  notes.fetch();
-  device.synchronize();
-  takeDomains();
-  for (const Report &report : reports) {
-    if (slot.failure.any())
-      break;
-    const genrec_domain *domain = hostDomain(report.domain);
-    switch (report.kind) {
-    case Report::Kind::loss:
-      hostReportLoss(slot, report.number, *static_cast<const float *>(report.values),
-                     *report.weight);
-      break;
-    case Report::Kind::metric:
-      hostReportMetric(slot, report.op, report.number, domain, report.values, report.label,
-                       report.valid, report.key, report.weight);
-      break;
-    case Report::Kind::output:
-      hostReportOutput(slot, report.number, domain, report.values, report.valid);
-      break;
-    case Report::Kind::note:
-      notes.report(slot, static_cast<size_t>(report.number));
-      break;
-    }
-  }
-  for (size_t i = 0; i < domains.size(); ++i)
-    if (shared.model.domains[i].kind == GENREC_DOMAIN_STEP && !domains[i].offsets)
-      fixedRows[i] = domains[i].count;
 }
 
 } // namespace genrec::rt

@@ -25,8 +25,8 @@ enum class Phase : int32_t {
   dispatch = -3,
   compute = -4,
   update = -5,
-  exchange = -6, ///< with other ranks, between stages
-  wait = -7,     ///< for the reading thread
+  exchange = -6,     ///< with other ranks, between stages
+  wait = -7,         ///< for the reading thread
   exchangeAhead = -8 ///< of keys and early rows, beside the step before
 };
 inline constexpr int32_t kPhases = 8;
@@ -54,6 +54,9 @@ public:
   void addOp(int32_t op, int64_t begin, int64_t end);
   /// A phase that is over.
   void add(Phase phase, int64_t begin, int64_t end);
+
+  /// What is over; phases come before the ops within them.
+  void addSpan(const Span &span) { spans.push_back(span); }
 
   const std::vector<Span> &all() const { return spans; }
 

@@ -50,16 +50,14 @@ genrec_runtime::~genrec_runtime() = default;
 void genrec_runtime::makeDevice(const SessionOptions &options) {
   if (!onDevice)
     return;
-  const char *what = options.portions > 1 || (options.comm && options.comm->getSize() > 1)
-                         ? "several ranks or portions"
-                     : options.profile ? "--profile"
-                                       : nullptr;
-  if (what)
-    throw Error(std::string("model '") + model.name + "' was compiled for CUDA, which has no " +
-                    what + " yet",
+  if (options.portions > 1 || (options.comm && options.comm->getSize() > 1))
+    throw Error(std::string("model '") + model.name +
+                    "' was compiled for CUDA, which has no several ranks or portions yet",
                 "compile it with --target=cpu for that");
   explainNonFinite = false; // a step does not run a second time there
-  deviceScratch = std::make_unique<DeviceMemory>(*device(), "scratch");
+  onDevice->setCaptures(options.captureSteps);
+  for (auto &scratch : deviceScratch)
+    scratch = std::make_unique<DeviceMemory>(*device(), "scratch");
 }
 
 void genrec_runtime::setRates(const SessionOptions &options) {
@@ -167,8 +165,7 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
         "number of ranks, which portions promise they do not have",
         "train with one portion per rank");
   ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables,
-                                  replicated, shards, options.rowTravel,
-                                  options.earlyGradients);
+                                  replicated, shards, options.rowTravel, options.earlyGradients);
 }
 
 void genrec_runtime::evict(uint64_t step, std::optional<int64_t> seconds) {

@@ -82,11 +82,12 @@ struct genrec_runtime {
   /// Of a model for a device; null on the host.
   std::unique_ptr<genrec::rt::DeviceState> onDevice;
   std::function<void()> whileDeviceWorks; ///< what the host does once all of a step is queued
-  std::unique_ptr<genrec::rt::DeviceMemory> deviceScratch; ///< genrec_rt_thread_scratch there
+  /// genrec_rt_thread_scratch there, of each DeviceQueue.
+  std::unique_ptr<genrec::rt::DeviceMemory> deviceScratch[2];
   /// By table; tables of one group have one store.
   std::vector<std::shared_ptr<genrec::rt::TableStore>> tables;
-  std::vector<char> replicated; ///< by table: whether every rank has all rows
-  std::vector<genrec::rt::TableStore *> ruledStores;    ///< of tables with rules, each once
+  std::vector<char> replicated;                      ///< by table: whether every rank has all rows
+  std::vector<genrec::rt::TableStore *> ruledStores; ///< of tables with rules, each once
   std::unique_ptr<genrec::rt::GlobalBound> globalBound; ///< of several ranks
   genrec::rt::StepClock clock;                          ///< of tables with a ttl in seconds
   std::vector<genrec::rt::GrowBuffer<float>> zeroRows;  ///< per table

@@ -2,6 +2,7 @@
 
 #include "session_impl.h"
 
+#include "device_graphs.h"
 #include "lookup_counter.h"
 #include "model_check.h"
 
@@ -150,14 +151,15 @@ StepReport Session::stepWithoutRows(Mode mode) {
 }
 
 int64_t Session::run(Mode mode, BatchSource &source,
-                     const std::function<bool(const StepReport &)> &onStep) {
+                     const std::function<bool(const StepReport &)> &onStep,
+                     const std::function<bool(uint64_t)> &looksAfter) {
   impl->requireRanks(program(mode));
   std::vector<Pipeline::Place> places;
   for (size_t i = 0; i < impl->slots.size(); ++i)
     places.push_back({impl->slots[i].get(), &impl->batches[i]});
   Pipeline pipeline(program(mode), source, std::move(places), impl->portions(),
                     impl->stepNumber(mode), mode == Mode::train ? 1 : 0);
-  return impl->overlap == Overlap::none ? impl->runInTurn(mode, pipeline, onStep)
+  return impl->overlap == Overlap::none ? impl->runInTurn(mode, pipeline, onStep, looksAfter)
                                         : impl->runAhead(mode, pipeline, program(mode), onStep);
 }
 
@@ -314,6 +316,15 @@ MemoryUse Session::memoryUse() const {
     use.tableValues += table->valueBytes();
   }
   return use;
+}
+
+std::optional<DeviceUse> Session::deviceUse() const {
+  DeviceState *onDevice = impl->state.onDevice.get();
+  if (!onDevice)
+    return std::nullopt;
+  const DeviceCounts counts = onDevice->device().counts();
+  return DeviceUse{counts.waits,    counts.allocations,    counts.captures,
+                   counts.launches, impl->dispatchedAhead, onDevice->graphs().refusals()};
 }
 
 int64_t Session::arenaAllocations() const {

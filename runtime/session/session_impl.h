@@ -18,6 +18,7 @@ namespace genrec::rt {
 
 struct Session::Impl {
   using OnStep = std::function<bool(const StepReport &)>;
+  using LooksAfter = std::function<bool(uint64_t)>;
 
   Impl(const genrec_model_desc &model, const SessionOptions &options);
 
@@ -33,7 +34,7 @@ struct Session::Impl {
   StepReport runStep(Mode mode, std::span<StepSlot *const> portions);
 
   /// Runs the steps of a pipeline one after another.
-  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep);
+  int64_t runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep, const LooksAfter &looks);
 
   /// The same, each beside the dispatch of the next one (dispatch_ahead.h).
   int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
@@ -52,6 +53,7 @@ struct Session::Impl {
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
   std::function<int64_t(uint64_t step)> clock; ///< see SessionOptions
+  int64_t dispatchedAhead = 0; ///< steps, on a device
 
 private:
   /// Runs `body`, which makes a round with other ranks in the step of `last`.
@@ -69,6 +71,11 @@ private:
   int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
   /// The time of the training step of `portions`, as far as this rank knows.
   std::optional<int64_t> ownSeconds(std::span<StepSlot *const> portions) const;
+
+  /// Whether, on a device, rows of the next step may come into tables before `step` is reported.
+  bool mayDispatchBeside(Mode mode, const StepSlot &step, const LooksAfter &looks) const;
+  /// A signal that comes once rows of the next step are in tables is that step's.
+  int32_t signalAfter(Mode mode) const;
 
   /// Runs `body`; what it throws ends the other ranks too.
   template <class Body> void onRanks(const Body &body) {

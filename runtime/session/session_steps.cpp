@@ -85,7 +85,7 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
   StepSlot &slot = *portions.back();
   if (state.profile)
     for (StepSlot *each : portions)
-      state.profile->add(each->mode, each->step, each->spans, each->domains);
+      state.profile->add(each->mode, each->step, each->spans, each->hostDomains());
   if (step)
     state.ranks->comm().setPurpose({"the end", slot.step});
   if (mode == Mode::train) {
@@ -101,7 +101,7 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
   for (StepSlot *each : portions)
     reportedBatches.push_back(&each->currentBatch());
   report.batches = reportedBatches;
-  report.signal = step ? step->getReport().signal : caughtSignal();
+  report.signal = step ? step->getReport().signal : signalAfter(mode);
   if (step) {
     report.losses = step->getReport().losses;
     report.rows = step->getReport().rows;
@@ -116,10 +116,28 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
   return report;
 }
 
-int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep) {
+bool Session::Impl::mayDispatchBeside(Mode mode, const StepSlot &step,
+                                      const LooksAfter &looks) const {
+  if (mode != Mode::train)
+    return true; // none come
+  return looks && !looks(step.step) && state.ruledStores.empty() && caughtSignal() == 0;
+}
+
+int32_t Session::Impl::signalAfter(Mode mode) const {
+  bool isAhead = false;
+  for (const auto &slot : slots)
+    isAhead = isAhead || slot->isDispatchedAhead();
+  return isAhead && mode == Mode::train ? 0 : caughtSignal();
+}
+
+int64_t Session::Impl::runInTurn(Mode mode, Pipeline &pipeline, const OnStep &onStep,
+                                 const LooksAfter &looks) {
   DuringSteps during(state.whileDeviceWorks, [&] {
-    for (const Pipeline::Place &place : pipeline.peek())
-      place.slot->uploadAhead();
+    bool mayDispatch = mayDispatchBeside(mode, *running.back(), looks);
+    for (const Pipeline::Place &place : pipeline.peek()) {
+      place.slot->goAhead(mayDispatch);
+      dispatchedAhead += place.slot->isDispatchedAhead();
+    }
   });
   for (int64_t count = 1;; ++count) {
     int64_t waiting = state.profile ? profileClock() : 0;

@@ -157,7 +157,7 @@ void genrec_rt_report_loss(genrec_step *step, int32_t loss, float sum, float wei
 void genrec_rt_report_device_loss(genrec_step *step, int32_t loss, const float *sum,
                                   const float *weight) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { slot.onDevice->reportLoss(loss, sum, weight); });
+  guarded(slot, [&] { slot.onDevice->reports().loss(loss, sum, weight); });
 }
 
 void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
@@ -166,8 +166,9 @@ void genrec_rt_report_metric(genrec_step *step, int32_t op, int32_t metric,
   StepSlot &slot = StepSlot::of(step);
   if (!slot.onDevice)
     return hostReportMetric(slot, op, metric, domain, x, label, valid, key, weight);
-  guarded(slot,
-          [&] { slot.onDevice->reportMetric(op, metric, domain, x, label, valid, key, weight); });
+  guarded(slot, [&] {
+    slot.onDevice->reports().metric(op, metric, domain, x, label, valid, key, weight);
+  });
 }
 
 void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_domain *domain,
@@ -175,7 +176,7 @@ void genrec_rt_report_output(genrec_step *step, int32_t output, const genrec_dom
   StepSlot &slot = StepSlot::of(step);
   if (!slot.onDevice)
     return hostReportOutput(slot, output, domain, x, valid);
-  guarded(slot, [&] { slot.onDevice->reportOutput(output, domain, x, valid); });
+  guarded(slot, [&] { slot.onDevice->reports().output(output, domain, x, valid); });
 }
 
 void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, int32_t feature,
@@ -187,8 +188,8 @@ void genrec_rt_require_range(genrec_step *step, int32_t op, const char *what, in
     return hostRequireRange(slot, op, what, feature, domain, type, values, weight, valid, items,
                             low, high);
   guarded(slot, [&] {
-    slot.onDevice->requireRange({op, what, feature, type, low, high}, domain, values, weight, valid,
-                                items);
+    slot.onDevice->reports().requireRange({op, what, feature, type, low, high}, domain, values,
+                                          weight, valid, items);
   });
 }
 
@@ -205,7 +206,7 @@ void genrec_rt_fail_row(genrec_step *step, int32_t op, const genrec_domain *doma
 
 genrec_row_note *genrec_rt_note_failure(genrec_step *step, int32_t op, const genrec_domain *domain,
                                         const char *const *reasons) {
-  return StepSlot::of(step).onDevice->noteFailure(op, domain, reasons);
+  return StepSlot::of(step).onDevice->reports().noteFailure(op, domain, reasons);
 }
 
 void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, int64_t rows,
@@ -216,7 +217,8 @@ void genrec_rt_check_finite(genrec_step *step, int32_t op, const float *values, 
 void genrec_rt_check_device_finite(genrec_step *step, int32_t op, const float *values,
                                    const genrec_domain *domain, int64_t row_size, int64_t stride) {
   StepSlot &slot = StepSlot::of(step);
-  guarded(slot, [&] { slot.onDevice->checkFinite(op, values, domain, row_size, stride); });
+  guarded(slot,
+          [&] { slot.onDevice->reports().checkFinite(op, values, domain, row_size, stride); });
 }
 
 } // extern "C"

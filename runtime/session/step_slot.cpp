@@ -253,10 +253,14 @@ void StepSlot::runStage(genrec_stage_fn stage, Phase phase, genrec_rt_pool *on) 
   if (!stage)
     return;
   pool = on;
-  if (profile)
+  if (profile && onDevice)
+    onDevice->profile().note(static_cast<int32_t>(phase));
+  else if (profile)
     spans.begin(phase);
   stage(this);
-  if (profile)
+  if (profile && onDevice)
+    onDevice->profile().end();
+  else if (profile)
     spans.end();
   failure.raise();
 }
@@ -267,23 +271,30 @@ void StepSlot::runCopy(genrec_rt_pool *on) {
 }
 
 void StepSlot::runDispatch(genrec_rt_pool *on) {
-  if (onDevice) {
-    clearTemporaries();
-    place(plan->own, arena, plan->addresses);
-    shared.onDevice->giveParameters();
-    onDevice->upload(domainTable, columnTable.data(), plan->maxLengths, *plan->program);
-    runStage(plan->program->copy, Phase::copy, on);
-  }
-  runStage(plan->program->dispatch, Phase::dispatch, on);
+  if (!onDevice)
+    runStage(plan->program->dispatch, Phase::dispatch, on);
+  else if (!onDevice->isDispatched())
+    dispatchOnDevice(on);
 }
 
 void StepSlot::runCompute() {
+  if (onDevice)
+    shared.onDevice->giveParameters();
   // Only now: the portion before may have been in this memory until its end.
   place(plan->shared, shared.computeArena, plan->addresses);
-  runStage(plan->program->compute, Phase::compute, shared.pool.get());
+  if (onDevice)
+    onDevice->runStages();
+  else
+    runStage(plan->program->compute, Phase::compute, shared.pool.get());
 }
 
 void StepSlot::runUpdate() {
+  if (onDevice) {
+    if (shared.whileDeviceWorks)
+      shared.whileDeviceWorks();
+    onDevice->finish();
+    return failure.raise();
+  }
   if (shared.ranks && plan->program->update) {
     if (growCollected())
       plan->update.layout = layOut(plan->update.buffers, plan->capacities);
@@ -291,17 +302,58 @@ void StepSlot::runUpdate() {
     place(plan->update, shared.updateArena, plan->addresses);
   }
   runStage(plan->program->update, Phase::update, shared.pool.get());
-  if (onDevice) {
-    if (shared.whileDeviceWorks)
-      shared.whileDeviceWorks();
-    onDevice->finish();
-    failure.raise();
+}
+
+//===----------------------------------------------------------------------===//
+// Of a model for a device
+//===----------------------------------------------------------------------===//
+
+HostBatch StepSlot::hostBatch() {
+  return {domainTable, columnTable.data(), plan->maxLengths, *plan->program};
+}
+
+void StepSlot::dispatchOnDevice(genrec_rt_pool *on) {
+  onDevice->dispatch(hostBatch(), [&] {
+    place(plan->own, arena, plan->addresses);
+    runStage(plan->program->copy, Phase::copy, on);
+    runStage(plan->program->dispatch, Phase::dispatch, on);
+  });
+}
+
+void StepSlot::goAhead(bool mayDispatch) {
+  if (!onDevice || onDevice->isDispatched() || !onDevice->copyAhead(hostBatch()))
+    return;
+  // Memory that grows is ordered with the steps.
+  if (!mayDispatch || plan->own.layout.bytes > arena.bytes())
+    return;
+  try {
+    dispatchOnDevice(shared.pool.get());
+  } catch (const std::exception &) {
+    failure.clear(); // it is said where the step is run
   }
 }
 
-void StepSlot::uploadAhead() {
-  if (onDevice)
-    onDevice->uploadAhead(domainTable, columnTable.data(), plan->maxLengths, *plan->program);
+bool StepSlot::isDispatchedAhead() const { return onDevice && onDevice->isDispatched(); }
+
+void StepSlot::runLateStages() {
+  runStage(plan->program->compute, Phase::compute, shared.pool.get());
+  runStage(plan->program->update, Phase::update, shared.pool.get());
+}
+
+void StepSlot::describePlaces(std::vector<int64_t> &key) const {
+  for (const void *place :
+       {static_cast<const void *>(plan->program), static_cast<const void *>(plan->own.placedAt),
+        static_cast<const void *>(plan->shared.placedAt)})
+    key.push_back(static_cast<int64_t>(reinterpret_cast<uintptr_t>(place)));
+}
+
+float StepSlot::stepScalar(int32_t kind, double argument) const {
+  constexpr int32_t kClipNorm = 3, kClipValue = 4;
+  if (kind == kClipNorm)
+    return static_cast<float>(shared.clipNorm);
+  if (kind == kClipValue)
+    return static_cast<float>(shared.clipValue);
+  return genrec_rt_step_value(this, kind, argument);
 }
 
 TableStore &StepSlot::temporaryTable(int32_t table) {

@@ -32,6 +32,7 @@ private:
 
 class DeviceStep;
 class RankStep;
+struct HostBatch;
 
 /// The context of one batch in flight: what generated code sees (genrec_step)
 /// and the memory behind it. Prepared and run through its copy stage by one
@@ -52,8 +53,17 @@ public:
   void runDispatch(genrec_rt_pool *pool);
   void runCompute();
   void runUpdate();
-  /// Of a model for a device, while the step before runs: brings the prepared batch there.
-  void uploadAhead();
+  /// Of a model for a device, while the step before runs: brings the prepared batch there, and runs
+  /// its dispatch stage where it may; as far as there is memory for it. `runDispatch` does the
+  /// rest.
+  void goAhead(bool mayDispatch);
+  bool isDispatchedAhead() const;
+  /// Of a model for a device: the stages behind dispatch.
+  void runLateStages();
+  /// Adds what addresses of the program's buffers follow from, beside capacities.
+  void describePlaces(std::vector<int64_t> &key) const;
+  /// A scalar that genrec_rt_store_step_value writes.
+  float stepScalar(int32_t kind, double argument) const;
   bool hasUpdate() const { return plan->program->update != nullptr; }
 
   static StepSlot &of(genrec_step *step) { return *static_cast<StepSlot *>(step); }
@@ -79,9 +89,11 @@ public:
   genrec_runtime &state() { return shared; }
   const genrec_runtime &state() const { return shared; }
   const Batch &currentBatch() const { return *batch; }
+  /// The domains as the host knows them.
+  const genrec_domain *hostDomains() const { return domainTable.data(); }
   std::vector<LossValue> losses;
   Failure failure;
-  SpanRecorder spans; ///< with --profile
+  SpanRecorder spans;  ///< with --profile
   int32_t portion = 0; ///< which portion of the global batch
   /// What the portions of this step have in common; null with one portion on one rank.
   RankStep *rankStep = nullptr;
@@ -94,8 +106,8 @@ public:
   /// more, in other memory and with checks, and notes what they find first.
   void findNonFinite();
   bool isFindingNonFinite = false;
-  /// Of several portions, meanwhile: the rows that the step under way looked up at this place; rows of
-  /// zeros, at most, where a lookup of the compute stage has none yet.
+  /// Of several portions, meanwhile: the rows that the step under way looked up at this place; rows
+  /// of zeros, at most, where a lookup of the compute stage has none yet.
   void repeatRows(float **addresses, int64_t count, float *zeros);
   /// Whether what comes from here on depends on values that the step under way does not have yet.
   bool isPastKnown = false;
@@ -103,7 +115,7 @@ public:
 
   /// Rows that only this step sees: unseen ids outside training.
   TableStore &temporaryTable(int32_t table);
-  GrowBuffer<uint8_t> missing; ///< scratch of lookups
+  GrowBuffer<uint8_t> missing;            ///< scratch of lookups
   GrowBuffer<char> ownScratch, ownBlocks; ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }
@@ -128,6 +140,8 @@ private:
   Plan &planOf(const genrec_program_desc &program);
   void requireGiven() const;
   void clearTemporaries();
+  HostBatch hostBatch();
+  void dispatchOnDevice(genrec_rt_pool *pool);
   void describeData(int32_t domain);
   bool growCapacities(Plan &plan);
   static int64_t mostRows(const genrec_domain_desc &domain, const Plan &plan);

@@ -95,10 +95,11 @@ void addPortions(CLI::App &app, Flags &flags) {
                  "pieces that a batch is cut into, at least one per rank (default: as many as "
                  "ranks). The same number gives the same bits on any number of ranks")
       ->check(aboveZero());
-  app.add_option("--overlap", flags.overlap,
-                 "what several ranks do beside the step before: none, keys (ids to the owners of "
-                 "their rows), rows (and rows that the step before does not update), or auto (rows, "
-                 "but none where all ranks are on one machine). Results are the same")
+  app.add_option(
+         "--overlap", flags.overlap,
+         "what several ranks do beside the step before: none, keys (ids to the owners of "
+         "their rows), rows (and rows that the step before does not update), or auto (rows, "
+         "but none where all ranks are on one machine). Results are the same")
       ->check(CLI::IsMember({"auto", "none", "keys", "rows"}))
       ->capture_default_str();
 }
@@ -114,10 +115,11 @@ void addReplicas(CLI::App &app, Flags &flags) {
 }
 
 void addDenseGradients(CLI::App &app, Flags &flags) {
-  app.add_option("--early-gradients", flags.earlyGradients,
-                 "whether gradients of dense parameters travel between ranks while the backward pass "
-                 "goes on, in buckets: on, off, or auto (as is faster in the first 40 steps). Results "
-                 "are the same")
+  app.add_option(
+         "--early-gradients", flags.earlyGradients,
+         "whether gradients of dense parameters travel between ranks while the backward pass "
+         "goes on, in buckets: on, off, or auto (as is faster in the first 40 steps). Results "
+         "are the same")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
   app.add_flag(
@@ -125,6 +127,16 @@ void addDenseGradients(CLI::App &app, Flags &flags) {
       "each of several ranks keeps the optimizer states of some rows of the dense parameters "
       "only, updates these, and gets the values of the others. Results are the same; a step "
       "makes one round more");
+}
+
+/// Of models that run on a device.
+void addDevice(CLI::App &app, const genrec_model_desc &model, Flags &flags) {
+  if (model.device)
+    app.add_option("--capture", flags.capture,
+                   "whether steps that repeat what they queue on the device are captured once and "
+                   "launched as a whole (CUDA graphs): on or off. Results are the same")
+        ->check(CLI::IsMember({"on", "off"}))
+        ->capture_default_str();
 }
 
 void addRowTravel(CLI::App &app, Flags &flags) {
@@ -146,8 +158,8 @@ void addRowTravel(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
-void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
-              std::string &batchTokens) {
+void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags,
+              std::vector<std::string> &catalogues, std::string &batchTokens) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
   addData(*train, flags, catalogues);
   train->add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
@@ -191,18 +203,20 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
   train->add_option("--checkpoint-every", flags.checkpointEvery, "save every so many steps, too")
       ->check(aboveZero());
   train
-      ->add_option("--checkpoint-full-every", flags.checkpointFullEvery,
-                   "of so many saves one is full; the others hold the rows that changed since the save "
-                   "before, and need those before them, which are kept")
+      ->add_option(
+          "--checkpoint-full-every", flags.checkpointFullEvery,
+          "of so many saves one is full; the others hold the rows that changed since the save "
+          "before, and need those before them, which are kept")
       ->check(aboveZero())
       ->capture_default_str();
   CLI::Option *resume = train->add_flag(
       "--resume", flags.resume,
       "go on from the checkpoint, to the same bits as without the interruption; where there is "
       "none, begin");
-  train->add_option("--continue", flags.continued,
-                    "go on with the checkpoint in this folder on other data: tables, optimizer states and "
-                    "steps are kept, epochs begin at 1. Saves to --checkpoint, which may be the same folder");
+  train->add_option(
+      "--continue", flags.continued,
+      "go on with the checkpoint in this folder on other data: tables, optimizer states and "
+      "steps are kept, epochs begin at 1. Saves to --checkpoint, which may be the same folder");
   train
       ->add_flag("--overwrite", flags.overwrite,
                  "begin anew where there is a checkpoint: the first save replaces it")
@@ -246,6 +260,7 @@ void addTrain(CLI::App &app, Flags &flags, std::vector<std::string> &catalogues,
   train->add_option("--metrics-json", flags.metricsJson,
                     "write configuration, history, final metrics and timings to this file");
   addSteps(*train, flags);
+  addDevice(*train, model, flags);
 }
 
 void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
@@ -374,7 +389,7 @@ ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *con
                                         (model.compiler ? model.compiler : "genrec"));
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  addTrain(app, parsed.flags, catalogues, batchTokens);
+  addTrain(app, model, parsed.flags, catalogues, batchTokens);
   addOthers(app, model, parsed.flags, catalogues);
   try {
     app.parse(argc, argv);
@@ -407,6 +422,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.checkFinite = flags.checkFinite;
   options.explainNonFinite = !flags.allowNonFinite;
   options.profile = flags.isProfiled || !flags.profile.empty();
+  options.captureSteps = flags.capture == "on";
   options.portions = flags.portions;
   options.shardOptimizer = flags.shardOptimizer;
   options.earlyGradients = flags.earlyGradients == "on"    ? EarlyGradients::yes
@@ -419,8 +435,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.rowTravel.bf16Sums = flags.gradientWire == "bf16";
   options.rowTravel.requestersDeduplicate =
       flags.deduplicate == "both" || flags.deduplicate == "requester";
-  options.rowTravel.ownersDeduplicate =
-      flags.deduplicate == "both" || flags.deduplicate == "owner";
+  options.rowTravel.ownersDeduplicate = flags.deduplicate == "both" || flags.deduplicate == "owner";
   options.replicate = flags.replicate;
   options.caughtSignal = caughtSignal;
   Schedule schedule;

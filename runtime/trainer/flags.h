@@ -79,6 +79,7 @@ struct Flags {
   int32_t portions = 0;                              ///< of a batch; 0: as many as ranks
   bool shardOptimizer = false;
   std::string earlyGradients = "off"; ///< on, off, or auto
+  std::string capture = "on";         ///< on or off: steps on a device
 };
 
 /// What parsing ended with: flags, or an exit status where there is nothing to do

@@ -29,8 +29,8 @@ void Training::requireFinite(const StepReport &report) const {
   const std::string &origin = report.nonFiniteOrigin();
   throw Error("loss '" + std::string(model.losses[index].name) + "'" +
                   (line.empty() ? "" : " (" + line + ")") + " is " +
-                  (std::isnan(report.losses[index].mean().value_or(0)) ? "a NaN" : "infinite") + " in step " +
-                  withThousands(static_cast<int64_t>(report.step)) + ", epoch " +
+                  (std::isnan(report.losses[index].mean().value_or(0)) ? "a NaN" : "infinite") +
+                  " in step " + withThousands(static_cast<int64_t>(report.step)) + ", epoch " +
                   std::to_string(state.epoch) + (origin.empty() ? "" : ": " + origin) +
                   (input.empty() ? "" : (origin.empty() ? ": " : "; ") + input) + kept,
               input.empty() ? "a smaller --lr often helps, and so does clipping (--clip-norm); "
@@ -70,8 +70,7 @@ bool Training::onStep(const StepReport &report) {
   news.meanLoss = totalLoss(model, state.epochLosses);
   news.learningRate = report.learningRate;
   progress.step(news);
-  if (flags.checkpointEvery > 0 &&
-      report.step % static_cast<uint64_t>(flags.checkpointEvery) == 0 && !flags.checkpoint.empty())
+  if (savesAfter(report.step))
     save();
   stepBegin = Clock::now();
   work->beginStep();
@@ -91,7 +90,9 @@ bool Training::trainEpoch() {
   auto source = data->epoch(options);
   if (timeColumn)
     source = timeColumn->timed(std::move(source));
-  session->run(Mode::train, *source, [&](const StepReport &report) { return onStep(report); });
+  session->run(
+      Mode::train, *source, [&](const StepReport &report) { return onStep(report); },
+      [&](uint64_t step) { return savesAfter(step) || endsAfter(step); });
   epochSeconds = secondsSince(begin);
   warnOnce();
   if (signal != 0)
@@ -166,7 +167,9 @@ void Training::warnOfUndefined(const Json &evaluation) {
     return;
   const Json empty = evaluation.value("no_rows", Json::array());
   bool hasNoRows = std::find(empty.begin(), empty.end(), flags.monitor) != empty.end();
-  std::string what = hasNoRows ? " has no rows" : std::isinf(value) ? " is infinite" : " is not a number";
+  std::string what = hasNoRows           ? " has no rows"
+                     : std::isinf(value) ? " is infinite"
+                                         : " is not a number";
   progress.message("warning: " + flags.monitor + " of epoch " + std::to_string(state.epoch) + what +
                    ": an evaluation without improvement");
 }

@@ -53,6 +53,9 @@ void Training::reportProfile() {
         profileOfRanks(profile, session->portions(), work->idleSeconds(), stepsHere, *comm);
   if (flags.profile.empty()) // the first rank writes
     return;
+  if (std::optional<DeviceUse> use = session->deviceUse())
+    for (const std::string &why : use->refusals)
+      progress.message("steps are not captured: " + why);
   writeFile(flags.profile + "/" + kProfileFile, toText(json, 1) + "\n");
   writeFile(flags.profile + "/" + kTraceFile,
             toText(profileTrace(model, profile, roofline)) + "\n");
@@ -140,6 +143,15 @@ static Json exchangesToJson(const ExchangeCounts &counts) {
           {"dense_bytes", counts.denseBytes}};
 }
 
+static Json deviceToJson(const DeviceUse &use) {
+  return {{"waits", use.waits},
+          {"allocations", use.allocations},
+          {"steps_captured", use.captures},
+          {"captured_steps_launched", use.launches},
+          {"steps_dispatched_ahead", use.dispatchedAhead},
+          {"not_captured", use.refusals}};
+}
+
 /// What this rank has exchanged, and under "ranks" what each has. Collective.
 static Json exchangesToJson(const Session &session, Communicator &comm) {
   ExchangeCounts own = session.exchanges();
@@ -191,6 +203,8 @@ Json Training::summary(const Json &work) const {
                {"warnings", data->warnings()}};
   if (comm && comm->getSize() > 1)
     json["exchanges"] = exchangesToJson(*session, *comm);
+  if (std::optional<DeviceUse> use = session->deviceUse())
+    json["device"] = deviceToJson(*use);
   if (!before.empty())
     json["before"] = before;
   if (!stepLosses.empty())

@@ -16,15 +16,14 @@
 namespace genrec::rt {
 
 /// What one process does of a training, the same on all ranks but for what is told (flags of the
-/// others ask for no reports) and for the rows: train_open.cpp finds out what there is to do, train.cpp
-/// trains and saves, train_report.cpp tells of it.
+/// others ask for no reports) and for the rows: train_open.cpp finds out what there is to do,
+/// train.cpp trains and saves, train_report.cpp tells of it.
 class Training {
 public:
   Training(const genrec_model_desc &model, const Flags &flags, Communicator *comm,
            Clock::time_point start)
       : model(model), flags(flags), comm(comm), start(start),
-        progress(flags.progress, flags.logEvery),
-        residentAtStart(residentBytes()) {}
+        progress(flags.progress, flags.logEvery), residentAtStart(residentBytes()) {}
 
   int run();
 
@@ -55,9 +54,15 @@ private:
   bool onStep(const StepReport &report);
   bool isEvaluated(int64_t epoch) const;
   bool finishEpoch();
-  bool reachedMaxSteps() const {
-    return flags.maxSteps > 0 && session->stepsDone() >= static_cast<uint64_t>(flags.maxSteps);
+  /// Whether a checkpoint is saved when a step has ended.
+  bool savesAfter(uint64_t step) const {
+    return flags.checkpointEvery > 0 && step % static_cast<uint64_t>(flags.checkpointEvery) == 0 &&
+           !flags.checkpoint.empty();
   }
+  bool endsAfter(uint64_t step) const {
+    return flags.maxSteps > 0 && step >= static_cast<uint64_t>(flags.maxSteps);
+  }
+  bool reachedMaxSteps() const { return endsAfter(session->stepsDone()); }
   void requireFinite(const StepReport &report) const;
   void save();
   void checkMonitor() const;
@@ -94,7 +99,7 @@ private:
   std::unique_ptr<CheckpointWriter> checkpoint, best; ///< with --checkpoint
   /// Until the session holds them: of this run, or of one that goes on with other data.
   std::unique_ptr<CheckpointReader> resumed, continued;
-  std::unique_ptr<EventFile> events;                  ///< with --tensorboard
+  std::unique_ptr<EventFile> events; ///< with --tensorboard
 
   EpochOptions order; ///< of the training data; epoch and position apart
   int64_t batchesPerEpoch = 0;
@@ -102,7 +107,7 @@ private:
   Json history = Json::array(), before = Json::array();
   Json lastEvaluation;
   Json stepLosses = Json::array();
-  Json warmStarted; ///< with --init
+  Json warmStarted;   ///< with --init
   Json continuedFrom; ///< with --continue
 
   // Timings of this process.

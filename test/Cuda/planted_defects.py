@@ -21,6 +21,7 @@ SCAN_LENGTHS, ROWS, SETS = KERNELS + "length_scan.h", KERNELS + "list_rows.cu", 
 TOP, PICKS, TILE = KERNELS + "top_items.cu", KERNELS + "row_picks.cu", "include/genrec_rt/kernels/cuda/product_tile.h"
 STORE = "embedding/cuda/store.cu"
 PIPELINE = "test/Cuda/pipeline_test.cpp"  # a host
+DEVICE = "embedding/cuda/device.cu"  # what a session's steps are queued by
 ORDER, UNIQUE, LOWEST = "kernels/cuda/order.cu", "kernels/cuda/unique.cu", "embedding/cuda/lowest_rows.cu"
 
 HOPPER_TESTS = "AttentionHopper.StagesAreUsedAgain:AttentionHopper.BiasesAndDropout"
@@ -30,6 +31,7 @@ ORDER_TESTS = "BlockScan.*:StableOrder.*"
 CACHE_TESTS = "CudaCache.TheLeast*"
 STORE_TESTS = "Seeds/StoreOrders.GiveTheSameRows/0:CudaStore.AgreesWithAMap"
 HOST_TESTS, RANK_TESTS = "HostPipeline.GivesTheLossesOfTheSteps", "HostPipeline.RanksExchangeRows"
+STEP_TESTS = "Seeds/DeviceSteps.HaveTheBitsOfTheHost/0"
 RULE_TESTS = "CudaRowRules.*:Cuda/RowRulesConformance/0.TheLeastRecently*"
 
 
@@ -51,6 +53,10 @@ def hopper(name: str, file: str, old: str, new: str = "", nth: int = 1) -> Defec
 
 def host(name: str, old: str, new: str = "", nth: int = 1, tests: str = HOST_TESTS) -> Defect:
     return Defect(name, PIPELINE, tests, old, new, nth)
+
+
+def step(name: str, old: str, new: str = "") -> Defect:
+    return Defect(name, DEVICE, STEP_TESTS, old, new)
 
 
 EMPTY = "waitForPhase(&shared.empty[stage], ring.parity ^ 1);"
@@ -187,8 +193,15 @@ DEFECTS = [
          "if (rank == 1) addUp(); swapRows(); if (rank == 0) addUp();", tests=RANK_TESTS),
     host("rows are sent before they are there", "wait(comms, ready);", tests=RANK_TESTS),
     host("rows are read before they are received", "wait(computes, received);", tests=RANK_TESTS),
+    # The queues of a session's steps.
+    step("compute does not wait for dispatch", "GENREC_CUDA_CHECK(cudaStreamWaitEvent(at(which), followed, 0));"),
+    step("what is waited for is noted too early", "GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));"),
+    step("dispatch does not wait for its batch", "GENREC_CUDA_CHECK(cudaStreamWaitEvent(queue, copied, 0));"),
+    step("nobody waits for the end of a step", "waitForStream(queue);"),
+    step("a captured step runs beside the next", "GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, queue));",
+         "GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, copies));"),
     # The store's answer in pinned memory.
-    Defect("the store's answer is read early", STORE, STORE_TESTS, "GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));"),
+    Defect("the store's answer is read early", STORE, STORE_TESTS, "waitForStream(stream);"),
 ]  # fmt: skip
 
 

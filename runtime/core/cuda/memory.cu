@@ -135,6 +135,15 @@ int64_t namedAllocations(const std::string &prefix) {
   return count;
 }
 
+static std::atomic<int64_t> waits{0};
+
+void waitForStream(cudaStream_t stream) {
+  waits.fetch_add(1, std::memory_order_relaxed);
+  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+int64_t streamWaits() { return waits.load(std::memory_order_relaxed); }
+
 namespace {
 
 class DeviceMemory final : public ArgumentMemory {
@@ -159,7 +168,7 @@ private:
     if (bytes == 0)
       return;
     GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, stream));
-    GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+    waitForStream(stream);
   }
 };
 

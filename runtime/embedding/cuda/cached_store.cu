@@ -201,7 +201,7 @@ int64_t CachedStore::uncached(cudaStream_t stream) const {
   uint32_t count = 0;
   GENREC_CUDA_CHECK(
       cudaMemcpyAsync(&count, refused.data(), sizeof(count), cudaMemcpyDeviceToHost, stream));
-  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  waitForStream(stream);
   return count;
 }
 

@@ -65,30 +65,57 @@ __global__ void copyDomainKernel(genrec_domain *made, const genrec_domain *from)
   made->parent_domain = nullptr;
 }
 
+struct CudaGraph final : DeviceGraph {
+  explicit CudaGraph(cudaGraphExec_t exec) : exec(exec) {}
+  ~CudaGraph() override { (void)cudaGraphExecDestroy(exec); }
+  cudaGraphExec_t exec;
+};
+
+struct CudaMark final : DeviceMark {
+  CudaMark() { GENREC_CUDA_CHECK(cudaEventCreate(&event)); }
+  ~CudaMark() override { (void)cudaEventDestroy(event); }
+  cudaEvent_t event = nullptr;
+};
+
 class CudaDevice final : public Device {
 public:
   CudaDevice() {
-    GENREC_CUDA_CHECK(cudaStreamCreate(&queue));
+    // Stores are used between steps on the legacy default stream, which waits for both of these.
+    for (cudaStream_t &stream : queues)
+      GENREC_CUDA_CHECK(cudaStreamCreate(&stream));
     GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
-    GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming));
+    for (cudaEvent_t *event : {&copied, &followed})
+      GENREC_CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    queue = queues[0];
   }
   ~CudaDevice() override {
     (void)cudaStreamSynchronize(copies);
-    (void)cudaEventDestroy(copied);
-    (void)cudaStreamDestroy(copies);
-    (void)cudaStreamDestroy(queue);
+    for (cudaEvent_t event : {copied, followed})
+      (void)cudaEventDestroy(event);
+    for (cudaStream_t stream : {copies, queues[0], queues[1]})
+      (void)cudaStreamDestroy(stream);
   }
 
   void *allocate(const char *name, int64_t bytes) override {
     return allocateNamed(name, bytes, queue);
   }
-  void release(void *memory) noexcept override { freeNamed(memory, queue); }
+  void release(void *memory) noexcept override {
+    ++memoryMoves();
+    freeNamed(memory, queue);
+  }
   void *allocatePinned(const char *name, int64_t bytes) override {
     return allocateNamedHost(name, bytes);
   }
+  // No graph names pinned memory but its own.
   void releasePinned(void *memory) noexcept override { freeNamedHost(memory); }
 
+  void use(DeviceQueue which) override { queue = at(which); }
   void *stream() const override { return queue; }
+  void *streamOf(DeviceQueue which) const override { return at(which); }
+  void follow(DeviceQueue which, DeviceQueue before) override {
+    GENREC_CUDA_CHECK(cudaEventRecord(followed, at(before)));
+    GENREC_CUDA_CHECK(cudaStreamWaitEvent(at(which), followed, 0));
+  }
   void copyIn(void *to, const void *host, int64_t bytes) override {
     copy(to, host, bytes, cudaMemcpyHostToDevice);
   }
@@ -110,11 +137,60 @@ public:
     if (bytes > 0)
       GENREC_CUDA_CHECK(cudaMemsetAsync(memory, byte, static_cast<size_t>(bytes), queue));
   }
-  void synchronize() override { GENREC_CUDA_CHECK(cudaStreamSynchronize(queue)); }
+  void synchronize() override { waitForStream(queue); }
 
+  void beginCapture() override {
+    allocationsBefore = namedAllocations();
+    // Of this thread: the one that reads batches calls nothing here.
+    GENREC_CUDA_CHECK(cudaStreamBeginCapture(queue, cudaStreamCaptureModeThreadLocal));
+  }
+  std::unique_ptr<DeviceGraph> endCapture(std::string *why) override {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    cudaError_t status = cudaStreamEndCapture(queue, &graph);
+    if (status == cudaSuccess)
+      status = cudaGraphInstantiate(&exec, graph, 0);
+    if (status != cudaSuccess)
+      *why = std::string(cudaGetErrorName(status)) + ", " + cudaGetErrorString(status);
+    (void)cudaGetLastError();
+    if (graph)
+      (void)cudaGraphDestroy(graph);
+    if (!exec)
+      return nullptr;
+    auto made = std::make_unique<CudaGraph>(exec);
+    if (namedAllocations() != allocationsBefore) {
+      *why = "memory was taken meanwhile";
+      return nullptr;
+    }
+    ++captures;
+    return made;
+  }
+  void launch(DeviceGraph &graph) override {
+    GENREC_CUDA_CHECK(cudaGraphLaunch(static_cast<CudaGraph &>(graph).exec, queue));
+    ++launches;
+  }
+  int64_t memoryVersion() const override { return memoryMoves(); }
+  DeviceCounts counts() const override {
+    return {streamWaits(), namedAllocations(), captures, launches};
+  }
+
+  std::unique_ptr<DeviceMark> makeMark() override { return std::make_unique<CudaMark>(); }
+  void place(DeviceMark &mark) override {
+    GENREC_CUDA_CHECK(cudaEventRecord(static_cast<CudaMark &>(mark).event, queue));
+  }
+  double secondsBetween(const DeviceMark &from, const DeviceMark &to) override {
+    float milliseconds = 0;
+    GENREC_CUDA_CHECK(cudaEventElapsedTime(&milliseconds, static_cast<const CudaMark &>(from).event,
+                                           static_cast<const CudaMark &>(to).event));
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+  void beginDispatch() override { waits.isSpent = false; }
   std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
                                         const std::string &name) override {
-    return std::make_unique<EmbeddingStore>(config, name, queue);
+    StoreOptions options;
+    options.waits = &waits;
+    return std::make_unique<EmbeddingStore>(config, name, at(DeviceQueue::dispatch), options);
   }
 
   void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,
@@ -175,9 +251,12 @@ private:
       GENREC_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), kind, queue));
   }
 
-  // Stores are used between steps on the legacy default stream, which waits for this one.
-  cudaStream_t queue = nullptr, copies = nullptr;
-  cudaEvent_t copied = nullptr;
+  cudaStream_t at(DeviceQueue which) const { return queues[static_cast<int>(which)]; }
+
+  cudaStream_t queues[2] = {}, queue = nullptr, copies = nullptr;
+  cudaEvent_t copied = nullptr, followed = nullptr;
+  int64_t allocationsBefore = 0, captures = 0, launches = 0;
+  StoreWaits waits;
   DistinctRows distinct;
   std::map<int32_t, std::unique_ptr<SegmentReduction>>
       reductions; ///< by table: read until the update

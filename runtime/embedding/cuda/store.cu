@@ -11,6 +11,7 @@
 #include <bit>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace genrec::rt::cuda {
 
@@ -86,7 +87,7 @@ EmbeddingStore::~EmbeddingStore() {
 StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) const {
   GENREC_CUDA_CHECK(cudaMemcpyAsync(answer, counters.data(), sizeof(StoreCounters),
                                     cudaMemcpyDeviceToHost, stream));
-  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  waitForStream(stream);
   isRequested = false;
   usedBound = answer->used;
   rowsBound = answer->rows;
@@ -138,8 +139,12 @@ void EmbeddingStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
   GENREC_CUDA_CHECK(cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(slots), stream));
 }
 
-/// Moves keys into a larger table; into one of the same size where it is erased slots that fill it.
-void EmbeddingStore::grow(const StoreCounters &now, cudaStream_t stream) {
+bool EmbeddingStore::mayWait() const {
+  return !options.waits || !std::exchange(options.waits->isSpent, true);
+}
+
+/// Into a larger table; into one of the same size where it is erased slots that fill it.
+void EmbeddingStore::grow(int64_t live, int64_t erased, cudaStream_t stream) {
   const KeyTable old = table;
   DeviceArray<uint8_t> oldDigests(name + ".digests");
   DeviceArray<int64_t> oldKeys(name + ".keys");
@@ -148,12 +153,10 @@ void EmbeddingStore::grow(const StoreCounters &now, cudaStream_t stream) {
   oldKeys.swap(keys);
   oldRows.swap(rowNumbers);
   int64_t buckets = old.bucketMask + 1;
-  // Ids without room may repeat: a fourth of them is taken to be new, what more there is grows once
-  // more.
-  if (int64_t(now.erased) * 2 < limit())
-    do
-      buckets *= 2;
-    while (buckets * kBucketSlots / 4 * 3 < int64_t(now.used) + now.unresolved / 4);
+  if (erased * 2 < limit())
+    buckets *= 2;
+  while (buckets * kBucketSlots / 4 * 3 < live)
+    buckets *= 2;
   allocateKeys(buckets, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->used, 0, sizeof(uint32_t), stream));
   GENREC_CUDA_CHECK(cudaMemsetAsync(&counters.data()->erased, 0, sizeof(uint32_t), stream));
@@ -202,11 +205,18 @@ void EmbeddingStore::resolveOnce(const int64_t *ids, const uint8_t *valid, int64
                      slotOf.data());
 }
 
-/// Gives every id a slot; waits where the host does not know that all fit.
+/// Gives every id a slot; waits where the host does not know that all fit, if it may.
 void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t count,
                              cudaStream_t stream) {
-  if (usedBound + count > limit())
-    readCounters(stream);
+  int64_t erased = 0;
+  const bool isFull = usedBound + count > limit();
+  if (isFull && mayWait())
+    erased = readCounters(stream).erased;
+  // Room for two batches: a table that is nearly full would ask in every step.
+  if (options.waits && isFull && usedBound + 2 * count > limit()) {
+    usedBound -= erased;
+    grow(usedBound + 2 * count, erased, stream);
+  }
   if (usedBound + count <= limit())
     return resolveOnce(ids, valid, count, stream);
   while (true) {
@@ -215,7 +225,9 @@ void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t c
     const StoreCounters now = readCounters(stream);
     if (now.unresolved == 0)
       return;
-    grow(now, stream);
+    // Ids without room may repeat: a fourth of them is taken to be new, what more there is grows
+    // once more.
+    grow(int64_t(now.used) + now.unresolved / 4, now.erased, stream);
   }
 }
 
@@ -243,10 +255,12 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   const int64_t most = cache ? options.cache.rows : std::numeric_limits<int64_t>::max();
   if (std::min(rowsBound + count, most) > static_cast<int64_t>(chunks.size())
                                               << addresses.chunkShift) {
-    const StoreCounters now = readCounters(stream);
+    int64_t fresh = count, ahead = options.waits ? 2 * count : 0;
+    if (mayWait())
+      fresh = readCounters(stream).fresh;
+    rowsBound += fresh;
     // A chunk ahead, so that the next batch need not wait.
-    makeRoomForRows(std::min(int64_t(now.rows) + now.fresh + addresses.chunkRows(), most), stream);
-    rowsBound += now.fresh;
+    makeRoomForRows(std::min(rowsBound + std::max(ahead, addresses.chunkRows()), most), stream);
   } else {
     rowsBound += count;
   }
@@ -324,7 +338,8 @@ void EmbeddingStore::clear(const StoreStream &on) {
     cache->clear(stream);
   if (waitingIds)
     waitingIds->clear(on);
-  readCounters(stream);
+  // An answer that is still on its way is of what was there before: a bound all the same.
+  usedBound = rowsBound = sizeBound = 0;
 }
 
 } // namespace genrec::rt::cuda

@@ -99,7 +99,7 @@ void EmbeddingStore::exportRows(const StoreStream &on, int64_t member, int64_t f
   };
   copy(ids, listing.ids.data());
   copy(rows, listing.rows.data());
-  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  waitForStream(stream);
 }
 
 void EmbeddingStore::readRows(const StoreStream &on, float *const *rows, int64_t count,
@@ -122,7 +122,7 @@ void EmbeddingStore::writeRows(const StoreStream &on, float *const *rows, int64_
   deviceMemory().copyIn(scattered, from, count * width * static_cast<int64_t>(sizeof(float)), on);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count * width, 1), scatterColumns, rows, count, offset, width,
                      scattered);
-  GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
+  waitForStream(stream);
 }
 
 } // namespace genrec::rt::cuda

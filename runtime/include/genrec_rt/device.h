@@ -5,8 +5,9 @@
 // without a device a session does what it does in its own memory. Models for CUDA name theirs in
 // their description (genrec_model_desc.device, runtime/embedding/cuda/device.cu).
 //
-// Work is queued on one stream, in order; a call is done when it returns only where that is said.
-// One thread at a time calls a device.
+// Work goes into one of two queues, each in order: lookups of a step into `dispatch`, the rest of
+// it into `compute`. What one does for the other is waited for where that is said (`follow`). A
+// call is done when it returns only where that is said. One thread at a time calls a device.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,27 @@
 #include <string>
 
 namespace genrec::rt {
+
+/// The queues of a device.
+enum class DeviceQueue { compute, dispatch };
+
+/// Work that was captured, to be launched any number of times.
+struct DeviceGraph {
+  virtual ~DeviceGraph() = default;
+};
+
+/// A moment of a queue.
+struct DeviceMark {
+  virtual ~DeviceMark() = default;
+};
+
+/// What a device has been asked for so far, in this process.
+struct DeviceCounts {
+  int64_t waits = 0;       ///< of the host for the device
+  int64_t allocations = 0; ///< of the device's memory and of pinned memory
+  int64_t captures = 0;    ///< graphs that were made
+  int64_t launches = 0;    ///< of graphs
+};
 
 /// Entries of a lookup. All arrays are the device's; one of `count` entries.
 struct DeviceIds {
@@ -86,22 +108,53 @@ public:
 
   //===-- queued work ------------------------------------------------------===//
 
-  /// cudaStream_t.
+  /// Calls put their work into this queue from here on, and take and release memory in its order.
+  /// `compute` at first.
+  virtual void use(DeviceQueue queue) = 0;
+  /// cudaStream_t of the queue in use, and of any.
   virtual void *stream() const = 0;
+  virtual void *streamOf(DeviceQueue queue) const = 0;
+  /// What `queue` gets from here on waits for all that `before` has.
+  virtual void follow(DeviceQueue queue, DeviceQueue before) = 0;
   /// The host's side is pinned and stays as it is until `synchronize`.
   virtual void copyIn(void *to, const void *host, int64_t bytes) = 0;
-  /// Beside what is queued, which does not use `to`; what is queued after `joinCopies` waits for
-  /// it.
+  /// Beside what is queued, which does not use `to`; what the queue in use gets after `joinCopies`
+  /// waits for it.
   virtual void copyInAhead(void *to, const void *host, int64_t bytes) = 0;
   virtual void joinCopies() = 0;
   virtual void copyOut(void *host, const void *from, int64_t bytes) = 0;
   virtual void copyWithin(void *to, const void *from, int64_t bytes) = 0;
   virtual void fill(void *memory, uint8_t byte, int64_t bytes) = 0;
-  /// Waits for all that was queued. Throws Error where a kernel failed.
+  /// Waits for all that the queue in use has. Throws Error where a kernel failed.
   virtual void synchronize() = 0;
+
+  //===-- captured work ----------------------------------------------------===//
+
+  /// From here to `endCapture`, what goes into the queue in use is noted instead of run. Nothing
+  /// may be waited for, and no memory taken: an Error says so.
+  virtual void beginCapture() = 0;
+  /// Null where something could not be captured: `*why` says what.
+  virtual std::unique_ptr<DeviceGraph> endCapture(std::string *why) = 0;
+  /// Puts what was captured into the queue in use.
+  virtual void launch(DeviceGraph &graph) = 0;
+  /// Rises where memory was given back or has moved: what was captured before may name it.
+  virtual int64_t memoryVersion() const = 0;
+  virtual DeviceCounts counts() const = 0;
+
+  //===-- time --------------------------------------------------------------===//
+
+  virtual std::unique_ptr<DeviceMark> makeMark() = 0;
+  /// The mark is where the queue in use is now.
+  virtual void place(DeviceMark &mark) = 0;
+  /// Seconds from one to the other, both of which the host has waited for.
+  virtual double secondsBetween(const DeviceMark &from, const DeviceMark &to) = 0;
 
   //===-- tables -----------------------------------------------------------===//
 
+  /// A store waits for the device at most once between two of these calls, all stores together:
+  /// where that is not enough it makes room for as many new rows as there may be.
+  virtual void beginDispatch() = 0;
+  /// Used in the order of `dispatch`.
   virtual std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
                                                 const std::string &name) = 0;
   /// chosen[i]: whether entry i is looked up; rows[i] = `zeros` where it is not. Notes in `beyond`

@@ -71,7 +71,8 @@ enum class Overlap {
   rows  ///< rows, too, that the step before does not update
 };
 
-/// Whether sums of parameters' gradients travel while the backward pass goes on. Results are the same.
+/// Whether sums of parameters' gradients travel while the backward pass goes on. Results are the
+/// same.
 enum class EarlyGradients {
   no,
   yes,
@@ -90,8 +91,8 @@ struct SessionOptions {
   /// Tables of which every rank has all rows; the others' rows are divided among ranks. Results are
   /// the same.
   std::vector<std::string> replicate;
-  /// Ranks share the updates of dense parameters: each keeps optimizer states of some rows only (ZeRO,
-  /// stage 1). Results have the same bits. One round more per step.
+  /// Ranks share the updates of dense parameters: each keeps optimizer states of some rows only
+  /// (ZeRO, stage 1). Results have the same bits. One round more per step.
   bool shardOptimizer = false;
   uint64_t seed = 0;
   int32_t threads = 0; ///< 0: the machine's cores / ranks on it
@@ -103,10 +104,14 @@ struct SessionOptions {
   std::optional<Schedule> schedule; ///< overrides the model's
   bool checkFinite = false;
   /// A training step whose loss is a NaN or an infinity runs once more, with every op's result
-  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else. On several
-  /// portions, those whose own losses are not finite run once more, and all ranks agree on the first.
+  /// looked at, to say where that comes from (StepReport::nonFiniteOrigin). Costs nothing else. On
+  /// several portions, those whose own losses are not finite run once more, and all ranks agree on
+  /// the first.
   bool explainNonFinite = false;
   bool profile = false; ///< note when each op of each step runs
+  /// On a device, steps that repeat what they queue are captured once and launched as a whole from
+  /// then on. Results are the same.
+  bool captureSteps = true;
   /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see
   /// the largest of all (StepReport::signal), so that they end after the same step.
   std::function<int32_t()> caughtSignal;
@@ -186,11 +191,12 @@ struct OutputRows {
 /// A dense parameter. Rows are those of [n, w]; [w] and scalars have one.
 struct ParameterView {
   std::span<float> value;
-  int64_t width = 1;        ///< floats of a row
-  int32_t stateCount = 0;   ///< of the optimizer
-  int64_t firstRow = 0;     ///< of those that this rank updates: all, unless ranks share the updates
-  int64_t ownRows = 0;      ///< so many
-  std::span<float> states;  ///< of these rows, one after another: `stateCount` arrays of `width` floats
+  int64_t width = 1;      ///< floats of a row
+  int32_t stateCount = 0; ///< of the optimizer
+  int64_t firstRow = 0;   ///< of those that this rank updates: all, unless ranks share the updates
+  int64_t ownRows = 0;    ///< so many
+  std::span<float>
+      states; ///< of these rows, one after another: `stateCount` arrays of `width` floats
   /// Rank r has the states of rows rowBounds[r] to rowBounds[r + 1] - 1. Empty: this one of all.
   std::span<const int64_t> rowBounds;
 
@@ -209,6 +215,16 @@ struct MemoryUse {
   int64_t optimizer = 0; ///< states of dense parameters
   int64_t tableKeys = 0;
   int64_t tableValues = 0; ///< rows in use
+};
+
+/// What a device was asked for so far, by this process.
+struct DeviceUse {
+  int64_t waits = 0;                 ///< of the host for the device
+  int64_t allocations = 0;           ///< of memory there, and of pinned memory
+  int64_t captures = 0;              ///< steps that were captured
+  int64_t launches = 0;              ///< of captured steps
+  int64_t dispatchedAhead = 0;       ///< steps whose lookups ran beside the step before
+  std::vector<std::string> refusals; ///< why steps were not captured
 };
 
 /// Which ids data look up, and how often.
@@ -259,8 +275,10 @@ public:
   /// as single steps. `onStep` is called after each step on the calling thread and ends the run by
   /// returning false. Returns the number of steps. On several ranks `onStep` may read tables, but
   /// changes none: rows of the next step may be on their way.
-  int64_t run(Mode mode, BatchSource &source,
-              const std::function<bool(const StepReport &)> &onStep);
+  /// On a device ids of the next step may be inserted before `onStep` is called, unless
+  /// `looksAfter(step)` says that it will look at tables then, or end the run; null: it always may.
+  int64_t run(Mode mode, BatchSource &source, const std::function<bool(const StepReport &)> &onStep,
+              const std::function<bool(uint64_t)> &looksAfter = nullptr);
 
   /// Runs the program of a mode up to its first lookups over all batches of `source`, and counts
   /// the ids that rows of the data look up; those that all items of a catalogue or that draws look
@@ -309,6 +327,8 @@ public:
   /// What the last step gave out, in one of this rank's portions.
   OutputRows &output(int32_t index, int32_t portion = 0);
   MemoryUse memoryUse() const;
+  /// Of a model for a device; nothing on the host.
+  std::optional<DeviceUse> deviceUse() const;
   /// How often an arena was (re)allocated.
   int64_t arenaAllocations() const;
 

@@ -119,6 +119,12 @@ __global__ void __launch_bounds__(kThreads)
     inverse[i] = positions[inverse[i]];
 }
 
+/// The one segment of a whole batch.
+__global__ void writeWhole(int64_t count, int64_t *offsets) {
+  offsets[0] = 0;
+  offsets[1] = count;
+}
+
 } // namespace
 
 void Unique::run(const int64_t *ids, int64_t count, const int64_t *segmentOffsets, int64_t segments,
@@ -150,10 +156,9 @@ void Unique::run(const int64_t *ids, int64_t count, const int64_t *segmentOffset
 
 void Unique::runByOwner(const int64_t *ids, int64_t count, uint32_t ownerCount,
                         const UniqueResult &result, int64_t *ownerOffsets, cudaStream_t stream) {
-  const int64_t room = std::max<int64_t>(count, 1), batch[] = {0, count};
+  const int64_t room = std::max<int64_t>(count, 1);
   wholeBatch.ensure(2, stream);
-  GENREC_CUDA_CHECK(
-      cudaMemcpyAsync(wholeBatch.data(), batch, sizeof(batch), cudaMemcpyHostToDevice, stream));
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), writeWhole, count, wholeBatch.data());
   UniqueResult inner = result;
   inner.ids = distinct.ensure(room, stream);
   inner.counts = nullptr;

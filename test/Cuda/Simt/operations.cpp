@@ -139,6 +139,7 @@ public:
     waiting = 0;
     changed.notify_all();
   }
+  bool isHeld() const { return depth > 0; }
   int peers = 0;
 
 private:
@@ -194,6 +195,7 @@ void checkAtExit() {
 
 void EngineLock::lock() { theMutex().lock(); }
 void EngineLock::unlock() { theMutex().unlock(); }
+bool isHostInside() { return theMutex().isHeld(); }
 bool waitForPeers() { return theMutex().wait(); }
 void wakePeers() { theMutex().wake(); }
 bool waitUntil(const std::function<bool()> &isDone) { return theMutex().waitUntil(isDone); }

@@ -103,6 +103,11 @@ int64_t allocationCount();
 int64_t bytesInUse();
 /// How many kernels ran.
 int64_t launchCount();
+/// How often the host waited for a stream, an event or a device.
+int64_t waitCount();
+/// Whether this thread of the host is in a call of the emulated device: what it allocates there is
+/// not the program's.
+bool isHostInside();
 
 //===----------------------------------------------------------------------===//
 // What the stand-ins in include/ are made of

@@ -173,9 +173,14 @@ cudaError_t enqueue(cudaStream_t stream, Request request, OperationPointer *made
   return status();
 }
 
+static int64_t waits = 0;
+
+int64_t waitCount() { return waits; }
+
 cudaError_t waitFor(const std::vector<OperationPointer> &operations) {
   if (cudaError_t error = mayCall(); error != cudaSuccess)
     return error;
+  ++waits;
   hostWaitsFor(operations);
   return status();
 }

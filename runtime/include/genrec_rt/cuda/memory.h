@@ -11,6 +11,7 @@
 #include "genrec_rt/cuda/check.h"
 #include "genrec_rt/table_store.h"
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -32,6 +33,18 @@ int64_t namedBytes(const std::string &prefix = {});
 /// How often these ran in this process for such buffers.
 int64_t namedAllocations(const std::string &prefix = {});
 
+/// How often memory that a captured graph may name was given back in this process: what was
+/// captured before is not to be launched again.
+inline std::atomic<int64_t> &memoryMoves() {
+  static std::atomic<int64_t> moves{0};
+  return moves;
+}
+
+/// Waits for a stream. Every wait of the host while a model runs goes through here, and is counted.
+void waitForStream(cudaStream_t stream);
+/// How often that was called in this process.
+int64_t streamWaits();
+
 /// The stream that a call of a store was given.
 inline cudaStream_t streamOf(const StoreStream &on) { return static_cast<cudaStream_t>(on.device); }
 
@@ -49,8 +62,10 @@ public:
   }
   /// Waits for the device where it holds memory: which streams use that is not known here.
   ~DeviceArray() {
-    if (memory)
-      freeNamedAfterAll(memory);
+    if (!memory)
+      return;
+    ++memoryMoves();
+    freeNamedAfterAll(memory);
   }
 
   /// Makes room for `count` elements and returns them; the contents are lost when
@@ -65,8 +80,10 @@ public:
     return memory;
   }
   void release(cudaStream_t stream) {
-    if (memory)
+    if (memory) {
+      ++memoryMoves();
       freeNamed(memory, stream);
+    }
     memory = nullptr;
     room = 0;
   }

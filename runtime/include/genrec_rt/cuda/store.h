@@ -52,6 +52,11 @@ struct RowDraws; ///< what initial values are drawn from; store_kernels.h
 enum class RowElement : int32_t { f32, bf16 };
 enum class ValueMemory : int32_t { device, host };
 
+/// Lets several stores together wait for the device once (Device::beginDispatch).
+struct StoreWaits {
+  bool isSpent = false;
+};
+
 /// What a store on a device may be besides what StoreConfig says.
 struct StoreOptions {
   CacheLimit cache;
@@ -61,6 +66,9 @@ struct StoreOptions {
   /// host: rows are in pinned memory of the host, which kernels reach over the bus at the same
   /// addresses; cached_store.h keeps those in use on the device.
   ValueMemory values = ValueMemory::device;
+  /// Inserting waits only while this is not spent; then it makes room as if all ids were new. Null:
+  /// it waits as often as it helps.
+  StoreWaits *waits = nullptr;
 };
 
 /// What left a cache in a call; arrays of the device with room for the call's ids, in the
@@ -137,7 +145,10 @@ private:
   int64_t limit() const { return slots() / 4 * 3; }
   int64_t chunkBytes() const { return addresses.chunkRows() * (addresses.stride * 4 + 8); }
   void allocateKeys(int64_t buckets, cudaStream_t stream);
-  void grow(const StoreCounters &now, cudaStream_t stream);
+  /// Moves keys into a table with room for `live` of them; `erased`: slots that then are empty.
+  void grow(int64_t live, int64_t erased, cudaStream_t stream);
+  /// Whether a call may wait for the device, which it does then.
+  bool mayWait() const;
   void resolve(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void resolveOnce(const int64_t *ids, const uint8_t *valid, int64_t count, cudaStream_t stream);
   void reportEvicted(int64_t count, const EvictedRows &evicted, cudaStream_t stream);

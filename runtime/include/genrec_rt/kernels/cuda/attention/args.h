@@ -47,6 +47,13 @@ struct AttentionConfig {
 template <class Element> struct AttentionArgs : kernels::AttentionCall<Element> {
   int64_t heads = 1;
   int64_t rows = 0; ///< capacity: the lists have no more
+  /// The step in device memory, whose seed and number dropout draws from, so that a call's
+  /// arguments do not change between steps; null: those of `random`.
+  const genrec_step *step = nullptr;
+
+  GENREC_HOST_DEVICE kernels::RandomStream draws() const {
+    return step ? kernels::randomStream(step, this->random.op) : this->random;
+  }
 };
 
 template <class Element> using AttentionGradients = kernels::AttentionCallGradients<Element>;

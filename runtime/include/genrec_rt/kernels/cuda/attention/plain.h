@@ -102,6 +102,7 @@ template <class C> struct PairTerms {
   const TimeBuckets &times;
   float secondsPerTick;
   uint32_t threshold = 0;
+  kernels::RandomStream random = {};
 
   __device__ PairTerms(const AttentionArgs<E> &args, const ListMask<C> &mask, int64_t first,
                        int head, TimeBuckets &times)
@@ -109,8 +110,10 @@ template <class C> struct PairTerms {
         secondsPerTick(1.0f / static_cast<float>(args.ticksPerSecond)) {
     if constexpr (C::TimeBias)
       times.fill(args.ticksPerSecond, static_cast<int>(threadIdx.x), kPlainThreads);
-    if constexpr (C::Dropout)
+    if constexpr (C::Dropout) {
       threshold = kernels::keepThreshold(args.dropProbability);
+      random = args.draws();
+    }
   }
   __device__ int position(int query, int key) const { return positionBucket(args, key - query); }
   __device__ int time(int query, int key) const {
@@ -130,7 +133,7 @@ template <class C> struct PairTerms {
       return true;
     const uint64_t element =
         static_cast<uint64_t>(head) * kDropoutElementsPerHead + static_cast<uint64_t>(key);
-    return kernels::keeps(kernels::philoxWord(args.random, args.identity[first + query], element),
+    return kernels::keeps(kernels::philoxWord(random, args.identity[first + query], element),
                           threshold);
   }
 };

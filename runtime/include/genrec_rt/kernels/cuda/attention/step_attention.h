@@ -16,9 +16,12 @@ namespace genrec::rt::kernels {
 
 namespace detail {
 
-template <int Heads> cuda::AttentionArgs<float> attentionOnDevice(const AttentionArgs &args) {
+template <int Heads>
+cuda::AttentionArgs<float> attentionOnDevice(const genrec_step *step, const AttentionArgs &args) {
   cuda::AttentionArgs<float> result;
   static_cast<AttentionArgs &>(result) = args;
+  result.random = {0, 0, args.random.op};
+  result.step = step->device;
   result.domain = args.domain->device;
   result.parents = args.domain->parent_domain->capacity;
   result.maxLength = args.domain->max_length;
@@ -45,7 +48,7 @@ template <int Heads, int Qk, int V, ScoreKind Score, bool... Features>
 void attention(genrec_step *step, const AttentionArgs *args) {
   using Config = detail::PlainAttention<Qk, V, Score, Features...>;
   cuda::attentionForward<Config, cuda::AttentionLevel::plain>(
-      detail::attentionOnDevice<Heads>(*args), streamOf(step));
+      detail::attentionOnDevice<Heads>(step, *args), streamOf(step));
 }
 
 template <int Heads, int Qk, int V, ScoreKind Score, bool... Features>
@@ -53,7 +56,7 @@ void attentionGradient(genrec_step *step, const AttentionArgs *args,
                        const AttentionGradients *gradients) {
   using Config = detail::PlainAttention<Qk, V, Score, Features...>;
   constexpr auto kLevel = cuda::AttentionLevel::plain;
-  const cuda::AttentionArgs<float> all = detail::attentionOnDevice<Heads>(*args);
+  const cuda::AttentionArgs<float> all = detail::attentionOnDevice<Heads>(step, *args);
   void *scratch = scratchOf(step, cuda::attentionBackwardBytes<Config, kLevel>(all));
   cuda::attentionBackward<Config, kLevel>(all, *gradients, scratch, streamOf(step));
 }

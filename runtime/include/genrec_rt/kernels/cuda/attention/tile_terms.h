@@ -251,7 +251,7 @@ __device__ inline void keptElements(uint32_t (&kept)[(N + 63) / 64], const Block
                                     const LaneRows<C, RowsAreQueries> &rows, int columnBegin) {
   static_assert(C::Dropout);
   const uint32_t threshold = kernels::keepThreshold(terms.args.dropProbability);
-  const uint64_t key = kernels::streamKey(terms.args.random);
+  const uint64_t key = kernels::streamKey(terms.args.draws());
   const uint32_t headBlock = static_cast<uint32_t>(terms.head) * (kDropoutElementsPerHead / 4);
   auto words = [&](int query, int keyRow) {
     const int inside = query < terms.mask.length ? query : terms.mask.length - 1;

@@ -1,0 +1,66 @@
+//===- device_graphs.h - Steps that were captured ----------------*- C++ -*-===//
+//
+// The stages of a step behind dispatch queue the same work in every step that has the same
+// addresses and capacities: a key says which these are. Once a key was seen, the next step with it
+// is captured, and later ones launch what was captured. What differs between them is in memory of
+// the device: the batch, its counts, the number of the step; and in pinned memory that the graph
+// copies from: the step's scalars.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_SESSION_DEVICE_GRAPHS_H
+#define GENREC_RT_SESSION_DEVICE_GRAPHS_H
+
+#include "device_reports.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace genrec::rt {
+
+/// A scalar of the step that a stage asked for (genrec_rt_store_step_value), and the pinned memory
+/// that it is copied from.
+struct StepScalar {
+  int32_t kind;
+  double argument;
+  float *pinned;
+};
+
+/// What the host does in place of running the stages: here all of it.
+struct StepGraph {
+  explicit StepGraph(Device &device) : results(device) {}
+
+  std::vector<int64_t> key;
+  int64_t memoryVersion = -1; ///< Device::memoryVersion when the key was seen
+  int64_t pinnedBytes = 0;    ///< that the step took then
+  bool isRefused = false;
+  std::unique_ptr<DeviceGraph> graph; ///< null: not captured
+  PinnedPieces results;
+  DeviceReports::Recorded reported;
+  std::vector<StepScalar> scalars;
+  std::vector<genrec_domain> domains; ///< as the stages have left them
+};
+
+/// The graphs of all slots and programs of a session; those used last are kept.
+class StepGraphs {
+public:
+  static constexpr size_t kMost = 8;
+
+  explicit StepGraphs(Device &device) : device(device) {}
+
+  /// The graph of a key, not captured where there was none.
+  StepGraph &of(const std::vector<int64_t> &key);
+  /// Says why steps are not captured, each reason once.
+  void refuse(const std::string &why);
+  const std::vector<std::string> &refusals() const { return reasons; }
+
+private:
+  Device &device;
+  std::vector<std::unique_ptr<StepGraph>> kept; ///< the last used one first
+  std::vector<std::string> reasons;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_SESSION_DEVICE_GRAPHS_H

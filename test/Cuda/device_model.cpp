@@ -1,0 +1,218 @@
+//===- device_model.cpp - A model for a device, written by hand -----------===//
+
+#include "device_model.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/launch.h"
+
+#include <algorithm>
+
+namespace genrec::rt::cuda::test {
+
+namespace {
+
+enum Feature { id, label };
+enum Domain { sample, touched };
+enum Buffer { handles, gradients, sums, rate, loss, touchedRows, segments, weightGradient, late };
+
+template <class T> T *at(genrec_step *step, Buffer buffer) {
+  return static_cast<T *>(step->buffers[buffer]);
+}
+
+/// loss[0] = sum of squares, loss[1] = rows; gradients of rows and of the weight.
+__global__ void forwardKernel(const genrec_step *step, float *const *rows, const float *labels,
+                              const float *weight, float *loss, float *gradients, float *dWeight) {
+  const int64_t count = step->domains[sample].count;
+  loss[0] = 0;
+  loss[1] = static_cast<float>(count);
+  for (int64_t d = 0; d < kDim; ++d)
+    dWeight[d] = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float logit = 0;
+    for (int64_t d = 0; d < kDim; ++d)
+      logit += weight[d] * rows[i][d];
+    const float off = logit - labels[i];
+    loss[0] += off * off;
+    for (int64_t d = 0; d < kDim; ++d) {
+      gradients[i * kDim + d] = 2 * off * weight[d];
+      dWeight[d] += 2 * off * rows[i][d];
+    }
+  }
+}
+
+__global__ void updateKernel(const genrec_step *step, float *const *rows, const float *sums,
+                             const float *rate, float *weight, const float *dWeight) {
+  for (int64_t n = 0; n < step->domains[touched].count; ++n)
+    for (int64_t d = 0; d < kDim; ++d)
+      rows[n][d] -= *rate * sums[n * kDim + d];
+  for (int64_t d = 0; d < kDim; ++d)
+    weight[d] -= *rate * dWeight[d];
+}
+
+void lookUp(genrec_step *step, Buffer to) {
+  genrec_rt_table_rows(step, 0, &step->domains[sample],
+                       static_cast<const int64_t *>(step->columns[id].values), nullptr,
+                       at<float *>(step, to));
+}
+void dispatch(genrec_step *step) { lookUp(step, handles); }
+
+void compute(genrec_step *step) {
+  const cudaStream_t stream = kernels::streamOf(step);
+  genrec_domain *samples = &step->domains[sample], *distinct = &step->domains[touched];
+  float *weight = step->parameters[0].value;
+  GENREC_CUDA_LAUNCH(
+      stream, (LaunchShape{1, 1}), forwardKernel, step->device, at<float *>(step, handles),
+      static_cast<const float *>(step->columns[label].values), weight, at<float>(step, loss),
+      at<float>(step, gradients), at<float>(step, weightGradient));
+  genrec_rt_report_device_loss(step, 0, at<float>(step, loss), at<float>(step, loss) + 1);
+  const genrec_domain *domains[] = {samples};
+  float *const *lists[] = {at<float *>(step, handles)};
+  const float *from[] = {at<float>(step, gradients)};
+  const int64_t strides[] = {kDim}, *parents[] = {nullptr};
+  genrec_rt_unique_rows(step, 0, 1, domains, lists, from, strides, parents, kDim, 1, distinct,
+                        at<float *>(step, touchedRows), at<void>(step, segments));
+  genrec_rt_segment_sum(step, distinct, at<void>(step, segments), 1, from, strides, kDim,
+                        at<float>(step, sums));
+  genrec_rt_store_step_value(step, 0, kRate, at<float>(step, rate));
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), updateKernel, step->device,
+                     at<float *>(step, touchedRows), at<float>(step, sums), at<float>(step, rate),
+                     weight, at<float>(step, weightGradient));
+}
+
+void computeWithLookup(genrec_step *step) {
+  lookUp(step, late);
+  compute(step);
+}
+
+int64_t touchedCapacity(const int64_t *capacities, const int64_t *) { return capacities[sample]; }
+
+const genrec_domain_desc domains[] = {
+    {"sample", GENREC_DOMAIN_DATA, -1, "", nullptr, nullptr, 0, 0, 0},
+    {"touched", GENREC_DOMAIN_STEP, -1, nullptr, nullptr, touchedCapacity, 0, 0, 0}};
+const genrec_feature_desc features[] = {
+    {"id", sample, GENREC_I64, 0, 0, 0, 20, "t", {"model.py", 3, "id"}, 0},
+    {"label", sample, GENREC_F32, 0, 0, 0, 0, nullptr, {"model.py", 4, "label"}, 0}};
+const genrec_table_desc tables[] = {{"t",
+                                     kDim,
+                                     20,
+                                     {GENREC_INIT_CONSTANT, 0.25},
+                                     {GENREC_OPTIMIZER_SGD, 0, kRate, 0, 0},
+                                     {"model.py", 5, "t"},
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0,
+                                     0}};
+const genrec_parameter_desc parameters[] = {{"weight",
+                                             1,
+                                             {kDim, 0},
+                                             {GENREC_INIT_ZEROS, 0},
+                                             {GENREC_OPTIMIZER_SGD, 0, kRate, 0, 0},
+                                             {"model.py", 6, "weight"}}};
+const genrec_loss_desc losses[] = {{"squares", 1.0, {"model.py", 9, "loss"}}};
+const genrec_buffer_desc buffers[] = {
+    {sample, 8, 0, 0, 3, "handles"},
+    {sample, 4 * kDim, 0, 1, 4, "gradients"},
+    {touched, 4 * kDim, 0, 2, 4, "sums"},
+    {-1, 0, 4, 3, 4, "rate"},
+    {-1, 0, 8, 1, 4, "loss"},
+    {touched, 8, 0, 2, 4, "touched"},
+    {sample, GENREC_SEGMENT_BYTES_PER_ROW, GENREC_SEGMENT_BYTES, 2, 4, "segments"},
+    {-1, 0, 4 * kDim, 1, 4, "weight_gradient"},
+    {sample, 8, 0, 1, 3, "late"}};
+const int32_t read[] = {sample}, columns[] = {id, label};
+const genrec_program_desc programs[] = {{"train", GENREC_MODE_TRAIN, read, 1, columns, 2, buffers,
+                                         9, 1, 0, nullptr, dispatch, compute, nullptr, nullptr,
+                                         nullptr}};
+const genrec_program_desc latePrograms[] = {{"train", GENREC_MODE_TRAIN, read, 1, columns, 2,
+                                             buffers, 9, 1, 0, nullptr, dispatch, computeWithLookup,
+                                             nullptr, nullptr, nullptr}};
+
+genrec_model_desc describe(const genrec_program_desc *program) {
+  genrec_model_desc model{};
+  model.abi_version = GENREC_ABI_VERSION;
+  model.name = "samples";
+  model.compiler = "written by hand";
+  model.schedule = "linear";
+  model.schedule_steps = 100;
+  model.domains = domains;
+  model.domain_count = 2;
+  model.features = features;
+  model.feature_count = 2;
+  model.tables = tables;
+  model.table_count = 1;
+  model.parameters = parameters;
+  model.parameter_count = 1;
+  model.losses = losses;
+  model.loss_count = 1;
+  model.programs = program;
+  model.program_count = 1;
+  model.device = genrec_rt_cuda_device;
+  return model;
+}
+
+} // namespace
+
+const genrec_model_desc &deviceModel(bool lateLookup) {
+  static const genrec_model_desc plain = describe(programs), late = describe(latePrograms);
+  return lateLookup ? late : plain;
+}
+
+Samples drawSamples(uint64_t seed, int64_t count, int64_t ids) {
+  Samples samples;
+  uint64_t state = splitMix64(seed);
+  for (int64_t i = 0; i < count; ++i) {
+    state = splitMix64(state);
+    samples.ids.push_back(static_cast<int64_t>(state % static_cast<uint64_t>(ids)));
+    samples.labels.push_back(static_cast<float>(state >> 40 & 1));
+  }
+  return samples;
+}
+
+Batch batchOf(const Samples &samples) {
+  return BatchBuilder(deviceModel())
+      .rows("sample", static_cast<int64_t>(samples.ids.size()))
+      .column("id", samples.ids)
+      .column("label", samples.labels)
+      .take();
+}
+
+Trained trainOnHost(const std::vector<Samples> &batches, std::vector<float> weight, int64_t ids) {
+  Trained result;
+  result.rows.resize(static_cast<size_t>(ids));
+  for (size_t step = 0; step < batches.size(); ++step) {
+    const Samples &samples = batches[step];
+    Schedule schedule{"linear", 0, 100, 0};
+    const auto rate = static_cast<float>(kRate * schedule.factor(step + 1));
+    std::vector<std::vector<float>> sums(result.rows.size());
+    std::vector<float> dWeight(kDim, 0.0F);
+    float loss = 0;
+    for (size_t i = 0; i < samples.ids.size(); ++i) {
+      std::vector<float> &row = result.rows[samples.ids[i]], &sum = sums[samples.ids[i]];
+      row.resize(kDim, 0.25F);
+      float logit = 0;
+      for (int64_t d = 0; d < kDim; ++d)
+        logit += weight[d] * row[d];
+      const float off = logit - samples.labels[i];
+      loss += off * off;
+      const bool isFirst = sum.empty();
+      sum.resize(kDim, 0.0F);
+      for (int64_t d = 0; d < kDim; ++d) {
+        sum[d] = isFirst ? 2 * off * weight[d] : sum[d] + 2 * off * weight[d];
+        dWeight[d] += 2 * off * row[d];
+      }
+    }
+    for (size_t id = 0; id < sums.size(); ++id)
+      for (size_t d = 0; d < sums[id].size(); ++d)
+        result.rows[id][d] -= rate * sums[id][d];
+    for (int64_t d = 0; d < kDim; ++d)
+      weight[d] -= rate * dWeight[d];
+    result.losses.push_back(loss / static_cast<float>(samples.ids.size()));
+  }
+  result.weight = weight;
+  return result;
+}
+
+} // namespace genrec::rt::cuda::test

@@ -1,0 +1,231 @@
+//===- device_steps_test.cpp - A session's steps on the emulated device ---===//
+//
+// What is queued where, captured or dispatched ahead changes no result; and a step takes no memory,
+// of the device or of the host, and waits once. planted_defects.py leaves out what orders the
+// queues.
+//
+//===----------------------------------------------------------------------===//
+
+#include "device_model.h"
+
+#include "simt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <compare>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+namespace {
+std::atomic<int64_t> hostAllocations{0};
+} // namespace
+
+// What the program allocates, on any thread, but not what the emulated device does.
+void *operator new(size_t bytes, const std::nothrow_t &) noexcept {
+  if (!simt::isHostInside())
+    hostAllocations.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(bytes ? bytes : 1);
+}
+void *operator new(size_t bytes) {
+  if (void *memory = operator new(bytes, std::nothrow))
+    return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+constexpr int64_t kIds = 40;
+
+std::vector<Samples> batchesOf(int64_t count, int64_t rows, int64_t ids = kIds) {
+  std::vector<Samples> batches;
+  for (int64_t i = 0; i < count; ++i)
+    batches.push_back(drawSamples(static_cast<uint64_t>(i) + 1, rows, ids));
+  return batches;
+}
+
+/// Hands out batches that were made before; none is waited for.
+class PreparedSource : public BatchSource {
+public:
+  explicit PreparedSource(const std::vector<Samples> &samples) {
+    for (const Samples &each : samples)
+      batches.push_back(batchOf(each));
+  }
+  bool next(Batch &batch) override {
+    if (at == batches.size())
+      return false;
+    std::swap(batch, batches[at++]);
+    return true;
+  }
+
+private:
+  std::vector<Batch> batches;
+  size_t at = 0;
+};
+
+/// What a step may show of itself, when it has ended.
+struct Counts {
+  int64_t device, host, waits;
+  auto operator<=>(const Counts &) const = default;
+};
+
+class DeviceSteps : public testing::TestWithParam<uint64_t> {
+protected:
+  void SetUp() override { simt::options() = {.seed = GetParam() + simt::defaultSeed() - 1}; }
+  void TearDown() override {
+    EXPECT_EQ(simt::errorMessage(), "");
+    simt::clearError();
+    simt::options() = {};
+  }
+
+  std::unique_ptr<Session> make(bool captures = true, bool lateLookup = false) {
+    SessionOptions options;
+    options.threads = 1;
+    options.captureSteps = captures;
+    auto session = std::make_unique<Session>(deviceModel(lateLookup), options);
+    for (int64_t d = 0; d < kDim; ++d)
+      session->parameter(0).value[d] = start[static_cast<size_t>(d)];
+    return session;
+  }
+
+  /// Runs all steps; the reading thread is given time to be ahead.
+  std::vector<float> run(Session &session, const std::vector<Samples> &batches,
+                         bool looks = false) {
+    PreparedSource source(batches);
+    std::vector<float> losses;
+    losses.reserve(batches.size());
+    counts.clear();
+    counts.reserve(batches.size());
+    session.run(
+        Mode::train, source,
+        [&](const StepReport &report) {
+          losses.push_back(static_cast<float>(*report.loss));
+          counts.push_back({simt::allocationCount(), hostAllocations.load(), simt::waitCount()});
+          std::this_thread::sleep_for(std::chrono::milliseconds(2));
+          return true;
+        },
+        [looks](uint64_t) { return looks; });
+    return losses;
+  }
+
+  void expectTrained(Session &session, const Trained &expected) {
+    ParameterView weight = session.parameter(0);
+    EXPECT_EQ(std::vector<float>(weight.value.begin(), weight.value.end()), expected.weight);
+    TableView table = session.table(0);
+    size_t count = 0;
+    for (const auto &row : expected.rows)
+      count += !row.empty();
+    ASSERT_EQ(table.size(), static_cast<int64_t>(count));
+    const std::vector<int64_t> ids = table.ids(0, table.size());
+    std::vector<float> values(ids.size() * kDim);
+    table.rows(0, table.size()).read(0, kDim, values.data());
+    for (size_t i = 0; i < ids.size(); ++i)
+      EXPECT_EQ(std::vector<float>(values.begin() + static_cast<ptrdiff_t>(i * kDim),
+                                   values.begin() + static_cast<ptrdiff_t>((i + 1) * kDim)),
+                expected.rows[static_cast<size_t>(ids[i])]);
+  }
+
+  const std::vector<float> start = {0.5F, -0.25F, 0.125F, 1};
+  std::vector<Counts> counts; ///< after each step
+};
+
+INSTANTIATE_TEST_SUITE_P(Seeds, DeviceSteps, testing::Range<uint64_t>(1, 9));
+
+TEST_P(DeviceSteps, HaveTheBitsOfTheHost) {
+  const std::vector<Samples> batches = batchesOf(12, 30);
+  const Trained expected = trainOnHost(batches, start, kIds);
+  for (bool captures : {true, false}) {
+    std::unique_ptr<Session> session = make(captures);
+    EXPECT_EQ(run(*session, batches), expected.losses);
+    expectTrained(*session, expected);
+    const DeviceUse use = *session->deviceUse();
+    EXPECT_EQ(use.launches > 0, captures);
+    EXPECT_GT(use.dispatchedAhead, 0);
+    EXPECT_THAT(use.refusals, testing::IsEmpty());
+  }
+}
+
+TEST_P(DeviceSteps, TakeNoMemoryAndWaitOnce) {
+  std::unique_ptr<Session> session = make();
+  run(*session, batchesOf(40, 30, 12));
+  const Counts warm = counts[20], end = counts[38];
+  EXPECT_EQ(end.device, warm.device);
+  EXPECT_EQ(end.host, warm.host);
+  EXPECT_EQ(end.waits - warm.waits, 18);
+}
+
+/// New ids in every step: tables grow in dispatch, which waits once in a step at most.
+TEST_P(DeviceSteps, WaitTwiceAtMostWhileTablesGrow) {
+  const std::vector<Samples> batches = batchesOf(20, 60, 100'000);
+  std::unique_ptr<Session> session = make();
+  EXPECT_EQ(run(*session, batches), trainOnHost(batches, start, 100'000).losses);
+  for (size_t step = 1; step < counts.size(); ++step)
+    EXPECT_LE(counts[step].waits - counts[step - 1].waits, 2) << "step " << step + 1;
+}
+
+/// Whoever looks at tables between steps sees no row of the next one.
+TEST_P(DeviceSteps, RowsOfTheNextStepAreNotThereWhereSomebodyLooks) {
+  const std::vector<Samples> batches = batchesOf(6, 10, 1000);
+  std::unique_ptr<Session> session = make();
+  PreparedSource source(batches);
+  std::vector<int64_t> seen;
+  session->run(
+      Mode::train, source,
+      [&](const StepReport &report) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (report.step == 3)
+          seen.push_back(session->table(0).size());
+        return report.step != 5;
+      },
+      [](uint64_t step) { return step == 3 || step == 5; });
+  std::vector<Samples> first(batches.begin(), batches.begin() + 3),
+      all(batches.begin(), batches.begin() + 5);
+  auto rowsAfter = [&](const std::vector<Samples> &of) {
+    int64_t count = 0;
+    for (const auto &row : trainOnHost(of, start, 1000).rows)
+      count += !row.empty();
+    return count;
+  };
+  EXPECT_THAT(seen, testing::ElementsAre(rowsAfter(first)));
+  EXPECT_EQ(session->table(0).size(), rowsAfter(all));
+}
+
+/// Batches of several sizes: their capacities never fall, so that the last bucket serves all.
+TEST_P(DeviceSteps, ChangingSizesAreCapturedAnew) {
+  std::vector<Samples> batches;
+  for (int64_t rows : {10, 10, 10, 10, 10, 10, 50, 20, 10, 30, 20, 50, 7, 3})
+    batches.push_back(drawSamples(batches.size() + 1, rows, kIds));
+  std::unique_ptr<Session> session = make();
+  EXPECT_EQ(run(*session, batches), trainOnHost(batches, start, kIds).losses);
+  EXPECT_GT(session->deviceUse()->launches, 4);
+}
+
+/// A store may grow in any lookup: such a step is run call by call, and the reason is told.
+TEST_P(DeviceSteps, ALookupBehindDispatchIsNotCaptured) {
+  const std::vector<Samples> batches = batchesOf(10, 30);
+  std::unique_ptr<Session> session = make(true, true);
+  EXPECT_EQ(run(*session, batches), trainOnHost(batches, start, kIds).losses);
+  EXPECT_EQ(session->deviceUse()->launches, 0);
+  EXPECT_THAT(session->deviceUse()->refusals,
+              testing::ElementsAre(testing::HasSubstr("rows of table 't' are looked up")));
+}
+
+TEST_P(DeviceSteps, MayEndWhileTheNextOneIsDispatched) {
+  std::unique_ptr<Session> session = make();
+  PreparedSource source(batchesOf(6, 30));
+  session->run(
+      Mode::train, source, [](const StepReport &report) { return report.step != 3; },
+      [](uint64_t) { return false; });
+  const std::vector<Samples> more = batchesOf(4, 30);
+  run(*session, more);
+  EXPECT_EQ(session->stepsDone(), 7u);
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
