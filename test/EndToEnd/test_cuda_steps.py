@@ -10,7 +10,7 @@ from typing import Any
 import genrec as gr
 import pytest
 from compiled import BUILD, call
-from test_cuda_models import BATCH, SCHEMA, Clicks, Crosses, tensors, train, write_rows
+from test_cuda_models import BATCH, SCHEMA, Attending, Clicks, Crosses, tensors, train, write_attended, write_rows
 
 SEEDS = (1, 2, 3)  # of the order in which what is queued runs
 
@@ -81,6 +81,21 @@ def test_captured_steps_have_the_bits_of_others(
     assert reports["off"]["device"]["captured_steps_launched"] == 0
     ahead = [report["device"]["steps_dispatched_ahead"] for report in reports.values()]
     assert (max(ahead) > 0) == (model is Clicks)  # rows that leave by rule leave before the next step
+
+
+def test_dropout_draws_anew_in_each_launch_of_a_captured_step(tmp_path: Path) -> None:
+    """Of rows and of attention's scores: the seed and the step are in the device's memory."""
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    data, reports = write_attended(tmp_path / "attended.parquet"), {}
+    binary = gr.compile(
+        Attending(), gr.Schema.from_parquet(data), target="cuda-emulated", output=tmp_path / "cuda",
+        flags=["--factor-lookups=false"],
+    ).binary  # fmt: skip
+    for capture in ("on", "off"):
+        reports[capture] = run(binary, data, tmp_path / "report.json", "--capture", capture, steps=14)
+    assert losses(reports["on"]) == losses(reports["off"])
+    assert reports["on"]["device"]["captured_steps_launched"] > 2
 
 
 def test_a_profile_has_the_ops_of_the_cpu(rows: Path, tmp_path: Path) -> None:
