@@ -206,6 +206,17 @@ TEST_P(DeviceSteps, ChangingSizesAreCapturedAnew) {
   EXPECT_GT(session->deviceUse()->launches, 4);
 }
 
+/// Each size is met often enough to be captured in both slots, and there are more than are kept.
+TEST_P(DeviceSteps, MoreStepsAreCapturedThanAreKept) {
+  std::vector<Samples> batches;
+  for (int64_t rows : {10, 18, 20, 24, 28, 36})
+    for (int i = 0; i < 8; ++i)
+      batches.push_back(drawSamples(batches.size() + 1, rows, kIds));
+  std::unique_ptr<Session> session = make();
+  EXPECT_EQ(run(*session, batches), trainOnHost(batches, start, kIds).losses);
+  EXPECT_GT(session->deviceUse()->captures, 8);
+}
+
 /// A store may grow in any lookup: such a step is run call by call, and the reason is told.
 TEST_P(DeviceSteps, ALookupBehindDispatchIsNotCaptured) {
   const std::vector<Samples> batches = batchesOf(10, 30);
