@@ -39,15 +39,19 @@ function(add_genrec_runtime name)
 endfunction()
 
 # add_genrec_tests(<name> <folder> <libraries>): every .cpp below the folder of test/ becomes one GoogleTest program;
-# those for AVX-512 become <name>-avx512, which runs where the CPU has it. One program would not start elsewhere: its
-# static initializers, and whatever inline functions the linker takes from such a file, are for AVX-512 too.
+# those for AVX-512 become <name>-avx512, which runs where the CPU has it, and those for AVX512-BF16 (what models are
+# compiled for where the CPU has it) <name>-avx512bf16. One program would not start elsewhere: its static initializers, and
+# whatever inline functions the linker takes from such a file, are for AVX-512 too.
 function(add_genrec_tests name folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
   set(avx512 ${sources})
+  set(bf16 ${sources})
   list(FILTER avx512 INCLUDE REGEX "\\.avx512\\.cpp$")
-  list(FILTER sources EXCLUDE REGEX "\\.avx512\\.cpp$")
+  list(FILTER bf16 INCLUDE REGEX "\\.avx512bf16\\.cpp$")
+  list(FILTER sources EXCLUDE REGEX "\\.avx512(bf16)?\\.cpp$")
   _add_genrec_test_program(${name} "${sources}" "${GENREC_RUNTIME_BASELINE}" ${ARGN})
   _add_genrec_test_program(${name}-avx512 "${avx512}" "${GENREC_RUNTIME_AVX512}" ${ARGN})
+  _add_genrec_test_program(${name}-avx512bf16 "${bf16}" "${GENREC_RUNTIME_AVX512};-mavx512bf16" ${ARGN})
 endfunction()
 
 function(_add_genrec_test_program name sources flags)

@@ -64,6 +64,7 @@ PAGES = {
             "row_functions",
             "model_file",
             "plugins",
+            "precision",
         ],
     ),
     "modules": ("Modules and functions of `nn`", ["nn.layers", "nn.attention", "nn.ranking", "nn.functional"]),

@@ -74,10 +74,15 @@ def read_gtest(report: Path) -> Result:
     return result
 
 
-def has_avx512() -> bool:
-    """Whether this machine runs what is built for x86-64-v4."""
+AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+PROGRAMS_FOR = {"genrec-runtime-tests-avx512": AVX512, "genrec-runtime-tests-avx512bf16": AVX512 | {"avx512_bf16"}}
+"""Test programs that not every CPU runs, with the flags of /proc/cpuinfo that it must have."""
+
+
+def cpu_flags() -> set[str]:
+    """What this machine's CPU has, as /proc/cpuinfo names it."""
     flags = next((line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("flags")), "")
-    return {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= set(flags.split())
+    return set(flags.split())
 
 
 def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suite]]:
@@ -93,10 +98,12 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
     )
     suites: dict[str, list[Suite]] = {"lit": [lit], "gtest": [], "python": [], "endtoend": []}
     programs = [("genrec-runtime-tests", "Runtime"), ("genrec-unit-tests", "Unit"), ("genrec-simt-tests", "Cuda")]
-    if has_avx512():
-        programs.insert(1, ("genrec-runtime-tests-avx512", "Runtime"))
-    else:
-        print("[check]   genrec-runtime-tests-avx512: not run, this machine lacks AVX-512", flush=True)
+    for name, needed in PROGRAMS_FOR.items():
+        if needed <= cpu_flags():
+            programs.insert(1, (name, "Runtime"))
+        else:
+            lacking = " ".join(sorted(needed - cpu_flags()))
+            print(f"[check]   {name}: not run, this machine lacks {lacking}", flush=True)
     if preset in ("asan", "tsan"):
         programs.pop()  # kernels on the host are checked by callbacks that a sanitizer needs itself
     for name, tests in programs:

@@ -3,7 +3,8 @@
     build/venv/bin/python benchmarks/matrix_products [--threads N] [--rounds N] [--torch <libtorch_cpu.so>]
 
 Forward (alone, and with bias and ReLU in the product, where the peers make a pass of it) and both gradients, in turns
-in one process: every peer on one thread per call, rows split over as many threads as ours has. Medians.
+in one process: every peer on one thread per call, rows split over as many threads as ours has. Medians. Ours with factors
+rounded to bfloat16 (mixed precision) beside ours in float32.
 """
 
 from __future__ import annotations
@@ -64,6 +65,9 @@ def main() -> int:
             rate = product["flops"] / medians[ours] / 1e9
             what = f"product {product['shape']}, {what} ({rate:.0f} GFLOP/s)"
             rows.append(native.summary(what, "µs", medians[ours] * 1e6, peer, theirs * 1e6, asked=ASKED))
+        narrow = medians["genrec, bf16"]
+        what = f"product {product['shape']}, {product['what']}, bf16 ({product['flops'] / narrow / 1e9:.0f} GFLOP/s)"
+        rows.append(native.summary(what, "µs", narrow * 1e6, "float32", medians["genrec"] * 1e6))
     native.finish("matrix_products", args, rows, {"products": measured})
     return 0
 

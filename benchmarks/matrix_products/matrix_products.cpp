@@ -3,15 +3,16 @@
 //   matrix_products <threads> <rounds> <libtorch_cpu.so, or nothing>
 //
 // Prints a JSON list: of every product its shape, its operations, and the seconds of every
-// round by contestant. "genrec, epilogue" adds a bias and applies ReLU in the product;
-// "… + epilogue" is a peer's product and a pass for the same over its result. Peers run
-// on one thread per call, rows split over the same threads as ours.
+// round by contestant. "genrec, bf16" rounds both sides to bfloat16 (float sums); "genrec,
+// epilogue" adds a bias and applies ReLU in the product; "… + epilogue" is a peer's product and a
+// pass for the same over its result. Peers run on one thread per call, rows split over the same
+// threads as ours.
 
 #include "../common/clock.h"
 #include "../kernels/timing.h"
 #include "peers.h"
 
-#include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/kernels/cpu/gemm_bf16.h"
 
 #include <cmath>
 #include <cstring>
@@ -40,7 +41,11 @@ struct Contestant {
   std::string name;
   std::function<void()> run;
   const float *result;
+  float tolerance = 1e-3f; ///< by which it may differ from the first
 };
+
+/// Two factors of each product are off by 2^-8 at most; sums over up to 14,000 rows.
+constexpr float kBf16Tolerance = 1.0f;
 
 /// y = max(y + bias, 0)
 void addBiasAndRelu(genrec_rt_pool *pool, int64_t m, int64_t n, const float *bias, float *y) {
@@ -56,7 +61,8 @@ void checkResults(const std::vector<Contestant> &all, int64_t count, const char 
   for (const Contestant &one : all) {
     one.run();
     for (int64_t i = 0; i < count; ++i)
-      if (std::fabs(one.result[i] - all[0].result[i]) > 1e-3f * (1 + std::fabs(all[0].result[i]))) {
+      if (std::fabs(one.result[i] - all[0].result[i]) >
+          one.tolerance * (1 + std::fabs(all[0].result[i]))) {
         std::fprintf(stderr, "matrix_products: error: %s: element %ld of %s is %g, not %g\n", shape,
                      static_cast<long>(i), one.name.c_str(), one.result[i], all[0].result[i]);
         std::exit(1);
@@ -125,7 +131,7 @@ std::vector<Contestant> peersAt(Run &run, const Product &product,
 
 template <int K, int N> void products(Run &run, int64_t m) {
   Floats x(m * K, 1), w(K * N, 2), bias(N, 3), dy(m * N, 4), y(m * N), fused(m * N), dx(m * K),
-      dw(K * N);
+      dw(K * N), yBf16(m * N), dxBf16(m * K), dwBf16(K * N);
   Floats scratch(std::max({k::matmulScratchBytes<K, N>(), k::matmulScratchBytes<N, K>(),
                            k::matmulRowsScratchBytes<K, N>()}) /
                  4);
@@ -134,8 +140,10 @@ template <int K, int N> void products(Run &run, int64_t m) {
   const double flops = 2.0 * static_cast<double>(m) * K * N;
   std::vector<std::unique_ptr<Floats>> memory;
   auto withPeers = [&](const char *name, std::function<void()> ours, const float *result,
-                       const Product &product) {
+                       const Product &product, std::vector<Contestant> more = {}) {
     std::vector<Contestant> all{{name, std::move(ours), result}};
+    for (Contestant &one : more)
+      all.push_back(std::move(one));
     for (Contestant &peer : peersAt(run, product, memory))
       all.push_back(std::move(peer));
     return all;
@@ -143,7 +151,10 @@ template <int K, int N> void products(Run &run, int64_t m) {
   Product forward{Kind::product, m, N, K, x, w, nullptr};
   auto plain = withPeers(
       "genrec", [&] { k::matmul<K, N>(run.pool, m, x, K, w, N, y, N, k::Epilogue<>{}, scratch); },
-      y, forward);
+      y, forward,
+      {{"genrec, bf16",
+        [&] { k::matmulBf16<K, N>(run.pool, m, x, K, w, N, yBf16, N, k::Epilogue<>{}, scratch); },
+        yBf16, kBf16Tolerance}});
   auto whole = withPeers(
       "genrec, epilogue",
       [&] {
@@ -166,11 +177,20 @@ template <int K, int N> void products(Run &run, int64_t m) {
                        k::matmul<N, K, true>(run.pool, m, dy, N, w, N, dx, K, k::Epilogue<>{},
                                              scratch);
                      },
-                     dx, {Kind::productTransposed, m, K, N, dy, w, nullptr})});
+                     dx, {Kind::productTransposed, m, K, N, dy, w, nullptr},
+                     {{"genrec, bf16",
+                       [&] {
+                         k::matmulBf16<N, K, true>(run.pool, m, dy, N, w, N, dxBf16, K,
+                                                   k::Epilogue<>{}, scratch);
+                       },
+                       dxBf16, kBf16Tolerance}})});
   measure(
       run, shape, "gradient of w", flops, run.threads == 1 ? K * N : 0,
       {withPeers("genrec", [&] { k::matmulRows<K, N>(run.pool, m, x, K, dy, N, dw, N, scratch); },
-                 dw, {Kind::contraction, m, N, K, x, dy, nullptr})});
+                 dw, {Kind::contraction, m, N, K, x, dy, nullptr},
+                 {{"genrec, bf16",
+                   [&] { k::matmulRowsBf16<K, N>(run.pool, m, x, K, dy, N, dwBf16, N, scratch); },
+                   dwBf16, kBf16Tolerance}})});
 }
 
 } // namespace

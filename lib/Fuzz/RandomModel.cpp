@@ -2,8 +2,11 @@
 
 #include "genrec/Fuzz/RandomModel.h"
 
+#include "genrec/Dialect/GenRec/Transforms/Passes.h"
 #include "genrec/Fuzz/ModelBuilder.h"
 #include "genrec/Fuzz/Shrink.h"
+
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -31,6 +34,10 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 2;
     options.transforms = 6;
     break;
+  case 13: // products of bfloat16
+  case 14:
+    options.bf16 = true;
+    break;
   case 15: // fan-outs everywhere, on the way into many ops
     options.lists = 5;
     options.deep = true;
@@ -50,6 +57,22 @@ static SmallVector<Theme> getPluginThemes(MLIRContext *context) {
     if (auto *generator = dialect->getRegisteredInterface<GeneratorDialectInterface>())
       llvm::append_range(themes, generator->getThemes());
   return themes;
+}
+
+/// All products, as `mixed-precision` does it, or some.
+static void roundProducts(ModelBuilder &m) {
+  if (m.chance(50)) {
+    PassManager pm(m.module->getContext());
+    pm.addNestedPass<ModelOp>(createMixedPrecision());
+    [[maybe_unused]] LogicalResult done = pm.run(*m.module);
+    assert(succeeded(done) && "the pass has no preconditions");
+    return;
+  }
+  m.module->walk([&](ProductOpInterface product) {
+    bool isF64 = llvm::any_of(product->getOperandTypes(),
+                              [](Type type) { return getElementTypeOrSelf(type).isF64(); });
+    product.setBf16(!isF64 && m.chance(50));
+  });
 }
 
 OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
@@ -76,6 +99,8 @@ OwningOpRef<ModuleOp> fuzz::makeRandomModel(MLIRContext *context, uint64_t seed,
   declareSinks(m);
   if (options.itemColumns)
     makeItemColumns(m);
+  if (options.bf16)
+    roundProducts(m);
   removeUnused(*m.module); // values that were not offered
   return std::move(m.module);
 }

@@ -12,13 +12,13 @@ using interpreter::Batch;
 /// Smaller differences may come from gradual underflow.
 static constexpr double kSmallestDifference = 1e-37;
 
-/// Raises the spread of each value to its deviation in one more run.
-static void widen(RoundedValues &values, const Values &perturbed) {
+/// Raises `spreads`, one of those of `values`, of each value to its deviation in one more run.
+static void widen(RoundedValues &values, Values &spreads, const Values &perturbed) {
   for (const auto &[name, list] : perturbed)
     if (!values.exact.count(name))
       values.byChance.insert(name);
   for (const auto &[name, list] : values.exact) {
-    std::vector<double> &spread = values.spread[name];
+    std::vector<double> &spread = spreads[name];
     spread.resize(list.size());
     auto other = perturbed.find(name);
     // A row that only some runs update, because its gradient is 0 but for rounding, has no bound.
@@ -27,6 +27,14 @@ static void widen(RoundedValues &values, const Values &perturbed) {
       width =
           isComparable ? std::fmax(width, std::fabs(other->second[index] - list[index])) : INFINITY;
   }
+}
+
+static bool roundsFactors(ModelOp model) {
+  return model
+      .walk([](ProductOpInterface product) {
+        return product.getBf16() ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model, ArrayRef<Batch> batches,
@@ -46,15 +54,20 @@ llvm::Expected<RoundedObservations> fuzz::observeRounding(ModelOp model,
   result.forward.exact = std::move(exact.forward);
   result.trained.exact = std::move(exact.trained);
   result.trained.sizes = std::move(exact.sizes);
-  for (uint64_t run = 1; run <= runs; ++run) {
+  uint64_t coarseRuns = roundsFactors(model) ? kFewRuns : 0;
+  for (uint64_t run = 1; run <= runs + coarseRuns; ++run) {
+    bool isCoarse = run > runs;
     ObserveOptions options;
-    options.run.precision = interpreter::Precision::perturbed;
+    options.run.coarseFactors = isCoarse;
+    if (!isCoarse)
+      options.run.precision = interpreter::Precision::perturbed;
     options.run.perturbation = run;
     llvm::Expected<Observations> perturbed = observe(model, initial, batches, options);
     if (!perturbed)
       return perturbed.takeError();
-    widen(result.forward, perturbed->forward);
-    widen(result.trained, perturbed->trained);
+    for (auto [values, seen] : {std::pair(&result.forward, &perturbed->forward),
+                                std::pair(&result.trained, &perturbed->trained)})
+      widen(*values, isCoarse ? values->coarse : values->spread, *seen);
   }
   return std::move(result);
 }
@@ -76,15 +89,17 @@ public:
         allowance(allowance) {
     if (auto sizes = expected.sizes.find(name); sizes != expected.sizes.end())
       size = sizes->second;
+    if (auto spreads = expected.coarse.find(name); spreads != expected.coarse.end())
+      coarse = spreads->second;
   }
 
   double operator[](size_t index) const {
     return allowance.spreads * spread[index] + allowance.units * std::fabs(size[index]) +
-           kSmallestDifference;
+           (coarse.empty() ? 0.0 : kCoarseSpreads * coarse[index]) + kSmallestDifference;
   }
 
 private:
-  ArrayRef<double> spread, size;
+  ArrayRef<double> spread, size, coarse;
   Allowance allowance;
 };
 } // namespace

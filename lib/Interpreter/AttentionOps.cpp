@@ -3,6 +3,7 @@
 #include "genrec/Interpreter/Evaluator.h"
 
 #include <cmath>
+#include <deque>
 
 using namespace mlir;
 using namespace genrec;
@@ -16,7 +17,7 @@ namespace {
 struct AttentionOptions {
   int64_t heads, window, contextual, stream;
   double scale, fixedLength, dropout;
-  bool isSoftmax, causal, nextEventTime;
+  bool isSoftmax, causal, nextEventTime, bf16;
 
   template <class OpT>
   explicit AttentionOptions(OpT op)
@@ -24,10 +25,10 @@ struct AttentionOptions {
         stream(op.getStream()), scale(op.getScale().convertToDouble()),
         fixedLength(op.getFixedLength().convertToDouble()),
         dropout(op.getDropout().convertToDouble()), isSoftmax(op.getScore() == ScoreKind::softmax),
-        causal(op.getCausal()), nextEventTime(op.getNextEventTime()) {}
+        causal(op.getCausal()), nextEventTime(op.getNextEventTime()), bf16(op.getBf16()) {}
 };
 
-/// The operands of attention; biases, time and target may be null.
+/// The operands of attention, q, k and v rounded with `bf16`; biases, time and target may be null.
 struct AttentionOperands {
   const Tensor *q, *k, *v, *positionBias, *timeBias, *time, *target;
 
@@ -35,13 +36,19 @@ struct AttentionOperands {
   AttentionOperands(Evaluator &e, OpT op)
       : AttentionOperands(e, op.getPositionBias(), op.getTimeBias(), op.getTime(), op.getTarget()) {
     if constexpr (!std::is_same_v<OpT, HstuBlockOp>) {
-      q = &e.get(op.getQ());
-      k = &e.get(op.getK());
-      v = &e.get(op.getV());
+      setFactors(e, op, e.get(op.getQ()), e.get(op.getK()), e.get(op.getV()));
     }
   }
 
+  void setFactors(Evaluator &e, ProductOpInterface op, const Tensor &queries, const Tensor &keys,
+                  const Tensor &values) {
+    q = &static_cast<const Tensor &>(factors.emplace_back(e, op, queries));
+    k = &static_cast<const Tensor &>(factors.emplace_back(e, op, keys));
+    v = &static_cast<const Tensor &>(factors.emplace_back(e, op, values));
+  }
+
 private:
+  std::deque<Factor> factors; // which q, k and v point into
   AttentionOperands(Evaluator &e, Value positionBias, Value timeBias, Value time, Value target)
       : q(nullptr), k(nullptr), v(nullptr), positionBias(optional(e, positionBias)),
         timeBias(optional(e, timeBias)), time(optional(e, time)), target(optional(e, target)) {}
@@ -68,7 +75,9 @@ public:
   }
 
   void forward(int64_t head, Tensor &out);
-  void backward(int64_t head, const Tensor &gradient, AttentionGradients &gradients);
+  /// `out` and `gradient` are the forward result and its gradient.
+  void backward(int64_t head, const Tensor &out, const Tensor &gradient,
+                AttentionGradients &gradients);
 
 private:
   bool attends(int64_t i, int64_t j) const {
@@ -84,8 +93,10 @@ private:
   }
   int64_t timeBucket(int64_t i, int64_t j) const;
   double score(int64_t head, int64_t i, int64_t j) const;
-  /// Weights a_ij of query i before dropout, and the scores they come from.
-  void weights(int64_t head, int64_t i);
+  /// Weights a_ij of query i before dropout, up to the divisor that is returned, and the scores
+  /// they come from.
+  double weights(int64_t head, int64_t i);
+  double round(double x) const { return options.bf16 ? e.toBf16(x) : x; }
   /// The factor of dropout for a_ij: 0 or 1 / (1 - rate); 1 without dropout.
   double keptScale(int64_t head, int64_t i, int64_t j) const;
   double divisor() const {
@@ -136,7 +147,7 @@ double AttentionList::score(int64_t head, int64_t i, int64_t j) const {
   return s;
 }
 
-void AttentionList::weights(int64_t head, int64_t i) {
+double AttentionList::weights(int64_t head, int64_t i) {
   scores.assign(length, 0);
   a.assign(length, 0);
   double largest = -INFINITY, sum = 0;
@@ -147,12 +158,10 @@ void AttentionList::weights(int64_t head, int64_t i) {
     }
   for (int64_t j = 0; j < length; ++j)
     if (attends(i, j)) {
-      a[j] = options.isSoftmax ? std::exp(scores[j] - largest) : silu(scores[j]) / divisor();
+      a[j] = options.isSoftmax ? std::exp(scores[j] - largest) : silu(scores[j]);
       sum += a[j];
     }
-  if (options.isSoftmax)
-    for (double &weight : a)
-      weight /= sum;
+  return options.isSoftmax ? sum : divisor();
 }
 
 double AttentionList::keptScale(int64_t head, int64_t i, int64_t j) const {
@@ -165,35 +174,47 @@ double AttentionList::keptScale(int64_t head, int64_t i, int64_t j) const {
 
 void AttentionList::forward(int64_t head, Tensor &out) {
   for (int64_t i = 0; i < length; ++i) {
-    weights(head, i);
+    double factor = 1.0 / weights(head, i);
     for (int64_t j = 0; j < length; ++j)
       if (attends(i, j))
-        addScaled(out.row(begin + i) + head * dv, a[j] * keptScale(head, i, j), value(head, j), dv);
+        addScaled(out.row(begin + i) + head * dv, round(a[j]) * factor * keptScale(head, i, j),
+                  value(head, j), dv);
   }
 }
 
-void AttentionList::backward(int64_t head, const Tensor &gradient, AttentionGradients &gradients) {
+void AttentionList::backward(int64_t head, const Tensor &out, const Tensor &gradient,
+                             AttentionGradients &gradients) {
   std::vector<double> da(length);
   for (int64_t i = 0; i < length; ++i) {
-    weights(head, i);
-    const double *g = gradient.row(begin + i) + head * dv;
+    double factor = 1.0 / weights(head, i);
+    if (options.isSoftmax) {
+      for (double &weight : a)
+        weight *= factor;
+      factor = 1.0;
+    }
+    const double *unrounded = gradient.row(begin + i) + head * dv;
+    std::vector<double> g(unrounded, unrounded + dv);
+    for (double &element : g)
+      element = round(element);
     double weighted = 0; // Σ_j a_ij da_ij
     for (int64_t j = 0; j < length; ++j) {
       if (!attends(i, j))
         continue;
       double scale = keptScale(head, i, j);
-      addScaled(gradients.v.row(begin + j) + head * dv, a[j] * scale, g, dv);
-      da[j] = scale * dot(g, value(head, j), dv);
+      addScaled(gradients.v.row(begin + j) + head * dv, round(a[j]) * factor * scale, g.data(), dv);
+      da[j] = scale * dot(g.data(), value(head, j), dv);
       weighted += a[j] * da[j];
     }
+    if (options.bf16) // as kernels do, which is another number once factors are rounded
+      weighted = dot(unrounded, out.row(begin + i) + head * dv, dv);
     // with one key this is da itself: the difference below is rounding only
     weighted = e.perturbed(weighted);
     for (int64_t j = 0; j < length; ++j) {
       if (!attends(i, j))
         continue;
       double ds =
-          options.isSoftmax ? a[j] * (da[j] - weighted) : da[j] * siluSlope(scores[j]) / divisor();
-      double scaled = options.scale * ds;
+          options.isSoftmax ? a[j] * (da[j] - weighted) : da[j] * siluSlope(scores[j]) * factor;
+      double scaled = options.scale * round(ds);
       addScaled(gradients.q.row(begin + i) + head * qk, scaled, key(head, j), qk);
       addScaled(gradients.k.row(begin + j) + head * qk, scaled, query(head, i), qk);
       if (x.positionBias)
@@ -232,14 +253,15 @@ static Error evaluateAttention(Evaluator &e, AttentionOp op) {
 static Error evaluateAttentionGrad(Evaluator &e, AttentionGradOp op) {
   AttentionOptions options(op);
   AttentionOperands x(e, op);
-  const Tensor &gradient = e.get(op.getGradient());
+  const Tensor &out = e.get(op.getOut()), &gradient = e.get(op.getGradient());
   auto zeros = [](const Tensor *like) {
     return like ? Tensor::make<double>(like->rows, like->width, like->shared) : Tensor();
   };
   AttentionGradients gradients{zeros(x.q), zeros(x.k), zeros(x.v), zeros(x.positionBias),
                                zeros(x.timeBias)};
-  forEachHead(e, options, x, e.rowsOf(op.getV().getType()),
-              [&](AttentionList &list, int64_t head) { list.backward(head, gradient, gradients); });
+  forEachHead(e, options, x, e.rowsOf(op.getV().getType()), [&](AttentionList &list, int64_t head) {
+    list.backward(head, out, gradient, gradients);
+  });
   e.set(op.getDq(), std::move(gradients.q));
   e.set(op.getDk(), std::move(gradients.k));
   e.set(op.getDv(), std::move(gradients.v));
@@ -267,17 +289,16 @@ static Error evaluateHstuBlock(Evaluator &e, HstuBlockOp op) {
   const DomainRows &rows = e.rowsOf(op.getType());
   double eps = op.getEps().convertToDouble(), dropout = op.getLinearDropout().convertToDouble();
   int64_t sizeV = op.getHeads() * op.getDv(), sizeQk = op.getHeads() * op.getQk();
-  Tensor joint =
-      multiply(normalizeRows(x, eps), e.get(op.getUvqk()), 2 * sizeV + 2 * sizeQk, false);
+  Tensor normalized = normalizeRows(x, eps);
+  Tensor joint = multiply(Factor(e, op, normalized), Factor(e, op, e.get(op.getUvqk())),
+                          2 * sizeV + 2 * sizeQk, false);
   joint = mapElements<double, double>(joint, silu);
   Tensor u = columns(joint, 0, sizeV), v = columns(joint, sizeV, sizeV);
   Tensor q = columns(joint, 2 * sizeV, sizeQk), k = columns(joint, 2 * sizeV + sizeQk, sizeQk);
 
   AttentionOptions options(op);
   AttentionOperands operands(e, op);
-  operands.q = &q;
-  operands.k = &k;
-  operands.v = &v;
+  operands.setFactors(e, op, q, k, v);
   Tensor o = normalizeRows(attend(e, options, operands, rows), eps);
   forEachElement(o, [&](int64_t row, int64_t column) {
     double &value = o.row(row)[column];
@@ -287,7 +308,7 @@ static Error evaluateHstuBlock(Evaluator &e, HstuBlockOp op) {
                   ? value / (1.0 - dropout)
                   : 0.0;
   });
-  Tensor y = multiply(o, e.get(op.getOutWeight()), x.width, false);
+  Tensor y = multiply(Factor(e, op, o), Factor(e, op, e.get(op.getOutWeight())), x.width, false);
   const Tensor &bias = e.get(op.getOutBias());
   forEachElement(y, [&](int64_t row, int64_t column) {
     y.row(row)[column] += x.row(row)[column] + bias.floats()[column];

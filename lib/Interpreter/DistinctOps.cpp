@@ -36,7 +36,8 @@ static Error evaluateDistinctRows(Evaluator &e, DistinctRowsOp op) {
 }
 
 static Error evaluateDistinctLinear(Evaluator &e, DistinctLinearOp op) {
-  const Tensor &values = e.get(op.getValues()), &weight = e.get(op.getWeight());
+  Factor left(e, op, e.get(op.getValues())), right(e, op, e.get(op.getWeight()));
+  const Tensor &values = left, &weight = right;
   const std::vector<std::vector<int64_t>> &places = e.segments[op.getDomain()];
   int64_t columns = getRowSize(op.getType());
   Tensor result = makeTensor(op.getType(), static_cast<int64_t>(places.front().size()));
@@ -51,21 +52,27 @@ static Error evaluateDistinctLinear(Evaluator &e, DistinctLinearOp op) {
 }
 
 static Error evaluateDistinctLinearGrad(Evaluator &e, DistinctLinearGradOp op) {
-  const Tensor &values = e.get(op.getValues()), &weight = e.get(op.getWeight());
+  Factor left(e, op, e.get(op.getValues())), right(e, op, e.get(op.getWeight()));
+  const Tensor &values = left, &weight = right;
   const Tensor &gradient = e.get(op.getGradient());
   const std::vector<std::vector<int64_t>> &places = e.segments[op.getDomain()];
   Tensor dvalues = makeTensor(op.getDvalues().getType(), values.rows);
   Tensor dweight = makeTensor(op.getDweight().getType(), 1);
   int64_t columns = gradient.width;
-  for (auto [lookup, placeOf, first] : llvm::enumerate(places, op.getColumns()))
+  for (auto [lookup, placeOf, first] : llvm::enumerate(places, op.getColumns())) {
+    Tensor sums = Tensor::make<double>(values.rows, columns); // per distinct row
     for (int64_t row = 0; row < gradient.rows; ++row)
+      for (int64_t n = 0; n < columns; ++n)
+        sums.row(placeOf[row])[n] += gradient.row(row)[n];
+    Factor factors(e, op, sums);
+    for (int64_t row = 0; row < values.rows; ++row)
       for (int64_t k = 0; k < values.width; ++k)
         for (int64_t n = 0; n < columns; ++n) {
-          double g = gradient.row(row)[n];
-          dvalues.row(placeOf[row])[k] += g * weight.floats()[(first + k) * columns + n];
-          dweight.floats()[(lookup * values.width + k) * columns + n] +=
-              g * values.row(placeOf[row])[k];
+          double g = factors->row(row)[n];
+          dvalues.row(row)[k] += g * weight.floats()[(first + k) * columns + n];
+          dweight.floats()[(lookup * values.width + k) * columns + n] += g * values.row(row)[k];
         }
+  }
   e.set(op.getDvalues(), std::move(dvalues));
   e.set(op.getDweight(), std::move(dweight));
   return Error::success();

@@ -1,4 +1,4 @@
-//===- Perturbation.cpp - random rounding errors, injected faults ---------===//
+//===- Perturbation.cpp - rounding, random errors, injected faults --------===//
 //
 // Monte Carlo arithmetic (Parker, 1997): each result of an f32 op is changed by a random fraction
 // of at most 2^-24, so that a few runs show how far rounding errors propagate. The fraction depends
@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace genrec;
@@ -65,6 +66,34 @@ double Evaluator::perturbed(double value) const {
   uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
   double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
   return value * (1.0 + fraction * 0x1.0p-24); // an infinity, as of a masked score, stays one
+}
+
+/// With double as with float, as machines round f32: to float first.
+static double roundToBf16(double value) {
+  float single = static_cast<float>(value);
+  if (!std::isfinite(single))
+    return single;
+  if (std::fabs(single) < std::numeric_limits<float>::min())
+    return std::copysign(0.0, value);
+  uint32_t bits = llvm::bit_cast<uint32_t>(single);
+  bits += 0x7fff + (bits >> 16 & 1);
+  return llvm::bit_cast<float>(bits & 0xffff0000);
+}
+
+double Evaluator::toBf16(double value) const {
+  if (!options.coarseFactors)
+    return roundToBf16(value);
+  uint64_t word = splitMix(llvm::bit_cast<uint64_t>(value) ^ splitMix(options.perturbation));
+  double fraction = static_cast<double>(static_cast<int64_t>(word)) * 0x1.0p-63; // in [-1, 1)
+  return value * (1.0 + fraction * 0x1.0p-8);
+}
+
+Factor::Factor(const Evaluator &e, ProductOpInterface product, const Tensor &x) : whole(x) {
+  if (!product.getBf16())
+    return;
+  rounded = x;
+  for (double &value : rounded->floats())
+    value = e.toBf16(value);
 }
 
 double Evaluator::label(double value) const {

@@ -50,7 +50,8 @@ template <class OpT, class Body> static void forEachPair(OpT op, Body body) {
 }
 
 static Error evaluateDotInteraction(Evaluator &e, DotInteractionOp op) {
-  const Tensor &x = e.get(op.getX());
+  Factor vectors(e, op, e.get(op.getX()));
+  const Tensor &x = vectors;
   int64_t size = x.width / static_cast<int64_t>(op.getCount());
   Tensor result = makeTensor(op.getType(), x.rows);
   for (int64_t row = 0; row < x.rows; ++row)
@@ -63,7 +64,8 @@ static Error evaluateDotInteraction(Evaluator &e, DotInteractionOp op) {
 }
 
 static Error evaluateDotInteractionGrad(Evaluator &e, DotInteractionGradOp op) {
-  const Tensor &x = e.get(op.getX()), &gradient = e.get(op.getGradient());
+  Factor vectors(e, op, e.get(op.getX())), factors(e, op, e.get(op.getGradient()));
+  const Tensor &x = vectors, &gradient = factors;
   int64_t size = x.width / static_cast<int64_t>(op.getCount());
   Tensor result = makeTensor(op.getType(), x.rows);
   for (int64_t row = 0; row < x.rows; ++row)
@@ -82,8 +84,9 @@ static Error evaluateCrossLayer(Evaluator &e, CrossLayerOp op) {
   const Tensor &x0 = e.get(op.getX0()), &x = e.get(op.getX()), &bias = e.get(op.getBias());
   Tensor input = x;
   if (op.getReduce())
-    input = multiply(x, e.get(op.getReduce()), getRowShape(op.getReduce().getType())[1], false);
-  Tensor y = multiply(input, e.get(op.getWeight()), x.width, false);
+    input = multiply(Factor(e, op, x), Factor(e, op, e.get(op.getReduce())),
+                     getRowShape(op.getReduce().getType())[1], false);
+  Tensor y = multiply(Factor(e, op, input), Factor(e, op, e.get(op.getWeight())), x.width, false);
   forEachElement(y, [&](int64_t row, int64_t column) {
     double &value = y.row(row)[column];
     value = x0.row(row)[column] * (value + bias.floats()[column]) + x.row(row)[column];
@@ -121,7 +124,8 @@ static Error evaluateMixture(Evaluator &e, MixtureOp op) {
 /// Calls body(head, query, first key, weights of the keys) for each query that has keys.
 template <typename OpT, typename Body>
 static void forEachAttended(Evaluator &e, OpT op, const Body &body) {
-  const Tensor &q = e.get(op.getQ()), &k = e.get(op.getK());
+  Factor left(e, op, e.get(op.getQ())), right(e, op, e.get(op.getK()));
+  const Tensor &q = left, &k = right;
   const DomainRows &queries = e.rowsOf(op.getQ().getType()), &keys = e.rowsOf(op.getK().getType());
   bool isBelow = lookupDomain(op, getRowDomain(op.getK().getType())).getParentAttr() ==
                  getRowDomain(op.getQ().getType());
@@ -143,21 +147,24 @@ static void forEachAttended(Evaluator &e, OpT op, const Body &body) {
 }
 
 static Error evaluateCrossAttention(Evaluator &e, CrossAttentionOp op) {
-  const Tensor &v = e.get(op.getV());
+  Factor values(e, op, e.get(op.getV()));
+  const Tensor &v = values;
   int64_t dv = v.width / static_cast<int64_t>(op.getHeads());
   Tensor result = makeTensor(op.getType(), e.get(op.getQ()).rows);
   forEachAttended(e, op, [&](int64_t head, int64_t row, int64_t begin, ArrayRef<double> weights) {
     for (auto [key, weight] : llvm::enumerate(weights))
       for (int64_t i = head * dv; i < (head + 1) * dv; ++i)
-        result.row(row)[i] += weight * v.row(begin + key)[i];
+        result.row(row)[i] += (op.getBf16() ? e.toBf16(weight) : weight) * v.row(begin + key)[i];
   });
   e.set(op.getResult(), std::move(result));
   return Error::success();
 }
 
 static Error evaluateCrossAttentionGrad(Evaluator &e, CrossAttentionGradOp op) {
-  const Tensor &q = e.get(op.getQ()), &k = e.get(op.getK()), &v = e.get(op.getV());
-  const Tensor &gradient = e.get(op.getGradient());
+  Factor queries(e, op, e.get(op.getQ())), keys(e, op, e.get(op.getK()));
+  Factor values(e, op, e.get(op.getV())), factors(e, op, e.get(op.getGradient()));
+  const Tensor &q = queries, &k = keys, &v = values, &gradient = factors;
+  auto round = [&](double x) { return op.getBf16() ? e.toBf16(x) : x; };
   int64_t heads = op.getHeads(), qk = q.width / heads, dv = v.width / heads;
   double scale = op.getScale().convertToDouble();
   Tensor dq = makeTensor(op.getDq().getType(), q.rows);
@@ -169,14 +176,14 @@ static Error evaluateCrossAttentionGrad(Evaluator &e, CrossAttentionGradOp op) {
     for (auto [key, weight] : llvm::enumerate(weights)) {
       for (int64_t i = head * dv; i < (head + 1) * dv; ++i) {
         dots[key] += gradient.row(row)[i] * v.row(begin + key)[i];
-        dvalues.row(begin + key)[i] += weight * gradient.row(row)[i];
+        dvalues.row(begin + key)[i] += round(weight) * gradient.row(row)[i];
       }
       mean += weight * dots[key];
     }
     // with one key this is its dot itself: the difference below is rounding only
     mean = e.perturbed(mean);
     for (auto [key, weight] : llvm::enumerate(weights)) {
-      double dScore = weight * (dots[key] - mean) * scale;
+      double dScore = round(weight * (dots[key] - mean)) * scale;
       for (int64_t i = head * qk; i < (head + 1) * qk; ++i) {
         dq.row(row)[i] += dScore * k.row(begin + key)[i];
         dk.row(begin + key)[i] += dScore * q.row(row)[i];

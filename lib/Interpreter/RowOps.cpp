@@ -163,8 +163,8 @@ Tensor interpreter::multiply(const Tensor &x, const Tensor &weight, int64_t colu
 }
 
 static Error evaluateLinear(Evaluator &e, LinearOp op) {
-  Tensor y = multiply(e.get(op.getX()), e.get(op.getWeight()), getRowSize(op.getType()),
-                      op.getTransposed());
+  Tensor y = multiply(Factor(e, op, e.get(op.getX())), Factor(e, op, e.get(op.getWeight())),
+                      getRowSize(op.getType()), op.getTransposed());
   if (op.getBias())
     y = zipElements<double, double>(y, e.get(op.getBias()), add);
   e.set(op.getResult(), std::move(y));
@@ -191,8 +191,8 @@ static double activate(Activation activation, double x) {
 }
 
 static Error evaluateFusedLinear(Evaluator &e, FusedLinearOp op) {
-  Tensor y = multiply(e.get(op.getX()), e.get(op.getWeight()), getRowSize(op.getResult().getType()),
-                      op.getTransposed());
+  Tensor y = multiply(Factor(e, op, e.get(op.getX())), Factor(e, op, e.get(op.getWeight())),
+                      getRowSize(op.getResult().getType()), op.getTransposed());
   if (op.getBias())
     y = zipElements<double, double>(y, e.get(op.getBias()), add);
   if (op.getPre())
@@ -206,7 +206,8 @@ static Error evaluateFusedLinear(Evaluator &e, FusedLinearOp op) {
 }
 
 static Error evaluateWeightGradient(Evaluator &e, WeightGradientOp op) {
-  const Tensor &x = e.get(op.getX()), &y = e.get(op.getY());
+  Factor left(e, op, e.get(op.getX())), right(e, op, e.get(op.getY()));
+  const Tensor &x = left, &y = right;
   Tensor result = makeTensor(op.getType(), 1);
   for (int64_t row = 0; row < x.rows; ++row)
     for (int64_t k = 0; k < x.width; ++k)

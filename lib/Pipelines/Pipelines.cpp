@@ -39,6 +39,9 @@ void genrec::buildGraphPipeline(OpPassManager &pm,
   // First: later passes assume a well-formed model.
   steps.add("verify-model", createVerifyModel());
   steps.add("infer-domains", createInferDomains());
+  // Before passes that take products apart: the pieces get the attribute from the whole.
+  if (options.mixedPrecision)
+    steps.add("mixed-precision", createMixedPrecision());
   // Before passes spend work on ops that a mode does not need.
   steps.add("specialize-modes", createSpecializeModes());
   // Right after specialisation, so that later passes do not process columns that a mode does not

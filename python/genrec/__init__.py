@@ -37,6 +37,7 @@ from genrec.ops import concat, detach, maximum, minimum, where
 from genrec.outputs import output
 from genrec.parameter import Parameter
 from genrec.plugins import load_plugin, plugin_op
+from genrec.precision import autocast
 from genrec.ranking import Found, Ranks, rank, scores, top_k
 from genrec.row_functions import row_function
 from genrec.run import Run
@@ -72,8 +73,8 @@ def __getattr__(name: str) -> ModuleType:
 __all__ = [
     "Batch", "Catalogue", "CompileError", "CompiledModel", "DataError", "Domain", "ElementType", "FeatureError",
     "Found", "GenRecError", "Model", "ModelError", "Module", "Parameter", "Ranks", "Run", "RunError", "Schedule",
-    "Schema", "Table", "Value", "__version__", "bool_", "bucketize", "catalogue", "clip", "compile", "concat",
-    "concat_rows", "cross", "detach", "fill_missing", "float32", "float64", "hash", "init", "int32", "int64",
+    "Schema", "Table", "Value", "__version__", "autocast", "bool_", "bucketize", "catalogue", "clip", "compile",
+    "concat", "concat_rows", "cross", "detach", "fill_missing", "float32", "float64", "hash", "init", "int32", "int64",
     "load_plugin", "log1p", "loss", "maximum", "metric", "minimum", "mod", "model_bytes", "multi_hash", "nn", "optim",
     "output", "pairs", "parallel", "plugin_op", "random", "rank", "record", "row_function", "scale", "scores",
     "sequence_length", "stack", "string", "time_delta", "timestamp", "top_k", "where", "write_model",

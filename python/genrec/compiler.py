@@ -43,13 +43,15 @@ def compile(
     opt: int = 2,
     keep_cpp: str | PathLike[str] | bool | None = None,
     flags: Sequence[str] = (),
+    mixed_precision: bool = False,
 ) -> CompiledModel:
     """Records `model` for data of `schema` and compiles it to one binary.
 
     `output`: the binary, or the folder for one of the model's name; the current folder unless given. The model file
     lies beside it, with `.genrec` at its end. `target`: cpu; cuda, for a GPU; or cuda-emulated, the same code on the
     host with every access checked, for tests. `opt`: 0 (a kernel per op), 1 or 2. `keep_cpp`: where to keep the emitted
-    C++, True for `<binary>.cpp` (of CUDA: `.cu`). `flags`: more flags of genrec-compile.
+    C++, True for `<binary>.cpp` (of CUDA: `.cu`). `flags`: more flags of genrec-compile. `mixed_precision`: round the
+    factors of all products to bfloat16, as `gr.autocast` around the whole model.
 
     Raises `ModelError` for a mistake in the model, `CompileError` if the compiler refuses it or cannot run.
 
@@ -81,6 +83,7 @@ def compile(
         *(f"--plugin={file}" for file in plugins.loaded),
         "-o",
         str(binary),
+        *(["--mixed-precision"] if mixed_precision else []),
         *flags,
     ]
     if keep_cpp:

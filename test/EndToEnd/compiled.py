@@ -93,12 +93,15 @@ def run_both(
     threads: int = 2,
     march: str = "native",
     flags: Sequence[str] = (),
+    compile_flags: Sequence[str] = (),
 ) -> Runs:
-    """Compiles `model` and runs `steps` random batches of `rows` root rows on both sides. `flags`: of both tools."""
+    """Compiles `model` and runs `steps` random batches of `rows` root rows on both sides. `flags`: of both tools;
+    `compile_flags`: of genrec-compile alone, whose model the interpreter runs.
+    """
     optimised, shared, batches = folder / "model.mlir", folder / "model.so", folder / "batches.json"
-    call(tool("genrec-compile"), model, f"-O{level}", "--emit=mlir", "-o", optimised, *flags)
+    call(tool("genrec-compile"), model, f"-O{level}", "--emit=mlir", "-o", optimised, *flags, *compile_flags)
     product = ["--emit=shared", "--save-temps", "-o", shared]
-    call(tool("genrec-compile"), model, f"-O{level}", f"--march={march}", *product, *flags)
+    call(tool("genrec-compile"), model, f"-O{level}", f"--march={march}", *product, *flags, *compile_flags)
     text = call(
         tool("genrec-run"),
         optimised,

@@ -8,7 +8,7 @@
 #ifndef GENREC_TEST_RUNTIME_KERNELS_ATTENTION_REFERENCE_H
 #define GENREC_TEST_RUNTIME_KERNELS_ATTENTION_REFERENCE_H
 
-#include "kernels_testing.h"
+#include "kernels_bf16_reference.h"
 
 #include <algorithm>
 
@@ -19,6 +19,7 @@ namespace testing {
 struct ReferenceConfig {
   int64_t heads, qk, v;
   bool softmax, causal, hasWindow, positionBias, timeBias, dropout, masked;
+  bool bf16 = false; ///< factors of products are rounded to bfloat16
 };
 
 /// Inputs; matrices are dense, [rows, heads * size].
@@ -113,8 +114,9 @@ private:
   const ReferenceInputs &in;
   ReferenceResults r;
 
+  double factor(double x) const { return c.bf16 ? roundedToBf16(static_cast<float>(x)) : x; }
   double at(const std::vector<double> &x, int64_t row, int64_t h, int64_t size, int64_t e) {
-    return x[static_cast<size_t>((row * c.heads + h) * size + e)];
+    return factor(x[static_cast<size_t>((row * c.heads + h) * size + e)]);
   }
   bool sees(int64_t i, int64_t j, int64_t history) {
     if (c.masked && j >= history)
@@ -168,8 +170,15 @@ private:
     double most = *std::max_element(scores.begin(), scores.end()), total = 0;
     for (double s : scores)
       total += std::exp(s - most);
-    for (double s : scores)
-      weights.push_back(c.softmax ? std::exp(s - most) / total : s / (1 + std::exp(-s)) / norm);
+    // What is rounded: silu(s) or exp(s - most) forward, silu(s) or the softmax backward.
+    std::vector<double> forward, backwardWeights;
+    for (double s : scores) {
+      double divisor = c.softmax ? total : norm;
+      double weight = c.softmax ? std::exp(s - most) : s / (1 + std::exp(-s));
+      forward.push_back(factor(weight) / divisor);
+      backwardWeights.push_back(c.softmax ? factor(weight / divisor) : factor(weight) / divisor);
+      weights.push_back(weight / divisor);
+    }
     if (c.softmax)
       r.logSumExp[static_cast<size_t>(row * c.heads + h)] = most + std::log(total);
     double weighted = 0; // softmax: sum of weight times its gradient
@@ -178,12 +187,19 @@ private:
       for (int64_t e = 0; e < c.v; ++e) {
         size_t o = static_cast<size_t>((row * c.heads + h) * c.v + e);
         double value = at(in.v, first + keys[x], h, c.v, e);
-        r.out[o] += weights[x] * kept[x] * value;
+        r.out[o] += forward[x] * kept[x] * value;
         if (backward)
-          d += in.dOut[o] * value * kept[x];
+          d += factor(in.dOut[o]) * value * kept[x];
       }
       dWeights.push_back(d);
       weighted += d * weights[x];
+    }
+    if (c.bf16) { // the gradient of out times out, of which nothing is rounded
+      weighted = 0;
+      for (int64_t e = 0; e < c.v; ++e) {
+        size_t o = static_cast<size_t>((row * c.heads + h) * c.v + e);
+        weighted += in.dOut[o] * r.out[o];
+      }
     }
     if (!backward)
       return;
@@ -198,7 +214,8 @@ private:
         r.dTimeBias[timeIndex(first, n, i, j)] += dScore;
       for (int64_t e = 0; e < c.v; ++e)
         r.dV[static_cast<size_t>((key * c.heads + h) * c.v + e)] +=
-            weights[x] * kept[x] * in.dOut[static_cast<size_t>((row * c.heads + h) * c.v + e)];
+            backwardWeights[x] * kept[x] * at(in.dOut, row, h, c.v, e);
+      dScore = factor(dScore);
       for (int64_t e = 0; e < c.qk; ++e) {
         r.dQ[static_cast<size_t>((row * c.heads + h) * c.qk + e)] +=
             in.scale * dScore * at(in.k, key, h, c.qk, e);

@@ -103,6 +103,8 @@ static std::string describeCompiler(const CompilerOptions &options) {
   for (auto [isOn, name] : passes)
     if (!isOn)
       text += (" --" + name + "=false").str();
+  if (options.roundsProducts)
+    text += " --mixed-precision";
   if (unsigned columns = options.splitsClasses; columns != CompilerOptions().splitsClasses)
     text += " --split-classes=" + std::to_string(columns);
   return text;
@@ -124,6 +126,7 @@ static Error runPasses(ModuleOp module, const CompilerOptions &options) {
     recordIdentity(module);
     PipelineOptions graph;
     graph.opt = options.level;
+    graph.mixedPrecision = options.roundsProducts;
     graph.pruneColumns = options.prunesColumns;
     graph.sinkFanout = options.sinksFanout;
     graph.mergeTables = options.mergesTables;

@@ -20,6 +20,7 @@ struct CompilerOptions {
   std::string output; ///< empty: named after the input
   Emission emission = Emission::binary;
   unsigned level = 2;
+  bool roundsProducts = false; ///< --mixed-precision
   /// Passes of the pipeline that can be left out.
   bool prunesColumns = true, sinksFanout = true, mergesTables = true, fusesTransforms = true,
        picksCatalogueRows = true, factorsLookups = true;

@@ -41,6 +41,9 @@ static cl::opt<Emission>
 static cl::opt<unsigned> level("O", cl::Prefix, cl::cat(category), cl::init(2),
                                cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute (the "
                                         "default)"));
+static cl::opt<bool> roundsProducts("mixed-precision", cl::cat(category),
+                                    cl::desc("round the factors of all products to bfloat16; sums, "
+                                             "weights, norms and losses stay f32"));
 static cl::opt<bool> prunesColumns("prune-columns", cl::cat(category), cl::init(true),
                                    cl::desc("drop columns that nothing needs"));
 static cl::opt<bool> sinksFanout("sink-fanout", cl::cat(category), cl::init(true),
@@ -266,6 +269,7 @@ int main(int argc, char **argv) {
   options.output = output;
   options.emission = emission;
   options.level = level;
+  options.roundsProducts = roundsProducts;
   options.prunesColumns = prunesColumns;
   options.sinksFanout = sinksFanout;
   options.factorsLookups = factorsLookups;

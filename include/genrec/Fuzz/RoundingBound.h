@@ -6,6 +6,11 @@
 // of 2^-24 after every op (Monte Carlo arithmetic; Parker, 1997). The largest deviation among these
 // runs is the value's *spread*. The bound is computed from the spread and the size of the value.
 //
+// A product with `bf16` rounds a factor to 8 bits: another rounding error before it may give
+// another bfloat16, and a pass may round a sum of gradients instead of its terms. How far that
+// reaches is measured likewise, by runs that change every such factor by a random fraction of at
+// most 2^-8.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GENREC_FUZZ_ROUNDINGBOUND_H
@@ -24,6 +29,10 @@ struct Allowance {
   double spreads, units;
 };
 
+/// What is allowed besides, in spreads of the runs that change factors of products with `bf16`:
+/// they change every factor, where rounding errors change few.
+inline constexpr double kCoarseSpreads = 4.0;
+
 /// For compiled code. It also rounds inside of an op (a sum of n terms rounds n times; exp and tanh
 /// have errors of a few units) and in another order, and a few random runs do not show the worst
 /// case: hence a few dozen spreads. Stored values are rounded at each of two steps, before and
@@ -38,6 +47,7 @@ inline constexpr Allowance kDoubleAllowance{64.0 * 0x1.0p-29, 8 * 0x1.0p-53};
 /// Values and their spreads.
 struct RoundedValues {
   Values exact, spread;
+  Values coarse; ///< spreads of changed factors; empty for a model without `bf16`
   Values sizes; ///< the largest absolute value, where it is not that of the exact value
   /// Names that exist only in runs with errors: table rows whose gradient is 0 but for rounding.
   std::set<std::string> byChance;

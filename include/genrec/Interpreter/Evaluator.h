@@ -119,6 +119,9 @@ public:
   /// that are subtracted from a nearly equal number: the difference consists of rounding errors
   /// only.
   double perturbed(double value) const;
+  /// `value` as a factor of a product with `bf16`: rounded to bfloat16, to nearest, ties to even; 0
+  /// if it is below the smallest normal number (machines flush it); an infinity if it is too large.
+  double toBf16(double value) const;
   /// The label without its perturbation, for rules that compare labels exactly.
   double label(double value) const;
 
@@ -295,6 +298,18 @@ Tensor normalizeRows(const Tensor &x, double eps);
 /// Broadcasts rows down the domain tree: per row of `rows`, the row of x of its ancestor. `from`:
 /// the rows of x.
 Tensor fanOut(const Tensor &x, const DomainRows &rows, const DomainRows &from);
+
+/// An operand of a product, its elements rounded where the product has `bf16`.
+class Factor {
+public:
+  Factor(const Evaluator &e, ProductOpInterface product, const Tensor &x);
+  operator const Tensor &() const { return rounded ? *rounded : whole; }
+  const Tensor *operator->() const { return &static_cast<const Tensor &>(*this); }
+
+private:
+  const Tensor &whole;
+  std::optional<Tensor> rounded;
+};
 
 /// x · weight, or x · weightᵀ where `transposed`; weight is shared and has shape [k, n] ([n, k]).
 Tensor multiply(const Tensor &x, const Tensor &weight, int64_t columns, bool transposed);

@@ -28,6 +28,9 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("0: a kernel per op; 1: fuse; 2: fuse and recompute what "
                      "is cheap"),
       llvm::cl::init(2)};
+  Option<bool> mixedPrecision{*this, "mixed-precision",
+                              llvm::cl::desc("Round the factors of all products to bfloat16"),
+                              llvm::cl::init(false)};
   Option<bool> pruneColumns{*this, "prune-columns", llvm::cl::desc("Drop columns that nothing needs"),
                             llvm::cl::init(true)};
   Option<bool> sinkFanout{*this, "sink-fanout",

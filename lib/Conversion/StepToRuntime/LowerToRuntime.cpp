@@ -64,6 +64,11 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   for (Type type : op->getResultTypes())
     if (!hasForm(type, stage.target.kind))
       return op->emitOpError("makes strings, which have no CUDA form yet");
+  if (auto product = dyn_cast<ProductOpInterface>(op);
+      product && product.getBf16() && stage.target.hasDevice)
+    return op->emitOpError(
+        "rounds factors to bfloat16, which has no CUDA form yet; compile without "
+        "--mixed-precision and gr.autocast");
   enterOp(op, stage);
   // Views and declarations have no code of their own.
   if (isView(op) || isDeclaration(op))

@@ -13,6 +13,7 @@ from genrec.nn.layers import Linear
 from genrec.nn.module import Module
 from genrec.operands import as_value
 from genrec.parameter import Parameter
+from genrec.precision import product_attributes
 from genrec.recording import Enum
 from genrec.source import Place, find_place
 from genrec.value import Value, ValueLike
@@ -213,7 +214,7 @@ def attention(
     v_value = values[2]
     return emit(
         "attention", [*values, *extra], v_value.domain, v_value.shape, v_value.dtype, place,
-        segments=(1, 1, 1, *segments), **options.attributes(time_bias),
+        segments=(1, 1, 1, *segments), **options.attributes(time_bias), **product_attributes(v_value.dtype),
     )  # fmt: skip
 
 
@@ -391,4 +392,5 @@ class HSTUBlock(Module):
             "hstu_block", [value, *weights, *extra], value.domain, value.shape, value.dtype, place,
             segments=(1, 1, 1, 1, *segments), qk=self.qk, dv=self.v, eps=self.eps,
             linear_dropout=float(self.dropout), **self.options.attributes(self.time_bias),
+            **product_attributes(value.dtype),
         )  # fmt: skip

@@ -4,6 +4,7 @@ from genrec.emit import emit
 from genrec.errors import ModelError
 from genrec.operands import as_value, expect_float
 from genrec.ops import unary
+from genrec.precision import product_attributes
 from genrec.source import Place, find_place
 from genrec.value import Value, ValueLike
 
@@ -355,7 +356,8 @@ def linear(x: ValueLike, weight: ValueLike, bias: ValueLike | None = None) -> Va
         operands.append(as_value(bias, place.part(2)))
         if operands[2].domain is not None or operands[2].shape != (width,):
             raise ModelError(f"the bias of 'linear' must be a shared [{width}]", place.part(2), operands[2]._label())
-    return emit("linear", operands, value.domain, (width,), value.dtype, place)
+    precision = product_attributes(value.dtype)
+    return emit("linear", operands, value.domain, (width,), value.dtype, place, **precision)
 
 
 def rows_of_floats(x: ValueLike, what: str, *part: int | str, size: int | None = None) -> Value:

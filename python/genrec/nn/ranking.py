@@ -15,6 +15,7 @@ from genrec.nn.module import Module
 from genrec.operands import as_value
 from genrec.ops import concat, squeeze
 from genrec.parameter import Parameter
+from genrec.precision import product_attributes
 from genrec.rules import common_domain, listed
 from genrec.source import Place, find_place
 from genrec.types import float32
@@ -55,8 +56,9 @@ def dot_interaction(*vectors: ValueLike | Sequence[ValueLike], self_interaction:
     count = len(values)
     size = count * (count + 1 if self_interaction else count - 1) // 2
     return emit(
-        "dot_interaction", [joined], joined.domain, (size,), joined.dtype, place, count=count, self=self_interaction
-    )
+        "dot_interaction", [joined], joined.domain, (size,), joined.dtype, place, count=count, self=self_interaction,
+        **product_attributes(joined.dtype),
+    )  # fmt: skip
 
 
 class CrossNetwork(Module):
@@ -97,7 +99,8 @@ class CrossNetwork(Module):
             operands = [start, value, weight.value(), bias.value()]
             if self.reduces:
                 operands.append(self.reduces[i].value())
-            value = emit("cross_layer", operands, start.domain, start.shape, start.dtype, place)
+            precision = product_attributes(start.dtype)
+            value = emit("cross_layer", operands, start.domain, start.shape, start.dtype, place, **precision)
         return value
 
 
@@ -293,8 +296,9 @@ def cross_attention(q: ValueLike, k: ValueLike, v: ValueLike, heads: int = 1, sc
     if scale is None:
         scale = 1 / math.sqrt(query.shape[0] // heads)
     return emit(
-        "cross_attention", [query, key, values], query.domain, values.shape, float32, place, heads=heads, scale=scale
-    )
+        "cross_attention", [query, key, values], query.domain, values.shape, float32, place, heads=heads, scale=scale,
+        **product_attributes(float32),
+    )  # fmt: skip
 
 
 class CrossAttention(Module):

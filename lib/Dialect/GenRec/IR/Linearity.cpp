@@ -41,10 +41,13 @@ bool RowReduceOp::isLinearIn(const SmallBitVector &) { return getKind() != Reduc
 
 bool PoolOp::isLinearIn(const SmallBitVector &) { return getKind() != PoolKind::max; }
 
-bool WeightGradientOp::isLinearIn(const SmallBitVector &varying) { return varying.count() == 1; }
+/// With `bf16` partial values are added up first: their sum is what is rounded.
+bool WeightGradientOp::isLinearIn(const SmallBitVector &varying) {
+  return !getBf16() && varying.count() == 1;
+}
 
 /// x · weight + bias: in x, or in the weight, together with the bias.
 bool LinearOp::isLinearIn(const SmallBitVector &varying) {
   bool withBias = !getBias() || varying[2];
-  return withBias && varying[0] != varying[1];
+  return !getBf16() && withBias && varying[0] != varying[1];
 }

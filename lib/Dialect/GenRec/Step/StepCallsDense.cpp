@@ -15,6 +15,15 @@ using namespace genrec;
 // Matrix products
 //===----------------------------------------------------------------------===//
 
+/// Appends the template argument Bf16, which is false unless it is given, for a product with
+/// `bf16`.
+static SmallVector<Attribute> withPrecision(SmallVector<Attribute> arguments, ProductOpInterface op,
+                                            const EmitCBuilder &b) {
+  if (op.getBf16())
+    arguments.push_back(b.templateBool(true));
+  return arguments;
+}
+
 LogicalResult genrec::lowerCall(LinearOp op, StageBuilder &stage) {
   Value x = op.getX(), weight = op.getWeight(), result = op.getResult();
   Value rows = stage.getRowsArgument(result),
@@ -24,8 +33,11 @@ LogicalResult genrec::lowerCall(LinearOp op, StageBuilder &stage) {
                                  stage.getStride(result)};
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::linear", operands,
-             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(result.getType())),
-              b.templateBool(op.getTransposed()), b.templateBool(static_cast<bool>(op.getBias()))});
+             withPrecision({b.templateInteger(getRowSize(x.getType())),
+                            b.templateInteger(getRowSize(result.getType())),
+                            b.templateBool(op.getTransposed()),
+                            b.templateBool(static_cast<bool>(op.getBias()))},
+                           op, b));
   return success();
 }
 
@@ -58,11 +70,14 @@ LogicalResult genrec::lowerCall(FusedLinearOp op, StageBuilder &stage) {
                                  pre,
                                  preStride};
   b.callVoid("kernels::fusedLinear", operands,
-             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(result.getType())),
-              b.templateBool(op.getTransposed()), b.templateName(getActivationName(op.getActivation())),
-              b.templateBool(static_cast<bool>(op.getBias())),
-              b.templateBool(static_cast<bool>(op.getResidual())),
-              b.templateBool(static_cast<bool>(op.getPre()))});
+             withPrecision({b.templateInteger(getRowSize(x.getType())),
+                            b.templateInteger(getRowSize(result.getType())),
+                            b.templateBool(op.getTransposed()),
+                            b.templateName(getActivationName(op.getActivation())),
+                            b.templateBool(static_cast<bool>(op.getBias())),
+                            b.templateBool(static_cast<bool>(op.getResidual())),
+                            b.templateBool(static_cast<bool>(op.getPre()))},
+                           op, b));
   return success();
 }
 
@@ -77,7 +92,9 @@ LogicalResult genrec::lowerCall(WeightGradientOp op, StageBuilder &stage) {
                                  stage.getPointer(op.getResult())};
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::weightGradient", operands,
-             {b.templateInteger(getRowSize(x.getType())), b.templateInteger(getRowSize(y.getType()))});
+             withPrecision({b.templateInteger(getRowSize(x.getType())),
+                            b.templateInteger(getRowSize(y.getType()))},
+                           op, b));
   return success();
 }
 
@@ -107,8 +124,9 @@ template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilde
 /// result.
 template <typename OpT>
 static SmallVector<Attribute> getFactorTemplate(OpT op, Value wide, const EmitCBuilder &b) {
-  return {b.templateInteger(getRowSize(op.getValues().getType())),
-          b.templateInteger(getRowSize(wide.getType()))};
+  return withPrecision({b.templateInteger(getRowSize(op.getValues().getType())),
+                        b.templateInteger(getRowSize(wide.getType()))},
+                       op, b);
 }
 
 LogicalResult genrec::lowerCall(DistinctLinearOp op, StageBuilder &stage) {
@@ -133,8 +151,10 @@ LogicalResult genrec::lowerCall(DistinctLinearGradOp op, StageBuilder &stage) {
 template <typename OpT>
 static SmallVector<Attribute> getInteractionTemplate(OpT op, const EmitCBuilder &b) {
   int64_t count = op.getCount();
-  return {b.templateInteger(count), b.templateInteger(getRowSize(op.getX().getType()) / count),
-          b.templateBool(op.getSelf())};
+  return withPrecision({b.templateInteger(count),
+                        b.templateInteger(getRowSize(op.getX().getType()) / count),
+                        b.templateBool(op.getSelf())},
+                       op, b);
 }
 
 LogicalResult genrec::lowerCall(DotInteractionOp op, StageBuilder &stage) {
@@ -231,16 +251,16 @@ template <typename OpT>
 static SmallVector<Attribute> getAttentionTemplate(OpT op, const EmitCBuilder &b) {
   int64_t heads = op.getHeads();
   bool isSilu = op.getScore() == ScoreKind::silu;
-  return {b.templateInteger(heads),
-          b.templateInteger(getRowSize(op.getQ().getType()) / heads),
-          b.templateInteger(getRowSize(op.getV().getType()) / heads),
-          b.templateName(isSilu ? "kernels::ScoreKind::silu" : "kernels::ScoreKind::softmax"),
-          b.templateBool(op.getCausal()),
-          b.templateBool(op.getWindow() > 0),
-          b.templateBool(static_cast<bool>(op.getPositionBias())),
-          b.templateBool(static_cast<bool>(op.getTimeBias())),
-          b.templateBool(op.getDropout().convertToDouble() > 0),
-          b.templateBool(op.getContextual() > 0 || op.getTarget())};
+  return withPrecision(
+      {b.templateInteger(heads), b.templateInteger(getRowSize(op.getQ().getType()) / heads),
+       b.templateInteger(getRowSize(op.getV().getType()) / heads),
+       b.templateName(isSilu ? "kernels::ScoreKind::silu" : "kernels::ScoreKind::softmax"),
+       b.templateBool(op.getCausal()), b.templateBool(op.getWindow() > 0),
+       b.templateBool(static_cast<bool>(op.getPositionBias())),
+       b.templateBool(static_cast<bool>(op.getTimeBias())),
+       b.templateBool(op.getDropout().convertToDouble() > 0),
+       b.templateBool(op.getContextual() > 0 || op.getTarget())},
+      op, b);
 }
 
 /// Passes the buffer of log Σ exp that the forward op `op` keeps for its gradient.
@@ -300,8 +320,10 @@ LogicalResult genrec::lowerCall(AttentionGradOp op, StageBuilder &stage) {
 template <typename OpT>
 static SmallVector<Attribute> getCrossTemplate(OpT op, const EmitCBuilder &b) {
   int64_t heads = op.getHeads();
-  return {b.templateInteger(heads), b.templateInteger(getRowSize(op.getQ().getType()) / heads),
-          b.templateInteger(getRowSize(op.getV().getType()) / heads)};
+  return withPrecision({b.templateInteger(heads),
+                        b.templateInteger(getRowSize(op.getQ().getType()) / heads),
+                        b.templateInteger(getRowSize(op.getV().getType()) / heads)},
+                       op, b);
 }
 
 /// Sets the inputs of cross attention, for the forward op or its gradient.

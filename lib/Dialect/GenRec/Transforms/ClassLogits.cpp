@@ -84,16 +84,17 @@ Value LinearLogits::buildWeight(const GradientBuilder &b, const ClassBlock &bloc
 Value LinearLogits::buildBlock(const GradientBuilder &b, Value input, const ClassBlock &block) {
   Value bias = linear.getBias() ? b.slice(linear.getBias(), block.first, block.size) : Value();
   return LinearOp::create(b.builder, linear.getLoc(), withRowShape(linear.getType(), {block.size}),
-                          input, buildWeight(b, block), bias, /*transposed=*/false);
+                          input, buildWeight(b, block), bias, /*transposed=*/false,
+                          linear.getBf16());
 }
 
 SmallVector<Value> LinearLogits::addGradients(const GradientBuilder &b, Value gradient,
                                               const ClassBlock &block) {
   SmallVector<Value> made;
   if (inputGradient) {
-    Value part =
-        LinearOp::create(b.builder, inputGradient.getLoc(), inputGradient.getType(), gradient,
-                         buildWeight(b, block), /*bias=*/Value(), /*transposed=*/true);
+    Value part = LinearOp::create(b.builder, inputGradient.getLoc(), inputGradient.getType(),
+                                  gradient, buildWeight(b, block), /*bias=*/Value(),
+                                  /*transposed=*/true, inputGradient.getBf16());
     inputSum = inputSum ? b.add(part, inputSum) : part;
     made.push_back(inputSum);
   }
@@ -101,8 +102,8 @@ SmallVector<Value> LinearLogits::addGradients(const GradientBuilder &b, Value gr
     Value x = linear.getX();
     auto type = RankedTensorType::get({getRowSize(x.getType()), block.size},
                                       cast<RankedTensorType>(x.getType()).getElementType());
-    weightParts.push_back(
-        WeightGradientOp::create(b.builder, weightGradient.getLoc(), type, x, gradient));
+    weightParts.push_back(WeightGradientOp::create(b.builder, weightGradient.getLoc(), type, x,
+                                                   gradient, weightGradient.getBf16()));
     made.push_back(weightParts.back());
   }
   if (biasGradient) {

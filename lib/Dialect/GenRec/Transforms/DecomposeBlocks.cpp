@@ -26,8 +26,11 @@ struct DecomposeComposite
   LogicalResult matchAndRewrite(CompositeOpInterface op,
                                 PatternRewriter &rewriter) const override {
     SmallVector<Value> results;
+    Operation *before = op->getPrevNode();
     if (failed(op.decompose(rewriter, results)))
       return failure();
+    inheritPrecision(op, before ? std::next(before->getIterator()) : op->getBlock()->begin(),
+                     op->getIterator());
     rewriter.replaceOp(op, results);
     ++blocks;
     return success();

@@ -191,9 +191,11 @@ LogicalResult ReverseMode::differentiate(Operation *op) {
         "has no gradient, but a loss depends through it on a parameter or a "
         "table; detach its operands or compute the loss from something else");
   SmallVector<Value> operandGradients;
+  Operation *last = &builder.getBlock()->back();
   if (failed(differentiable.buildGradient(builder, resultGradients,
                                           operandGradients)))
     return failure();
+  inheritPrecision(op, std::next(last->getIterator()), builder.getBlock()->end());
   assert(operandGradients.size() == op->getNumOperands() &&
          "buildGradient pushes one value per operand");
   for (auto [operand, gradient] :

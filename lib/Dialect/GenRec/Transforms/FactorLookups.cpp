@@ -304,12 +304,13 @@ Value Layer::buildForward(OpBuilder &builder) {
                                      getRowsType(getRowDomain(type), {width}, builder.getF32Type()),
                                      columns);
     restWeight = joinShared(builder, loc, splitRest(builder, linear.getWeight()));
-    sum = LinearOp::create(builder, loc, type, rest, restWeight, linear.getBias(), false);
+    sum = LinearOp::create(builder, loc, type, rest, restWeight, linear.getBias(),
+                           /*transposed=*/false, linear.getBf16());
   }
   for (auto &[key, group] : groups) {
     buildGroup(builder, group);
     Value part = DistinctLinearOp::create(builder, loc, type, group.domain, group.values,
-                                          linear.getWeight(), group.columns);
+                                          linear.getWeight(), group.columns, linear.getBf16());
     sum = sum ? AddOp::create(builder, loc, type, sum, part) : part;
   }
   if (columns.empty() && linear.getBias())
@@ -343,7 +344,7 @@ Value Layer::joinWeightGradients(OpBuilder &builder, ArrayRef<Value> ofGroups) {
     // The gradient for the other columns is contiguous: splits it into its blocks.
     Value gradient = WeightGradientOp::create(
         builder, loc, whole.clone({getRowSize(rest.getType()), whole.getDimSize(1)}), rest,
-        weightGradient.getY());
+        weightGradient.getY(), weightGradient.getBf16());
     SmallVector<Part *> kept;
     for (Part &part : parts)
       if (!part.handles)
@@ -375,7 +376,7 @@ void Layer::moveSlices() {
       Type type = getRowsType(getRowDomain(rest.getType()), {getRowSize(rest.getType())},
                               builder.getF32Type());
       narrow = LinearOp::create(builder, inputGradient.getLoc(), type, inputGradient.getX(),
-                                restWeight, Value(), true);
+                                restWeight, Value(), true, inputGradient.getBf16());
     }
     slice.getXMutable().assign(narrow);
     slice.setOffset(offset - removed);
@@ -422,7 +423,7 @@ void Layer::buildGradients() {
     auto gradient = DistinctLinearGradOp::create(
         builder, weightGradient.getLoc(), group.values.getType(),
         whole.clone({rows, whole.getDimSize(1)}), group.domain, group.values, linear.getWeight(),
-        weightGradient.getY(), group.columns);
+        weightGradient.getY(), group.columns, weightGradient.getBf16());
     ofRows.push_back(gradient.getDvalues());
     ofWeight.push_back(gradient.getDweight());
   }

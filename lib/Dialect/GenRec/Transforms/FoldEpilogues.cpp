@@ -130,10 +130,11 @@ bool FoldEpilogues::fold(LinearOp product) {
   if (addition)
     locations.push_back(addition.getLoc());
   Type type = product.getType();
-  auto fused = FusedLinearOp::create(
-      builder, builder.getFusedLoc(locations), type, keepsProduct ? type : Type(), product.getX(),
-      product.getWeight(), product.getBias(), residual,
-      activation ? getActivation(activation) : Activation::none, product.getTransposed());
+  auto fused = FusedLinearOp::create(builder, builder.getFusedLoc(locations), type,
+                                     keepsProduct ? type : Type(), product.getX(),
+                                     product.getWeight(), product.getBias(), residual,
+                                     activation ? getActivation(activation) : Activation::none,
+                                     product.getTransposed(), product.getBf16());
   if (Attribute stage = product->getDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr()))
     fused->setDiscardableAttr(GenRecDialect::StageAttrHelper::getNameStr(), stage);
   if (activation) {

@@ -69,7 +69,7 @@ ArrayRef<StringRef> genrec::getRewriteNames() {
       "fold-residual", "fuse-columns", "fuse-row-kernels",
       "gradient-of-parent", "group-lookups", "hoist-pool",
       "join-padded-columns", "merge-tables", "pick-rows", "pool-weight-gradient",
-      "prune-column", "recompute-row-op", "share-column-program",
+      "prune-column", "recompute-row-op", "round-product", "share-column-program",
       "single-concat", "sink-fanout", "slice-of-concat",
       "split-classes", "split-linear", "whole-slice",
       "wrap-row-kernel",

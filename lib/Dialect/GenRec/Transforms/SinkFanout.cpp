@@ -286,7 +286,7 @@ bool Sinker::poolWeightGradient(WeightGradientOp op) {
   bool isLeft = !!getSpread(op.getX());
   Value copied = isLeft ? op.getX() : op.getY(), other = isLeft ? op.getY() : op.getX();
   Spread from = getSpread(copied);
-  if (!from || (from.isBeside && !getElementTypeOrSelf(other.getType()).isF32()))
+  if (!from || (from.isBeside && !getElementTypeOrSelf(other.getType()).isF32()) || op.getBf16())
     return false;
   builder.setInsertionPoint(op);
   Value collected = spreads.collect(other, from, op.getLoc()), source = getSpreadSource(copied);
@@ -300,7 +300,8 @@ bool Sinker::poolWeightGradient(WeightGradientOp op) {
 /// A sum of products is the product of the sum of `x`.
 bool Sinker::hoistSum(Operation *sum, Value x, Spread to) {
   auto linear = x.getDefiningOp<LinearOp>();
-  if (!linear || linear.getBias() || !linear->hasOneUse())
+  // With bf16, the sum would be rounded instead of its terms.
+  if (!linear || linear.getBias() || !linear->hasOneUse() || linear.getBf16())
     return false;
   builder.setInsertionPoint(sum);
   Value collected = spreads.collect(linear.getX(), to, sum->getLoc());

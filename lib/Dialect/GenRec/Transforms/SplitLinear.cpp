@@ -88,8 +88,9 @@ static SmallVector<Run> collectRuns(Value x, SmallVectorImpl<int64_t> &widths) {
 }
 
 /// The product of a run and its rows of the weight.
-static Value multiplyRun(const Run &run, Value weight, Value bias, Location loc,
+static Value multiplyRun(const Run &run, Value weight, Value bias, LinearOp whole,
                          OpBuilder &builder) {
+  Location loc = whole.getLoc();
   auto matrix = cast<RankedTensorType>(weight.getType());
   Type element = matrix.getElementType();
   Value x = run.columns.front();
@@ -98,7 +99,7 @@ static Value multiplyRun(const Run &run, Value weight, Value bias, Location loc,
                                 run.columns);
   return LinearOp::create(builder, loc,
                           getRowsType(run.from.domain, {matrix.getDimSize(1)}, element), x, weight,
-                          bias, false);
+                          bias, /*transposed=*/false, whole.getBf16());
 }
 
 /// Adds all partial sums as rows of `own`; each addition is done in the highest possible domain.
@@ -157,7 +158,7 @@ bool genrec::splitLinear(LinearOp linear, SpreadBuilder &spreads, unsigned least
   SmallVector<Partial> partials;
   for (const Run &run : runs) {
     Value bias = &run == biased ? linear.getBias() : Value();
-    Value product = multiplyRun(run, weights[run.part], bias, loc, builder);
+    Value product = multiplyRun(run, weights[run.part], bias, linear, builder);
     auto same =
         llvm::find_if(partials, [&](const Partial &partial) { return partial.from == run.from; });
     if (same == partials.end())

@@ -25,6 +25,12 @@
 
 #include "genrec/Dialect/GenRec/IR/GenRecTraits.h"
 
+namespace genrec {
+class ProductOpInterface;
+/// The rule for `bf16` of a product.
+llvm::LogicalResult verifyProduct(ProductOpInterface op);
+} // namespace genrec
+
 #include "genrec/Dialect/GenRec/IR/GenRecInterfaces.h.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -88,6 +94,8 @@ bool isOfCatalogue(mlir::Operation *scope, mlir::FlatSymbolRefAttr domain);
 /// Whether `ancestor` is a proper ancestor of `domain`.
 bool isAncestor(mlir::Operation *scope, mlir::FlatSymbolRefAttr ancestor,
                 mlir::FlatSymbolRefAttr domain);
+/// Sets `bf16` of the products in [first, last) if `op`, which they were made from, has it.
+void inheritPrecision(mlir::Operation *op, mlir::Block::iterator first, mlir::Block::iterator last);
 
 } // namespace genrec
 

@@ -27,9 +27,10 @@ defvar AttentionAttributes = (ins
     DefaultValuedAttr<F64Attr, "0.0">:$fixed_length,
     UnitAttr:$next_event_time,
     DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-    DefaultValuedAttr<I64Attr, "0">:$stream);
+    DefaultValuedAttr<I64Attr, "0">:$stream,
+    UnitAttr:$bf16);
 
-def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_ReadsStrided, GenRec_MayDraw, GenRec_ListLocal, Pure,
+def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_Product, GenRec_ReadsStrided, GenRec_MayDraw, GenRec_ListLocal, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>,
     AttrSizedOperandSegments]> {
   let summary = "attention among the rows of each list";
@@ -55,6 +56,10 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_ReadsStrided, GenRec_May
       in seconds; with `next_event_time`, the time of the event after i (for the last event its own)
       replaces time_i. Negative differences count as 0.
     - `dropout` draws element head * 2^20 + j of the query row's stream.
+
+    With `bf16` (`ProductOpInterface`), q, k and v are rounded to bfloat16, and so is what they are
+    weighted with before it is divided: silu(s_ij), or exp(s_ij - max_j s_ij), where dropout keeps it.
+    n, Σ_j and 1 / (1 - dropout) are f32 and apply to the sum over j.
 
     An empty list has no result rows. Lists have at most 2^20 rows. In a root domain every row
     attends only to itself. SiLU scores: Zhai et al. 2024 (HSTU), eq. 2 and 3.
@@ -88,12 +93,15 @@ def GenRec_AttentionOp : GenRec_Op<"attention", [GenRec_ReadsStrided, GenRec_May
   let hasVerifier = 1;
 }
 
-def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_ReadsStrided, GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
+def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_Product, GenRec_ReadsStrided, GenRec_DrawOpInterface, Pure, AttrSizedOperandSegments, AttrSizedResultSegments]> {
   let summary = "gradients of genrec.attention";
   let description = [{
     The operands are those of the forward op, its result `out`, and the gradient of `out`, both of
     v's type. The results are the gradients of q, k, v and of each bias operand, of the operands'
-    types.
+    types. With `bf16`, q, k, v and the gradient g of `out` are rounded to bfloat16, as are silu(s_ij)
+    or softmax(s)_ij where dropout keeps it (times g_i: the gradient of v) and ds_ij (times k and q).
+    The biases' gradients add up ds_ij as it was. Σ_j a_ij da_ij is g_i · out_i, of which nothing is
+    rounded.
 
     ```mlir
     %dq, %dk, %dv, %dbias = genrec.attention_grad silu %seq_vector, %seq_vector, %seq_vector
@@ -120,7 +128,7 @@ def GenRec_AttentionGradOp : GenRec_Op<"attention_grad", [GenRec_ReadsStrided, G
   let hasVerifier = 1;
 }
 
-def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_MayDraw, GenRec_ListLocal, Pure,
+def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_Product, GenRec_MayDraw, GenRec_ListLocal, Pure,
     DeclareOpInterfaceMethods<GenRec_CompositeOpInterface>,
     AttrSizedOperandSegments]> {
   let summary = "one HSTU layer";
@@ -134,7 +142,7 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_MayDraw, GenRec_ListLoc
     `uvqk`: shared [d, 2*heads*dv + 2*heads*qk]; `out_weight`: shared [heads*dv, d]; `out_bias`:
     shared [d]. The score function is `silu`; other options are those of `genrec.attention`.
     `linear_dropout` applies to o, `dropout` inside of attention. Random streams: `stream` for the
-    attention, `stream` + 1 for o. Zhai et al. 2024, eq. 1 to 3. `decompose-blocks` rewrites the op.
+    attention, `stream` + 1 for o. `bf16` is that of its products and attention. Zhai et al. 2024, eq. 1 to 3. `decompose-blocks` rewrites the op.
 
     ```mlir
     %y = genrec.hstu_block silu %seq_vector, %uvqk, %out_weight, %scale position_bias %position_bias
@@ -160,9 +168,9 @@ def GenRec_HstuBlockOp : GenRec_Op<"hstu_block", [GenRec_MayDraw, GenRec_ListLoc
 }
 
 defvar CrossAttentionAttributes = (ins ConfinedAttr<I64Attr, [IntPositive]>:$heads,
-    DefaultValuedAttr<F64Attr, "1.0">:$scale);
+    DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$bf16);
 
-def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_TreeLocal, GenRec_ReadsStrided, GenRec_SymbolUser, Pure,
+def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_Product, GenRec_TreeLocal, GenRec_ReadsStrided, GenRec_SymbolUser, Pure,
     DeclareOpInterfaceMethods<GenRec_DifferentiableOpInterface>]> {
   let summary = "attention of rows to the rows of another list";
   let description = [{
@@ -174,7 +182,7 @@ def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_TreeLocal, Ge
         out_i = Σ_j a_ij v_j
 
     The result has rows [heads * dv] of q's domain; 0 if the list is empty. Only the scores of one
-    query are stored at a time.
+    query are stored at a time. With `bf16`, q, k, v and a are rounded to bfloat16.
 
     ```mlir
     %attended = genrec.cross_attention %shown_vector, %event_vector, %event_vector
@@ -192,10 +200,11 @@ def GenRec_CrossAttentionOp : GenRec_Op<"cross_attention", [GenRec_TreeLocal, Ge
   let hasVerifier = 1;
 }
 
-def GenRec_CrossAttentionGradOp : GenRec_Op<"cross_attention_grad", [GenRec_ReadsStrided, GenRec_SymbolUser, Pure]> {
+def GenRec_CrossAttentionGradOp : GenRec_Op<"cross_attention_grad", [GenRec_Product, GenRec_ReadsStrided, GenRec_SymbolUser, Pure]> {
   let summary = "gradients of cross_attention for q, k and v";
   let description = [{
-    `gradient`: rows [heads * dv], of the result. The attention weights are recomputed.
+    `gradient`: rows [heads * dv], of the result. The attention weights are recomputed. With
+    `bf16`, q, k, v, `gradient`, a and the gradient of the scores are rounded to bfloat16.
 
     ```mlir
     %dq, %dk, %dv = genrec.cross_attention_grad %shown_vector, %event_vector, %event_vector, %shown_vector {heads = 2 : i64}

@@ -16,11 +16,12 @@ let opDocGroup = GenRec_DenseOpsDocs in {
 
 //===-- dense layers --------------------------------------------------------===//
 
-def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_IsLinearIn, GenRec_IsColumnProduct, GenRec_ReadsStrided, GenRec_RowLocal, Pure, Differentiable]> {
+def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_Product, GenRec_IsLinearIn, GenRec_IsColumnProduct, GenRec_ReadsStrided, GenRec_RowLocal, Pure, Differentiable]> {
   let summary = "x · weight + bias";
   let description = [{
     x: rows [k]; weight: shared [k, n], or [n, k] with `transposed`; bias: shared
-    [n]; result rows [n]. All of one float type.
+    [n]; result rows [n]. All of one float type. With `bf16` (`ProductOpInterface`) x and weight are
+    rounded to bfloat16; the bias is not.
 
     ```mlir
     %scores = genrec.linear %user_vector, %weight bias %bias
@@ -28,25 +29,25 @@ def GenRec_LinearOp : GenRec_Op<"linear", [GenRec_IsLinearIn, GenRec_IsColumnPro
     ```
   }];
   let arguments = (ins GenRec_Rows:$x, GenRec_Shared:$weight,
-                       Optional<GenRec_Shared>:$bias, UnitAttr:$transposed);
+                       Optional<GenRec_Shared>:$bias, UnitAttr:$transposed, UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_IsLinearIn, GenRec_IsColumnProduct, GenRec_ReadsStrided, Pure]> {
+def GenRec_WeightGradientOp : GenRec_Op<"weight_gradient", [GenRec_Product, GenRec_IsLinearIn, GenRec_IsColumnProduct, GenRec_ReadsStrided, Pure]> {
   let summary = "xᵀ · y, contracted over all rows";
   let description = [{
     x: rows [k], y: rows [n] of one domain; result: shared [k, n]. The gradient of a linear layer's
     weight. Rows are summed in fixed chunks, so the result is bitwise equal for any number of
-    threads.
+    threads. With `bf16` x and y are rounded to bfloat16.
 
     ```mlir
     %dweight = genrec.weight_gradient %shown_vector, %logits
         : (tensor<?x8xf32, #genrec.rows<@impression>>, tensor<?x4xf32, #genrec.rows<@impression>>) -> tensor<8x4xf32>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$y);
+  let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$y, UnitAttr:$bf16);
   let results = (outs GenRec_Shared:$result);
   let assemblyFormat = "$x `,` $y attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
@@ -70,29 +71,31 @@ def GenRec_ReduceRowsOp : GenRec_Op<"reduce_rows", [GenRec_IsLinear, GenRec_Kern
 
 //===-- layers of ranking models --------------------------------------------===//
 
-def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [GenRec_RowLocal, GenRec_ReadsStrided, Pure, Differentiable]> {
+def GenRec_DotInteractionOp : GenRec_Op<"dot_interaction", [GenRec_Product, GenRec_RowLocal, GenRec_ReadsStrided, Pure, Differentiable]> {
   let summary = "dot products of all pairs of vectors in a row";
   let description = [{
     x: f32 rows [n * d], n = `count` concatenated vectors. The result holds v_i · v_j for all j < i
     in the order (1,0), (2,0), (2,1), (3,0), …: rows [n(n-1)/2]. With `self` also j = i, after the
-    pairs of each i: rows [n(n+1)/2]. Naumov et al. 2019 (DLRM).
+    pairs of each i: rows [n(n+1)/2]. With `bf16` the vectors are rounded to bfloat16. Naumov et al. 2019 (DLRM).
 
     ```mlir
     %products = genrec.dot_interaction %user_vector {count = 4 : i64}
         : (tensor<?x8xf32, #genrec.rows<@request>>) -> tensor<?x6xf32, #genrec.rows<@request>>
     ```
   }];
-  let arguments = (ins GenRec_Rows:$x, ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self);
+  let arguments = (ins GenRec_Rows:$x, ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self,
+                       UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [GenRec_ReadsStrided, Pure]> {
+def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [GenRec_Product, GenRec_ReadsStrided, Pure]> {
   let summary = "gradient of dot_interaction";
   let description = [{
     x is that of the forward op, `gradient` that of its result. Vector i of a row of the result is
-    Σ_j g_ij v_j over all pairs with i (twice for the pair of i with itself).
+    Σ_j g_ij v_j over all pairs with i (twice for the pair of i with itself). With `bf16` vectors and
+    gradient are rounded to bfloat16.
 
     ```mlir
     %dx = genrec.dot_interaction_grad %user_vector, %pair_scores {count = 2 : i64}
@@ -100,18 +103,18 @@ def GenRec_DotInteractionGradOp : GenRec_Op<"dot_interaction_grad", [GenRec_Read
     ```
   }];
   let arguments = (ins GenRec_Rows:$x, GenRec_Rows:$gradient,
-                       ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self);
+                       ConfinedAttr<I64Attr, [IntPositive]>:$count, UnitAttr:$self, UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x `,` $gradient attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [Pure, Composite]> {
+def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [GenRec_Product, Pure, Composite]> {
   let summary = "one cross layer of DCN v2";
   let description = [{
     x0 ∘ (x · weight + bias) + x; with `reduce` (low rank): x0 ∘ (x · reduce · weight + bias) + x.
     x0, x: rows [d] of one domain; bias: shared [d]; weight: shared [d, d], or shared [r, d] with
-    reduce: shared [d, r]. Wang et al. 2021, eq. 1 and 2.
+    reduce: shared [d, r]. `bf16` is that of its matrix products. Wang et al. 2021, eq. 1 and 2.
 
     ```mlir
     %full = genrec.cross_layer %user_vector, %user_vector, %square_weight, %scale
@@ -123,7 +126,7 @@ def GenRec_CrossLayerOp : GenRec_Op<"cross_layer", [Pure, Composite]> {
     ```
   }];
   let arguments = (ins GenRec_Rows:$x0, GenRec_Rows:$x, GenRec_Shared:$weight,
-                       GenRec_Shared:$bias, Optional<GenRec_Shared>:$reduce);
+                       GenRec_Shared:$bias, Optional<GenRec_Shared>:$reduce, UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$x0 `,` $x `,` $weight `,` $bias (`reduce` $reduce^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -39,14 +39,14 @@ def GenRec_DistinctRowsOp : GenRec_Op<"distinct_rows", [GenRec_NeedsRunningStep,
   let hasVerifier = 1;
 }
 
-def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [Pure]> {
+def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [GenRec_Product, Pure]> {
   let summary = "a linear layer over lookups, computed per distinct row";
   let description = [{
     `domain` is the result of a `genrec.distinct_rows` of p lookups, and `values` are the values of
     its distinct rows (f32 rows [d]); weight: shared [k, n]. The values of lookup i are multiplied
     by the d rows of the weight from `columns[i]` on. The result has f32 rows [n] of the domain of
     the lookups: row r is the sum of the p products for the rows that the lookups found for r, added
-    in the order of the lookups.
+    in the order of the lookups. With `bf16` values and weight are rounded to bfloat16.
 
     ```mlir
     %distinct, %handles = genrec.distinct_rows (%user_rows)
@@ -66,19 +66,20 @@ def GenRec_DistinctLinearOp : GenRec_Op<"distinct_linear", [Pure]> {
     Data", SIGMOD 2015; L. Chen et al., "Towards Linear Algebra over Normalized Data", VLDB 2017.
   }];
   let arguments = (ins GenRec_DomainType:$domain, GenRec_Rows:$values, GenRec_Shared:$weight,
-                       DenseI64ArrayAttr:$columns);
+                       DenseI64ArrayAttr:$columns, UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$result);
   let assemblyFormat = "$domain `(` $values `,` $weight `)` `columns` $columns attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [Pure]> {
+def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [GenRec_Product, Pure]> {
   let summary = "the gradients of genrec.distinct_linear";
   let description = [{
     Operands as for `genrec.distinct_linear`; `gradient` is that of its result. `dvalues` are the
     gradients of the distinct rows, each summed over the rows of the batch that found it. `dweight`,
     shared [p · d, n], holds the gradients of the weight's rows for lookup 0, then for lookup 1, and
-    so on.
+    so on. With `bf16` values, weight and the sums of `gradient` per distinct row are rounded to
+    bfloat16.
 
     ```mlir
     %distinct, %handles = genrec.distinct_rows (%user_rows)
@@ -98,7 +99,7 @@ def GenRec_DistinctLinearGradOp : GenRec_Op<"distinct_linear_grad", [Pure]> {
     ```
   }];
   let arguments = (ins GenRec_DomainType:$domain, GenRec_Rows:$values, GenRec_Shared:$weight,
-                       GenRec_Rows:$gradient, DenseI64ArrayAttr:$columns);
+                       GenRec_Rows:$gradient, DenseI64ArrayAttr:$columns, UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$dvalues, GenRec_Shared:$dweight);
   let assemblyFormat = "$domain `(` $values `,` $weight `,` $gradient `)` `columns` $columns attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

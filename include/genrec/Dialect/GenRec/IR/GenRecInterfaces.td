@@ -136,6 +136,23 @@ def GenRec_GathersRowsOpInterface : OpInterface<"GathersRowsOpInterface"> {
   ];
 }
 
+def GenRec_ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::genrec";
+  let description = [{
+    An op that multiplies matrices or vectors, or a block that decomposes into such ops. With its
+    attribute `bf16` it rounds the factors to bfloat16, to nearest, ties to even; products are added
+    up in f32, and results are f32. Gradients are computed as if nothing were rounded, by products
+    that round their own factors. `mixed-precision` sets the attribute, differentiation and
+    decomposition hand it on.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether factors are rounded to bfloat16.", "bool", "getBf16", (ins)>,
+    InterfaceMethod<"Sets whether factors are rounded to bfloat16.", "void", "setBf16",
+      (ins "bool":$bf16)>,
+  ];
+  let verify = [{ return ::genrec::verifyProduct(::mlir::cast<ProductOpInterface>($_op)); }];
+}
+
 def GenRec_DrawOpInterface : OpInterface<"DrawOpInterface"> {
   let cppNamespace = "::genrec";
   let description = [{ An op that may draw random numbers. }];
@@ -219,6 +236,7 @@ def GenRec_BodyOpInterface : OpInterface<"BodyOpInterface"> {
 def GenRec_Sink : DeclareOpInterfaceMethods<GenRec_SinkOpInterface>;
 def GenRec_GathersRows : DeclareOpInterfaceMethods<GenRec_GathersRowsOpInterface>;
 def GenRec_Activates : DeclareOpInterfaceMethods<GenRec_ActivationOpInterface>;
+def GenRec_Product : DeclareOpInterfaceMethods<GenRec_ProductOpInterface>;
 def GenRec_MayDraw : DeclareOpInterfaceMethods<GenRec_DrawOpInterface, ["drawsPerRow"]>;
 def GenRec_ReadsStrided : DeclareOpInterfaceMethods<GenRec_StridedReadOpInterface>;
 def GenRec_KernelPart : DeclareOpInterfaceMethods<GenRec_KernelPartOpInterface>;

@@ -83,10 +83,10 @@ def GenRec_DetachOp : GenRec_Op<"detach", [GenRec_IsLinear, GenRec_PassesRowsOn,
   let assemblyFormat = "$x attr-dict `:` type($result)";
 }
 
-def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_ReadsStrided, Pure, AttrSizedOperandSegments]> {
+def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_Product, GenRec_ReadsStrided, Pure, AttrSizedOperandSegments]> {
   let summary = "activation(x · weight + bias) + residual";
   let description = [{
-    `genrec.linear` with a fused epilogue: x, weight, bias and `transposed` are those of
+    `genrec.linear` with a fused epilogue: x, weight, bias, `transposed` and `bf16` are those of
     `genrec.linear`; `residual`, rows [n] of the same domain, is added last. A second result, `pre`,
     stores the operand of the activation for its gradient. Created by `fold-epilogues`, after
     differentiation.
@@ -102,7 +102,7 @@ def GenRec_FusedLinearOp : GenRec_Op<"fused_linear", [GenRec_ReadsStrided, Pure,
   }];
   let arguments = (ins GenRec_Rows:$x, GenRec_Shared:$weight,
                        Optional<GenRec_Shared>:$bias, Optional<GenRec_Rows>:$residual,
-                       GenRec_ActivationAttr:$activation, UnitAttr:$transposed);
+                       GenRec_ActivationAttr:$activation, UnitAttr:$transposed, UnitAttr:$bf16);
   let results = (outs GenRec_Rows:$result, Optional<GenRec_Rows>:$pre);
   let assemblyFormat = "$x `,` $weight (`bias` $bias^)? (`residual` $residual^)? `activation` $activation attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;

@@ -57,6 +57,28 @@ def InferDomains : GenRecPass<"genrec-infer-domains"> {
     Statistic<"featuresBounded", "features-bounded", "features that got a table's id_bits">];
 }
 
+def MixedPrecision : GenRecPass<"genrec-mixed-precision"> {
+  let summary = "rounds the factors of all products to bfloat16";
+  let description = [{
+    Sets `bf16` on every op that multiplies matrices or vectors (`ProductOpInterface`): linear layers,
+    attention, interactions, and blocks that decompose into them. What is rounded, and what stays f32
+    (sums, parameters, optimizer state, norms, losses, scores of catalogues), is in
+    docs/mixed-precision.md.
+
+    ```mlir
+    %y = genrec.linear %x, %w bias %b : …
+    // becomes
+    %y = genrec.linear %x, %w bias %b {bf16} : …
+    ```
+
+    An attribute, not element types: values keep their types, so that the pass inserts no casts for
+    others to see through, and a product's gradients and pieces get the attribute from it. Runs only
+    on request, before any pass that takes products apart. A front end sets the attribute itself where
+    only some modules are to have it.
+  }];
+  let statistics = [Statistic<"products", "products", "products that got bf16">];
+}
+
 def SpecializeModes : GenRecPass<"genrec-specialize-modes"> {
   let summary = "creates a program each for training, evaluation, prediction and item vectors";
   let description = [{

@@ -105,8 +105,8 @@ scoreGradients(const QueryTerms<C> &terms, const BiasGradients<C> &bias,
       weight = select(mask, weight, VecF{});
       dScore = select(mask, dScore, VecF{});
     }
-    store(scores + k, terms.kept(weight, k));
-    store(dots + k, dScore);
+    store(scores + k, factor<C::Bf16>(terms.kept(weight, k)));
+    store(dots + k, factor<C::Bf16>(dScore));
     if constexpr (Part != BackwardPart::keys)
       bias.add(query, k, dScore, terms.buckets);
   }
@@ -221,17 +221,16 @@ template <class C> struct QueryBlock {
 // One list and head
 //===----------------------------------------------------------------------===//
 
-/// Copies rows times a factor into rows padded with zeros.
-template <int D>
-inline void scaleRows(const float *from, int64_t ld, int64_t rows, float factor,
-                      float *to) {
+/// Copies rows, rounded with Bf16, times a number into rows padded with zeros.
+template <int D, bool Bf16>
+inline void scaleRows(const float *from, int64_t ld, int64_t rows, float scale, float *to) {
   constexpr int vectors = vectorsFor(D);
   const LaneMask last = laneMask(D - (vectors - 1) * kLanes);
-  const VecF f = splat(factor);
+  const VecF f = splat(scale);
   for (int64_t i = 0; i < rows; ++i, from += ld)
     for (int v = 0; v < vectors; ++v, to += kLanes)
-      store(to, f * (v == vectors - 1 ? loadMasked(from + v * kLanes, last)
-                                      : load(from + v * kLanes)));
+      store(to, f * factor<Bf16>(v == vectors - 1 ? loadMasked(from + v * kLanes, last)
+                                                  : load(from + v * kLanes)));
 }
 
 /// dOut . out per row: what softmax takes off every dWeight.
@@ -347,8 +346,12 @@ inline void backwardUnit(const AttentionArgs &args,
                        buffers.keys + firstKey * C::Qk);
   transposeRows<C::V>(unit.v + firstKey * args.ldV, args.ldV, keys,
                       buffers.values + firstKey * C::V);
-  if constexpr (Part != BackwardPart::keys)
+  roundFactors<C>(buffers.keys + firstKey * C::Qk, roundUp(keys, kLanes) * C::Qk);
+  roundFactors<C>(buffers.values + firstKey * C::V, roundUp(keys, kLanes) * C::V);
+  if constexpr (Part != BackwardPart::keys) {
     packRows<C::Qk>(unit.k, args.ldK, n, buffers.keyRows);
+    roundFactors<C>(buffers.keyRows, packedRowsFloats<C::Qk>(n));
+  }
   if constexpr (Part != BackwardPart::queries) {
     __builtin_memset(buffers.dKeyTails, 0, Tiles::qkPlan.tail() * ld * 4);
     __builtin_memset(buffers.dValueTails, 0, Tiles::vPlan.tail() * ld * 4);
@@ -358,9 +361,9 @@ inline void backwardUnit(const AttentionArgs &args,
     }
   }
   // Every constant factor of the weights rides on dOut.
-  float factor = dropoutScale<C>(args);
+  float scale = dropoutScale<C>(args);
   if constexpr (C::Score == ScoreKind::silu)
-    factor *= siluFactor(args, n);
+    scale *= siluFactor(args, n);
   for (int64_t begin = queries.low; begin < queries.high;
        begin += kQueryBlock) {
     int64_t end =
@@ -372,9 +375,9 @@ inline void backwardUnit(const AttentionArgs &args,
     const float *dOut = gradients.dOut +
                         (unit.first + begin) * gradients.ldDOut +
                         unit.head * C::V;
-    scaleRows<C::Qk>(unit.q + begin * args.ldQ, args.ldQ, end - begin,
-                     args.scale, buffers.queries);
-    scaleRows<C::V>(dOut, gradients.ldDOut, end - begin, factor, buffers.dOut);
+    scaleRows<C::Qk, C::Bf16>(unit.q + begin * args.ldQ, args.ldQ, end - begin, args.scale,
+                              buffers.queries);
+    scaleRows<C::V, C::Bf16>(dOut, gradients.ldDOut, end - begin, scale, buffers.dOut);
     if constexpr (C::Score == ScoreKind::softmax)
       rowDots<C::V>(dOut, gradients.ldDOut,
                     args.out + (unit.first + begin) * args.ldOut +

@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_KERNELS_CPU_ATTENTION_COMMON_H
 #define GENREC_RT_KERNELS_CPU_ATTENTION_COMMON_H
 
+#include "genrec_rt/kernels/cpu/bf16.h"
 #include "genrec_rt/kernels/cpu/pack.h"
 #include "genrec_rt/kernels/cpu/random.h"
 #include "genrec_rt/kernels/cpu/scratch.h"
@@ -55,6 +56,12 @@ template <class C> struct AttentionTiles {
 constexpr int64_t scoreRowFloats(int64_t maxLength) {
   int64_t vectors = (maxLength + kLanes - 1) / kLanes;
   return (vectors | 1) * kLanes;
+}
+
+/// Rounds packed factors to bfloat16 where the configuration says so.
+template <class C> inline void roundFactors(float *packed, int64_t count) {
+  if constexpr (C::Bf16)
+    roundBf16(packed, count, packed);
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@ template <class C> struct ForwardBuffers {
   float *keys;   ///< transposeRows<Qk> of the list's keys
   float *values; ///< packRows<V> of its values
   float *scores; ///< [Rows, ldScores]
+  float *queries; ///< with Bf16: a tile of queries, rounded, [Rows, Qk]
   int32_t *buckets;
   uint32_t *words;
   int64_t used;
@@ -27,6 +28,7 @@ template <class C> struct ForwardBuffers {
     keys = cursor.take<float>(padded * C::Qk);
     values = cursor.take<float>(packedRowsFloats<C::V>(maxLength));
     scores = cursor.take<float>(AttentionTiles<C>::Rows * ldScores);
+    queries = C::Bf16 ? cursor.take<float>(AttentionTiles<C>::Rows * C::Qk) : nullptr;
     buckets = C::TimeBias ? cursor.take<int32_t>(padded) : nullptr;
     words = C::Dropout ? cursor.take<uint32_t>(roundUp(padded, 64)) : nullptr;
     used = cursor.bytes();
@@ -46,7 +48,7 @@ siluWeights(const AttentionArgs &args, const QueryTerms<C> &terms,
     VecF a = silu(terms.score(load(row + k), scale, k));
     if (terms.cuts(k))
       a = select(terms.mask(k), a, VecF{});
-    store(row + k, terms.kept(a, k));
+    store(row + k, factor<C::Bf16>(terms.kept(a, k)));
   }
   return siluFactor(args, length) * dropoutScale<C>(args);
 }
@@ -75,7 +77,7 @@ softmaxWeights(const AttentionArgs &args, const QueryTerms<C> &terms,
     if (terms.cuts(k))
       e = select(terms.mask(k), e, VecF{});
     total = total + e;
-    store(row + k, terms.kept(e, k));
+    store(row + k, factor<C::Bf16>(terms.kept(e, k)));
   }
   const float denominator = sum(total);
   *logSumExp = greatest + log(denominator);
@@ -97,6 +99,12 @@ inline void forwardQueries(const AttentionArgs &args,
   const float *queries[R];
   for (int r = 0; r < R; ++r)
     queries[r] = unit.q + (query + (r < rows ? r : 0)) * args.ldQ;
+  if constexpr (C::Bf16)
+    for (int r = 0; r < R; ++r) {
+      float *rounded = buffers.queries + r * C::Qk;
+      roundBf16(queries[r], C::Qk, rounded);
+      queries[r] = rounded;
+    }
   scoreTile<R, Tiles::ScoreVectors, C::Qk>(queries, buffers.keys, vectorBegin,
                                            vectorEnd, buffers.scores,
                                            buffers.ldScores);
@@ -128,6 +136,8 @@ inline void forwardUnit(const AttentionArgs &args,
   constexpr int R = AttentionTiles<C>::Rows;
   transposeRows<C::Qk>(unit.k, args.ldK, unit.length, buffers.keys);
   packRows<C::V>(unit.v, args.ldV, unit.length, buffers.values);
+  roundFactors<C>(buffers.keys, roundUp(unit.length, kLanes) * C::Qk);
+  roundFactors<C>(buffers.values, packedRowsFloats<C::V>(unit.length));
   for (int64_t query = begin; query < end; query += R)
     forwardQueries<C>(args, tables, unit, buffers, query,
                       end - query < R ? static_cast<int>(end - query) : R);

@@ -16,6 +16,7 @@
 #define GENREC_RT_KERNELS_CPU_CROSS_ATTENTION_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/kernels/cpu/bf16.h"
 #include "genrec_rt/kernels/cpu/pack.h"
 #include "genrec_rt/kernels/shared/math.h"
 #include "genrec_rt/parallel.h"
@@ -49,13 +50,14 @@ template <int Size> struct CrossRow {
       vector = VecF{};
     return row;
   }
-  GENREC_SIMD static CrossRow read(const float *from) {
+  /// With Bf16 rounded to bfloat16.
+  template <bool Bf16 = false> GENREC_SIMD static CrossRow read(const float *from) {
     CrossRow row;
 #pragma GCC unroll 16
     for (int i = 0; i < kWhole; ++i)
-      row.vectors[i] = load(from + i * kLanes);
+      row.vectors[i] = factor<Bf16>(load(from + i * kLanes));
     if constexpr (kTail > 0)
-      row.vectors[kWhole] = loadMasked(from + kWhole * kLanes, laneMask(kTail));
+      row.vectors[kWhole] = factor<Bf16>(loadMasked(from + kWhole * kLanes, laneMask(kTail)));
     return row;
   }
   GENREC_SIMD void write(float *to) const {
@@ -65,9 +67,9 @@ template <int Size> struct CrossRow {
     if constexpr (kTail > 0)
       storeMasked(to + kWhole * kLanes, vectors[kWhole], laneMask(kTail));
   }
-  /// += factor * other
-  GENREC_SIMD void add(float factor, const CrossRow &other) {
-    const VecF f = splat(factor);
+  /// += scale * other
+  GENREC_SIMD void add(float scale, const CrossRow &other) {
+    const VecF f = splat(scale);
 #pragma GCC unroll 16
     for (int i = 0; i < kWhole + (kTail > 0); ++i)
       vectors[i] = fma(f, other.vectors[i], vectors[i]);
@@ -120,11 +122,11 @@ GENREC_SIMD void crossWeights(float *scores, int64_t length) {
     store(scores + j, load(scores + j) / divisor);
 }
 
-template <int Qk>
+template <int Qk, bool Bf16>
 GENREC_SIMD void crossScores(const CrossAttentionArgs &args, const CrossRow<Qk> &query,
                              const float *keys, int64_t length, float *scores) {
   for (int64_t j = 0; j < length; ++j)
-    scores[j] = args.scale * query.dot(CrossRow<Qk>::read(keys + j * args.ldK));
+    scores[j] = args.scale * query.dot(CrossRow<Qk>::template read<Bf16>(keys + j * args.ldK));
   crossWeights(scores, length);
 }
 
@@ -150,8 +152,9 @@ inline int64_t crossAttentionScratchBytes(const genrec_domain *keys, int32_t wor
   return 2 * workers * detail::crossScratchFloats(keys) * static_cast<int64_t>(sizeof(float));
 }
 
-/// out [queries, Heads * V], rows one behind another.
-template <int Heads, int Qk, int V>
+/// out [queries, Heads * V], rows one behind another. With Bf16 q, k, v and the weights are rounded
+/// to bfloat16, and backward the gradients of out and of the scores.
+template <int Heads, int Qk, int V, bool Bf16 = false>
 inline void crossAttentionForward(genrec_rt_pool *pool, const CrossAttentionArgs &args, float *out,
                                   void *scratch) {
   using Values = detail::CrossRow<V>;
@@ -163,11 +166,13 @@ inline void crossAttentionForward(genrec_rt_pool *pool, const CrossAttentionArgs
           for (int64_t row = list.queryBegin; row < list.queryEnd; ++row) {
             Values attended = Values::zero();
             if (list.length > 0) {
-              auto query = detail::CrossRow<Qk>::read(args.q + row * args.ldQ + head * Qk);
-              detail::crossScores<Qk>(args, query, keys, list.length, scores);
+              auto query =
+                  detail::CrossRow<Qk>::template read<Bf16>(args.q + row * args.ldQ + head * Qk);
+              detail::crossScores<Qk, Bf16>(args, query, keys, list.length, scores);
             }
             for (int64_t j = 0; j < list.length; ++j)
-              attended.add(scores[j], Values::read(values + j * args.ldV));
+              attended.add(factor<Bf16>(scores[j]),
+                           Values::template read<Bf16>(values + j * args.ldV));
             attended.write(out + row * Heads * V + head * V);
           }
         }
@@ -176,7 +181,7 @@ inline void crossAttentionForward(genrec_rt_pool *pool, const CrossAttentionArgs
 
 /// dQ [queries, Heads * Qk], dK [keys, Heads * Qk], dV [keys, Heads * V], rows one behind
 /// another, of the gradient `dOut` of out.
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16 = false>
 inline void crossAttentionBackward(genrec_rt_pool *pool, const CrossAttentionArgs &args,
                                    const float *dOut, int64_t ldDOut, float *dQ, float *dK,
                                    float *dV, void *scratch) {
@@ -198,22 +203,22 @@ inline void crossAttentionBackward(genrec_rt_pool *pool, const CrossAttentionArg
           for (int64_t row = list.queryBegin; row < list.queryEnd; ++row) {
             Key dQuery = Key::zero();
             if (list.length > 0) {
-              const Key query = Key::read(args.q + row * args.ldQ + head * Qk);
-              const Values gradient = Values::read(dOut + row * ldDOut + head * V);
-              detail::crossScores<Qk>(args, query, keys, list.length, weights);
+              const Key query = Key::template read<Bf16>(args.q + row * args.ldQ + head * Qk);
+              const Values gradient = Values::template read<Bf16>(dOut + row * ldDOut + head * V);
+              detail::crossScores<Qk, Bf16>(args, query, keys, list.length, weights);
               float mean = 0;
               for (int64_t j = 0; j < list.length; ++j) {
-                dots[j] = gradient.dot(Values::read(values + j * args.ldV));
+                dots[j] = gradient.dot(Values::template read<Bf16>(values + j * args.ldV));
                 mean += weights[j] * dots[j];
               }
               for (int64_t j = 0; j < list.length; ++j) {
-                const float dScore = weights[j] * (dots[j] - mean) * args.scale;
-                dQuery.add(dScore, Key::read(keys + j * args.ldK));
+                const float dScore = factor<Bf16>(weights[j] * (dots[j] - mean)) * args.scale;
+                dQuery.add(dScore, Key::template read<Bf16>(keys + j * args.ldK));
                 Key dKey = Key::read(dKeys + j * Heads * Qk);
                 dKey.add(dScore, query);
                 dKey.write(dKeys + j * Heads * Qk);
                 Values dValue = Values::read(dValues + j * Heads * V);
-                dValue.add(weights[j], gradient);
+                dValue.add(factor<Bf16>(weights[j]), gradient);
                 dValue.write(dValues + j * Heads * V);
               }
             }

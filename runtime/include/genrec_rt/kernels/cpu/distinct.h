@@ -13,7 +13,7 @@
 #ifndef GENREC_RT_KERNELS_CPU_DISTINCT_H
 #define GENREC_RT_KERNELS_CPU_DISTINCT_H
 
-#include "genrec_rt/kernels/cpu/gemm.h"
+#include "genrec_rt/kernels/cpu/gemm_bf16.h"
 #include "genrec_rt/scratch_sizes.h"
 
 namespace genrec::rt::kernels {
@@ -111,8 +111,9 @@ inline int64_t distinctLinearScratchBytes(const DistinctLookups &lookups, int32_
 }
 
 /// y[row] = the sum over parts p of values[the distinct row of (p, row)] times rows columns[p] to
-/// columns[p] + D of the weight [., N]; added in the order of the parts.
-template <int D, int N>
+/// columns[p] + D of the weight [., N]; added in the order of the parts. With Bf16 values and
+/// weight are rounded to bfloat16.
+template <int D, int N, bool Bf16 = false>
 inline void distinctLinear(genrec_rt_pool *pool, const DistinctLookups &lookups,
                            const float *values, int64_t ldValues, const float *weight,
                            const int64_t *columns, float *y, int64_t ldY, void *scratch) {
@@ -121,8 +122,12 @@ inline void distinctLinear(genrec_rt_pool *pool, const DistinctLookups &lookups,
   auto *products = static_cast<float *>(scratch);
   char *packs = reinterpret_cast<char *>(products + most * ld);
   auto multiply = [&](genrec_rt_pool *within, int64_t part, float *to, void *pack) {
-    matmul<D, N>(within, lookups.size(part), values + lookups.starts[part] * ldValues, ldValues,
-                 weight + columns[part] * N, N, to, ld, Epilogue<>{}, pack);
+    const float *rows = values + lookups.starts[part] * ldValues, *own = weight + columns[part] * N;
+    if constexpr (Bf16)
+      matmulBf16<D, N>(within, lookups.size(part), rows, ldValues, own, N, to, ld, Epilogue<>{},
+                       pack);
+    else
+      matmul<D, N>(within, lookups.size(part), rows, ldValues, own, N, to, ld, Epilogue<>{}, pack);
   };
   for (int64_t first = 0, last; first < lookups.parts; first = last) {
     last = first + 1;

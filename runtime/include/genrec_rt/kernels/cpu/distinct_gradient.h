@@ -189,7 +189,8 @@ inline int64_t distinctLinearGradientScratchBytes(const DistinctLookups &lookups
 }
 
 /// One part: the gradients of its distinct rows, [., D], and of its rows of the weight, [D, N].
-template <int D, int N>
+/// With Bf16 the sums per distinct row, the values and the weight are rounded to bfloat16.
+template <int D, int N, bool Bf16 = false>
 inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &lookups,
                                    int64_t part, const float *values, int64_t ldValues,
                                    const float *weight, const int64_t *columns,
@@ -199,11 +200,13 @@ inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &
   constexpr int64_t ld = productStride<N>();
   const int64_t size = lookups.size(part), start = lookups.starts[part];
   const GradientScratch<D, N> scratch(lookups, pool ? genrec_rt_pool_threads(pool) : 1, memory);
-  const FoundBy found = sortByIndex(lookups.count, size, lookups.index + part * lookups.count,
-                                    scratch.begins, scratch.rows);
+  const FoundBy foundBy = sortByIndex(lookups.count, size, lookups.index + part * lookups.count,
+                                      scratch.begins, scratch.rows);
   const float *own = weight + columns[part] * N;
   auto *pack = static_cast<float *>(scratch.pack);
-  if constexpr (!isNarrow<D>())
+  if constexpr (Bf16)
+    packBf16Columns<N, D>(own, N, /*transposed=*/true, pack);
+  else if constexpr (!isNarrow<D>())
     packColumns(planColumns(N, D), own, N, /*transposed=*/true, N, pack);
   const int64_t grain = gradientChunk<D, N>(size);
   parallelFor(pool, size, grain, [&](int64_t begin, int64_t end, int64_t chunk) {
@@ -213,12 +216,19 @@ inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &
     for (int64_t first = begin; first < end; first += kDistinctBlock) {
       const int64_t rows = end - first < kDistinctBlock ? end - first : kDistinctBlock;
       float *to = dvalues + (start + first) * D;
-      sumAllGradients<N>(found, first, first + rows, gradient, ldGradient, sums);
+      sumAllGradients<N>(foundBy, first, first + rows, gradient, ldGradient, sums);
+      const MatmulSides sides{sums, ld, pack, to, D, N};
+      const float *found = values + (start + first) * ldValues;
+      if constexpr (Bf16) {
+        matmulBf16Range<N, D>(sides, Epilogue<>{}, 0, rows);
+        contractBf16Range<D, N>({found, ldValues, sums, ld}, 0, rows, partial, ld, /*first=*/false);
+        continue;
+      }
       if constexpr (isNarrow<D>())
         multiplyNarrow<D, N>(sums, rows, own, to);
       else
-        matmulRange<N, D>(MatmulSides{sums, ld, pack, to, D, N}, Epilogue<>{}, 0, rows);
-      contractBlock<D, N>(values + (start + first) * ldValues, ldValues, sums, rows, partial);
+        matmulRange<N, D>(sides, Epilogue<>{}, 0, rows);
+      contractBlock<D, N>(found, ldValues, sums, rows, partial);
     }
   });
   addPartials(pool, scratch.partials, (size + grain - 1) / grain, D, N, ld, /*accumulate=*/false,

@@ -10,6 +10,7 @@
 #ifndef GENREC_RT_KERNELS_CPU_INTERACTION_H
 #define GENREC_RT_KERNELS_CPU_INTERACTION_H
 
+#include "genrec_rt/kernels/cpu/bf16.h"
 #include "genrec_rt/kernels/cpu/launch.h"
 #include "genrec_rt/kernels/cpu/pack.h"
 
@@ -126,25 +127,37 @@ template <int Count, int Size, bool Self> struct Interaction {
 
 } // namespace detail
 
-/// `products` of each of `rows` rows of x.
-template <int64_t Count, int64_t Size, bool Self>
+/// `products` of each of `rows` rows of x; with Bf16 the vectors are rounded to bfloat16.
+template <int64_t Count, int64_t Size, bool Self, bool Bf16 = false>
 inline void dotInteraction(genrec_step *step, int64_t rows, const float *x, int64_t ldX,
                            float *products) {
   using Rows = detail::Interaction<Count, Size, Self>;
   parallelFor(step->pool, rows, Rows::kGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t row = begin; row < end; ++row)
-      Rows::multiplyRow(x + row * ldX, products + row * Rows::kPairs);
+    alignas(64) float rounded[Bf16 ? Count * Size : 1];
+    for (int64_t row = begin; row < end; ++row) {
+      const float *vectors = x + row * ldX;
+      if constexpr (Bf16)
+        roundBf16(vectors, Count * Size, rounded), vectors = rounded;
+      Rows::multiplyRow(vectors, products + row * Rows::kPairs);
+    }
   });
 }
 
-/// dx of each row, from the gradient of its products.
-template <int64_t Count, int64_t Size, bool Self>
+/// dx of each row, from the gradient of its products; with Bf16 both factors are rounded.
+template <int64_t Count, int64_t Size, bool Self, bool Bf16 = false>
 inline void dotInteractionGradient(genrec_step *step, int64_t rows, const float *x, int64_t ldX,
                                    const float *gradient, int64_t ldGradient, float *dx) {
   using Rows = detail::Interaction<Count, Size, Self>;
   parallelFor(step->pool, rows, Rows::kGrain, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t row = begin; row < end; ++row)
-      Rows::differentiateRow(x + row * ldX, gradient + row * ldGradient, dx + row * Count * Size);
+    alignas(64) float rounded[Bf16 ? Count * Size : 1], factors[Bf16 ? Rows::kPairs : 1];
+    for (int64_t row = begin; row < end; ++row) {
+      const float *vectors = x + row * ldX, *pairs = gradient + row * ldGradient;
+      if constexpr (Bf16) {
+        roundBf16(vectors, Count * Size, rounded), vectors = rounded;
+        roundBf16(pairs, Rows::kPairs, factors), pairs = factors;
+      }
+      Rows::differentiateRow(vectors, pairs, dx + row * Count * Size);
+    }
   });
 }
 

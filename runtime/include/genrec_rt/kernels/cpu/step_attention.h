@@ -18,21 +18,21 @@ inline namespace GENREC_RT_ISA {
 
 /// Arguments of the template: those of AttentionConfig.
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
-          bool TimeBias, bool Dropout, bool Masked>
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 inline void attention(genrec_step *step, const AttentionArgs *args) {
-  using Config =
-      AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
+  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias,
+                                 Dropout, Masked, Bf16>;
   int32_t workers = genrec_rt_pool_threads(step->pool);
   int64_t bytes = attentionForwardScratchBytes<Config>(args->maxLength, workers);
   attentionForward<Config>(step->pool, *args, genrec_rt_thread_scratch(step, bytes));
 }
 
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
-          bool TimeBias, bool Dropout, bool Masked>
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 inline void attentionGradient(genrec_step *step, const AttentionArgs *args,
                               const AttentionGradients *gradients) {
-  using Config =
-      AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
+  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias,
+                                 Dropout, Masked, Bf16>;
   int32_t workers = genrec_rt_pool_threads(step->pool);
   int64_t bytes = attentionBackwardScratchBytes<Config>(args->maxLength, workers,
                                                         args->positionBuckets, args->timeBuckets);
@@ -41,13 +41,13 @@ inline void attentionGradient(genrec_step *step, const AttentionArgs *args,
 
 /// The same for blocks of rows, where no list is a giant.
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
-          bool TimeBias, bool Dropout, bool Masked>
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 inline void attention(RowBlock *block, const AttentionArgs *args) {
-  using Config =
-      AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
+  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias,
+                                 Dropout, Masked, Bf16>;
   if (block->isWhole())
-    return attention<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>(
-        block->all, args);
+    return attention<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked,
+                     Bf16>(block->all, args);
   int64_t bytes = detail::SharedTables<Config>(nullptr, args->maxLength).bytes();
   detail::SharedTables<Config> tables(block->keep<char>(bytes), args->maxLength);
   char *scratch = block->useScratch(detail::forwardBytes<Config>(*args));
@@ -59,14 +59,14 @@ inline void attention(RowBlock *block, const AttentionArgs *args) {
 }
 
 template <int Heads, int Qk, int V, ScoreKind Score, bool Causal, bool Window, bool PositionBias,
-          bool TimeBias, bool Dropout, bool Masked>
+          bool TimeBias, bool Dropout, bool Masked, bool Bf16 = false>
 inline void attentionGradient(RowBlock *block, const AttentionArgs *args,
                               const AttentionGradients *gradients) {
-  using Config =
-      AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout, Masked>;
+  using Config = AttentionConfig<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias,
+                                 Dropout, Masked, Bf16>;
   if (block->isWhole())
     return attentionGradient<Heads, Qk, V, Score, Causal, Window, PositionBias, TimeBias, Dropout,
-                             Masked>(block->all, args, gradients);
+                             Masked, Bf16>(block->all, args, gradients);
   int64_t bytes = detail::SharedTables<Config>(nullptr, args->maxLength).bytes();
   detail::SharedTables<Config> tables(block->keep<char>(bytes), args->maxLength);
   bytes = detail::biasPartialBytes<Config>(args->positionBuckets, args->timeBuckets);
@@ -85,20 +85,20 @@ inline void attentionGradient(RowBlock *block, const AttentionArgs *args,
 }
 
 /// Per list of `args->keys`; arguments of the template: heads, sizes of q and v per head.
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16 = false>
 inline void crossAttention(genrec_step *step, const CrossAttentionArgs *args, float *out) {
   int64_t bytes = crossAttentionScratchBytes(args->keys, genrec_rt_pool_threads(step->pool));
-  crossAttentionForward<Heads, Qk, V>(step->pool, *args, out,
-                                      genrec_rt_thread_scratch(step, bytes));
+  crossAttentionForward<Heads, Qk, V, Bf16>(step->pool, *args, out,
+                                            genrec_rt_thread_scratch(step, bytes));
 }
 
-template <int Heads, int Qk, int V>
+template <int Heads, int Qk, int V, bool Bf16 = false>
 inline void crossAttentionGradient(genrec_step *step, const CrossAttentionArgs *args,
                                    const float *dOut, int64_t ldDOut, float *dQ, float *dK,
                                    float *dV) {
   int64_t bytes = crossAttentionScratchBytes(args->keys, genrec_rt_pool_threads(step->pool));
-  crossAttentionBackward<Heads, Qk, V>(step->pool, *args, dOut, ldDOut, dQ, dK, dV,
-                                       genrec_rt_thread_scratch(step, bytes));
+  crossAttentionBackward<Heads, Qk, V, Bf16>(step->pool, *args, dOut, ldDOut, dQ, dK, dV,
+                                             genrec_rt_thread_scratch(step, bytes));
 }
 
 } // namespace GENREC_RT_ISA

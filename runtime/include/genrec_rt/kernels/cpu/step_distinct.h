@@ -14,18 +14,18 @@ namespace genrec::rt::kernels {
 inline namespace GENREC_RT_ISA {
 
 /// `memory` is what genrec_rt_distinct_rows left; the rest as distinct.h says.
-template <int D, int N>
+template <int D, int N, bool Bf16 = false>
 inline void distinctLinear(genrec_step *step, const void *memory, const float *values,
                            int64_t ldValues, const float *weight, const int64_t *columns, float *y,
                            int64_t ldY) {
   DistinctLookups lookups(memory);
   int64_t bytes = distinctLinearScratchBytes<D, N>(lookups, genrec_rt_pool_threads(step->pool));
-  distinctLinear<D, N>(step->pool, lookups, values, ldValues, weight, columns, y, ldY,
-                       genrec_rt_thread_scratch(step, bytes));
+  distinctLinear<D, N, Bf16>(step->pool, lookups, values, ldValues, weight, columns, y, ldY,
+                             genrec_rt_thread_scratch(step, bytes));
 }
 
 /// Few parts share the threads within each, many run beside each other; the bits are the same.
-template <int D, int N>
+template <int D, int N, bool Bf16 = false>
 inline void distinctLinearGradient(genrec_step *step, const void *memory, const float *values,
                                    int64_t ldValues, const float *weight, const int64_t *columns,
                                    const float *gradient, int64_t ldGradient, float *dvalues,
@@ -34,9 +34,9 @@ inline void distinctLinearGradient(genrec_step *step, const void *memory, const 
   const int32_t threads = genrec_rt_pool_threads(step->pool);
   auto run = [&](genrec_rt_pool *pool, int64_t part) {
     const int64_t bytes = distinctLinearGradientScratchBytes<D, N>(lookups, pool ? threads : 1);
-    distinctLinearGradient<D, N>(pool, lookups, part, values, ldValues, weight, columns, gradient,
-                                 ldGradient, dvalues, dweight,
-                                 genrec_rt_thread_scratch(step, bytes));
+    distinctLinearGradient<D, N, Bf16>(pool, lookups, part, values, ldValues, weight, columns,
+                                       gradient, ldGradient, dvalues, dweight,
+                                       genrec_rt_thread_scratch(step, bytes));
   };
   if (lookups.parts < 2 * threads)
     for (int64_t part = 0; part < lookups.parts; ++part)

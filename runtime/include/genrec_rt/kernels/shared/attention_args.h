@@ -35,7 +35,8 @@ enum class ScoreKind { silu, softmax };
 
 /// What is known when a model is compiled. Qk and V are sizes per head.
 template <int HeadCount, int QkSize, int VSize, ScoreKind Kind, bool IsCausal, bool WithWindow,
-          bool WithPositionBias, bool WithTimeBias, bool WithDropout, bool IsMasked = false>
+          bool WithPositionBias, bool WithTimeBias, bool WithDropout, bool IsMasked = false,
+          bool RoundsFactors = false>
 struct AttentionConfig {
   static constexpr int Heads = HeadCount;
   static constexpr int Qk = QkSize;
@@ -47,6 +48,7 @@ struct AttentionConfig {
   static constexpr bool TimeBias = WithTimeBias;
   static constexpr bool Dropout = WithDropout;
   static constexpr bool Masked = IsMasked;
+  static constexpr bool Bf16 = RoundsFactors; ///< factors of products are rounded to bfloat16
 };
 
 /// What a call needs, on the CPU and on devices. Fields of features that the

@@ -39,7 +39,12 @@
 #elif defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__) &&  \
     defined(__AVX512BW__)
 #define GENREC_AVX512 1
+#if defined(__AVX512BF16__)
+#define GENREC_AVX512_BF16 1
+#define GENREC_RT_ISA isa_avx512_bf16
+#else
 #define GENREC_RT_ISA isa_avx512
+#endif
 #elif defined(__AVX2__) && defined(__FMA__)
 #define GENREC_AVX2 1
 #define GENREC_RT_ISA isa_avx2
