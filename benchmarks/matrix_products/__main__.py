@@ -3,8 +3,8 @@
     build/venv/bin/python benchmarks/matrix_products [--threads N] [--rounds N] [--torch <libtorch_cpu.so>]
 
 Forward (alone, and with bias and ReLU in the product, where the peers make a pass of it) and both gradients, in turns
-in one process: every peer on one thread per call, rows split over as many threads as ours has. Medians. Ours with factors
-rounded to bfloat16 (mixed precision) beside ours in float32.
+in one process: every peer on one thread per call, rows split over as many threads as ours has. Medians. Ours with
+factors rounded to bfloat16 (mixed precision) beside ours in float32.
 """
 
 from __future__ import annotations

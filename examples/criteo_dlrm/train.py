@@ -2,6 +2,7 @@
 
 python examples/criteo_dlrm/train.py                       DLRM, seeds 1 to 5
 python examples/criteo_dlrm/train.py --model dcnv2         DCN v2, the same way
+python examples/criteo_dlrm/train.py --mixed-precision     products of bfloat16
 python examples/criteo_dlrm/train.py --row-wise --admit-after 2 --bounded 10000      tables that take less memory
 """
 
@@ -28,6 +29,7 @@ def main() -> None:
     """Prepares, compiles, trains every seed, prints and writes the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", choices=MODELS, default="dlrm")
+    parser.add_argument("--mixed-precision", action="store_true", help="products of bfloat16")
     parser.add_argument("--data", type=Path, default=LOG, help="the log: a .tsv, or .tsv.zst, in Criteo's layout")
     parser.add_argument("--seeds", default="1,2,3,4,5", help="comma-separated")
     parser.add_argument("--epochs", type=int, default=1)
@@ -40,14 +42,15 @@ def main() -> None:
     args = parser.parse_args()
     if not args.data.exists():
         sys.exit(f"train.py: error: there is no click log at {args.data}; name one with --data")
-    out = args.out / args.model
+    out = args.out / (args.model + ("_bf16" if args.mixed_precision else ""))
     prepare = load_example("criteo_dlrm", "prepare")
     rows = prepare.prepare(args.data, out / "data")
     example, name = MODELS[args.model]
     table = {"bounded": args.bounded, "admit_after": args.admit_after}
     if args.row_wise:
         table["optimizer"] = gr.optim.RowWiseAdagrad(0.01)
-    model = gr.compile(getattr(load_example(example, "model"), name)(table=table), prepare.SCHEMA, output=out / "model")
+    model = getattr(load_example(example, "model"), name)(table=table)
+    model = gr.compile(model, prepare.SCHEMA, output=out / "model", mixed_precision=args.mixed_precision)
     print(model.summary())
     results = {}
     for seed in map(int, args.seeds.split(",")):

@@ -3,6 +3,7 @@
     python examples/hstu_retrieval/quality.py                                    HSTU on MovieLens-1M, seeds 1, 2 and 3
     python examples/hstu_retrieval/quality.py --model sasrec                     SASRec, the same way
     python examples/hstu_retrieval/quality.py --time-bias --data <ml-100k>       with relative time bias
+    python examples/hstu_retrieval/quality.py --mixed-precision                  products of bfloat16
 
 Every seed trains 101 epochs. The public code counts epochs from 0 and is quoted at its epochs 80, 85, …, 100; the same
 amounts of training end after the epochs 81, 86, …, 101 as counted here.
@@ -34,6 +35,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--time-bias", action="store_true", help="HSTU with relative time bias; the data must have times"
     )
+    parser.add_argument("--mixed-precision", action="store_true", help="products of bfloat16")
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data" / "ml-1m", help="MovieLens folder")
     parser.add_argument("--seeds", default="1,2,3", help="comma-separated")
     parser.add_argument("--epochs", type=int, default=101)
@@ -52,9 +54,8 @@ def compile_model(args: argparse.Namespace, data: Path, out: Path) -> gr.Compile
     example, name = EXAMPLES[args.model]
     options = {"time_bias": True} if args.time_bias else {}
     model = getattr(load_example(example, "model"), name)(gr.catalogue(data / "items.parquet", id="item"), **options)
-    return gr.compile(
-        model, gr.Schema.from_parquet(data / "train.parquet", data / "valid.parquet"), output=out / "model"
-    )
+    schema = gr.Schema.from_parquet(data / "train.parquet", data / "valid.parquet")
+    return gr.compile(model, schema, output=out / "model", mixed_precision=args.mixed_precision)
 
 
 def mean(rows: list[dict[str, float]]) -> dict[str, float]:
@@ -89,7 +90,8 @@ def table(rows: dict[str, dict[str, float]], prefix: str = "") -> str:
 def main() -> None:
     """Prepares, compiles, trains every seed, prints and writes the results."""
     args = parse_arguments()
-    out: Path = args.out / (args.model + ("_time" if args.time_bias else ""))
+    variant = ("_time" if args.time_bias else "") + ("_bf16" if args.mixed_precision else "")
+    out: Path = args.out / (args.model + variant)
     data = out / "data"
     try:
         found = load_example("hstu_retrieval", "prepare").prepare(args.data, data)

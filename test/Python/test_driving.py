@@ -393,6 +393,8 @@ def test_compile_writes_the_model_file_and_calls_the_compiler(tools, tmp_path, m
     gr.compile(module.Ranker(), module.schema, output=out, opt=0, keep_cpp=tmp_path / "m.cpp", flags=["--march=x"])
     flags = json.loads((tmp_path / "flags.json").read_text())
     assert flags[1:] == ["--target=cpu", "-O0", "-o", str(out), "--march=x", "--save-temps"]
+    gr.compile(module.Ranker(), module.schema, output=tmp_path / "mixed", mixed_precision=True)
+    assert "--mixed-precision" in json.loads((tmp_path / "flags.json").read_text())
     assert (tmp_path / "m.cpp").read_text() == "// C++" and not (tmp_path / "deep" / "model.cpp").exists()
 
 

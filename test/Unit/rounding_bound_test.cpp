@@ -36,6 +36,15 @@ TEST(RoundingBound, TakesTheLargestThatAStoredValueHasBeen) {
   EXPECT_TRUE(compareRounded(values, {{"p", {1, 6.4e-8 + 17 * 0x1.0p-24}}}, kCompiledAllowance));
 }
 
+TEST(RoundingBound, AllowsAFewSpreadsOfChangedFactors) {
+  RoundedValues values = expect();
+  values.coarse["p"] = {1e-3, 0.0};
+  EXPECT_FALSE(compareRounded(values, {{"p", {1 + 4.0e-3, 0}}}, kDoubleAllowance));
+  EXPECT_TRUE(compareRounded(values, {{"p", {1 + 4.1e-3, 0}}}, kDoubleAllowance));
+  EXPECT_TRUE(compareRounded(values, {{"p", {1, 1e-3}}}, kDoubleAllowance))
+      << "a value that no such factor reaches";
+}
+
 TEST(RoundingBound, NamesWhatIsMissingOrOfAnotherSize) {
   EXPECT_EQ(compareRounded(expect(), {}, kCompiledAllowance)->text, "is missing");
   EXPECT_EQ(compareRounded(expect(), {{"p", {1}}}, kCompiledAllowance)->text,

@@ -47,10 +47,11 @@ inline constexpr Allowance kDoubleAllowance{64.0 * 0x1.0p-29, 8 * 0x1.0p-53};
 /// Values and their spreads.
 struct RoundedValues {
   Values exact, spread;
-  Values coarse; ///< spreads of changed factors; empty for a model without `bf16`
   Values sizes; ///< the largest absolute value, where it is not that of the exact value
   /// Names that exist only in runs with errors: table rows whose gradient is 0 but for rounding.
   std::set<std::string> byChance;
+  /// Spreads of changed factors; empty for a model without `bf16`.
+  Values coarse = {};
 };
 
 struct RoundedObservations {

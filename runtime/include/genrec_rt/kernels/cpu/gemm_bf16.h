@@ -137,9 +137,18 @@ matmulPairPanel(const MatmulSides &sides, const E &epilogue, const uint32_t *x,
     VecF acc[R][NV];
     tileClear(acc);
     const int rows = end - row < R ? static_cast<int>(end - row) : R;
-    // There is room for a whole tile at `x`; rows that do not exist are not stored.
-    tileMultiplyPairs(acc, x, pairs, 1, panel, NV * kLanes, pairs);
     float *y = sides.y + row * sides.ldy + column;
+    // There is room for a whole tile at `x`; rows that do not exist are not stored. Lines of the
+    // result are asked for on the way, as in matmulPanel.
+    const int64_t share = pairs / R;
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v)
+        __builtin_prefetch(y + (r < rows ? r : 0) * sides.ldy + v * kLanes, /*rw=*/1);
+      const int64_t from = r * share;
+      tileMultiplyPairs(acc, x + from, pairs, 1, panel + from * NV * kLanes, NV * kLanes,
+                        r < R - 1 ? share : pairs - from);
+    }
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r, y += sides.ldy) {
       if (r >= rows)
