@@ -34,7 +34,8 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 2;
     options.transforms = 6;
     break;
-  case 13: // products of bfloat16
+  case 6: // products of bfloat16
+  case 13:
   case 14:
     options.bf16 = true;
     break;

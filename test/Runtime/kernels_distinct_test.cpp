@@ -4,7 +4,7 @@
 
 #include "genrec_rt/abi.h"
 #include "genrec_rt/kernels/cpu/distinct_gradient.h"
-#include "kernels_testing.h"
+#include "kernels_bf16_reference.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +12,11 @@ namespace genrec::rt::kernels {
 namespace {
 
 using testing::Random;
+
+/// A number whose sums are exact in float, and which is no bfloat16.
+float shortNumber(Random &random) {
+  return static_cast<float>(std::round(random.real() * 4096) / 4096);
+}
 
 /// `parts` lookups of `count` rows each among `ids` rows of a table.
 struct Lookups {
@@ -21,7 +26,7 @@ struct Lookups {
 
   Lookups(Random &random, int64_t parts, int64_t count, int64_t ids) : memory(ids * 64) {
     for (float &value : memory)
-      value = static_cast<float>(random.real());
+      value = shortNumber(random);
     for (int64_t part = 0; part < parts; ++part) {
       auto &list = handles.emplace_back();
       for (int64_t row = 0; row < count; ++row)
@@ -81,7 +86,7 @@ struct Results {
   bool operator==(const Results &) const = default;
 };
 
-template <int D, int N>
+template <int D, int N, bool Bf16>
 Results run(int32_t threads, const Found &found, const std::vector<float> &values,
             const std::vector<float> &weight, const std::vector<int64_t> &columns,
             const std::vector<float> &gradient, int64_t ld) {
@@ -92,16 +97,18 @@ Results run(int32_t threads, const Found &found, const std::vector<float> &value
   Results results{std::vector<float>(distinct.count * ld + 1, 7.5f),
                   std::vector<float>(found.size * D + 1, 7.5f),
                   std::vector<float>(distinct.parts * D * N + 1, 7.5f)};
-  distinctLinear<D, N>(pool, distinct, values.data(), D, weight.data(), columns.data(),
-                       results.y.data(), ld, scratch.data());
+  distinctLinear<D, N, Bf16>(pool, distinct, values.data(), D, weight.data(), columns.data(),
+                             results.y.data(), ld, scratch.data());
   for (int64_t part = 0; part < distinct.parts; ++part)
-    distinctLinearGradient<D, N>(pool, distinct, part, values.data(), D, weight.data(),
-                                 columns.data(), gradient.data(), ld, results.dvalues.data(),
-                                 results.dweight.data(), backward.data());
+    distinctLinearGradient<D, N, Bf16>(pool, distinct, part, values.data(), D, weight.data(),
+                                       columns.data(), gradient.data(), ld, results.dvalues.data(),
+                                       results.dweight.data(), backward.data());
   return results;
 }
 
-template <int D, int N> void check(int64_t parts, int64_t count, int64_t ids, uint64_t seed) {
+/// With Bf16 values, weight and the sum of each distinct row's gradients are rounded.
+template <int D, int N, bool Bf16 = false>
+void check(int64_t parts, int64_t count, int64_t ids, uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << parts << " lookups of " << D << " by " << N << ", " << count
                                     << " rows, " << ids << " ids");
   Random random(seed);
@@ -113,14 +120,17 @@ template <int D, int N> void check(int64_t parts, int64_t count, int64_t ids, ui
     std::copy_n(found.rows[row], D, values.data() + row * D);
   for (auto *list : {&weight, &gradient})
     for (float &value : *list)
-      value = static_cast<float>(random.real());
+      value = shortNumber(random);
   std::vector<int64_t> columns;
   for (int64_t part = 0; part < parts; ++part)
     columns.push_back((parts - 1 - part) * D + 2); // any order, with gaps
-  Results one = run<D, N>(1, found, values, weight, columns, gradient, ld);
-  EXPECT_TRUE(one == (run<D, N>(3, found, values, weight, columns, gradient, ld)));
+  Results one = run<D, N, Bf16>(1, found, values, weight, columns, gradient, ld);
+  EXPECT_TRUE(one == (run<D, N, Bf16>(3, found, values, weight, columns, gradient, ld)));
 
-  std::vector<double> dvalues(found.size * D), dweight(parts * D * N);
+  auto factor = [](double x) {
+    return Bf16 ? testing::roundedToBf16(static_cast<float>(x)) : x;
+  };
+  std::vector<double> dvalues(found.size * D), dweight(parts * D * N), sums(found.size * N);
   DistinctLookups distinct(found.memory.data());
   for (int64_t row = 0; row < count; ++row) {
     for (int64_t n = 0; n < N; ++n) {
@@ -129,20 +139,27 @@ template <int D, int N> void check(int64_t parts, int64_t count, int64_t ids, ui
         int64_t number = distinct.starts[part] + distinct.index[part * count + row];
         for (int64_t k = 0; k < D; ++k) {
           double x = lookups.handles[part][row][k], w = weight[(columns[part] + k) * N + n];
-          sum += x * w;
-          dvalues[number * D + k] += g * w;
-          dweight[(part * D + k) * N + n] += g * x;
+          sum += factor(x) * factor(w);
         }
+        sums[number * N + n] += g;
       }
       ASSERT_NEAR(one.y[row * ld + n], sum, 1e-5 * parts * D) << row << ", " << n;
     }
     for (int64_t n = N; n < ld && row + 1 < count; ++n)
       ASSERT_EQ(one.y[row * ld + n], 7.5f);
   }
+  for (int64_t part = 0; part < parts; ++part)
+    for (int64_t number = distinct.starts[part]; number < distinct.starts[part + 1]; ++number)
+      for (int64_t n = 0; n < N; ++n)
+        for (int64_t k = 0; k < D; ++k) {
+          double g = factor(sums[number * N + n]);
+          dvalues[number * D + k] += g * factor(weight[(columns[part] + k) * N + n]);
+          dweight[(part * D + k) * N + n] += g * factor(values[number * D + k]);
+        }
   for (size_t i = 0; i < dvalues.size(); ++i)
-    ASSERT_NEAR(one.dvalues[i], dvalues[i], 1e-5 * N * count) << i;
+    ASSERT_NEAR(one.dvalues[i], dvalues[i], (Bf16 ? 1e-6 : 1e-5) * N * count) << i;
   for (size_t i = 0; i < dweight.size(); ++i)
-    ASSERT_NEAR(one.dweight[i], dweight[i], 1e-5 * count) << i;
+    ASSERT_NEAR(one.dweight[i], dweight[i], (Bf16 ? 1e-6 : 1e-5) * count) << i;
   EXPECT_EQ(one.dvalues.back(), 7.5f);
   EXPECT_EQ(one.dweight.back(), 7.5f);
 }
@@ -158,6 +175,12 @@ KERNEL_TEST(KernelsDistinct, AgreeWithNaiveLoops) {
   check<8, 128>(3, 400, 300, 11);
   check<2, 33>(2, 70, 60, 12);
   check<64, 150>(2, 90, 80, 13);
+}
+
+KERNEL_TEST(KernelsDistinct, FactorsRoundedToBfloat16) {
+  check<4, 128, true>(3, 60, 20, 15);
+  check<16, 5, true>(1, 64, 1000, 16);
+  check<33, 20, true>(2, 200, 150, 17);
 }
 
 KERNEL_TEST(KernelsDistinct, ManyRowsAreAddedGroupByGroup) {
