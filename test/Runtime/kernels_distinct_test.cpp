@@ -127,9 +127,7 @@ void check(int64_t parts, int64_t count, int64_t ids, uint64_t seed) {
   Results one = run<D, N, Bf16>(1, found, values, weight, columns, gradient, ld);
   EXPECT_TRUE(one == (run<D, N, Bf16>(3, found, values, weight, columns, gradient, ld)));
 
-  auto factor = [](double x) {
-    return Bf16 ? testing::roundedToBf16(static_cast<float>(x)) : x;
-  };
+  auto factor = [](double x) { return Bf16 ? testing::roundedToBf16(static_cast<float>(x)) : x; };
   std::vector<double> dvalues(found.size * D), dweight(parts * D * N), sums(found.size * N);
   DistinctLookups distinct(found.memory.data());
   for (int64_t row = 0; row < count; ++row) {
