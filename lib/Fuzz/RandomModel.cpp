@@ -34,7 +34,7 @@ RandomModelOptions RandomModelOptions::ofSeed(uint64_t seed) {
     options.features = 2;
     options.transforms = 6;
     break;
-  case 6: // products of bfloat16
+  case 10: // products of bfloat16
   case 13:
   case 14:
     options.bf16 = true;
