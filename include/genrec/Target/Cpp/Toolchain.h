@@ -19,8 +19,8 @@
 
 namespace genrec {
 
-/// What to make of a C++ source. `header` is a precompiled header for shared objects. A shared object
-/// of a unit for the emulator needs a program with the emulated device.
+/// What to make of a C++ source. `header` is a precompiled header for shared objects. A shared
+/// object of a unit for the emulator needs a program with the emulated device.
 enum class Product { object, shared, binary, header };
 
 class Toolchain {

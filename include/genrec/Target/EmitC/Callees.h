@@ -1,8 +1,8 @@
 //===- Callees.h - the functions that emitted code may call -----*- C++ -*-===//
 //
 // Emitted code calls only the functions of this list, most of them of the runtime, and those that
-// plugins list. Each entry names the header that declares the function. A call of any other function
-// is an error of the compiler; a test compares the list with the headers.
+// plugins list. Each entry names the header that declares the function. A call of any other
+// function is an error of the compiler; a test compares the list with the headers.
 //
 //===----------------------------------------------------------------------===//
 
