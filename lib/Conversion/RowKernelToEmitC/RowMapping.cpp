@@ -105,21 +105,17 @@ RowMapping genrec::getRowMapping(RowKernelOp kernel) {
 bool genrec::isReadByOtherLanes(Value vector, const RowMapping &mapping) {
   if (mapping.lanes == 1)
     return false;
-  // Written by the lanes that have its parts, or that have added up the products of a gathered row.
-  if (vector.getDefiningOp<RowConcatOp>() || vector.getDefiningOp<GatherDotOp>())
+  if (auto writer = vector.getDefiningOp<BodyOpInterface>(); writer && writer.writesOtherLanes())
     return true;
   return llvm::any_of(vector.getUsers(), [&](Operation *user) {
-    if (auto accumulate = dyn_cast<AccumulateOp>(user))
-      return static_cast<bool>(accumulate.getCoefficient());
+    if (auto body = dyn_cast<BodyOpInterface>(user))
+      return body.readsOtherLanes();
     if (auto reduction = dyn_cast<vector::ReductionOp>(user))
       return !getElementTypeOrSelf(reduction.getVector().getType()).isF32();
     // Lanes of a warp hand single elements over.
     if (isa<vector::ExtractOp>(user))
       return mapping.lanes > 32;
-    if (isa<RowSliceOp, vector::ExtractStridedSliceOp>(user))
-      return true;
-    auto body = dyn_cast<BodyOpInterface>(user);
-    return body && body.getBodyKind() == BodyKind::call;
+    return isa<vector::ExtractStridedSliceOp>(user);
   });
 }
 

@@ -225,6 +225,13 @@ BodyKind AccumulateOp::getBodyKind() {
   return isa<VectorType>(getValue().getType()) ? BodyKind::element : BodyKind::scalar;
 }
 
+// Lanes have the elements of a row in packs; a part of a row lies elsewhere in its packs, and the
+// products of gathered rows are added up by one lane.
+bool RowSliceOp::readsOtherLanes() { return true; }
+bool AccumulateOp::readsOtherLanes() { return static_cast<bool>(getCoefficient()); }
+bool RowConcatOp::writesOtherLanes() { return true; }
+bool GatherDotOp::writesOtherLanes() { return true; }
+
 // Draws have no operands, so they come before the loops that use them.
 BodyKind KeepMaskOp::getBodyKind() { return pickKind(*this, BodyKind::address); }
 BodyKind RowUniformOp::getBodyKind() { return pickKind(*this, BodyKind::address); }

@@ -230,6 +230,13 @@ def GenRec_BodyOpInterface : OpInterface<"BodyOpInterface"> {
   let methods = [
     InterfaceMethod<"How the op is emitted in the loops of a kernel.",
       "::genrec::BodyKind", "getBodyKind", (ins)>,
+    InterfaceMethod<[{
+      Whether, of a row that several threads (lanes) work on, a lane reads elements of the vector operand that another lane has.
+    }], "bool", "readsOtherLanes", (ins), "", [{
+      return $_op.getBodyKind() == ::genrec::BodyKind::call;
+    }]>,
+    InterfaceMethod<"Whether a lane writes elements of the result that another lane has.",
+      "bool", "writesOtherLanes", (ins), "", [{ return false; }]>,
   ];
 }
 
@@ -245,6 +252,8 @@ def GenRec_TakesPartial : DeclareOpInterfaceMethods<GenRec_LinearOpInterface, ["
 def GenRec_IsLinearIn : DeclareOpInterfaceMethods<GenRec_LinearOpInterface, ["isLinearIn"]>;
 def GenRec_BoundsIds : DeclareOpInterfaceMethods<GenRec_IdBitsOpInterface>;
 def GenRec_Body : DeclareOpInterfaceMethods<GenRec_BodyOpInterface>;
+def GenRec_ReadsLanes : DeclareOpInterfaceMethods<GenRec_BodyOpInterface, ["readsOtherLanes"]>;
+def GenRec_WritesLanes : DeclareOpInterfaceMethods<GenRec_BodyOpInterface, ["writesOtherLanes"]>;
 
 //===-- facts without an argument ---------------------------------------------===//
 

@@ -148,7 +148,7 @@ def GenRec_RowGatherOp : GenRec_BodyOp<"row_gather", [GenRec_RoundsNothing, GenR
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [GenRec_Body, Pure]> {
+def GenRec_GatherDotOp : GenRec_BodyOp<"gather_dot", [GenRec_WritesLanes, Pure]> {
   let summary = "dot products of a vector with gathered rows";
   let description = [{
     result_j = Σ_i source[index_j][i] * row[i]. source: rank 2; index: vector<mxi64>; row:
@@ -178,7 +178,7 @@ def GenRec_GatherSumOp : GenRec_BodyOp<"gather_sum", [GenRec_Body, Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$source `[` $index `]` `,` $coefficient attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [GenRec_Body, MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+def GenRec_AccumulateOp : GenRec_BodyOp<"accumulate", [GenRec_ReadsLanes, MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "adds to an accumulator";
   let description = [{
     Without index: accumulator += value (scalar or vector). With an i64 `index`: row `index` +=
@@ -292,7 +292,7 @@ def GenRec_RowIotaOp : GenRec_BodyOp<"row_iota", [GenRec_Body, Pure]> {
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
-def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_RoundsNothing, GenRec_Body, Pure]> {
+def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_RoundsNothing, GenRec_WritesLanes, Pure]> {
   let summary = "concatenates vectors and scalars";
   let description = [{
     `genrec.concat_columns` on one row: a scalar counts as one element.
@@ -305,7 +305,7 @@ def GenRec_RowConcatOp : GenRec_BodyOp<"row_concat", [GenRec_RoundsNothing, GenR
   let results = (outs GenRec_BodyValue:$result);
   let assemblyFormat = "$parts attr-dict `:` functional-type(operands, results)";
 }
-def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [GenRec_RoundsNothing, GenRec_Body, Pure]> {
+def GenRec_RowSliceOp : GenRec_BodyOp<"row_slice", [GenRec_RoundsNothing, GenRec_ReadsLanes, Pure]> {
   let summary = "slices a vector";
   let description = [{
     `genrec.slice_columns` on one row; the result's size is the number of elements.
