@@ -130,24 +130,24 @@ Json stateToJson(const TrainingState &state) {
   Json losses = Json::array();
   for (const LossValue &loss : state.epochLosses)
     losses.push_back({{"sum", realToJson(loss.sum)}, {"weight", realToJson(loss.weight)}});
-  return {{"step", state.step},
-          {"epoch", state.epoch},
-          {"rows_in_epoch", state.rowsInEpoch},
-          {"batches_in_epoch", state.batchesInEpoch},
-          {"epoch_losses", losses},
-          {"seed", state.seed},
-          {"batch", state.batch},
-          {"token_list", state.tokenList},
-          {"batch_tokens", state.batchTokens},
-          {"portions", state.portions},
-          {"shuffle", state.shuffle},
-          {"order", state.order},
-          {"data_rows", state.dataRows},
-          {"window_rows", state.windowRows},
-          {"data", dataToJson(state.data)},
-          {"first_step", state.firstStep},
-          {"before", Json::parse(state.before)},
-          {"history", Json::parse(state.history)}};
+  Json json = {{"step", state.step},
+               {"epoch", state.epoch},
+               {"rows_in_epoch", state.rowsInEpoch},
+               {"batches_in_epoch", state.batchesInEpoch},
+               {"epoch_losses", losses},
+               {"seed", state.seed},
+               {"batch", state.batch},
+               {"token_list", state.tokenList},
+               {"batch_tokens", state.batchTokens},
+               {"portions", state.portions},
+               {"shuffle", state.shuffle},
+               {"order", state.order},
+               {"data_rows", state.dataRows},
+               {"window_rows", state.windowRows},
+               {"data", dataToJson(state.data)},
+               {"first_step", state.firstStep},
+               {"before", Json::parse(state.before)},
+               {"history", Json::parse(state.history)}};
   if (!state.clockSource.empty())
     json["clock_source"] = state.clockSource;
   if (state.clock.seconds)
@@ -190,8 +190,8 @@ TrainingState stateFromJson(const JsonFields &fields) {
       record.fields("evaluation");
   state.history = toText(history);
   if (fields.has("first_step")) // version 2 had neither at first
-    state.firstStep = static_cast<uint64_t>(
-        fields.integer("first_step", 0, static_cast<int64_t>(state.step)));
+    state.firstStep =
+        static_cast<uint64_t>(fields.integer("first_step", 0, static_cast<int64_t>(state.step)));
   if (fields.has("before")) {
     fields.list("before");
     state.before = toText(fields.raw("before"));
@@ -277,9 +277,9 @@ FolderManifest parseFolderManifest(const std::string &text, const std::string &p
   requireSection(root, "folder");
   FolderManifest manifest;
   for (const JsonFields &entry : root.list("generations")) {
-    manifest.generations.push_back(
-        {entry.text("name"), static_cast<uint64_t>(entry.integer("step", 0, kMost)),
-         hexOf(entry, "manifest")});
+    manifest.generations.push_back({entry.text("name"),
+                                    static_cast<uint64_t>(entry.integer("step", 0, kMost)),
+                                    hexOf(entry, "manifest")});
     if (!isGenerationName(manifest.generations.back().name))
       throw entry.error("name", "is no name of a generation");
     if (entry.has("base"))
@@ -335,8 +335,9 @@ GenerationManifest parseVersion1(const std::string &text, const std::string &pat
 bool isGenerationName(const std::string &name) {
   constexpr size_t kStem = 5; // of "step-"
   return name.rfind("step-", 0) == 0 && name.size() > kStem && name.size() < 64 &&
-         std::all_of(name.begin() + kStem, name.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
+         std::all_of(
+             name.begin() + kStem, name.end(),
+             [](char c) { return (c >= '0' && c <= '9') || c == '.'; });
 }
 
 } // namespace genrec::rt
