@@ -37,18 +37,16 @@ struct Chunks {
   }
 };
 
-/// An element as the product leaves it.
-__device__ void writeElement(const SizedProduct &p, int64_t rows, int64_t columns, int64_t row,
+/// An element as the product leaves it; whether it is NaN.
+__device__ bool writeElement(const SizedProduct &p, int64_t rows, int64_t columns, int64_t row,
                              int64_t column, float sum) {
   if (row >= rows && p.keepsRest)
-    return;
+    return false;
   float value = row >= rows ? 0.0f : p.rest;
-  if (row < rows && column < columns) {
+  if (row < rows && column < columns)
     value = p.onto ? p.onto[row * p.ldOnto + column] + sum : sum;
-    if (p.nanNote && value != value)
-      noteRow(p.nanNote, nullptr, 0);
-  }
   p.result[row * p.ldResult + column] = value;
+  return value != value;
 }
 
 /// A block per tile of columns, rows and chunk. With `partial`, which is [chunk][m][n] by their
@@ -76,6 +74,7 @@ __global__ void __launch_bounds__(kThreads)
     };
     tile.add<LeftTransposed, !RightTransposed>(begin, end, left, right);
   }
+  bool sawNaN = false;
   for (int i = 0; i < kProductEach; ++i)
     for (int j = 0; j < kProductEach; ++j) {
       const int64_t row = firstRow + ProductTile::row() + i,
@@ -83,10 +82,12 @@ __global__ void __launch_bounds__(kThreads)
       if (row >= p.m.most || column >= p.n.most)
         continue;
       if (!partial)
-        writeElement(p, rows, columns, row, column, tile.sums[i][j]);
+        sawNaN |= writeElement(p, rows, columns, row, column, tile.sums[i][j]);
       else if (row < rows && column < columns && begin < end)
         partial[(blockIdx.z * p.m.most + row) * p.n.most + column] = tile.sums[i][j];
     }
+  if (sawNaN && p.nanNote)
+    noteRow(p.nanNote, nullptr, 0);
 }
 
 /// The chunks' sums in order.
@@ -100,7 +101,8 @@ __global__ void __launch_bounds__(kThreads)
     if (row < rows && column < columns)
       for (int64_t chunk = 0; chunk < chunks; ++chunk)
         sum += partial[chunk * p.m.most * p.n.most + i];
-    writeElement(p, rows, columns, row, column, sum);
+    if (writeElement(p, rows, columns, row, column, sum) && p.nanNote)
+      noteRow(p.nanNote, nullptr, 0);
   }
 }
 
