@@ -3,7 +3,7 @@
 #ifndef GENREC_BENCHMARKS_RANK_EXCHANGE_FUSED_H
 #define GENREC_BENCHMARKS_RANK_EXCHANGE_FUSED_H
 
-#include "../../runtime/ranks/key_index.h"
+#include "../../runtime/embedding/segments.h"
 #include "../../runtime/ranks/row_exchange.h"
 #include "shape.h"
 
@@ -19,7 +19,7 @@ public:
         genrec::rt::RowTravel travel = {})
       : shape(shape), tables(tables), portion(comm.getRank()),
         exchange(comm, describeStores(tables), comm.getSize(), travel), keys(shape.features()),
-        rows(shape.features() * shape.batch), numbers(rows.size()) {}
+        rows(shape.features() * shape.batch), touched(rows.size()) {}
 
   /// What a step is given: a compiled model makes keys of ids when it reads.
   void prepare(const Ids &ids) {
@@ -41,8 +41,8 @@ public:
     });
   }
 
-  /// Finds entries of equal rows, which have one address, and adds their gradients where the
-  /// exchange wants them; then exchanges the sums.
+  /// Finds entries of equal rows and adds their gradients where the exchange wants them, as a compiled
+  /// model does; then exchanges the sums.
   void giveBack(const std::vector<std::vector<float>> &gradients) {
     for (size_t store = 0; store < tables.members.size(); ++store)
       contribute(static_cast<int32_t>(store), gradients);
@@ -75,20 +75,22 @@ private:
   }
 
   void contribute(int32_t store, const std::vector<std::vector<float>> &gradients) {
-    const std::vector<int64_t> &members = tables.members[store];
-    distinct.clear();
-    for (int64_t feature : members)
-      distinct.findOrAdd(reinterpret_cast<const int64_t *>(&rows[feature * shape.batch]), nullptr,
-                         shape.batch, &numbers[feature * shape.batch]);
-    touched.clear();
-    for (int64_t address : distinct.keys())
-      touched.push_back(reinterpret_cast<float *>(address));
-    std::span<float *const> places = exchange.contribute(store, portion, touched);
-    int32_t next = 0;
-    for (int64_t feature : members)
-      next = addByNumber(std::span(numbers).subspan(feature * shape.batch, shape.batch), next,
-                         gradients[feature].data(), tables.dims[store],
-                         [&](int32_t number) { return places[number]; });
+    counts.assign(tables.members[store].size(), shape.batch);
+    handles.clear();
+    parts.clear();
+    for (int64_t feature : tables.members[store]) {
+      handles.push_back(rows.data() + feature * shape.batch);
+      parts.push_back(gradients[feature].data());
+    }
+    genrec::rt::GradientParts all{static_cast<int32_t>(parts.size()), counts.data(),
+                                  handles.data(), parts.data(), tables.dims[store]};
+    all.all = true;
+    int64_t entries = shape.batch * static_cast<int64_t>(parts.size());
+    void *memory = segments.ensure(genrec::rt::segmentBytes(entries));
+    int64_t count = genrec::rt::buildSegments(nullptr, all, nullptr, touched.data(), memory);
+    std::span<float *const> places =
+        exchange.contribute(store, portion, std::span(touched).first(static_cast<size_t>(count)));
+    genrec::rt::sumSegments(nullptr, all, count, memory, places.data());
   }
 
   const Shape &shape;
@@ -98,9 +100,11 @@ private:
   std::vector<std::vector<int64_t>> keys; ///< by feature
   std::vector<float *> rows;              ///< by feature and entry
   std::vector<genrec::rt::RowRequest> requests;
-  genrec::rt::KeyIndex distinct; ///< addresses of a store
-  std::vector<int32_t> numbers;  ///< by feature and entry, of its store
-  std::vector<float *> touched;  ///< of a store
+  std::vector<float *> touched; ///< of a store
+  std::vector<int64_t> counts;  ///< by feature of a store, as the next two
+  std::vector<float *const *> handles;
+  std::vector<const float *> parts;
+  genrec::rt::GrowBuffer<char> segments;
 };
 
 } // namespace bench

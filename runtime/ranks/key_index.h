@@ -13,11 +13,11 @@
 
 namespace genrec::rt {
 
-/// Numbers distinct keys from 0 on, in the order of first appearance: open addressing, at most a
-/// quarter full, so that few searches look twice. `clear` is cheap and keeps the memory.
+/// Numbers distinct keys from 0 on, in the order of first appearance: open addressing, at most half
+/// full. `clear` is cheap and keeps the memory.
 class KeyIndex {
 public:
-  KeyIndex() : slots(4 * kBlock), distinct(2 * kBlock) {}
+  KeyIndex() : slots(2 * kBlock), distinct(kBlock) {}
 
   void clear() {
     used = 0;
@@ -102,7 +102,7 @@ private:
   void makeRoom() {
     if (used > kMost - kBlock)
       throwFull();
-    while ((used + kBlock) * 4 > static_cast<int64_t>(slots.size()))
+    while ((used + kBlock) * 2 > static_cast<int64_t>(slots.size()))
       grow();
   }
   /// Whether a key is new is no branch: nobody could predict it.
