@@ -73,16 +73,9 @@ inline SegmentSums *ownedSums(const genrec_collected_rows *collected, SegmentSum
 }
 
 /// The sum of the gradients of distinct row `row`, D floats, in the order of its members: the one
-/// gradient itself, or `sum` with them added up; or what others have added up.
+/// gradient itself, or `sum` with them added up.
 template <int64_t D>
 GENREC_SIMD const float *segmentSum(const SegmentSums *sums, int64_t row, float *sum) {
-#if !defined(GENREC_COUNTS_ACCESSES)
-  constexpr int64_t kSumsAhead = 8; // they may lie in several messages
-  if (sums->added && row + kSumsAhead < sums->addedCount)
-    __builtin_prefetch(sums->added[row + kSumsAhead]);
-#endif
-  if (sums->added)
-    return sums->added[row];
   int64_t begin = sums->offsets[row], end = sums->offsets[row + 1];
 #if !defined(GENREC_COUNTS_ACCESSES)
   // Columns of a wide gradient lie far apart: some are on their way while others are added.
