@@ -23,7 +23,6 @@ constexpr int64_t kUntouched = -1;
 constexpr int64_t kSlotsAhead = 16;
 /// Gradients that are on their way while others are added: columns of a wide row lie far apart.
 constexpr int64_t kGradientsAhead = 8;
-constexpr int64_t kLineFloats = 16;
 
 /// How the scratch is laid out for `total` contributions.
 struct Layout : kernels::SegmentArrays {
@@ -177,11 +176,8 @@ void sumRows(const GradientParts &parts, const Layout &layout, int64_t begin, in
   for (int64_t n = begin; n < end; ++n) {
     float *__restrict__ sum = placeOf(n, dim);
     for (int64_t m = layout.offsets[n]; m < layout.offsets[n + 1]; ++m) {
-      if (m + kGradientsAhead < last) {
-        const float *next = gradientOf(layout.members[m + kGradientsAhead]);
-        for (int64_t column = 0; column < dim; column += kLineFloats)
-          __builtin_prefetch(next + column);
-      }
+      if (m + kGradientsAhead < last)
+        __builtin_prefetch(gradientOf(layout.members[m + kGradientsAhead]));
       const float *gradient = gradientOf(layout.members[m]);
       if (m == layout.offsets[n])
         for (int64_t column = 0; column < dim; ++column)
@@ -229,8 +225,6 @@ static void addSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_
       return sumRows<32>(parts, layout, begin, end, placeOf);
     case 64:
       return sumRows<64>(parts, layout, begin, end, placeOf);
-    case 128:
-      return sumRows<128>(parts, layout, begin, end, placeOf);
     default:
       return sumRows<0>(parts, layout, begin, end, placeOf);
     }
