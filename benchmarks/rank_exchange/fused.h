@@ -3,7 +3,6 @@
 #ifndef GENREC_BENCHMARKS_RANK_EXCHANGE_FUSED_H
 #define GENREC_BENCHMARKS_RANK_EXCHANGE_FUSED_H
 
-#include "../../runtime/embedding/segments.h"
 #include "../../runtime/ranks/row_exchange.h"
 #include "shape.h"
 
@@ -19,7 +18,7 @@ public:
         genrec::rt::RowTravel travel = {})
       : shape(shape), tables(tables), portion(comm.getRank()),
         exchange(comm, describeStores(tables), comm.getSize(), travel), keys(shape.features()),
-        rows(shape.features() * shape.batch), touched(rows.size()) {}
+        rows(shape.features() * shape.batch), numbers(shape.features() * shape.batch) {}
 
   /// What a step is given: a compiled model makes keys of ids when it reads.
   void prepare(const Ids &ids) {
@@ -41,11 +40,19 @@ public:
     });
   }
 
-  /// Finds entries of equal rows and adds their gradients where the exchange wants them, as a compiled
-  /// model does; then exchanges the sums.
+  /// Adds the gradients of equal keys, whose rows have one address, where the exchange wants them;
+  /// then exchanges the sums.
   void giveBack(const std::vector<std::vector<float>> &gradients) {
-    for (size_t store = 0; store < tables.members.size(); ++store)
-      contribute(static_cast<int32_t>(store), gradients);
+    for (size_t store = 0; store < tables.members.size(); ++store) {
+      numberRows(store);
+      std::span<float *const> places =
+          exchange.contribute(static_cast<int32_t>(store), portion, touched);
+      int32_t next = 0;
+      for (int64_t feature : tables.members[store])
+        next = addByNumber(std::span(numbers).subspan(feature * shape.batch, shape.batch), next,
+                           gradients[feature].data(), tables.dims[store],
+                           [&](int32_t number) { return places[number]; });
+    }
     exchange.collect();
   }
 
@@ -57,7 +64,8 @@ public:
     for (size_t store = 0; store < tables.dims.size(); ++store) {
       genrec::rt::RowExchange::Update update = exchange.getUpdate(static_cast<int32_t>(store));
       for (size_t i = 0; i < update.rows.size(); ++i)
-        result.addSum(update.rows[i], update.sums[i], tables.dims[store]);
+        result.addSum(update.rows[i], update.sums + static_cast<int64_t>(i) * tables.dims[store],
+                      tables.dims[store]);
     }
     return result;
   }
@@ -74,23 +82,24 @@ private:
     return stores;
   }
 
-  void contribute(int32_t store, const std::vector<std::vector<float>> &gradients) {
-    counts.assign(tables.members[store].size(), shape.batch);
-    handles.clear();
-    parts.clear();
-    for (int64_t feature : tables.members[store]) {
-      handles.push_back(rows.data() + feature * shape.batch);
-      parts.push_back(gradients[feature].data());
-    }
-    genrec::rt::GradientParts all{static_cast<int32_t>(parts.size()), counts.data(),
-                                  handles.data(), parts.data(), tables.dims[store]};
-    all.all = true;
-    int64_t entries = shape.batch * static_cast<int64_t>(parts.size());
-    void *memory = segments.ensure(genrec::rt::segmentBytes(entries));
-    int64_t count = genrec::rt::buildSegments(nullptr, all, nullptr, touched.data(), memory);
-    std::span<float *const> places =
-        exchange.contribute(store, portion, std::span(touched).first(static_cast<size_t>(count)));
-    genrec::rt::sumSegments(nullptr, all, count, memory, places.data());
+  /// Numbers the distinct rows of a store by their addresses, which lie close to each other.
+  void numberRows(size_t store) {
+    const float *first = rows[tables.members[store][0] * shape.batch], *last = first;
+    for (int64_t feature : tables.members[store])
+      for (int64_t i = feature * shape.batch; i < (feature + 1) * shape.batch; ++i) {
+        first = std::min<const float *>(first, rows[i]);
+        last = std::max<const float *>(last, rows[i]);
+      }
+    withDim(tables.dims[store], [&](auto size) {
+      distinct.begin((last - first) / size() + 1);
+      touched.clear();
+      for (int64_t feature : tables.members[store])
+        for (int64_t i = feature * shape.batch; i < (feature + 1) * shape.batch; ++i) {
+          numbers[i] = distinct.number((rows[i] - first) / size());
+          if (static_cast<size_t>(numbers[i]) == touched.size())
+            touched.push_back(rows[i]);
+        }
+    });
   }
 
   const Shape &shape;
@@ -100,11 +109,9 @@ private:
   std::vector<std::vector<int64_t>> keys; ///< by feature
   std::vector<float *> rows;              ///< by feature and entry
   std::vector<genrec::rt::RowRequest> requests;
+  Distinct distinct;            ///< rows of a store
+  std::vector<int32_t> numbers; ///< by feature and entry, of its store
   std::vector<float *> touched; ///< of a store
-  std::vector<int64_t> counts;  ///< by feature of a store, as the next two
-  std::vector<float *const *> handles;
-  std::vector<const float *> parts;
-  genrec::rt::GrowBuffer<char> segments;
 };
 
 } // namespace bench

@@ -9,8 +9,8 @@
 using namespace genrec::rt;
 
 BucketedRound::BucketedRound(const Communicator &comm)
-    : ranks(comm.getSize()), rank(comm.getRank()), outgoingBytes(ranks), notes(ranks),
-      receivedNotes(ranks), messages(ranks), reserved(ranks), received(ranks), receivedBytes(ranks), sendRooms(ranks, kFirstRoom),
+    : ranks(comm.getSize()), rank(comm.getRank()), outgoingBytes(ranks), starts(ranks),
+      received(ranks), receivedBytes(ranks), sendRooms(ranks, kFirstRoom),
       receiveRooms(ranks, kFirstRoom), sendParts(ranks), receiveParts(ranks), came(ranks) {}
 
 void BucketedRound::reset() {
@@ -25,35 +25,25 @@ int64_t BucketedRound::nextRoom(int64_t room, int64_t bytes) {
   return std::clamp(std::max(wanted, room - room / 32), kFirstRoom, Communicator::kMostRoom);
 }
 
-void BucketedRound::reserve(int32_t to, int64_t bytes) {
-  reserved[to] = kHeaderBytes + bytes;
-  messages[to].ensure(reserved[to]);
-}
-
 void BucketedRound::layOut(std::span<const int64_t> bytes) {
+  int64_t end = 0;
   for (int32_t to = 0; to < ranks; ++to) {
     outgoingBytes[to] = bytes[to];
-    notes[to] = 0;
-    if (total(to) > messages[to].capacity() && reserved[to] > 0) {
-      larger.ensure(total(to));
-      std::memcpy(larger.data(), messages[to].data(), reserved[to]);
-      std::swap(larger, messages[to]);
-    }
-    messages[to].ensure(total(to));
-    reserved[to] = 0;
+    starts[to] = end;
+    end += (total(to) + 63) / 64 * 64;
   }
+  memory.ensure(end);
 }
 
 void BucketedRound::exchange(Communicator &comm) {
-  Header header{0, 0, 0};
+  Header header{0, 0};
   for (int32_t to = 0; to < ranks; ++to)
     header.overflows |= to != rank && total(to) > sendRooms[to];
   for (int32_t other = 0; other < ranks; ++other) {
     header.bytes = outgoingBytes[other];
-    header.note = notes[other];
-    std::memcpy(messages[other].data(), &header, sizeof header);
+    std::memcpy(memory.data() + starts[other], &header, sizeof header);
     bool isOther = other != rank;
-    sendParts[other] = {messages[other].data(),
+    sendParts[other] = {memory.data() + starts[other],
                         isOther ? std::min(total(other), sendRooms[other]) : 0};
     int64_t room = isOther ? receiveRooms[other] : 0;
     receiveParts[other] = {received[other].ensure(room), room};
@@ -62,18 +52,16 @@ void BucketedRound::exchange(Communicator &comm) {
 
   bool isMore = header.overflows != 0;
   receivedBytes[rank] = outgoingBytes[rank];
-  receivedNotes[rank] = notes[rank];
   for (int32_t from = 0; from < ranks; ++from) {
     if (from == rank)
       continue;
-    Header theirs{-1, 0, 0};
+    Header theirs{-1, 0};
     if (came[from] >= kHeaderBytes)
       std::memcpy(&theirs, received[from].data(), sizeof theirs);
     if (theirs.bytes < 0 || came[from] != std::min(theirs.bytes + kHeaderBytes, receiveRooms[from]))
       throw CommError("rank " + std::to_string(from) + " sent " + std::to_string(came[from]) +
                       " bytes that are no message");
     receivedBytes[from] = theirs.bytes;
-    receivedNotes[from] = theirs.note;
     isMore |= theirs.overflows != 0;
   }
   if (isMore)
@@ -108,7 +96,7 @@ void BucketedRound::exchangeRest(Communicator &comm) {
     if (other == rank)
       continue;
     int64_t sent = std::min(total(other), sendRooms[other]);
-    sendParts[other] = {messages[other].data() + sent, total(other) - sent};
+    sendParts[other] = {memory.data() + starts[other] + sent, total(other) - sent};
     int64_t room = receiveRooms[other], whole = kHeaderBytes + receivedBytes[other];
     if (whole <= room)
       continue;

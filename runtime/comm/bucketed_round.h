@@ -34,17 +34,10 @@ public:
   /// Forgets sizes. All ranks do so at the same time, or before the first exchange.
   void reset();
 
-  /// Makes room for a message of up to `bytes` to a rank, which may be written before its size is
-  /// known; what came before is gone.
-  void reserve(int32_t to, int64_t bytes);
-  /// Begins messages of `bytes[r]` to rank r. What has been written since `reserve` stays, elsewhere
-  /// where it is more than was reserved.
+  /// Begins messages of `bytes[r]` to rank r; what came before is gone.
   void layOut(std::span<const int64_t> bytes);
-  /// A word that travels beside the message to a rank; 0 unless said since `layOut`.
-  void setNote(int32_t to, int64_t note) { notes[to] = note; }
-  int64_t getNote(int32_t from) const { return receivedNotes[from]; }
   /// Where the message to a rank is written, aligned to 64 bytes.
-  char *outgoing(int32_t to) { return messages[to].data() + kHeaderBytes; }
+  char *outgoing(int32_t to) { return memory.data() + starts[to] + kHeaderBytes; }
   /// Collective.
   void exchange(Communicator &comm);
   /// A round of nothing else.
@@ -60,7 +53,6 @@ private:
   struct Header {
     int64_t bytes;     ///< of the message behind it
     int64_t overflows; ///< whether any message of the sender is larger than its room
-    int64_t note;
   };
   static constexpr int64_t kHeaderBytes = 64;
   static constexpr int64_t kFirstRoom = 4096;
@@ -70,9 +62,8 @@ private:
   void exchangeRest(Communicator &comm);
 
   int32_t ranks, rank;
-  std::vector<int64_t> outgoingBytes, notes, receivedNotes;
-  std::vector<GrowBuffer<char>> messages; ///< by rank, with header
-  std::vector<int64_t> reserved;          ///< by rank: bytes that may have been written
+  std::vector<int64_t> outgoingBytes, starts;
+  GrowBuffer<char> memory;
   std::vector<GrowBuffer<char>> received; ///< by rank, with header
   std::vector<int64_t> receivedBytes;     ///< without
   std::vector<int64_t> sendRooms, receiveRooms;

@@ -163,18 +163,17 @@ void fillMembers(const GradientParts &parts, int64_t count, const Layout &layout
   layout.offsets[0] = 0;
 }
 
-/// The sums of the distinct rows [begin, end), written where placeOf(row, dim) says. `Dim` is the
-/// width, or 0 for any.
-template <int64_t Dim, class PlaceOf>
+/// The sums of the distinct rows [begin, end). `Dim` is the width, or 0 for any.
+template <int64_t Dim>
 void sumRows(const GradientParts &parts, const Layout &layout, int64_t begin, int64_t end,
-             const PlaceOf &placeOf) {
+             float *sums) {
   const int64_t dim = Dim ? Dim : parts.dim;
   const int64_t last = layout.offsets[end];
   auto gradientOf = [&](int64_t member) {
     return parts.gradient(static_cast<int32_t>(member >> kSegmentPartShift), member & kRowMask);
   };
   for (int64_t n = begin; n < end; ++n) {
-    float *__restrict__ sum = placeOf(n, dim);
+    float *__restrict__ sum = sums + n * dim;
     for (int64_t m = layout.offsets[n]; m < layout.offsets[n + 1]; ++m) {
       if (m + kGradientsAhead < last)
         __builtin_prefetch(gradientOf(layout.members[m + kGradientsAhead]));
@@ -209,37 +208,25 @@ int64_t buildSegments(genrec_rt_pool *pool, const GradientParts &parts, const fl
   return count;
 }
 
-template <class PlaceOf>
-static void addSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
-                        const void *segments, const PlaceOf &placeOf) {
+void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
+                 const void *segments, float *sums) {
   Layout layout(const_cast<void *>(segments), *static_cast<const int64_t *>(segments));
   parallelFor(pool, count, kSumGrain, [&](int64_t begin, int64_t end, int64_t) {
     switch (parts.dim) {
     case 4:
-      return sumRows<4>(parts, layout, begin, end, placeOf);
+      return sumRows<4>(parts, layout, begin, end, sums);
     case 8:
-      return sumRows<8>(parts, layout, begin, end, placeOf);
+      return sumRows<8>(parts, layout, begin, end, sums);
     case 16:
-      return sumRows<16>(parts, layout, begin, end, placeOf);
+      return sumRows<16>(parts, layout, begin, end, sums);
     case 32:
-      return sumRows<32>(parts, layout, begin, end, placeOf);
+      return sumRows<32>(parts, layout, begin, end, sums);
     case 64:
-      return sumRows<64>(parts, layout, begin, end, placeOf);
+      return sumRows<64>(parts, layout, begin, end, sums);
     default:
-      return sumRows<0>(parts, layout, begin, end, placeOf);
+      return sumRows<0>(parts, layout, begin, end, sums);
     }
   });
-}
-
-void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
-                 const void *segments, float *sums) {
-  addSegments(pool, parts, count, segments,
-              [sums](int64_t row, int64_t dim) { return sums + row * dim; });
-}
-
-void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
-                 const void *segments, float *const *sums) {
-  addSegments(pool, parts, count, segments, [sums](int64_t row, int64_t) { return sums[row]; });
 }
 
 } // namespace genrec::rt

@@ -55,9 +55,6 @@ int64_t buildSegments(genrec_rt_pool *pool, const GradientParts &parts, const fl
 /// sums[s] = the sum of the gradients of distinct row s, dim floats each.
 void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
                  const void *segments, float *sums);
-/// The same, where the sum of row s is written to sums[s].
-void sumSegments(genrec_rt_pool *pool, const GradientParts &parts, int64_t count,
-                 const void *segments, float *const *sums);
 
 } // namespace genrec::rt
 

@@ -27,36 +27,25 @@ std::span<const int32_t> LeafSums::findRows() {
   return rows;
 }
 
-std::span<const float *const> LeafSums::addUp(genrec_rt_pool *pool,
-                                              std::span<const PortionNode> leaves) {
-  totals.clear();
-  several.clear();
-  for (int32_t row : rows) {
-    const Member &left = members[first[row]];
-    if (left.next >= 0)
-      several.push_back(static_cast<int32_t>(totals.size()));
-    totals.push_back(left.sum);
-  }
-  added.ensure(static_cast<int64_t>(several.size()) * dim);
+void LeafSums::write(genrec_rt_pool *pool, std::span<const PortionNode> leaves, float *sums) {
   scratch.resize(genrec_rt_pool_threads(pool));
   for (GrowBuffer<float> &each : scratch)
     each.ensure(kMostPending * dim);
   withRowSize(dim, [&](auto size) {
-    parallelFor(pool, static_cast<int64_t>(several.size()), kRowGrain,
+    parallelFor(pool, static_cast<int64_t>(rows.size()), kRowGrain,
                 [&](int64_t begin, int64_t end, int64_t) {
-                  for (int64_t i = begin; i < end; ++i) {
-                    float *to = added.data() + i * dim;
-                    addRow<size()>(rows[several[i]], leaves, to);
-                    totals[several[i]] = to;
-                  }
+                  for (int64_t i = begin; i < end; ++i)
+                    writeRow<size()>(rows[i], leaves, sums + i * dim);
                 });
   });
-  return totals;
 }
 
 template <int64_t Dim>
-void LeafSums::addRow(int32_t row, std::span<const PortionNode> leaves, float *to) {
-  const Member &left = members[first[row]], &right = members[left.next];
+void LeafSums::writeRow(int32_t row, std::span<const PortionNode> leaves, float *to) {
+  const Member &left = members[first[row]];
+  if (left.next < 0)
+    return copyRow<Dim>(to, left.sum, dim);
+  const Member &right = members[left.next];
   if (right.next < 0)
     return addRows<Dim>(to, left.sum, right.sum, dim);
   addTree<Dim>(&left, leaves, to);

@@ -23,7 +23,7 @@ public:
   void begin();
   /// Makes room for rows 0 to rows - 1.
   void setRows(int64_t rows) { first.resize(rows, -1), last.resize(rows, -1); }
-  /// The sum of a row in one leaf, where it stays. Leaves are added in the order of
+  /// The sum of a row in one leaf, where it stays until `write`. Leaves are added in the order of
   /// portions; several sums of a row in one are added from left to right.
   void add(int32_t row, int32_t leaf, const float *sum) {
     auto number = static_cast<int32_t>(members.size());
@@ -36,10 +36,10 @@ public:
   }
   /// The rows that have sums, ascending.
   std::span<const int32_t> findRows();
-  /// Where the sum of each of those rows is, `dim` floats, until `begin`: `leaves` says where in the
-  /// tree each leaf is. What only one child of a node has goes up as it is, so a row with one sum has
-  /// just that. Any number of threads adds in the same order.
-  std::span<const float *const> addUp(genrec_rt_pool *pool, std::span<const PortionNode> leaves);
+  /// The sum of each of those rows, `dim` floats one behind another: `leaves` says where in the
+  /// tree each leaf is. What only one child of a node has goes up as it is. Any number of threads
+  /// adds in the same order.
+  void write(genrec_rt_pool *pool, std::span<const PortionNode> leaves, float *sums);
 
 private:
   struct Member {
@@ -48,7 +48,7 @@ private:
     int32_t next; ///< of the same row, or -1
   };
 
-  template <int64_t Dim> void addRow(int32_t row, std::span<const PortionNode> leaves, float *to);
+  template <int64_t Dim> void writeRow(int32_t row, std::span<const PortionNode> leaves, float *to);
   template <int64_t Dim>
   void addTree(const Member *member, std::span<const PortionNode> leaves, float *to);
 
@@ -56,9 +56,6 @@ private:
   std::vector<int32_t> first, last; ///< by row: its members, or -1
   std::vector<Member> members;
   std::vector<int32_t> rows;
-  std::vector<const float *> totals;      ///< of those
-  std::vector<int32_t> several;           ///< numbers of `rows` that have several sums
-  GrowBuffer<float> added;                ///< of `several`
   std::vector<GrowBuffer<float>> scratch; ///< by worker: partial sums
 };
 

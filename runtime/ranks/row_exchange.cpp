@@ -29,7 +29,6 @@ void AskedRows::begin(int32_t firstPortion) {
   replicas.clear();
   replicaKeys.clear();
   touchedBy.clear();
-  homes.clear();
   sums.begin();
   nextPortion = firstPortion;
 }
@@ -42,7 +41,6 @@ void OwnedRows::begin() {
   starts.assign(1, 0);
   sums.begin();
   updateRows.clear();
-  updateSums = {};
   isOwned.clear();
 }
 
@@ -53,9 +51,8 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
       earlyRound(comm), sumRound(comm), sendParts(ranks), receiveParts(ranks), messageBytes(ranks),
       sendCounts(cell(ranks, 0)), receiveCounts(cell(ranks, 0)), cursors(cell(ranks, 0)),
       replicaCursors(stores.size()), sendEarly(cell(ranks, 0)), receiveEarly(cell(ranks, 0)),
-      sendValues(ranks), sendNarrow(ranks), receiveNarrow(ranks), wideHomes(ranks),
-      widePacked(ranks), sumCounts(ranks), homeCursors(ranks), packedCursors(ranks),
-      maskCursors(ranks) {
+      sendValues(ranks), sendNarrow(ranks), receiveNarrow(ranks), sendMasks(ranks),
+      sumFloats(ranks), wideSums(ranks), sumCursors(ranks), maskCursors(ranks) {
   for (int32_t other = 0; other < ranks; ++other) {
     covers.push_back(getNodes(getPortions(allPortions, other, ranks)));
     if (covers.back().size() > 32) // bits of a mask
@@ -85,7 +82,7 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
 
 void RowExchange::Impl::begin() {
   fetches = 0;
-  isAsked = isArranged = hasHomes = isCollected = false;
+  isAsked = isArranged = isCollected = false;
   for (AskedRows &from : asked)
     from.begin(portions.first);
   for (OwnedRows &of : owned)
@@ -104,7 +101,7 @@ void RowExchange::Impl::checkStore(int32_t store) const {
 
 RowExchange::Update RowExchange::Impl::getUpdate(int32_t store) const {
   checkStore(store);
-  return {owned[store].updateRows, owned[store].updateSums, owned[store].isOwned};
+  return {owned[store].updateRows, owned[store].updateSums.data(), owned[store].isOwned};
 }
 
 //===----------------------------------------------------------------------===//

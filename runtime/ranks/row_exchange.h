@@ -130,11 +130,11 @@ public:
   /// one round. Once per step.
   void collect(Rider *rider = nullptr, const FindRows &find = {});
 
-  /// What an owner updates: each touched row once, at the address that the callback gave, and where
-  /// its sum is, `dim` floats: one that nothing is added to stays where it was written or received.
+  /// What an owner updates: each touched row once, at the address that the callback gave, and its
+  /// sum, `dim` floats for each.
   struct Update {
     std::span<float *const> rows;
-    std::span<const float *const> sums;
+    const float *sums = nullptr;
     /// Of each row, whether this rank owns it; rows of replicas are updated by those that do not,
     /// too. Empty: it owns all.
     std::span<const char> isOwned;

@@ -5,10 +5,7 @@
 // owner keeps which of its rows every rank asked for, in the order of that rank's positions; so
 // gradients travel without keys.
 //
-// Rows that a rank owns itself are read where its store has them; it gets copies of others only. The
-// first sum of a row of the first fetch is written where it stays, at the row's home: in the message
-// to its owner, by position. What is left is packed behind the homes: sums of rows of later fetches,
-// of replicas, and all but the first of rows that several nodes have.
+// Rows that a rank owns itself are read where its store has them; it gets copies of others only.
 //
 // For rows of replicas a rank is its own owner: they are the last ones of its part in a fetch. When
 // sums are collected, these parts become sections of all other ranks, too, and others note the keys
@@ -92,7 +89,6 @@ struct AskedRows {
   std::vector<int64_t> replicaKeys; ///< of those, in the order of their positions
   std::vector<int32_t> touchedBy; ///< by position: the last portion that touched it, or -1
   std::vector<uint32_t> masks;    ///< by position: bit i, whether node i of the sums has it
-  std::vector<float *> homes;     ///< by position, of the first fetch
   std::vector<float *> sumOf;     ///< by position, scratch: its sum in one node
   TreeSums sums;                  ///< of positions
   std::vector<float *> places;    ///< of the last contribution's sums
@@ -128,7 +124,7 @@ struct OwnedRows {
       starts; ///< in `asked`, by fetch and rank, and the end; of replicas others last
   LeafSums sums;               ///< of numbers
   std::vector<float *> updateRows;
-  std::span<const float *const> updateSums;
+  GrowBuffer<float> updateSums;
   std::vector<char> isOwned; ///< by updated row, of a store with replicas
   KeyIndex distinctRows; ///< addresses, where equal keys have several numbers
 };
@@ -207,10 +203,6 @@ private:
   /// Portions before `until` that had no call touch nothing.
   void skipPortions(AskedRows &from, int32_t until);
 
-  // The steps of `contribute`.
-  void layOutHomes();
-  float *placeSum(AskedRows &from, int64_t position);
-
   // The steps of `collect`.
   void noteMasks();
   /// How many times sections name every rank, and owners every rank that asks.
@@ -226,28 +218,14 @@ private:
   void shareReplicas();
   int64_t replicaBytes() const;
   void packReplicaKeys(char *message) const;
-  void readReplicaKeys();
+  void readReplicaKeys(Rider *rider);
   int64_t noteReplicaKeys(int32_t from, std::span<const char> message);
   void noteOwned(int32_t store, std::span<const int32_t> touched);
-  /// Floats of sums in a message.
-  struct SumCounts {
-    int64_t inHomes = 0, packed = 0; ///< those in homes with what aligns them
-    int64_t rows = 0, sums = 0;      ///< rows that were asked for, floats of sums in all
-  };
-  /// Whether the first sums of a section are in homes.
-  bool isHome(size_t section) const { return fetches > 0 && section < static_cast<size_t>(ranks); }
-  static uint32_t packedMask(uint32_t mask, bool isHome) { return isHome ? mask & (mask - 1) : mask; }
-  SumCounts countSums(int32_t to) const;
-  SumCounts countReceived(int32_t from);
   void layOutSums(Rider *rider);
-  void closeHomes(int32_t to);
-  void packMasks(int32_t to, uint32_t *masks);
+  void packMasks(int32_t to);
   void packSums(int32_t store);
   void readSums(Rider *rider);
-  /// In a message: whole cache lines.
-  int64_t sumBytes(int64_t floats) const {
-    return (floats * (travel.bf16Sums ? 2 : 4) + 63) / 64 * 64;
-  }
+  int64_t sumBytes(int64_t floats) const { return floats * (travel.bf16Sums ? 2 : 4); }
   void narrowSums();
   void widenSums();
   void addSums(int32_t store);
@@ -265,7 +243,7 @@ private:
   std::vector<AskedRows> asked;                 ///< by store, as the next
   std::vector<OwnedRows> owned;
   int64_t fetches = 0; ///< of this step
-  bool isAsked = false, isArranged = false, hasHomes = false, isCollected = false;
+  bool isAsked = false, isArranged = false, isCollected = false;
   bool hasShards = false, hasReplicas = false; ///< any store
   bool sendsReplicas = false;                  ///< any store has replicas that steps change
   BucketedRound keyRound, earlyRound, sumRound;
@@ -291,12 +269,12 @@ private:
   Messages<uint16_t> sendNarrow, receiveNarrow; ///< values as bf16
   std::vector<Messages<float>> values;          ///< by fetch: what callers see, until `begin`
   std::vector<float *> earlyValues;          ///< by rank, of this fetch: the same, that came early
-  GrowBuffer<float> ownHomes;                ///< of rows that this rank owns
-  Messages<float> wideHomes, widePacked;     ///< sums that travel as bf16
-  std::vector<SumCounts> sumCounts;          ///< by rank: sent, then received
+  std::vector<uint32_t *> sendMasks;         ///< by rank
+  std::vector<int64_t> sumFloats;            ///< by rank: of the sums sent, then received
+  Messages<float> wideSums;                  ///< those that travel as bf16
   std::vector<int32_t> joined;               ///< numbers of distinct rows
   std::vector<int32_t> gathered;             ///< positions whose sums are copied next
-  std::vector<float *> homeCursors, packedCursors; ///< by rank
+  std::vector<float *> sumCursors;           ///< by rank
   std::vector<const uint32_t *> maskCursors; ///< by rank
   std::vector<const int64_t *> keyCursors;   ///< by rank
 };

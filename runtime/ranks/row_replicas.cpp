@@ -50,14 +50,12 @@ void RowExchange::Impl::packReplicaKeys(char *message) const {
 }
 
 /// Notes the keys that every rank sends as those of one more fetch, and where its masks begin.
-void RowExchange::Impl::readReplicaKeys() {
+void RowExchange::Impl::readReplicaKeys(Rider *rider) {
   for (OwnedRows &of : owned)
     of.known = of.keys.size();
   for (int32_t from = 0; from < ranks; ++from) {
     std::span<char> message = sumRound.incoming(from);
-    auto size = static_cast<int64_t>(message.size());
-    int64_t inHomes = std::clamp(sumRound.getNote(from), int64_t(0), size);
-    int64_t begin = std::min(sumBytes(inHomes), size);
+    int64_t begin = std::min(ridingBytes(rider, from, rank), static_cast<int64_t>(message.size()));
     begin += noteReplicaKeys(from, message.subspan(begin));
     maskCursors[from] = reinterpret_cast<const uint32_t *>(message.data() + begin);
   }

@@ -6,9 +6,109 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <functional>
 
 using namespace genrec::rt;
+
+//===----------------------------------------------------------------------===//
+// This rank's portions
+//===----------------------------------------------------------------------===//
+
+/// The number of `sections`, sorted, that begin at `row` or before.
+static size_t countBefore(std::span<const AskedRows::Section> sections, const float *row) {
+  constexpr size_t kFew = 8;
+  std::less<> isLess;
+  if (sections.size() > kFew)
+    return std::upper_bound(
+               sections.begin(), sections.end(), row,
+               [&](const float *row, const auto &section) { return isLess(row, section.begin); }) -
+           sections.begin();
+  size_t count = 0;
+  for (const AskedRows::Section &section : sections)
+    count += !isLess(row, section.begin);
+  return count;
+}
+
+int32_t RowExchange::Impl::numberOfCopy(int32_t store, const float *row) const {
+  const AskedRows &from = asked[store];
+  size_t count = countBefore(from.sorted, row);
+  if (count == 0)
+    return -1;
+  const AskedRows::Section &section = from.sorted[count - 1];
+  int64_t floats = row - section.begin, position = from.division.divide(floats);
+  bool isCopy = position < section.count && position * stores[store].dim == floats;
+  return isCopy ? from.numbers[section.first + position] : -1;
+}
+
+int32_t RowExchange::Impl::numberOfOwn(int32_t store, const float *row) {
+  AskedRows &from = asked[store];
+  auto keyOf = [](const float *row) {
+    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(row));
+  };
+  for (; from.ownFetches < visits(from); ++from.ownFetches) {
+    const AskedRows::Section &own = from.sections[visit(from.ownFetches, rank)];
+    for (int64_t position = own.first; position < own.first + own.count; ++position) {
+      int32_t number = from.numbers[position];
+      int32_t at = from.ownAddresses.findOrAdd(keyOf(from.addresses[number]));
+      if (static_cast<size_t>(at) == from.ownNumbers.size())
+        from.ownNumbers.push_back(number);
+    }
+  }
+  int32_t at = from.ownAddresses.find(keyOf(row));
+  return at < 0 ? -1 : from.ownNumbers[at];
+}
+
+/// Most rows are touched in the order in which they were asked for.
+int64_t RowExchange::Impl::positionOf(int32_t store, float *row) {
+  AskedRows &from = asked[store];
+  auto number = static_cast<int32_t>(from.expected);
+  bool isExpected = from.expected < from.positions.size() && from.addresses[from.expected] == row;
+  if (!isExpected && (number = numberOfCopy(store, row)) < 0 &&
+      (number = numberOfOwn(store, row)) < 0)
+    throw Error("a row that is touched in store " + std::to_string(store) +
+                " was not fetched in this step");
+  from.expected = static_cast<size_t>(number) + 1;
+  return from.positions[number];
+}
+
+void RowExchange::Impl::skipPortions(AskedRows &from, int32_t until) {
+  auto merge = [&] { from.sums.merge(static_cast<int64_t>(from.touchedBy.size())); };
+  merge(); // the last contribution, whose sums are there by now
+  for (; from.nextPortion < until; ++from.nextPortion) {
+    from.sums.addNode({from.nextPortion, 0});
+    merge();
+  }
+}
+
+std::span<float *const> RowExchange::Impl::contribute(int32_t store, int32_t portion,
+                                                      std::span<float *const> rows) {
+  checkStore(store);
+  AskedRows &from = asked[store];
+  if (isCollected || portion < from.nextPortion || portion >= portions.first + portions.count)
+    throw Error("portion " + std::to_string(portion) + " of store " + std::to_string(store) +
+                    " is not next: this rank has portions " + std::to_string(portions.first) +
+                    " to " + std::to_string(portions.first + portions.count - 1),
+                "give each portion once, in their order, before 'collect'");
+  skipPortions(from, portion);
+  from.nextPortion = portion + 1;
+  std::vector<TreeSums::Entry> &entries = from.sums.addNode({portion, 0});
+  from.places.clear();
+  from.expected = 0;
+  for (float *row : rows) {
+    int64_t position = positionOf(store, row);
+    if (from.touchedBy[position] == portion)
+      throw Error("portion " + std::to_string(portion) + " has two sums for one row of store " +
+                  std::to_string(store));
+    from.touchedBy[position] = portion;
+    from.places.push_back(from.sums.takeSum());
+    entries.push_back({static_cast<int32_t>(position), from.places.back()});
+  }
+  return from.places;
+}
+
+//===----------------------------------------------------------------------===//
+// All ranks
+//===----------------------------------------------------------------------===//
 
 void RowExchange::Impl::collect(Rider *rider, const FindRows &find) {
   if (isCollected)
@@ -20,6 +120,9 @@ void RowExchange::Impl::collect(Rider *rider, const FindRows &find) {
   noteMasks();
   shareReplicas();
   layOutSums(rider);
+  for (int32_t to = 0; to < ranks; ++to)
+    if (to != rank)
+      packMasks(to);
   for (int32_t store = 0; store < storeCount(); ++store)
     packSums(store);
   if (travel.bf16Sums)
@@ -46,129 +149,71 @@ void RowExchange::Impl::noteMasks() {
   }
 }
 
-/// Bytes of as many masks in a message: what follows begins at a whole cache line.
+/// Bytes of as many masks in a message: sums begin at a whole cache line.
 static int64_t maskBytes(int64_t rows) { return (rows + 15) / 16 * 64; }
 
-RowExchange::Impl::SumCounts RowExchange::Impl::countSums(int32_t to) const {
-  SumCounts counts;
-  for (int32_t store = 0; store < storeCount(); ++store) {
-    const AskedRows &from = asked[store];
-    int64_t dim = stores[store].dim;
-    for (size_t i = to; i < from.sections.size(); i += ranks) {
-      const AskedRows::Section &section = from.sections[i];
-      int64_t first = 0, packed = 0;
-      for (int64_t at = section.first; at < section.first + section.count; ++at) {
-        first += isHome(i) && from.masks[at];
-        packed += std::popcount(packedMask(from.masks[at], isHome(i)));
-      }
-      counts.inHomes += messageFloats(first, dim);
-      counts.packed += packed * dim;
-      counts.rows += section.count;
-      counts.sums += (first + packed) * dim;
-    }
-  }
-  return counts;
-}
-
-/// The same of what another rank sends, whose masks are there.
-RowExchange::Impl::SumCounts RowExchange::Impl::countReceived(int32_t other) {
-  SumCounts counts;
-  const uint32_t *mask = maskCursors[other];
-  for (int32_t store = 0; store < storeCount(); ++store) {
-    int64_t dim = stores[store].dim;
-    for (size_t fetch = 0; fetch < visits(owned[store]); ++fetch) {
-      int64_t first = 0, packed = 0;
-      for (size_t left = owned[store].askedBy(visit(fetch, other)).size(); left; --left, ++mask) {
-        first += isHome(visit(fetch, other)) && *mask;
-        packed += std::popcount(packedMask(*mask, isHome(visit(fetch, other))));
-      }
-      counts.inHomes += messageFloats(first, dim);
-      counts.packed += packed * dim;
-      counts.sums += (first + packed) * dim;
-    }
-  }
-  return counts;
-}
-
-/// A message: the sums in homes, store by store, by position; keys of replicas; masks, store by
-/// store, by position; the other sums, store by store, node by node, by position; what rides.
+/// A message: what rides; keys of replicas; masks, store by store, by position; the sums of the
+/// nodes, store by store, node by node, by position.
 void RowExchange::Impl::layOutSums(Rider *rider) {
+  auto countRows = [&](int32_t to) {
+    int64_t rows = 0;
+    for (const AskedRows &from : asked)
+      for (size_t fetch = 0; fetch < visits(from); ++fetch)
+        rows += from.sections[visit(fetch, to)].count;
+    return rows;
+  };
   for (int32_t to = 0; to < ranks; ++to) {
     messageBytes[to] = ridingBytes(rider, rank, to);
-    sumCounts[to] = to == rank ? SumCounts() : countSums(to); // its own is read where it is
-    const SumCounts &counts = sumCounts[to];
-    if (to != rank)
-      messageBytes[to] += sumBytes(counts.inHomes) + replicaBytes() + maskBytes(counts.rows) +
-                          sumBytes(counts.packed);
+    sumFloats[to] = 0;
+    if (to == rank) // what is its own is read where it is
+      continue;
+    for (int32_t store = 0; store < storeCount(); ++store)
+      for (size_t fetch = 0; fetch < visits(asked[store]); ++fetch) {
+        const AskedRows::Section &section = asked[store].sections[visit(fetch, to)];
+        for (int64_t position = section.first; position < section.first + section.count; ++position)
+          sumFloats[to] += std::popcount(asked[store].masks[position]) * stores[store].dim;
+      }
+    messageBytes[to] += replicaBytes() + maskBytes(countRows(to)) + sumBytes(sumFloats[to]);
   }
   sumRound.layOut(messageBytes);
-  if (travel.bf16Sums)
-    widePacked.layOut([&](int32_t to) { return sumCounts[to].packed; });
   for (int32_t to = 0; to < ranks; ++to) {
-    if (rider)
-      rider->write(to, sumRound.outgoing(to) + messageBytes[to] - ridingBytes(rider, rank, to));
-    if (to == rank)
-      continue;
-    sumRound.setNote(to, sumCounts[to].inHomes);
-    closeHomes(to);
-    char *at = sumRound.outgoing(to) + sumBytes(sumCounts[to].inHomes);
-    packReplicaKeys(at);
-    at += replicaBytes();
-    packMasks(to, reinterpret_cast<uint32_t *>(at));
-    at += maskBytes(sumCounts[to].rows);
-    packedCursors[to] = travel.bf16Sums ? widePacked.begin(to) : reinterpret_cast<float *>(at);
-  }
-}
-
-/// Closes the gaps of homes whose rows nobody touched.
-void RowExchange::Impl::closeHomes(int32_t to) {
-  if (fetches == 0 || !hasHomes)
-    return;
-  auto *from = travel.bf16Sums ? wideHomes.begin(to)
-                               : reinterpret_cast<float *>(sumRound.outgoing(to));
-  float *next = from;
-  for (int32_t store = 0; store < storeCount(); ++store) {
-    const AskedRows::Section &section = asked[store].sections[to];
-    int64_t dim = stores[store].dim, count = 0;
-    for (int64_t i = 0; i < section.count; ++i) {
-      if (!asked[store].masks[section.first + i])
-        continue;
-      if (float *home = from + i * dim, *place = next + count * dim; home != place)
-        std::memmove(place, home, dim * sizeof(float));
-      ++count;
-    }
-    from += messageFloats(section.count, dim);
-    next += messageFloats(count, dim);
-  }
-}
-
-/// Writes sums that were gathered as floats into their messages.
-void RowExchange::Impl::narrowSums() {
-  for (int32_t to = 0; to < ranks; ++to) {
-    if (to == rank)
-      continue;
     char *message = sumRound.outgoing(to);
-    const SumCounts &counts = sumCounts[to];
-    toBf16(wideHomes.begin(to), counts.inHomes, reinterpret_cast<uint16_t *>(message));
-    message += sumBytes(counts.inHomes) + replicaBytes() + maskBytes(counts.rows);
-    toBf16(widePacked.begin(to), counts.packed, reinterpret_cast<uint16_t *>(message));
+    if (rider)
+      rider->write(to, message);
+    if (to == rank)
+      continue;
+    message += ridingBytes(rider, rank, to);
+    packReplicaKeys(message);
+    message += replicaBytes();
+    sendMasks[to] = reinterpret_cast<uint32_t *>(message);
+    sumCursors[to] = reinterpret_cast<float *>(message + maskBytes(countRows(to)));
   }
+  if (!travel.bf16Sums)
+    return;
+  wideSums.layOut([&](int32_t to) { return sumFloats[to]; });
+  for (int32_t to = 0; to < ranks; ++to)
+    sumCursors[to] = wideSums.begin(to);
+}
+
+/// Writes the sums that `packSums` gathered at the ends of their messages.
+void RowExchange::Impl::narrowSums() {
+  for (int32_t to = 0; to < ranks; ++to)
+    toBf16(wideSums.begin(to), wideSums.size(to),
+           reinterpret_cast<uint16_t *>(sumRound.outgoing(to) + messageBytes[to]) -
+               wideSums.size(to));
 }
 
 void RowExchange::Impl::widenSums() {
-  auto widen = [&](Messages<float> &wide, std::vector<float *> &cursors, int64_t SumCounts::*of) {
-    wide.layOut([&](int32_t from) { return sumCounts[from].*of; });
-    for (int32_t from = 0; from < ranks; ++from) {
-      fromBf16(reinterpret_cast<const uint16_t *>(cursors[from]), sumCounts[from].*of,
-               wide.begin(from));
-      cursors[from] = wide.begin(from);
-    }
-  };
-  widen(wideHomes, homeCursors, &SumCounts::inHomes);
-  widen(widePacked, packedCursors, &SumCounts::packed);
+  wideSums.layOut([&](int32_t from) { return sumFloats[from]; });
+  for (int32_t from = 0; from < ranks; ++from) {
+    fromBf16(reinterpret_cast<const uint16_t *>(sumCursors[from]), sumFloats[from],
+             wideSums.begin(from));
+    sumCursors[from] = wideSums.begin(from);
+  }
 }
 
-void RowExchange::Impl::packMasks(int32_t to, uint32_t *masks) {
+void RowExchange::Impl::packMasks(int32_t to) {
+  uint32_t *masks = sendMasks[to];
   for (const AskedRows &from : asked)
     for (size_t fetch = 0; fetch < visits(from); ++fetch) {
       const AskedRows::Section &section = from.sections[visit(fetch, to)];
@@ -179,42 +224,39 @@ void RowExchange::Impl::packMasks(int32_t to, uint32_t *masks) {
 /// Finds keys of replicas, masks and sums in what came, and checks that they are as many as the
 /// message says.
 void RowExchange::Impl::readSums(Rider *rider) {
-  readReplicaKeys();
+  readReplicaKeys(rider);
   for (int32_t from = 0; from < ranks; ++from) {
     std::span<char> message = sumRound.incoming(from);
-    auto size = static_cast<int64_t>(message.size());
-    int64_t riding = ridingBytes(rider, from, rank);
-    if (rider && size >= riding)
-      rider->read(from, message.data() + size - riding);
-    sumCounts[from] = {};
+    sumFloats[from] = 0;
+    if (rider)
+      rider->read(from, message.data());
     if (from == rank)
       continue;
     int64_t rows = 0;
     forAskedBy(from, [&](int32_t, std::span<const int32_t> numbers) {
       rows += static_cast<int64_t>(numbers.size());
     });
-    int64_t begin = reinterpret_cast<const char *>(maskCursors[from]) - message.data();
+    auto size = static_cast<int64_t>(message.size());
+    const uint32_t *mask = maskCursors[from];
+    int64_t begin = reinterpret_cast<const char *>(mask) - message.data();
     if (size >= begin + maskBytes(rows))
-      sumCounts[from] = countReceived(from);
-    const SumCounts &counts = sumCounts[from];
-    if (counts.inHomes != sumRound.getNote(from) ||
-        size != begin + maskBytes(rows) + sumBytes(counts.packed) + riding)
+      forAskedBy(from, [&](int32_t store, std::span<const int32_t> numbers) {
+        for (size_t left = numbers.size(); left; --left)
+          sumFloats[from] += std::popcount(*mask++) * stores[store].dim;
+      });
+    if (size != begin + maskBytes(rows) + sumBytes(sumFloats[from]))
       throw Error("rank " + std::to_string(from) + " sends sums in " + std::to_string(size) +
                   " bytes, which are not those that it says");
-    homeCursors[from] = reinterpret_cast<float *>(message.data());
-    packedCursors[from] = reinterpret_cast<float *>(message.data() + begin + maskBytes(rows));
-    traffic.gradientBytes += rows * 4 + counts.sums * (travel.bf16Sums ? 2 : 4);
+    sumCursors[from] = reinterpret_cast<float *>(message.data() + begin + maskBytes(rows));
+    traffic.gradientBytes += rows * 4 + sumBytes(sumFloats[from]);
   }
 }
 
-/// Copies sums that have no homes into their messages.
 void RowExchange::Impl::packSums(int32_t store) {
   AskedRows &from = asked[store];
   int64_t dim = stores[store].dim;
-  std::span<const TreeSums::Node> nodes = from.sums.getNodes();
-  if (nodes.size() <= 1 && visits(from) <= 1) // all have homes
-    return;
   from.sumOf.resize(from.touchedBy.size());
+  std::span<const TreeSums::Node> nodes = from.sums.getNodes();
   for (size_t node = 0; node < nodes.size(); ++node) {
     for (const TreeSums::Entry &entry : nodes[node].entries)
       from.sumOf[entry.row] = entry.sum;
@@ -224,10 +266,10 @@ void RowExchange::Impl::packSums(int32_t store) {
       const AskedRows::Section &section = from.sections[i];
       gathered.clear();
       for (int64_t position = section.first; position < section.first + section.count; ++position)
-        if (packedMask(from.masks[position], isHome(i)) >> node & 1)
+        if (from.masks[position] >> node & 1)
           gathered.push_back(static_cast<int32_t>(position));
-      gatherRows(dim, gathered, from.sumOf.data(), packedCursors[i % ranks]);
-      packedCursors[i % ranks] += static_cast<int64_t>(gathered.size()) * dim;
+      gatherRows(dim, gathered, from.sumOf.data(), sumCursors[i % ranks]);
+      sumCursors[i % ranks] += static_cast<int64_t>(gathered.size()) * dim;
     }
   }
 }
@@ -251,7 +293,8 @@ void RowExchange::Impl::addSums(int32_t store) {
     of.updateRows.push_back(of.rows[number]);
   if (stores[store].hasReplicas())
     noteOwned(store, touched);
-  of.updateSums = of.sums.addUp(/*pool=*/nullptr, leaves);
+  of.updateSums.ensure(static_cast<int64_t>(touched.size()) * stores[store].dim);
+  of.sums.write(/*pool=*/nullptr, leaves, of.updateSums.data());
 }
 
 void RowExchange::Impl::joinRows(int32_t store) {
@@ -270,25 +313,14 @@ void RowExchange::Impl::joinRows(int32_t store) {
 void RowExchange::Impl::addLeaves(int32_t store, int32_t other, int32_t first) {
   OwnedRows &of = owned[store];
   int64_t dim = stores[store].dim;
-  const uint32_t *mask = maskCursors[other];
-  if (isHome(other)) {
-    float *&sum = homeCursors[other];
-    const float *begin = sum;
-    for (int32_t number : of.askedBy(other))
-      if (uint32_t nodes = *mask++) {
-        of.sums.add(number, first + std::countr_zero(nodes), sum);
-        sum += dim;
-      }
-    sum += messageFloats((sum - begin) / dim, dim) - (sum - begin);
-  }
-  bool isMore = covers[other].size() > 1 || visits(of) > 1;
-  for (size_t node = 0; isMore && node < covers[other].size(); ++node) {
+  const uint32_t *mask = nullptr;
+  for (size_t node = 0; node < covers[other].size(); ++node) {
     mask = maskCursors[other]; // once more for each node
     for (size_t fetch = 0; fetch < visits(of); ++fetch)
       for (int32_t number : of.askedBy(visit(fetch, other)))
-        if (packedMask(*mask++, isHome(visit(fetch, other))) >> node & 1) {
-          of.sums.add(number, first + static_cast<int32_t>(node), packedCursors[other]);
-          packedCursors[other] += dim;
+        if (*mask++ >> node & 1) {
+          of.sums.add(number, first + static_cast<int32_t>(node), sumCursors[other]);
+          sumCursors[other] += dim;
         }
   }
   maskCursors[other] = mask;
@@ -299,10 +331,10 @@ void RowExchange::Impl::addOwnLeaves(int32_t store, int32_t first) {
   OwnedRows &of = owned[store];
   AskedRows &from = asked[store];
   std::span<const TreeSums::Node> nodes = from.sums.getNodes();
-  from.sumOf.resize(from.touchedBy.size());
   for (size_t node = 0; node < nodes.size(); ++node) {
-    for (const TreeSums::Entry &entry : nodes[node].entries)
-      from.sumOf[entry.row] = entry.sum;
+    if (nodes.size() > 1) // else `packSums` has
+      for (const TreeSums::Entry &entry : nodes[node].entries)
+        from.sumOf[entry.row] = entry.sum;
     for (int64_t fetch = 0; fetch < fetches; ++fetch) {
       int64_t position = from.sections[visit(fetch, rank)].first;
       for (int32_t number : of.askedBy(visit(fetch, rank))) {

@@ -70,10 +70,9 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
   if (!givesTo(slot))
     return;
   guarded(slot, [&] {
-    std::span<float *const> places =
-        slot.rankStep->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)});
-    sumSegments(step->pool, {parts, nullptr, nullptr, gradients, dim, strides}, touched->count,
-                segments, places.data());
+    float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));
+    genrec_rt_segment_sum(step, touched, segments, parts, gradients, strides, dim, sums);
+    genrec_rt_contribute_rows(step, table, touched, rows, dim, sums);
   });
 }
 
@@ -93,14 +92,6 @@ void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domai
 const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table) {
   RankStep *ranks = StepSlot::of(step).rankStep;
   return ranks ? &ranks->collected(table) : nullptr;
-}
-
-float *genrec_rt_collected_sums(genrec_step *step, int32_t table) {
-  StepSlot &slot = StepSlot::of(step);
-  float *sums = nullptr;
-  if (slot.rankStep)
-    guarded(slot, [&] { sums = slot.rankStep->copyCollectedSums(table); });
-  return sums;
 }
 
 void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain *const *owned,

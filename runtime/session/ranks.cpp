@@ -7,6 +7,7 @@
 #include "step_slot.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace genrec::rt {
@@ -90,7 +91,7 @@ RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc
                    const ExchangedTables &tables, ParameterShards &shards, RowTravel travel)
     : comm(comm), tables(tables), shards(shards), exchange(comm, tables.stores, portions, travel),
       sums(comm, portions, model.loss_count, shards), reportRound(comm),
-      collectedRows(tables.stores.size()), collectedSums(tables.stores.size()) {}
+      collectedRows(tables.stores.size()) {}
 
 void RankStep::begin(std::span<StepSlot *const> ofPortions) {
   slots = ofPortions;
@@ -166,11 +167,6 @@ void RankStep::contributeRows(StepSlot &slot, int32_t table, std::span<float *co
   exchange.contribute(tables.storeOf[table], slot.portion, rows, rowSums);
 }
 
-std::span<float *const> RankStep::contributeRows(StepSlot &slot, int32_t table,
-                                                 std::span<float *const> rows) {
-  return exchange.contribute(tables.storeOf[table], slot.portion, rows);
-}
-
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//
@@ -203,21 +199,20 @@ void RankStep::exchangeSums(bool updates, const OwnReport &own) {
 }
 
 void RankStep::describeCollected() {
+  int64_t most = 0;
+  for (size_t store = 0; store < collectedRows.size(); ++store)
+    most = std::max(
+        most, static_cast<int64_t>(exchange.getUpdate(static_cast<int32_t>(store)).rows.size()));
+  if (static_cast<int64_t>(numbers.size()) < most + 1) {
+    numbers.resize(most + 1);
+    std::iota(numbers.begin(), numbers.end(), int64_t(0));
+  }
   for (size_t store = 0; store < collectedRows.size(); ++store) {
     RowExchange::Update update = exchange.getUpdate(static_cast<int32_t>(store));
-    collectedRows[store] = {const_cast<float **>(update.rows.data()), update.sums.data(),
-                            static_cast<int64_t>(update.rows.size())};
+    collectedRows[store] = {const_cast<float **>(update.rows.data()),
+                            const_cast<float *>(update.sums), tables.stores[store].dim,
+                            numbers.data()};
   }
-}
-
-float *RankStep::copyCollectedSums(int32_t table) {
-  int32_t store = tables.storeOf[table];
-  RowExchange::Update update = exchange.getUpdate(store);
-  int64_t dim = tables.stores[store].dim;
-  float *to = collectedSums[store].ensure(static_cast<int64_t>(update.sums.size()) * dim + 1);
-  for (size_t row = 0; row < update.sums.size(); ++row)
-    std::copy_n(update.sums[row], dim, to + static_cast<int64_t>(row) * dim);
-  return to;
 }
 
 /// Rows of replicas count at their owners.

@@ -83,9 +83,6 @@ public:
   bool hasSum(int32_t number) const { return sums.has(number); }
   void contributeRows(StepSlot &slot, int32_t table, std::span<float *const> rows,
                       const float *rowSums);
-  /// The same: returns where the caller writes the sum of each row, before the next call.
-  std::span<float *const> contributeRows(StepSlot &slot, int32_t table,
-                                         std::span<float *const> rows);
 
   /// Once all portions have computed: adds up sums, what the step reports, and, where it updates,
   /// the gradients of all tables' rows at their owners. Collective. Of `own`,
@@ -95,8 +92,6 @@ public:
   const genrec_collected_rows &collected(int32_t table) const {
     return collectedRows[tables.storeOf[table]];
   }
-  /// Their sums one behind another.
-  float *copyCollectedSums(int32_t table);
   int64_t countCollected(int32_t table) const {
     return static_cast<int64_t>(exchange.getUpdate(tables.storeOf[table]).rows.size());
   }
@@ -138,7 +133,7 @@ private:
   bool isDispatched = false;
   SumsAhead *ahead = nullptr;
   std::vector<genrec_collected_rows> collectedRows; ///< by store
-  std::vector<GrowBuffer<float>> collectedSums;     ///< by store
+  std::vector<int64_t> numbers;                     ///< 0, 1, 2, …
   std::vector<float> ownedValues;                   ///< scratch of sumExactly
   std::vector<ExactSum> exact;                      ///< scratch of sumExactly
   int64_t parameterBytes = 0;                       ///< received by shareParameters

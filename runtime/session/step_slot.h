@@ -115,7 +115,8 @@ public:
 
   /// Rows that only this step sees: unseen ids outside training.
   TableStore &temporaryTable(int32_t table);
-  GrowBuffer<uint8_t> missing;            ///< scratch of lookups
+  GrowBuffer<uint8_t> missing; ///< scratch of lookups
+  GrowBuffer<float> rowSums;   ///< scratch of genrec_rt_contribute_segments
   GrowBuffer<char> ownScratch, ownBlocks; ///< for stages beside the pool
 
   const Arena &arenaMemory() const { return arena; }

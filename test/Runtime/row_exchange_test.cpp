@@ -361,9 +361,9 @@ private:
     for (size_t i = 0; i < update.rows.size(); ++i) {
       ASSERT_TRUE(keyOf.contains(update.rows[i]));
       int64_t key = keyOf[update.rows[i]], dim = stores[store].dim;
-      auto [at, isNew] = to.try_emplace(key, getBits(update.sums[i], dim));
+      auto [at, isNew] = to.try_emplace(key, getBits(update.sums + i * dim, dim));
       if (isReplica(store, key)) // each rank, once
-        EXPECT_EQ(at->second, getBits(update.sums[i], dim));
+        EXPECT_EQ(at->second, getBits(update.sums + i * dim, dim));
       else
         EXPECT_TRUE(isNew) << "key " << key << " twice";
       EXPECT_TRUE(updated.insert(key).second) << "key " << key << " twice on one rank";

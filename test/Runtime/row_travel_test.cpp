@@ -92,7 +92,7 @@ public:
     RowExchange::Update update = exchange.getUpdate(0);
     for (size_t i = 0; i < update.rows.size(); ++i) {
       int64_t id = (update.rows[i] - table.data()) / kDim;
-      const float *sum = update.sums[i];
+      const float *sum = update.sums + static_cast<int64_t>(i) * kDim;
       EXPECT_TRUE(seen.updates.try_emplace(id, sum, sum + kDim).second) << "id " << id << " twice";
     }
   }

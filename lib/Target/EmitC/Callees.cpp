@@ -24,7 +24,6 @@ static constexpr Callee callees[] = {
     {"genrec_rt_collect", ABI, ABI},
     {"genrec_rt_collect_rows", ABI, ABI},
     {"genrec_rt_collected_rows", ABI, ABI},
-    {"genrec_rt_collected_sums", ABI, ABI},
     {"genrec_rt_contribute", ABI, ABI},
     {"genrec_rt_contribute_rows", ABI, ABI},
     {"genrec_rt_contribute_segments", ABI, ABI},

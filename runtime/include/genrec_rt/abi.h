@@ -392,16 +392,15 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
 /* Rows of a table that this rank owns and any portion touched, and the sums of their gradients. */
 typedef struct genrec_collected_rows {
   float **rows;
-  const float *const *sums; /* of each row, where its `dim` floats are */
-  int64_t count;
+  float *sums;           /* `dim` floats per row */
+  int64_t dim;
+  const int64_t *numbers; /* 0, 1, 2, ... as many as rows, and one more */
 } genrec_collected_rows;
 /* Describes `owned`, the rows that genrec_rt_collected_rows then returns; null where they are
  * those of `touched`. */
 void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
                             genrec_domain *owned);
 const genrec_collected_rows *genrec_rt_collected_rows(genrec_step *step, int32_t table);
-/* The sums of those rows one behind another; null where they are those of `touched`. */
-float *genrec_rt_collected_sums(genrec_step *step, int32_t table);
 
 /* sums[i]: the sum of values[i], a float per row of owned[i], over the rows of all ranks, rounded
  * once. of_parameters[i]: whether the rows are of a parameter. */

@@ -69,31 +69,22 @@ LogicalResult genrec::lowerCall(CollectRowsOp op, StageBuilder &stage) {
 }
 
 /// What the rank collected of the table, once genrec_rt_collect_rows was called.
-static Value getCollected(CollectRowsOp op, StageBuilder &stage, StringRef callee, Type type) {
-  EmitCBuilder b = stage.at(op);
-  return b.call(callee, b.pointer(type),
+static Value getCollected(CollectRowsOp op, StageBuilder &stage, const EmitCBuilder &b) {
+  return b.call("genrec_rt_collected_rows", b.pointer(b.opaque("const genrec_collected_rows")),
                 {stage.getStep(), b.integer(stage.index.getTable(op.getTableAttr()), b.i32())});
-}
-
-static Value getCollectedRows(CollectRowsOp op, StageBuilder &stage) {
-  return getCollected(op, stage, "genrec_rt_collected_rows",
-                      stage.at(op).opaque("const genrec_collected_rows"));
 }
 
 Value genrec::makeOwnedRows(CollectRowsOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op).named(getValueName(op.getOwnedRows()));
   Type type = b.pointer(b.pointer(b.f32()));
   return EmitCBuilder::kept(b.call("kernels::ownedRows", type,
-                                   {getCollectedRows(op, stage), stage.getPointer(op.getRows())}));
+                                   {getCollected(op, stage, stage.at(op)), stage.getPointer(op.getRows())}));
 }
 
 Value genrec::makeOwnedSums(CollectRowsOp op, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op).named(getValueName(op.getOwnedSums()));
-  Value own = stage.getPointer(op.getSums());
-  bool isAdded = isAddedByReader(op.getOwnedSums());
-  Value collected = isAdded ? getCollectedRows(op, stage)
-                            : getCollected(op, stage, "genrec_rt_collected_sums", b.f32());
-  Type type = isAdded ? b.opaque(kSegmentSumsType) : b.f32();
+  Value collected = getCollected(op, stage, stage.at(op)), own = stage.getPointer(op.getSums());
+  Type type = isAddedByReader(op.getOwnedSums()) ? b.opaque(kSegmentSumsType) : b.f32();
   return EmitCBuilder::kept(b.call("kernels::ownedSums", b.pointer(type), {collected, own}));
 }
 

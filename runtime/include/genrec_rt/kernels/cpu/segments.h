@@ -36,9 +36,6 @@ struct SegmentSums {
   const float *const *gradients = nullptr;
   const int64_t *strides = nullptr;
   int64_t memberCount = 0;
-  /// By distinct row: its sum, which others have added up. Then there are no members.
-  const float *const *added = nullptr;
-  int64_t addedCount = 0;
 
   const float *gradient(int64_t member) const {
     int64_t part = members[member] >> kSegmentPartShift;
@@ -60,15 +57,14 @@ inline float **ownedRows(const genrec_collected_rows *collected, float **own) {
   return collected ? collected->rows : own;
 }
 
-inline float *ownedSums(float *collected, float *own) { return collected ? collected : own; }
+inline float *ownedSums(const genrec_collected_rows *collected, float *own) {
+  return collected ? collected->sums : own;
+}
 
-/// Changes `own`: then sums are where they were collected.
+/// Changes `own`: then each row has one gradient, its sum.
 inline SegmentSums *ownedSums(const genrec_collected_rows *collected, SegmentSums *own) {
-  if (collected) {
-    *own = {};
-    own->added = collected->sums;
-    own->addedCount = collected->count;
-  }
+  if (collected)
+    *own = {collected->numbers, collected->numbers, &collected->sums, &collected->dim, 0};
   return own;
 }
 

@@ -21,7 +21,7 @@ inline SegmentSums *segmentSums(void *segments) { return static_cast<SegmentSums
 /// The rows that the rank updates, and their sums: `own`, as one portion of one rank has all of
 /// them.
 inline float **ownedRows(const genrec_collected_rows *, float **own) { return own; }
-inline float *ownedSums(float *, float *own) { return own; }
+inline float *ownedSums(const genrec_collected_rows *, float *own) { return own; }
 inline SegmentSums *ownedSums(const genrec_collected_rows *, SegmentSums *own) { return own; }
 inline namespace GENREC_RT_ISA {
 
