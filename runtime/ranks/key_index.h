@@ -66,14 +66,12 @@ public:
     }
   }
 
-  /// The number of `key`, -1 where it has none.
-  int32_t find(int64_t key) const {
+  bool contains(int64_t key) const {
     for (size_t at = home(key); slots[at].step == step; at = next(at))
       if (slots[at].key == key)
-        return slots[at].number;
-    return -1;
+        return true;
+    return false;
   }
-  bool contains(int64_t key) const { return find(key) >= 0; }
 
   int64_t size() const { return used; }
   /// By number.

@@ -20,8 +20,8 @@ void RowExchange::Impl::bringEarly(Communicator &on, const Impl *running, const 
     return arrange();
   findEarly(running, find);
   for (int32_t to = 0; to < ranks; ++to) {
-    messageBytes[to] = to == rank ? 0 : bitBytes(sumOfCells(receiveCounts, to));
-    for (int32_t store = 0; store < storeCount() && to != rank; ++store) {
+    messageBytes[to] = bitBytes(sumOfCells(receiveCounts, to));
+    for (int32_t store = 0; store < storeCount(); ++store) {
       int64_t &count = receiveEarly[cell(to, store)] = 0;
       for (int32_t number : owned[store].askedBy(visit(0, to)))
         count += owned[store].isEarly[number];
@@ -30,12 +30,10 @@ void RowExchange::Impl::bringEarly(Communicator &on, const Impl *running, const 
   }
   earlyRound.layOut(messageBytes);
   for (int32_t to = 0; to < ranks; ++to)
-    if (to != rank) // it reads its own rows where they are
-      packEarly(to);
+    packEarly(to);
   earlyRound.exchange(on);
   for (int32_t from = 0; from < ranks; ++from)
-    if (from != rank)
-      readEarly(from);
+    readEarly(from);
   arrange();
 }
 
@@ -112,6 +110,8 @@ void RowExchange::Impl::readEarly(int32_t from) {
     throw Error("rank " + std::to_string(from) + " sends early rows in " + std::to_string(size) +
                 " bytes, which are not those that it says");
   earlyValues[from] = reinterpret_cast<float *>(message.data() + bitBytes(rows));
+  if (from == rank)
+    return;
   traffic.rowBytes += floats * 4;
   traffic.earlyRowBytes += floats * 4;
 }

@@ -19,11 +19,6 @@ template <class Body> static void tellOthers(Communicator &comm, const Body &bod
 void AskedRows::begin(int32_t firstPortion) {
   keys.clear();
   addresses.clear();
-  positions.clear();
-  numbers.clear();
-  ownAddresses.clear();
-  ownNumbers.clear();
-  ownFetches = 0;
   sections.clear();
   sorted.clear();
   replicas.clear();

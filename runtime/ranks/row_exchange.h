@@ -54,9 +54,9 @@ struct ExchangedStore {
   }
 };
 
-/// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of the row's value,
-/// `dim` floats, not to be written to: of the row itself where this rank owns it, as the callback gave
-/// it, of a copy otherwise, which is there until `begin`. Equal keys of one step have one address. Entries with valid[i] == 0 (`valid` may be null) and those whose key is -1 become
+/// The keys that one lookup of one portion asks for. `rows[i]` becomes the address of a copy of the
+/// row's value: the same one for equal keys of one step, `dim` floats, not to be written to, there
+/// until `begin`. Entries with valid[i] == 0 (`valid` may be null) and those whose key is -1 become
 /// `zeroRow`.
 struct RowRequest {
   int32_t store = 0;

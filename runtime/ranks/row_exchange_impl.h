@@ -5,8 +5,6 @@
 // owner keeps which of its rows every rank asked for, in the order of that rank's positions; so
 // gradients travel without keys.
 //
-// Rows that a rank owns itself are read where its store has them; it gets copies of others only.
-//
 // For rows of replicas a rank is its own owner: they are the last ones of its part in a fetch. When
 // sums are collected, these parts become sections of all other ranks, too, and others note the keys
 // as those of one more fetch (row_replicas.cpp).
@@ -67,7 +65,7 @@ private:
 struct AskedRows {
   /// Rows that one fetch brought from one owner.
   struct Section {
-    const float *begin;   ///< of `sorted`, of copies
+    const float *begin;   ///< of `sorted`
     int64_t first, count; ///< positions
   };
 
@@ -77,12 +75,6 @@ struct AskedRows {
   ExactDivision division; ///< of distances from a section's begin, by `dim`
   KeyIndex keys;
   std::vector<float *> addresses; ///< by number; those of this fetch follow
-  std::vector<int32_t> positions; ///< by number, as far as rows are there
-  std::vector<int32_t> numbers;   ///< by position
-  size_t expected = 0;            ///< the number of the row that is likely touched next
-  KeyIndex ownAddresses;          ///< of this rank's own rows, once one is looked for
-  std::vector<int32_t> ownNumbers; ///< of those
-  size_t ownFetches = 0;           ///< whose own rows are there
   std::vector<Section> sections; ///< by fetch and owner; then, of replicas, by fetch and other rank
   std::vector<Section> sorted;    ///< where they lie: those of one message, by address
   std::vector<int64_t> replicas;  ///< by fetch: rows of replicas
@@ -189,17 +181,13 @@ private:
 
   // Those of `bring`.
   void arrange();
-  void notePositions(int32_t store, int64_t count, const int32_t *number);
-  void noteCopies(int32_t store, const float *begin, int64_t count, const int32_t *number);
-  void placeOwn();
+  void noteRows(int32_t store, const float *begin, int64_t count, const int32_t *number);
   void giveAddresses() const;
   void packValues();
   void exchangeValues(Communicator &on);
   void exchangeNarrow(Communicator &on);
 
-  int64_t positionOf(int32_t store, float *row);
-  int32_t numberOfCopy(int32_t store, const float *row) const;
-  int32_t numberOfOwn(int32_t store, const float *row);
+  int64_t positionOf(int32_t store, const float *row) const;
   /// Portions before `until` that had no call touch nothing.
   void skipPortions(AskedRows &from, int32_t until);
 

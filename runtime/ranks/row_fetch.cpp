@@ -230,18 +230,17 @@ void RowExchange::Impl::bring(Communicator &on) {
     throw Error("rows are brought that nobody asked for", "call 'ask' and 'find' before");
   if (!isArranged)
     arrange();
-  placeOwn();
-  giveAddresses();
   exchangeValues(on);
   ++fetches;
   isAsked = false;
 }
 
-/// Notes where the copies of this fetch will be: early ones are there, the others' places are known.
+/// Notes where the values of this fetch will be: early ones are there, the others' places are
+/// known.
 void RowExchange::Impl::arrange() {
   values[fetches].layOut([&](int32_t owner) {
     int64_t floats = 0;
-    for (int32_t store = 0; store < storeCount() && owner != rank; ++store)
+    for (int32_t store = 0; store < storeCount(); ++store)
       floats += messageFloats(sendCounts[cell(owner, store)] - sendEarly[cell(owner, store)],
                               stores[store].dim);
     return floats;
@@ -252,53 +251,30 @@ void RowExchange::Impl::arrange() {
     for (int32_t store = 0; store < storeCount(); ++store) {
       AskedRows &from = asked[store];
       int64_t count = sendCounts[cell(owner, store)], first = sendEarly[cell(owner, store)];
-      from.sections.push_back({nullptr, static_cast<int64_t>(from.numbers.size()), count});
-      if (owner != rank) {
-        noteCopies(store, early, first, number);
-        noteCopies(store, late, count - first, number + first);
-        early += messageFloats(first, stores[store].dim);
-        late += messageFloats(count - first, stores[store].dim);
-      } else {
-        notePositions(store, count, number);
-      }
+      from.sections.push_back({nullptr, static_cast<int64_t>(from.touchedBy.size()), count});
+      noteRows(store, early, first, number);
+      noteRows(store, late, count - first, number + first);
       number += count;
+      early += messageFloats(first, stores[store].dim);
+      late += messageFloats(count - first, stores[store].dim);
     }
   }
   for (AskedRows &from : asked)
     std::sort(from.sorted.begin(), from.sorted.end(),
               [](const auto &a, const auto &b) { return std::less<>()(a.begin, b.begin); });
+  giveAddresses();
   isArranged = true;
 }
 
-/// Gives rows the next positions.
-void RowExchange::Impl::notePositions(int32_t store, int64_t count, const int32_t *number) {
-  AskedRows &from = asked[store];
-  from.positions.resize(from.addresses.size());
-  for (int64_t i = 0; i < count; ++i)
-    from.positions[number[i]] = static_cast<int32_t>(from.numbers.size()) + static_cast<int32_t>(i);
-  from.numbers.insert(from.numbers.end(), number, number + count);
-  from.touchedBy.resize(from.numbers.size(), -1);
-}
-
-/// The same for copies that lie one behind another.
-void RowExchange::Impl::noteCopies(int32_t store, const float *begin, int64_t count,
-                                   const int32_t *number) {
+/// Gives `count` rows that lie one behind another the next positions.
+void RowExchange::Impl::noteRows(int32_t store, const float *begin, int64_t count,
+                                 const int32_t *number) {
   AskedRows &from = asked[store];
   if (count)
-    from.sorted.push_back({begin, static_cast<int64_t>(from.numbers.size()), count});
-  notePositions(store, count, number);
+    from.sorted.push_back({begin, static_cast<int64_t>(from.touchedBy.size()), count});
+  from.touchedBy.resize(from.touchedBy.size() + count, -1);
   for (int64_t i = 0; i < count; ++i)
     from.addresses[number[i]] = const_cast<float *>(begin) + i * stores[store].dim;
-}
-
-/// This rank's own rows, which have been found.
-void RowExchange::Impl::placeOwn() {
-  const int32_t *number = sentNumbers.data();
-  for (int32_t owner = 0; owner < rank; ++owner)
-    number += sumOfCells(sendCounts, owner);
-  for (int32_t store = 0; store < storeCount(); ++store)
-    for (int32_t own : owned[store].askedBy(visit(fetches, rank)))
-      asked[store].addresses[*number++] = owned[store].rows[own];
 }
 
 void RowExchange::Impl::giveAddresses() const {
@@ -310,19 +286,19 @@ void RowExchange::Impl::giveAddresses() const {
   }
 }
 
-/// To those who asked.
+/// To those who asked; this rank's own rows go where they are read.
 void RowExchange::Impl::packValues() {
   auto countLate = [&](int32_t to, int32_t store) {
-    return to == rank ? 0 : receiveCounts[cell(to, store)] - receiveEarly[cell(to, store)];
+    return receiveCounts[cell(to, store)] - receiveEarly[cell(to, store)];
   };
   sendValues.layOut([&](int32_t to) {
     int64_t floats = 0;
-    for (int32_t store = 0; store < storeCount(); ++store)
+    for (int32_t store = 0; store < storeCount() && to != rank; ++store)
       floats += messageFloats(countLate(to, store), stores[store].dim);
     return floats;
   });
   for (int32_t to = 0; to < ranks; ++to) {
-    float *message = sendValues.begin(to);
+    float *message = to == rank ? values[fetches].begin(rank) : sendValues.begin(to);
     for (int32_t store = 0; store < storeCount(); ++store) {
       int64_t dim = stores[store].dim, count = countLate(to, store);
       gatherRows(dim, owned[store].askedBy(visit(fetches, to)).last(count),
@@ -340,7 +316,8 @@ void RowExchange::Impl::exchangeValues(Communicator &on) {
     return exchangeNarrow(on);
   for (int32_t other = 0; other < ranks; ++other) {
     sendParts[other] = {sendValues.begin(other), sendValues.bytes(other)};
-    receiveParts[other] = {values[fetches].begin(other), values[fetches].bytes(other)};
+    receiveParts[other] = {values[fetches].begin(other),
+                           other != rank ? values[fetches].bytes(other) : 0};
     traffic.rowBytes += receiveParts[other].bytes;
   }
   on.exchange(sendParts, receiveParts);
@@ -349,7 +326,7 @@ void RowExchange::Impl::exchangeValues(Communicator &on) {
 void RowExchange::Impl::exchangeNarrow(Communicator &on) {
   Messages<float> &to = values[fetches];
   sendNarrow.layOut([&](int32_t other) { return sendValues.size(other); });
-  receiveNarrow.layOut([&](int32_t other) { return to.size(other); });
+  receiveNarrow.layOut([&](int32_t other) { return other != rank ? to.size(other) : 0; });
   for (int32_t other = 0; other < ranks; ++other) {
     toBf16(sendValues.begin(other), sendValues.size(other), sendNarrow.begin(other));
     sendParts[other] = {sendNarrow.begin(other), sendNarrow.bytes(other)};

@@ -29,46 +29,16 @@ static size_t countBefore(std::span<const AskedRows::Section> sections, const fl
   return count;
 }
 
-int32_t RowExchange::Impl::numberOfCopy(int32_t store, const float *row) const {
+int64_t RowExchange::Impl::positionOf(int32_t store, const float *row) const {
   const AskedRows &from = asked[store];
-  size_t count = countBefore(from.sorted, row);
-  if (count == 0)
-    return -1;
-  const AskedRows::Section &section = from.sorted[count - 1];
-  int64_t floats = row - section.begin, position = from.division.divide(floats);
-  bool isCopy = position < section.count && position * stores[store].dim == floats;
-  return isCopy ? from.numbers[section.first + position] : -1;
-}
-
-int32_t RowExchange::Impl::numberOfOwn(int32_t store, const float *row) {
-  AskedRows &from = asked[store];
-  auto keyOf = [](const float *row) {
-    return static_cast<int64_t>(reinterpret_cast<uintptr_t>(row));
-  };
-  for (; from.ownFetches < visits(from); ++from.ownFetches) {
-    const AskedRows::Section &own = from.sections[visit(from.ownFetches, rank)];
-    for (int64_t position = own.first; position < own.first + own.count; ++position) {
-      int32_t number = from.numbers[position];
-      int32_t at = from.ownAddresses.findOrAdd(keyOf(from.addresses[number]));
-      if (static_cast<size_t>(at) == from.ownNumbers.size())
-        from.ownNumbers.push_back(number);
-    }
+  if (size_t count = countBefore(from.sorted, row)) {
+    const AskedRows::Section &section = from.sorted[count - 1];
+    int64_t floats = row - section.begin, position = from.division.divide(floats);
+    if (position < section.count && position * stores[store].dim == floats)
+      return section.first + position;
   }
-  int32_t at = from.ownAddresses.find(keyOf(row));
-  return at < 0 ? -1 : from.ownNumbers[at];
-}
-
-/// Most rows are touched in the order in which they were asked for.
-int64_t RowExchange::Impl::positionOf(int32_t store, float *row) {
-  AskedRows &from = asked[store];
-  auto number = static_cast<int32_t>(from.expected);
-  bool isExpected = from.expected < from.positions.size() && from.addresses[from.expected] == row;
-  if (!isExpected && (number = numberOfCopy(store, row)) < 0 &&
-      (number = numberOfOwn(store, row)) < 0)
-    throw Error("a row that is touched in store " + std::to_string(store) +
-                " was not fetched in this step");
-  from.expected = static_cast<size_t>(number) + 1;
-  return from.positions[number];
+  throw Error("a row that is touched in store " + std::to_string(store) +
+              " was not fetched in this step");
 }
 
 void RowExchange::Impl::skipPortions(AskedRows &from, int32_t until) {
@@ -93,7 +63,6 @@ std::span<float *const> RowExchange::Impl::contribute(int32_t store, int32_t por
   from.nextPortion = portion + 1;
   std::vector<TreeSums::Entry> &entries = from.sums.addNode({portion, 0});
   from.places.clear();
-  from.expected = 0;
   for (float *row : rows) {
     int64_t position = positionOf(store, row);
     if (from.touchedBy[position] == portion)
