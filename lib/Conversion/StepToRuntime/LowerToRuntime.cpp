@@ -64,8 +64,7 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   for (Type type : op->getResultTypes())
     if (!hasForm(type, stage.target.kind))
       return op->emitOpError("makes strings, which have no CUDA form yet");
-  if (auto product = dyn_cast<ProductOpInterface>(op);
-      product && product.getBf16() && stage.target.hasDevice)
+  if (!hasProductForm(op, stage.target.kind))
     return op->emitOpError(
         "rounds factors to bfloat16, which has no CUDA form yet; compile without "
         "--mixed-precision and gr.autocast");

@@ -200,12 +200,19 @@ bool genrec::hasForm(Type type, TargetKind target) {
   return target == TargetKind::cpu || !values || !isa<StringType>(values.getElementType());
 }
 
+bool genrec::hasProductForm(Operation *op, TargetKind target) {
+  auto product = dyn_cast<ProductOpInterface>(op);
+  return target == TargetKind::cpu || !product || !product.getBf16();
+}
+
 std::vector<std::string> genrec::listMissingForms(ModuleOp module, TargetKind target) {
   std::set<std::string> missing;
   module.walk([&](Operation *op) {
     for (Type type : op->getResultTypes())
       if (!hasForm(type, target))
         missing.insert("columns of strings");
+    if (!hasProductForm(op, target))
+      missing.insert("products of bfloat16");
     auto call = dyn_cast<emitc::CallOpaqueOp>(op);
     const Callee *callee = call ? lookupCallee(call.getCallee(), op->getContext()) : nullptr;
     if (callee && callee->getHeader(target).empty())

@@ -58,6 +58,10 @@ const Callee *lookupCallee(llvm::StringRef name, mlir::MLIRContext *context);
 /// host.
 bool hasForm(mlir::Type type, TargetKind target);
 
+/// Whether there is code for `target` of the op, where it is a product: devices have none of factors
+/// rounded to bfloat16.
+bool hasProductForm(mlir::Operation *op, TargetKind target);
+
 /// What `module`, on its way to EmitC or there, has that there is no code for `target` of: names of
 /// callees, types. Sorted.
 std::vector<std::string> listMissingForms(mlir::ModuleOp module, TargetKind target);
