@@ -62,9 +62,10 @@ void EmbeddingStore::see(genrec_rt_pool *pool, int64_t count, int64_t step, floa
 
 void EmbeddingStore::evict(const StoreStream &on, int64_t step, int64_t expired) {
   const RowRules &rules = config.rules;
+  // Not again before the table is larger than ever, and in no later step that is the first to look.
+  if (rules.hasTtl())
+    leaving.reserve(static_cast<size_t>(rowCount));
   if (const int64_t latest = rules.latestLeaving(step, expired); latest >= 0) {
-    leaving.reserve(
-        static_cast<size_t>(rowCount)); // not again before the table is larger than ever
     for (int64_t number = 0; number < rowCount; ++number)
       if (sightingOf(row(number)).lastStep <= latest)
         leaving.push_back(number);

@@ -49,7 +49,8 @@ struct RowRules {
   int64_t admitAfter = 0; ///< steps in which an id must be seen to get a row
   int64_t ttlSeconds = 0; ///< seconds of the run's clock instead of `ttl`; 0: never
 
-  bool any() const { return bound > 0 || ttl > 0 || admitAfter > 0 || ttlSeconds > 0; }
+  bool hasTtl() const { return ttl > 0 || ttlSeconds > 0; }
+  bool any() const { return bound > 0 || admitAfter > 0 || hasTtl(); }
   /// Whether the end of `step` looks at ttl.
   bool checksTime(int64_t step) const {
     return ttl > 0 && step % std::max<int64_t>(1, ttl / 16) == 0;
