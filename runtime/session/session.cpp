@@ -232,7 +232,7 @@ ExchangeCounts Session::exchanges() const {
   if (!ranks)
     return {};
   ExchangeCounts counts = ranks->getTraffic();
-  counts.rounds = ranks->comm().rounds() + ranks->roundsAhead() + impl->roundsAhead;
+  counts.rounds = impl->roundsInSteps + ranks->roundsAhead() + impl->roundsAhead;
   return counts;
 }
 

@@ -43,7 +43,8 @@ struct Session::Impl {
   genrec_runtime state;
   int32_t ownPortions = 1; ///< of this rank
   Overlap overlap = Overlap::none;
-  int64_t roundsAhead = 0; ///< of all runs so far
+  int64_t roundsAhead = 0;   ///< of all runs so far
+  int64_t roundsInSteps = 0; ///< likewise, of the stages; reading data makes others
   /// One per portion, for each batch in flight.
   std::vector<std::unique_ptr<StepSlot>> slots;
   std::vector<Batch> batches;
@@ -53,7 +54,7 @@ struct Session::Impl {
   std::vector<std::string> parameterNames;
   uint64_t steps = 0;
   std::function<int64_t(uint64_t step)> clock; ///< see SessionOptions
-  int64_t dispatchedAhead = 0; ///< steps, on a device
+  int64_t dispatchedAhead = 0;                 ///< steps, on a device
 
 private:
   /// Runs `body`, which makes a round with other ranks in the step of `last`.
@@ -79,8 +80,10 @@ private:
 
   /// Runs `body`; what it throws ends the other ranks too.
   template <class Body> void onRanks(const Body &body) {
+    const int64_t before = state.ranks ? state.ranks->comm().rounds() : 0;
     try {
       body();
+      roundsInSteps += state.ranks ? state.ranks->comm().rounds() - before : 0;
     } catch (const CommError &error) { // they know
       if (state.ranks)
         state.ranks->abortAhead(error.what());
