@@ -2,7 +2,6 @@
 
 #include "genrec/Analysis/Identity.h"
 
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -174,9 +173,9 @@ std::string describeTable(TableOp table) {
   if (auto bounded = table.getBounded())
     text += ", bounded " + std::to_string(*bounded) + " " +
             stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)).str();
-  if (auto steps = getTtlSteps(table))
+  if (auto steps = table.getTtlSteps())
     text += ", ttl " + std::to_string(*steps);
-  if (auto seconds = getTtlSeconds(table))
+  if (auto seconds = table.getTtlSeconds())
     text += ", ttl " + std::to_string(*seconds) + " s";
   if (auto admitAfter = table.getAdmitAfter())
     text += ", admit_after " + std::to_string(*admitAfter);

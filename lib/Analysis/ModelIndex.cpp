@@ -3,7 +3,6 @@
 #include "genrec/Analysis/ModelIndex.h"
 
 #include "genrec/Dialect/GenRec/IR/ColumnTags.h"
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 
 using namespace mlir;
 using namespace genrec;
@@ -199,9 +198,9 @@ std::string genrec::describeRowRules(TableOp table) {
     rules.push_back(("at most " + Twine(*bounded) + " rows (" +
                      stringifyEvictKind(table.getEvict().value_or(EvictKind::lru)) + ")")
                         .str());
-  if (auto steps = getTtlSteps(table))
+  if (auto steps = table.getTtlSteps())
     rules.push_back(("gone after " + Twine(*steps) + " steps unseen").str());
-  if (auto seconds = getTtlSeconds(table))
+  if (auto seconds = table.getTtlSeconds())
     rules.push_back("gone after " + describeSeconds(*seconds) + " unseen");
   if (auto admitAfter = table.getAdmitAfter())
     rules.push_back(("admitted after " + Twine(*admitAfter) + " steps").str());

@@ -2,7 +2,6 @@
 
 #include "genrec/Fuzz/ModelBuilder.h"
 
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 
 #include "llvm/ADT/ScopeExit.h"
 
@@ -115,7 +114,7 @@ void ModelBuilder::addRowRules(SmallVectorImpl<NamedAttribute> &attributes) {
   if (chance(40)) {
     attributes.push_back(i64("ttl", integer(1, 2)));
     if (nextName % 2) // a step takes a second
-      attributes.push_back(named(kTtlInSeconds, builder.getUnitAttr()));
+      attributes.push_back(named("ttl_in_seconds", builder.getUnitAttr()));
   }
   if (chance(40))
     attributes.push_back(i64("admit_after", integer(1, 2)));

@@ -4,7 +4,6 @@
 
 #include "Random.h"
 
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -82,8 +81,8 @@ State::State(ModelOp model, uint64_t seed)
     table.dim = declaration.getDim();
     table.stateFloats = optimizer.getStateFloats(table.dim);
     table.rules = {static_cast<int64_t>(declaration.getBounded().value_or(0)),
-                   declaration.getEvict() == EvictKind::lfu, getTtlSteps(declaration).value_or(0),
-                   getTtlSeconds(declaration).value_or(0),
+                   declaration.getEvict() == EvictKind::lfu, declaration.getTtlSteps().value_or(0),
+                   declaration.getTtlSeconds().value_or(0),
                    static_cast<int64_t>(declaration.getAdmitAfter().value_or(0))};
     table.idBits = declaration.getIdBits();
     table.initialAccumulator = optimizer.getOption("initial_accumulator", /*onTable=*/true);

@@ -3,7 +3,6 @@
 #include "EnumKinds.h"
 
 #include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 #include "genrec/Model/Model.h"
 #include "genrec/Model/model_generated.h"
 #include "genrec/Version.h"
@@ -135,8 +134,8 @@ LogicalResult Exporter::exportDeclarations(schema::ModelT &file) {
               entry->bounded = table.getBounded().value_or(0);
               if (std::optional<EvictKind> evict = table.getEvict())
                 entry->evict = stringifyEvictKind(*evict).str();
-              entry->ttl = getTtlSteps(table).value_or(0);
-              entry->ttl_seconds = getTtlSeconds(table).value_or(0);
+              entry->ttl = table.getTtlSteps().value_or(0);
+              entry->ttl_seconds = table.getTtlSeconds().value_or(0);
               entry->admit_after = table.getAdmitAfter().value_or(0);
               return success();
             })

@@ -3,7 +3,6 @@
 #include "Importer.h"
 #include "EnumKinds.h"
 
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 #include "genrec/Model/Model.h"
 
 #include "mlir/IR/Verifier.h"
@@ -205,14 +204,13 @@ LogicalResult Importer::importTable(const schema::EmbeddingTable &table) {
   if (table.ttl() && table.ttl_seconds())
     return emitError(location) << "table '" << toRef(table.name())
                                << "' has both 'ttl', in steps, and 'ttl_seconds'";
-  auto op = TableOp::create(builder, location, builder.getStringAttr(toRef(table.name())),
-                            builder.getI64IntegerAttr(table.dim()),
-                            builder.getI64IntegerAttr(table.id_bits()), init, optimizer,
-                            rule(table.bounded()), evict,
-                            rule(table.ttl_seconds() ? table.ttl_seconds() : table.ttl()),
-                            rule(table.admit_after()), /*members=*/ArrayAttr());
-  if (table.ttl_seconds())
-    op->setAttr(kTtlInSeconds, builder.getUnitAttr());
+  TableOp::create(builder, location, builder.getStringAttr(toRef(table.name())),
+                  builder.getI64IntegerAttr(table.dim()),
+                  builder.getI64IntegerAttr(table.id_bits()), init, optimizer,
+                  rule(table.bounded()), evict,
+                  rule(table.ttl_seconds() ? table.ttl_seconds() : table.ttl()),
+                  table.ttl_seconds() ? builder.getUnitAttr() : UnitAttr(),
+                  rule(table.admit_after()), /*members=*/ArrayAttr());
   return success();
 }
 

@@ -20,7 +20,7 @@ namespace genrec::rt {
 /// What a rank reports beside its portions.
 struct OwnReport {
   int32_t signal = 0;
-  std::optional<int64_t> seconds; ///< of the step, as far as this rank knows
+  std::optional<int64_t> seconds = {}; ///< of the step, as far as this rank knows
   bool isNextAhead = false;
 };
 

@@ -2,9 +2,11 @@
 """Trains every example on 1 to 4 ranks, in 12 portions: equal losses of every step, equal metrics, equal bytes saved.
 
     build/venv/bin/python test/EndToEnd/examples_on_ranks.py [--only dlrm,hstu] [--ranks 1,2,3,4] [--out folder]
+    build/venv/bin/python test/EndToEnd/examples_on_ranks.py --random 20 [--seed 1]
 
 Each runs on one process first, then on every number of ranks with every --overlap; at last on 1 rank, resumed on 4, on 2
-and on 3. MovieLens-100K, MIND and the click log are read from ../shared/data; an example whose data is not there is said
+and on 3. With --random, runs with flags drawn by the seed take the place of those: the flags that change what is trained
+are given to one process, too, and those that must not change it to the ranks alone. MovieLens-100K, MIND and the click log are read from ../shared/data; an example whose data is not there is said
 to be left out, HSTU and SASRec then train on generated histories. Prints a table of checksums; the status is 1 where any
 run differs. Takes some minutes, so it is not part of make check.
 """
@@ -15,6 +17,7 @@ import argparse
 import hashlib
 import importlib
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -156,10 +159,11 @@ class Trial:
     def train(self, name: str, ranks: int, *flags: object) -> Result:
         """On so many ranks; 0: one process without a launcher."""
         launcher = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", ranks] if ranks else []
+        usual = {"--batch": self.example.batch, "--seed": 3, "--portions": PORTIONS, "--threads": 1}
         words = [
             *launcher, self.folder / "model", "train", "--data", self.example.train, "--validation", self.example.valid,
-            "--batch", self.example.batch, "--epochs", EPOCHS, "--seed", 3, "--portions", PORTIONS, "--threads", 1,
-            "--progress", "json", "--log-every", 1, "--checkpoint", self.folder / name, *flags,
+            "--epochs", EPOCHS, "--progress", "json", "--log-every", 1, "--checkpoint", self.folder / name, *flags,
+            *(word for flag, value in usual.items() if flag not in flags for word in (flag, value)),
         ]  # fmt: skip
         done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=False, timeout=600)
         if done.returncode:
@@ -170,6 +174,10 @@ class Trial:
         losses = {e["step"]: e["loss"] for e in events if e["event"] == "step" and e["phase"] == "train"}
         evaluations = [{k: v for k, v in e.items() if k != "seconds"} for e in events if e["event"] == "evaluation"]
         return Result(losses, evaluations, self._checksum(self.folder / name))
+
+    def _tables(self) -> list[str]:
+        done = subprocess.run([self.folder / "model", "info", "--json"], capture_output=True, text=True, check=True)
+        return [table["name"] for table in json.loads(done.stdout)["tables"]]
 
     @staticmethod
     def _checksum(checkpoint: Path) -> str:
@@ -197,11 +205,46 @@ class Trial:
                 found["1→4→2→3"] = alone.difference(chained)
         return alone.checksum, found
 
+    def compare_random(self, count: int, seed: int) -> dict[str, str]:
+        """What differs, by the flags of a run on ranks."""
+        draw, found = random.Random(seed), {}
+        for number in range(count):
+            ranks = draw.choice((2, 2, 3, 4))
+            trained, placed = draw_trained(draw, self.example, ranks), draw_placed(draw, self._tables())
+            name = " ".join(map(str, [f"{ranks}:", *trained, *placed]))
+            alone = self.train(f"random{number}", 0, *trained)
+            found[name] = alone.difference(self.train(f"random{number}ranks", ranks, *trained, *placed))
+        return found
+
+
+def draw_trained(draw: random.Random, example: Example, ranks: int) -> list[object]:
+    """Flags that change what is trained."""
+    flags: list[object] = ["--portions", ranks * draw.choice((1, 2, 3)), "--seed", draw.randrange(100)]
+    flags += ["--batch", draw.choice((example.batch, example.batch // 2, 2 * example.batch + 1))]
+    flags += draw.choice(([], ["--no-shuffle"], ["--shuffle-window", 40]))
+    for words in (["--clip-norm", 0.3], ["--clip-value", 0.01], ["--schedule", "cosine"], ["--max-steps", 7],
+                  ["--lr", 0.003]):  # fmt: skip
+        flags += words if draw.random() < 0.25 else []
+    return flags
+
+
+def draw_placed(draw: random.Random, tables: list[str]) -> list[object]:
+    """Flags that say where and when things are done."""
+    replicas = ",".join(draw.sample(tables, draw.randint(1, len(tables)))) if tables else ""
+    flags: list[object] = ["--overlap", draw.choice(("none", "keys", "rows"))]
+    flags += ["--early-gradients", draw.choice(("on", "off", "auto"))]
+    for words in (["--replicate", replicas] if replicas else [], ["--shard-optimizer"], ["--deduplicate", "requester"],
+                  ["--threads", 2], ["--data-memory", 1], ["--checkpoint-every", 3]):  # fmt: skip
+        flags += words if draw.random() < 0.3 else []
+    return flags
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(EXAMPLES), help="comma-separated: " + ", ".join(EXAMPLES))
     parser.add_argument("--ranks", default="1,2,3,4", help="comma-separated")
+    parser.add_argument("--random", type=int, metavar="RUNS", help="of each example, with flags drawn by --seed")
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, help="folder for data, models and checkpoints (default: a temporary one)")
     arguments = parser.parse_args()
     ranks = [int(count) for count in arguments.ranks.split(",")]
@@ -214,7 +257,11 @@ def main() -> None:
                 continue
             folder = (arguments.out or Path(temporary)) / name.replace(" ", "_")
             folder.mkdir(parents=True)
-            checksum, found = Trial(make(folder), folder).compare(ranks)
+            trial = Trial(make(folder), folder)
+            if arguments.random:
+                checksum, found = f"seed {arguments.seed}", trial.compare_random(arguments.random, arguments.seed)
+            else:
+                checksum, found = trial.compare(ranks)
             differing = {run: what for run, what in found.items() if what}
             wrong += len(differing)
             print(

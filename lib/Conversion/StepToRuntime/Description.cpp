@@ -8,7 +8,6 @@
 #include "Description.h"
 
 #include "genrec/Analysis/Identity.h"
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 #include "genrec/Dialect/GenRec/Step/Target.h"
 #include "genrec_rt/kinds.h"
 
@@ -280,9 +279,9 @@ Describer::Rows Describer::tables() {
     if (table.hasRowRules()) {
       fields.integer("bounded", table.getBounded().value_or(0));
       fields.integer("evict", static_cast<int64_t>(table.getEvict().value_or(EvictKind::lru)));
-      fields.integer("ttl", getTtlSteps(table).value_or(0));
+      fields.integer("ttl", table.getTtlSteps().value_or(0));
       fields.integer("admit_after", table.getAdmitAfter().value_or(0));
-      fields.integer("ttl_seconds", getTtlSeconds(table).value_or(0));
+      fields.integer("ttl_seconds", table.getTtlSeconds().value_or(0));
     }
     rows.push_back(fields.get());
   }

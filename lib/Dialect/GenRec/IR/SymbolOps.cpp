@@ -1,7 +1,6 @@
 //===- SymbolOps.cpp - models, domains, tables, parameters, programs ------===//
 
 #include "genrec/Dialect/GenRec/IR/ModelDialectInterface.h"
-#include "genrec/Dialect/GenRec/IR/TableRules.h"
 #include "genrec/Dialect/GenRec/IR/VerifierRules.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -162,14 +161,6 @@ int64_t TableOp::getKeyBits() {
   return 63 - static_cast<int64_t>(llvm::Log2_64_Ceil(members + 1));
 }
 
-std::optional<int64_t> genrec::getTtlSteps(TableOp table) {
-  return table->hasAttr(kTtlInSeconds) ? std::nullopt : table.getTtl();
-}
-
-std::optional<int64_t> genrec::getTtlSeconds(TableOp table) {
-  return table->hasAttr(kTtlInSeconds) ? table.getTtl() : std::nullopt;
-}
-
 LogicalResult TableOp::verify() {
   if (failed(expectRange(*this, "id_bits", getIdBits(), 1, 63)))
     return failure();
@@ -180,11 +171,8 @@ LogicalResult TableOp::verify() {
   if (getOptimizer().getOption("frozen") != 0.0 && hasRowRules())
     return emitOpError() << "is frozen, so that rows neither come nor leave, but has rules about rows "
                             "('bounded', 'ttl' or 'admit_after')";
-  if (Attribute inSeconds = (*this)->getAttr(kTtlInSeconds); inSeconds && !isa<UnitAttr>(inSeconds))
-    return emitOpError() << "has '" << kTtlInSeconds << "' = " << inSeconds
-                         << ", which takes no value";
-  if ((*this)->hasAttr(kTtlInSeconds) && !getTtl())
-    return emitOpError() << "has '" << kTtlInSeconds << "', the unit of 'ttl', but no 'ttl'";
+  if (getTtlInSeconds() && !getTtl())
+    return emitOpError() << "has 'ttl_in_seconds', the unit of 'ttl', but no 'ttl'";
   if (getEvict() && !getBounded())
     return emitOpError() << "has 'evict', which says what leaves a bounded table, but no 'bounded'";
   return success();

@@ -311,7 +311,7 @@ genrec.model @m {
 
 // The number is that of 'ttl'.
 genrec.model @m {
-  // expected-error@+1 {{'genrec.table' op has 'ttl_in_seconds' = 60 : i64, which takes no value}}
+  // expected-error@+1 {{'genrec.table' op attribute 'ttl_in_seconds' failed to satisfy constraint: unit attribute}}
   genrec.table @t dim 8 {ttl = 3 : i64, ttl_in_seconds = 60 : i64, init = #genrec.init<zeros, 0.0>, optimizer = #genrec.optimizer<sgd, {}>}
 }
 

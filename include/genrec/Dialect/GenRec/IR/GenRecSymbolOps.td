@@ -111,7 +111,8 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
     - `admit_after`: an id gets a row in the step that is the n-th to see it. Until then lookups
       give its initial value, and its gradients are dropped.
     - `ttl`: at the end of step t, rows last seen in step t - ttl or before are evicted. From a ttl
-      of 16 on, this happens only in steps that are multiples of `ttl / 16` (rounded down).
+      of 16 on, this happens only in steps that are multiples of `ttl / 16` (rounded down). With
+      `ttl_in_seconds` it counts seconds of the run's clock instead of steps.
     - `bounded`: if a table has more rows than this at the end of a step, rows are evicted until
       `bounded - bounded / 16` (rounded down) remain. `evict` chooses them: `lru` (the default)
       evicts the least recently seen rows; `lfu` those seen in the fewest steps since they were
@@ -142,6 +143,7 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
                        OptionalAttr<I64Attr>:$bounded,
                        OptionalAttr<GenRec_EvictKindAttr>:$evict,
                        OptionalAttr<I64Attr>:$ttl,
+                       UnitAttr:$ttl_in_seconds,
                        OptionalAttr<I64Attr>:$admit_after,
                        OptionalAttr<TypedArrayAttrBase<FlatSymbolRefAttr, "tables">>:$members);
   let assemblyFormat = "$sym_name `dim` $dim attr-dict";
@@ -151,6 +153,10 @@ def GenRec_TableOp : GenRec_DeclarationOp<"table", [GenRec_DeclaresWeights, GenR
     int64_t getKeyBits();
     /// True where rows come or leave by rule: `bounded`, `ttl` or `admit_after`.
     bool hasRowRules() { return getBounded() || getTtl() || getAdmitAfter(); }
+    /// Steps without being seen after which a row is evicted; none where `ttl` counts seconds.
+    std::optional<int64_t> getTtlSteps() { return getTtlInSeconds() ? std::nullopt : getTtl(); }
+    /// The same in seconds; none where `ttl` counts steps.
+    std::optional<int64_t> getTtlSeconds() { return getTtlInSeconds() ? getTtl() : std::nullopt; }
   }];
 }
 

@@ -5,43 +5,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def Distribute : GenRecPass<"genrec-distribute"> {
-  let summary = "adds up over all portions of a batch what each portion computes";
-  let description = [{
-    A global batch consists of portions, and ranks own rows of the tables (docs/ranks.md). The pass
-    marks each value of a program:
-
-    - *local*: rows of the portion's own data;
-    - *replicated*: the same in all portions: parameters, constants, rows of a catalogue and what
-      depends on those only;
-    - *partial*: the step needs its sum over all portions: a sum over local rows, for example.
-
-    A partial value passes through ops that are linear in it (`LinearOpInterface`) and stays
-    partial. Where another op reads it, `contribute` and `collect` add it up first. The gradients of
-    all parameters are added up by one pair of ops, before they are clipped. After each
-    `segment_sum`, `contribute_rows` and `collect_rows` bring the sums to the owners of the rows, and
-    a sum over those rows (for the norm of all gradients) becomes `exact_sum`. A replicated value that
-    is added to a partial one counts in the first portion only.
-
-    A program that cannot be run like this gets `genrec.single_rank`, or `genrec.single_portion`,
-    with the reason. With one portion on one rank, the new ops do nothing.
-
-    ```mlir
-    %weight = genrec.reduce_rows %ones : …
-    %rate = genrec.div %one, %weight : …
-    // becomes
-    %weight = genrec.reduce_rows %ones : …
-    %given = genrec.contribute 0(%weight) : tensor<f32>
-    %total = genrec.collect 0(%given) : tensor<f32>
-    %rate = genrec.div %one, %total : …
-    ```
-  }];
-  let statistics = [
-    Statistic<"sums", "sums", "shared values that are added up over portions">,
-    Statistic<"tables", "tables", "tables whose gradients go to the owners of the rows">,
-    Statistic<"exactSums", "exact-sums", "sums over rows that ranks own">];
-}
-
 def AssignStages : GenRecPass<"genrec-assign-stages"> {
   let summary = "marks each op with the stage of the step that runs it";
   let description = [{

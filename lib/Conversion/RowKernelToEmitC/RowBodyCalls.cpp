@@ -1,0 +1,103 @@
+//===- RowBodyCalls.cpp - ops of a body that are calls on whole rows ------===//
+
+#include "RowBodyEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace genrec;
+
+Value RowBodyEmitter::getReductionMemory(Type element) {
+  if (!element.isF32())
+    return {};
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(arrayAnchor);
+  return target.createReductionMemory(EmitCBuilder(builder, schedule.getKernel().getLoc()));
+}
+
+void RowBodyEmitter::emitReduction(Operation *op) {
+  auto reduction = cast<vector::ReductionOp>(op);
+  EmitCBuilder b = at(op);
+  Value x = reduction.getVector();
+  Type type = reduction.getType();
+  if (getExtent(x) == 1 && !reduction.getAcc()) {
+    bindings.scalars[op->getResult(0)] = target.extractElement(b, bindings.pointers.lookup(x), 0);
+    return;
+  }
+  StringRef callee;
+  switch (reduction.getKind()) {
+  case vector::CombiningKind::ADD:
+    callee = "kernels::rowSum";
+    break;
+  case vector::CombiningKind::MAXIMUMF:
+  case vector::CombiningKind::MAXNUMF:
+  case vector::CombiningKind::MAXSI:
+    callee = "kernels::rowMax";
+    break;
+  case vector::CombiningKind::MINIMUMF:
+  case vector::CombiningKind::MINNUMF:
+  case vector::CombiningKind::MINSI:
+    callee = "kernels::rowMin";
+    break;
+  default:
+    llvm_unreachable("row kernels are verified to reduce by sum, maximum and minimum");
+  }
+  SmallVector<Value> operands{getPointer(x)};
+  if (Value memory = getReductionMemory(type))
+    operands.push_back(memory);
+  Value result = target.callOnRow(b, callee, type, operands, getExtent(x));
+  if (Value start = reduction.getAcc())
+    result = arith::AddFOp::create(builder, op->getLoc(), result, getScalar(start));
+  bindings.scalars[op->getResult(0)] = result;
+}
+
+void RowBodyEmitter::emitAccumulate(AccumulateOp op) {
+  EmitCBuilder b = at(op);
+  TensorAddress to = bindings.accumulators.lookup(op.getAccumulator());
+  Value stride = b.integer(to.stride);
+  if (op.getCoefficient()) {
+    Value index = getPointer(op.getIndex());
+    Value count = b.integer(getExtent(op.getIndex()));
+    target.callOnRow(b, "kernels::scatterAddOuter", {},
+                     {to.pointer, stride, index, getPointer(op.getCoefficient()), count,
+                      getPointer(op.getValue())},
+                     getExtent(op.getValue()));
+    return;
+  }
+  Value index = getScalar(op.getIndex());
+  if (op.getClamp())
+    index = b.call("kernels::clampIndex", b.i64(), {index, to.rows});
+  if (isa<VectorType>(op.getValue().getType()))
+    target.callOnRow(b, "kernels::addRow", {},
+                     {to.pointer, stride, index, getPointer(op.getValue())},
+                     getExtent(op.getValue()));
+  else
+    target.callOnRow(b, "kernels::addElement", {}, {to.pointer, index, getScalar(op.getValue())});
+}
+
+void RowBodyEmitter::emitCall(Operation *op) {
+  EmitCBuilder b = at(op);
+  if (isa<vector::ReductionOp>(op))
+    return emitReduction(op);
+  if (auto accumulate = dyn_cast<AccumulateOp>(op))
+    return emitAccumulate(accumulate);
+  Value result = op->getResult(0);
+  Value extent = b.integer(getExtent(result));
+  makeArray(result);
+  Value to = getPointer(result);
+  if (auto dot = dyn_cast<GatherDotOp>(op)) {
+    TensorAddress source = bindings.sources.lookup(dot.getSource());
+    target.callOnRow(b, "kernels::gatherDot", {},
+                     {source.pointer, b.integer(source.stride), getPointer(dot.getIndex()), extent,
+                      getPointer(dot.getRow()), to},
+                     getExtent(dot.getRow()));
+  } else {
+    auto sum = cast<GatherSumOp>(op);
+    TensorAddress source = bindings.sources.lookup(sum.getSource());
+    target.callOnRow(b, "kernels::gatherSum", {},
+                     {source.pointer, b.integer(source.stride), getPointer(sum.getIndex()),
+                      getPointer(sum.getCoefficient()), b.integer(getExtent(sum.getIndex())), to},
+                     getExtent(result));
+  }
+}
