@@ -26,7 +26,7 @@ struct GenerationEntry {
   std::string name; ///< its folder: "step-1200"
   uint64_t step = 0;
   uint64_t checksum = 0; ///< of its manifest's text
-  std::string base;      ///< the generation that an incremental one adds to; "" for a full one
+  std::string base = {};      ///< the generation that an incremental one adds to; "" for a full one
 };
 
 /// A checkpoint folder's manifest.
@@ -44,7 +44,7 @@ struct GenerationManifest {
   bool isFinite = true; ///< whether all tensors and losses are; else it was asked for
   /// Of an incremental generation, the one before, whose state it changes, and the checksum of its manifest's
   /// text. "" for a full one.
-  std::string base = {};
+  std::string base;
   uint64_t baseChecksum = 0;
   bool isSorted = false; ///< rows of tables, by slice and id: older ones may be in any order
   /// Where the tensors are, from the folder of the manifest.
