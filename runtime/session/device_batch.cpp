@@ -18,7 +18,8 @@ struct DeviceBatch::Layout {
   struct Piece {
     const void *from; ///< null: bytes of 1
     int64_t bytes, room, at;
-    const void **place; ///< gets the address on the device
+    const void **place;               ///< gets the address on the device
+    const ColumnText *text = nullptr; ///< of strings: what they point into
   };
   std::vector<Piece> pieces;
   int64_t bytes = 0;
@@ -43,7 +44,9 @@ DeviceBatch::DeviceBatch(StepSlot &slot, DeviceState &state)
       slot(slot), shared(slot.state()), state(state), device(state.device()),
       fixedRows(shared.model.domain_count, -1), hadNulls(shared.model.feature_count),
       memory(device, "batch"), staging(device, "batch", DeviceMemory::Kind::pinned),
-      layout(std::make_unique<Layout>()) {}
+      layout(std::make_unique<Layout>()) {
+  texts.reserve(columns.size()); // pieces point to them
+}
 
 DeviceBatch::~DeviceBatch() {
   if (!isCopying)
@@ -74,6 +77,12 @@ void DeviceBatch::addColumn(const HostBatch &batch, int32_t number) {
     return;
   int64_t each = rowBytes(feature);
   layout->addBytes(given.values, rows.count * each, rows.capacity * each, &columns[number].values);
+  if (hasBytes(feature.type)) {
+    texts.push_back(ColumnText::of(slot.currentBatch().columns[number],
+                                   static_cast<const genrec_string *>(given.values),
+                                   rows.count * each / elementBytes(feature.type)));
+    layout->pieces.back().text = &texts.back();
+  }
   // With flags in some batches and without in others, a step would have to be captured for each.
   hadNulls[number] |= given.valid != nullptr;
   if (hadNulls[number])
@@ -97,6 +106,12 @@ void DeviceBatch::addBatch(const HostBatch &batch) {
   }
   for (int32_t i = 0; i < batch.program.feature_count; ++i)
     addColumn(batch, batch.program.features[i]);
+}
+
+/// Texts come last: nothing that a captured step names moves with their sizes.
+void DeviceBatch::addTexts() {
+  for (ColumnText &text : texts)
+    layout->add(text.host, text.bytes, text.bytes, text.device);
 }
 
 /// Descriptors as the stages see them, but for addresses on the device. What shapes of launches
@@ -124,10 +139,10 @@ void DeviceBatch::useCatalogues() {
   for (size_t i = 0; i < columns.size(); ++i) {
     const genrec_feature_desc &feature = shared.model.features[i];
     const CatalogueDomain &catalogue = shared.catalogues[feature.domain];
-    int64_t rows = catalogue.descriptor.count;
     if (catalogue.given)
-      columns[i] = state.catalogueColumn(static_cast<int32_t>(i), shared.catalogueRows.columns[i],
-                                         rows * rowBytes(feature), rows);
+      columns[i] =
+          state.catalogueColumn(static_cast<int32_t>(i), feature, shared.catalogueRows.columns[i],
+                                catalogue.descriptor.count);
   }
 }
 
@@ -138,11 +153,13 @@ void DeviceBatch::layOut(const HostBatch &batch) {
   std::fill(columns.begin(), columns.end(), genrec_column{});
   useCatalogues();
   layout->clear();
+  texts.clear();
   mirror.resize(domains.size());
   layout->add(&mirrorStep, 1, 1, stepOnDevice);
   layout->add(mirror.data(), static_cast<int64_t>(mirror.size()),
               static_cast<int64_t>(mirror.size()), domainsOnDevice);
   addBatch(batch);
+  addTexts();
 }
 
 /// Packs what was laid out for memory of the device at `base`.
@@ -164,7 +181,11 @@ void DeviceBatch::pack(char *base, char *pinned) {
   for (const Layout::Piece &piece : layout->pieces) {
     char *to = pinned + piece.at;
     auto bytes = static_cast<size_t>(piece.bytes);
-    if (bytes > 0 && piece.from)
+    if (piece.text)
+      piece.text->toDevice(static_cast<const genrec_string *>(piece.from),
+                           piece.bytes / static_cast<int64_t>(sizeof(genrec_string)),
+                           reinterpret_cast<genrec_string *>(to));
+    else if (bytes > 0 && piece.from)
       std::memcpy(to, piece.from, bytes);
     else
       std::memset(to, 1, bytes);
@@ -195,6 +216,23 @@ void DeviceBatch::bring(const HostBatch &batch) {
     device.copyIn(base, pinned, layout->bytes);
   }
   isAhead = isCopying = false;
+}
+
+void DeviceBatch::returnStrings(genrec_string *strings, int64_t count) const {
+  auto find = [&](const std::vector<ColumnText> &in, const genrec_string &string) {
+    auto found = std::find_if(in.begin(), in.end(),
+                              [&](const ColumnText &text) { return text.has(string); });
+    return found == in.end() ? nullptr : &*found;
+  };
+  const ColumnText *text = nullptr; // of neighbours it is mostly the same
+  for (int64_t i = 0; i < count; ++i) {
+    if (strings[i].size > 0 && !(text && text->has(strings[i]))) {
+      text = find(texts, strings[i]);
+      if (!text)
+        text = find(state.catalogueTexts(), strings[i]);
+    }
+    strings[i] = text && strings[i].size > 0 ? text->toHost(strings[i]) : genrec_string{"", 0};
+  }
 }
 
 void DeviceBatch::keepFixedRows() {

@@ -9,6 +9,7 @@
 #ifndef GENREC_RT_SESSION_DEVICE_BATCH_H
 #define GENREC_RT_SESSION_DEVICE_BATCH_H
 
+#include "column_text.h"
 #include "device_memory.h"
 #include "runtime_state.h"
 
@@ -49,6 +50,8 @@ public:
   genrec_domain *hostDomain(const genrec_domain *domain) const {
     return domain ? &(*hosts)[indexOf(domain)] : nullptr;
   }
+  /// Turns strings that a step has reported into the host's: of the batch, or of a catalogue.
+  void returnStrings(genrec_string *strings, int64_t count) const;
   /// Whether stages make the domain, rather than reading it.
   bool isMade(ptrdiff_t index) const;
 
@@ -62,6 +65,7 @@ private:
   struct Layout;
   void addBatch(const HostBatch &batch);
   void addColumn(const HostBatch &batch, int32_t number);
+  void addTexts();
   void describe(const HostBatch &batch);
   void useCatalogues();
   void layOut(const HostBatch &batch);
@@ -77,7 +81,8 @@ private:
   std::vector<char> hadNulls; ///< by feature: batches without nulls then have flags, too
   DeviceMemory memory, staging;
   std::unique_ptr<Layout> layout;
-  genrec_step mirrorStep{}; ///< as the device gets it, and the domains
+  std::vector<ColumnText> texts; ///< of the batch's columns of strings
+  genrec_step mirrorStep{};      ///< as the device gets it, and the domains
   std::vector<genrec_domain> mirror;
   const genrec_domain *domainsOnDevice = nullptr;
   bool isAhead = false;   ///< the batch of the slot was copied ahead

@@ -116,6 +116,15 @@ void DeviceReports::countRows() {
 // When the step has ended
 //===----------------------------------------------------------------------===//
 
+void DeviceReports::handOverOutput(const Report &report) {
+  const genrec_domain *domain = batch.hostDomain(report.domain);
+  hostReportOutput(slot, report.number, domain, report.values, report.valid);
+  OutputRows &rows = shared.output(slot.portion, report.number);
+  if (hasBytes(rows.type))
+    batch.returnStrings(reinterpret_cast<genrec_string *>(rows.values.data()),
+                        rows.count * std::max<int64_t>(rows.width, 1));
+}
+
 void DeviceReports::handOver(const Report &report) {
   const genrec_domain *domain = batch.hostDomain(report.domain);
   switch (report.kind) {
@@ -126,7 +135,7 @@ void DeviceReports::handOver(const Report &report) {
     return hostReportMetric(slot, report.op, report.number, domain, report.values, report.label,
                             report.valid, report.key, report.weight);
   case Kind::output:
-    return hostReportOutput(slot, report.number, domain, report.values, report.valid);
+    return handOverOutput(report);
   case Kind::note:
     return notes.report(slot, static_cast<size_t>(report.number));
   }

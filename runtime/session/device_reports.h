@@ -99,6 +99,7 @@ private:
   /// A descriptor whose count is that of `domain` when the step has ended.
   const genrec_domain *countOf(const genrec_domain *domain);
   void handOver(const Report &report);
+  void handOverOutput(const Report &report);
   /// Rows that a buffer of `domain` has room for; 1 without a domain.
   static int64_t roomOf(const genrec_domain *domain) { return domain ? domain->capacity : 1; }
 

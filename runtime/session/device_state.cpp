@@ -3,6 +3,7 @@
 #include "device_state.h"
 
 #include "device_graphs.h"
+#include "genrec_rt/batch.h"
 
 #include <cstring>
 
@@ -74,12 +75,17 @@ void DeviceState::giveParameters() {
     }
 }
 
-const void *DeviceState::keep(int32_t number, int32_t kind, const void *from, int64_t bytes) {
-  if (!from)
-    return nullptr;
+const void *DeviceState::kept(int32_t number, int32_t kind, const void *from) const {
   for (const Array &array : arrays)
     if (array.number == number && array.kind == kind && array.from == from)
       return array.memory->data();
+  return nullptr;
+}
+
+const void *DeviceState::keep(int32_t number, int32_t kind, const void *from, int64_t bytes) {
+  const void *there = from ? kept(number, kind, from) : nullptr;
+  if (there || !from)
+    return there;
   Array array{number, kind, from, std::make_unique<DeviceMemory>(*owned, "catalogues")};
   copyIn(array.memory->ensure(bytes), from, bytes);
   arrays.push_back(std::move(array));
@@ -87,7 +93,7 @@ const void *DeviceState::keep(int32_t number, int32_t kind, const void *from, in
 }
 
 namespace {
-enum ArrayKind : int32_t { kOffsets, kParent, kIdentity, kValues, kValid, kSlots };
+enum ArrayKind : int32_t { kOffsets, kParent, kIdentity, kValues, kValid, kSlots, kText };
 } // namespace
 
 void DeviceState::useCatalogue(int32_t number, const genrec_domain &host, genrec_domain &to) {
@@ -98,9 +104,27 @@ void DeviceState::useCatalogue(int32_t number, const genrec_domain &host, genrec
       static_cast<const uint64_t *>(keep(number, kIdentity, host.identity, host.count * 8));
 }
 
-genrec_column DeviceState::catalogueColumn(int32_t number, const ColumnBatch &column, int64_t bytes,
-                                           int64_t rows) {
-  return {keep(number, kValues, column.values.data(), bytes),
+const void *DeviceState::keepStrings(int32_t number, const ColumnBatch &column, int64_t count) {
+  const auto *strings = reinterpret_cast<const genrec_string *>(column.values.data());
+  if (const void *there = kept(number, kValues, strings))
+    return there;
+  ColumnText text = ColumnText::of(column, strings, count);
+  text.device = static_cast<const char *>(keep(number, kText, text.host, text.bytes));
+  texts.push_back(text);
+  std::vector<genrec_string> moved(static_cast<size_t>(count));
+  text.toDevice(strings, count, moved.data());
+  Array array{number, kValues, strings, std::make_unique<DeviceMemory>(*owned, "catalogues")};
+  const auto bytes = static_cast<int64_t>(moved.size() * sizeof(genrec_string));
+  copyIn(array.memory->ensure(bytes), moved.data(), bytes);
+  arrays.push_back(std::move(array));
+  return arrays.back().memory->data();
+}
+
+genrec_column DeviceState::catalogueColumn(int32_t number, const genrec_feature_desc &feature,
+                                           const ColumnBatch &column, int64_t rows) {
+  const int64_t bytes = rows * rowBytes(feature);
+  return {hasBytes(feature.type) ? keepStrings(number, column, bytes / elementBytes(feature.type))
+                                 : keep(number, kValues, column.values.data(), bytes),
           static_cast<const uint8_t *>(
               column.hasNulls ? keep(number, kValid, column.valid.data(), rows) : nullptr)};
 }

@@ -3,6 +3,7 @@
 #ifndef GENREC_RT_SESSION_DEVICE_STATE_H
 #define GENREC_RT_SESSION_DEVICE_STATE_H
 
+#include "column_text.h"
 #include "device_memory.h"
 #include "genrec_rt/batch.h"
 #include "genrec_rt/kernels/shared/catalogue_slots.h"
@@ -53,8 +54,10 @@ public:
 
   /// The arrays of a catalogue's domain and a catalogue's column on the device.
   void useCatalogue(int32_t number, const genrec_domain &host, genrec_domain &to);
-  genrec_column catalogueColumn(int32_t number, const ColumnBatch &column, int64_t bytes,
-                                int64_t rows);
+  genrec_column catalogueColumn(int32_t number, const genrec_feature_desc &feature,
+                                const ColumnBatch &column, int64_t rows);
+  /// The texts of the catalogues' columns of strings.
+  const std::vector<ColumnText> &catalogueTexts() const { return texts; }
 
   /// A catalogue's index, of the ids in column `number`.
   CatalogueSlots catalogueSlots(int32_t number, const CatalogueSlots &host);
@@ -77,7 +80,10 @@ private:
   explicit DeviceState(const genrec_model_desc &model);
   /// Copies what stays: done when it returns.
   void copyIn(void *to, const void *host, int64_t bytes);
+  /// What `keep` has copied; null for what it has not.
+  const void *kept(int32_t number, int32_t kind, const void *from) const;
   const void *keep(int32_t number, int32_t kind, const void *from, int64_t bytes);
+  const void *keepStrings(int32_t number, const ColumnBatch &column, int64_t count);
 
   std::unique_ptr<Device> owned;
   std::unique_ptr<StepGraphs> stepGraphs;
@@ -85,6 +91,7 @@ private:
   std::vector<std::unique_ptr<DeviceMemory>> zeroRows;
   std::vector<Parameter> parameters;
   std::vector<Array> arrays;
+  std::vector<ColumnText> texts;
   std::unique_ptr<DeviceMemory> bounce; ///< pinned
 };
 

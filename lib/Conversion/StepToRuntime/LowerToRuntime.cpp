@@ -61,9 +61,6 @@ LogicalResult LowerToRuntimePass::lowerOp(Operation *op, StageBuilder &stage) {
   auto step = dyn_cast<StepOpInterface>(op);
   if (!step)
     return op->emitOpError("has no lowering to a call of the runtime");
-  for (Type type : op->getResultTypes())
-    if (!hasForm(type, stage.target.kind))
-      return op->emitOpError("makes strings, which have no CUDA form yet");
   if (!hasProductForm(op, stage.target.kind))
     return op->emitOpError(
         "rounds factors to bfloat16, which has no CUDA form yet; compile without "

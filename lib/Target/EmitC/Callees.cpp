@@ -195,11 +195,6 @@ const Callee *genrec::lookupCallee(StringRef name, MLIRContext *context) {
   return nullptr;
 }
 
-bool genrec::hasForm(Type type, TargetKind target) {
-  auto values = dyn_cast<RankedTensorType>(type);
-  return target == TargetKind::cpu || !values || !isa<StringType>(values.getElementType());
-}
-
 bool genrec::hasProductForm(Operation *op, TargetKind target) {
   auto product = dyn_cast<ProductOpInterface>(op);
   return target == TargetKind::cpu || !product || !product.getBf16();
@@ -208,9 +203,6 @@ bool genrec::hasProductForm(Operation *op, TargetKind target) {
 std::vector<std::string> genrec::listMissingForms(ModuleOp module, TargetKind target) {
   std::set<std::string> missing;
   module.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      if (!hasForm(type, target))
-        missing.insert("columns of strings");
     if (!hasProductForm(op, target))
       missing.insert("products of bfloat16");
     auto call = dyn_cast<emitc::CallOpaqueOp>(op);
