@@ -180,8 +180,10 @@ class Trial:
         return Result(losses, evaluations, self._checksum(self.folder / name))
 
     def _tables(self) -> list[str]:
+        """Those that may be replicated: without rules."""
         done = subprocess.run([self.folder / "model", "info", "--json"], capture_output=True, text=True, check=True)
-        return [table["name"] for table in json.loads(done.stdout)["tables"]]
+        tables = json.loads(done.stdout)["tables"]
+        return [t["name"] for t in tables if not t.keys() & {"bounded", "ttl", "ttl_seconds", "admit_after"}]
 
     @staticmethod
     def _checksum(checkpoint: Path) -> str:
