@@ -8,6 +8,8 @@
 #       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code.
 #   add_genrec_cuda_emulated(<name> <file.cu>...)
 #       the same files as static library <name> for the host: what models of --target=cuda-emulated link
+#   add_genrec_simt_object(<name> <sources>...)
+#       an object with kernels for the host, for such a program to load
 #   add_genrec_simt_tests(<name> [RUNTIME <folder>] <sources>...)
 #       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h; with the runtime's headers of
 #       another folder than runtime/
@@ -159,6 +161,13 @@ function(add_genrec_cuda_emulated name)
   target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
   target_include_directories(${name} BEFORE PRIVATE ${CMAKE_SOURCE_DIR}/runtime)
   target_link_libraries(${name} PUBLIC genrec_simt genrec_rt)
+endfunction()
+
+function(add_genrec_simt_object name)
+  add_library(${name} MODULE ${ARGN})
+  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/test/Cuda/Simt ${CMAKE_SOURCE_DIR}/test/Cuda/Simt/include
+                             ${CMAKE_SOURCE_DIR}/runtime/include)
 endfunction()
 
 function(add_genrec_simt_tests name)

@@ -168,6 +168,13 @@ struct NamedBarrier {
   Handed gathered;
 };
 
+/// A block's static shared memory of one object.
+struct StaticShared {
+  std::unique_ptr<char[]> saved; ///< while another block runs
+  std::unique_ptr<Note[]> notes; ///< by word
+  size_t touchedFrom = 0, touchedTo = 0;
+};
+
 /// One resident block: its threads and its copy of shared memory.
 struct Block {
   bool active = false;
@@ -186,10 +193,8 @@ struct Block {
   int readyCount = 0;
   std::vector<uint8_t> priorities; ///< warps, the first runs first
   char *stacks = nullptr;
-  // Static shared memory lives at one address for all blocks: it is moved in and out.
-  std::unique_ptr<char[]> savedShared;
-  std::unique_ptr<Note[]> sharedNotes; ///< by word
-  size_t touchedFrom = 0, touchedTo = 0;
+  std::vector<StaticShared> statics; ///< by section, as of sectionsVersion: static_shared.cpp
+  uint64_t sectionsVersion = 0;
   // Dynamic shared memory has an address of its own in every block.
   std::unique_ptr<char[]> dynamic;
   std::unique_ptr<Note[]> dynamicNotes;
@@ -287,6 +292,19 @@ void checkWrite(const Accessor &who, const void *memory, size_t bytes);
 bool isShared(const void *memory);
 /// "byte 4 of an allocation of 40 bytes", for an offset in the arena of device memory.
 std::string describeDevice(size_t offset);
+/// "write of 4 bytes".
+std::string accessText(size_t bytes, bool isWrite);
+
+//===-- static_shared.cpp -------------------------------------------------===//
+
+bool isStaticShared(const void *memory);
+void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
+                       bool notesIt);
+/// A block that starts has written none.
+void startStaticShared(Block &block);
+/// Keep what a block has while another one runs, and bring it back.
+void saveStaticShared(Block &block);
+void restoreStaticShared(const Block &block);
 /// Bytes of static shared memory that the block has written.
 size_t staticSharedBytes(const Block &block);
 

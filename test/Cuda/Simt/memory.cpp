@@ -10,8 +10,6 @@
 #include <sys/mman.h>
 
 extern "C" {
-extern char __start_simt_shared[] __attribute__((weak));
-extern char __stop_simt_shared[] __attribute__((weak));
 extern char __executable_start[];
 extern char _end[];
 }
@@ -22,10 +20,6 @@ namespace {
 
 constexpr size_t kAlignment = 256;
 constexpr size_t kRedZone = 256;
-
-std::string accessText(size_t bytes, bool isWrite) {
-  return std::string(isWrite ? "write" : "read") + " of " + std::to_string(bytes) + " bytes";
-}
 
 void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWrite, bool notesIt) {
   uint8_t *shadow = arena().shadowOf(memory);
@@ -50,24 +44,6 @@ void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWr
          self() + " on device " + std::to_string(machine.operation->device));
   checkNotes(arena().notes, arena().history, arena().offsetOf(memory), bytes, isWrite, notesIt, who,
              "device");
-}
-
-bool isStaticShared(const char *at) { return at >= __start_simt_shared && at < __stop_simt_shared; }
-
-void checkStaticShared(const Accessor &who, const char *at, size_t bytes, bool isWrite,
-                       bool notesIt) {
-  Block &block = *machine.block;
-  size_t offset = static_cast<size_t>(at - __start_simt_shared);
-  if (at + bytes > __stop_simt_shared)
-    fail("out of bounds: " + accessText(bytes, isWrite) + " by " + self() +
-         " beyond shared memory");
-  if (block.touchedTo == block.touchedFrom) {
-    block.touchedFrom = offset;
-    block.touchedTo = offset + bytes;
-  }
-  block.touchedFrom = std::min(block.touchedFrom, offset);
-  block.touchedTo = std::max(block.touchedTo, offset + bytes);
-  checkNotes(block.sharedNotes.get(), nullptr, offset, bytes, isWrite, notesIt, who, "shared");
 }
 
 constexpr size_t kNear = 4096; // as far past the end as an access still counts as meant for it
@@ -141,6 +117,10 @@ void checkHost(const char *at, size_t bytes) {
 }
 
 } // namespace
+
+std::string accessText(size_t bytes, bool isWrite) {
+  return std::string(isWrite ? "write" : "read") + " of " + std::to_string(bytes) + " bytes";
+}
 
 Arena::Arena() {
   auto reserve = [](size_t bytes) {
@@ -255,14 +235,6 @@ void checkWrite(const Accessor &who, const void *memory, size_t bytes) {
 bool isShared(const void *memory) {
   const char *at = static_cast<const char *>(memory);
   return !arena().holds(at) && (isStaticShared(at) || isDynamicShared(at));
-}
-
-size_t staticSharedBytes(const Block &block) {
-  size_t words = 0;
-  const uint32_t operation = machine.operation->number;
-  for (size_t word = block.touchedFrom / 4; word * 4 < block.touchedTo; ++word)
-    words += block.sharedNotes[word].operation == operation && block.sharedNotes[word].initialised;
-  return words * 4;
 }
 
 void checkAlignment(const void *memory, size_t bytes) {

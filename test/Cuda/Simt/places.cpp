@@ -111,6 +111,18 @@ std::string placesOf(const Callers &callers) {
   return text;
 }
 
+std::string accessPlace() {
+  if (!machine.accessedFrom)
+    return {};
+  auto [file, offset] = fileOf(machine.accessedFrom);
+  if (file.empty())
+    return {};
+  const std::vector<std::string> lines = linesOf(file, {offset - 1}, "-s");
+  if (lines.empty() || lines[0].empty() || lines[0][0] == '?')
+    return {};
+  return " at " + lines[0].substr(0, lines[0].find(' '));
+}
+
 std::string functionAt(const void *address) {
   static std::map<const void *, std::string> names;
   std::string &name = names[address];

@@ -3,18 +3,10 @@
 #include "operations.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <sys/mman.h>
-#include <unistd.h>
-
-extern "C" {
-extern char __start_simt_shared[] __attribute__((weak));
-extern char __stop_simt_shared[] __attribute__((weak));
-extern char __executable_start[];
-}
 
 simt::Extent threadIdx, blockIdx, blockDim, gridDim;
 
@@ -61,8 +53,6 @@ namespace {
 constexpr size_t kGuardBytes = 4 << 10;
 constexpr size_t kMostArgumentBytes = 32764; // from CUDA 12.1 and sm_70 on
 
-size_t sharedBytes() { return static_cast<size_t>(__stop_simt_shared - __start_simt_shared); }
-
 [[noreturn]] void threadMain() {
   alignas(64) char arguments[kMostArgumentBytes];
   std::memcpy(arguments, machine.launch.arguments, machine.launch.argumentBytes);
@@ -105,8 +95,6 @@ void allocateBlock(Block &block, int threads) {
     block.stacks = static_cast<char *>(memory);
     for (int i = 0; i < kMostThreads; ++i)
       mprotect(block.stacks + static_cast<size_t>(i) * kStackBytes, kGuardBytes, PROT_NONE);
-    block.savedShared = std::make_unique<char[]>(sharedBytes());
-    block.sharedNotes = std::make_unique<Note[]>(sharedBytes() / 4 + 1);
     block.dynamic = std::make_unique<char[]>(kMostShared + 16);
     block.dynamicNotes = std::make_unique<Note[]>(kMostShared / 4 + 1);
   }
@@ -124,11 +112,8 @@ void startBlock(Block &block, int64_t number) {
   block.done = block.waiting = block.votes = 0;
   block.live = machine.threadsPerBlock;
   std::fill(block.named, block.named + kNamedBarriers, NamedBarrier{});
-  // What the last block left in shared memory does not count as written.
-  for (size_t i = block.touchedFrom / 4; i * 4 < block.touchedTo; ++i)
-    block.sharedNotes[i] = Note{};
+  startStaticShared(block);
   std::fill_n(block.dynamicNotes.get(), (machine.launch.dynamicBytes + 3) / 4, Note{});
-  block.touchedFrom = block.touchedTo = 0;
   block.memoryBarriers.clear();
   block.boxes.clear();
   for (std::vector<int> &warp : block.ready)
@@ -147,12 +132,9 @@ void startBlock(Block &block, int64_t number) {
 void enter(Block &block) {
   if (machine.block == &block)
     return;
-  if (Block *old = machine.block; old && old->active && old->touchedTo > old->touchedFrom)
-    std::memcpy(old->savedShared.get() + old->touchedFrom, __start_simt_shared + old->touchedFrom,
-                old->touchedTo - old->touchedFrom);
-  if (block.touchedTo > block.touchedFrom)
-    std::memcpy(__start_simt_shared + block.touchedFrom,
-                block.savedShared.get() + block.touchedFrom, block.touchedTo - block.touchedFrom);
+  if (Block *old = machine.block; old && old->active)
+    saveStaticShared(*old);
+  restoreStaticShared(block);
   machine.block = &block;
 }
 
@@ -403,23 +385,6 @@ std::string self() {
 std::string placeText(const Place &place) {
   std::string file = place.file_name();
   return file.substr(file.rfind('/') + 1) + ":" + std::to_string(place.line());
-}
-
-std::string accessPlace() {
-  if (!machine.accessedFrom)
-    return {};
-  char command[160], line[1024] = "";
-  auto offset = static_cast<char *>(machine.accessedFrom) - __executable_start;
-  std::snprintf(command, sizeof(command), "addr2line -s -e /proc/%d/exe 0x%zx 2>/dev/null",
-                static_cast<int>(getpid()), static_cast<size_t>(offset) - 1);
-  if (FILE *pipe = popen(command, "r")) {
-    if (!std::fgets(line, sizeof(line), pipe))
-      line[0] = 0;
-    pclose(pipe);
-  }
-  std::string text = line;
-  text = text.substr(0, text.find_first_of(" \n"));
-  return text.empty() || text[0] == '?' ? "" : " at " + text;
 }
 
 void runLaunch(const Launch &launch, const Options &options) {

@@ -133,6 +133,18 @@ enum class MemoryKind { device, host };
 /// The current thread's block's dynamic shared memory.
 void *dynamicShared();
 
+/// The static shared memory of an object, the program or a library, known while it is loaded.
+class SharedSection {
+public:
+  SharedSection(char *from, char *to);
+  ~SharedSection();
+  SharedSection(const SharedSection &) = delete;
+  SharedSection &operator=(const SharedSection &) = delete;
+
+private:
+  char *from;
+};
+
 void blockBarrier(const Place &place);
 /// A block barrier that hands every thread the number of threads with `vote`.
 int blockVote(bool vote, const Place &place);

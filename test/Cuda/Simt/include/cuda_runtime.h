@@ -27,6 +27,15 @@
 #define __align__(n) alignas(n)
 #define __shared__ __attribute__((section("simt_shared"), used)) static
 
+// What the linker says of that section: of this object's own, so hidden. Null where it has none.
+extern "C" {
+[[gnu::weak, gnu::visibility("hidden")]] extern char __start_simt_shared[], __stop_simt_shared[];
+}
+namespace simt {
+[[gnu::visibility("hidden")]] inline const SharedSection sharedSection(__start_simt_shared,
+                                                                       __stop_simt_shared);
+} // namespace simt
+
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
