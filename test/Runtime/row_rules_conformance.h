@@ -282,6 +282,56 @@ TYPED_TEST_P(RowRulesConformance, AgreesWithTheRulesAsTheyRead) {
   }
 }
 
+TYPED_TEST_P(RowRulesConformance, TablesThatShareAStoreAreBoundedEach) {
+  constexpr int64_t kKeyBits = 40;
+  for (const RowRules &rules :
+       {RowRules{.bound = 3}, RowRules{.bound = 20, .eviction = Eviction::lfu},
+        RowRules{.bound = 10, .ttl = 6, .admitAfter = 2}}) {
+    StoreConfig config = ruledConfig(rules);
+    config.keyBits = kKeyBits;
+    config.members.assign(3, config.initializer);
+    TypeParam store(config);
+    std::vector<NaiveRows> expected(3, NaiveRows(rules));
+    std::mt19937_64 random(4);
+    for (int64_t step = 1; step <= 30; ++step) {
+      // The first table has many ids, the last has few, and not in all steps.
+      const std::vector<uint64_t> below = {60, 12, step % 3 ? 4u : 0u};
+      std::vector<int64_t> keys;
+      for (size_t member = 0; member < below.size(); ++member) {
+        std::vector<int64_t> ids(below[member]);
+        for (int64_t &id : ids) {
+          id = static_cast<int64_t>(random() % below[member]);
+          keys.push_back(static_cast<int64_t>(member) << kKeyBits | id);
+        }
+        expected[member].train(ids, step);
+      }
+      std::shuffle(keys.begin(), keys.end(), random);
+      store.train(keys, step);
+      store.evict(step);
+      if (step % 11 == 0)
+        store.erase({1, int64_t(1) << kKeyBits | 1});
+      for (size_t member = 0; member < below.size(); ++member) {
+        expected[member].evict(step);
+        if (step % 11 == 0 && member < 2)
+          expected[member].erase({1});
+        std::vector<int64_t> left, right;
+        for (const auto &[key, row] : store.exported(static_cast<int64_t>(member)))
+          left.push_back(key & ((int64_t(1) << kKeyBits) - 1));
+        for (const auto &[id, sighting] : expected[member].rows)
+          right.push_back(id);
+        ASSERT_EQ(this->sorted(left), right)
+            << "step " << step << ", table " << member << ", bound " << rules.bound;
+      }
+    }
+    store.clear();
+    store.train({7, int64_t(2) << kKeyBits | 7}, 31);
+    store.train({7, int64_t(2) << kKeyBits | 7}, 32);
+    store.evict(32);
+    EXPECT_EQ(store.exported(0).size(), 1u);
+    EXPECT_EQ(store.exported(2).size(), 1u);
+  }
+}
+
 REGISTER_TYPED_TEST_SUITE_P(RowRulesConformance, ExactlyFullStaysAndOneMoreLetsTheLowestLeave,
                             ALargerTableMakesRoomForASixteenth, TheLeastRecentlySeenLeaveFirst,
                             TheLeastOftenSeenLeaveFirstAndAStepCountsOnce,
@@ -290,7 +340,8 @@ REGISTER_TYPED_TEST_SUITE_P(RowRulesConformance, ExactlyFullStaysAndOneMoreLetsT
                             RowsNotSeenForTtlStepsLeave, RowsOfExpiredStepsLeave,
                             IdsAreAdmittedInTheStepThatSeesThemOftenEnough, SearchingSeesNothing,
                             ErasedIdsAreGoneAndOthersAreFound, ErasingFromFullGroupsHidesNobody,
-                            IdsThatComeAndGoNeedNoMoreSlots, AgreesWithTheRulesAsTheyRead);
+                            IdsThatComeAndGoNeedNoMoreSlots, AgreesWithTheRulesAsTheyRead,
+                            TablesThatShareAStoreAreBoundedEach);
 
 } // namespace genrec::rt::test
 

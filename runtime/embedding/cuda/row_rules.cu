@@ -106,19 +106,21 @@ void EmbeddingStore::evict(const StoreStream &on, int64_t step, int64_t expired)
   const RowRules &rules = config.rules;
   const int64_t latest = rules.latestLeaving(step, expired);
   const bool checksTime = latest >= 0;
-  if (checksTime || (rules.bound > 0 && sizeBound > rules.bound)) {
-    StoreCounters now = readCounters(stream);
-    const int64_t numbers = now.rows, room = capacityBucket(numbers);
+  if (checksTime || (rules.bound > 0 && largestBound > rules.bound)) {
+    const int64_t numbers = readCounters(stream).rows, room = capacityBucket(numbers);
     uint8_t *inUse = masks.ensure(2 * room, stream), *flagged = inUse + room;
     if (checksTime && numbers > 0) {
       flagInUse(-1, numbers, inUse, stream);
       GENREC_CUDA_LAUNCH(stream, shapeOf(numbers, 1), flagExpired, addresses, sightingOffset(),
                          inUse, numbers, latest, flagged);
       eraseFlagged(flagged, numbers, stream);
-      now = readCounters(stream);
+      readCounters(stream);
     }
-    if (const int64_t excess = rules.excess(int64_t(now.rows) - now.freed)) {
-      flagInUse(-1, numbers, inUse, stream);
+    for (size_t member = 0; member < std::max<size_t>(1, config.members.size()); ++member) {
+      const int64_t excess = rules.excess(answeredRows(member));
+      if (excess == 0)
+        continue;
+      flagInUse(config.members.empty() ? -1 : static_cast<int64_t>(member), numbers, inUse, stream);
       lowest.flag(addresses, sightingOffset(), rules.eviction, inUse, numbers, excess, step,
                   flagged, stream);
       eraseFlagged(flagged, numbers, stream);

@@ -31,10 +31,11 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
                                cudaStream_t stream, const StoreOptions &options)
     : TableStore(config), options(options), name(name), digests(name + ".digests"),
       keys(name + ".keys"), rowNumbers(name + ".row_numbers"), chunkTable(name + ".chunks"),
-      counters(name + ".counters"), draws(name + ".draws"), slotOf(name + ".batch_slots"),
-      flags(name + ".batch_flags"), leaving(name + ".batch_leaving"), ranks(name + ".batch_ranks"),
-      freedNumbers(name + ".freed"), firstOf(name + ".first_of"), masks(name + ".batch_masks"),
-      waitingRows(name + ".batch_waiting"), leavingIds(name + ".leaving_ids"), lowest(name),
+      counters(name + ".counters"), memberCounts(name + ".member_counts"), draws(name + ".draws"),
+      slotOf(name + ".batch_slots"), flags(name + ".batch_flags"), leaving(name + ".batch_leaving"),
+      ranks(name + ".batch_ranks"), freedNumbers(name + ".freed"), firstOf(name + ".first_of"),
+      masks(name + ".batch_masks"), waitingRows(name + ".batch_waiting"),
+      leavingIds(name + ".leaving_ids"), lowest(name),
       listing{0, 0, 0, DeviceArray<int64_t>(name + ".listed_ids"),
               DeviceArray<float *>(name + ".listed_rows")},
       transfer(name + ".transfer"), flagRanks(name) {
@@ -46,6 +47,12 @@ EmbeddingStore::EmbeddingStore(const StoreConfig &config, const std::string &nam
   counters.ensure(1, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
   GENREC_CUDA_CHECK(cudaMallocHost(&answer, sizeof(StoreCounters)));
+  if (countsMembers()) {
+    const size_t bytes = config.members.size() * sizeof(uint32_t);
+    memberCounts.ensure(static_cast<int64_t>(config.members.size()), stream);
+    GENREC_CUDA_CHECK(cudaMemsetAsync(memberCounts.data(), 0, bytes, stream));
+    GENREC_CUDA_CHECK(cudaMallocHost(&memberAnswer, bytes));
+  }
   GENREC_CUDA_CHECK(cudaEventCreateWithFlags(&answered, cudaEventDisableTiming));
   allocateKeys(options.cache.rows ? CacheShape(options.cache.rows).buckets() : kFirstBuckets,
                stream);
@@ -78,28 +85,46 @@ EmbeddingStore::~EmbeddingStore() {
     options.values == ValueMemory::host ? freeNamedHost(chunk) : freeNamedAfterAll(chunk);
   (void)cudaEventDestroy(answered);
   (void)cudaFreeHost(answer);
+  (void)cudaFreeHost(memberAnswer);
 }
 
 //===----------------------------------------------------------------------===//
 // What the host knows
 //===----------------------------------------------------------------------===//
 
-StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) const {
+void EmbeddingStore::copyCounters(cudaStream_t stream) const {
   GENREC_CUDA_CHECK(cudaMemcpyAsync(answer, counters.data(), sizeof(StoreCounters),
                                     cudaMemcpyDeviceToHost, stream));
-  waitForStream(stream);
+  if (countsMembers())
+    GENREC_CUDA_CHECK(cudaMemcpyAsync(memberAnswer, memberCounts.data(),
+                                      config.members.size() * sizeof(uint32_t),
+                                      cudaMemcpyDeviceToHost, stream));
+}
+
+int64_t EmbeddingStore::answeredRows(size_t member) const {
+  return countsMembers() ? memberAnswer[member] : int64_t(answer->rows) - answer->freed;
+}
+
+void EmbeddingStore::takeOver(int64_t asked) const {
   isRequested = false;
-  usedBound = answer->used;
-  rowsBound = answer->rows;
-  sizeBound = rowsBound - answer->freed;
+  usedBound = answer->used + asked;
+  rowsBound = answer->rows + asked;
+  largestBound = answeredRows(0) + asked;
+  for (size_t member = 1; member < config.members.size(); ++member)
+    largestBound = std::max(largestBound, answeredRows(member) + asked);
+}
+
+StoreCounters EmbeddingStore::readCounters(cudaStream_t stream) const {
+  copyCounters(stream);
+  waitForStream(stream);
+  takeOver(0);
   return *answer;
 }
 
 void EmbeddingStore::requestCounters(cudaStream_t stream) {
   if (isRequested)
     return; // the last answer is still on its way
-  GENREC_CUDA_CHECK(cudaMemcpyAsync(answer, counters.data(), sizeof(StoreCounters),
-                                    cudaMemcpyDeviceToHost, stream));
+  copyCounters(stream);
   GENREC_CUDA_CHECK(cudaEventRecord(answered, stream));
   isRequested = true;
   askedSinceRequest = 0;
@@ -112,10 +137,7 @@ void EmbeddingStore::takeAnswer() {
   if (status == cudaErrorNotReady)
     return;
   GENREC_CUDA_CHECK(status);
-  isRequested = false;
-  usedBound = answer->used + askedSinceRequest;
-  rowsBound = answer->rows + askedSinceRequest;
-  sizeBound = rowsBound - answer->freed;
+  takeOver(askedSinceRequest);
 }
 
 int64_t EmbeddingStore::size(const StoreStream &on) const {
@@ -272,7 +294,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   auto launch = [&](auto kernel) {
     GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), kernel, table, addresses, ids, slotOf.data(),
                        count, flags.data(), cache ? leaving.data() : nullptr, ranks.data(),
-                       freedNumbers.data(), counters.data(), from, make);
+                       freedNumbers.data(), counters.data(), memberCountsOnDevice(), from, make);
   };
   if (options.element == RowElement::bf16)
     launch(makeRows<Bf16>);
@@ -317,7 +339,7 @@ void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, c
     usedBound += count;
   }
   numberFresh(ids, count, stream);
-  sizeBound += count;
+  largestBound += count;
   askedSinceRequest += count;
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), writeAddresses, table, addresses, slotOf.data(),
                      count, rows);
@@ -334,12 +356,15 @@ void EmbeddingStore::clear(const StoreStream &on) {
   GENREC_CUDA_CHECK(
       cudaMemsetAsync(table.digests, kEmpty, static_cast<size_t>(table.slots()), stream));
   GENREC_CUDA_CHECK(cudaMemsetAsync(counters.data(), 0, sizeof(StoreCounters), stream));
+  if (countsMembers())
+    GENREC_CUDA_CHECK(
+        cudaMemsetAsync(memberCounts.data(), 0, config.members.size() * sizeof(uint32_t), stream));
   if (cache)
     cache->clear(stream);
   if (waitingIds)
     waitingIds->clear(on);
   // An answer that is still on its way is of what was there before: a bound all the same.
-  usedBound = rowsBound = sizeBound = 0;
+  usedBound = rowsBound = largestBound = 0;
 }
 
 } // namespace genrec::rt::cuda

@@ -47,8 +47,9 @@ __global__ void __launch_bounds__(kStoreThreads)
 /// or has none after.
 template <class Table>
 __global__ void __launch_bounds__(kStoreThreads)
-    eraseSlots(Table table, const int64_t *slotOf, int64_t count, const uint8_t *flags,
-               const uint32_t *ranks, uint32_t *freedNumbers, StoreCounters *counters) {
+    eraseSlots(Table table, const int64_t *ids, const int64_t *slotOf, int64_t count,
+               const uint8_t *flags, const uint32_t *ranks, uint32_t *freedNumbers,
+               StoreCounters *counters, MemberCounts members) {
   const Tile tile = tileOf();
   for (int64_t i = tileInGrid(); i < count; i += tilesInGrid()) {
     if (!flags[i])
@@ -75,6 +76,7 @@ __global__ void __launch_bounds__(kStoreThreads)
         atomicAdd(&counters->erased, 1u);
     }
     freedNumbers[counters->freed + ranks[i]] = table.rows[slot];
+    members.remove(ids[i]);
   }
 }
 
@@ -120,8 +122,8 @@ void EmbeddingStore::eraseValid(const int64_t *ids, const uint8_t *valid, int64_
   flagRanks.run(flags.data(), count, ranks.data(), &counters.data()->fresh, stream);
   withTable([&](const auto &keys) {
     GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), eraseSlots<std::decay_t<decltype(keys)>>,
-                       keys, slotOf.data(), count, flags.data(), ranks.data(), freedNumbers.data(),
-                       counters.data());
+                       keys, ids, slotOf.data(), count, flags.data(), ranks.data(),
+                       freedNumbers.data(), counters.data(), memberCountsOnDevice());
   });
   GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countErased, counters.data());
 }

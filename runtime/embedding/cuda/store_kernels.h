@@ -89,8 +89,8 @@ template <class T>
 __global__ void __launch_bounds__(kStoreThreads)
     makeRows(KeyTable table, RowAddresses addresses, const int64_t *ids, const int64_t *slotOf,
              int64_t count, const uint8_t *flags, const uint8_t *leaving, const uint32_t *ranks,
-             const uint32_t *freedNumbers, const StoreCounters *counters, StoreDraws draws,
-             NewRows make) {
+             const uint32_t *freedNumbers, const StoreCounters *counters, MemberCounts members,
+             StoreDraws draws, NewRows make) {
   const uint32_t freed = counters->freed, used = counters->rows;
   const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
   for (int64_t i = warp; i < count; i += warps) {
@@ -126,6 +126,7 @@ __global__ void __launch_bounds__(kStoreThreads)
       *addresses.id(number) = ids[i];
       if (!isTaken)
         table.rows[slotOf[i]] = number;
+      members.add(ids[i]);
     }
   }
 }

@@ -47,6 +47,21 @@ struct StoreCounters {
   uint32_t erased;     ///< slots that were erased and are not empty
 };
 
+/// Rows by member, counted where tables that share a store are bounded; copied into kernels.
+struct MemberCounts {
+  uint32_t *rows = nullptr; ///< null: not counted
+  int64_t keyBits = 0;
+
+  __device__ void add(int64_t key) const {
+    if (rows)
+      atomicAdd(rows + (key >> keyBits), 1u);
+  }
+  __device__ void remove(int64_t key) const {
+    if (rows)
+      atomicSub(rows + (key >> keyBits), 1u);
+  }
+};
+
 struct RowDraws; ///< what initial values are drawn from; store_kernels.h
 
 enum class RowElement : int32_t { f32, bf16 };
@@ -173,6 +188,14 @@ private:
   void eraseFlagged(const uint8_t *flagged, int64_t numbers, cudaStream_t stream);
   /// Waits for `stream` and takes over what it says.
   StoreCounters readCounters(cudaStream_t stream) const;
+  /// Copies the counters to `answer` and `memberAnswer`, in the order of `stream`.
+  void copyCounters(cudaStream_t stream) const;
+  /// Takes over an answer, since which `asked` ids may have come.
+  void takeOver(int64_t asked) const;
+  bool countsMembers() const { return config.rules.bound > 0 && !config.members.empty(); }
+  MemberCounts memberCountsOnDevice() const { return {memberCounts.data(), config.keyBits}; }
+  /// Rows of a table, or of a member, as of the last answer.
+  int64_t answeredRows(size_t member) const;
   /// Asks for the counters without waiting, and takes over the last answer if it is there.
   void requestCounters(cudaStream_t stream);
   void takeAnswer();
@@ -183,10 +206,12 @@ private:
   RowAddresses addresses;
   std::vector<float *> chunks;
   // Bounds from what the host last heard and what it asked for since.
-  mutable int64_t usedBound = 0, rowsBound = 0, sizeBound = 0;
+  mutable int64_t usedBound = 0, rowsBound = 0;
+  mutable int64_t largestBound = 0; ///< rows of the largest of the tables that share the store
   mutable int64_t askedSinceRequest = 0;
   mutable bool isRequested = false;
-  StoreCounters *answer = nullptr; ///< pinned
+  StoreCounters *answer = nullptr;  ///< pinned
+  uint32_t *memberAnswer = nullptr; ///< pinned, where members are counted
   cudaEvent_t answered = nullptr;
 
   DeviceArray<uint8_t> digests;
@@ -194,6 +219,7 @@ private:
   DeviceArray<uint32_t> rowNumbers;
   DeviceArray<float *> chunkTable;
   DeviceArray<StoreCounters> counters;
+  DeviceArray<uint32_t> memberCounts;
   DeviceArray<RowDraws> draws;
   // Of the current batch.
   DeviceArray<int64_t> slotOf;
