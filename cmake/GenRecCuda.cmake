@@ -3,9 +3,10 @@
 #   add_genrec_cuda(<name> <file.cu>...)
 #       compiles each file with nvcc for GENREC_CUDA_ARCHITECTURES, warnings are errors, into static library <name>; nothing
 #       without nvcc. What ptxas says is kept beside each object: scripts/cuda_resources.py checks it against an allowance.
-#   add_genrec_cuda_program(<name> [RUNTIME] LINK <libraries>... SOURCES <files>...)
+#   add_genrec_cuda_program(<name> [RUNTIME] [DEFINE <macro>] LINK <libraries>... SOURCES <files>...)
 #       a program for a machine with a device, bin/cuda/<name>; .cpp files (tests) are compiled by nvcc as well. Needs nothing
 #       but a driver where it runs, and is built only when asked for: ninja <name>. RUNTIME links the runtime's device code.
+#       With a macro its files are compiled once more, into <name>-objects.
 #   add_genrec_cuda_emulated(<name> <file.cu>...)
 #       the same files as static library <name> for the host: what models of --target=cuda-emulated link
 #   add_genrec_simt_object(<name> <sources>...)
@@ -74,11 +75,16 @@ function(add_genrec_cuda name)
 endfunction()
 
 function(add_genrec_cuda_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "" "LINK;SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 program "RUNTIME" "DEFINE" "LINK;SOURCES")
   if(NOT GENREC_HAS_CUDA)
     return()
   endif()
-  _genrec_cuda_objects(objects cuda-program-objects ${program_SOURCES})
+  set(folder cuda-program-objects)
+  if(program_DEFINE)
+    set(folder ${name}-objects)
+    list(APPEND GENREC_CUDA_FLAGS -D${program_DEFINE})
+  endif()
+  _genrec_cuda_objects(objects ${folder} ${program_SOURCES})
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin/cuda)
   set(runtime)
   if(program_RUNTIME)

@@ -75,7 +75,7 @@ DEFECTS = [
         "if (laneOf() == 0)\n      arrive(&shared.empty[stage]);\n    waitForProducts<0>();", 2,
     ),
     hopper("a stage is never released", FORWARD, RELEASE, ";"),
-    hopper("no __syncwarp before the release, forward", FORWARD, "__syncwarp();"),
+    hopper("no __syncwarp before the release, forward", FORWARD, "__syncwarp();", nth=2),
     hopper("scores are read while products run", FORWARD, "waitForProducts<1>();"),
     hopper("the first scores are not awaited", FORWARD, "waitForProducts<0>();", nth=1),
     hopper("the last products are not awaited", FORWARD, "waitForProducts<0>();", nth=3),

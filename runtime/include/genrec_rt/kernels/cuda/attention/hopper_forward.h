@@ -101,6 +101,9 @@ __device__ __forceinline__ void produceForward(Shared &shared, const HopperForwa
       shared.tile[stage].fill(terms, {}, unit.begin, column);
       arrive(&shared.keysFull[stage]);
     }
+    // Lanes that copy nothing must not be left behind: a phase that has passed twice is waited for
+    // for ever.
+    __syncwarp();
   }
 }
 

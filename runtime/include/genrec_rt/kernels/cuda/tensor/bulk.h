@@ -98,6 +98,31 @@ __device__ __forceinline__ void arriveExpecting(Barrier *barrier, int bytes) {
                "r"(bytes)
                : "memory");
 }
+#if defined(GENREC_WATCHDOG)
+/// Waits for the end of the phase of that parity; gives up after two seconds. The driver then
+/// prints who waited where, as it does of assert(), and the launch fails. For tests that hang,
+/// which are built so a second time.
+__device__ inline void waitForPhase(Barrier *barrier, int parity,
+                                    const char *file = __builtin_FILE(),
+                                    int line = __builtin_LINE(),
+                                    const char *function = __builtin_FUNCTION()) {
+  constexpr uint64_t kNanoseconds = 2000000000;
+  uint64_t begin = 0, now = 0;
+  for (uint32_t ended = 0; !ended;) {
+    asm volatile("{\n.reg .pred p;\n"
+                 "mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(ended)
+                 : "r"(sharedAddress(barrier)), "r"(parity)
+                 : "memory");
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    begin = begin ? begin : now;
+    if (!ended && now - begin > kNanoseconds)
+      __assert_fail(parity ? "phase 1 ends" : "phase 0 ends", file, static_cast<unsigned>(line),
+                    function);
+  }
+}
+#else
 /// Waits for the end of the phase of that parity.
 __device__ __forceinline__ void waitForPhase(Barrier *barrier, int parity) {
   asm volatile("{\n.reg .pred p;\nWAIT:\n"
@@ -106,6 +131,7 @@ __device__ __forceinline__ void waitForPhase(Barrier *barrier, int parity) {
                "r"(parity)
                : "memory");
 }
+#endif
 
 /// Writes by this thread are seen by copies and products that start after a barrier.
 __device__ __forceinline__ void fenceAsyncProxy() {
