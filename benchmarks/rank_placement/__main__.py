@@ -1,11 +1,13 @@
-"""What `--replicate` changes of a step on two ranks: small hot tables sharded, or all rows on every rank.
+"""What `--replicate` changes of a step on two ranks: small hot tables sharded, all rows on every rank, or as a run
+chooses.
 
     build/venv/bin/python benchmarks/rank_placement [--latency US] [--batch N] [--epochs N] [--rounds N]
 
 Four tables of 1,000 ids (Zipf 1.05) and dimension 16, looked up by every row, and an MLP; two processes under mpirun,
-one thread each, in turns: all tables sharded, all replicated. Then the same with a fifth table of 1 M ids that
-stays sharded, so that rounds stay, too. And each with `--latency` microseconds more per exchange
-(GENREC_COMM_LATENCY_US), where a round that is saved shows. All runs of a model must have equal losses.
+one thread each, in turns: all tables sharded (none), all replicated, and as a run chooses by itself (auto). Then the
+same with a fifth table of 1 M ids that stays sharded, so that rounds stay, too. And each with `--latency` microseconds
+more per exchange (GENREC_COMM_LATENCY_US), where a round that is saved shows. All runs of a model must have equal
+losses.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "common"))
 
@@ -60,13 +63,17 @@ def write_data(path: Path, rows: int) -> None:
     pq.write_table(pa.table(columns), path, row_group_size=rows // 8)
 
 
-def train(folder: Path, model: str, replicate: bool, latency: int, args: argparse.Namespace) -> dict:
+# What --replicate says.
+FLAGS = {"sharded": "none", "replicated": ",".join(HOT), "auto": "auto"}
+
+
+def train(folder: Path, model: str, replicate: str, latency: int, args: argparse.Namespace) -> dict:
     """What a run of two ranks reports."""
     command = [
         "mpirun", "--allow-run-as-root", "--bind-to", "core", "-n", "2", str(folder / model), "train", "--data",
         str(folder / "train.parquet"), "--batch", str(args.batch), "--epochs", str(args.epochs), "--threads", "1",
         "--overlap", "none", "--progress", "none", "--metrics-json", str(folder / "m.json"),
-        *(["--replicate", ",".join(HOT)] if replicate else []),
+        "--replicate", replicate,
     ]  # fmt: skip
     environment = os.environ | {"GENREC_COMM_LATENCY_US": str(latency)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -75,22 +82,23 @@ def train(folder: Path, model: str, replicate: bool, latency: int, args: argpars
     return json.loads((folder / "m.json").read_text())
 
 
-def compare(folder: Path, model: str, latency: int, args: argparse.Namespace) -> dict[str, dict[str, float]]:
-    """Medians of both placements, of runs in turns, without the first epoch."""
-    times: dict[str, list[float]] = {"sharded": [], "replicated": []}
-    details: dict[str, dict[str, float]] = {}
+def compare(folder: Path, model: str, latency: int, args: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """Medians of all placements, of runs in turns, without the first epochs: a run chooses in the second."""
+    times: dict[str, list[float]] = {name: [] for name in FLAGS}
+    details: dict[str, dict[str, Any]] = {}
     losses = set()
     for _ in range(args.rounds):
         for name in times:
-            report = train(folder, model, name == "replicated", latency, args)
+            report = train(folder, model, FLAGS[name], latency, args)
             steps = report["timings"]["steps"] / len(report["history"])
-            times[name].extend(record["seconds"] * 1e3 / steps for record in report["history"][1:])
+            times[name].extend(record["seconds"] * 1e3 / steps for record in report["history"][2:])
             losses.add(report["history"][-1]["loss"])
             counts = report["exchanges"]
             received = sum(counts[key] for key in ("id_bytes", "row_bytes", "gradient_bytes"))
             details[name] = {
                 "rounds": counts["rounds"] / report["timings"]["steps"],
                 "kilobytes": received * 1e-3 / report["timings"]["steps"],
+                "chosen": [move["replicated"] for move in report["placement"]["moves"]],
             }
     if len(losses) != 1:
         sys.exit(f"[bench]   error: losses depend on --replicate: {losses}")
@@ -101,7 +109,7 @@ def compare(folder: Path, model: str, latency: int, args: argparse.Namespace) ->
 
 def main() -> int:
     """Builds, runs, prints, writes."""
-    args, _ = native.arguments(__doc__, latency=1000, batch=2048, steps=60, epochs=4, rounds=3).parse_known_args()
+    args, _ = native.arguments(__doc__, latency=1000, batch=2048, steps=60, epochs=6, rounds=3).parse_known_args()
     if not shutil.which("mpirun"):
         native.skipped("rank_placement", "there is no mpirun on this machine")
         return 0
@@ -120,12 +128,14 @@ def main() -> int:
                 print(
                     f"  {key}, {name}: {each['milliseconds']:.3f} ms a step, {each['rounds']:.2f} rounds, "
                     f"{each['kilobytes']:.1f} KB of rows come to a rank"
+                    + "".join(f", chosen {c}" for c in each["chosen"])
                 )
-            rows.append(
+            rows.extend(
                 native.summary(
-                    f"2 ranks, {what} replicated, {latency} us more per exchange", "ms",
-                    both["replicated"]["milliseconds"], "sharded", both["sharded"]["milliseconds"],
+                    f"2 ranks, {what} {name}, {latency} us more per exchange", "ms",
+                    both[name]["milliseconds"], "sharded", both["sharded"]["milliseconds"],
                 )
+                for name in ("replicated", "auto")
             )  # fmt: skip
     native.finish("rank_placement", args, rows, details)
     return 0

@@ -40,7 +40,7 @@ class WorldDescriber {
 public:
   WorldDescriber(ModelOp model, ModelOp apart, const ExplainOptions &options)
       : model(model), options(options), world(getStepProgram(apart), options),
-        chosen(world, options) {}
+        chosen(world, options.machine) {}
 
   json::Object describe();
 
@@ -60,7 +60,7 @@ private:
   ModelOp model;
   const ExplainOptions &options;
   World world;
-  Placement chosen;
+  WorldPlacement chosen;
   double memoryBytes = 0, networkSeconds = 0, latencySeconds = 0;
 };
 
@@ -112,7 +112,7 @@ json::Array WorldDescriber::tables() {
   json::Array list;
   auto ranks = static_cast<double>(world.ranks());
   for (auto [number, table] : llvm::enumerate(world.tables)) {
-    const PlacementChoice &choice = chosen.choices[number];
+    const rt::PlacementChoice &choice = chosen.tables[number];
     int64_t states = table.table.getOptimizer().getStateFloats(table.table.getDim());
     auto owned = static_cast<int64_t>(std::ceil(table.mostOwned));
     auto bytes = static_cast<double>(
@@ -134,22 +134,25 @@ json::Array WorldDescriber::tables() {
                      {"is_replicated", options.replicate.contains(table.table.getSymName())},
                      {"sharded_bytes", table.placement.shardedBytes},
                      {"replicated_bytes", table.placement.replicatedBytes},
-                     {"replica_resident_bytes", choice.residentBytes},
+                     {"replica_resident_bytes", chosen.residentBytes[number]},
                      {"cheaper", choice.isReplicated ? "replicate" : "shard"},
                      {"why", choice.why}});
   }
   return list;
 }
 
-/// What the flag --replicate of a binary should say, and what it saves.
+/// What a run chooses unless its flag --replicate tells it, and what that saves.
 json::Object WorldDescriber::placement() {
   json::Array names;
   for (auto [number, table] : llvm::enumerate(world.tables))
-    if (chosen.choices[number].isReplicated)
+    if (chosen.tables[number].isReplicated)
       names.push_back(table.table.getSymName());
   return json::Object{{"replicate", std::move(names)},
                       {"milliseconds", chosen.seconds * 1e3},
-                      {"sharded_milliseconds", chosen.shardedSeconds * 1e3}};
+                      {"sharded_milliseconds", chosen.shardedSeconds * 1e3},
+                      {"replicated_milliseconds", chosen.replicatedSeconds
+                                                      ? json::Value(*chosen.replicatedSeconds * 1e3)
+                                                      : json::Value(nullptr)}};
 }
 
 ExplainOptions WorldDescriber::getProcess() {
@@ -275,7 +278,15 @@ json::Object WorldDescriber::describe() {
 }
 
 json::Object genrec::describeWorld(ModelOp model, ModelOp apart, const ExplainOptions &options) {
-  return WorldDescriber(model, apart, options).describe();
+  if (!options.choosesReplicas)
+    return WorldDescriber(model, apart, options).describe();
+  ExplainOptions asChosen = options;
+  World world(getStepProgram(apart), options);
+  WorldPlacement placement(world, options.machine);
+  for (auto [table, choice] : llvm::zip_equal(world.tables, placement.tables))
+    if (choice.isReplicated)
+      asChosen.replicate.insert(table.table.getSymName());
+  return WorldDescriber(model, apart, asChosen).describe();
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,8 +359,11 @@ static void printPlacement(const json::Object &world, raw_ostream &os) {
   os << llvm::formatv("    exchanges of rows take {0:f3} ms sharded",
                       number(chosen, "sharded_milliseconds"));
   if (const json::Array &names = *chosen.getArray("replicate"); !names.empty()) {
-    os << llvm::formatv(", {0:f3} ms with --replicate ", number(chosen, "milliseconds"));
+    os << llvm::formatv(", {0:f3} ms as a run chooses: --replicate ",
+                        number(chosen, "milliseconds"));
     llvm::interleave(names, os, [&](const json::Value &name) { os << *name.getAsString(); }, ",");
+  } else {
+    os << ", as a run chooses";
   }
   os << "\n";
 }

@@ -4,66 +4,50 @@
 
 #include "genrec_rt/footprint.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/FormatVariadic.h"
-
 #include <cmath>
 
 using namespace mlir;
 using namespace genrec;
 
-/// Of one table alone: whether it may have replicas, and whether they move fewer bytes.
-void Placement::judge(const TableTraffic &table) {
-  TableOp op = table.table;
-  PlacementChoice &choice = choices.emplace_back();
-  auto rows = static_cast<int64_t>(std::ceil(table.ids));
-  int64_t states = op.getOptimizer().getStateFloats(op.getDim());
-  choice.residentBytes = static_cast<double>(
-      rt::storeValueBytes(rows, op.getDim(), states, op.hasRowRules()) + rt::storeKeyBytes(rows));
-  double most = kReplicaShare * machine.memoryBytes;
-  const TablePlacement &bytes = table.placement;
-  isAllowed.push_back(false);
-  if (op.hasRowRules())
-    choice.why = "has rules, which count what all ranks look up";
-  else if (table.ids == 0)
-    choice.why = "nothing tells its ids";
-  else if (choice.residentBytes > most)
-    choice.why = llvm::formatv("a replica takes {0:f1} MB, more than {1:f0} % of a rank's memory",
-                               choice.residentBytes * 1e-6, kReplicaShare * 100);
-  else
-    isAllowed.back() = true;
-  if (!isAllowed.back())
-    return;
-  choice.isReplicated = bytes.replicatedBytes < bytes.shardedBytes;
-  choice.why = choice.isReplicated ? "moves fewer bytes" : "would move more bytes";
+static double getResidentBytes(const TableTraffic &traffic) {
+  TableOp table = traffic.table;
+  auto rows = static_cast<int64_t>(std::ceil(traffic.ids));
+  int64_t states = table.getOptimizer().getStateFloats(table.getDim());
+  return static_cast<double>(
+      rt::storeValueBytes(rows, table.getDim(), states, table.hasRowRules()) +
+      rt::storeKeyBytes(rows));
 }
 
-double Placement::getSeconds(llvm::function_ref<bool(size_t)> isReplicated) const {
-  double bytes = 0;
-  bool all = true;
-  for (auto [number, table] : llvm::enumerate(world.tables)) {
-    bool is = isReplicated(number);
-    bytes += is ? table.placement.replicatedBytes : table.placement.shardedBytes;
-    all &= is;
+/// What the cost model asks of a table.
+static rt::PlacedTable place(const World &world, const TableTraffic &traffic) {
+  TableOp table = traffic.table;
+  rt::PlacedTable placed;
+  placed.dim = table.getDim();
+  placed.learns = world.step.updatesRows && table.getOptimizer().getOption("frozen") == 0.0;
+  placed.asked = traffic.asked / static_cast<double>(world.ranks());
+  placed.shardedBytes = traffic.placement.shardedBytes;
+  placed.replicatedBytes = traffic.placement.replicatedBytes;
+  placed.residentBytes = getResidentBytes(traffic);
+  if (table.hasRowRules())
+    placed.refusal = "has rules, which count what all ranks look up";
+  else if (traffic.ids == 0)
+    placed.refusal = "nothing tells its ids";
+  return placed;
+}
+
+WorldPlacement::WorldPlacement(const World &world, const RankMachine &machine) {
+  std::vector<rt::PlacedTable> tables;
+  for (const TableTraffic &traffic : world.tables) {
+    tables.push_back(place(world, traffic));
+    residentBytes.push_back(tables.back().residentBytes);
   }
-  return bytes * 8 / machine.networkBitsPerSecond +
-         static_cast<double>(world.countRounds(all) * (world.ranks() - 1)) * machine.messageSeconds;
-}
-
-Placement::Placement(const World &world, const ExplainOptions &options)
-    : world(world), machine(options.machine) {
-  for (const TableTraffic &table : world.tables)
-    judge(table);
-  shardedSeconds = getSeconds([](size_t) { return false; });
-  seconds = getSeconds([&](size_t number) { return choices[number].isReplicated; });
-  double all = getSeconds([](size_t) { return true; });
-  if (!llvm::all_of(isAllowed, [](bool is) { return is; }) || all >= seconds)
-    return;
-  seconds = all;
-  std::string why =
-      llvm::formatv("with all tables replicated, a step has {0} rounds instead of {1}",
-                    world.countRounds(true), world.countRounds(false));
-  for (PlacementChoice &choice : choices)
-    if (!std::exchange(choice.isReplicated, true))
-      choice.why = why;
+  int64_t others = world.ranks() - 1, ofSums = world.countRoundsOfSums();
+  static_cast<rt::Placement &>(*this) =
+      rt::choosePlacement(tables,
+                          {.sharded = world.countRounds(false) - ofSums,
+                           .replicated = world.countRounds(true) - ofSums},
+                          {.ranks = world.ranks(),
+                           .bytesPerSecond = machine.networkBitsPerSecond / 8,
+                           .roundSeconds = static_cast<double>(others) * machine.messageSeconds,
+                           .replicaBytes = rt::kReplicaShare * machine.memoryBytes});
 }

@@ -302,14 +302,17 @@ void World::addDense() {
 bool World::hasSlices(int64_t floats) const { return worldSize > 2 && floats > kMostWholeFloats; }
 
 int64_t World::countRounds(bool isReplicated) const {
-  // Keys and values per fetch, sums; slices of sums and of new values are gathered once each.
-  // Without shards, what rides with keys.
+  // Keys and values per fetch; without shards, what rides with keys.
+  return (isReplicated ? step.sumsWithKeys : 2 * step.countFetches()) + countRoundsOfSums();
+}
+
+int64_t World::countRoundsOfSums() const {
+  // Sums; slices of sums and of new values are gathered once each.
   bool isGathered = false;
   for (auto [floats, gradients] : llvm::zip_equal(step.sums, step.gradients))
     isGathered |= hasSlices(floats - (sharesUpdates() ? gradients : 0));
   int64_t norms = sharesUpdates() ? step.norms : step.tableNorms;
-  int64_t ofRows = isReplicated ? step.sumsWithKeys : 2 * step.countFetches();
-  return ofRows + 1 + norms + isGathered + sharesUpdates();
+  return 1 + norms + isGathered + sharesUpdates();
 }
 
 double World::exchangeBytes() const {

@@ -67,6 +67,8 @@ public:
   int64_t countRounds() const { return countRounds(allAreReplicated); }
   /// With all tables replicated, or not.
   int64_t countRounds(bool isReplicated) const;
+  /// Those of them after the compute stage.
+  int64_t countRoundsOfSums() const;
   /// Bytes for rows, keys and sums that a rank holds besides its tables, at most.
   double exchangeBytes() const;
   /// Portions of a rank, and the first of them.

@@ -140,8 +140,8 @@ class CompiledModel:
 
         `ranks` trains on so many processes with the tables sharded among them: `mpirun` starts them on this machine,
         each with cores of its own where there are enough. `portions` pieces of each batch (one per rank unless given)
-        give the same losses and checkpoints on any number of ranks, to the last bit. `replicate=["country"]` keeps all
-        rows of small tables on every rank (`genrec-compile --explain --world` says where it pays). `launcher` names
+        give the same losses and checkpoints on any number of ranks, to the last bit. A run keeps all rows of small
+        tables on every rank where that saves time; `replicate=["country"]` or `replicate="none"` overrides its choice. `launcher` names
         another program that starts them, with its flags: `["mpirun", "--hostfile", "hosts"]`, `["srun", "--mpi=pmix"]`.
         Ctrl-C and SIGTERM end all ranks after the same step, with one checkpoint. A missing mpirun is a `RunError` that
         says what to install. `shard_optimizer=True` makes ranks share the optimizer states of dense parameters.

@@ -90,7 +90,7 @@ void RowChanges::update(Session &session) {
   for (int32_t i = 0; i < count; ++i) {
     TableView view = session.table(i);
     compare(tables[placeOf({i, false})], contentsOf(view));
-    if (session.comm() && !session.commOfRows(i))
+    if (session.comm()) // rows of others may have come or gone, as placement changes
       keepOwned(tables[placeOf({i, false})], *session.comm(),
                 hashTableName(session.model().tables[i].name));
     if (std::optional<TableView> waiting = view.waiting())

@@ -44,7 +44,7 @@ private:
 
   static Contents contentsOf(const TableView &view);
   static void compare(Table &table, Contents now);
-  /// Of a replicated table, the owners save what changed.
+  /// Of a replicated table, or one that was, the owners save what changed.
   static void keepOwned(Table &table, const Communicator &comm, uint64_t nameHash);
 
   std::vector<Table> tables; ///< two per table of the model: its rows, and the ids that wait

@@ -58,11 +58,20 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
     if (store.dim < 1 || store.members.empty())
       throw Error("a store has " + std::to_string(store.dim) + " floats per row and " +
                   std::to_string(store.members.size()) + " tables");
+    asked.emplace_back(store.dim);
+    owned.emplace_back(store.dim);
+  }
+  checkReplicas();
+  begin();
+}
+
+/// Notes whether stores have shards and replicas.
+void RowExchange::Impl::checkReplicas() {
+  hasShards = hasReplicas = sendsReplicas = false;
+  for (const ExchangedStore &store : stores) {
     if (!store.replicated.empty() && store.replicated.size() != store.members.size())
       throw Error("a store of " + std::to_string(store.members.size()) + " tables says of " +
                   std::to_string(store.replicated.size()) + " whether they are replicated");
-    asked.emplace_back(store.dim);
-    owned.emplace_back(store.dim);
     hasShards |= store.hasShards();
     hasReplicas |= store.hasReplicas();
     sendsReplicas |= sendsKeysOf(store);
@@ -72,11 +81,21 @@ RowExchange::Impl::Impl(Communicator &comm, std::vector<ExchangedStore> given, i
         "sums of gradients are rounded where they travel, so that copies of replicated rows "
         "would differ from rank to rank",
         "send gradients as f32, or replicate no table");
+}
+
+void RowExchange::Impl::setReplicated(std::span<const std::vector<char>> ofStores) {
+  if (ofStores.size() != stores.size())
+    throw Error("replicas of " + std::to_string(ofStores.size()) + " stores are told, of " +
+                std::to_string(stores.size()));
+  for (size_t store = 0; store < stores.size(); ++store)
+    stores[store].replicated = ofStores[store];
+  checkReplicas();
   begin();
+  reset();
 }
 
 void RowExchange::Impl::begin() {
-  fetches = 0;
+  fetches = riddenFetches = 0;
   isAsked = isArranged = isCollected = false;
   for (AskedRows &from : asked)
     from.begin(portions.first);
@@ -99,6 +118,18 @@ RowExchange::Update RowExchange::Impl::getUpdate(int32_t store) const {
   return {owned[store].updateRows, owned[store].updateSums.data(), owned[store].isOwned};
 }
 
+RowExchange::Use RowExchange::Impl::getUse(int32_t store) const {
+  checkStore(store);
+  const AskedRows &from = asked[store];
+  Use use;
+  use.asked.resize(stores[store].members.size());
+  for (int64_t key : from.keys.keys())
+    ++use.asked[memberOf(stores[store], key)];
+  for (uint32_t mask : from.masks)
+    use.sums += std::popcount(mask);
+  return use;
+}
+
 //===----------------------------------------------------------------------===//
 // What others see
 //===----------------------------------------------------------------------===//
@@ -112,6 +143,10 @@ RowExchange::~RowExchange() = default;
 void RowExchange::begin() { impl->begin(); }
 
 void RowExchange::reset() { impl->reset(); }
+
+void RowExchange::setReplicated(std::span<const std::vector<char>> ofStores) {
+  impl->setReplicated(ofStores);
+}
 
 void RowExchange::fetch(std::span<const RowRequest> requests, const FindRows &findRows,
                         Rider *rider) {
@@ -160,3 +195,7 @@ void RowExchange::collect(Rider *rider, const FindRows &find) {
 const ExchangeCounts &RowExchange::getTraffic() const { return impl->traffic; }
 
 RowExchange::Update RowExchange::getUpdate(int32_t store) const { return impl->getUpdate(store); }
+
+RowExchange::Use RowExchange::getUse(int32_t store) const { return impl->getUse(store); }
+
+RowExchange::Fetches RowExchange::getFetches() const { return impl->getFetches(); }

@@ -40,7 +40,7 @@ namespace genrec::rt {
 /// A store: a table, or several that are merged. A key is member << keyBits | id; with one
 /// member, the id itself.
 struct ExchangedStore {
-  int64_t dim = 0;               ///< floats of a row's value
+  int64_t dim = 0;                    ///< floats of a row's value
   std::vector<uint64_t> members = {}; ///< hashTableName (owner.h) of each member's logical name
   int64_t keyBits = 63;
   /// By member: whether every rank has all of its rows. Empty: of none.
@@ -88,6 +88,9 @@ public:
   void begin();
   /// Forgets the sizes of messages before; all ranks at the same time.
   void reset();
+  /// Between two steps, all ranks at the same time: which tables have replicas from now on, by
+  /// store as ExchangedStore::replicated. Begins a step.
+  void setReplicated(std::span<const std::vector<char>> ofStores);
 
   /// Fetches rows for all requests. Keys already here are not fetched again. Collective: one round
   /// of keys, one of values, whatever the requests are.
@@ -141,6 +144,18 @@ public:
   };
   /// After `collect`, until `begin`.
   Update getUpdate(int32_t store) const;
+
+  /// What this rank had of a store's tables in the step that `collect` ended.
+  struct Use {
+    std::vector<int64_t> asked; ///< by member: distinct ids
+    int64_t sums = 0;           ///< of gradients, that it gave: of all members
+  };
+  Use getUse(int32_t store) const;
+  /// Fetches of that step, and those among them whose keys something rode with.
+  struct Fetches {
+    int64_t all = 0, ridden = 0;
+  };
+  Fetches getFetches() const;
 
   /// Since this was made, but for rounds and what rode.
   const ExchangeCounts &getTraffic() const;

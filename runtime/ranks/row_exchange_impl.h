@@ -127,6 +127,7 @@ public:
 
   void begin();
   void reset();
+  void setReplicated(std::span<const std::vector<char>> ofStores);
   void ask(Communicator &on, std::span<const RowRequest> requests, Rider *rider);
   void bringEarly(Communicator &on, const Impl *running, const FindEarly &find);
   void find(const FindRows &find);
@@ -134,6 +135,8 @@ public:
   std::span<float *const> contribute(int32_t store, int32_t portion, std::span<float *const> rows);
   void collect(Rider *rider, const FindRows &find);
   Update getUpdate(int32_t store) const;
+  Use getUse(int32_t store) const;
+  Fetches getFetches() const { return {fetches, riddenFetches}; }
   int64_t dimOf(int32_t store) const { return stores[store].dim; }
 
   Communicator &comm;
@@ -142,6 +145,7 @@ public:
 private:
   int32_t storeCount() const { return static_cast<int32_t>(stores.size()); }
   void checkStore(int32_t store) const;
+  void checkReplicas();
   /// Where the number of a rank and a store is.
   size_t cell(int32_t rank, int32_t store) const { return size_t(rank) * stores.size() + store; }
   /// The same of a fetch and a rank.
@@ -223,14 +227,15 @@ private:
   void addOwnLeaves(int32_t store, int32_t first);
 
   const RowTravel travel;
-  const std::vector<ExchangedStore> stores;
+  std::vector<ExchangedStore> stores;
   const int32_t ranks, rank;
   const PortionRange portions;                  ///< of this rank
   std::vector<std::vector<PortionNode>> covers; ///< by rank: the nodes that it sends
   std::vector<PortionNode> leaves;              ///< those of all ranks, in the order of portions
   std::vector<AskedRows> asked;                 ///< by store, as the next
   std::vector<OwnedRows> owned;
-  int64_t fetches = 0; ///< of this step
+  int64_t fetches = 0;       ///< of this step
+  int64_t riddenFetches = 0; ///< those whose keys something rode with
   bool isAsked = false, isArranged = false, isCollected = false;
   bool hasShards = false, hasReplicas = false; ///< any store
   bool sendsReplicas = false;                  ///< any store has replicas that steps change

@@ -130,9 +130,13 @@ bool RowExchange::Impl::travels(const Rider *rider) const {
 
 /// A message: what rides, a count per store, keys.
 void RowExchange::Impl::exchangeKeys(Communicator &on, Rider *rider) {
-  for (int32_t to = 0; to < ranks; ++to)
-    messageBytes[to] =
-        (rider ? rider->getBytes(rank, to) : 0) + (storeCount() + sumOfCells(sendCounts, to)) * 8;
+  int64_t riding = 0;
+  for (int32_t to = 0; to < ranks; ++to) {
+    int64_t bytes = rider ? rider->getBytes(rank, to) : 0;
+    riding += bytes;
+    messageBytes[to] = bytes + (storeCount() + sumOfCells(sendCounts, to)) * 8;
+  }
+  riddenFetches += riding > 0;
   keyRound.layOut(messageBytes);
   const int64_t *keys = sentKeys.data();
   for (int32_t to = 0; to < ranks; ++to) {

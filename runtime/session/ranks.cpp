@@ -12,6 +12,10 @@
 
 namespace genrec::rt {
 
+size_t memberOf(const genrec_table_desc &table) {
+  return static_cast<size_t>(table.group ? table.key >> table.key_bits : 0);
+}
+
 ExchangedTables::ExchangedTables(const genrec_model_desc &model,
                                  std::span<const std::shared_ptr<TableStore>> tables,
                                  std::span<const char> replicated) {
@@ -27,12 +31,19 @@ ExchangedTables::ExchangedTables(const genrec_model_desc &model,
       storeOf.push_back(storeOf[same - tables.begin()]);
     }
     ExchangedStore &store = stores[storeOf[table]];
-    auto member = static_cast<size_t>(desc.group ? desc.key >> desc.key_bits : 0);
+    size_t member = memberOf(desc);
     store.members.resize(std::max(store.members.size(), member + 1));
     store.members[member] = hashTableName(desc.name);
-    store.replicated.resize(store.members.size());
-    store.replicated[member] = replicated[table];
   }
+  setReplicated(model, replicated);
+}
+
+void ExchangedTables::setReplicated(const genrec_model_desc &model,
+                                    std::span<const char> replicated) {
+  for (ExchangedStore &store : stores)
+    store.replicated.assign(store.members.size(), false);
+  for (int32_t table = 0; table < model.table_count; ++table)
+    stores[storeOf[table]].replicated[memberOf(model.tables[table])] = replicated[table];
   for (ExchangedStore &store : stores) // or each key would be looked at
     if (!store.hasReplicas())
       store.replicated.clear();
@@ -42,9 +53,9 @@ Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &mode
              std::span<const std::shared_ptr<TableStore>> given, std::span<const char> replicated,
              ParameterShards &shards, RowTravel travel, EarlyGradients early)
     : communicator(comm), count(portions),
-      range(getPortions(portions, comm.getRank(), comm.getSize())), tables(model, given, replicated),
-      steps{{comm, portions, model, tables, shards, travel},
-            {comm, portions, model, tables, shards, travel}} {
+      range(getPortions(portions, comm.getRank(), comm.getSize())),
+      tables(model, given, replicated), steps{{comm, portions, model, tables, shards, travel},
+                                              {comm, portions, model, tables, shards, travel}} {
   int64_t trained = 0;
   for (int32_t i = 0; i < model.parameter_count; ++i)
     trained += shards.isTrained(i) ? shards.countFloats(i) : 0;
@@ -73,6 +84,12 @@ void Ranks::exchangeSums(RankStep &step, bool updates, OwnReport own) {
   own.isNextAhead = updates ? chooseNext() : isAhead;
   step.exchangeSums(updates, own);
   isAhead = step.getReport().isNextAhead;
+}
+
+void Ranks::setReplicated(const genrec_model_desc &model, std::span<const char> replicated) {
+  tables.setReplicated(model, replicated);
+  for (RankStep &step : steps)
+    step.adoptReplicas();
 }
 
 void Ranks::reset() {
@@ -106,6 +123,13 @@ void RankStep::begin(std::span<StepSlot *const> ofPortions) {
 void RankStep::reset() {
   exchange.reset();
   reportRound.reset();
+}
+
+void RankStep::adoptReplicas() {
+  std::vector<std::vector<char>> ofStores;
+  for (const ExchangedStore &store : tables.stores)
+    ofStores.push_back(store.replicated);
+  exchange.setReplicated(ofStores);
 }
 
 //===----------------------------------------------------------------------===//

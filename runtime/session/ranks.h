@@ -27,12 +27,16 @@
 
 namespace genrec::rt {
 
+/// Which of the tables that share a store a table is.
+size_t memberOf(const genrec_table_desc &table);
+
 /// The stores of a model's tables: those of one group share one.
 struct ExchangedTables {
   /// `replicated`: by table.
   ExchangedTables(const genrec_model_desc &model,
                   std::span<const std::shared_ptr<TableStore>> tables,
                   std::span<const char> replicated);
+  void setReplicated(const genrec_model_desc &model, std::span<const char> replicated);
 
   std::vector<int32_t> storeOf; ///< by table
   std::vector<int32_t> tableOf; ///< by store: its first table
@@ -51,6 +55,8 @@ public:
   void begin(std::span<StepSlot *const> slots);
   /// All ranks at the same time: forgets how large messages were.
   void reset();
+  /// The same, between two steps: what `tables` says of replicas has changed.
+  void adoptReplicas();
 
   //===-- table rows ------------------------------------------------------===//
 
@@ -110,6 +116,8 @@ public:
   /// share that.
   void shareParameters();
 
+  /// Of the last step that updated.
+  const RowExchange &rows() const { return exchange; }
   ExchangeCounts getTraffic() const {
     ExchangeCounts all = exchange.getTraffic();
     all.denseBytes += sums.getReceivedBytes() + parameterBytes;
@@ -155,8 +163,12 @@ public:
   /// All ranks at the same time: forgets how large messages were.
   void reset();
   ExchangeCounts getTraffic() const;
-  /// Before the compute stage of a step: whether sums travel ahead in it. Collective at the first one
-  /// that updates.
+  const ExchangedTables &exchangedTables() const { return tables; }
+  /// All ranks at the same time, between two steps: of which tables, by index, every rank has all
+  /// rows from now on.
+  void setReplicated(const genrec_model_desc &model, std::span<const char> replicated);
+  /// Before the compute stage of a step: whether sums travel ahead in it. Collective at the first
+  /// one that updates.
   void beginCompute(RankStep &step, bool updates);
   /// See RankStep; also finds out whether sums should travel ahead in the next step.
   void exchangeSums(RankStep &step, bool updates, OwnReport own);
@@ -173,7 +185,7 @@ private:
   Communicator &communicator;
   const int32_t count;
   const PortionRange range;
-  const ExchangedTables tables;
+  ExchangedTables tables;
   RankStep steps[2];
   size_t number = 0;
   bool mayBeAhead = false;          ///< some sum is large enough, and may travel ahead

@@ -80,11 +80,6 @@ void genrec_runtime::setRates(const SessionOptions &options) {
   rateScale = *options.learningRate / largestRate;
 }
 
-/// Which of the tables that share a store a table is.
-static size_t placeInGroup(const genrec_table_desc &desc) {
-  return static_cast<size_t>(desc.key >> desc.key_bits);
-}
-
 static RowInitializer makeInitializer(const genrec_table_desc &desc, uint64_t seed) {
   return {
       desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1, static_cast<double>(desc.dim)};
@@ -109,8 +104,8 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
       for (int32_t j = 0; desc.group && j < model.table_count; ++j)
         if (model.tables[j].group == desc.group) {
           config.members.resize(
-              std::max<size_t>(config.members.size(), placeInGroup(model.tables[j]) + 1));
-          config.members[placeInGroup(model.tables[j])] = makeInitializer(model.tables[j], seed);
+              std::max<size_t>(config.members.size(), memberOf(model.tables[j]) + 1));
+          config.members[memberOf(model.tables[j])] = makeInitializer(model.tables[j], seed);
         }
       config.keyBits = desc.group ? desc.key_bits : 63;
       std::shared_ptr<TableStore> store =

@@ -30,6 +30,7 @@ Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &option
   // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
   if (state.ranks && state.ranks->comm().getSize() > 1)
     overlap = options.overlap;
+  choosePlacement(options);
   int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
   for (int32_t i = 0; i < inFlight * own.count; ++i) {
     slots.push_back(std::make_unique<StepSlot>(state));
@@ -38,6 +39,19 @@ Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &option
   }
   for (int32_t i = 0; i < model.parameter_count; ++i)
     parameterNames.emplace_back(model.parameters[i].name);
+}
+
+void Session::Impl::choosePlacement(const SessionOptions &options) {
+  whySharded = options.replicate.empty() ? "--replicate none" : "--replicate does not name it";
+  if (!options.choosesReplicas || !state.ranks || state.ranks->comm().getSize() == 1)
+    return;
+  if (!options.rowTravel.keepsBits())
+    whySharded =
+        "rows travel rounded or are not deduplicated, so that results depend on where they "
+        "are: a run does not choose that";
+  else
+    chooser =
+        std::make_unique<PlacementChooser>(state, overlap != Overlap::none, options.replicaBytes);
 }
 
 void Session::Impl::requireRanks(const genrec_program_desc &program) const {
@@ -223,6 +237,14 @@ Communicator *Session::comm() const {
 
 Communicator *Session::commOfRows(int32_t table) const {
   return impl->state.replicated[table] ? nullptr : comm();
+}
+
+PlacementReport Session::placement() const {
+  if (impl->chooser)
+    return impl->chooser->report();
+  if (!comm() || comm()->getSize() == 1)
+    return {};
+  return describePlacement(model(), impl->state.replicated, impl->whySharded);
 }
 
 int32_t Session::portions() const { return impl->state.ranks ? impl->state.ranks->portions() : 1; }

@@ -6,6 +6,7 @@
 
 #include "non_finite.h"
 #include "pipeline.h"
+#include "placement_chooser.h"
 #include "ranks.h"
 
 #include <functional>
@@ -40,7 +41,11 @@ struct Session::Impl {
   int64_t runAhead(Mode mode, Pipeline &pipeline, const genrec_program_desc &program,
                    const OnStep &onStep);
 
+  void choosePlacement(const SessionOptions &options);
+
   genrec_runtime state;
+  std::unique_ptr<PlacementChooser> chooser; ///< where several ranks choose placement
+  std::string whySharded;                    ///< where they do not
   int32_t ownPortions = 1; ///< of this rank
   Overlap overlap = Overlap::none;
   int64_t roundsAhead = 0;   ///< of all runs so far

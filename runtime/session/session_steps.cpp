@@ -93,6 +93,8 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
     ++steps;
   }
   StepReport report;
+  if (chooser && mode == Mode::train)
+    report.hasMovedRows = chooser->endStep(*step, slot.step);
   report.step = slot.step;
   report.batch = &slot.currentBatch();
   report.losses = slot.losses;
@@ -168,12 +170,15 @@ int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_prog
         return count - 1;
       }
       beginOutputs();
+      // Rows may move after this step.
+      const bool isAlone = mode == Mode::train && chooser && chooser->looksAfterNext();
       onRanks([&] {
         StepSlot &last = *next.slots.back();
         next.slots.front()->pool = state.pool.get();
         if (mode == Mode::train)
           exchange(last, [&] { next.step->bring(state.ranks->comm()); });
-        ahead.start(next.step);
+        if (!isAlone)
+          ahead.start(next.step);
         runAfterDispatch(next.slots, next.step);
       });
       StepReport report = finish(mode, next.slots, next.step);
@@ -183,6 +188,8 @@ int64_t Session::Impl::runAhead(Mode mode, Pipeline &pipeline, const genrec_prog
         state.ranks->reset(); // the step ahead may have come to some ranks only
         return count;
       }
+      if (isAlone)
+        ahead.start(nullptr);
       pipeline.release();
     }
   } catch (const std::exception &error) {

@@ -134,7 +134,12 @@ private:
     for (auto [flag, wire] : {std::pair("--row-wire", flags.rowWire),
                               std::pair("--gradient-wire", flags.gradientWire)})
       require(flag, wire == "f32" || !given.contains("--portions"), rounded);
-    require("--replicate", flags.gradientWire == "f32",
+    require("--replicate", flags.command == Flags::Command::train || !flags.choosesReplicas(),
+            "cannot be auto: a run chooses by what its training steps exchange; name tables, or "
+            "none");
+    require("--replica-memory", flags.choosesReplicas(),
+            "needs --replicate auto, whose choice it bounds");
+    require("--replicate", flags.gradientWire == "f32" || !flags.namesReplicas(),
             "cannot act beside --gradient-wire bf16: sums of gradients are rounded where they "
             "travel, so "
             "that copies of a row would differ from rank to rank");

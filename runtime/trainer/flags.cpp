@@ -7,6 +7,7 @@
 
 #include "../core/command_line.h"
 #include "../core/text.h"
+#include "genrec_rt/size.h"
 
 #include <charconv>
 #include <system_error>
@@ -104,14 +105,27 @@ void addPortions(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
-void addReplicas(CLI::App &app, Flags &flags) {
+void addReplicas(CLI::App &app, Flags &flags, const std::string &unlessGiven) {
   app.add_option(
          "--replicate", flags.replicate,
          "tables, separated by commas, of which every one of several ranks keeps all rows "
          "instead of those that it owns: it then finds them without the others, and gradients "
-         "go to all. Results are the same. genrec-compile --explain --world says what pays")
+         "go to all; or none" +
+             unlessGiven + ". Results are the same")
       ->delimiter(',')
       ->take_all();
+}
+
+/// Of `train`, which may choose by itself.
+void addChosenReplicas(CLI::App &app, Flags &flags) {
+  flags.replicate = {"auto"};
+  addReplicas(app, flags,
+              "; or auto (default): tables are chosen while training goes on, by what their "
+              "exchanges cost");
+  app.add_option("--replica-memory", flags.replicaMemoryMegabytes,
+                 "MB of each rank that tables chosen by --replicate auto may take (default: a "
+                 "twentieth of its memory)")
+      ->check(aboveZero());
 }
 
 void addDenseGradients(CLI::App &app, Flags &flags) {
@@ -188,7 +202,7 @@ void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       "a step every 60 seconds");
   addOptimization(*train, flags);
   addPortions(*train, flags);
-  addReplicas(*train, flags);
+  addChosenReplicas(*train, flags);
   addDenseGradients(*train, flags);
   addRowTravel(*train, flags);
   train
@@ -275,7 +289,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   evaluate->add_option("--metrics-json", flags.metricsJson, "write the metrics to this file");
   addSteps(*evaluate, flags);
   addPortions(*evaluate, flags);
-  addReplicas(*evaluate, flags);
+  addReplicas(*evaluate, flags, " (default)");
 
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
   addData(*predict, flags, catalogues);
@@ -295,7 +309,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       ->take_all();
   addSteps(*predict, flags);
   addPortions(*predict, flags);
-  addReplicas(*predict, flags);
+  addReplicas(*predict, flags, " (default)");
 
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
@@ -436,7 +450,10 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   options.rowTravel.requestersDeduplicate =
       flags.deduplicate == "both" || flags.deduplicate == "requester";
   options.rowTravel.ownersDeduplicate = flags.deduplicate == "both" || flags.deduplicate == "owner";
-  options.replicate = flags.replicate;
+  options.choosesReplicas = flags.choosesReplicas();
+  if (flags.namesReplicas())
+    options.replicate = flags.replicate;
+  options.replicaBytes = (Size(flags.replicaMemoryMegabytes) * (1 << 20)).saturated();
   options.caughtSignal = caughtSignal;
   Schedule schedule;
   if (model.schedule)

@@ -69,10 +69,15 @@ struct Flags {
   bool json = false;                ///< info
 
   // Where it runs.
+  bool choosesReplicas() const { return replicate.size() == 1 && replicate.front() == "auto"; }
+  bool namesReplicas() const {
+    return !choosesReplicas() && !(replicate.size() == 1 && replicate.front() == "none");
+  }
   int32_t threads = 0;
   std::string comm = "auto";                         ///< what connects ranks: auto, mpi, none
   std::string rowWire = "f32", gradientWire = "f32"; ///< f32, bf16
-  std::vector<std::string> replicate;                ///< tables
+  std::vector<std::string> replicate;                ///< tables, or `auto` or `none` alone
+  int64_t replicaMemoryMegabytes = 0;                ///< for those that a run chooses; 0: a share
   std::string deduplicate = "both";                  ///< both, requester, owner, none
   int64_t commPatience = 300;                        ///< seconds that a rank waits for another one
   std::string overlap = "auto";                      ///< none, keys, rows (Overlap), or auto

@@ -70,6 +70,8 @@ bool Training::onStep(const StepReport &report) {
   news.meanLoss = totalLoss(model, state.epochLosses);
   news.learningRate = report.learningRate;
   progress.step(news);
+  if (report.hasMovedRows)
+    tellPlacement();
   if (savesAfter(report.step))
     save();
   stepBegin = Clock::now();

@@ -3,6 +3,7 @@
 #include "../core/aside_file.h"
 #include "../core/text.h"
 #include "../session/calibrate.h"
+#include "genrec_rt/placement.h"
 #include "overwriting.h"
 #include "patience.h"
 #include "profile_report.h"
@@ -42,6 +43,17 @@ void Training::drawEvaluation(const Json &evaluation) {
       add(name, value);
   events->add(static_cast<int64_t>(state.step), scalars);
   events->flush();
+}
+
+void Training::tellPlacement() {
+  const PlacementReport report = session->placement();
+  std::string tables;
+  for (const std::string &table : report.moves.back().replicated)
+    tables += (tables.empty() ? "'" : ", '") + table + "'";
+  progress.message("from step " + withThousands(static_cast<int64_t>(state.step) + 1) + " on, " +
+                   (tables.empty() ? "no rank keeps all rows of a table any more"
+                                   : "every rank keeps all rows of " + tables) +
+                   " (--replicate auto); results are the same");
 }
 
 void Training::reportProfile() {
@@ -94,9 +106,12 @@ Json Training::configuration() const {
                {"threads", session->threads()}};
   if (!state.clockSource.empty())
     json["clock"] = state.clockSource;
-  if (!flags.replicate.empty())
+  bool hasRanks = comm && comm->getSize() > 1;
+  if (hasRanks || !flags.choosesReplicas())
     json["replicate"] = flags.replicate;
-  if (comm && comm->getSize() > 1)
+  if (flags.replicaMemoryMegabytes > 0)
+    json["replica_memory_megabytes"] = flags.replicaMemoryMegabytes;
+  if (hasRanks)
     json["overlap"] = flags.overlap;
   if (flags.shardOptimizer)
     json["shard_optimizer"] = true;
@@ -141,6 +156,39 @@ static Json exchangesToJson(const ExchangeCounts &counts) {
           {"early_row_bytes", counts.earlyRowBytes},
           {"gradient_bytes", counts.gradientBytes},
           {"dense_bytes", counts.denseBytes}};
+}
+
+/// Where rows of tables are; of a run that chooses, also what it has counted and measured.
+static Json placementToJson(const PlacementReport &report) {
+  Json tables = Json::array(), moves = Json::array();
+  for (const PlacementReport::Table &table : report.tables) {
+    Json json = {{"table", table.name},
+                 {"placement", table.isReplicated ? "replicated" : "sharded"},
+                 {"why", table.why}};
+    if (report.looks > 0) {
+      json["rows"] = table.rows;
+      json["asked"] = table.needs.asked;
+      json["sharded_bytes"] = table.needs.shardedBytes;
+      json["replicated_bytes"] = table.needs.replicatedBytes;
+      json["replica_resident_bytes"] = table.needs.residentBytes;
+    }
+    tables.push_back(std::move(json));
+  }
+  for (const PlacementReport::Move &move : report.moves)
+    moves.push_back({{"after_step", move.step}, {"replicated", move.replicated}});
+  Json json = {{"tables", std::move(tables)}, {"moves", std::move(moves)}};
+  if (report.looks == 0)
+    return json;
+  json["looks"] = report.looks;
+  json["round_microseconds"] = report.machine.roundSeconds * 1e6;
+  json["network_bits_per_second"] = report.machine.bytesPerSecond * 8;
+  json["replica_memory_bytes"] = report.machine.replicaBytes;
+  json["rounds"] = {{"sharded", report.rounds.sharded}, {"replicated", report.rounds.replicated}};
+  json["milliseconds"] = report.seconds * 1e3;
+  json["sharded_milliseconds"] = report.shardedSeconds * 1e3;
+  json["replicated_milliseconds"] =
+      report.replicatedSeconds ? Json(*report.replicatedSeconds * 1e3) : Json(nullptr);
+  return json;
 }
 
 static Json deviceToJson(const DeviceUse &use) {
@@ -201,8 +249,10 @@ Json Training::summary(const Json &work) const {
                {"work", work},
                {"arena_allocations", session->arenaAllocations()},
                {"warnings", data->warnings()}};
-  if (comm && comm->getSize() > 1)
+  if (comm && comm->getSize() > 1) {
     json["exchanges"] = exchangesToJson(*session, *comm);
+    json["placement"] = placementToJson(session->placement());
+  }
   if (std::optional<DeviceUse> use = session->deviceUse())
     json["device"] = deviceToJson(*use);
   if (!before.empty())

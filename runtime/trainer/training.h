@@ -73,6 +73,7 @@ private:
   void drawStep(const StepReport &report);
   void drawEvaluation(const Json &evaluation);
   void reportProfile();
+  void tellPlacement();
   void warnOnce();
   Json configuration() const;
   Json timings() const;

@@ -107,7 +107,8 @@ static cl::opt<int64_t> portions("portions", cl::cat(category), cl::init(0),
                                  cl::desc("of a global batch, for --world; 0: one per rank"));
 static cl::list<std::string> replicated(
     "replicate", cl::cat(category), cl::CommaSeparated, cl::value_desc("table"),
-    cl::desc("tables of which every rank has all rows, as the flag of a binary says, for --world"));
+    cl::desc("tables of which every rank has all rows, none, or auto (default: those that a run "
+             "chooses), as the flag of a binary says, for --world"));
 static cl::opt<bool>
     shardOptimizer("shard-optimizer", cl::cat(category),
                    cl::desc("ranks share the updates of dense parameters, for --world"));
@@ -199,7 +200,12 @@ static llvm::Error parseWorld(ExplainOptions &options) {
         "--rank-memory and --network must be above 0, --message-us and --compute-ms not below");
   options.ranks = worldSize;
   options.portions = portions;
-  options.replicate.insert(replicated.begin(), replicated.end());
+  auto isWord = [](llvm::StringRef word) {
+    return replicated.size() == 1 && replicated.front() == word;
+  };
+  options.choosesReplicas = replicated.empty() || isWord("auto");
+  if (!options.choosesReplicas && !isWord("none"))
+    options.replicate.insert(replicated.begin(), replicated.end());
   options.shardOptimizer = shardOptimizer;
   options.machine.memoryBytes = rankMemory * 1e9;
   options.machine.networkBitsPerSecond = network * 1e9;

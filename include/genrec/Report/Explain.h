@@ -42,7 +42,8 @@ struct ExplainOptions {
   IdStatistics statistics;      ///< how often ids are looked up
   llvm::StringMap<double> zipf; ///< by table: the exponent of Zipf's law, without statistics
   RankMachine machine;
-  llvm::StringSet<> replicate; ///< tables of which every rank has all rows
+  llvm::StringSet<> replicate;  ///< tables of which every rank has all rows
+  bool choosesReplicas = false; ///< those are the tables that a run chooses
 };
 
 /// Takes sizes of domains that `options` do not tell from its statistics: those of a mean batch.

@@ -37,6 +37,7 @@
 namespace genrec::rt {
 
 struct NonFiniteCause;
+struct PlacementReport;
 class Profile;
 class StepSlot;
 
@@ -91,6 +92,11 @@ struct SessionOptions {
   /// Tables of which every rank has all rows; the others' rows are divided among ranks. Results are
   /// the same.
   std::vector<std::string> replicate;
+  /// While several ranks train, they choose such tables themselves (placement.h); `replicate` is
+  /// empty then. Not where rows travel rounded or without being deduplicated: results would depend
+  /// on the choice.
+  bool choosesReplicas = false;
+  int64_t replicaBytes = 0; ///< that those may take on each rank; 0: kReplicaShare of its memory
   /// Ranks share the updates of dense parameters: each keeps optimizer states of some rows only
   /// (ZeRO, stage 1). Results have the same bits. One round more per step.
   bool shardOptimizer = false;
@@ -145,6 +151,7 @@ struct StepReport {
   int64_t rows = 0;                      ///< root rows of all portions
   double learningRate = 0;               ///< the largest of this step; 0 outside of training
   int32_t signal = 0;                    ///< see SessionOptions::caughtSignal
+  bool hasMovedRows = false;             ///< after this step: see Session::placement
   const StepSlot *slot = nullptr;
   const NonFiniteCause *cause = nullptr; ///< on several portions, which have agreed on it
 
@@ -307,6 +314,8 @@ public:
   /// Of the ranks that divide the rows of a table: each has those that it owns (owner.h); null
   /// where this one has all of them.
   Communicator *commOfRows(int32_t table) const;
+  /// Where rows of tables are among several ranks, and why; no tables where there is one rank.
+  PlacementReport placement() const;
   /// Of a global batch, on all ranks.
   int32_t portions() const;
   ParameterView parameter(int32_t index);
