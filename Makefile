@@ -4,7 +4,7 @@ PRESET ?= release
 PYTHON := build/venv/bin/python
 SETUP  := scripts/setup
 
-.PHONY: help build check demo check-torch check-cuda bench bench-cuda docs format setup
+.PHONY: help build check demo check-torch bench device docs format setup
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -25,14 +25,11 @@ demo: build ## compile and train examples/hstu_retrieval; DATA=<folder> trains o
 check-torch: build ## loss parity with PyTorch, in an environment of its own (5 GB)
 	@scripts/check-torch
 
-check-cuda: build ## pack the tests for a CUDA device, and run them where there is one
-	@$(PYTHON) scripts/cuda_pack.py check --preset $(PRESET)
-
 bench: build ## the benchmarks; PEER=<checkout of the public PyTorch code> to compare with it
 	@scripts/bench $(if $(PEER),--peer "$(PEER)")
 
-bench-cuda: build ## pack the benchmarks for a CUDA device, and run them; HKV=<checkout of HierarchicalKV> compares
-	@$(PYTHON) scripts/cuda_pack.py bench --preset $(PRESET) $(if $(HKV),--hkv "$(HKV)")
+device: build ## pack tests, benchmarks and examples for a CUDA device, and run them where there is one; HKV=<checkout of HierarchicalKV> compares
+	@$(PYTHON) scripts/device_pack.py --preset $(PRESET) $(if $(HKV),--hkv "$(HKV)")
 
 docs: build ## docs/reference from TableGen (ops, passes), docs/api from the docstrings of the Python package
 	@scripts/docs

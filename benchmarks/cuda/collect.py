@@ -1,10 +1,10 @@
-"""Makes one file of what the programs of one run on a device found, and compares ours with the peers.
+"""Makes one file of what part 2 of a run on a device found, and compares ours with the peers.
 
 Usage: python3 collect.py RESULTS [--out FOLDER]
 
-RESULTS holds what ./run of the packed folder left: bench-cuda-<name>-<date>.json and peers-<date>.json, of which the
-newest count. Writes FOLDER/cuda-<date>-<device>.json (FOLDER is RESULTS where not given), which
-benchmarks/common/table.py reads, and prints the comparisons, the most important first. Needs nothing but Python.
+RESULTS holds what `./run 2 RESULTS` of the packed folder (make device) left: part-2.json. Writes
+FOLDER/cuda-<date>-<device>.json (FOLDER is RESULTS where not given), which benchmarks/common/table.py reads, and prints
+the comparisons, the most important first. Needs nothing but Python.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-FILE = re.compile(r"(?P<program>bench-cuda-\w+|peers)-(?P<date>\d{4}-\d{2}-\d{2})\.json")
+FILE = "part-2.json"
+EXAMPLES = ("criteo_dlrm", "criteo_dcnv2", "news_request_ranking")  # that PyTorch runs beside ours
 TIMES = ("us", "ms")  # less is better; of everything else more is
 
 
@@ -58,7 +59,9 @@ def step() -> list[Asked]:
     case = "10 tables, 1 Mi ids, D 128"
     return [
         Asked(f"table step forward, {case}", f"EmbeddingBag forward, {case}", limit=0.30),
-        Asked(f"table step forward and a step of two states, {case}", f"EmbeddingBag and SparseAdam, {case}", limit=1.0),
+        Asked(
+            f"table step forward and a step of two states, {case}", f"EmbeddingBag and SparseAdam, {case}", limit=1.0
+        ),
         Asked(f"table step forward and a step of two states, {case}", f"FBGEMM's batched tables and Adam, {case}"),
     ]
 
@@ -100,35 +103,51 @@ def sparse() -> list[Asked]:
     return asked
 
 
-ASKED = attention() + step() + store() + sparse()
+def examples() -> list[Asked]:
+    """Training steps of whole models; no ratio is asked of these."""
+    return [Asked(f"{name}, a step", f"PyTorch, a step of {name}") for name in EXAMPLES]
+
+
+ASKED = attention() + step() + store() + sparse() + examples()
 
 
 class ResultsError(Exception):
     """What the folder holds cannot be the results of one run."""
 
 
-def read(folder: Path) -> dict[str, dict]:
-    """The newest file of every program, by program."""
-    newest: dict[str, tuple[str, Path]] = {}
-    for path in folder.glob("*.json"):
-        match = FILE.fullmatch(path.name)
-        if match:
-            newest[match["program"]] = max(newest.get(match["program"], ("", path)), (match["date"], path))
-    if not newest:
-        raise ResultsError(f"'{folder}' has no bench-cuda-<name>-<date>.json: run ./run first")
-    files = {}
-    for program, (_, path) in sorted(newest.items()):
-        try:
-            content = json.loads(path.read_text())
-            files[program] = {"date": content["date"], "commit": content["commit"], **content["report"]}
-            if not all({"what", "value", "unit"} <= figure.keys() for figure in files[program]["figures"]):
-                raise KeyError("what, value or unit of a figure")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ResultsError(f"'{path}' is not what a benchmark writes: {error}") from error
-    return files
+def steps_of(job: str, details: dict) -> dict | None:
+    """What an example's job says of its steps, as a program's report; None of other jobs."""
+    name = job.removeprefix("example ")
+    sides = {"device": f"{name}, a step", "cpu": f"{name}, a step on the CPU"}
+    figures = [
+        {"what": what, "value": 1e3 * details[f"{side}_step_seconds"], "unit": "ms"}
+        for side, what in sides.items()
+        if f"{side}_step_seconds" in details
+    ]
+    return {"figures": figures} if name != job and figures else None
 
 
-def the_one(files: dict[str, dict], what: str, values: dict[str, str]) -> str:
+def read(folder: Path) -> tuple[dict, dict[str, dict]]:
+    """The results of the part, and the report of every job that has one."""
+    path = folder / FILE
+    if not path.exists():
+        raise ResultsError(f"'{folder}' has no {FILE}: ./run 2 {folder} makes it")
+    try:
+        content = json.loads(path.read_text())
+        reports = {}
+        for job, record in content["jobs"].items():
+            details = record.get("details", {})
+            report = details.get("report") or steps_of(job, details)
+            if report:
+                reports[job] = report
+                if not all({"what", "value", "unit"} <= figure.keys() for figure in report["figures"]):
+                    raise KeyError("what, value or unit of a figure")
+        return {"date": content["date"], "commit": content["commit"]}, reports
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ResultsError(f"'{path}' is not what a run writes: {error}") from error
+
+
+def the_one(what: str, values: dict[str, str]) -> str:
     """The value that all programs agree on."""
     if len(set(values.values())) > 1:
         said = ", ".join(f"{program} '{value}'" for program, value in values.items())
@@ -158,19 +177,18 @@ def row(asked: Asked, figures: dict[str, dict]) -> dict | None:
     return result
 
 
-def collect(files: dict[str, dict]) -> dict:
+def collect(head: dict, files: dict[str, dict]) -> dict:
     """One run's results as benchmarks/results holds them."""
     figures = {figure["what"]: figure for content in files.values() for figure in content["figures"]}
     devices = {program: content.get("device", {}) for program, content in files.items()}
     named = {program: device["name"] for program, device in devices.items() if "name" in device}
-    hardware = {"processor": the_one(files, "device", named)}
+    hardware = {"processor": the_one("device", named)}
     for device in devices.values():
         hardware |= {key: value for key, value in device.items() if key != "name"}
     rows = [row(asked, figures) for asked in ASKED]
     return {
         "benchmark": "cuda",
-        "date": max(content["date"] for content in files.values()),
-        "commit": the_one(files, "commit", {program: content["commit"] for program, content in files.items()}),
+        **head,
         "hardware": hardware,
         "summary": [made for made in rows if made],
         "not_compared": sorted({asked.ours for asked, made in zip(ASKED, rows, strict=True) if not made}),
@@ -195,11 +213,11 @@ def line(made: dict) -> str:
 def main(words: list[str]) -> int:
     """Entry point; 1 where the folder does not hold the results of one run."""
     parser = argparse.ArgumentParser(description="collects the results of the benchmarks of a CUDA device")
-    parser.add_argument("results", type=Path, help="folder of the programs' results")
+    parser.add_argument("results", type=Path, help="folder of a run's results")
     parser.add_argument("--out", type=Path, help="folder of the file that is made")
     arguments = parser.parse_args(words)
     try:
-        results = collect(read(arguments.results))
+        results = collect(*read(arguments.results))
         slug = "-".join(re.findall(r"[a-z0-9]+", results["hardware"]["processor"].lower()))
         path = (arguments.out or arguments.results) / f"cuda-{results['date']}-{slug}.json"
         path.write_text(json.dumps(results, indent=1) + "\n")

@@ -1,0 +1,162 @@
+"""The examples' binaries for a device beside those for the CPU: equal losses, metrics that agree, times of steps.
+
+    python3 device_examples.py FOLDER OUT [--only NAME,…] [--steps N] [--batch N]
+
+FOLDER/<example>/ has the binaries `cpu` and `device`, and example.json: files and flags of both. Both train the same
+steps from the same seed, the CPU's on all threads; then both evaluate, each its own checkpoint. Prints a line per
+example, and ends with 1 where one disagrees. `make device` packs this script; tests run it on binaries of the emulated
+device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from jobs import Job, Part
+
+STEPS = 100
+LOSS = 1e-5  # by how much of itself a loss may part
+METRIC = 0.002  # by how much a metric may
+WARM = 10  # steps that times leave out: memory is taken, and graphs are captured there
+EXAMPLE_SECONDS = 30  # for all of an example
+
+
+class ExampleError(Exception):
+    """A program failed, or did not do what it was asked for."""
+
+
+def read_steps(lines: str) -> list[dict[str, Any]]:
+    """The steps of --progress json."""
+    events = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
+    return [event for event in events if event.get("event") == "step"]
+
+
+def step_seconds(steps: list[dict[str, Any]]) -> float | None:
+    """The median time of a step behind the first ones; None of too few."""
+    ends = [step["seconds"] for step in steps]
+    times = [after - before for before, after in zip(ends, ends[1:], strict=False)][WARM - 1 :]
+    return statistics.median(times) if times else None
+
+
+class Example:
+    """An example in its folder."""
+
+    def __init__(self, folder: Path, steps: int, batch: int | None = None, seconds: float = EXAMPLE_SECONDS) -> None:
+        self.folder, self.seconds = folder, seconds
+        given = json.loads((folder / "example.json").read_text())
+        self.flags = [flag.replace("{folder}", str(folder)) for flag in given["flags"]]
+        self.train_data, self.valid_data = folder / given["train"], folder / given["valid"]
+        self.batch, self.steps = batch or given["batch"], steps
+
+    def run(self, part: Part, side: str, command: str, data: Path, *more: object) -> str:
+        """What a binary prints; raises ExampleError where it fails."""
+        words = [self.folder / side, command, "--data", data, "--batch", self.batch, *self.flags, *more]
+        more_libraries = {"LD_LIBRARY_PATH": part.library_path} if part.library_path else {}
+        outcome = part.call(words, self.seconds, **more_libraries)
+        if outcome.failure:
+            raise ExampleError(f"{side} {command}: {outcome.failure}")
+        return outcome.output
+
+    def train(self, part: Part, side: str, work: Path) -> list[dict[str, Any]]:
+        """Its steps; the checkpoint is work/<side>."""
+        more = ["--epochs", 1000, "--max-steps", self.steps, "--seed", 7, "--log-every", 1, "--progress", "json"]
+        steps = read_steps(self.run(part, side, "train", self.train_data, *more, "--checkpoint", work / side))
+        if len(steps) != self.steps:
+            raise ExampleError(f"{side} train: {len(steps)} steps, asked for {self.steps}")
+        return steps
+
+    def evaluate(self, part: Part, side: str, work: Path) -> dict[str, float]:
+        """Its metrics, and the loss."""
+        report = work / f"{side}.json"
+        more = ["--checkpoint", work / side, "--progress", "none", "--metrics-json", report]
+        self.run(part, side, "evaluate", self.valid_data, *more)
+        found = json.loads(report.read_text())["evaluation"]
+        return {"loss": found["loss"], **found["metrics"]}
+
+    def compare(self, part: Part, found: dict[str, Any]) -> list[str]:
+        """What disagrees. `found` gets what is measured, as it is."""
+        with tempfile.TemporaryDirectory(prefix="genrec-example-") as name:
+            work = Path(name)
+            device, cpu = (self.train(part, side, work) for side in ("device", "cpu"))
+            apart = [abs(a["loss"] - b["loss"]) / max(abs(b["loss"]), 1e-30) for a, b in zip(device, cpu, strict=True)]
+            found["losses_apart"], found["steps"], found["batch"] = max(apart), self.steps, self.batch
+            for side, steps in (("device", device), ("cpu", cpu)):
+                if (seconds := step_seconds(steps)) is not None:
+                    found[f"{side}_step_seconds"] = seconds
+            failures = []
+            if not max(apart) <= LOSS:  # NaN, too
+                step = next(step for step, one in enumerate(apart, 1) if not one <= LOSS)
+                losses = f"{device[step - 1]['loss']}, on the CPU {cpu[step - 1]['loss']}"
+                failures.append(f"losses part by {max(apart):.1e}, at most {LOSS:g}; first in step {step}: {losses}")
+            metrics = {side: self.evaluate(part, side, work) for side in ("device", "cpu")}
+            found["metrics"] = metrics
+            for name, value in metrics["cpu"].items():
+                other = metrics["device"].get(name, float("nan"))
+                if name != "loss" and not abs(other - value) <= METRIC:
+                    failures.append(f"{name} is {other}, on the CPU {value}: more than {METRIC} apart")
+            return failures
+
+
+def line(name: str, found: dict[str, Any]) -> str:
+    """An example's results as text."""
+    text = f"  {name:<22} losses within {found.get('losses_apart', float('nan')):.1e} over {found.get('steps')} steps"
+    times = [found.get(f"{side}_step_seconds") for side in ("device", "cpu")]
+    if all(times):
+        text += f"; a step {times[0] * 1e3:.3f} ms, on the CPU {times[1] * 1e3:.3f} ms"
+    return text
+
+
+def jobs(
+    folder: Path, names: list[str], refused: dict[str, str], steps: int = STEPS, batch: int | None = None
+) -> list[Job]:
+    """One per example; those that `refused` names have no binary for a device, and why."""
+
+    def runner(name: str):  # noqa: ANN202
+        def run(part: Part, job: Job) -> list[str]:
+            try:
+                failures = Example(folder / name, steps, batch, job.seconds).compare(part, job.details)
+            except ExampleError as error:
+                return [str(error)]
+            part.say(line(name, job.details))
+            return failures
+
+        return run
+
+    made = [
+        Job(f"example {n}", EXAMPLE_SECONDS, runner(n), ("device",), f"{steps} steps on device and CPU") for n in names
+    ]
+    return made + [
+        Job(f"example {n}", 0, lambda part, job: [], ("device", f"example {n}"), why) for n, why in refused.items()
+    ]
+
+
+def main(words: list[str]) -> int:
+    """The comparison alone."""
+    parser = argparse.ArgumentParser(description="compares the examples' binaries for a device and for the CPU")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--batch", type=int)
+    given = parser.parse_args(words)
+    names = (
+        given.only.split(",")
+        if given.only
+        else sorted(path.parent.name for path in given.folder.glob("*/example.json"))
+    )
+    given.out.mkdir(parents=True, exist_ok=True)
+    part = Part(2, given.out, 3600, {}, {})
+    for job in jobs(given.folder, names, {}, given.steps, given.batch):
+        job.seconds = 3600
+        part.do(job)
+    return 1 if part.counts()["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,182 @@
+"""Tests on the device: each in a process of its own, the simplest first; then again what failed, and the sanitizers.
+
+A test that hangs is ended at its limit and run again by a program whose waits give up (GENREC_WATCHDOG in
+kernels/cuda/tensor/bulk.h): what it prints names the barrier and who waited.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from jobs import Job, Outcome, Part, Work
+
+PROBE_SECONDS, TEST_SECONDS, MEMCHECK_SECONDS = 10, 30, 60
+# What all tests of a kind may take, by the test suite; others, and what comes behind the tests.
+SECONDS = {"Probes.": 40, "AttentionMask": 20, "AttentionPlain.": 60, "AttentionMma.": 40, "AttentionHopper.": 60}
+OTHER_SECONDS, AGAIN_SECONDS, BITS_SECONDS, SANITIZER_SECONDS = 90, 70, 40, 40
+AT_A_TIME = 4  # processes; those of one device take turns
+MOST_AGAIN = 6  # failures that are run again
+RUNS_OF_BITS = 1000
+# The simplest first: where a level fails, its failures are read before those of the next.
+ORDER = tuple(SECONDS)
+OTHERS = 1  # behind the probes
+# Of every program something, and in little time.
+SANITIZED = "*BatchesOfEverySize*:*ErasedIds*:*Segments*:*Gather*:*Scatter*:*NoLists*:*Dropout*:*Sizes*:Probes.*"
+TOOLS = ("racecheck", "synccheck", "initcheck")
+WATCHED = "check-cuda-watched"
+
+# What the driver prints of an assertion of the device, per thread.
+STUCK = re.compile(
+    r"(?P<file>[\w./-]+):(?P<line>\d+): (?P<role>[^:]*): block: \[(?P<block>\d+),\d+,\d+\], "
+    r"thread: \[(?P<thread>\d+),\d+,\d+\] Assertion `(?P<what>[^`']*)"
+)
+
+
+def rank(test: str) -> int:
+    """Where a test comes: those of stores and row kernels behind the probes, attention by its levels."""
+    name = test.partition("/")[2] if "/" in test.split(".")[0] else test
+    found = [place for place, prefix in enumerate(ORDER) if name.startswith(prefix)]
+    return 2 * found[0] if found else OTHERS
+
+
+def stuck(output: str, waits: dict[str, str]) -> list[str]:
+    """Who waits for what, of a program whose waits gave up. `waits`: lines of source by file:line."""
+    seen: Counter[tuple[str, str, str, int]] = Counter()
+    first: dict[tuple[str, str, str, int], str] = {}
+    for match in STUCK.finditer(output):
+        place = f"{Path(match['file']).name}:{match['line']}"
+        key = (place, match["role"].split("(")[0].split()[-1], match["what"], int(match["thread"]) // 32)
+        seen[key] += 1
+        first.setdefault(key, match["block"])
+    return [
+        f"warp {warp} of block {first[key]} in {role} waits at {place}: {waits.get(place, what)} ({count} threads)"
+        for key, count in sorted(seen.items())
+        for place, role, what, warp in [key]
+    ]
+
+
+class Tests:
+    """Runs tests of the packed programs and remembers what failed. `programs`: tests by program."""
+
+    def __init__(self, folder: Path, programs: dict[str, list[str]], waits: dict[str, str]) -> None:
+        self.folder, self.waits = folder, waits
+        every = [(program, test) for program, tests in programs.items() if program != WATCHED for test in tests]
+        self.every = sorted(every, key=lambda pair: rank(pair[1]))
+        self.watched = set(programs.get(WATCHED, []))
+        self.failed: list[tuple[str, str, Outcome]] = []
+
+    def jobs(self) -> list[Job]:
+        """Those of part 1, in order."""
+        levels: dict[int, list[tuple[str, str]]] = {}
+        for program, test in self.every:
+            levels.setdefault(rank(test), []).append((program, test))
+        made = [self.level(place, tests) for place, tests in levels.items()]
+        made.append(Job("failures again", AGAIN_SECONDS, self.run_again, shown="with a watchdog, and under memcheck"))
+        shown = f"Hopper attention, {RUNS_OF_BITS:,} random runs"
+        made.append(Job("bits", BITS_SECONDS, self.run_bits, shown=shown))
+        for tool in TOOLS:
+            needs = ("device", "compute-sanitizer")
+            made.append(Job(tool, SANITIZER_SECONDS, self.sanitizer(tool), needs, f"a part of the tests: {SANITIZED}"))
+        return made
+
+    def level(self, place: int, tests: list[tuple[str, str]]) -> Job:
+        """The tests of one place in the order."""
+        suite = "" if place == OTHERS else ORDER[place // 2]
+        each = PROBE_SECONDS if place == 0 else TEST_SECONDS
+
+        def run(part: Part, job: Job) -> list[str]:
+            job.details["passed"] = 0
+            with ThreadPoolExecutor(AT_A_TIME) as pool:
+                found = pool.map(lambda pair: self.run_one(part, job, *pair, each), tests)
+                return [failure for failure in found if failure]
+
+        name = suite.strip(".") or "stores and rows"
+        return Job(name, SECONDS.get(suite, OTHER_SECONDS), run, shown=f"{len(tests)} tests, at most {each} s each")
+
+    def run_one(self, part: Part, job: Job, program: str, test: str, seconds: float) -> str:
+        """The failure of one test."""
+        if min(part.left, part.job_end - time.monotonic()) < 2:
+            return f"{test}: not run, the time was over"
+        outcome = part.call([self.folder / program, f"--gtest_filter={test}", "--gtest_brief=1"], seconds)
+        ran = re.search(r"\[  PASSED  \] (\d+) test", outcome.output)
+        if outcome.status == 0 and "[  SKIPPED ]" in outcome.output:
+            job.details.setdefault("skipped", []).append(test)
+            return ""
+        if outcome.status == 0 and ran and ran[1] == "1":
+            job.details["passed"] += 1
+            part.write()
+            return ""
+        self.failed.append((program, test, outcome))
+        wrong = [line for line in outcome.output.splitlines() if "Failure" in line or "rror" in line]
+        return f"{test}: {outcome.failure or 'it did not run'}" + (f" ({wrong[0].strip()[:300]})" if wrong else "")
+
+    def run_again(self, part: Part, job: Job) -> list[str]:
+        """Names what hung; the accesses of what failed. Reports: what failed has been counted."""
+        reports: dict[str, Any] = job.details
+        for program, test, outcome in self.failed[:MOST_AGAIN]:
+            if outcome.status is None and test in self.watched:
+                command = [self.folder / WATCHED, f"--gtest_filter={test}", "--gtest_brief=1"]
+                reports[f"{test}, watched"] = self.watch(part, command)
+                for line in reports[f"{test}, watched"]:
+                    part.say(f"  {test}: {line}")
+            elif outcome.status is None:
+                reports[test] = "hung; no barrier that is watched"
+            if part.lacks.get("compute-sanitizer"):
+                reports[f"{test}, memcheck"] = part.lacks["compute-sanitizer"]
+                continue
+            checked = part.call(self.sanitize("memcheck", program, test), MEMCHECK_SECONDS)
+            errors = [line for line in checked.output.splitlines() if line.startswith("=========")]
+            reports[f"{test}, memcheck"] = errors[:12] or checked.failure or "no errors"
+            part.write()
+        if len(self.failed) > MOST_AGAIN:
+            reports["not run again"] = [test for _, test, _ in self.failed[MOST_AGAIN:]]
+        return []
+
+    def watch(self, part: Part, command: list[object]) -> list[str]:
+        """Who waits for what in a test that hung."""
+        outcome = part.call(command, TEST_SECONDS)
+        return stuck(outcome.output, self.waits) or [
+            "it hung again, at no barrier that is watched" if outcome.status is None else "it did not hang again"
+        ]
+
+    def sanitize(self, tool: str, program: str, tests: str) -> list[object]:
+        """The command of a sanitizer."""
+        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
+        return [*command, self.folder / program, "--gtest_brief=1", f"--gtest_filter={tests}"]
+
+    def sanitizer(self, tool: str) -> Work:
+        """A sanitizer over all programs."""
+
+        def run(part: Part, job: Job) -> list[str]:
+            programs = sorted({program for program, _ in self.every})
+            seconds = min(job.seconds, part.left) - 1
+
+            def check(program: str) -> str:
+                outcome = part.call(self.sanitize(tool, program, SANITIZED), seconds)
+                found = re.findall(r"^========= .*(?:rror|azard|Barrier).*", outcome.output, re.MULTILINE)
+                if outcome.status is None and not found:  # slow, which is no defect
+                    job.details[program] = f"nothing found within {outcome.seconds:.0f} s, not at its end"
+                    return ""
+                job.details[program] = outcome.failure or "nothing found"
+                return f"{program}: {outcome.failure} {' | '.join(found[:3])}" if outcome.failure else ""
+
+            with ThreadPoolExecutor(len(programs) or 1) as pool:
+                return [failure for failure in pool.map(check, programs) if failure]
+
+        return run
+
+    def run_bits(self, part: Part, job: Job) -> list[str]:
+        """Attention sums in fixed point, or in one order: a bit that changes from run to run is a race."""
+        found = [(program, test) for program, test in self.every if test.startswith("AttentionHopper.SameBits")]
+        failures = []
+        for program, test in found:
+            command = [self.folder / program, f"--gtest_filter={test}"]
+            outcome = part.call(command, job.seconds, GENREC_RUNS=str(RUNS_OF_BITS))
+            job.details[test] = outcome.failure or f"{RUNS_OF_BITS} runs in {outcome.seconds:.1f} s"
+            failures += [f"{test}: {outcome.failure}"] if outcome.failure else []
+        return failures if found else ["there is no test AttentionHopper.SameBits"]

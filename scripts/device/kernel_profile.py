@@ -1,0 +1,136 @@
+"""The slowest kernels of training steps and benchmarks, in Nsight Compute: the time of all, then everything of ten."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs import FILE_BYTES, Job, Part, Work
+
+MOST = 10  # kernels that are looked at closely
+TIME = "gpu__time_duration.sum"
+STEPS, LAUNCHES = 4, 4000  # of a run whose kernels are timed
+TIMES_SECONDS, EVERYTHING_SECONDS = 70, 25
+# ncu must not set clocks: figures are those of the card as it runs.
+NCU = ["ncu", "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A program whose kernels are timed."""
+
+    name: str
+    command: tuple[object, ...]
+    is_example: bool = False  # its binary is linked with packed libraries
+
+    def words(self, part: Part) -> list[object]:
+        """Its command where the part runs."""
+        return [*(["env", f"LD_LIBRARY_PATH={part.library_path}"] if self.is_example else []), *self.command]
+
+
+def read_csv(output: str) -> list[dict[str, str]]:
+    """Launches of `ncu --csv --page raw`; what is printed before is passed over, as is the row of units."""
+    lines = output.splitlines()
+    begin = next((number for number, line in enumerate(lines) if line.startswith('"ID"')), None)
+    if begin is None:
+        return []
+    table = [line for line in lines[begin:] if line.startswith('"')]
+    return [row for row in csv.DictReader(io.StringIO("\n".join(table))) if (row.get("ID") or "").isdigit()]
+
+
+def time_of(row: dict[str, str]) -> float:
+    """Nanoseconds of a launch."""
+    try:
+        return float((row.get(TIME) or "0").replace(",", ""))
+    except ValueError:
+        return 0.0
+
+
+def base_name(kernel: str) -> str:
+    """The function's own name: --kernel-name matches it."""
+    name = kernel.partition("(")[0].partition("<")[0]
+    return name.rpartition("::")[2].split()[-1] if name.strip() else kernel
+
+
+class Profile:
+    """Part 3. `runs`: what is profiled."""
+
+    def __init__(self, runs: list[Run]) -> None:
+        self.runs = runs
+        self.times: dict[tuple[str, str], list[float]] = defaultdict(list)
+
+    def jobs(self) -> list[Job]:
+        """The times of every run, then the slowest kernels."""
+        needs = ("device", "ncu")
+        made = [Job(f"times of {run.name}", TIMES_SECONDS, self.timer(run), needs, TIME) for run in self.runs]
+        shown = f"everything of the {MOST} kernels with the most time"
+        return [*made, Job("slowest kernels", MOST * EVERYTHING_SECONDS, self.look, needs, shown)]
+
+    def timer(self, run: Run) -> Work:
+        """Times every kernel of a program."""
+
+        def measure(part: Part, job: Job) -> list[str]:
+            command = [*NCU, "--metrics", TIME, "--launch-count", LAUNCHES, *run.words(part)]
+            outcome = part.call(command, job.seconds)
+            rows = read_csv(outcome.output)
+            for row in rows:
+                self.times[run.name, row["Kernel Name"]].append(time_of(row))
+            total = sum(map(time_of, rows))
+            mine = {kernel: times for (name, kernel), times in self.times.items() if name == run.name}
+            slowest = sorted(mine, key=lambda kernel: -sum(mine[kernel]))
+            job.details["launches"] = len(rows)
+            job.details["kernels"] = [
+                {"kernel": k, "launches": len(mine[k]), "ms": sum(mine[k]) * 1e-6, "share": sum(mine[k]) / total}
+                for k in slowest
+                if total
+            ]
+            for entry in job.details["kernels"][:MOST]:
+                part.say(f"  {entry['share']:6.1%} {entry['ms']:9.3f} ms {entry['launches']:5} {entry['kernel'][:90]}")
+            if rows:  # a run that its limit ended has shown something
+                return []
+            return [outcome.failure or f"ncu timed no kernel: {outcome.last_line}"]
+
+        return measure
+
+    def look(self, part: Part, job: Job) -> list[str]:
+        """All sections of the kernels with the most time, a launch of each."""
+        if not self.times:
+            return ["no kernel was timed"]
+        commands = {run.name: run.words(part) for run in self.runs}
+        slowest = sorted(self.times, key=lambda key: -sum(self.times[key]))[:MOST]
+        failures = []
+        for number, (name, kernel) in enumerate(slowest, 1):
+            more = ["--set", "full", "--kernel-name", base_name(kernel), "--launch-skip", "1", "--launch-count", "1"]
+            outcome = part.call([*NCU, *more, *commands[name]], EVERYTHING_SECONDS)
+            rows = read_csv(outcome.output)
+            if not rows:
+                failures.append(f"{name}, {kernel[:60]}: {outcome.failure or 'ncu shows nothing'}")
+                continue
+            job.details[f"{number}. {name}, {kernel}"] = {key: value for key, value in rows[0].items() if value}
+            self.append(part.out / "part-3.csv", outcome.output)
+        return failures
+
+    @staticmethod
+    def append(path: Path, output: str) -> None:
+        """Keeps ncu's own table, while the file has room."""
+        table = "\n".join(line for line in output.splitlines() if line.startswith('"')) + "\n"
+        size = path.stat().st_size if path.exists() else 0
+        if size + len(table) < FILE_BYTES:
+            with path.open("a") as file:
+                file.write(table)
+
+
+def runs_of(folder: Path, programs: list[str], examples: dict[str, dict[str, Any]]) -> list[Run]:
+    """Training steps of `examples` (as example.json has them), then benchmarks."""
+    made = []
+    for name, given in examples.items():
+        at = folder / "examples" / name
+        flags = [flag.replace("{folder}", str(at)) for flag in given["flags"]]
+        command = [at / "device", "train", "--data", at / given["train"], "--batch", given["batch"], *flags]
+        command += ["--max-steps", STEPS, "--epochs", 1000, "--seed", 7, "--progress", "none", "--capture", "off"]
+        made.append(Run(name, tuple(command), is_example=True))
+    return made + [Run(name, (folder / name,)) for name in programs]

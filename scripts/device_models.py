@@ -1,0 +1,158 @@
+"""The examples as `make device` packs them: models, generated data, and the flags that their binaries run with.
+
+All data is drawn from a seed, so that nothing has to be at hand. The size of a job is that of a benchmark, or small for
+tests (`SMALL`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import genrec as gr
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "examples"))
+
+from example import generate, load_example  # noqa: E402
+
+COMPILE_FLAGS = ["--factor-lookups=false"]  # distinct rows have no CUDA form yet
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows of the generated data, and columns of the widest."""
+
+    users: int = 2000
+    events: int = 100
+    clicks: int = 40_960
+    requests: int = 6400
+    search_users: int = 100
+    columns: int = 660
+
+
+SMALL = Sizes(users=40, events=12, clicks=256, requests=60, search_users=5, columns=60)
+
+
+@dataclass
+class Packed:
+    """What example.json says: files in the example's folder, flags of both binaries ({folder} is that folder)."""
+
+    train: str
+    valid: str
+    batch: int
+    flags: list[str] = field(default_factory=list)
+
+    def spec(self) -> dict[str, object]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+Made = tuple[gr.Model, gr.Schema, Packed]
+
+
+def write(path: Path, columns: dict[str, pa.Array]) -> None:
+    """A Parquet file in small groups of rows."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path, row_group_size=8192, compression="zstd")
+
+
+def retrieval(example: str, name: str, **options: bool) -> Callable[[Path, Sizes], Made]:
+    """A model of histories over a catalogue."""
+
+    def make(folder: Path, sizes: Sizes) -> Made:
+        generate(folder, users=sizes.users, events=sizes.events, seed=1)
+        train, valid = folder / "train.parquet", folder / "valid.parquet"
+        model = getattr(load_example(example, "model"), name)(
+            gr.catalogue(folder / "items.parquet", id="item"), **options
+        )
+        flags = ["--catalogue", "items={folder}/items.parquet"]
+        return model, gr.Schema.from_parquet(train, valid), Packed(train.name, valid.name, 128, flags)
+
+    return make
+
+
+def requests(folder: Path, sizes: Sizes) -> Made:
+    """Requests with impressions, whose items have tags."""
+    generate(folder, kind="requests", users=sizes.users, seed=1)
+    schema = gr.Schema.from_parquet(folder / "train.parquet")
+    return load_example("request_ranking", "model").Ranker(), schema, Packed("train.parquet", "valid.parquet", 256)
+
+
+def news(folder: Path, sizes: Sizes) -> Made:
+    """Requests with a history and five impressions; what a user read is clicked more often."""
+    draw = np.random.default_rng(2)
+    items, users, shown = 20_000, 5_000, 5
+    event, impression = pa.struct({"item": pa.int64()}), pa.struct({"item": pa.int64(), "label": pa.float32()})
+    for name, count in (("train", sizes.requests), ("valid", sizes.requests // 4)):
+        taste = draw.integers(0, 20, count)
+        history, shown_rows = [], []
+        for topic in taste:
+            read = draw.integers(0, items // 20, draw.integers(10, 60)) * 20 + topic
+            history.append([{"item": int(i)} for i in read])
+            mine = draw.random(shown) < 0.5
+            given = np.where(mine, draw.integers(0, items // 20, shown) * 20 + topic, draw.integers(0, items, shown))
+            clicked = draw.random(shown) < np.where(mine, 0.6, 0.1)
+            shown_rows.append([{"item": int(i), "label": float(c)} for i, c in zip(given, clicked, strict=True)])
+        write(
+            folder / f"{name}.parquet",
+            {
+                "request": pa.array(np.arange(count)),
+                "user": pa.array(draw.integers(0, users, count)),
+                "history": pa.array(history, pa.list_(event)),
+                "impression": pa.array(shown_rows, pa.list_(impression)),
+            },
+        )
+    schema = gr.Schema.from_parquet(folder / "train.parquet")
+    return (
+        load_example("news_request_ranking", "model").NewsRanker(),
+        schema,
+        Packed("train.parquet", "valid.parquet", 64),
+    )
+
+
+def clicks(example: str, name: str) -> Callable[[Path, Sizes], Made]:
+    """A click log in Criteo's layout: ids by a power law, counts, some of each missing."""
+
+    def make(folder: Path, sizes: Sizes) -> Made:
+        prepare = load_example("criteo_dlrm", "prepare")
+        draw = np.random.default_rng(3)
+        for part, count in (("train", sizes.clicks), ("valid", sizes.clicks // 4)):
+            ids = {c: draw.zipf(1.2, count) % 10_000 for c in prepare.CATEGORIES}
+            counts = {c: np.floor(draw.exponential(20, count)).astype(np.float32) for c in prepare.COUNTS}
+            logit = sum(((value * 2654435761 >> 7) % 3 - 1) * 0.4 for value in list(ids.values())[:6])
+            label = (draw.random(count) < 1 / (1 + np.exp(1 - logit))).astype(np.float32)
+            columns = {"label": pa.array(label)}
+            for c, value in {**counts, **ids}.items():
+                columns[c] = pa.array(value, mask=draw.random(count) < 0.05)
+            write(folder / f"{part}.parquet", columns)
+        model = getattr(load_example(example, "model"), name)()
+        return model, prepare.SCHEMA, Packed("train.parquet", "valid.parquet", 2048)
+
+    return make
+
+
+def search(folder: Path, sizes: Sizes) -> Made:
+    """A search page's log, hundreds of columns."""
+    generate(folder, kind="search", columns=sizes.columns, users=sizes.search_users, seed=1)
+    sys.path.insert(0, str(ROOT / "examples" / "search_ranking"))  # its model imports `columns`
+    schema = importlib.import_module("columns").read_schema(folder / "train.parquet")
+    model = load_example("search_ranking", "model").SearchRanker(schema)
+    return model, schema, Packed("train.parquet", "valid.parquet", 64)
+
+
+EXAMPLES: dict[str, Callable[[Path, Sizes], Made]] = {
+    "criteo_dcnv2": clicks("criteo_dcnv2", "DCNv2"),
+    "criteo_dlrm": clicks("criteo_dlrm", "DLRM"),
+    "hstu_retrieval": retrieval("hstu_retrieval", "Retrieval", time_bias=True),
+    "news_request_ranking": news,
+    "request_ranking": requests,
+    "sasrec": retrieval("sasrec", "SASRec"),
+    "search_ranking": search,
+}

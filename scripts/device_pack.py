@@ -1,0 +1,353 @@
+"""Packs all that is run on a CUDA device into one folder, and runs it where there is one: `make device`.
+
+Usage: python scripts/device_pack.py [--preset release] [--build FOLDER] [--out FOLDER] [--hkv CHECKOUT]
+    [--examples NAME,…] [--small] [--level 6] [--pack-only]
+
+The folder, build/device, needs a driver and Python where it runs: carry it there and call `./run PART OUT` in it
+(scripts/device/run.py). It has tests and benchmarks (programs of nvcc, nothing of the toolkit needed), the examples'
+binaries for a device and for the CPU with generated data (device_models.py), the libraries that these are linked with,
+scripts, and a manifest. What can be checked without a device is checked here: size, libraries, that test programs list
+tests, that benchmarks say what they measure and that binaries start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from build import ROOT, binary_folder
+
+MOST_BYTES = 50 << 20
+PARTS, SKIPPED = (1, 2, 3), 77  # of ./run, and its status where there is no device
+SCRIPTS = [
+    "jobs.py",
+    "environment.py",
+    "device_tests.py",
+    "device_figures.py",
+    "device_examples.py",
+    "kernel_profile.py",
+]
+# Run by the Python that has torch; beside the programs.
+PEERS = ["benchmarks/cuda/peers.py", "scripts/device/torch_examples.py", "test/Torch/criteo.py", "test/Torch/news.py"]
+# Of any Linux; the driver's own library is loaded by name.
+ALLOWED = re.compile(r"lib(c|m|dl|rt|pthread)\.so|ld-linux")
+FALLBACK = re.compile(r"lib(stdc\+\+|gcc_s)\.so")
+WAITS = "waitForPhase("
+
+
+def fail(message: str) -> None:
+    """Ends the script."""
+    sys.exit(f"[device] error: {message}")
+
+
+def say(text: str) -> None:
+    """One line."""
+    print(f"[device] {text}", flush=True)
+
+
+def output_of(*command: object, **more: Any) -> str:
+    """What a program prints; ends the script with its messages where it fails."""
+    result = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **more)
+    if result.returncode != 0:
+        fail(f"{' '.join(map(str, command[:4]))} … failed:\n{result.stdout[-4000:]}{result.stderr[-4000:]}")
+    return result.stdout
+
+
+#
+# Programs of nvcc
+#
+
+
+def find_programs(folder: Path) -> list[str]:
+    """Tests and benchmarks that the build knows."""
+    listing = output_of("ninja", "-C", folder, "-t", "targets", "all")
+    return sorted(set(re.findall(r"^((?:check|bench)-cuda-\w+): phony", listing, re.MULTILINE)))
+
+
+def needed(program: Path) -> list[str]:
+    """Libraries that a program is linked with and not every Linux has."""
+    text = output_of("readelf", "-d", program)
+    return [name for name in re.findall(r"NEEDED.*\[(.+)\]", text) if not ALLOWED.match(name)]
+
+
+def newest_libc(files: Iterable[Path]) -> str:
+    """The version of glibc that programs and libraries need."""
+    found = {"2.17"}
+    for file in files:
+        with file.open("rb") as opened:
+            if opened.read(4) == b"\x7fELF":
+                found |= set(re.findall(r"GLIBC_([\d.]+)", output_of("readelf", "-V", file)))
+    return max(found, key=lambda version: [int(part) for part in version.split(".")])
+
+
+def list_tests(program: Path) -> list[str]:
+    """Full names of a program's tests."""
+    tests, suite = [], ""
+    for line in output_of(program, "--gtest_list_tests").splitlines():
+        if not line.startswith(" "):
+            suite = line.split("#")[0].strip()
+        else:
+            tests.append(suite + line.split("#")[0].strip())
+    return [test for test in tests if "." in test and not test.startswith("Running")]
+
+
+def check_program(program: Path) -> list[str]:
+    """Tests of a test program, groups of a benchmark; fails where it needs libraries or names nothing."""
+    if others := needed(program):
+        fail(f"{program.name} needs {', '.join(others)}, which a bare machine lacks: link them statically")
+    if program.name.startswith("check-"):
+        found = list_tests(program)
+    else:
+        found = re.findall(r"^would measure: (\w+)$", output_of(program, "--dry-run"), re.MULTILINE)
+    if not found:
+        fail(f"{program.name} names no tests and nothing to measure")
+    return found
+
+
+def find_waits() -> dict[str, str]:
+    """Lines that wait for a barrier, by file:line: a watchdog names these places, and a bare machine has no sources."""
+    places = {}
+    folders = [ROOT / "runtime" / "include" / "genrec_rt" / "kernels" / "cuda", ROOT / "test" / "Cuda"]
+    for path in sorted(path for folder in folders for path in [*folder.rglob("*.h"), *folder.glob("*_test.cpp")]):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if WAITS in line and "inline" not in line:
+                places[f"{path.name}:{number}"] = line.strip()
+    return places
+
+
+#
+# Examples
+#
+
+
+def compile_example(name: str, folder: Path, tools: Path, sizes: Any) -> tuple[dict[str, Any] | None, str]:
+    """An example's binaries and data in `folder`; None and why where it has no CUDA form."""
+    import device_models
+    import genrec as gr
+
+    model, schema, packed = device_models.EXAMPLES[name](folder, sizes)
+    file = folder / "model.genrec"
+    gr.write_model(gr.record(model, schema), file)
+    # The CPU's code runs on another machine: kernels of the runtime choose by the processor, a model's own do not.
+    for side, target in (("device", ["--target=cuda"]), ("cpu", ["--target=cpu", "--march=x86-64-v3"])):
+        command = [tools / "genrec-compile", file, *target, *device_models.COMPILE_FLAGS, "-o", folder / side]
+        made = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        if made.returncode != 0:
+            why = next((line for line in made.stderr.splitlines() if "error:" in line), made.stderr)
+            if "no CUDA form" not in why:
+                fail(f"{name} does not compile:\n{made.stderr}")
+            shutil.rmtree(folder)
+            return None, why.partition("error: ")[2]
+        output_of("strip", folder / side)
+    for left in ("model.genrec", "references.json"):
+        (folder / left).unlink(missing_ok=True)
+    (folder / "example.json").write_text(json.dumps(packed.spec(), indent=1) + "\n")
+    return packed.spec(), ""
+
+
+def pack_libraries(programs: Iterable[Path], folder: Path) -> None:
+    """What the examples' binaries are linked with, and those libraries in turn: as this machine has them.
+
+    A machine's own C++ runtime is used where it will do: it has what other libraries there may need.
+    """
+    (folder / "fallback").mkdir(parents=True)
+    waiting = list(programs)
+    while waiting:
+        program = waiting.pop()
+        places = dict(re.findall(r"(\S+) => (/\S+)", output_of("ldd", program)))
+        for name in needed(program):
+            if name not in places:
+                fail(f"{program.name} needs {name}, which is not here")
+            to = folder / "fallback" / name if FALLBACK.match(name) else folder / name
+            if not to.exists():
+                shutil.copy2(Path(places[name]).resolve(), to)
+                waiting.append(to)
+
+
+def check_example(folder: Path, libraries: Path) -> None:
+    """Its binaries start with the packed libraries, and the one for a device says that there is none."""
+    environment = {**os.environ, "LD_LIBRARY_PATH": str(libraries)}
+    spec = json.loads((folder / "example.json").read_text())
+    for side in ("cpu", "device"):
+        output_of(folder / side, "--help", env=environment)
+    if Path("/dev/nvidiactl").exists():
+        return
+    command = [folder / "device", "train", "--data", folder / spec["train"], "--progress", "none"]
+    command += [flag.replace("{folder}", str(folder)) for flag in spec["flags"]]
+    ended = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False, env=environment)
+    if ended.returncode != 1 or "there is no device" not in ended.stderr:
+        fail(f"{folder.name} should say that there is no device, but ended with {ended.returncode}:\n{ended.stderr}")
+
+
+#
+# The folder
+#
+
+
+def write_archive(folder: Path, archive: Path, level: int) -> str:
+    """Packs a folder; returns the archive's checksum. Nothing in it depends on who packs, or when."""
+
+    def plain(info: tarfile.TarInfo) -> tarfile.TarInfo:
+        info.mtime, info.uid, info.gid, info.uname, info.gname = 0, 0, 0, "", ""
+        return info
+
+    with lzma.open(archive, "wb", preset=level) as stream, tarfile.open(fileobj=stream, mode="w") as packed:
+        # Equal files lie side by side, where the compressor still sees the first.
+        for path in sorted(folder.rglob("*"), key=lambda path: (path.suffix, path.name, path)):
+            if path.is_file():
+                packed.add(path, path.relative_to(folder), filter=plain)
+    return hashlib.sha256(archive.read_bytes()).hexdigest()
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="packs what is run on a CUDA device, and runs it where there is one")
+    parser.add_argument("--preset", default="release", help="the preset that is built (default: release)")
+    parser.add_argument("--build", type=Path, help="the build folder (default: the preset's)")
+    parser.add_argument("--out", type=Path, help="the packed folder (default: <build>/device)")
+    parser.add_argument("--hkv", help="checkout of HierarchicalKV, to compare with")
+    parser.add_argument("--examples", help="only these, separated by commas (default: all)")
+    parser.add_argument("--small", action="store_true", help="little data, for tests of this script")
+    parser.add_argument("--level", type=int, default=6, help="of compression, 0 to 9 (default: 6)")
+    parser.add_argument("--pack-only", action="store_true", help="build and pack, and run nothing")
+    return parser.parse_args()
+
+
+def build(folder: Path, hkv: str | None) -> list[str]:
+    """Builds the programs; returns their names."""
+    if hkv:
+        output_of("cmake", f"-DGENREC_HKV={Path(hkv).resolve()}", folder)
+    programs = find_programs(folder)
+    if not programs:
+        fail("there is no nvcc: install the CUDA toolkit 13.0 and configure again (cmake build)")
+    say(f"building {', '.join(programs)}")
+    output_of("ninja", "-C", folder, *programs, "genrec-compile", "genrec-datagen", "genrec_rt_cuda")
+    return programs
+
+
+def pack_examples(folder: Path, staging: Path, given: argparse.Namespace) -> tuple[dict[str, Any], dict[str, str]]:
+    """The examples that have a CUDA form, by name, and of the others why not."""
+    os.environ.setdefault("GENREC_BIN", str(folder / "bin"))
+    import device_models
+
+    sizes = device_models.SMALL if given.small else device_models.Sizes()
+    packed, refused = {}, {}
+    names = given.examples.split(",") if given.examples else list(device_models.EXAMPLES)
+    for name in names:
+        if name not in device_models.EXAMPLES:
+            fail(f"there is no example {name}; there are {', '.join(device_models.EXAMPLES)}")
+        spec, why = compile_example(name, staging / "examples" / name, folder / "bin", sizes)
+        if spec:
+            packed[name] = spec
+            say(f"{name}: binaries and data")
+        else:
+            refused[name] = why
+            say(f"SKIPPED: {name}: {why}")
+    if packed:
+        binaries = [staging / "examples" / name / side for name in packed for side in ("cpu", "device")]
+        pack_libraries(binaries, staging / "lib")
+        for name in packed:
+            check_example(staging / "examples" / name, staging / "lib")
+    return packed, refused
+
+
+def pack(folder: Path, out: Path, given: argparse.Namespace) -> None:
+    """Makes the packed folder."""
+    staging = folder / "device-staging"
+    for path in (staging, out):
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir(parents=True)
+    programs = {}
+    for name in build(folder, given.hkv):
+        program = Path(shutil.copy2(folder / "bin" / "cuda" / name, staging))
+        output_of("strip", program)
+        programs[name] = check_program(program)
+        names = programs[name]
+        holds = f"{len(names)} tests" if name.startswith("check-") else f"measures {', '.join(names)}"
+        say(f"{name}: {program.stat().st_size / 2**20:.1f} MiB, {holds}")
+    packed, refused = pack_examples(folder, staging, given)
+    for path in PEERS:
+        shutil.copy2(ROOT / path, staging)
+    libc = newest_libc(path for path in staging.rglob("*") if path.is_file() and path.parent.name != "fallback")
+    digest = write_archive(staging, out / "programs.tar.xz", given.level)
+    unpacked = sum(path.stat().st_size for path in staging.rglob("*") if path.is_file())
+    shutil.rmtree(staging)
+    manifest = {
+        "commit": output_of("git", "-C", ROOT, "rev-parse", "--short", "HEAD").strip(),
+        "sha256": digest,
+        "programs": programs,
+        "examples": packed,
+        "refused": refused,
+        "waits": find_waits(),
+        "glibc": libc,
+    }
+    (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    (out / "scripts").mkdir()
+    for name in SCRIPTS:
+        shutil.copy2(ROOT / "scripts" / "device" / name, out / "scripts")
+    shutil.copy2(ROOT / "scripts" / "device" / "run.py", out / "run")
+    (out / "run").chmod(0o755)
+    size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
+    if size > MOST_BYTES:
+        fail(f"{out} takes {size / 2**20:.1f} MiB: at most {MOST_BYTES >> 20} are allowed")
+    say(f"{out}: {size / 2**20:.1f} MiB, {unpacked / 2**20:.0f} MiB unpacked")
+
+
+def check_parts(out: Path, lack: str) -> None:
+    """Every part says what it would run, and without a device why it runs nothing; `lack`: why there is none."""
+    results = out.parent / f"{out.name}-unused"
+    for part in PARTS:
+        for words, status in (["--dry-run"], 0), ([], SKIPPED):
+            if words or lack:
+                command = [out / "run", str(part), results, *words]
+                ended = subprocess.run(command, capture_output=True, text=True, check=False)
+                if ended.returncode != status:
+                    fail(f"./run {part} ended with {ended.returncode}, not {status}:\n{ended.stdout}{ended.stderr}")
+    shutil.rmtree(results, ignore_errors=True)
+    say(f"{len(PARTS)} parts {'say that there is no device' if lack else 'are dry-run; a device is here'}")
+
+
+def main() -> int:
+    """Entry point; returns what running came to, 0 where there is no device."""
+    given = parse_arguments()
+    folder = (given.build or binary_folder(given.preset)).resolve()
+    out = (given.out or folder / "device").resolve()
+    pack(folder, out, given)
+    sys.path.insert(0, str(ROOT / "scripts" / "device"))
+    from environment import find_device
+
+    lack = find_device()[0]
+    check_parts(out, lack)
+    if not given.hkv:
+        say("SKIPPED: the comparison with HierarchicalKV: make device HKV=<checkout>")
+    if given.pack_only:
+        return 0
+    if lack:
+        say(f"{lack}: carry {out} to a machine with a device and call ./run 1 OUT, ./run 2 OUT, ./run 3 OUT in it")
+        return 0
+    results = folder / "device-results"
+    statuses = [subprocess.run([out / "run", str(part), results], check=False).returncode for part in PARTS]
+    collect = [
+        sys.executable,
+        ROOT / "benchmarks" / "cuda" / "collect.py",
+        results,
+        "--out",
+        ROOT / "benchmarks" / "results",
+    ]
+    statuses.append(subprocess.run(collect, check=False).returncode)
+    return max(statuses)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

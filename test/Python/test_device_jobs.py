@@ -1,0 +1,271 @@
+"""What the jobs of a packed folder make of programs that work, fail, hang or lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_programs import ROOT, SPEC, WAITS, make_part, program, results
+
+import device_examples  # isort: skip -- made_programs says where these are
+import device_figures  # isort: skip
+import device_pack  # isort: skip
+import device_tests  # isort: skip
+import jobs  # isort: skip
+import kernel_profile  # isort: skip
+import run  # isort: skip
+import torch_examples  # isort: skip
+
+# As the driver prints assertions of the device.
+STUCK = (
+    "/src/hopper_forward.h:87: produceForward: block: [5,0,0], thread: [3,0,0] Assertion `phase 1 ends` failed.\n"
+    "/src/hopper_forward.h:87: produceForward: block: [5,0,0], thread: [4,0,0] Assertion `phase 1 ends` failed.\n"
+    "/src/hopper_forward.h:140: consumeForward: block: [5,0,0], thread: [128,0,0] Assertion `phase 0 ends` failed.\n"
+)
+
+
+# ---- tests on the device ----
+
+TESTS = """
+test = next(word for word in WORDS if word.startswith('--gtest_filter=')).partition('=')[2]
+if NAME == 'check-cuda-watched':
+    sys.exit(print(STUCK) or 1)
+if 'Hangs' in test:
+    time.sleep(30)
+if 'Broken' in test:
+    print('a_test.cpp:12: Failure\\nis not equal')
+    sys.exit(1)
+if 'Absent' in test:
+    sys.exit(print('[  PASSED  ] 0 tests.'))
+if 'Skips' in test:
+    sys.exit(print('[  SKIPPED ] 1 test'))
+print('runs', os.environ.get('GENREC_RUNS'), '[  PASSED  ] 1 test.')
+"""
+
+
+def run_tests(tmp_path: Path, programs: dict[str, list[str]], **lacks: str) -> tuple[jobs.Part, device_tests.Tests]:
+    for name in programs:
+        program(tmp_path / name, f"STUCK = {STUCK!r}\n{TESTS}")
+    part = make_part(tmp_path / "out", **lacks)
+    tests = device_tests.Tests(tmp_path, programs, WAITS)
+    for job in tests.jobs():
+        part.do(job)
+    return part, tests
+
+
+def test_tests_run_alone_and_what_fails_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hang is named by the program whose waits give up; a failure is run under memcheck."""
+    monkeypatch.setattr(device_tests, "TEST_SECONDS", 1)
+    program(
+        tmp_path / "compute-sanitizer",
+        "print('========= Invalid __global__ read of size 4 bytes', WORDS[1])\nexit(9)\n",
+    )
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    programs = {
+        "check-cuda-runtime": ["Store.Works", "Store.Broken", "Store.Absent", "Store.Skips"],
+        "check-cuda-attention": ["AttentionHopper.SameBits", "AttentionHopper.Hangs"],
+        "check-cuda-watched": ["AttentionHopper.Hangs"],
+    }
+    part, _ = run_tests(tmp_path, programs)
+    found = results(part.out, 1)["jobs"]
+    store = found["stores and rows"]
+    assert store["details"] == {"passed": 1, "skipped": ["Store.Skips"]}
+    assert store["failures"][0].startswith("Store.Broken: status 1: is not equal (a_test.cpp:12: Failure)")
+    assert store["failures"][1].startswith("Store.Absent: it did not run")
+    assert found["AttentionHopper"]["failures"][0].startswith("AttentionHopper.Hangs: ended after 1 s, its limit")
+    again = found["failures again"]["details"]
+    assert again["AttentionHopper.Hangs, watched"] == [
+        "warp 4 of block 5 in consumeForward waits at hopper_forward.h:140: phase 0 ends (1 threads)",
+        "warp 0 of block 5 in produceForward waits at hopper_forward.h:87: "
+        "waitForPhase(&shared.empty[stage], ring.parity ^ 1); (2 threads)",
+    ]
+    assert again["Store.Broken, memcheck"] == ["========= Invalid __global__ read of size 4 bytes memcheck"]
+    assert found["racecheck"]["status"] == "failed"
+    assert found["bits"]["details"]["AttentionHopper.SameBits"].startswith("1000 runs in ")
+    assert "runs 1000 [  PASSED  ]" in part.log.read_text()
+
+
+def test_the_simplest_tests_come_first() -> None:
+    programs = {"a": ["AttentionHopper.X", "Seeds/Store.X/0", "AttentionMma.X"], "b": ["AttentionPlain.X", "Probes.X"]}
+    order = [test for _, test in device_tests.Tests(Path(), programs, {}).every]
+    assert order == ["Probes.X", "Seeds/Store.X/0", "AttentionPlain.X", "AttentionMma.X", "AttentionHopper.X"]
+
+
+def test_sanitizers_pass_over_what_is_slow_and_fail_on_what_they_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_tests, "SANITIZER_SECONDS", 2)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    program(
+        tmp_path / "compute-sanitizer",
+        "if WORDS[1] == 'synccheck': time.sleep(20)\n"
+        "if WORDS[1] == 'racecheck': sys.exit(print('========= Error: Race reported between Read') or 9)\n",
+    )
+    part, _ = run_tests(tmp_path, {"check-cuda-runtime": ["Store.Works"]})
+    found = results(part.out, 1)["jobs"]
+    assert [found[tool]["status"] for tool in device_tests.TOOLS] == ["failed", "passed", "passed"]
+    assert "Race reported" in found["racecheck"]["failures"][0]
+    assert "not at its end" in found["synccheck"]["details"]["check-cuda-runtime"]
+    assert found["initcheck"]["details"]["check-cuda-runtime"] == "nothing found"
+
+
+def test_places_that_wait_are_found_in_the_sources() -> None:
+    waits = device_pack.find_waits()
+    said = {line for place, line in waits.items() if place.startswith("hopper_forward.h:")}
+    assert "waitForPhase(&shared.empty[stage], ring.parity ^ 1);" in said
+    assert len({place.partition(":")[0] for place in waits}) >= 3
+
+
+# ---- figures ----
+
+
+def test_figures_are_kept_where_a_program_fails_behind_them(tmp_path: Path) -> None:
+    """Of programs that fail, that take too long, that leave no report."""
+    figures = {"device": {"name": "card"}, "figures": [{"what": "copy", "value": 3000.0, "unit": "GB/s"}]}
+    write = f"open(WORDS[0], 'w').write({json.dumps(figures)!r})\n"
+    program(tmp_path / "bench-cuda-ceilings", write + "sys.exit('error: out of memory')\n")
+    program(tmp_path / "bench-cuda-step", write + "time.sleep(20)\n")
+    program(tmp_path / "bench-cuda-unique", "open(WORDS[0], 'w').write('{')\n")
+    part = make_part(tmp_path / "out", number=2, hkv="packed without", torch="no torch")
+    programs = ["bench-cuda-ceilings", "bench-cuda-step", "bench-cuda-unique"]
+    made = device_figures.Figures(tmp_path, programs, sys.executable).jobs()
+    for job in made:
+        if job.name in ("ceilings", "step", "unique", "hkv", "peers"):
+            job.seconds = 1 if job.name == "step" else 5
+            part.do(job)
+    found = results(part.out, 2)["jobs"]
+    assert [found[n]["status"] for n in ("ceilings", "step", "unique", "hkv", "peers")] == [
+        "failed", "failed", "passed", "skipped", "skipped",
+    ]  # fmt: skip
+    assert found["step"]["details"]["report"] == figures
+    assert found["ceilings"]["failures"] == ["status 1: error: out of memory"]
+    assert sorted(path.name for path in part.out.iterdir()) == ["part-2.json", "part-2.log"]
+
+
+def test_every_benchmark_has_its_time_and_all_fit_into_the_part() -> None:
+    """With the examples and PyTorch's, as far as they take their time; the limits of a carrier of such machines."""
+    programs = {path.name.split(".")[0] for path in (ROOT / "benchmarks" / "cuda").glob("*.cu")}
+    assert programs | {"peers"} == set(device_figures.SECONDS)
+    assert sum(device_figures.SECONDS.values()) <= 300
+    tests = device_tests.Tests(Path(), {f"check-{i}": [f"{s}X"] for i, s in enumerate(device_tests.ORDER)}, {})
+    assert sum(job.seconds for job in tests.jobs()) <= run.PART_SECONDS[1]
+    assert max(run.PART_SECONDS.values()) <= 9 * 60
+    assert 2 * len(run.PART_SECONDS) + 1 <= jobs.FILES
+
+
+# ---- examples ----
+
+BINARY = """
+def flag(name): return WORDS[WORDS.index(name) + 1] if name in WORDS else None
+loss = {'device': DEVICE, 'cpu': 0.5}[NAME]
+if WORDS[0] == 'train':
+    for step in range(1, STEPS[NAME] + 1):
+        print(json.dumps({'event': 'step', 'step': step, 'loss': loss, 'seconds': step * 0.01}))
+    os.mkdir(flag('--checkpoint'))
+else:
+    assert os.path.isdir(flag('--checkpoint')) and flag('--catalogue').startswith('items=/')
+    metrics = {'auc': {'device': AUC, 'cpu': 0.7}[NAME]}
+    open(flag('--metrics-json'), 'w').write(json.dumps({'evaluation': {'loss': loss, 'metrics': metrics}}))
+"""
+
+
+def compare(folder: Path, device: float = 0.5, auc: float = 0.7, steps: int = 12, body: str = BINARY) -> dict[str, Any]:
+    """Compares an example whose binaries are made up."""
+    given = f"DEVICE, AUC, STEPS = float('{device}'), {auc}, {{'device': {steps}, 'cpu': 12}}\n"
+    for side in ("device", "cpu"):
+        program(folder / "clicks" / side, given + body)
+    (folder / "clicks" / "example.json").write_text(json.dumps(SPEC))
+    device_examples.main([str(folder), str(folder / "out"), "--steps", "12"])
+    return results(folder / "out", 2)["jobs"]["example clicks"]
+
+
+def test_examples_agree_within_their_bounds(tmp_path: Path) -> None:
+    found = compare(tmp_path, device=0.5 + 4e-6, auc=0.7015)
+    assert found["status"] == "passed"
+    details = found["details"]
+    assert details["losses_apart"] == pytest.approx(8e-6) and details["steps"] == 12
+    assert details["device_step_seconds"] == pytest.approx(0.01)
+    assert details["metrics"]["device"]["auc"] == 0.7015
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"device": 0.50001}, "losses part by 2.0e-05, at most 1e-05; first in step 1: 0.50001, on the CPU 0.5"),
+        ({"device": float("nan")}, "losses part by nan"),
+        ({"auc": 0.703}, "auc is 0.703, on the CPU 0.7: more than 0.002 apart"),
+        ({"steps": 11}, "device train: 11 steps, asked for 12"),
+        ({"body": "sys.exit('error: there is no device')"}, "device train: status 1: error: there is no device"),
+    ],
+    ids=["loss", "nan", "metric", "steps", "failure"],
+)
+def test_examples_that_disagree_are_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    found = compare(tmp_path, **change)
+    assert found["status"] == "failed" and message in found["failures"][0]
+
+
+def test_peers_of_examples_are_named_without_a_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As peers.py: skipped and written down."""
+    monkeypatch.setattr(torch_examples, "find_torch", lambda: (None, "torch finds no CUDA device"))
+    assert torch_examples.main(["--dry-run"]) == 0
+    assert torch_examples.main([str(tmp_path / "a.json")]) == 0
+    content = json.loads((tmp_path / "a.json").read_text())
+    assert [entry["what"] for entry in content["skipped"]] == list(torch_examples.MODELS)
+
+
+# ---- the slowest kernels ----
+
+NCU = """
+print('==PROF== Connected to process 12')
+kernels = {'void ns::slow<int, (bool)1>(int *)': '2,000,000', 'fast(float *)': '10', 'middle(int)': '500'}
+names = [n for n in kernels if '--kernel-name' not in WORDS or WORDS[WORDS.index('--kernel-name') + 1] in n]
+print('"ID","Kernel Name","gpu__time_duration.sum"\\n"","","ns"')
+for number, name in enumerate(names):
+    print(f'"{number}","{name}","{kernels[name]}"')
+print('==PROF== Disconnected')
+"""
+
+
+def test_the_slowest_kernels_are_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(kernel_profile, "MOST", 2)
+    program(tmp_path / "ncu", NCU)
+    part = make_part(tmp_path / "out", number=3)
+    runs = [kernel_profile.Run("bench", ("bench-cuda-step",)), kernel_profile.Run("clicks", ("device",), True)]
+    for job in kernel_profile.Profile(runs).jobs():
+        part.do(job)
+    found = results(part.out, 3)["jobs"]
+    assert [record["status"] for record in found.values()] == ["passed"] * 3
+    times = found["times of bench"]["details"]
+    assert times["launches"] == 3 and times["kernels"][0]["ms"] == pytest.approx(2.0)
+    assert list(found["slowest kernels"]["details"]) == [
+        "1. bench, void ns::slow<int, (bool)1>(int *)", "2. clicks, void ns::slow<int, (bool)1>(int *)",
+    ]  # fmt: skip
+    assert (part.out / "part-3.csv").read_text().count("slow") == 2
+
+
+def test_a_profile_of_nothing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    program(tmp_path / "ncu", "sys.exit('==ERROR== The user does not have permission')\n")
+    part = make_part(tmp_path / "out", number=3)
+    for job in kernel_profile.Profile([kernel_profile.Run("bench", ("x",))]).jobs():
+        part.do(job)
+    found = results(part.out, 3)["jobs"]
+    assert "does not have permission" in found["times of bench"]["failures"][0]
+    assert found["slowest kernels"]["failures"] == ["no kernel was timed"]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        ("void genrec::rt::cuda::gatherRows<float>(const float *)", "gatherRows"),
+        ("row_norm(int)", "row_norm"),
+        ("unnamed", "unnamed"),
+    ],
+)
+def test_kernels_are_found_by_their_own_names(kernel: str, name: str) -> None:
+    assert kernel_profile.base_name(kernel) == name
