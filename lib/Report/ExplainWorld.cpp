@@ -3,6 +3,7 @@
 #include "ExplainWorld.h"
 
 #include "ExplainMemory.h"
+#include "HostTables.h"
 #include "Placement.h"
 #include "World.h"
 #include "genrec/Analysis/ModelIndex.h"
@@ -268,6 +269,8 @@ json::Object WorldDescriber::describe() {
   result["exchanges"] = exchanges();
   result["tables"] = tables();
   result["placement"] = placement();
+  if (machine.deviceBytes)
+    result["host_tables"] = describeHostTables(world, options);
   result["memory"] = memory();
   result["time"] = time();
   result["per_rank"] = perRank();
@@ -376,6 +379,8 @@ void genrec::printWorld(const json::Object &world, raw_ostream &os) {
   printTables(world, os);
   printExchanges(world, os);
   printPlacement(world, os);
+  if (const json::Object *hostTables = world.getObject("host_tables"))
+    printHostTables(*hostTables, os);
   os << "  memory of a rank\n";
   for (const json::Object *part : getObjects(world, "memory"))
     os << llvm::formatv("    {0,-26}{1,9:f1} MB   {2}\n", part->getString("part").value_or(""),

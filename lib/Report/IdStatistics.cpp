@@ -6,7 +6,9 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 using namespace genrec;
 using llvm::StringRef;
@@ -136,4 +138,12 @@ std::vector<double> IdModel::countDistinct(double rows, double draws) const {
     distinct[owners[id]] += 1 - missed * notDrawn;
   }
   return distinct;
+}
+
+std::vector<double> IdModel::listProbabilities(double rows) const {
+  std::vector<double> list(owners.size());
+  for (size_t id = 0; id < list.size(); ++id)
+    list[id] = 1 - missing(id, rows);
+  std::sort(list.begin(), list.end(), std::greater<>());
+  return list;
 }

@@ -51,9 +51,9 @@ public:
   /// Those that the table will hold.
   std::vector<double> owned() const;
   std::string source;
+  std::shared_ptr<const IdModel> model; ///< null: every lookup is of another id
 
 private:
-  std::optional<IdModel> model; ///< none: every lookup is of another id
   const int64_t ranks;
   const double portionRows;
   double perRow = 0; ///< lookups per root row
@@ -80,8 +80,8 @@ DistinctIds::DistinctIds(TableOp table, ArrayRef<const StepLookup *> lookups,
     told = static_cast<double>(number->second);
   auto counted = options.statistics.tables.find(name);
   if (counted != options.statistics.tables.end()) {
-    model.emplace(name, counted->second, options.statistics.rows,
-                  static_cast<double>(options.batch), ranks);
+    model = std::make_shared<IdModel>(name, counted->second, options.statistics.rows,
+                                      static_cast<double>(options.batch), ranks);
     perRow = model->lookups();
     source = "counted in " + std::to_string(options.statistics.rows) + " root rows";
     if (options.batch > options.statistics.rows)
@@ -91,7 +91,7 @@ DistinctIds::DistinctIds(TableOp table, ArrayRef<const StepLookup *> lookups,
   double exponent = options.zipf.lookup(name);
   auto size = static_cast<int64_t>(told > 0 ? told : fixed);
   if (size > 0) {
-    model.emplace(name, size, exponent, perRow, ranks);
+    model = std::make_shared<IdModel>(name, size, exponent, perRow, ranks);
     source = exponent > 0 ? llvm::formatv("Zipf's law, exponent {0}", exponent).str()
                           : "all equally frequent";
   } else {
@@ -219,6 +219,7 @@ void World::addTable(TableOp table, ArrayRef<const StepLookup *> lookups) {
   TableTraffic all;
   all.table = table;
   all.source = ids.source;
+  all.model = ids.model;
   for (int64_t rank = 0; rank < worldSize; ++rank) {
     auto portions = static_cast<double>(portionsOf(rank));
     double rows = portions * portionRows;

@@ -11,6 +11,7 @@
 #include "StepExchanges.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace genrec {
@@ -47,6 +48,7 @@ struct TableTraffic {
   double mostOwned = 0;                                  ///< on one rank
   double lookedUp = 0, asked = 0, served = 0, found = 0; ///< of all ranks together
   TablePlacement placement;
+  std::shared_ptr<const IdModel> model; ///< of its ids; null where nothing tells them
 };
 
 /// `options` for one of so many portions of the batch: data have that part of their rows, a

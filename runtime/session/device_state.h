@@ -34,6 +34,10 @@ public:
   void noteLookedUp() { lookedUp = true; }
   bool takeLookedUp() { return std::exchange(lookedUp, false); }
 
+  /// Lookups of a step follow the step before, whose rows they may send away from the device.
+  void noteHostTables() { hasHostTables = true; }
+  bool lookupsFollow() const { return hasHostTables; }
+
   /// Whether steps that repeat are captured, and what was.
   bool capturesSteps() const { return captures; }
   void setCaptures(bool on) { captures = on; }
@@ -87,7 +91,7 @@ private:
 
   std::unique_ptr<Device> owned;
   std::unique_ptr<StepGraphs> stepGraphs;
-  bool lookedUp = false, captures = true;
+  bool lookedUp = false, hasHostTables = false, captures = true;
   std::vector<std::unique_ptr<DeviceMemory>> zeroRows;
   std::vector<Parameter> parameters;
   std::vector<Array> arrays;

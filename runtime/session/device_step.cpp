@@ -47,7 +47,7 @@ void DeviceStep::beginDispatch(const HostBatch &host) {
   device.use(DeviceQueue::dispatch);
   isDispatching = true;
   // Stores are used by one queue at a time.
-  if (state.takeLookedUp())
+  if (state.takeLookedUp() || state.lookupsFollow())
     device.follow(DeviceQueue::dispatch, DeviceQueue::compute);
   if (isAbandoned)
     device.synchronize();

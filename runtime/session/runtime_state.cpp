@@ -85,32 +85,71 @@ static RowInitializer makeInitializer(const genrec_table_desc &desc, uint64_t se
       desc.init.kind, desc.init.scale, seed, nameHash(desc.name), 1, static_cast<double>(desc.dim)};
 }
 
+int32_t genrec_runtime::findTable(const std::string &name, const std::string &refusal) const {
+  std::string known;
+  for (int32_t table = 0; table < model.table_count; ++table) {
+    if (name == model.tables[table].name)
+      return table;
+    known += (table ? ", '" : "'") + std::string(model.tables[table].name) + "'";
+  }
+  throw Error("table '" + name + "' " + refusal + ": the model has no such table",
+              known.empty() ? "it has none" : "it has " + known);
+}
+
+std::vector<int64_t> genrec_runtime::cachedRows(const SessionOptions &options) const {
+  std::vector<int64_t> rows(model.table_count);
+  const auto isShared = [&](int32_t a, int32_t b) {
+    return a == b || (model.tables[a].group && model.tables[a].group == model.tables[b].group);
+  };
+  for (const auto &[name, count] : options.hostTables) {
+    const int32_t table = findTable(name, "cannot have its rows in the host's memory");
+    if (!onDevice)
+      throw Error("table '" + name + "' has its rows in the host's memory already: model '" +
+                      std::string(model.name) + "' was not compiled for a device",
+                  "leave it out of the tables of the host");
+    for (int32_t i = 0; i < model.table_count; ++i)
+      rows[i] += isShared(table, i) ? count : 0;
+  }
+  return rows;
+}
+
+std::shared_ptr<TableStore> genrec_runtime::makeStore(int32_t first, const RowRules &rules,
+                                                      int64_t hostRows) {
+  const genrec_table_desc &desc = model.tables[first];
+  StoreConfig config;
+  config.dim = desc.dim;
+  config.states = desc.optimizer.states;
+  config.rowStates = desc.optimizer.row_states != 0;
+  config.rules = rules;
+  config.initialAccumulator = desc.optimizer.initial_accumulator;
+  config.initializer = makeInitializer(desc, seed);
+  for (int32_t j = 0; desc.group && j < model.table_count; ++j)
+    if (model.tables[j].group == desc.group) {
+      config.members.resize(
+          std::max<size_t>(config.members.size(), memberOf(model.tables[j]) + 1));
+      config.members[memberOf(model.tables[j])] = makeInitializer(model.tables[j], seed);
+    }
+  config.keyBits = desc.group ? desc.key_bits : 63;
+  if (!onDevice)
+    return makeHostStore(config);
+  if (hostRows)
+    onDevice->noteHostTables();
+  return device()->makeStore(config, desc.name, hostRows);
+}
+
 void genrec_runtime::makeTables(const SessionOptions &options) {
   tables.resize(model.table_count);
+  const std::vector<int64_t> cached = cachedRows(options);
   if (options.comm && options.comm->getSize() > 1)
     globalBound = std::make_unique<GlobalBound>(*options.comm);
   for (int32_t i = 0; i < model.table_count; ++i) {
     const genrec_table_desc &desc = model.tables[i];
     if (!tables[i]) {
-      StoreConfig config;
-      config.dim = desc.dim;
-      config.states = desc.optimizer.states;
-      config.rowStates = desc.optimizer.row_states != 0;
       const RowRules rules{desc.bounded, static_cast<Eviction>(desc.evict), desc.ttl,
                            desc.admit_after, desc.ttl_seconds};
-      config.rules = globalBound ? GlobalBound::rulesOfRank(rules) : rules;
-      config.initialAccumulator = desc.optimizer.initial_accumulator;
-      config.initializer = makeInitializer(desc, seed);
-      for (int32_t j = 0; desc.group && j < model.table_count; ++j)
-        if (model.tables[j].group == desc.group) {
-          config.members.resize(
-              std::max<size_t>(config.members.size(), memberOf(model.tables[j]) + 1));
-          config.members[memberOf(model.tables[j])] = makeInitializer(model.tables[j], seed);
-        }
-      config.keyBits = desc.group ? desc.key_bits : 63;
       std::shared_ptr<TableStore> store =
-          onDevice ? device()->makeStore(config, desc.name) : makeHostStore(config);
-      if (config.rules.any())
+          makeStore(i, globalBound ? GlobalBound::rulesOfRank(rules) : rules, cached[i]);
+      if (store->configuration().rules.any())
         ruledStores.push_back(store.get());
       if (rules.ttlSeconds > 0)
         clock.watch(rules.ttlSeconds);
@@ -131,13 +170,7 @@ void genrec_runtime::makeTables(const SessionOptions &options) {
 void genrec_runtime::chooseReplicas(const SessionOptions &options) {
   replicated.assign(model.table_count, false);
   for (const std::string &name : options.replicate) {
-    std::string known;
-    int32_t table = 0;
-    for (; table < model.table_count && name != model.tables[table].name; ++table)
-      known += (table ? ", '" : "'") + std::string(model.tables[table].name) + "'";
-    if (table == model.table_count)
-      throw Error("table '" + name + "' cannot be replicated: the model has no such table",
-                  known.empty() ? "it has none" : "it has " + known);
+    const int32_t table = findTable(name, "cannot be replicated");
     if (tables[table]->configuration().rules.any())
       throw Error("table '" + name +
                       "' cannot be replicated: its rules (bounded, ttl, admit_after) "

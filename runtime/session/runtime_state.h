@@ -124,6 +124,13 @@ private:
   /// Throws Error where a model for a device is asked for what it cannot do yet.
   void makeDevice(const genrec::rt::SessionOptions &options);
   void makeTables(const genrec::rt::SessionOptions &options);
+  /// The store of table `first` and of those that share it.
+  std::shared_ptr<genrec::rt::TableStore> makeStore(int32_t first, const genrec::rt::RowRules &rules,
+                                                    int64_t hostRows);
+  /// By table: rows that the device keeps of a store in the host's memory; 0: it has all.
+  std::vector<int64_t> cachedRows(const genrec::rt::SessionOptions &options) const;
+  /// Throws Error, which begins with `refusal` behind the name, where there is none of this name.
+  int32_t findTable(const std::string &name, const std::string &refusal) const;
   void chooseReplicas(const genrec::rt::SessionOptions &options);
   void makeParameters(int32_t rank);
   void makeRanks(const genrec::rt::SessionOptions &options);

@@ -16,6 +16,12 @@ namespace genrec::rt {
 
 namespace {
 
+/// What is given as name=value, not split yet.
+struct Entries {
+  std::vector<std::string> catalogues, hostTables;
+  std::string batchTokens;
+};
+
 const char *kData = "Parquet files: files, folders and patterns, one by one or separated by commas "
                     "(a path that has a comma of its own is taken as it stands)";
 
@@ -144,7 +150,20 @@ void addDenseGradients(CLI::App &app, Flags &flags) {
 }
 
 /// Of models that run on a device.
-void addDevice(CLI::App &app, const genrec_model_desc &model, Flags &flags) {
+void addHostTables(CLI::App &app, const genrec_model_desc &model,
+                   std::vector<std::string> &hostTables) {
+  if (model.device && model.table_count)
+    app.add_option(
+           "--host-tables", hostTables,
+           "tables, separated by commas, whose rows are in the host's memory instead of the "
+           "device's, each with the number of rows that the device keeps of it, as "
+           "user=1000000. Results are the same. genrec-compile --explain --world=1 --ids "
+                   "--device-memory says what pays")
+        ->delimiter(',')
+        ->take_all();
+}
+
+void addCapture(CLI::App &app, const genrec_model_desc &model, Flags &flags) {
   if (model.device)
     app.add_option("--capture", flags.capture,
                    "whether steps that repeat what they queue on the device are captured once and "
@@ -172,10 +191,9 @@ void addRowTravel(CLI::App &app, Flags &flags) {
       ->capture_default_str();
 }
 
-void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags,
-              std::vector<std::string> &catalogues, std::string &batchTokens) {
+void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   CLI::App *train = app.add_subcommand("train", "train the model, evaluate it on the way");
-  addData(*train, flags, catalogues);
+  addData(*train, flags, entries.catalogues);
   train->add_option("--validation", flags.validation.entries, "data to evaluate on, as --data")
       ->take_all();
   train->add_option("--epochs", flags.epochs, "passes over the data")
@@ -192,7 +210,7 @@ void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags,
                    "rows that are shuffled together (default: all where they take about 4 GiB "
                    "decoded, else those of about 2 GiB)")
       ->check(aboveZero());
-  train->add_option("--batch-tokens", batchTokens,
+  train->add_option("--batch-tokens", entries.batchTokens,
                     "list=tokens: batches of about so many entries of a list instead of --batch "
                     "rows, cut into portions of about equal tokens, as history=76800");
   train->add_option(
@@ -274,15 +292,15 @@ void addTrain(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   train->add_option("--metrics-json", flags.metricsJson,
                     "write configuration, history, final metrics and timings to this file");
   addSteps(*train, flags);
-  addDevice(*train, model, flags);
+  addHostTables(*train, model, entries.hostTables);
+  addCapture(*train, model, flags);
 }
 
-void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
-               std::vector<std::string> &catalogues) {
+void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags, Entries &entries) {
   // A model of transforms alone needs no checkpoint.
   bool hasState = model.parameter_count + model.table_count > 0;
   CLI::App *evaluate = app.add_subcommand("evaluate", "measure a checkpoint on data");
-  addData(*evaluate, flags, catalogues);
+  addData(*evaluate, flags, entries.catalogues);
   evaluate->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
   addGeneration(*evaluate, flags);
@@ -290,9 +308,10 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   addSteps(*evaluate, flags);
   addPortions(*evaluate, flags);
   addReplicas(*evaluate, flags, " (default)");
+  addHostTables(*evaluate, model, entries.hostTables);
 
   CLI::App *predict = app.add_subcommand("predict", "write the model's outputs for each row");
-  addData(*predict, flags, catalogues);
+  addData(*predict, flags, entries.catalogues);
   predict->add_option("--checkpoint", flags.checkpoint, "folder of the checkpoint")
       ->required(hasState);
   addGeneration(*predict, flags);
@@ -310,6 +329,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
   addSteps(*predict, flags);
   addPortions(*predict, flags);
   addReplicas(*predict, flags, " (default)");
+  addHostTables(*predict, model, entries.hostTables);
 
   CLI::App *exporting =
       app.add_subcommand("export", "write item vectors, parameters and tables as safetensors");
@@ -317,9 +337,11 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
       ->required(hasState);
   addGeneration(*exporting, flags);
   exporting->add_option("--out", flags.out, "folder to write to")->required();
-  exporting->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
+  exporting
+      ->add_option("--catalogue", entries.catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();
   addRunning(*exporting, flags);
+  addHostTables(*exporting, model, entries.hostTables);
 
   CLI::App *info = app.add_subcommand("info", "what the model is made of and what it reads");
   info->add_flag("--json", flags.json, "as JSON");
@@ -327,7 +349,7 @@ void addOthers(CLI::App &app, const genrec_model_desc &model, Flags &flags,
                    std::string(kData) + ": tell how large batches of them are, and the flags by "
                                         "which genrec-compile --explain predicts memory")
       ->take_all();
-  info->add_option("--catalogue", catalogues, "name=file for a catalogue; may be repeated")
+  info->add_option("--catalogue", entries.catalogues, "name=file for a catalogue; may be repeated")
       ->take_all();
   info->add_option("--ids-out", flags.idsOut,
                    "with --data, write how many rows look up each id of every table, after the "
@@ -344,6 +366,13 @@ std::string knownCatalogues(const genrec_model_desc &model) {
     if (model.domains[i].kind == GENREC_DOMAIN_CATALOGUE)
       names.push_back(model.domains[i].name);
   return listNames(names);
+}
+
+/// A count in all of `text`; 0 where it is none.
+int64_t parseCount(std::string_view text) {
+  int64_t count = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && end == text.data() + text.size() ? count : 0;
 }
 
 void splitCatalogues(const genrec_model_desc &model, const std::vector<std::string> &entries,
@@ -363,15 +392,29 @@ void splitCatalogues(const genrec_model_desc &model, const std::vector<std::stri
   }
 }
 
+void splitHostTables(const std::vector<std::string> &entries, Flags &flags) {
+  for (const std::string &entry : entries) {
+    size_t equals = entry.rfind('=');
+    int64_t rows = 0;
+    if (equals != std::string::npos && equals > 0)
+      rows = parseCount(std::string_view(entry).substr(equals + 1));
+    if (rows < 1)
+      throw CLI::ValidationError("--host-tables",
+                                 "'" + entry + "' is not of the form table=rows, as user=1000000");
+    if (!flags.hostTables.emplace(entry.substr(0, equals), rows).second)
+      throw CLI::ValidationError("--host-tables",
+                                 "'" + entry.substr(0, equals) + "' is there twice");
+  }
+}
+
 void splitBatchTokens(const std::string &entry, Flags &flags) {
   if (entry.empty())
     return;
   size_t equals = entry.rfind('=');
-  std::string count = equals == std::string::npos ? "" : entry.substr(equals + 1);
   int64_t tokens = 0;
-  auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), tokens);
-  if (equals == 0 || count.empty() || error != std::errc() || end != count.data() + count.size() ||
-      tokens < 1)
+  if (equals != std::string::npos && equals > 0)
+    tokens = parseCount(std::string_view(entry).substr(equals + 1));
+  if (tokens < 1)
     throw CLI::ValidationError("--batch-tokens",
                                "'" + entry + "' is not of the form list=tokens, as history=76800");
   flags.tokenList = entry.substr(0, equals);
@@ -395,20 +438,20 @@ Flags::Command commandOf(const CLI::App &app) {
 ParsedFlags parseFlags(const genrec_model_desc &model, int argc, const char *const *argv,
                        bool tells) {
   ParsedFlags parsed;
-  std::vector<std::string> catalogues;
-  std::string batchTokens;
+  Entries entries;
   CLI::App app("Compiled model '" + std::string(model.name) +
                "'. Each command has a --help of its own.");
   app.set_version_flag("--version", std::string(model.name) + ", compiled by " +
                                         (model.compiler ? model.compiler : "genrec"));
   app.require_subcommand(1);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  addTrain(app, model, parsed.flags, catalogues, batchTokens);
-  addOthers(app, model, parsed.flags, catalogues);
+  addTrain(app, model, parsed.flags, entries);
+  addOthers(app, model, parsed.flags, entries);
   try {
     app.parse(argc, argv);
-    splitCatalogues(model, catalogues, parsed.flags);
-    splitBatchTokens(batchTokens, parsed.flags);
+    splitCatalogues(model, entries.catalogues, parsed.flags);
+    splitHostTables(entries.hostTables, parsed.flags);
+    splitBatchTokens(entries.batchTokens, parsed.flags);
     parsed.flags.command = commandOf(app);
     requireActingFlags(*app.get_subcommands().front(), parsed.flags, model);
   } catch (const CLI::ParseError &error) {
@@ -454,6 +497,7 @@ SessionOptions sessionOptions(const Flags &flags, const genrec_model_desc &model
   if (flags.namesReplicas())
     options.replicate = flags.replicate;
   options.replicaBytes = (Size(flags.replicaMemoryMegabytes) * (1 << 20)).saturated();
+  options.hostTables = flags.hostTables;
   options.caughtSignal = caughtSignal;
   Schedule schedule;
   if (model.schedule)

@@ -85,6 +85,7 @@ struct Flags {
   bool shardOptimizer = false;
   std::string earlyGradients = "off"; ///< on, off, or auto
   std::string capture = "on";         ///< on or off: steps on a device
+  std::map<std::string, int64_t> hostTables; ///< of a device: rows that are cached there, by table
 };
 
 /// What parsing ended with: flags, or an exit status where there is nothing to do

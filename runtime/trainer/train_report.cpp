@@ -109,6 +109,8 @@ Json Training::configuration() const {
   bool hasRanks = comm && comm->getSize() > 1;
   if (hasRanks || !flags.choosesReplicas())
     json["replicate"] = flags.replicate;
+  if (!flags.hostTables.empty())
+    json["host_tables"] = flags.hostTables;
   if (flags.replicaMemoryMegabytes > 0)
     json["replica_memory_megabytes"] = flags.replicaMemoryMegabytes;
   if (hasRanks)

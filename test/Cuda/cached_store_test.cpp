@@ -32,9 +32,26 @@ public:
       : CudaStore(config, StoreOptions{{}, RowElement::f32, ValueMemory::host}) {}
 };
 
+/// CachedStore with the host's values. Without `step` all calls are of one step.
+class Cached : public HostSide {
+public:
+  static constexpr int64_t kMany = CudaStore::kMany;
+
+  explicit Cached(const StoreConfig &config, int64_t cachedRows = 100,
+                  cuda::StoreStep *step = nullptr)
+      : HostSide(store), store(config, "movie", cachedRows, nullptr, StoreOptions{.step = step}) {}
+
+  int64_t slots() const { return store.slots(); }
+  int64_t uncached() const { return store.uncached(nullptr); }
+
+private:
+  CachedStore store;
+};
+
 } // namespace
 
 INSTANTIATE_TYPED_TEST_SUITE_P(CudaHostValues, StoreConformance, HostStore);
+INSTANTIATE_TYPED_TEST_SUITE_P(CudaCached, StoreConformance, Cached);
 
 namespace {
 
@@ -103,122 +120,87 @@ TEST(CudaBf16Store, RowsAreGatheredAndUpdated) {
   }
 }
 
-/// A stream that waits for no other.
-struct OwnStream {
-  OwnStream() { GENREC_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking)); }
-  ~OwnStream() { (void)cudaStreamDestroy(stream); }
-  cudaStream_t stream = nullptr;
-};
+/// Value and state in column 0 of every row, by id.
+using Contents = std::map<int64_t, std::pair<float, float>>;
 
-/// Calls on a CachedStore with host-side values.
-class Cached {
-public:
-  Cached(const StoreConfig &config, int64_t rows) : store(config, "movie", rows, own.stream) {}
+Contents contentsOf(const Cached &cached, int64_t dim) {
+  Contents result;
+  for (const auto &[id, row] : cached.exported()) {
+    const std::vector<float> values = cached.values(row);
+    result[id] = {values[0], values[static_cast<size_t>(dim)]};
+  }
+  return result;
+}
 
-  std::vector<Row> insert(const std::vector<int64_t> &ids) {
-    Copy<int64_t> onDevice(ids);
-    Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
-    store.findOrInsert(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data(),
-                       own.stream);
-    return rows.fetch();
-  }
-  std::vector<Row> find(const std::vector<int64_t> &ids) {
-    Copy<int64_t> onDevice(ids);
-    Copy<Row> rows(std::vector<Row>(ids.size(), nullptr));
-    store.find(onDevice.data(), nullptr, static_cast<int64_t>(ids.size()), rows.data(), nullptr,
-               own.stream);
-    return rows.fetch();
-  }
-  void erase(const std::vector<int64_t> &ids) {
-    Copy<int64_t> onDevice(ids);
-    store.erase(onDevice.data(), static_cast<int64_t>(ids.size()), own.stream);
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  float read(Row row, int64_t column) const {
-    float value = 0;
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-    GENREC_CUDA_CHECK(cudaMemcpy(&value, row + column, 4, cudaMemcpyDefault));
-    return value;
-  }
-  void write(Row row, int64_t column, float value) {
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-    GENREC_CUDA_CHECK(cudaMemcpy(row + column, &value, 4, cudaMemcpyDefault));
-    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
-  }
-  /// Value and state in column 0 of every row, read in host memory.
-  std::map<int64_t, std::pair<float, float>> exported(int64_t dim) {
-    const auto count = static_cast<size_t>(store.size(own.stream));
-    Copy<int64_t> ids(std::vector<int64_t>(count, 0));
-    Copy<Row> rows(std::vector<Row>(count, nullptr));
-    store.exportRows(0, static_cast<int64_t>(count), ids.data(), rows.data(), own.stream);
-    const std::vector<int64_t> all = ids.fetch();
-    const std::vector<Row> places = rows.fetch();
-    std::map<int64_t, std::pair<float, float>> result;
-    for (size_t i = 0; i < count; ++i)
-      result[all[i]] = {places[i][0], places[i][dim]};
-    return result;
-  }
-
-  OwnStream own;
-  CachedStore store;
-};
-
+/// Steps of up to three lookups, whose rows are all written at its end.
 TEST(CudaCachedStore, IsATableWhateverTheCacheHolds) {
   constexpr int64_t kDim = 5;
   for (int64_t cachedRows : {7, 130, 5000}) {
-    Cached cached(configOf(kDim, 1), cachedRows);
+    cuda::StoreStep step;
+    Cached cached(configOf(kDim, 1), cachedRows, &step);
     CudaStore fresh(configOf(kDim, 1));
-    std::map<int64_t, std::pair<float, float>> expected;
+    Contents expected;
     std::mt19937_64 random(11);
     for (int round = 0; round < 14; ++round) {
-      std::vector<int64_t> ids(random() % 120 + 1);
-      for (int64_t &id : ids)
-        id = static_cast<int64_t>(random() % 400);
-      if (round % 5 == 4) {
-        ids.resize(ids.size() / 4 + 1);
-        cached.erase(ids);
-        for (int64_t id : ids)
-          expected.erase(id);
-      } else {
+      ++step.number;
+      std::map<int64_t, Row> rowOf;
+      std::vector<int64_t> ids;
+      for (uint64_t call = 0, calls = random() % 3 + 1; call < calls; ++call) {
+        ids.resize(random() % 60 + 1);
+        for (int64_t &id : ids)
+          id = static_cast<int64_t>(random() % 400);
         const auto rows = cached.insert(ids);
         for (size_t i = 0; i < ids.size(); ++i) {
           ASSERT_NE(rows[i], nullptr);
-          if (!expected.count(ids[i]))
-            expected[ids[i]] = {fresh.values(fresh.insert({ids[i]})[0])[0], 0.0f};
-          auto &[value, state] = expected[ids[i]];
-          ASSERT_EQ(cached.read(rows[i], 0), value) << "id " << ids[i] << " round " << round;
-          ASSERT_EQ(cached.read(rows[i], kDim), state);
-          cached.write(rows[i], 0, value += 1);
-          cached.write(rows[i], kDim, state += 2);
+          ASSERT_EQ(rowOf.try_emplace(ids[i], rows[i]).first->second, rows[i])
+              << "id " << ids[i] << " has moved within step " << round;
         }
+      }
+      for (const auto &[id, row] : rowOf) {
+        if (!expected.count(id))
+          expected[id] = {fresh.values(fresh.insert({id})[0])[0], 0.0f};
+        auto &[value, state] = expected[id];
+        ASSERT_EQ(cached.values(row)[0], value) << "id " << id << " step " << round;
+        ASSERT_EQ(cached.values(row)[kDim], state);
+        cached.write(row, 0, value += 1);
+        cached.write(row, kDim, state += 2);
+      }
+      if (round % 5 == 4) {
+        cached.erase(ids);
+        for (int64_t id : ids)
+          expected.erase(id);
       }
       const auto found = cached.find(ids);
       for (size_t i = 0; i < ids.size(); ++i) {
         ASSERT_EQ(found[i] != nullptr, expected.count(ids[i]) == 1);
         if (found[i])
-          ASSERT_EQ(cached.read(found[i], 0), expected[ids[i]].first);
+          ASSERT_EQ(cached.values(found[i])[0], expected[ids[i]].first);
       }
       if (round % 4 == 3)
-        ASSERT_EQ(cached.exported(kDim), expected);
+        ASSERT_EQ(contentsOf(cached, kDim), expected);
     }
-    EXPECT_EQ(cached.exported(kDim), expected) << cachedRows;
-    EXPECT_EQ(cached.store.uncached(cached.own.stream) > 0, cachedRows == 7);
-    cached.store.clear(cached.own.stream);
-    EXPECT_EQ(cached.store.size(cached.own.stream), 0);
+    EXPECT_EQ(contentsOf(cached, kDim), expected) << cachedRows;
+    EXPECT_EQ(cached.uncached() > 0, cachedRows == 7);
+    cached.clear();
+    EXPECT_EQ(cached.size(), 0);
     EXPECT_EQ(cached.find({1, 2})[0], nullptr);
   }
 }
 
 TEST(CudaCachedStore, NothingIsAllocatedInTheSteadyState) {
-  Cached cached(configOf(4, 0), 256);
+  cuda::StoreStep step;
+  Cached cached(configOf(4, 0), 256, &step);
   std::vector<int64_t> ids(300);
   std::iota(ids.begin(), ids.end(), 0);
-  for (int round = 0; round < 2; ++round)
+  for (int round = 0; round < 2; ++round) {
+    ++step.number;
     cached.insert(ids);
+  }
   const int64_t before = cuda::namedAllocations("movie");
   for (int round = 0; round < 3; ++round) {
     for (int64_t &id : ids)
       id += 10;
+    ++step.number;
     cached.insert(ids);
   }
   EXPECT_EQ(cuda::namedAllocations("movie"), before);

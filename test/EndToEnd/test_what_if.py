@@ -224,6 +224,48 @@ def test_placement_of_small_tables(shop: Path, counted: Path) -> None:
     assert {table["why"] for table in unknown if table["name"] != "item"} == {"nothing tells its ids"}
 
 
+def test_rows_that_are_looked_up_most_per_byte_stay_on_the_device(tmp_path: Path) -> None:
+    class Wide(gr.Model):
+        def __init__(self) -> None:
+            super().__init__(name="Wide", optimizer=gr.optim.SGD(0.1))
+            self.user = gr.Table("user", dim=16)
+            self.item = gr.Table("item", dim=112)
+            self.shop = gr.Table("shop", dim=16, ttl=9)
+            self.head = nn.Linear(144, 1)
+
+        def forward(self, batch: gr.Batch) -> None:
+            x = gr.concat(self.user(batch.user), self.item(batch.item), self.shop(batch.shop))
+            gr.loss.bce_with_logits(self.head(x).squeeze(), batch.label)
+
+    schema = gr.Schema({"label": gr.float32, **{name: gr.int64 for name in ("user", "item", "shop")}})
+    gr.compile(Wide(), schema, output=tmp_path / "model")
+    ids = "--ids=user=10000,item=10000:1.05,shop=100"
+
+    def choose(megabytes: float, *flags: str) -> dict[str, Any]:
+        world = predict(tmp_path, "--world=1", "--batch=1000", ids, f"--device-memory={megabytes / 1000}", *flags)
+        return {**world["host_tables"], "tables": {table["name"]: table for table in world["host_tables"]["tables"]}}
+
+    everything = 10000 * 64 + 10000 * 448 + 100 * 128  # bytes; rules keep two numbers more per row
+    assert choose(6)["row_bytes"] == pytest.approx(everything)
+    assert (choose(6)["host_tables"], choose(6)["bus_bytes"]) == ("", 0)
+    some = choose(2)
+    tables = some["tables"]
+    assert not tables["shop"]["is_on_host"] and "rules" in tables["shop"]["why"]
+    # The hottest items are looked up more often per byte than users, who are more often than the other items.
+    assert not tables["user"]["is_on_host"]
+    kept = tables["item"]["cached_rows"]
+    assert some["host_tables"] == f"item={kept}"
+    assert kept * 448 == pytest.approx(2e6 - 640000 - 12800, rel=1e-3)
+    assert some["bus_bytes"] == pytest.approx(2 * 448 * tables["item"]["missed_rows"])
+    few = choose(0.3)["tables"]
+    assert few["user"]["is_on_host"] and few["item"]["is_on_host"]
+    total = few["user"]["cached_rows"] * 64 + few["item"]["cached_rows"] * 448 + 12800
+    assert 0.3e6 - 448 <= total <= 0.3e6
+    assert choose(0.3, "--bus=25")["milliseconds"] == pytest.approx(2 * choose(0.3)["milliseconds"])
+    sharded = predict(tmp_path, "--world=4", "--batch=1000", ids, "--device-memory=0.0005")["host_tables"]
+    assert sharded["bus_bytes"] == pytest.approx(some["bus_bytes"] / 4)
+
+
 def test_tables_that_do_not_learn_are_replicated(tmp_path: Path) -> None:
     class Frozen(gr.Model):
         def __init__(self) -> None:

@@ -114,6 +114,12 @@ static cl::opt<bool>
                    cl::desc("ranks share the updates of dense parameters, for --world"));
 static cl::opt<double> rankMemory("rank-memory", cl::cat(category), cl::init(64),
                                   cl::value_desc("GB"), cl::desc("of a rank, for --world"));
+static cl::opt<double> deviceMemory("device-memory", cl::cat(category), cl::init(0),
+                                    cl::value_desc("GB"),
+                                    cl::desc("of a rank's device, for rows of tables: says which "
+                                             "go to the host's memory, for --world"));
+static cl::opt<double> bus("bus", cl::cat(category), cl::init(50), cl::value_desc("GB/s"),
+                           cl::desc("between a device and the host, for --device-memory"));
 static cl::opt<double> network("network", cl::cat(category), cl::init(200),
                                cl::value_desc("Gbit/s"),
                                cl::desc("into and out of a rank, for --world"));
@@ -195,9 +201,10 @@ static llvm::Error parseWorld(ExplainOptions &options) {
   if (portions < 0 || (portions > 0 && portions < worldSize))
     return llvm::createStringError(llvm::Twine(portions) + " --portions are too few for " +
                                    llvm::Twine(worldSize) + " ranks");
-  if (!(rankMemory > 0 && network > 0 && messageTime >= 0 && computeTime >= 0))
-    return llvm::createStringError(
-        "--rank-memory and --network must be above 0, --message-us and --compute-ms not below");
+  if (!(rankMemory > 0 && network > 0 && bus > 0 && messageTime >= 0 && computeTime >= 0 &&
+        deviceMemory >= 0))
+    return llvm::createStringError("--rank-memory, --network and --bus must be above 0, "
+                                   "--message-us, --compute-ms and --device-memory not below");
   options.ranks = worldSize;
   options.portions = portions;
   auto isWord = [](llvm::StringRef word) {
@@ -212,6 +219,9 @@ static llvm::Error parseWorld(ExplainOptions &options) {
   options.machine.messageSeconds = messageTime * 1e-6;
   if (computeTime > 0)
     options.machine.computeSeconds = computeTime * 1e-3;
+  if (deviceMemory > 0)
+    options.machine.deviceBytes = deviceMemory * 1e9;
+  options.machine.busBytesPerSecond = bus * 1e9;
   return llvm::Error::success();
 }
 

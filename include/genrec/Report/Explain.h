@@ -22,6 +22,9 @@ struct RankMachine {
   double messageSeconds = 2e-6;        ///< that a message takes besides its bytes
   /// Of a rank's part of a step, measured; none: at least what the calibrated machine needs.
   std::optional<double> computeSeconds;
+  /// Of a device, for rows of tables; none: nothing is told of it.
+  std::optional<double> deviceBytes;
+  double busBytesPerSecond = 50e9; ///< between it and the host, both directions together
 };
 
 /// The assumed data and machine. Maps are by the name of a domain (derived or not) or table.

@@ -61,6 +61,9 @@ public:
   /// lookups of ids that are all equally probable are made.
   std::vector<double> countDistinct(double rows, double draws = 0) const;
 
+  /// Of all ids, by falling size: the probability that `rows` root rows look it up.
+  std::vector<double> listProbabilities(double rows) const;
+
 private:
   double missing(size_t id, double rows) const;
 

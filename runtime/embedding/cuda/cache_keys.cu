@@ -71,9 +71,10 @@ void CacheKeys::startCall(cudaStream_t stream) {
   cache.call = kFirstCallAnew;
 }
 
-void CacheKeys::place(const int64_t *ids, const uint8_t *valid, int64_t count, int64_t *slotOf,
-                      uint8_t *leaving, uint32_t *refused, cudaStream_t stream) {
-  startCall(stream);
+void CacheKeys::place(const int64_t *ids, const uint8_t *valid, int64_t count, bool beginsStep,
+                      int64_t *slotOf, uint8_t *leaving, uint32_t *refused, cudaStream_t stream) {
+  if (beginsStep)
+    startCall(stream);
   const int64_t room = capacityBucket(count);
   missing.ensure(room, stream);
   ranks.ensure(room, stream);

@@ -6,6 +6,8 @@
 
 #include "genrec_rt/footprint.h"
 
+#include <utility>
+
 namespace genrec::rt::cuda {
 
 namespace {
@@ -93,13 +95,6 @@ __global__ void __launch_bounds__(kStoreThreads)
       storeRelaxed(table.digests + slotOf[i], static_cast<uint8_t>(kEmpty));
 }
 
-__global__ void __launch_bounds__(kStoreThreads) copyBack(CacheTable table, CachedRows cached) {
-  const int64_t warp = threadInGrid() / kWarp, warps = threadsInGrid() / kWarp;
-  for (int64_t slot = warp; slot < table.slots(); slot += warps)
-    if (table.digests[slot] != kEmpty)
-      copyRow(cached.row(slot), cached.hostRows[slot], cached.words);
-}
-
 uint4 **wordRows(float **rows) { return reinterpret_cast<uint4 **>(rows); }
 
 CachedRows viewOf(const DeviceArray<float> &rows, const DeviceArray<float *> &hostRows,
@@ -117,23 +112,33 @@ const StoreConfig &checked(const StoreConfig &config, const std::string &name, i
   return config;
 }
 
+StoreOptions inHostMemory(StoreOptions options) {
+  options.values = ValueMemory::host;
+  options.cache = {};
+  return options;
+}
+
 } // namespace
 
 CachedStore::CachedStore(const StoreConfig &config, const std::string &name, int64_t rows,
-                         cudaStream_t stream, RowElement element, CacheScore score)
-    : table(checked(config, name, rows), name, stream, {{}, element, ValueMemory::host}),
-      digests(name + ".cache_digests"), keys(name + ".cache_keys"), marks(name + ".cache_rows"),
-      cachedRows(name + ".cached_values"), hostRows(name + ".cached_places"),
-      refused(name + ".cache_refused"),
+                         cudaStream_t stream, const StoreOptions &options, CacheScore score)
+    : TableStore(config), table(checked(config, name, rows), name, stream, inHostMemory(options)),
+      step(options.step), digests(name + ".cache_digests"), keys(name + ".cache_keys"),
+      marks(name + ".cache_rows"), cachedRows(name + ".cached_values"),
+      hostRows(name + ".cached_places"), refused(name + ".cache_refused"),
       cache(name + ".cache", {rows, score}, allocateKeys(CacheShape(rows).buckets(), stream),
             stream),
       batchRows(name + ".batch_rows"), slotOf(name + ".cache_slots"),
-      leaving(name + ".cache_leaving") {
+      leaving(name + ".cache_leaving"), exportedIds(name + ".exported_ids") {
   const int64_t slots = cache.table().slots();
   cachedRows.ensure(slots * table.rowStride(), stream);
   hostRows.ensure(slots, stream);
   refused.ensure(1, stream);
   GENREC_CUDA_CHECK(cudaMemsetAsync(refused.data(), 0, sizeof(uint32_t), stream));
+}
+
+int64_t CachedStore::keyBytes() const {
+  return table.keyBytes() + cache.bytes() + cache.table().slots() * (13 + sizeof(float *));
 }
 
 KeyTable CachedStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
@@ -147,26 +152,37 @@ KeyTable CachedStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
   return result;
 }
 
-void CachedStore::find(const int64_t *ids, const uint8_t *valid, int64_t count, float **rows,
-                       int64_t *missing, cudaStream_t stream) const {
-  if (count == 0)
-    return;
-  table.find(onStream(stream), ids, valid, count, rows, missing);
+bool CachedStore::beginsStep() {
+  const int64_t now = step ? step->number : 0;
+  return std::exchange(lastStep, now) != now;
+}
+
+void CachedStore::pointToCached(const int64_t *ids, const uint8_t *valid, int64_t count,
+                                float **rows, cudaStream_t stream) const {
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findCached, cache.table(),
                      viewOf(cachedRows, hostRows, table.rowStride()), ids, valid, count,
                      wordRows(rows));
 }
 
-void CachedStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t count,
-                               float **rows, cudaStream_t stream) {
+void CachedStore::find(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                       int64_t count, float **rows, int64_t *missing) const {
+  table.find(on, ids, valid, count, rows, missing);
+  if (count > 0)
+    pointToCached(ids, valid, count, rows, streamOf(on));
+}
+
+void CachedStore::findOrInsert(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                               int64_t count, float **rows) {
   if (count == 0)
     return;
+  const cudaStream_t stream = streamOf(on);
   const int64_t room = capacityBucket(count);
   batchRows.ensure(room, stream);
   slotOf.ensure(room, stream);
   leaving.ensure(room, stream);
-  table.findOrInsert(onStream(stream), ids, valid, count, batchRows.data());
-  cache.place(ids, valid, count, slotOf.data(), leaving.data(), refused.data(), stream);
+  table.findOrInsert(on, ids, valid, count, batchRows.data());
+  cache.place(ids, valid, count, beginsStep(), slotOf.data(), leaving.data(), refused.data(),
+              stream);
   const CachedRows cached = viewOf(cachedRows, hostRows, table.rowStride());
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kWarp), exchangeRows, cache.table(), cached,
                      wordRows(batchRows.data()), slotOf.data(), leaving.data(), count);
@@ -174,27 +190,41 @@ void CachedStore::findOrInsert(const int64_t *ids, const uint8_t *valid, int64_t
                      slotOf.data(), count, wordRows(rows));
 }
 
-void CachedStore::erase(const int64_t *ids, int64_t count, cudaStream_t stream) {
+void CachedStore::findOrAdmit(const StoreStream &on, const int64_t *ids, const uint8_t *valid,
+                              int64_t count, int64_t, float **rows, int64_t *) {
+  findOrInsert(on, ids, valid, count, rows);
+}
+
+void CachedStore::erase(const StoreStream &on, const int64_t *ids, int64_t count) {
   if (count == 0)
     return;
+  const cudaStream_t stream = streamOf(on);
   slotOf.ensure(capacityBucket(count), stream);
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, kTileLanes), findSlots, cache.table(), ids, count,
                      slotOf.data());
   GENREC_CUDA_LAUNCH(stream, shapeOf(count, 1), dropSlots, cache.table(), slotOf.data(), count);
-  table.erase(onStream(stream), ids, count);
+  table.erase(on, ids, count);
 }
 
-void CachedStore::flush(cudaStream_t stream) {
-  GENREC_CUDA_LAUNCH(stream, shapeOf(cache.table().slots(), kWarp), copyBack, cache.table(),
-                     viewOf(cachedRows, hostRows, table.rowStride()));
-}
-
-void CachedStore::clear(cudaStream_t stream) {
+void CachedStore::clear(const StoreStream &on) {
+  const cudaStream_t stream = streamOf(on);
   const CacheTable &slots = cache.table();
   GENREC_CUDA_CHECK(
       cudaMemsetAsync(slots.digests, kEmpty, static_cast<size_t>(slots.slots()), stream));
   cache.clear(stream);
-  table.clear(onStream(stream));
+  table.clear(on);
+}
+
+void CachedStore::exportRows(const StoreStream &on, int64_t member, int64_t first, int64_t count,
+                             int64_t *ids, float **rows) const {
+  const cudaStream_t stream = streamOf(on);
+  if (rows && !ids && count > 0)
+    ids = exportedIds.ensure(count, stream);
+  table.exportRows(on, member, first, count, ids, rows);
+  if (!rows || count <= 0)
+    return;
+  pointToCached(ids, nullptr, count, rows, stream);
+  waitForStream(stream);
 }
 
 int64_t CachedStore::uncached(cudaStream_t stream) const {

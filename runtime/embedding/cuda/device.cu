@@ -3,6 +3,7 @@
 #include "genrec_rt/device.h"
 
 #include "distinct_rows.h"
+#include "genrec_rt/cuda/cached_store.h"
 #include "genrec_rt/cuda/device.h"
 #include "genrec_rt/cuda/memory.h"
 #include "genrec_rt/cuda/store.h"
@@ -185,12 +186,18 @@ public:
     return static_cast<double>(milliseconds) * 1e-3;
   }
 
-  void beginDispatch() override { waits.isSpent = false; }
-  std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
-                                        const std::string &name) override {
+  void beginDispatch() override {
+    ++storeStep.number;
+    storeStep.hasWaited = false;
+  }
+  std::unique_ptr<TableStore> makeStore(const StoreConfig &config, const std::string &name,
+                                        int64_t cachedRows) override {
     StoreOptions options;
-    options.waits = &waits;
-    return std::make_unique<EmbeddingStore>(config, name, at(DeviceQueue::dispatch), options);
+    options.step = &storeStep;
+    const cudaStream_t stream = at(DeviceQueue::dispatch);
+    if (cachedRows > 0)
+      return std::make_unique<CachedStore>(config, name, cachedRows, stream, options);
+    return std::make_unique<EmbeddingStore>(config, name, stream, options);
   }
 
   void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,
@@ -256,7 +263,7 @@ private:
   cudaStream_t queues[2] = {}, queue = nullptr, copies = nullptr;
   cudaEvent_t copied = nullptr, followed = nullptr;
   int64_t allocationsBefore = 0, captures = 0, launches = 0;
-  StoreWaits waits;
+  StoreStep storeStep;
   DistinctRows distinct;
   std::map<int32_t, std::unique_ptr<SegmentReduction>>
       reductions; ///< by table: read until the update

@@ -162,7 +162,7 @@ void EmbeddingStore::allocateKeys(int64_t buckets, cudaStream_t stream) {
 }
 
 bool EmbeddingStore::mayWait() const {
-  return !options.waits || !std::exchange(options.waits->isSpent, true);
+  return !options.step || !std::exchange(options.step->hasWaited, true);
 }
 
 /// Into a larger table; into one of the same size where it is erased slots that fill it.
@@ -235,7 +235,7 @@ void EmbeddingStore::resolve(const int64_t *ids, const uint8_t *valid, int64_t c
   if (isFull && mayWait())
     erased = readCounters(stream).erased;
   // Room for two batches: a table that is nearly full would ask in every step.
-  if (options.waits && isFull && usedBound + 2 * count > limit()) {
+  if (options.step && isFull && usedBound + 2 * count > limit()) {
     usedBound -= erased;
     grow(usedBound + 2 * count, erased, stream);
   }
@@ -277,7 +277,7 @@ void EmbeddingStore::numberFresh(const int64_t *ids, int64_t count, cudaStream_t
   const int64_t most = cache ? options.cache.rows : std::numeric_limits<int64_t>::max();
   if (std::min(rowsBound + count, most) > static_cast<int64_t>(chunks.size())
                                               << addresses.chunkShift) {
-    int64_t fresh = count, ahead = options.waits ? 2 * count : 0;
+    int64_t fresh = count, ahead = options.step ? 2 * count : 0;
     if (mayWait())
       fresh = readCounters(stream).fresh;
     rowsBound += fresh;
@@ -330,8 +330,8 @@ void EmbeddingStore::insertAndEvict(const StoreStream &on, const int64_t *ids, c
   ranks.ensure(room, stream);
   if (cache) {
     leaving.ensure(room, stream);
-    cache->place(ids, valid, count, slotOf.data(), leaving.data(), &counters.data()->refused,
-                 stream);
+    cache->place(ids, valid, count, /*beginsStep=*/true, slotOf.data(), leaving.data(),
+                 &counters.data()->refused, stream);
     if (evicted.count)
       reportEvicted(count, evicted, stream);
   } else {

@@ -154,9 +154,11 @@ public:
   /// A store waits for the device at most once between two of these calls, all stores together:
   /// where that is not enough it makes room for as many new rows as there may be.
   virtual void beginDispatch() = 0;
-  /// Used in the order of `dispatch`.
-  virtual std::unique_ptr<TableStore> makeStore(const StoreConfig &config,
-                                                const std::string &name) = 0;
+  /// Used in the order of `dispatch`. `cachedRows` above 0: rows are in host memory, and so many of
+  /// them in the device's, where they stay from a lookup to the next step (beginDispatch); its
+  /// lookups must follow what writes them. Throws Error where the table has rules about rows.
+  virtual std::unique_ptr<TableStore> makeStore(const StoreConfig &config, const std::string &name,
+                                                int64_t cachedRows = 0) = 0;
   /// chosen[i]: whether entry i is looked up; rows[i] = `zeros` where it is not. Notes in `beyond`
   /// the first entry that is beyond its table, with its id; it is not looked up either.
   virtual void chooseEntries(const DeviceIds &ids, float *zeros, uint8_t *chosen, float **rows,

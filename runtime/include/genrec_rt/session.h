@@ -28,6 +28,7 @@
 #include "genrec_rt/table_view.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -118,6 +119,10 @@ struct SessionOptions {
   /// On a device, steps that repeat what they queue are captured once and launched as a whole from
   /// then on. Results are the same.
   bool captureSteps = true;
+  /// Tables of a model for a device whose rows are in the host's memory, by name, and how many of
+  /// them the device's memory has room for (cuda/cached_store.h). Results are the same. Tables of
+  /// one store, which merge-tables makes, go there together.
+  std::map<std::string, int64_t> hostTables;
   /// Asked at the end of each step: the signal that this process has caught, 0 for none. Ranks see
   /// the largest of all (StepReport::signal), so that they end after the same step.
   std::function<int32_t()> caughtSignal;

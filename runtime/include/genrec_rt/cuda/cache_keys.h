@@ -26,12 +26,13 @@ public:
   const CacheTable &table() const { return cache; }
   int64_t bytes() const;
 
-  /// One call of the rule: slotOf[i] = the slot of ids[i], kNoRoom where it was refused, kNoSlot
+  /// One call of the rule, or of a step's calls a later one, which is as if the ids were behind those
+  /// of the calls before: slotOf[i] = the slot of ids[i], kNoRoom where it was refused, kNoSlot
   /// where it is not valid. New rows have row number kPending | i, i the first position of their
   /// id; where they took a row from one that leaves they keep its number, and leaving[i] is 1,
   /// else 0. Adds the number of refused ids to *refused. All arrays are the device's.
-  void place(const int64_t *ids, const uint8_t *valid, int64_t count, int64_t *slotOf,
-             uint8_t *leaving, uint32_t *refused, cudaStream_t stream);
+  void place(const int64_t *ids, const uint8_t *valid, int64_t count, bool beginsStep,
+             int64_t *slotOf, uint8_t *leaving, uint32_t *refused, cudaStream_t stream);
 
   /// As new; the digests are the caller's to empty.
   void clear(cudaStream_t stream);

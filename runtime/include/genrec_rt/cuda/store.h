@@ -67,23 +67,24 @@ struct RowDraws; ///< what initial values are drawn from; store_kernels.h
 enum class RowElement : int32_t { f32, bf16 };
 enum class ValueMemory : int32_t { device, host };
 
-/// Lets several stores together wait for the device once (Device::beginDispatch).
-struct StoreWaits {
-  bool isSpent = false;
+/// What the stores of a session share: together they wait for the device once in a step.
+struct StoreStep {
+  int64_t number = 0;
+  bool hasWaited = false;
 };
 
 /// What a store on a device may be besides what StoreConfig says.
 struct StoreOptions {
-  CacheLimit cache;
+  CacheLimit cache = {};
   /// Of values, rounded to nearest, ties to even; optimizer states are floats. A row of bf16 is
   /// `dim` of them, filled up to whole floats, then the states.
   RowElement element = RowElement::f32;
   /// host: rows are in pinned memory of the host, which kernels reach over the bus at the same
   /// addresses; cached_store.h keeps those in use on the device.
   ValueMemory values = ValueMemory::device;
-  /// Inserting waits only while this is not spent; then it makes room as if all ids were new. Null:
-  /// it waits as often as it helps.
-  StoreWaits *waits = nullptr;
+  /// Inserting waits once in a step; then it makes room as if all ids were new. Null: it waits as
+  /// often as it helps.
+  StoreStep *step = nullptr;
 };
 
 /// What left a cache in a call; arrays of the device with room for the call's ids, in the
