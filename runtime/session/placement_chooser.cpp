@@ -195,6 +195,7 @@ std::vector<PlacedTable> PlacementChooser::placeTables(std::span<const TableFigu
     PlacedTable &table = placed.emplace_back();
     table.dim = desc.dim;
     table.learns = learns(desc);
+    table.isReplicated = state.replicated[i] != 0;
     table.asked = asked;
     const double rowSize = kFloat * static_cast<double>(desc.dim), sumBytes = rowSize * sums;
     const double before = asked * ((hidesKeys ? 0 : kKey) + rowSize * late);

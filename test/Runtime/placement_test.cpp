@@ -64,6 +64,10 @@ TEST(Placement, ASmallGainMovesNoRows) {
   double more = *none.replicatedSeconds - none.shardedSeconds;
   EXPECT_EQ(describe(choose({learning(1000)}, more / 2 * 1e6 * 1.01)), "s");
   EXPECT_EQ(describe(choose({learning(1000)}, more / 2 * 1e6 * 2)), "r");
+  PlacedTable moved = learning(1000); // back, only for a gain as large
+  moved.isReplicated = true;
+  EXPECT_EQ(describe(choose({moved}, more / 2 * 1e6 * 0.99)), "r");
+  EXPECT_EQ(describe(choose({moved}, 0)), "s");
 }
 
 TEST(Placement, RowsThatDoNotLearnAreReplicatedWhileThereIsMemory) {

@@ -33,8 +33,9 @@ namespace genrec::rt {
 /// Of a rank's memory, what all replicas that a cost model chooses may take together.
 inline constexpr double kReplicaShare = 0.05;
 
-/// Replicas of all tables are chosen where they leave at most this share of what exchanges of rows
-/// take otherwise: figures of one machine and one step are no more certain.
+/// Replicas of all tables come, and go, where that leaves at most this share of what exchanges of
+/// rows take: figures of one machine and one step are no more certain, and rows do not move to and
+/// fro.
 inline constexpr double kWorthwhileShare = 0.9;
 
 /// What a rank does for one id that another rank has looked up in a replica: finds its row, adds
@@ -45,6 +46,7 @@ inline double replicaRowSeconds(int64_t dim) { return 30e-9 + 1e-9 * static_cast
 struct PlacedTable {
   int64_t dim = 0;
   bool learns = true;         ///< whether steps insert or change rows
+  bool isReplicated = false;  ///< by now
   double asked = 0;           ///< distinct ids that a rank looks up
   double shardedBytes = 0;    ///< that come to a rank if rows are sharded
   double replicatedBytes = 0; ///< the same if every rank has all
@@ -168,7 +170,10 @@ private:
       return explainRest(
           formatText("; replicas of all tables take %.1f MB, of %.1f MB that replicas may take",
                      resident * 1e-6, machine.replicaBytes * 1e-6));
-    if (all >= kWorthwhileShare * found.seconds)
+    bool areReplicated = std::all_of(tables.begin(), tables.end(),
+                                     [](const PlacedTable &table) { return table.isReplicated; });
+    double share = areReplicated ? 1 / kWorthwhileShare : kWorthwhileShare;
+    if (all >= share * found.seconds)
       return explainRest(
           formatText("; with replicas of all tables, exchanges take %.3f ms instead of %.3f ms",
                      all * 1e3, found.seconds * 1e3));
