@@ -26,6 +26,10 @@ using namespace genrec::fuzz;
 using interpreter::Batch;
 namespace json = llvm::json;
 
+/// After which a binary counts as one that hangs: long, as the machine may be shared and the
+/// emulated device takes seconds for what a device does in milliseconds.
+static constexpr unsigned kMostSeconds = 600;
+
 /// Of the kinds that ranks share unevenly.
 static constexpr int64_t kUnevenBatches = 2;
 
@@ -277,7 +281,7 @@ static std::string runBinary(const std::string &path, StringRef batches, ArrayRe
   arguments.append({world.isMpi ? StringRef("mpi") : StringRef(ranks), portions, replicated});
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out), StringRef(log)};
   int code = llvm::sys::ExecuteAndWait(arguments.front(), arguments, std::nullopt, redirects,
-                                       /*SecondsToWait=*/60, 0, &problem);
+                                       kMostSeconds, 0, &problem);
   if (code != 0)
     return "model-driver ended with status " + std::to_string(code) + " " + problem + "\n" +
            readFile(log);
@@ -394,6 +398,8 @@ std::string CompiledChecker::judge(const Binary &binary, const RoundedObservatio
 CompiledChecker::CompiledChecker(const CompiledOptions &options, const Toolchain &toolchain)
     : options(options), quick(toolchain), full(toolchain) {
   quick.setOptimization("-O1");
+  // Optimizing takes longer than what it saves.
+  quick.setEmulatorOptimization("-O0");
 }
 
 CompiledChecker::~CompiledChecker() { Remover remover{{files.begin(), files.end()}}; }
@@ -407,7 +413,7 @@ CompiledChecker::create(const CompiledOptions &options) {
     return std::move(error);
   auto checker = std::make_unique<CompiledChecker>(options, *toolchain);
   std::string problem = checker->precompile(checker->quick, "quick");
-  // Units for a device are compiled in one way.
+  // Units for the emulated device are compiled in one way.
   if (problem.empty() && options.target->hasDevice)
     checker->full = checker->quick;
   else if (problem.empty())

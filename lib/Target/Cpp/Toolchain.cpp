@@ -119,9 +119,14 @@ void Toolchain::setMarch(StringRef march) {
   compile.push_back(("-march=" + march).str());
 }
 
-void Toolchain::setOptimization(StringRef level) {
-  erase_if(compile, [](StringRef flag) { return flag.starts_with("-O"); });
-  compile.push_back(level.str());
+static void replaceOptimization(SmallVectorImpl<std::string> &flags, StringRef level) {
+  erase_if(flags, [](StringRef flag) { return flag.starts_with("-O"); });
+  flags.insert(flags.begin(), level.str());
+}
+
+void Toolchain::setOptimization(StringRef level) { replaceOptimization(compile, level); }
+void Toolchain::setEmulatorOptimization(StringRef level) {
+  replaceOptimization(emulatorUnit.compile, level);
 }
 
 //===----------------------------------------------------------------------===//

@@ -41,6 +41,8 @@ public:
   void setMarch(llvm::StringRef march);
   /// Replaces the optimisation level.
   void setOptimization(llvm::StringRef flag);
+  /// That of units that the emulator runs.
+  void setEmulatorOptimization(llvm::StringRef flag);
   /// Adds a folder of headers.
   void addIncludeFolder(llvm::StringRef folder) { include.push_back(folder.str()); }
   /// A precompiled header for shared objects, made with the same flags.
