@@ -11,6 +11,8 @@
 #       the same files as static library <name> for the host: what models of --target=cuda-emulated link
 #   add_genrec_simt_object(<name> <sources>...)
 #       an object with kernels for the host, for such a program to load
+#   add_genrec_simt_program(<name> <sources>...)
+#       builds program <name> for the emulated device
 #   add_genrec_simt_tests(<name> [RUNTIME <folder>] <sources>...)
 #       builds GoogleTest program <name> in which kernels run on the host: test/Cuda/Simt/simt.h; with the runtime's headers of
 #       another folder than runtime/
@@ -174,6 +176,14 @@ function(add_genrec_simt_object name)
   target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/test/Cuda/Simt ${CMAKE_SOURCE_DIR}/test/Cuda/Simt/include
                              ${CMAKE_SOURCE_DIR}/runtime/include)
+endfunction()
+
+function(add_genrec_simt_program name)
+  _genrec_simt_engine()
+  add_executable(${name} ${ARGN})
+  _genrec_simt_sources(${ARGN})
+  target_compile_options(${name} PRIVATE ${GENREC_SIMT_FLAGS})
+  target_link_libraries(${name} PRIVATE genrec_simt genrec_rt)
 endfunction()
 
 function(add_genrec_simt_tests name)

@@ -27,7 +27,7 @@ static void checkBytes(int64_t bytes, const char *what) {
 
 void Communicator::check(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                          CommMemory memory) const {
-  if (memory.kind != CommMemory::Kind::host)
+  if (memory.kind != CommMemory::Kind::host && !carriesDeviceMemory())
     throw CommError("the " + getName() + " communicator carries host memory only",
                     "copy to the host before");
   auto size = static_cast<size_t>(getSize());
@@ -46,7 +46,10 @@ void Communicator::exchange(std::span<const SendPart> send, std::span<const Rece
   check(send, receive, memory);
   ++roundCount;
   auto begin = std::chrono::steady_clock::now();
-  doExchange(send, receive);
+  if (memory.kind == CommMemory::Kind::device)
+    doExchangeOnDevice(send, receive, memory.stream);
+  else
+    doExchange(send, receive);
   timeInCalls += std::chrono::steady_clock::now() - begin;
 }
 
@@ -54,6 +57,9 @@ void Communicator::exchangeUpTo(std::span<const SendPart> send,
                                 std::span<const ReceivePart> receive, std::span<int64_t> received,
                                 CommMemory memory) {
   check(send, receive, memory);
+  if (memory.kind != CommMemory::Kind::host)
+    throw CommError("sizes of parts in a device's memory must be known before",
+                    "exchange sizes first");
   for (const ReceivePart &part : receive)
     if (part.bytes > kMostRoom || received.size() != receive.size())
       throw CommError("room for " + std::to_string(part.bytes) + " bytes, more than " +
@@ -63,6 +69,9 @@ void Communicator::exchangeUpTo(std::span<const SendPart> send,
   doExchangeUpTo(send, receive, received);
   timeInCalls += std::chrono::steady_clock::now() - begin;
 }
+
+void Communicator::doExchangeOnDevice(std::span<const SendPart>, std::span<const ReceivePart>,
+                                      void *) {}
 
 void Communicator::doExchangeUpTo(std::span<const SendPart> send,
                                   std::span<const ReceivePart> receive,

@@ -32,7 +32,9 @@ TEST(SingleComm, Conforms) {
 
 class ThreadRanks : public testing::TestWithParam<int32_t> {};
 
-TEST_P(ThreadRanks, Conform) { EXPECT_EQ(run(GetParam(), conformance::checkAll), ""); }
+TEST_P(ThreadRanks, Conform) {
+  EXPECT_EQ(run(GetParam(), [](Communicator &comm) { conformance::checkAll(comm); }), "");
+}
 
 INSTANTIATE_TEST_SUITE_P(Sizes, ThreadRanks, testing::Values(1, 2, 3, 4, 7));
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace genrec::rt::cuda {
@@ -137,8 +138,28 @@ int64_t namedAllocations(const std::string &prefix) {
 
 static std::atomic<int64_t> waits{0};
 
+static thread_local WaitWatch *watching = nullptr;
+
+void watch(WaitWatch &of) { watching = &of; }
+
+void unwatch(WaitWatch &of) {
+  if (watching == &of)
+    watching = nullptr;
+}
+
 void waitForStream(cudaStream_t stream) {
   waits.fetch_add(1, std::memory_order_relaxed);
+  const auto begin = std::chrono::steady_clock::now();
+  while (watching) {
+    const cudaError_t status = cudaStreamQuery(stream);
+    if (status == cudaErrorNotReady) {
+      watching->look(std::chrono::steady_clock::now() - begin);
+      std::this_thread::yield();
+      continue;
+    }
+    GENREC_CUDA_CHECK(status);
+    break;
+  }
   GENREC_CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 

@@ -115,6 +115,11 @@ protected:
   /// The same with rooms to receive. This one makes two exchanges, of sizes and of parts.
   virtual void doExchangeUpTo(std::span<const SendPart> send, std::span<const ReceivePart> receive,
                               std::span<int64_t> received);
+  /// Whether exchanges may be of a device's memory.
+  virtual bool carriesDeviceMemory() const { return false; }
+  /// An exchange of such memory, in the order of `stream`; the host does not wait for it.
+  virtual void doExchangeOnDevice(std::span<const SendPart> send,
+                                  std::span<const ReceivePart> receive, void *stream);
 
 private:
   void check(std::span<const SendPart> send, std::span<const ReceivePart> receive,

@@ -1,11 +1,13 @@
-//===- nccl.cpp - NCCL between emulated devices of one process ------------===//
+//===- nccl.cpp - NCCL between emulated devices ---------------------------===//
 
 #include "arena.h"
 #include "nccl_data.h"
+#include "nccl_processes.h"
 
 #include <map>
 #include <set>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 
 using namespace simt;
@@ -61,6 +63,8 @@ struct ncclComm {
   uint64_t collectives = 0;
   std::vector<OperationPointer> operations;
   std::thread::id thread;
+  std::unique_ptr<ProcessRanks> processes; ///< of ranks that are processes
+  std::string problem;                     ///< what ended them
 };
 
 namespace {
@@ -294,6 +298,45 @@ ncclResult_t enqueueGroup(const std::shared_ptr<Group> &group, cudaStream_t stre
   return ncclSuccess;
 }
 
+/// The calls of a group between processes, which the operation makes itself.
+void runBetweenProcesses(Group &group) {
+  HostMemoryOpen open;
+  std::vector<Transfer> transfers;
+  for (const PartPointer &part : group.parts) {
+    const bool isSend = part->call == Call::send;
+    char *memory = isSend ? static_cast<char *>(const_cast<void *>(part->from))
+                          : static_cast<char *>(part->to);
+    if (part->bytes())
+      accessRows(memory, part->bytes(), 1, 0, !isSend);
+    transfers.push_back({part->peer, isSend, memory, part->bytes()});
+  }
+  ncclComm &comm = *group.comm;
+  comm.problem = comm.processes->exchange(transfers);
+  if (!comm.problem.empty())
+    comm.asyncError = ncclRemoteError;
+}
+
+/// Other processes wait for this one's calls, whatever its host waits for next: they are made now.
+ncclResult_t exchangeProcesses(const std::shared_ptr<Group> &group, cudaStream_t stream) {
+  ncclComm &comm = *group->comm;
+  for (const PartPointer &part : group->parts)
+    if (part->call != Call::send && part->call != Call::receive)
+      return refuse(ncclInvalidUsage,
+                    std::string(nameOf(part->call)) + " is not emulated between processes");
+  if (comm.asyncError != ncclSuccess)
+    return refuse(comm.asyncError, comm.problem);
+  cudaError_t error;
+  const simtStream *in = streamAt(stream, error);
+  if (!in || in->capture)
+    return refuse(ncclInvalidUsage, in ? "NCCL calls in a captured stream are not emulated"
+                                       : "the stream was destroyed");
+  Request request{"NCCL group", [group] { runBetweenProcesses(*group); }};
+  OperationPointer operation;
+  if (enqueue(stream, std::move(request), &operation) != cudaSuccess || !complete(operation))
+    return refuse(ncclUnhandledCudaError, cudaGetErrorString(cudaGetLastError()));
+  return comm.asyncError == ncclSuccess ? ncclSuccess : refuse(comm.asyncError, comm.problem);
+}
+
 ncclResult_t waitForRanks(ncclComm &comm) {
   Clique &clique = *comm.clique;
   auto areThere = [&clique] { return clique.arrived == clique.ranks; };
@@ -321,9 +364,12 @@ ncclResult_t issueGrouped() {
       found = groups.insert(groups.end(), {key, std::make_shared<Group>(Group{call.comm, {}})});
     found->second->parts.push_back(call.part);
   }
-  for (const auto &[key, group] : groups)
-    if (ncclResult_t code = enqueueGroup(group, key.second); code != ncclSuccess)
+  for (const auto &[key, group] : groups) {
+    ncclResult_t code = key.first->processes ? exchangeProcesses(group, key.second)
+                                             : enqueueGroup(group, key.second);
+    if (code != ncclSuccess)
       result = code;
+  }
   return result;
 }
 
@@ -414,7 +460,8 @@ ncclResult_t ncclGetVersion(int *version) {
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   Lock lock;
   *id = {};
-  std::snprintf(id->internal, sizeof(id->internal), "simt %d", static_cast<int>(++state().ids));
+  std::snprintf(id->internal, sizeof(id->internal), "simt %d %d", static_cast<int>(getpid()),
+                static_cast<int>(++state().ids));
   return ncclSuccess;
 }
 
@@ -439,6 +486,14 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int ranks, ncclUniqueId id, int 
   made->rank = rank;
   made->device = currentDevice();
   made->thread = std::this_thread::get_id();
+  if (ranks > 1 && options().devices == 1) { // of this process: the other ranks have others
+    std::string problem;
+    made->processes = ProcessRanks::meet(id.internal, ranks, rank, problem);
+    if (!made->processes)
+      return refuse(ncclSystemError, problem);
+    *comm = made.release();
+    return ncclSuccess;
+  }
   clique->comms.push_back(made.get());
   ++clique->arrived;
   changeThreads(made->thread, 1);
@@ -474,6 +529,10 @@ ncclResult_t ncclCommInitAll(ncclComm_t *comms, int devices, const int *list) {
 }
 
 static void leave(ncclComm *comm) {
+  if (comm->processes) {
+    delete comm;
+    return;
+  }
   std::erase(comm->clique->comms, comm);
   changeThreads(comm->thread, -1);
   wakePeers();

@@ -247,7 +247,7 @@ void submit(const OperationPointer &operation) {
   }
 }
 
-bool hostWaitsFor(const std::vector<OperationPointer> &operations) {
+static bool runAll(const std::vector<OperationPointer> &operations) {
   const std::vector<OperationPointer> needed = neededFor(operations);
   auto isDone = [](const OperationPointer &operation) { return operation->isDone; };
   while (machine.error.empty() && !std::all_of(needed.begin(), needed.end(), isDone)) {
@@ -257,7 +257,13 @@ bool hostWaitsFor(const std::vector<OperationPointer> &operations) {
       machine.error = "waiting for ever: " + describeWaitingOperations();
     wakePeers();
   }
-  if (!machine.error.empty())
+  return machine.error.empty();
+}
+
+bool complete(const OperationPointer &operation) { return runAll({operation}); }
+
+bool hostWaitsFor(const std::vector<OperationPointer> &operations) {
+  if (!runAll(operations))
     return false;
   for (const OperationPointer &operation : operations)
     learn(queues().host, operation->known);

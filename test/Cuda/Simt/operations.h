@@ -92,6 +92,8 @@ Clock tick(uint32_t timeline);
 void submit(const OperationPointer &operation);
 /// Runs operations until these are done; false after an error. The host then knows of them.
 bool hostWaitsFor(const std::vector<OperationPointer> &operations);
+/// The same of one, of which the host does not know then.
+bool complete(const OperationPointer &operation);
 /// Whether the host finds it done, which it may not before some questions; it then knows of it.
 bool hostFindsDone(const OperationPointer &operation);
 /// What the number of an operation that has run stands for.

@@ -12,6 +12,7 @@
 #include "genrec_rt/table_store.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -42,6 +43,19 @@ inline std::atomic<int64_t> &memoryMoves() {
 
 /// Waits for a stream. Every wait of the host while a model runs goes through here, and is counted.
 void waitForStream(cudaStream_t stream);
+
+/// Who looks, while the host waits, whether what the device waits for will come: other ranks may be
+/// gone.
+class WaitWatch {
+public:
+  virtual ~WaitWatch() = default;
+  /// The host waits for `waited` so far; throws where it would for ever.
+  virtual void look(std::chrono::nanoseconds waited) = 0;
+};
+/// From here on `of` looks while this thread waits, instead of any other.
+void watch(WaitWatch &of);
+/// It is gone.
+void unwatch(WaitWatch &of);
 /// How often that was called in this process.
 int64_t streamWaits();
 

@@ -1,7 +1,9 @@
-//===- nccl.h - NCCL in one process, for the emulated devices ----*- C++ -*-===//
+//===- nccl.h - NCCL for the emulated devices --------------------*- C++ -*-===//
 //
-// The toolkit's names and values. Ranks are threads, each with a device of its own, or one thread
-// for all. Calls are operations of their streams; data moves when both sides are there. As the
+// The toolkit's names and values. Ranks are threads, each with a device of its own, one thread
+// for all, or, where the process has one device, processes of one machine. Those send and receive
+// only, and a group of theirs is over when its call returns: what its stream had before is run.
+// Calls of threads are operations of their streams; data moves when both sides are there. As the
 // library's documentation asks, what a device was given by several communicators runs in the order
 // of the calls: ranks that call in different orders wait for ever, which is found.
 //

@@ -1,0 +1,63 @@
+//===- nccl_ranks.cpp - a rank with a device, for test_cuda_ranks.py ------===//
+//
+// nccl_ranks <libgenrec-comm-mpi.so> conform | abort | differ
+//
+// The device is the emulated one; bytes go from process to process (Simt/nccl_processes.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../runtime/comm_nccl/nccl_comm.h"
+#include "device_memory.h"
+
+#include <cstdio>
+#include <thread>
+
+using namespace genrec::rt;
+
+namespace {
+
+/// Rank 1 ends; the others wait for what it does not send.
+void abortOne(Communicator &comm, conformance::DeviceMemory &memory) {
+  if (comm.getRank() == 1) {
+    comm.abort("no rows in part-7.parquet");
+    return;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  conformance::checkExchange(comm, 40, memory);
+}
+
+/// Rank 1 is a step ahead: found with GENREC_COMM_CHECK=1.
+void differ(Communicator &comm, conformance::DeviceMemory &memory) {
+  comm.setPurpose({"the keys", 36 + static_cast<uint64_t>(comm.getRank())});
+  conformance::checkExchange(comm, 40, memory);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 3)
+    return 2;
+  const std::string task = argv[2];
+  try {
+    std::unique_ptr<Communicator> host = loadMpiComm(argv[1]);
+    std::unique_ptr<Communicator> comm = cuda::makeNcclComm(*host);
+    {
+      conformance::DeviceMemory memory;
+      if (task == "conform")
+        conformance::checkAll(*comm, &memory);
+      else if (task == "abort")
+        abortOne(*comm, memory);
+      else
+        differ(*comm, memory);
+    }
+    std::printf("rank %d of %d: done\n", comm->getRank(), comm->getSize());
+    if (task != "conform") { // MPI is in no state to be ended
+      std::fflush(stdout);
+      std::_Exit(0);
+    }
+  } catch (const std::exception &error) {
+    std::printf("error: %s\n", error.what());
+    std::fflush(stdout);
+    std::_Exit(1);
+  }
+}
