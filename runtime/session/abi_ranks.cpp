@@ -30,6 +30,8 @@ void genrec_rt_contribute(genrec_step *step, int32_t number, int32_t count,
   auto size = static_cast<size_t>(count);
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
+      if (DeviceRanks *onDevice = ranks->onDevice())
+        return onDevice->contribute(number, {partial, size}, {floats, size});
       ranks->contribute(number, {partial, size}, {floats, size}, {parameters, size});
     });
 }
@@ -45,7 +47,11 @@ void genrec_rt_collect(genrec_step *step, int32_t number, int32_t count,
     return;
   }
   if (RankStep *ranks = slot.rankStep)
-    return guarded(slot, [&] { ranks->collect(number, {sums, size}); });
+    return guarded(slot, [&] {
+      if (DeviceRanks *onDevice = ranks->onDevice())
+        return onDevice->collect(number, {sums, size});
+      ranks->collect(number, {sums, size});
+    });
   for (int32_t i = 0; i < count; ++i)
     if (sums[i] != partial[i] && slot.onDevice)
       guarded(slot, [&] { slot.onDevice->copyFloats(partial[i], floats[i], sums[i]); });
@@ -58,6 +64,8 @@ void genrec_rt_contribute_rows(genrec_step *step, int32_t table, const genrec_do
   StepSlot &slot = StepSlot::of(step);
   if (RankStep *ranks = givesTo(slot))
     guarded(slot, [&] {
+      if (DeviceRanks *onDevice = ranks->onDevice())
+        return onDevice->contributeRows(table, touched, rows, sums);
       ranks->contributeRows(slot, table, {rows, static_cast<size_t>(touched->count)}, sums);
     });
 }
@@ -70,6 +78,8 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
   if (!givesTo(slot))
     return;
   guarded(slot, [&] {
+    if (DeviceRanks *onDevice = slot.rankStep->onDevice())
+      return onDevice->contributeSegments(table, touched, rows, segments, dim);
     float *sums = slot.rowSums.ensure(std::max<int64_t>(touched->count * dim, 1));
     genrec_rt_segment_sum(step, touched, segments, parts, gradients, strides, dim, sums);
     genrec_rt_contribute_rows(step, table, touched, rows, dim, sums);
@@ -79,9 +89,13 @@ void genrec_rt_contribute_segments(genrec_step *step, int32_t table, const genre
 void genrec_rt_collect_rows(genrec_step *step, int32_t table, const genrec_domain *touched,
                             genrec_domain *owned) {
   StepSlot &slot = StepSlot::of(step);
-  if (slot.onDevice)
-    return guarded(slot, [&] { slot.onDevice->collectRows(touched, owned); });
   RankStep *ranks = slot.rankStep;
+  if (slot.onDevice)
+    return guarded(slot, [&] {
+      if (ranks)
+        return ranks->onDevice()->describeCollected(table, owned);
+      slot.onDevice->collectRows(touched, owned);
+    });
   int64_t count = ranks ? ranks->countCollected(table) : touched->count;
   int64_t capacity = owned->capacity;
   *owned = *touched;
@@ -100,6 +114,10 @@ void genrec_rt_exact_sums(genrec_step *step, int32_t count, const genrec_domain 
   StepSlot &slot = StepSlot::of(step);
   if (slot.onDevice)
     return guarded(slot, [&] {
+      auto size = static_cast<size_t>(count);
+      if (slot.rankStep)
+        return slot.rankStep->onDevice()->sumExactly({owned, size}, of_parameters, {values, size},
+                                                     {sums, size});
       for (int32_t i = 0; i < count; ++i)
         slot.onDevice->sumExactly(owned[i], values[i], sums[i]);
     });

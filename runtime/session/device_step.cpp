@@ -2,6 +2,7 @@
 
 #include "device_step.h"
 
+#include "ranks.h"
 #include "step_slot.h"
 
 #include <algorithm>
@@ -68,6 +69,25 @@ void DeviceStep::endDispatch(bool isWhole) {
   isDispatching = false;
   dispatched = isWhole;
   isAbandoned = !isWhole;
+}
+
+void DeviceStep::beginBesideDispatch() {
+  device.use(DeviceQueue::dispatch);
+  isDispatching = true;
+  slot.stream = device.stream();
+}
+
+void DeviceStep::endBesideDispatch() {
+  device.use(DeviceQueue::compute);
+  isDispatching = false;
+}
+
+void DeviceStep::beginCompute() {
+  if (state.capturesSteps())
+    state.graphs().refuse("steps of several portions or ranks run call by call");
+  device.follow(DeviceQueue::compute, DeviceQueue::dispatch);
+  slot.stream = device.stream();
+  dispatched = false;
 }
 
 bool DeviceStep::mayCapture() {
@@ -166,11 +186,13 @@ void DeviceStep::launch(StepGraph &graph) {
   device.launch(*graph.graph);
 }
 
-void DeviceStep::finish() {
+void DeviceStep::fetchReports() {
   if (slot.profile)
     leaving.countRows();
   leaving.fetchNotes();
-  device.synchronize();
+}
+
+void DeviceStep::finish() {
   leaving.finish();
   times.finish(slot.spans);
   batch.keepFixedRows();
@@ -216,6 +238,14 @@ void DeviceStep::findRows(int32_t table, const DeviceIds &ids, float **rows,
   slot.temporaryTable(table).findOrInsert(on, ids.ids, mask, ids.count, rows);
 }
 
+void DeviceStep::findOwned(int32_t table, const int64_t *keys, int64_t count, float **rows) {
+  DeviceIds from;
+  from.count = count;
+  from.ids = keys;
+  from.areKeys = true;
+  findRows(table, from, rows, nullptr);
+}
+
 void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int64_t *ids,
                            const uint8_t *valid, float **rows) {
   DeviceIds from;
@@ -224,7 +254,10 @@ void DeviceStep::tableRows(int32_t table, const genrec_domain *domain, const int
   from.ids = ids;
   from.valid = valid;
   from.idBits = shared.model.tables[table].id_bits;
-  findRows(table, from, rows, leaving.note({NoteSubject::Kind::idBeyondTable, table, domain}));
+  genrec_row_note *beyond = leaving.note({NoteSubject::Kind::idBeyondTable, table, domain});
+  if (RankStep *ranks = slot.rankStep)
+    return ranks->onDevice()->request(slot, table, from, rows, state.zeroRow(table), beyond);
+  findRows(table, from, rows, beyond);
 }
 
 void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const int64_t *keys,
@@ -234,6 +267,8 @@ void DeviceStep::mergedRows(int32_t table, const genrec_domain *domain, const in
   from.count = domain->capacity;
   from.ids = keys;
   from.areKeys = true;
+  if (RankStep *ranks = slot.rankStep)
+    return ranks->onDevice()->request(slot, table, from, rows, state.zeroRow(table), nullptr);
   findRows(table, from, rows, nullptr);
 }
 

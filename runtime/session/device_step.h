@@ -51,9 +51,28 @@ public:
   bool isDispatched() const { return dispatched; }
   /// Runs the stages behind dispatch.
   void runStages();
-  /// Waits for the stages, then reports: losses, metrics, outputs and errors are in the slot and
-  /// the session.
+  /// The compute stage of one of several portions comes next; it and the update are not captured.
+  void beginCompute();
+  /// Queues copies of what is reported.
+  void fetchReports();
+  /// The host has waited: losses, metrics, outputs and errors are in the slot and the session.
   void finish();
+
+  /// Queues what `body` does behind what is dispatched.
+  template <class Body> void besideDispatch(const Body &body) {
+    beginBesideDispatch();
+    try {
+      body();
+    } catch (...) {
+      endBesideDispatch();
+      throw;
+    }
+    endBesideDispatch();
+  }
+  /// Finds rows of keys that ranks ask for, as a lookup of the step does.
+  void findOwned(int32_t table, const int64_t *keys, int64_t count, float **rows);
+  /// Of a domain whose rows are counted late.
+  void setCapacity(int32_t domain, int64_t rows) { batch.domains[domain].capacity = rows; }
 
   /// With --profile: op `op` begins.
   void enter(int32_t op);
@@ -86,6 +105,8 @@ public:
 private:
   void beginDispatch(const HostBatch &host);
   void endDispatch(bool isWhole);
+  void beginBesideDispatch();
+  void endBesideDispatch();
   void findRows(int32_t table, const DeviceIds &ids, float **rows, genrec_row_note *beyond);
   void clearTemporaries();
   /// Whether the stages are ever captured.

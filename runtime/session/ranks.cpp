@@ -51,11 +51,12 @@ void ExchangedTables::setReplicated(const genrec_model_desc &model,
 
 Ranks::Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
              std::span<const std::shared_ptr<TableStore>> given, std::span<const char> replicated,
-             ParameterShards &shards, RowTravel travel, EarlyGradients early)
+             ParameterShards &shards, RowTravel travel, EarlyGradients early, Device *device)
     : communicator(comm), count(portions),
       range(getPortions(portions, comm.getRank(), comm.getSize())),
-      tables(model, given, replicated), steps{{comm, portions, model, tables, shards, travel},
-                                              {comm, portions, model, tables, shards, travel}} {
+      tables(model, given, replicated),
+      steps{{comm, portions, model, tables, shards, travel, device},
+            {comm, portions, model, tables, shards, travel, nullptr}} {
   int64_t trained = 0;
   for (int32_t i = 0; i < model.parameter_count; ++i)
     trained += shards.isTrained(i) ? shards.countFloats(i) : 0;
@@ -105,15 +106,21 @@ ExchangeCounts Ranks::getTraffic() const {
 }
 
 RankStep::RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-                   const ExchangedTables &tables, ParameterShards &shards, RowTravel travel)
+                   const ExchangedTables &tables, ParameterShards &shards, RowTravel travel,
+                   Device *device)
     : comm(comm), tables(tables), shards(shards), exchange(comm, tables.stores, portions, travel),
       sums(comm, portions, model.loss_count, shards), reportRound(comm),
-      collectedRows(tables.stores.size()) {}
+      collectedRows(tables.stores.size()) {
+  if (device)
+    deviceStep = std::make_unique<DeviceRanks>(*device, comm, portions, tables);
+}
 
 void RankStep::begin(std::span<StepSlot *const> ofPortions) {
   slots = ofPortions;
   for (StepSlot *slot : slots)
     slot->rankStep = this;
+  if (deviceStep)
+    deviceStep->begin(slots);
   exchange.begin();
   sums.begin();
   requests.clear();
@@ -182,6 +189,8 @@ RowExchange::FindRows RankStep::makeFinder() {
 }
 
 void RankStep::fetch() {
+  if (deviceStep)
+    return deviceStep->fetch();
   ask(comm);
   bring(comm);
 }
@@ -203,6 +212,13 @@ void RankStep::contribute(int32_t number, std::span<const float *const> partial,
   // Others may be read by the compute stage. A step that is not dispatched may run beside another.
   if (ahead && isDispatched && ofParameters)
     sums.sendAhead(number, *ahead, {"the gradients", slots.front()->step});
+}
+
+void RankStep::report(const OwnReport &own) {
+  comm.setPurpose({"the report", slots.front()->step});
+  sums.report(slots, own);
+  reportRound.exchange(comm, sums);
+  sums.finish(comm, /*messagesStay=*/true);
 }
 
 void RankStep::exchangeSums(bool updates, const OwnReport &own) {
@@ -235,7 +251,7 @@ void RankStep::describeCollected() {
     RowExchange::Update update = exchange.getUpdate(static_cast<int32_t>(store));
     collectedRows[store] = {const_cast<float **>(update.rows.data()),
                             const_cast<float *>(update.sums), tables.stores[store].dim,
-                            numbers.data()};
+                            numbers.data(), nullptr};
   }
 }
 

@@ -17,6 +17,7 @@
 #include "../comm/bucketed_round.h"
 #include "../ranks/exact_sum.h"
 #include "../ranks/row_exchange.h"
+#include "device_ranks.h"
 #include "genrec_rt/abi.h"
 #include "step_sums.h"
 
@@ -49,7 +50,12 @@ struct ExchangedTables {
 class RankStep {
 public:
   RankStep(Communicator &comm, int32_t portions, const genrec_model_desc &model,
-           const ExchangedTables &tables, ParameterShards &shards, RowTravel travel);
+           const ExchangedTables &tables, ParameterShards &shards, RowTravel travel,
+           Device *device);
+
+  /// The part of the step whose values are on a device; null on the host. Then what is said of
+  /// lookups and sums below is for that one, but for `fetch`, `exchangeSums` and `report`.
+  DeviceRanks *onDevice() const { return deviceStep.get(); }
 
   /// Begins a step: `slots` are those of this rank's portions, in order.
   void begin(std::span<StepSlot *const> slots);
@@ -94,11 +100,15 @@ public:
   /// the gradients of all tables' rows at their owners. Collective. Of `own`,
   /// whether sums should travel ahead in the next step is what rank 0 says.
   void exchangeSums(bool updates, const OwnReport &own);
+  /// Of a model for a device, when the step has ended there: adds up what it reports. Collective.
+  void report(const OwnReport &own);
   const RanksReport &getReport() const { return sums.getReport(); }
   const genrec_collected_rows &collected(int32_t table) const {
-    return collectedRows[tables.storeOf[table]];
+    return deviceStep ? deviceStep->collected(table) : collectedRows[tables.storeOf[table]];
   }
   int64_t countCollected(int32_t table) const {
+    if (deviceStep)
+      return deviceStep->countCollected(table);
     return static_cast<int64_t>(exchange.getUpdate(tables.storeOf[table]).rows.size());
   }
   /// See genrec_rt_exact_sums.
@@ -120,6 +130,8 @@ public:
   const RowExchange &rows() const { return exchange; }
   ExchangeCounts getTraffic() const {
     ExchangeCounts all = exchange.getTraffic();
+    if (deviceStep)
+      all.add(deviceStep->getTraffic());
     all.denseBytes += sums.getReceivedBytes() + parameterBytes;
     return all;
   }
@@ -135,7 +147,8 @@ private:
   ParameterShards &shards;
   RowExchange exchange;
   StepSums sums;
-  BucketedRound reportRound; ///< of steps without an update
+  BucketedRound reportRound; ///< of steps without an update, and on a device
+  std::unique_ptr<DeviceRanks> deviceStep;
   std::span<StepSlot *const> slots;
   std::vector<RowRequest> requests;
   bool isDispatched = false;
@@ -151,7 +164,7 @@ class Ranks {
 public:
   Ranks(Communicator &comm, int32_t portions, const genrec_model_desc &model,
         std::span<const std::shared_ptr<TableStore>> tables, std::span<const char> replicated,
-        ParameterShards &shards, RowTravel travel, EarlyGradients early);
+        ParameterShards &shards, RowTravel travel, EarlyGradients early, Device *device);
 
   Communicator &comm() { return communicator; }
   int32_t portions() const { return count; }
@@ -159,7 +172,9 @@ public:
   PortionRange own() const { return range; }
 
   /// The memory of the next step: one step may be dispatched while the one before runs.
-  RankStep &nextStep() { return steps[number++ % std::size(steps)]; }
+  RankStep &nextStep() {
+    return steps[0].onDevice() ? steps[0] : steps[number++ % std::size(steps)];
+  }
   /// All ranks at the same time: forgets how large messages were.
   void reset();
   ExchangeCounts getTraffic() const;

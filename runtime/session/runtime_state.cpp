@@ -50,10 +50,22 @@ genrec_runtime::~genrec_runtime() = default;
 void genrec_runtime::makeDevice(const SessionOptions &options) {
   if (!onDevice)
     return;
-  if (options.portions > 1 || (options.comm && options.comm->getSize() > 1))
-    throw Error(std::string("model '") + model.name +
-                    "' was compiled for CUDA, which has no several ranks or portions yet",
-                "compile it with --target=cpu for that");
+  auto refuse = [&](bool asked, const char *what) {
+    if (asked)
+      throw Error(std::string(what) + ", which model '" + model.name +
+                      "', compiled for CUDA, cannot do yet",
+                  "leave that out, or compile the model with --target=cpu");
+  };
+  refuse(!options.replicate.empty(), "tables are to be replicated");
+  refuse(options.shardOptimizer, "ranks are to share updates of parameters");
+  refuse(options.earlyGradients != EarlyGradients::no, "gradients are to travel early");
+  refuse(options.rowTravel.bf16Values || options.rowTravel.bf16Sums,
+         "rows are to travel as bfloat16");
+  refuse(!options.rowTravel.requestersDeduplicate || !options.rowTravel.ownersDeduplicate,
+         "equal ids are to travel one by one");
+  refuse(!options.hostTables.empty() &&
+             (options.portions > 1 || (options.comm && options.comm->getSize() > 1)),
+         "tables are to be in the host's memory beside portions or ranks");
   explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);
   for (auto &scratch : deviceScratch)
@@ -192,8 +204,11 @@ void genrec_runtime::makeRanks(const SessionOptions &options) {
         "rows that travel rounded, or without being deduplicated, have other bits on another "
         "number of ranks, which portions promise they do not have",
         "train with one portion per rank");
-  ranks = std::make_unique<Ranks>(alone ? *alone : *options.comm, portions, model, tables,
-                                  replicated, shards, options.rowTravel, options.earlyGradients);
+  if (onDevice && size > 1)
+    connected = device()->connect(*options.comm);
+  Communicator &comm = alone ? *alone : connected ? *connected : *options.comm;
+  ranks = std::make_unique<Ranks>(comm, portions, model, tables, replicated, shards,
+                                  options.rowTravel, options.earlyGradients, device());
 }
 
 void genrec_runtime::evict(uint64_t step, std::optional<int64_t> seconds) {
@@ -203,7 +218,7 @@ void genrec_runtime::evict(uint64_t step, std::optional<int64_t> seconds) {
   for (TableStore *store : ruledStores)
     store->evict(storeStream(), number, clock.expired(store->configuration().rules.ttlSeconds));
   if (globalBound)
-    globalBound->evict(pool.get());
+    globalBound->evict(storeStream());
 }
 
 void genrec_runtime::makeParameters(int32_t rank) {

@@ -111,6 +111,7 @@ struct genrec_runtime {
   /// time.
   genrec::rt::Arena computeArena{device()}, updateArena{device()};
   std::unique_ptr<genrec::rt::Communicator> alone; ///< of several portions where none was given
+  std::unique_ptr<genrec::rt::Communicator> connected; ///< of devices of several ranks
   /// What the portions of a batch have in common; null with one portion on one rank.
   std::unique_ptr<genrec::rt::Ranks> ranks;
   int32_t firstPortion = 0;                           ///< of this rank

@@ -28,7 +28,7 @@ Session::Impl::Impl(const genrec_model_desc &model, const SessionOptions &option
   PortionRange own = state.ranks ? state.ranks->own() : PortionRange{0, 1};
   ownPortions = own.count;
   // Where the dispatch stage runs beside a step, the reading thread is one batch more ahead.
-  if (state.ranks && state.ranks->comm().getSize() > 1)
+  if (state.ranks && state.ranks->comm().getSize() > 1 && !state.onDevice)
     overlap = options.overlap;
   choosePlacement(options);
   int32_t inFlight = kBatchesInFlight + (overlap == Overlap::none ? 0 : 1);
@@ -45,7 +45,9 @@ void Session::Impl::choosePlacement(const SessionOptions &options) {
   whySharded = options.replicate.empty() ? "--replicate none" : "--replicate does not name it";
   if (!options.choosesReplicas || !state.ranks || state.ranks->comm().getSize() == 1)
     return;
-  if (!options.rowTravel.keepsBits())
+  if (state.onDevice)
+    whySharded = "ranks with devices keep no replicas yet";
+  else if (!options.rowTravel.keepsBits())
     whySharded =
         "rows travel rounded or are not deduplicated, so that results depend on where they "
         "are: a run does not choose that";

@@ -73,6 +73,8 @@ private:
   /// Runs the stages after copy; null: alone.
   void runStages(std::span<StepSlot *const> portions, RankStep *step);
   void runAfterDispatch(std::span<StepSlot *const> portions, RankStep *step);
+  /// Of a model for a device: the rest, once the compute stages of several portions are queued.
+  void finishOnDevice(std::span<StepSlot *const> portions, RankStep &step, const OwnReport &own);
 
   int32_t caughtSignal() const { return state.caughtSignal ? state.caughtSignal() : 0; }
   /// The time of the training step of `portions`, as far as this rank knows.

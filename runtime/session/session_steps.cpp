@@ -42,16 +42,26 @@ void Session::Impl::runAfterDispatch(std::span<StepSlot *const> portions, RankSt
     state.ranks->beginCompute(*step, last.hasUpdate());
   for (StepSlot *slot : portions)
     slot->runCompute();
+  OwnReport own;
+  own.signal = step ? caughtSignal() : 0;
+  if (step && last.hasUpdate())
+    own.seconds = ownSeconds(portions);
+  if (step && step->onDevice())
+    return finishOnDevice(portions, *step, own);
   if (step)
-    exchange(last, [&] {
-      OwnReport own{.signal = caughtSignal()};
-      if (last.hasUpdate())
-        own.seconds = ownSeconds(portions);
-      state.ranks->exchangeSums(*step, last.hasUpdate(), own);
-    });
+    exchange(last, [&] { state.ranks->exchangeSums(*step, last.hasUpdate(), own); });
   last.runUpdate();
   if (step && last.hasUpdate())
     exchange(last, [&] { step->shareParameters(); });
+}
+
+void Session::Impl::finishOnDevice(std::span<StepSlot *const> portions, RankStep &step,
+                                   const OwnReport &own) {
+  StepSlot &last = *portions.back();
+  exchange(last, [&] { step.onDevice()->exchangeSums(last.hasUpdate()); });
+  last.runUpdate();
+  StepSlot::finishOnDevice(portions);
+  exchange(last, [&] { step.report(own); });
 }
 
 std::optional<int64_t> Session::Impl::ownSeconds(std::span<StepSlot *const> portions) const {
@@ -120,6 +130,8 @@ StepReport Session::Impl::finish(Mode mode, std::span<StepSlot *const> portions,
 
 bool Session::Impl::mayDispatchBeside(Mode mode, const StepSlot &step,
                                       const LooksAfter &looks) const {
+  if (state.ranks)
+    return false; // every rank would have to be as far
   if (mode != Mode::train)
     return true; // none come
   return looks && !looks(step.step) && state.ruledStores.empty() && caughtSignal() == 0;

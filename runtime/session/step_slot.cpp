@@ -226,6 +226,8 @@ bool StepSlot::growCollected() {
     grown |= wanted > plan->capacities[i];
     plan->capacities[i] = std::max(plan->capacities[i], wanted);
     domainTable[i].capacity = plan->capacities[i];
+    if (onDevice)
+      onDevice->setCapacity(i, plan->capacities[i]);
   }
   return grown;
 }
@@ -282,26 +284,45 @@ void StepSlot::runCompute() {
     shared.onDevice->giveParameters();
   // Only now: the portion before may have been in this memory until its end.
   place(plan->shared, shared.computeArena, plan->addresses);
+  if (onDevice && !rankStep)
+    return onDevice->runStages();
+  if (onDevice) {
+    onDevice->beginCompute();
+    rankStep->onDevice()->beginPortion();
+  }
+  runStage(plan->program->compute, Phase::compute, shared.pool.get());
   if (onDevice)
-    onDevice->runStages();
-  else
-    runStage(plan->program->compute, Phase::compute, shared.pool.get());
+    rankStep->onDevice()->endPortion();
+}
+
+void StepSlot::placeUpdate() {
+  if (growCollected())
+    plan->update.layout = layOut(plan->update.buffers, plan->capacities);
+  plan->update.placedAt = nullptr;
+  place(plan->update, shared.updateArena, plan->addresses);
 }
 
 void StepSlot::runUpdate() {
-  if (onDevice) {
-    if (shared.whileDeviceWorks)
-      shared.whileDeviceWorks();
-    onDevice->finish();
-    return failure.raise();
+  if (onDevice && !rankStep) {
+    StepSlot *self = this;
+    return finishOnDevice({&self, 1});
   }
-  if (shared.ranks && plan->program->update) {
-    if (growCollected())
-      plan->update.layout = layOut(plan->update.buffers, plan->capacities);
-    plan->update.placedAt = nullptr;
-    place(plan->update, shared.updateArena, plan->addresses);
-  }
+  if (shared.ranks && plan->program->update)
+    placeUpdate();
   runStage(plan->program->update, Phase::update, shared.pool.get());
+}
+
+void StepSlot::finishOnDevice(std::span<StepSlot *const> portions) {
+  StepSlot &last = *portions.back();
+  if (last.shared.whileDeviceWorks)
+    last.shared.whileDeviceWorks();
+  for (StepSlot *slot : portions)
+    slot->onDevice->fetchReports();
+  last.shared.device()->synchronize();
+  for (StepSlot *slot : portions) {
+    slot->onDevice->finish();
+    slot->failure.raise();
+  }
 }
 
 //===----------------------------------------------------------------------===//

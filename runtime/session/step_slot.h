@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,9 @@ public:
   void runDispatch(genrec_rt_pool *pool);
   void runCompute();
   void runUpdate();
+  /// Of a model for a device, once the stages of all portions are queued: waits for them, then
+  /// reports. `runUpdate` does so itself where there is one portion.
+  static void finishOnDevice(std::span<StepSlot *const> portions);
   /// Of a model for a device, while the step before runs: brings the prepared batch there, and runs
   /// its dispatch stage where it may; as far as there is memory for it. `runDispatch` does the
   /// rest.
@@ -150,6 +154,7 @@ private:
   void describeMade(const Plan &plan);
   void choosePlacements(Plan &plan) const;
   bool growCollected();
+  void placeUpdate();
   static void place(Placement &placement, Arena &arena, std::vector<void *> &addresses);
   void pointColumns();
   std::string findNonFiniteParameter() const;

@@ -23,10 +23,12 @@ RUNTIME = [
     "embedding",
     "genrec_rt/cuda",
     "core/cuda",
+    "comm_nccl",
     "genrec_rt/kernels/cuda",
     "genrec_rt/kernels/cuda/tensor",
     "genrec_rt/kernels/cuda/attention",
     "kernels/cuda",
+    "ranks/cuda",
     "embedding/cuda",
     "data",
     "ranks",
@@ -41,7 +43,7 @@ RUNTIME = [
 HEADERS = {
     "core": ["batch.h"],
     "comm": ["comm.h", "forwarding_comm.h", "portions.h", "row_travel.h"],
-    "embedding": ["device.h", "step_clock.h", "store.h", "table_store.h", "table_view.h"],
+    "embedding": ["device.h", "device_exchange.h", "step_clock.h", "store.h", "table_store.h", "table_view.h"],
     "embedding/cuda": [
         *("cuda/cache_keys.h", "cuda/cache_shape.h", "cuda/cache_table.h", "cuda/cached_store.h"),
         *("cuda/key_table.h", "cuda/lowest_rows.h", "cuda/row_addresses.h", "cuda/store.h"),

@@ -2,6 +2,9 @@
 
 #include "genrec_rt/device.h"
 
+#include "../../comm_nccl/nccl_comm.h"
+#include "../../ranks/cuda/portion_sums.h"
+#include "../../ranks/cuda/row_exchange.h"
 #include "distinct_rows.h"
 #include "genrec_rt/cuda/cached_store.h"
 #include "genrec_rt/cuda/device.h"
@@ -220,7 +223,8 @@ public:
       return;
     GENREC_CUDA_LAUNCH(queue, shapeOfThreads(ids.count, kThreads), keyKernel, ids, key, keys,
                        beyond);
-    keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);
+    if (!ids.areKeys)
+      keepNotedValue(beyond, ids.ids, sizeof *ids.ids, queue);
   }
   void uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                   void *segments) override {
@@ -240,6 +244,16 @@ public:
   }
   void copyDomain(genrec_domain *made, const genrec_domain *from) override {
     GENREC_CUDA_LAUNCH(queue, (LaunchShape{1, 1}), copyDomainKernel, made, from);
+  }
+  std::unique_ptr<Communicator> connect(Communicator &host) override { return makeNcclComm(host); }
+  std::unique_ptr<DeviceRowExchange> makeRowExchange(Communicator &comm,
+                                                     std::vector<DeviceExchangedStore> stores,
+                                                     int32_t portions) override {
+    return std::make_unique<RowExchange>(comm, std::move(stores), portions, queue);
+  }
+  std::unique_ptr<DevicePortionSums> makePortionSums(Communicator &comm,
+                                                     int32_t portions) override {
+    return std::make_unique<PortionSums>(comm, portions, queue);
   }
   void resolveIds(const DeviceIds &ids, const CatalogueSlots &slots, int64_t *rows,
                   genrec_row_note *missing) override {

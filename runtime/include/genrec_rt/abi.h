@@ -395,6 +395,7 @@ typedef struct genrec_collected_rows {
   float *sums;           /* `dim` floats per row */
   int64_t dim;
   const int64_t *numbers; /* 0, 1, 2, ... as many as rows, and one more */
+  void *segments;         /* of a device: a kernels::SegmentSums with one term per row */
 } genrec_collected_rows;
 /* Describes `owned`, the rows that genrec_rt_collected_rows then returns; null where they are
  * those of `touched`. */

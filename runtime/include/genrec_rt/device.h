@@ -15,6 +15,7 @@
 #define GENREC_RT_DEVICE_H
 
 #include "genrec_rt/abi.h"
+#include "genrec_rt/device_exchange.h"
 #include "genrec_rt/kernels/shared/catalogue_slots.h"
 #include "genrec_rt/table_store.h"
 
@@ -182,6 +183,20 @@ public:
   static constexpr int64_t kExactSumBytes = 128;
   /// `made` has the rows of `from`.
   virtual void copyDomain(genrec_domain *made, const genrec_domain *from) = 0;
+
+  //===-- portions and ranks -----------------------------------------------===//
+
+  /// A communicator of the ranks of `host`, which outlives it, that carries the device's memory.
+  /// Collective.
+  virtual std::unique_ptr<Communicator> connect(Communicator &host) = 0;
+
+  /// Collective calls of these go to `comm`, which outlives them and carries memory of the device
+  /// where it has several ranks.
+  virtual std::unique_ptr<DeviceRowExchange>
+  makeRowExchange(Communicator &comm, std::vector<DeviceExchangedStore> stores,
+                  int32_t portions) = 0;
+  virtual std::unique_ptr<DevicePortionSums> makePortionSums(Communicator &comm,
+                                                             int32_t portions) = 0;
 
   //===-- catalogues and checks --------------------------------------------===//
 

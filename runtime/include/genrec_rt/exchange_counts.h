@@ -23,7 +23,7 @@ struct ExchangeCounts {
   int64_t denseBytes = 0;    ///< of sums over portions: gradients of parameters, weights of losses
 
   void add(const ExchangeCounts &other) {
-    for (int64_t ExchangeCounts::*count :
+    for (auto count :
          {&ExchangeCounts::rounds, &ExchangeCounts::lookedUp, &ExchangeCounts::asked,
           &ExchangeCounts::served, &ExchangeCounts::found, &ExchangeCounts::idBytes,
           &ExchangeCounts::rowBytes, &ExchangeCounts::earlyRowBytes, &ExchangeCounts::gradientBytes,

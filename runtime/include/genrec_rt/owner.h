@@ -9,6 +9,8 @@
 #ifndef GENREC_RT_OWNER_H
 #define GENREC_RT_OWNER_H
 
+#include "genrec_rt/slices.h"
+
 #include <cstdint>
 #include <string_view>
 
@@ -19,8 +21,6 @@
 
 namespace genrec::rt {
 
-inline constexpr int32_t kSliceBits = 12, kSlices = 1 << kSliceBits;
-
 /// What the slices of a table's rows are drawn by.
 inline uint64_t hashTableName(std::string_view name) {
   return XXH3_64bits(name.data(), name.size());
@@ -29,16 +29,6 @@ inline uint64_t hashTableName(std::string_view name) {
 /// The slice, 0 to kSlices - 1, of row `id` of the table whose name hashes to `table`.
 inline int32_t getSlice(uint64_t table, int64_t id) {
   return static_cast<int32_t>(XXH3_64bits_withSeed(&id, sizeof id, table) >> (64 - kSliceBits));
-}
-
-/// The rank that owns `slice` where there are `ranks`, at most kSlices.
-inline int32_t getOwner(int32_t slice, int32_t ranks) {
-  return static_cast<int32_t>(static_cast<int64_t>(slice) * ranks >> kSliceBits);
-}
-
-/// The first slice that `rank` of `ranks` owns: its slices end where those of the next begin.
-inline int32_t getFirstSlice(int32_t rank, int32_t ranks) {
-  return static_cast<int32_t>((static_cast<int64_t>(rank) * kSlices + ranks - 1) / ranks);
 }
 
 } // namespace genrec::rt

@@ -77,6 +77,13 @@ __device__ float nearest(const int64_t (&limbs)[kDigits]) {
   return ldexpf(static_cast<float>(mantissa), cut + kLowestExponent);
 }
 
+/// Limbs of several ranks, one behind another, are added to the first.
+__global__ void joinLimbs(Word *limbs, int32_t ranks) {
+  constexpr int kDistance = kExactSumScratchBytes / sizeof(Word);
+  for (int32_t other = 1; other < ranks; ++other)
+    limbs[threadIdx.x] += limbs[other * kDistance + threadIdx.x];
+}
+
 __global__ void roundLimbs(const int64_t *from, float *sum) {
   if (from[nan] || (from[positive] && from[negative])) {
     *sum = __uint_as_float(0x7FC00000u);
@@ -102,13 +109,25 @@ __global__ void roundLimbs(const int64_t *from, float *sum) {
 
 } // namespace
 
+void addLimbsExactly(const genrec_domain *rows, int64_t capacity, const float *values, void *limbs,
+                     cudaStream_t stream) {
+  GENREC_CUDA_CHECK(cudaMemsetAsync(limbs, 0, kExactSumScratchBytes, stream));
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads, 512), addLimbs, rows, values,
+                     static_cast<Word *>(limbs));
+}
+
+void roundExactly(void *limbs, int32_t ranks, float *sum, cudaStream_t stream) {
+  if (ranks > 1)
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, kWords}), joinLimbs, static_cast<Word *>(limbs),
+                       ranks);
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), roundLimbs, static_cast<const int64_t *>(limbs),
+                     sum);
+}
+
 void addExactly(const genrec_domain *rows, int64_t capacity, const float *values, float *sum,
                 void *scratch, cudaStream_t stream) {
-  GENREC_CUDA_CHECK(cudaMemsetAsync(scratch, 0, kExactSumScratchBytes, stream));
-  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity, kThreads, 512), addLimbs, rows, values,
-                     static_cast<Word *>(scratch));
-  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), roundLimbs, static_cast<const int64_t *>(scratch),
-                     sum);
+  addLimbsExactly(rows, capacity, values, scratch, stream);
+  roundExactly(scratch, 1, sum, stream);
 }
 
 } // namespace genrec::rt::cuda

@@ -13,7 +13,7 @@ namespace genrec::rt::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-/// A slot nobody has: all bits set, as cudaMemset leaves them. No id is negative.
+/// A slot nobody has: all bits set, as cudaMemset leaves them. No id is so.
 constexpr int64_t kFree = -1;
 
 LaunchShape shapeOf(int64_t items) {

@@ -43,6 +43,8 @@ inline std::atomic<int64_t> &memoryMoves() {
 
 /// Waits for a stream. Every wait of the host while a model runs goes through here, and is counted.
 void waitForStream(cudaStream_t stream);
+/// How often that was called in this process.
+int64_t streamWaits();
 
 /// Who looks, while the host waits, whether what the device waits for will come: other ranks may be
 /// gone.
@@ -56,8 +58,6 @@ public:
 void watch(WaitWatch &of);
 /// It is gone.
 void unwatch(WaitWatch &of);
-/// How often that was called in this process.
-int64_t streamWaits();
 
 /// The stream that a call of a store was given.
 inline cudaStream_t streamOf(const StoreStream &on) { return static_cast<cudaStream_t>(on.device); }

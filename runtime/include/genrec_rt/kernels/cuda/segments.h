@@ -18,11 +18,17 @@ using cuda::SegmentSums;
 /// What genrec_rt_unique_rows has put there, on the device.
 inline SegmentSums *segmentSums(void *segments) { return static_cast<SegmentSums *>(segments); }
 
-/// The rows that the rank updates, and their sums: `own`, as one portion of one rank has all of
-/// them.
-inline float **ownedRows(const genrec_collected_rows *, float **own) { return own; }
-inline float *ownedSums(const genrec_collected_rows *, float *own) { return own; }
-inline SegmentSums *ownedSums(const genrec_collected_rows *, SegmentSums *own) { return own; }
+/// The rows that the rank updates, and their sums: `own`, unless several portions or ranks have
+/// been added up.
+inline float **ownedRows(const genrec_collected_rows *collected, float **own) {
+  return collected ? collected->rows : own;
+}
+inline float *ownedSums(const genrec_collected_rows *collected, float *own) {
+  return collected ? collected->sums : own;
+}
+inline SegmentSums *ownedSums(const genrec_collected_rows *collected, SegmentSums *own) {
+  return collected ? static_cast<SegmentSums *>(collected->segments) : own;
+}
 inline namespace GENREC_RT_ISA {
 
 /// The sum of the gradients of distinct row `row`, D floats, in the order of its terms; of a giant

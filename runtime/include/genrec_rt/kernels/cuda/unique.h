@@ -5,7 +5,7 @@
 // by segment first, so results are the same whatever runs when.
 //
 // A hash table over the batch: segment s has the slots [2 o(s), 2 o(s + 1)), with o the
-// segments' offsets, so it is never more than half full. Ids are at least 0.
+// segments' offsets, so it is never more than half full. No id is -1.
 //
 //===----------------------------------------------------------------------===//
 

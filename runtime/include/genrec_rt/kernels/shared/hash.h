@@ -48,7 +48,7 @@ GENREC_HOST_DEVICE uint64_t mixFarm(uint64_t u, uint64_t v, uint64_t factor) {
 } // namespace detail
 
 /// XXH3_64bits_withSeed of xxHash (Collet; the format's "XXH3 for 4-8 byte inputs").
-GENREC_HOST_DEVICE int64_t hashXxh3(int64_t value, int64_t seed, int64_t bits) {
+GENREC_HOST_DEVICE uint64_t wholeXxh3(int64_t value, int64_t seed) {
   // Words 1 and 2 of the default secret, and the seed with its low half, bytes reversed, on top.
   constexpr uint64_t kFlip = 0xC73AB174C5ECD5A2, kFactor = 0x9FB21C651E98DF25;
   auto start = static_cast<uint64_t>(seed);
@@ -61,7 +61,12 @@ GENREC_HOST_DEVICE int64_t hashXxh3(int64_t value, int64_t seed, int64_t bits) {
   x ^= detail::rotateLeft(x, 49) ^ detail::rotateLeft(x, 24);
   x *= kFactor;
   x = (x ^ ((x >> 35) + 8)) * kFactor;
-  return detail::cutHash(x ^ (x >> 28), bits);
+  return x ^ (x >> 28);
+}
+
+/// The low bits of that.
+GENREC_HOST_DEVICE int64_t hashXxh3(int64_t value, int64_t seed, int64_t bits) {
+  return detail::cutHash(wholeXxh3(value, seed), bits);
 }
 
 /// The first 64 bits of MurmurHash3_x64_128 (Appleby) with the low 32 bits of the seed.

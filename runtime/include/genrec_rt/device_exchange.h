@@ -1,0 +1,116 @@
+//===- device_exchange.h - Rows and sums of portions on a device -*- C++ -*-===//
+//
+// What ranks/row_exchange.h and portions.h do on the host, for values in the memory of a device:
+// rows that the portions of a batch look up travel to the ranks that ask for them, sums of
+// gradients back to their owners, and sums over portions are added in the tree of portions.h, so
+// that the bits are those of any other number of ranks. Keys, rows and sums stay on the device; the
+// host learns how many there are, once per step.
+//
+// Work goes into the queue in use (device.h). A store is a table, or several that are merged. Calls
+// that are collective name CommError's reason as those of a communicator do.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_DEVICE_EXCHANGE_H
+#define GENREC_RT_DEVICE_EXCHANGE_H
+
+#include "genrec_rt/abi.h"
+#include "genrec_rt/comm.h"
+#include "genrec_rt/exchange_counts.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace genrec::rt {
+
+/// A store whose rows ranks own. A key is member << keyBits | id; with one member, the id itself.
+struct DeviceExchangedStore {
+  int64_t dim = 0;               ///< floats of a row's value
+  std::vector<uint64_t> members; ///< hashTableName (owner.h) of each member's logical name
+  int64_t keyBits = 63;
+};
+
+/// The keys of one lookup of one portion. rows[i] becomes the address of a copy of the row's value:
+/// the same one for equal keys of one step, there until `begin`; `zeros` where there is no key.
+struct DeviceRowRequest {
+  int32_t store = 0;
+  int64_t count = 0; ///< entries
+  float **rows = nullptr;
+  float *zeros = nullptr;
+};
+
+/// One step after another: begin, layOutKeys and fetch, then for each portion beginPortion,
+/// contribute, endPortion, then collect and getUpdate. Buffers grow and are kept.
+class DeviceRowExchange {
+public:
+  virtual ~DeviceRowExchange() = default;
+
+  /// Begins a step. The device has ended the one before.
+  virtual void begin() = 0;
+  /// Where the caller writes the keys of all requests of this rank's portions, which are in the
+  /// order of stores: one request behind another; a negative one is none.
+  virtual int64_t *layOutKeys(std::span<const DeviceRowRequest> requests) = 0;
+  /// Writes the addresses of the rows of keys that this rank owns, on the device; a key may occur
+  /// several times.
+  using FindRows =
+      std::function<void(int32_t store, const int64_t *keys, int64_t count, float **rows)>;
+  /// Brings the rows of the keys that were written. Waits for the device. Collective: a round of
+  /// counts, one of keys, one of values.
+  virtual void fetch(const FindRows &find) = 0;
+
+  /// The next portion of this rank computes.
+  virtual void beginPortion() = 0;
+  /// Sums of gradients of the distinct rows that the portion touches: sums + i * dim is that of
+  /// rows[i], an address that `fetch` gave; as many as `touched`, of the device, has rows, at most
+  /// `capacity`. Once per store and portion; those without a call touch nothing.
+  virtual void contribute(int32_t store, const genrec_domain *touched, int64_t capacity,
+                          float *const *rows, const float *sums) = 0;
+  virtual void endPortion() = 0;
+
+  /// Adds the sums of all portions at the owners; a portion that did not touch a row adds nothing,
+  /// not 0. Collective, a round for each node of the tree that a rank sends, at most.
+  virtual void collect() = 0;
+  /// The rows of a store that this rank owns and some portion touched, after `collect`; arrays of
+  /// the device.
+  struct Update {
+    float **rows = nullptr;
+    float *sums = nullptr;
+    const int64_t *numbers = nullptr; ///< 0, 1, 2, …
+    void *segments = nullptr;         ///< a kernels::SegmentSums in which each row has one term
+    int64_t most = 0;                 ///< rows, at most
+  };
+  virtual Update getUpdate(int32_t store) const = 0;
+  /// `owned`, of the device, has the rows of a store that are updated.
+  virtual void describe(int32_t store, genrec_domain *owned) = 0;
+
+  virtual ExchangeCounts getTraffic() const = 0;
+};
+
+/// Sums over portions: gradients of parameters, weights of losses.
+class DevicePortionSums {
+public:
+  virtual ~DevicePortionSums() = default;
+
+  /// Begins a step. The device has ended the one before.
+  virtual void begin() = 0;
+  /// Gives lists of `floats` values of the next portion to the sum of `number`.
+  virtual void contribute(int32_t number, std::span<const float *const> partial,
+                          std::span<const int64_t> floats) = 0;
+  /// Adds up the sums that all portions of this rank have given to. Collective, one round; one more
+  /// where more than two ranks add slices of long ones.
+  virtual void reduce() = 0;
+  /// The totals, after `reduce`: as many lists as were given.
+  virtual void collect(int32_t number, std::span<float *const> totals) = 0;
+  /// sums[i]: the exact sum of a float per row of rows[i], domains of the host's step, over those
+  /// of all ranks where travels[i], rounded once. Collective, one round, where any travels.
+  virtual void sumExactly(std::span<const genrec_domain *const> rows, std::span<const char> travels,
+                          std::span<const float *const> values, std::span<float *const> sums) = 0;
+  /// From other ranks, since this was made.
+  virtual int64_t getReceivedBytes() const = 0;
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_DEVICE_EXCHANGE_H

@@ -1,0 +1,330 @@
+//===- row_kernels.cu - Kernels of a row exchange on a device -------------===//
+
+#include "row_kernels.h"
+
+#include "genrec_rt/cuda/device.h"
+#include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/offsets.h"
+#include "genrec_rt/kernels/shared/hash.h"
+#include "genrec_rt/slices.h"
+
+#include <bit>
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+/// 2^shift threads have a row.
+int shiftOf(int64_t widest) {
+  return std::min(5, static_cast<int>(std::bit_width(static_cast<uint64_t>(widest - 1))));
+}
+
+LaunchShape shapeOfRows(int64_t rows, int shift) { return shapeOfThreads(rows << shift, kThreads); }
+
+__global__ void __launch_bounds__(kThreads) markKernel(int64_t *keys, int64_t count) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    if (keys[i] < 0)
+      keys[i] = kNoKey;
+}
+
+__global__ void __launch_bounds__(kThreads)
+    cellKernel(DistinctKeys distinct, int64_t count, KeyOwners owners, uint32_t *cellOf) {
+  const auto none = static_cast<uint32_t>(owners.ranks * distinct.stores);
+  for (int64_t u = threadInGrid(); u < count; u += threadsInGrid()) {
+    const int64_t key = u < *distinct.total ? distinct.keys[u] : kNoKey;
+    if (key == kNoKey) {
+      cellOf[u] = none;
+      continue;
+    }
+    const int64_t store = lastAtMost(distinct.firsts, distinct.stores, u);
+    const int64_t first = owners.firstMembers[store], bits = owners.keyBits[store];
+    const bool isOne = owners.firstMembers[store + 1] - first == 1;
+    const uint64_t table = owners.members[first + (isOne ? 0 : key >> bits)];
+    const int64_t id = isOne ? key : key & ((int64_t(1) << bits) - 1);
+    const uint64_t hash = kernels::wholeXxh3(id, static_cast<int64_t>(table));
+    const int32_t owner = getOwner(static_cast<int32_t>(hash >> (64 - kSliceBits)), owners.ranks);
+    cellOf[u] = static_cast<uint32_t>(owner * distinct.stores + store);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    groupKernel(DistinctKeys distinct, int64_t count, const uint32_t *cellOf, const uint32_t *order,
+                int64_t cells, uint32_t *positions, int64_t *grouped, int64_t *firsts) {
+  for (int64_t at = threadInGrid(); at <= count; at += threadsInGrid()) {
+    // Cells that begin here: those above the one before, up to the one here.
+    const int64_t here = at < count ? cellOf[order[at]] : cells;
+    const int64_t before = at > 0 ? int64_t(cellOf[order[at - 1]]) + 1 : 0;
+    for (int64_t cell = before; cell <= here; ++cell)
+      firsts[cell] = at;
+    if (here == cells)
+      continue;
+    positions[order[at]] = static_cast<uint32_t>(at);
+    grouped[at] = distinct.keys[order[at]];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    reorderKernel(const int64_t *keys, const int64_t *from, const int64_t *to, int64_t cells,
+                  int64_t count, int64_t *out) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
+    const int64_t cell = lastAtMost(from, cells, i);
+    out[to[cell] + i - from[cell]] = keys[i];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    addressKernel(RowCells cells, const uint32_t *numbers, int64_t count, const uint32_t *cellOf,
+                  const uint32_t *positions, float *values, float *zeros, float **rows) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid()) {
+    const uint32_t number = numbers[i];
+    const int64_t cell = cellOf[number];
+    rows[i] = cell == cells.cells
+                  ? zeros
+                  : values + cells.begins[cell] +
+                        (positions[number] - cells.firsts[cell]) * cells.dims[cell % cells.stores];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    placeKernel(RowCells cells, const genrec_domain *touched, float *const *rows,
+                const float *values, const float *sums, int64_t dim, int shift, float *node) {
+  const int64_t lanes = int64_t(1) << shift, lane = threadInGrid() & (lanes - 1);
+  const int64_t count = touched->count;
+  for (int64_t i = threadInGrid() >> shift; i < count; i += threadsInGrid() >> shift) {
+    const int64_t at = rows[i] - values;
+    for (int64_t c = lane; c < dim; c += lanes)
+      node[at + c] = sums[i * dim + c];
+    if (lane != 0)
+      continue;
+    const int64_t cell = lastAtMost(cells.begins, cells.cells, at);
+    reinterpret_cast<uint8_t *>(node)[cells.flags[cell] + (at - cells.begins[cell]) / dim] = 1;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    mergeKernel(RowCells cells, float *left, const float *right, int shift) {
+  const int64_t lanes = int64_t(1) << shift, lane = threadInGrid() & (lanes - 1);
+  for (int64_t row = threadInGrid() >> shift; row < cells.rows; row += threadsInGrid() >> shift) {
+    const int64_t cell = lastAtMost(cells.firsts, cells.cells, row);
+    const int64_t in = row - cells.firsts[cell], flag = cells.flags[cell] + in;
+    if (!reinterpret_cast<const uint8_t *>(right)[flag])
+      continue;
+    const bool isInBoth = reinterpret_cast<const uint8_t *>(left)[flag];
+    const int64_t dim = cells.dims[cell % cells.stores], at = cells.begins[cell] + in * dim;
+    for (int64_t c = at + lane; c < at + dim; c += lanes)
+      left[c] = isInBoth ? left[c] + right[c] : right[c];
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    mergeFlagsKernel(RowCells cells, float *left, const float *right) {
+  for (int64_t row = threadInGrid(); row < cells.rows; row += threadsInGrid()) {
+    const int64_t cell = lastAtMost(cells.firsts, cells.cells, row);
+    const int64_t flag = cells.flags[cell] + row - cells.firsts[cell];
+    if (reinterpret_cast<const uint8_t *>(right)[flag])
+      reinterpret_cast<uint8_t *>(left)[flag] = 1;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) noteKernel(OwnedRows owned) {
+  for (int64_t i = threadInGrid(); i < owned.asked; i += threadsInGrid()) {
+    const int64_t cell = lastAtMost(owned.firsts, owned.stores * owned.ranks, i);
+    const int64_t rank = cell % owned.ranks;
+    owned.places[owned.numbers[i] * int64_t(owned.ranks) + rank] =
+        static_cast<int32_t>(i - owned.firsts[cell]);
+  }
+}
+
+/// Where a leaf has the sum of a distinct key of a store; null where it has none.
+__device__ const float *sumIn(const OwnedRows &owned, const LeafNode &leaf, int64_t number,
+                              int64_t store) {
+  const int32_t place = owned.places[number * owned.ranks + leaf.rank];
+  const int64_t cell = leaf.rank * owned.stores + store;
+  if (place < 0 || !reinterpret_cast<const uint8_t *>(leaf.message)[owned.flags[cell] + place])
+    return nullptr;
+  return leaf.message + owned.begins[cell] + place * owned.dims[store];
+}
+
+__global__ void __launch_bounds__(kThreads) touchedKernel(OwnedRows owned, uint8_t *touched) {
+  const int64_t total = *owned.distinct.total;
+  for (int64_t u = threadInGrid(); u < owned.asked; u += threadsInGrid()) {
+    bool isTouched = false;
+    if (u < total) {
+      const int64_t store = lastAtMost(owned.distinct.firsts, owned.stores, u);
+      for (int32_t leaf = 0; leaf < owned.leafCount && !isTouched; ++leaf)
+        isTouched = sumIn(owned, owned.leaves[leaf], u, store) != nullptr;
+    }
+    touched[u] = isTouched;
+  }
+}
+
+/// Flags before distinct key `u`.
+__device__ int64_t flagsBefore(const OwnedRows &owned, const uint32_t *before,
+                               const uint32_t *total, int64_t u) {
+  return u < owned.asked ? before[u] : *total;
+}
+
+/// Where the store has a distinct key's row: any rank that asks for it says so.
+__device__ float *storedRow(const OwnedRows &owned, int64_t number, int64_t store) {
+  int32_t rank = 0;
+  while (owned.places[number * owned.ranks + rank] < 0)
+    ++rank;
+  return owned
+      .rows[owned.firsts[store * owned.ranks + rank] + owned.places[number * owned.ranks + rank]];
+}
+
+/// One element of the sum of a distinct key. Leaves come from left to right: before one joins,
+/// sums are added that meet below the node where it meets the one before (ranks/leaf_sums.cpp).
+__device__ float addLeavesOf(const OwnedRows &owned, int64_t number, int64_t store,
+                             int64_t element) {
+  constexpr int kMostPending = 32; // one per level of the tree
+  float pending[kMostPending];
+  int meets[kMostPending], count = 0, before = 0;
+  for (int32_t i = 0; i < owned.leafCount; ++i) {
+    const LeafNode leaf = owned.leaves[i];
+    const float *sum = sumIn(owned, leaf, number, store);
+    if (!sum)
+      continue;
+    const int level = count ? 32 - __clz(before ^ leaf.firstPortion) : 0;
+    for (; count > 1 && meets[count - 1] <= level; --count)
+      pending[count - 2] += pending[count - 1];
+    pending[count] = sum[element];
+    meets[count++] = level;
+    before = leaf.firstPortion;
+  }
+  for (; count > 1; --count)
+    pending[count - 2] += pending[count - 1];
+  return pending[0];
+}
+
+__global__ void __launch_bounds__(kThreads)
+    leavesKernel(OwnedRows owned, const uint8_t *touched, const uint32_t *before,
+                 const uint32_t *total, int shift, float **updateRows, float *sums) {
+  const int64_t lanes = int64_t(1) << shift, lane = threadInGrid() & (lanes - 1);
+  for (int64_t u = threadInGrid() >> shift; u < owned.asked; u += threadsInGrid() >> shift) {
+    if (!touched[u])
+      continue;
+    const int64_t store = lastAtMost(owned.distinct.firsts, owned.stores, u);
+    const int64_t first = flagsBefore(owned, before, total, owned.distinct.firsts[store]);
+    const int64_t at = before[u] - first, dim = owned.dims[store];
+    for (int64_t c = lane; c < dim; c += lanes)
+      sums[owned.updates[store] + at * dim + c] = addLeavesOf(owned, u, store, c);
+    if (lane == 0)
+      updateRows[owned.firsts[store * owned.ranks] + at] = storedRow(owned, u, store);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads)
+    countKernel(OwnedRows owned, const uint32_t *before, const uint32_t *total, int64_t *counts) {
+  for (int64_t store = threadInGrid(); store < owned.stores; store += threadsInGrid())
+    counts[store] = flagsBefore(owned, before, total, owned.distinct.firsts[store + 1]) -
+                    flagsBefore(owned, before, total, owned.distinct.firsts[store]);
+}
+
+__global__ void describeKernel(genrec_domain *domain, const int64_t *count) {
+  domain->count = domain->max_length = *count;
+  domain->offsets = nullptr;
+  domain->parent = nullptr;
+  domain->identity = nullptr;
+  domain->parent_domain = nullptr;
+}
+
+template <class T> __global__ void __launch_bounds__(kThreads) numberKernel(T *to, int64_t count) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    to[i] = static_cast<T>(i);
+}
+
+__global__ void __launch_bounds__(kThreads) addKernel(float *to, const float *from, int64_t count) {
+  for (int64_t i = threadInGrid(); i < count; i += threadsInGrid())
+    to[i] += from[i];
+}
+
+} // namespace
+
+void markNone(int64_t *keys, int64_t count, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), markKernel, keys, count);
+}
+
+void findCells(const DistinctKeys &distinct, int64_t count, const KeyOwners &owners,
+               uint32_t *cellOf, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), cellKernel, distinct, count, owners,
+                     cellOf);
+}
+
+void groupKeys(const DistinctKeys &distinct, int64_t count, const uint32_t *cellOf,
+               const uint32_t *order, int64_t cells, uint32_t *positions, int64_t *grouped,
+               int64_t *firsts, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count + 1, kThreads), groupKernel, distinct, count,
+                     cellOf, order, cells, positions, grouped, firsts);
+}
+
+void reorderKeys(const int64_t *keys, const int64_t *from, const int64_t *to, int64_t cells,
+                 int64_t count, int64_t *out, cudaStream_t stream) {
+  if (count > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), reorderKernel, keys, from, to,
+                       cells, count, out);
+}
+
+void giveAddresses(const RowCells &cells, const uint32_t *numbers, int64_t count,
+                   const uint32_t *cellOf, const uint32_t *positions, float *values, float *zeros,
+                   float **rows, cudaStream_t stream) {
+  if (count > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), addressKernel, cells, numbers,
+                       count, cellOf, positions, values, zeros, rows);
+}
+
+void placeSums(const RowCells &cells, const genrec_domain *touched, int64_t capacity,
+               float *const *rows, const float *values, const float *sums, int64_t dim, float *node,
+               cudaStream_t stream) {
+  const int shift = shiftOf(dim);
+  if (capacity > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfRows(capacity, shift), placeKernel, cells, touched, rows,
+                       values, sums, dim, shift, node);
+}
+
+void mergeSums(const RowCells &cells, float *left, const float *right, cudaStream_t stream) {
+  if (cells.rows == 0)
+    return;
+  const int shift = shiftOf(cells.widest);
+  GENREC_CUDA_LAUNCH(stream, shapeOfRows(cells.rows, shift), mergeKernel, cells, left, right,
+                     shift);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(cells.rows, kThreads), mergeFlagsKernel, cells, left,
+                     right);
+}
+
+void findTouched(const OwnedRows &owned, uint8_t *touched, cudaStream_t stream) {
+  const LaunchShape shape = shapeOfThreads(owned.asked, kThreads);
+  GENREC_CUDA_CHECK(cudaMemsetAsync(owned.places, 0xFF,
+                                    static_cast<size_t>(owned.asked * owned.ranks) * 4, stream));
+  GENREC_CUDA_LAUNCH(stream, shape, noteKernel, owned);
+  GENREC_CUDA_LAUNCH(stream, shape, touchedKernel, owned, touched);
+}
+
+void addLeaves(const OwnedRows &owned, const uint8_t *touched, const uint32_t *before,
+               const uint32_t *total, float **updateRows, float *sums, int64_t *counts,
+               cudaStream_t stream) {
+  const int shift = shiftOf(owned.widest);
+  GENREC_CUDA_LAUNCH(stream, shapeOfRows(owned.asked, shift), leavesKernel, owned, touched, before,
+                     total, shift, updateRows, sums);
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(owned.stores, kThreads), countKernel, owned, before,
+                     total, counts);
+}
+
+void describeRows(genrec_domain *domain, const int64_t *count, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), describeKernel, domain, count);
+}
+
+template <class T> void fillNumbers(T *to, int64_t count, cudaStream_t stream) {
+  GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), numberKernel<T>, to, count);
+}
+template void fillNumbers<int64_t>(int64_t *, int64_t, cudaStream_t);
+template void fillNumbers<uint32_t>(uint32_t *, int64_t, cudaStream_t);
+
+void addFloats(float *to, const float *from, int64_t count, cudaStream_t stream) {
+  if (count > 0)
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(count, kThreads), addKernel, to, from, count);
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,130 @@
+//===- row_kernels.h - Kernels of a row exchange on a device ----*- C++ -*-===//
+//
+// A cell is what one rank asks another for of one store. Positions number the distinct keys of a
+// rank, cell by cell: by owner, then by store. Messages of values and of sums have the rows of
+// their cells at the same places; those of sums end with a byte per row that says whether it has
+// one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_RANKS_CUDA_ROW_KERNELS_H
+#define GENREC_RT_RANKS_CUDA_ROW_KERNELS_H
+
+#include "genrec_rt/abi.h"
+
+#include <cstdint>
+#include <cuda_runtime.h>
+
+namespace genrec::rt::cuda {
+
+/// What stands for no key among keys that are numbered.
+constexpr int64_t kNoKey = INT64_MIN;
+
+/// Where the rows of cells are; arrays of the device.
+struct RowCells {
+  const int64_t *firsts = nullptr; ///< [cells + 1] the position of a cell's first row
+  const int64_t *begins = nullptr; ///< [cells] the float where that row begins, ascending
+  const int64_t *flags = nullptr;  ///< [cells] the byte that is its flag
+  const int64_t *dims = nullptr;   ///< [stores]
+  int64_t cells = 0, stores = 0;   ///< cell c is of store c % stores
+  int64_t rows = 0;
+  int64_t widest = 0; ///< of `dims`
+};
+
+/// Who owns the keys of stores; arrays of the device.
+struct KeyOwners {
+  const uint64_t *members = nullptr;     ///< of all stores
+  const int64_t *firstMembers = nullptr; ///< [stores + 1]
+  const int64_t *keyBits = nullptr;      ///< [stores]
+  int32_t ranks = 1;
+};
+
+/// The distinct keys of all stores, store by store, as Unique leaves them.
+struct DistinctKeys {
+  const int64_t *keys = nullptr;
+  const int64_t *firsts = nullptr; ///< [stores + 1]
+  const uint32_t *total = nullptr;
+  int64_t stores = 0;
+};
+
+/// Negative keys become kNoKey.
+void markNone(int64_t *keys, int64_t count, cudaStream_t stream);
+
+/// cellOf[u] = the cell of distinct key u: owner * stores + store; that behind the last for what is
+/// no key, and for u that is none, up to `count`.
+void findCells(const DistinctKeys &distinct, int64_t count, const KeyOwners &owners,
+               uint32_t *cellOf, cudaStream_t stream);
+
+/// Brings distinct keys, of which `order` has those of the first cell first, into this order:
+/// positions[u], grouped[position], and where each of `cells` cells begins, one more at the end.
+void groupKeys(const DistinctKeys &distinct, int64_t count, const uint32_t *cellOf,
+               const uint32_t *order, int64_t cells, uint32_t *positions, int64_t *grouped,
+               int64_t *firsts, cudaStream_t stream);
+
+/// Keys that came rank by rank, store by store: `from` and `to` are where each of `cells` cells
+/// begins, `from` with one more at the end.
+void reorderKeys(const int64_t *keys, const int64_t *from, const int64_t *to, int64_t cells,
+                 int64_t count, int64_t *out, cudaStream_t stream);
+
+/// rows[i] = the address in `values` of the row that entry i of a request asks for, `numbers[i]`
+/// being its distinct key.
+void giveAddresses(const RowCells &cells, const uint32_t *numbers, int64_t count,
+                   const uint32_t *cellOf, const uint32_t *positions, float *values, float *zeros,
+                   float **rows, cudaStream_t stream);
+
+/// Copies the sums of touched rows, addresses in `values`, to their places in `node`.
+void placeSums(const RowCells &cells, const genrec_domain *touched, int64_t capacity,
+               float *const *rows, const float *values, const float *sums, int64_t dim, float *node,
+               cudaStream_t stream);
+
+/// left = left + right, row by row; what only one has is kept as it is.
+void mergeSums(const RowCells &cells, float *left, const float *right, cudaStream_t stream);
+
+/// A node of the tree of portions whose sums a rank has sent.
+struct LeafNode {
+  const float *message = nullptr; ///< of the rank to this one
+  int32_t firstPortion = 0;
+  int32_t rank = 0;
+};
+
+/// The rows that this rank owns, as far as ranks ask for them; arrays of the device. A cell of
+/// these is store * ranks + rank.
+struct OwnedRows {
+  DistinctKeys distinct;             ///< `keys` are not read
+  const uint32_t *numbers = nullptr; ///< by row that is asked for: its distinct key
+  const int64_t *firsts = nullptr;   ///< [cells + 1]
+  float *const *rows = nullptr;      ///< by row that is asked for: where the store has it
+  const int64_t *begins = nullptr;   ///< [ranks * stores] in the message of a rank, as in RowCells
+  const int64_t *flags = nullptr;    ///< likewise
+  const int64_t *dims = nullptr;     ///< [stores]
+  const int64_t *updates = nullptr;  ///< [stores] the float of `sums` where those of a store begin
+  const LeafNode *leaves = nullptr;  ///< in the order of portions
+  int32_t *places =
+      nullptr;       ///< [asked * ranks] scratch: by distinct key and rank, its row in the cell
+  int64_t asked = 0; ///< rows that ranks ask for
+  int64_t stores = 0, widest = 0;
+  int32_t ranks = 1, leafCount = 0;
+};
+
+/// Notes who asks for which distinct key, and touched[u]: whether any node has a sum of it.
+void findTouched(const OwnedRows &owned, uint8_t *touched, cudaStream_t stream);
+
+/// Adds the nodes' sums of touched rows in the tree of portions. Those of a store lie one behind
+/// another from its place on: their rows in updateRows, their sums in `sums`. `before` and `total`
+/// are ranks and number of the flags `touched`. counts[store] = how many there are.
+void addLeaves(const OwnedRows &owned, const uint8_t *touched, const uint32_t *before,
+               const uint32_t *total, float **updateRows, float *sums, int64_t *counts,
+               cudaStream_t stream);
+
+/// A domain of counts[0] rows that has no lists.
+void describeRows(genrec_domain *domain, const int64_t *count, cudaStream_t stream);
+
+/// to[i] = i.
+template <class T> void fillNumbers(T *to, int64_t count, cudaStream_t stream);
+
+/// to[i] += from[i].
+void addFloats(float *to, const float *from, int64_t count, cudaStream_t stream);
+
+} // namespace genrec::rt::cuda
+
+#endif // GENREC_RT_RANKS_CUDA_ROW_KERNELS_H

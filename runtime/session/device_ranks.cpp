@@ -1,0 +1,124 @@
+//===- device_ranks.cpp - What portions have in common on a device --------===//
+
+#include "device_ranks.h"
+
+#include "device_step.h"
+#include "ranks.h"
+#include "step_slot.h"
+
+#include <algorithm>
+
+namespace genrec::rt {
+
+static std::vector<DeviceExchangedStore> describeStores(const ExchangedTables &tables) {
+  std::vector<DeviceExchangedStore> stores;
+  for (const ExchangedStore &store : tables.stores)
+    stores.push_back({store.dim, store.members, store.keyBits});
+  return stores;
+}
+
+DeviceRanks::DeviceRanks(Device &device, Communicator &comm, int32_t portions,
+                         const ExchangedTables &tables)
+    : device(device), comm(comm), tables(tables),
+      rows(device.makeRowExchange(comm, describeStores(tables), portions)),
+      sums(device.makePortionSums(comm, portions)), segmentSums(device, "sums of segments"),
+      collectedRows(tables.stores.size()) {}
+
+void DeviceRanks::begin(std::span<StepSlot *const> ofPortions) {
+  slots = ofPortions;
+  rows->begin();
+  sums->begin();
+  lookups.clear();
+  isDispatched = false;
+}
+
+void DeviceRanks::request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **to,
+                          float *zeros, genrec_row_note *beyond) {
+  if (isDispatched)
+    throw Error(std::string("rows of table '") + slot.state().model.tables[table].name +
+                    "' are looked up by ids that the compute stage makes, which portions on a "
+                    "device cannot do yet",
+                "run it on one GPU with one portion, or compile it with --target=cpu");
+  const int32_t store = tables.storeOf[table];
+  auto behind = std::ranges::upper_bound(lookups, store, {}, &Lookup::store);
+  lookups.insert(behind, {store, ids, to, zeros, beyond});
+}
+
+void DeviceRanks::fetch() {
+  StepSlot &front = *slots.front();
+  DeviceStep &step = *front.onDevice;
+  comm.setPurpose({"the keys", front.step});
+  requests.clear();
+  for (const Lookup &lookup : lookups)
+    requests.push_back({lookup.store, lookup.ids.count, lookup.rows, lookup.zeros});
+  step.besideDispatch([&] {
+    sums->reduce();
+    int64_t *keys = rows->layOutKeys(requests);
+    for (const Lookup &lookup : lookups) {
+      device.writeKeys(lookup.ids, 0, keys, lookup.beyond);
+      keys += lookup.ids.count;
+    }
+    rows->fetch([&](int32_t store, const int64_t *of, int64_t count, float **found) {
+      comm.setPurpose({"the rows", front.step});
+      step.findOwned(tables.tableOf[store], of, count, found);
+    });
+  });
+  isDispatched = true;
+}
+
+void DeviceRanks::contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
+                                 const float *rowSums) {
+  rows->contribute(tables.storeOf[table], touched->device, touched->capacity, of, rowSums);
+}
+
+void DeviceRanks::contributeSegments(int32_t table, const genrec_domain *touched, float *const *of,
+                                     const void *segments, int64_t dim) {
+  auto *to = reinterpret_cast<float *>(
+      segmentSums.ensure(touched->capacity * dim * static_cast<int64_t>(sizeof(float))));
+  device.sumSegments(touched, segments, dim, to);
+  contributeRows(table, touched, of, to);
+}
+
+void DeviceRanks::exchangeSums(bool updates) {
+  comm.setPurpose({updates ? "the gradients" : "the sums", slots.front()->step});
+  sums->reduce();
+  if (!updates)
+    return;
+  rows->collect();
+  for (size_t store = 0; store < collectedRows.size(); ++store) {
+    const DeviceRowExchange::Update update = rows->getUpdate(static_cast<int32_t>(store));
+    collectedRows[store] = {update.rows, update.sums, tables.stores[store].dim, update.numbers,
+                            update.segments};
+  }
+}
+
+int64_t DeviceRanks::countCollected(int32_t table) const {
+  return rows->getUpdate(tables.storeOf[table]).most;
+}
+
+const genrec_collected_rows &DeviceRanks::collected(int32_t table) const {
+  return collectedRows[tables.storeOf[table]];
+}
+
+void DeviceRanks::describeCollected(int32_t table, genrec_domain *owned) {
+  owned->count = -1;
+  rows->describe(tables.storeOf[table], owned->device);
+}
+
+void DeviceRanks::sumExactly(std::span<const genrec_domain *const> owned,
+                             const int32_t *ofParameters, std::span<const float *const> values,
+                             std::span<float *const> totals) {
+  std::vector<char> travels; // parameters are on every rank
+  for (size_t i = 0; i < owned.size(); ++i)
+    travels.push_back(!ofParameters[i]);
+  comm.setPurpose({"the norm", slots.front()->step});
+  sums->sumExactly(owned, travels, values, totals);
+}
+
+ExchangeCounts DeviceRanks::getTraffic() const {
+  ExchangeCounts counts = rows->getTraffic();
+  counts.denseBytes += sums->getReceivedBytes();
+  return counts;
+}
+
+} // namespace genrec::rt

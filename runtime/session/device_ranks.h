@@ -1,0 +1,85 @@
+//===- device_ranks.h - What portions have in common on a device -*- C++ -*-===//
+//
+// The part of RankStep (ranks.h) whose values are on a device: rows that portions look up, sums
+// over portions. Keys go to their owners when the dispatch stages of all portions are queued,
+// gradients when the compute stages are; what the step reports follows once the host has waited for
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GENREC_RT_SESSION_DEVICE_RANKS_H
+#define GENREC_RT_SESSION_DEVICE_RANKS_H
+
+#include "device_memory.h"
+#include "genrec_rt/device_exchange.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace genrec::rt {
+
+struct ExchangedTables;
+class StepSlot;
+
+class DeviceRanks {
+public:
+  DeviceRanks(Device &device, Communicator &comm, int32_t portions, const ExchangedTables &tables);
+
+  void begin(std::span<StepSlot *const> slots);
+  /// Notes a lookup of the dispatch stage; `beyond` is for ids beyond their table, or null.
+  void request(const StepSlot &slot, int32_t table, const DeviceIds &ids, float **rows,
+               float *zeros, genrec_row_note *beyond);
+  /// Brings the rows that all dispatch stages asked for, and adds up what they gave to sums.
+  /// Collective.
+  void fetch();
+
+  void beginPortion() { rows->beginPortion(); }
+  void endPortion() { rows->endPortion(); }
+  void contribute(int32_t number, std::span<const float *const> partial,
+                  std::span<const int64_t> floats) {
+    sums->contribute(number, partial, floats);
+  }
+  void collect(int32_t number, std::span<float *const> totals) { sums->collect(number, totals); }
+  void contributeRows(int32_t table, const genrec_domain *touched, float *const *of,
+                      const float *rowSums);
+  /// The same of sums that the device adds up from `segments` (genrec_rt_unique_rows).
+  void contributeSegments(int32_t table, const genrec_domain *touched, float *const *of,
+                          const void *segments, int64_t dim);
+  /// Once all portions have computed. Collective.
+  void exchangeSums(bool updates);
+
+  int64_t countCollected(int32_t table) const;
+  const genrec_collected_rows &collected(int32_t table) const;
+  void describeCollected(int32_t table, genrec_domain *owned);
+  void sumExactly(std::span<const genrec_domain *const> owned, const int32_t *ofParameters,
+                  std::span<const float *const> values, std::span<float *const> totals);
+
+  ExchangeCounts getTraffic() const;
+
+private:
+  /// A lookup of the dispatch stages.
+  struct Lookup {
+    int32_t store;
+    DeviceIds ids;
+    float **rows;
+    float *zeros;
+    genrec_row_note *beyond;
+  };
+
+  Device &device;
+  Communicator &comm;
+  const ExchangedTables &tables;
+  std::unique_ptr<DeviceRowExchange> rows;
+  std::unique_ptr<DevicePortionSums> sums;
+  std::span<StepSlot *const> slots;
+  std::vector<Lookup> lookups;            ///< by store
+  std::vector<DeviceRowRequest> requests; ///< of these, in the same order
+  bool isDispatched = false;
+  DeviceMemory segmentSums;
+  std::vector<genrec_collected_rows> collectedRows; ///< by store
+};
+
+} // namespace genrec::rt
+
+#endif // GENREC_RT_SESSION_DEVICE_RANKS_H

@@ -1,0 +1,214 @@
+"""Portions and ranks on the emulated device: the losses of the CPU, and the same bits on any number of ranks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import genrec as gr
+import numpy as np
+import pytest
+from compiled import BUILD
+from launching import launcher, needs_mpi
+from test_cuda_models import BATCH, SCHEMA, TARGETS, Clicks, Crosses, expect_close, tensors, train, write_rows
+from test_cuda_steps import losses, run
+
+PORTIONS = ["--portions", "4"]
+MPI = BUILD / "lib" / "libgenrec-comm-mpi.so"
+
+
+@pytest.fixture(scope="module")
+def binaries(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return compile_both(Clicks(), tmp_path_factory.mktemp("clicks"))
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet")
+
+
+def compile_both(model: gr.Model, folder: Path) -> dict[str, Path]:
+    """A binary per target."""
+    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
+        pytest.skip("this build runs no kernels on the host")
+    return {target: gr.compile(model, SCHEMA, target=target, output=folder / target).binary for target in TARGETS}
+
+
+def expect_equal(actual: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> None:
+    assert actual.keys() == expected.keys()
+    for name, values in expected.items():
+        assert (actual[name] == values).all(), name
+
+
+def start(binary: Path, ranks: int, *words: object) -> subprocess.CompletedProcess[str]:
+    """A command on so many ranks; 0: without a launcher."""
+    environment = os.environ | {"GENREC_COMM_LIBRARY": str(MPI)}
+    command = [*launcher(ranks), *(str(word) for word in (binary, *words))]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+
+
+def train_on(binary: Path, ranks: int, data: Path, folder: Path, *more: str, steps: int = 8) -> dict[str, Any]:
+    """Trains into the checkpoint `folder` and returns the report."""
+    report = folder.parent / f"{folder.name}.json"
+    ran = start(
+        binary, ranks, "train", "--data", data, "--batch", BATCH, "--epochs", "4", "--max-steps", steps, "--seed", "5",
+        "--threads", "1", "--progress", "none", "--checkpoint", folder, "--metrics-json", report, "--log-every", "1",
+        *PORTIONS, *more,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return json.loads(report.read_text())
+
+
+def saved(folder: Path) -> bytes:
+    """The bytes of the newest generation's tensors."""
+    newest = max(folder.glob("step-*"), key=lambda path: int(path.name.partition("-")[2]))
+    return (newest / "model.safetensors").read_bytes()
+
+
+def expect_training_of_the_cpu(binaries: dict[str, Path], data: Path, folder: Path, *more: str, steps: int) -> None:
+    kept = {target: folder / f"{target}.kept" for target in TARGETS}
+    cpu, cuda = (losses(train(binaries[target], data, kept[target], *more, steps=steps)) for target in TARGETS)
+    assert len(cuda) == steps
+    np.testing.assert_allclose(cuda, cpu, rtol=1e-5)
+    expect_close(tensors(kept["cuda-emulated"]), tensors(kept["cpu"]))
+
+
+@pytest.mark.parametrize("portions", [2, 3, 4])
+def test_portions_train_as_on_the_cpu(binaries: dict[str, Path], rows: Path, portions: int, tmp_path: Path) -> None:
+    expect_training_of_the_cpu(binaries, rows, tmp_path, "--portions", str(portions), steps=8)
+
+
+def test_clipped_norms_and_rules_about_rows(rows: Path, tmp_path: Path) -> None:
+    expect_training_of_the_cpu(compile_both(Crosses(), tmp_path), rows, tmp_path, *PORTIONS, steps=6)
+
+
+def test_the_order_of_queued_work_changes_no_bits(
+    binaries: dict[str, Path], rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = []
+    for seed in ("1", "2", "3"):
+        monkeypatch.setenv("GENREC_SIMT_SEED", seed)
+        report = train(binaries["cuda-emulated"], rows, tmp_path / seed, *PORTIONS)
+        kept.append((losses(report), tensors(tmp_path / seed)))
+    for given, values in kept[1:]:
+        assert given == kept[0][0]
+        expect_equal(values, kept[0][1])
+
+
+def test_a_step_of_portions_takes_no_memory_and_waits_twice(
+    binaries: dict[str, Path], rows: Path, tmp_path: Path
+) -> None:
+    """Once all ids are known; for how many rows travel, and at its end."""
+    before, after = (
+        run(binaries["cuda-emulated"], rows, tmp_path / "report.json", *PORTIONS, steps=steps)["device"]
+        for steps in (10, 14)
+    )
+    assert before["allocations"] == after["allocations"]
+    assert after["waits"] - before["waits"] == 2 * 4
+    assert after["steps_captured"] == 0
+    assert after["not_captured"] == ["steps of several portions or ranks run call by call"]
+
+
+@needs_mpi
+def test_any_number_of_ranks_has_the_same_bits(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    binary = binaries["cuda-emulated"]
+    runs = {ranks: train_on(binary, ranks, rows, tmp_path / str(ranks)) for ranks in (0, 2, 3, 4)}
+    for ranks in (2, 3, 4):
+        assert losses(runs[ranks]) == losses(runs[0])
+        assert saved(tmp_path / str(ranks)) == saved(tmp_path / "0")
+    exchanged = runs[2]["exchanges"]
+    assert min(exchanged[count] for count in ("id_bytes", "row_bytes", "gradient_bytes", "dense_bytes")) > 0
+
+
+@needs_mpi
+def test_clipped_norms_and_rules_about_rows_have_the_same_bits(rows: Path, tmp_path: Path) -> None:
+    """A norm that ranks add up exactly, rows that come and leave, and a bound over the rows of all ranks."""
+    binary = compile_both(Crosses(), tmp_path)["cuda-emulated"]
+    runs = [train_on(binary, ranks, rows, tmp_path / str(ranks), steps=6) for ranks in (0, 2)]
+    assert losses(runs[0]) == losses(runs[1])
+    assert saved(tmp_path / "0") == saved(tmp_path / "2")
+
+
+@needs_mpi
+def test_checkpoints_go_between_ranks_and_targets(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    """2 ranks with devices, then 4 CPUs, then one device: as the CPU alone."""
+    cpu, cuda = (binaries[target] for target in TARGETS)
+    train_on(cpu, 0, rows, tmp_path / "whole", steps=9)
+    train_on(cuda, 2, rows, tmp_path / "mixed", steps=3)
+    train_on(cpu, 4, rows, tmp_path / "mixed", "--resume", steps=6)
+    train_on(cuda, 0, rows, tmp_path / "mixed", "--resume", steps=9)
+    expect_close(tensors(tmp_path / "mixed"), tensors(tmp_path / "whole"))
+
+
+@needs_mpi
+def test_the_other_commands_agree_on_ranks(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    binary, checkpoint = binaries["cuda-emulated"], tmp_path / "checkpoint"
+    train_on(binary, 2, rows, checkpoint)
+    metrics, scores = [], []
+    for ranks in (0, 2):
+        given = ["--data", rows, "--checkpoint", checkpoint, "--batch", BATCH, "--threads", "1", *PORTIONS]
+        report, out = tmp_path / f"{ranks}.json", tmp_path / f"{ranks}.parquet"
+        for command in (["evaluate", *given, "--metrics-json", report], ["predict", *given, "--out", out]):
+            ran = start(binary, ranks, *command)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+        metrics.append(json.loads(report.read_text())["evaluation"])
+        scores.append(out.read_bytes())
+    assert metrics[0]["loss"] == metrics[1]["loss"]
+    assert metrics[0]["metrics"] == metrics[1]["metrics"]
+    assert scores[0] == scores[1]
+
+
+@needs_mpi
+def test_an_error_on_one_rank_ends_all_with_its_words(binaries: dict[str, Path], rows: Path, tmp_path: Path) -> None:
+    bad = write_rows(tmp_path / "bad.parquet", c1={55: 1 << 30})
+    ran = start(
+        binaries["cuda-emulated"], 2, "train", "--data", bad, "--batch", BATCH, "--epochs", "1", "--no-shuffle",
+        "--threads", "1", "--progress", "none",
+    )  # fmt: skip
+    assert ran.returncode != 0
+    assert "row 55" in ran.stderr and "c1" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [("--replicate", "c0"), ("--shard-optimizer",), ("--early-gradients", "on")],
+    ids=lambda flags: flags[0][2:],
+)
+def test_what_is_not_there_is_refused(
+    binaries: dict[str, Path], rows: Path, flags: tuple[str, ...], tmp_path: Path
+) -> None:
+    ran = start(binaries["cuda-emulated"], 0, "train", "--data", rows, "--batch", BATCH, *PORTIONS, *flags)
+    assert ran.returncode == 1
+    assert "compiled for CUDA, cannot do yet" in ran.stderr
+
+
+def communicate(ranks: int, task: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    program = BUILD / "bin" / "genrec-nccl-ranks"
+    if not program.exists():
+        pytest.skip("this build runs no kernels on the host")
+    command = [*launcher(ranks), str(program), str(MPI), task]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False,
+                          env=os.environ | environment)  # fmt: skip
+
+
+@needs_mpi
+@pytest.mark.parametrize("check", ["", "1"])
+def test_nccl_conforms_between_processes(check: str) -> None:
+    ran = communicate(2, "conform", **({"GENREC_COMM_CHECK": check} if check else {}))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert sorted(ran.stdout.splitlines()) == [f"rank {rank} of 2: done" for rank in range(2)]
+
+
+@needs_mpi
+def test_an_abort_reaches_ranks_with_devices() -> None:
+    assert communicate(3, "abort").stdout.count("error: rank 1: no rows in part-7.parquet") == 2
+
+
+@needs_mpi
+def test_ranks_that_differ_are_named() -> None:
+    ran = communicate(2, "differ", GENREC_COMM_CHECK="1")
+    assert ran.returncode != 0
+    assert "the keys of step 36" in ran.stdout and "the keys of step 37" in ran.stdout
