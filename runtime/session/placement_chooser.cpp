@@ -14,8 +14,8 @@ namespace genrec::rt {
 namespace {
 
 /// Bytes that come to a rank in a round that tells the bandwidth.
-constexpr int64_t kProbeBytes = 1 << 20;
-constexpr int kSmallRounds = 9, kLargeRounds = 5;
+constexpr int64_t kProbeBytes = 256 << 10;
+constexpr int kSmallRounds = 9, kLargeRounds = 3;
 /// Rows that travel at a time.
 constexpr int64_t kBlockRows = 4096;
 

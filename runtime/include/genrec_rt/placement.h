@@ -40,7 +40,7 @@ inline constexpr double kWorthwhileShare = 0.9;
 
 /// What a rank does for one id that another rank has looked up in a replica: finds its row, adds
 /// its sum, updates it. Measured with benchmarks/rank_placement (docs/ranks.md).
-inline double replicaRowSeconds(int64_t dim) { return 30e-9 + 1e-9 * static_cast<double>(dim); }
+inline double replicaRowSeconds(int64_t dim) { return 55e-9 + 1e-9 * static_cast<double>(dim); }
 
 /// What a step has of one table, in the mean of ranks.
 struct PlacedTable {
