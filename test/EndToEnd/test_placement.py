@@ -68,20 +68,12 @@ def run(folder: Path, ranks: int, *words: str, latency: int = 0) -> subprocess.C
 
 
 def train(
-    folder: Path, ranks: int, checkpoint: str, *flags: str, latency: int = 0, full_every: int = 3
+    folder: Path, ranks: int, checkpoint: str, *flags: str, latency: int = 0, full_every: int = 9
 ) -> dict[str, Any]:
     """The report of a run, with its output at "text". It saves every 50 steps: a full state, then changes."""
     given = ["train", "--data", "train.parquet", "--batch", str(BATCH), "--portions", "12", "--threads", "1"]
-    saving = [
-        "--checkpoint",
-        checkpoint,
-        "--checkpoint-every",
-        "50",
-        "--checkpoint-full-every",
-        str(full_every),
-        "--keep",
-        "3",
-    ]
+    keeping = ["--checkpoint-every", "50", "--checkpoint-full-every", str(full_every), "--keep", "9"]
+    saving = ["--checkpoint", checkpoint, *keeping]
     told = ["--progress", "lines", "--metrics-json", "m.json", "--log-every", "1"]
     seed = [] if "--resume" in flags else ["--seed", "3"]
     done = run(folder, ranks, *given, *saving, *told, *seed, *flags, latency=latency)
