@@ -175,6 +175,35 @@ KERNEL_TEST(KernelsDistinct, AgreeWithNaiveLoops) {
   check<64, 150>(2, 90, 80, 13);
 }
 
+/// Of two lookups, the one that found fewer rows has more chunks: it must not need more room.
+KERNEL_TEST(KernelsDistinct, GradientsOfALookupDoNotDependOnALargerOne) {
+  constexpr int64_t kRows = 7700, kFewer = 7600, kSize = 16;
+  static_assert(distinctChunks(kFewer, kSize, kSize).count >
+                distinctChunks(kRows, kSize, kSize).count);
+  Random random(1);
+  Lookups both(random, 0, 0, kRows), one(random, 0, 0, 1);
+  for (int64_t part : {0, 1}) {
+    auto &list = both.handles.emplace_back();
+    for (int64_t row = 0; row < kRows; ++row)
+      list.push_back(both.memory.data() + 64 * (part == 0 ? row : row % kFewer));
+    both.lists.push_back(list.data());
+  }
+  one.lists = {both.handles[1].data()};
+  const Found foundBoth = find(nullptr, both, kRows), foundOne = find(nullptr, one, kRows);
+  std::vector<float> values(foundBoth.size * kSize), weight(kSize * kSize), gradient(kRows * kSize);
+  for (auto *list : {&values, &weight, &gradient})
+    for (float &value : *list)
+      value = shortNumber(random);
+  const Results two =
+      run<kSize, kSize, false>(1, foundBoth, values, weight, {0, 0}, gradient, kSize);
+  const Results alone = run<kSize, kSize, false>(
+      1, foundOne, {values.begin() + kRows * kSize, values.end()}, weight, {0}, gradient, kSize);
+  EXPECT_TRUE(
+      std::equal(alone.dvalues.begin(), alone.dvalues.end(), two.dvalues.begin() + kRows * kSize));
+  EXPECT_TRUE(
+      std::equal(alone.dweight.begin(), alone.dweight.end(), two.dweight.begin() + kSize * kSize));
+}
+
 KERNEL_TEST(KernelsDistinct, FactorsRoundedToBfloat16) {
   check<4, 128, true>(3, 60, 20, 15);
   check<16, 5, true>(1, 64, 1000, 16);

@@ -43,7 +43,7 @@ static constexpr int64_t mostRowChunks(int64_t k, int64_t n) {
 /// Of the widest vectors: what follows bounds the kernels for all others, too.
 static constexpr int64_t kWidestLanes = 16;
 
-static inline int64_t wholeVectors(int64_t floats) {
+static constexpr int64_t wholeVectors(int64_t floats) {
   return (floats + kWidestLanes - 1) / kWidestLanes * kWidestLanes;
 }
 
@@ -60,6 +60,8 @@ static inline int64_t matmulRowsScratchBound(int64_t k, int64_t n) {
 static constexpr int64_t kDistinctRowsAtOnce = 1024;
 /// Distinct rows whose summed gradients are multiplied while they are in the first-level cache.
 static constexpr int64_t kDistinctBlock = 48;
+/// The fewest distinct rows of a chunk.
+static constexpr int64_t kLeastDistinctChunk = 5 * kDistinctBlock;
 
 /// step_distinct.h: products of the distinct rows of lookups over `rows` rows, [., k] w[k, n].
 static inline int64_t distinctLinearScratchBound(int64_t rows, int64_t k, int64_t n,
@@ -67,12 +69,23 @@ static inline int64_t distinctLinearScratchBound(int64_t rows, int64_t k, int64_
   int64_t most = rows > kDistinctRowsAtOnce ? rows : kDistinctRowsAtOnce;
   return 4 * most * wholeVectors(n) + threads * matmulScratchBound(k, n);
 }
+/// How the distinct rows of a lookup are cut where each chunk has a gradient of the weight, [k, n].
+static constexpr SumChunks distinctChunks(int64_t rows, int64_t k, int64_t n) {
+  const int64_t most = mostRowChunks(k, wholeVectors(n)), even = (rows + most - 1) / most;
+  int64_t grain = (even + kDistinctBlock - 1) / kDistinctBlock * kDistinctBlock;
+  grain = grain < kLeastDistinctChunk ? kLeastDistinctChunk : grain;
+  return {grain, (rows + grain - 1) / grain};
+}
+/// The most chunks of up to `rows` rows: fewer rows may have more of them.
+static constexpr int64_t mostDistinctChunks(int64_t rows, int64_t k, int64_t n) {
+  const int64_t chunks = mostRowChunks(k, wholeVectors(n)), few = rows / kLeastDistinctChunk + 1;
+  return few < chunks ? few : chunks;
+}
 /// The same for its gradients: a block of sums per thread, those of the weight by chunks of rows,
 /// the weight packed, and the rows sorted.
 static inline int64_t distinctLinearGradScratchBound(int64_t rows, int64_t k, int64_t n,
                                                      int64_t threads) {
-  int64_t chunks = mostRowChunks(k, wholeVectors(n)), few = rows / (5 * kDistinctBlock) + 1;
-  return 4 * wholeVectors(n) * (threads * kDistinctBlock + (few < chunks ? few : chunks) * k) +
+  return 4 * wholeVectors(n) * (threads * kDistinctBlock + mostDistinctChunks(rows, k, n) * k) +
          matmulScratchBound(n, k) + 4 * (2 * rows + 6) + 5 * 64;
 }
 

@@ -153,13 +153,6 @@ inline void contractBlock(const float *x, int64_t ldx, const float *sums, int64_
     contractBlock<D, N, Column + NV * kLanes>(x, ldx, sums, rows, to);
 }
 
-/// Distinct rows per chunk, each with a gradient of the weight of its own.
-template <int D, int N> constexpr int64_t gradientChunk(int64_t size) {
-  const int64_t most = mostRowChunks(D, productStride<N>());
-  const int64_t even = roundUp((size + most - 1) / most, kDistinctBlock);
-  return even < kRowGrain ? kRowGrain : even;
-}
-
 /// What one part needs beside its operands, for a pool of `threads`.
 template <int D, int N> struct GradientScratch {
   float *blocks, *partials;
@@ -169,10 +162,10 @@ template <int D, int N> struct GradientScratch {
 
   GradientScratch(const DistinctLookups &lookups, int32_t threads, void *memory) {
     constexpr int64_t ld = productStride<N>();
-    const int64_t most = lookups.mostRows(), chunk = gradientChunk<D, N>(most);
+    const int64_t most = lookups.mostRows();
     ScratchCursor cursor(memory);
     blocks = cursor.take<float>(threads * kDistinctBlock * ld);
-    partials = cursor.take<float>((most + chunk - 1) / chunk * D * ld);
+    partials = cursor.take<float>(mostDistinctChunks(most, D, N) * D * ld);
     pack = cursor.take<char>(matmulScratchBytes<N, D>());
     begins = cursor.take<int32_t>(most + 2);
     rows = cursor.take<int32_t>(lookups.count + kRowsAhead);
@@ -208,8 +201,8 @@ inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &
     packBf16Columns<N, D>(own, N, /*transposed=*/true, pack);
   else if constexpr (!isNarrow<D>())
     packColumns(planColumns(N, D), own, N, /*transposed=*/true, N, pack);
-  const int64_t grain = gradientChunk<D, N>(size);
-  parallelFor(pool, size, grain, [&](int64_t begin, int64_t end, int64_t chunk) {
+  const SumChunks chunks = distinctChunks(size, D, N);
+  parallelFor(pool, size, chunks.grain, [&](int64_t begin, int64_t end, int64_t chunk) {
     float *sums = scratch.blocks + (pool ? genrec_rt_worker_index() : 0) * kDistinctBlock * ld;
     float *partial = scratch.partials + chunk * D * ld;
     __builtin_memset(partial, 0, D * ld * sizeof(float));
@@ -231,7 +224,7 @@ inline void distinctLinearGradient(genrec_rt_pool *pool, const DistinctLookups &
       contractBlock<D, N>(found, ldValues, sums, rows, partial);
     }
   });
-  addPartials(pool, scratch.partials, (size + grain - 1) / grain, D, N, ld, /*accumulate=*/false,
+  addPartials(pool, scratch.partials, chunks.count, D, N, ld, /*accumulate=*/false,
               dweight + part * D * N, N);
 }
 
