@@ -254,8 +254,13 @@ int64_t genrec_rt_distinct_bytes(int64_t parts, int64_t capacity) {
 void genrec_rt_distinct_rows(genrec_step *step, int32_t parts, const genrec_domain *domain,
                              float *const *const *handles, genrec_domain *distinct, float **rows,
                              void *lookups) {
+  StepSlot &slot = StepSlot::of(step);
+  if (slot.onDevice)
+    return guarded(slot, [&] {
+      slot.onDevice->distinctRows({parts, domain, handles}, distinct, rows, lookups);
+    });
   describeStepRows(distinct, 0);
-  guarded(StepSlot::of(step), [&] {
+  guarded(slot, [&] {
     int64_t bytes = distinctScratchBytes(domain->count);
     int64_t count = findDistinct(step->pool, parts, domain->count, handles, rows, lookups,
                                  [&] { return genrec_rt_thread_scratch(step, bytes); });

@@ -288,15 +288,26 @@ void DeviceStep::mergedKeys(int32_t parts, const int32_t *tables, const genrec_d
   }
 }
 
+/// Rows that the device counts.
+static void describeCounted(genrec_domain *domain) {
+  domain->count = -1;
+  domain->offsets = domain->parent = nullptr;
+  domain->identity = nullptr;
+  domain->parent_domain = nullptr;
+}
+
 void DeviceStep::uniqueRows(const DeviceGradients &gradients, genrec_domain *touched, float **rows,
                             void *segments) {
   DeviceGradients from = gradients;
   from.zeros = state.zeroRow(from.table);
-  touched->count = -1;
-  touched->offsets = touched->parent = nullptr;
-  touched->identity = nullptr;
-  touched->parent_domain = nullptr;
+  describeCounted(touched);
   device.uniqueRows(from, touched, rows, segments);
+}
+
+void DeviceStep::distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,
+                              void *memory) {
+  describeCounted(distinct);
+  device.distinctRows(lookups, distinct, rows, memory);
 }
 
 void DeviceStep::sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,

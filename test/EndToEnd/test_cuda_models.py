@@ -202,11 +202,10 @@ def test_lists_of_lists_train_as_on_the_cpu(tmp_path: Path) -> None:
     generate(tmp_path / "data", kind="requests", users=12, seed=3)
     data = tmp_path / "data" / "train.parquet"
     schema = gr.Schema.from_parquet(data)
-    flags = ["--factor-lookups=false"]  # distinct rows have no CUDA form yet
     binaries = {}
     for target in TARGETS:
         ranker = load_example("request_ranking", "model").Ranker()
-        binaries[target] = gr.compile(ranker, schema, target=target, output=tmp_path / target, flags=flags).binary
+        binaries[target] = gr.compile(ranker, schema, target=target, output=tmp_path / target).binary
     expect_same_training(binaries, data, tmp_path, steps=3)
 
 
@@ -246,11 +245,7 @@ def write_attended(path: Path) -> Path:
 def test_attention_trains_as_on_the_cpu(tmp_path: Path) -> None:
     """Within truncated lists, with dropout and a bias of positions, and to the rows of another list."""
     data = write_attended(tmp_path / "attended.parquet")
-    schema, flags = gr.Schema.from_parquet(data), ["--factor-lookups=false"]
-    binaries = {
-        target: gr.compile(Attending(), schema, target=target, output=tmp_path / target, flags=flags).binary
-        for target in TARGETS
-    }
+    binaries = compile_both(Attending, gr.Schema.from_parquet(data), tmp_path)
     expect_same_training(binaries, data, tmp_path, steps=3)
 
 

@@ -88,10 +88,8 @@ def test_dropout_draws_anew_in_each_launch_of_a_captured_step(tmp_path: Path) ->
     if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
         pytest.skip("this build runs no kernels on the host")
     data, reports = write_attended(tmp_path / "attended.parquet"), {}
-    binary = gr.compile(
-        Attending(), gr.Schema.from_parquet(data), target="cuda-emulated", output=tmp_path / "cuda",
-        flags=["--factor-lookups=false"],
-    ).binary  # fmt: skip
+    schema = gr.Schema.from_parquet(data)
+    binary = gr.compile(Attending(), schema, target="cuda-emulated", output=tmp_path / "cuda").binary
     for capture in ("on", "off"):
         reports[capture] = run(binary, data, tmp_path / "report.json", "--capture", capture, steps=14)
     assert losses(reports["on"]) == losses(reports["off"])

@@ -5,6 +5,7 @@
 #include "../../comm_nccl/nccl_comm.h"
 #include "../../ranks/cuda/portion_sums.h"
 #include "../../ranks/cuda/row_exchange.h"
+#include "distinct_lookups.h"
 #include "distinct_rows.h"
 #include "genrec_rt/cuda/cached_store.h"
 #include "genrec_rt/cuda/device.h"
@@ -237,6 +238,10 @@ public:
                    float *sums) override {
     DistinctRows::sum(touched, segments, dim, sums, queue);
   }
+  void distinctRows(const DeviceLookups &from, genrec_domain *made, float **rows,
+                    void *memory) override {
+    lookups.run(from, made, rows, memory, queue);
+  }
   void addExactly(const genrec_domain *rows, const float *values, float *sum,
                   void *scratch) override {
     static_assert(kExactSumBytes == kExactSumScratchBytes);
@@ -279,6 +284,7 @@ private:
   int64_t allocationsBefore = 0, captures = 0, launches = 0;
   StoreStep storeStep;
   DistinctRows distinct;
+  DistinctLookupRows lookups;
   std::map<int32_t, std::unique_ptr<SegmentReduction>>
       reductions; ///< by table: read until the update
 };

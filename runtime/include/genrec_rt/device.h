@@ -70,6 +70,13 @@ struct DeviceGradients {
   const float *zeros = nullptr; ///< the row that is never touched
 };
 
+/// What genrec_rt_distinct_rows is given, with a domain of the host's step.
+struct DeviceLookups {
+  int32_t parts = 0;
+  const genrec_domain *domain = nullptr;
+  float *const *const *handles = nullptr;
+};
+
 /// Values that must lie in [low, high] and below the rows of `items`, which may be null, as
 /// genrec_rt_require_range says. All arrays and domains are the device's.
 struct DeviceRange {
@@ -177,6 +184,10 @@ public:
   /// uniqueRows.
   virtual void sumSegments(const genrec_domain *touched, const void *segments, int64_t dim,
                            float *sums) = 0;
+  /// Distinct rows of each lookup in the order of first appearance; `memory` is for kernels of
+  /// step_distinct.h.
+  virtual void distinctRows(const DeviceLookups &lookups, genrec_domain *distinct, float **rows,
+                            void *memory) = 0;
   /// *sum = the exact sum of a float per row of `rows`, rounded once. `scratch`: kExactSumBytes.
   virtual void addExactly(const genrec_domain *rows, const float *values, float *sum,
                           void *scratch) = 0;

@@ -119,17 +119,24 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
+int passesOf(int64_t keyLimit) {
+  return (std::bit_width(static_cast<uint64_t>(std::max<int64_t>(keyLimit - 1, 1))) + 7) / 8;
+}
+
 } // namespace
 
-void StableOrder::run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
-                      cudaStream_t stream, const uint32_t *used) {
+int64_t orderScratchBytes(int64_t count, int64_t keyLimit) {
+  const int64_t spare = passesOf(keyLimit) > 1 ? count : 0;
+  return (blocksFor(count, kPerBlock) * kDigits + spare) * static_cast<int64_t>(sizeof(uint32_t));
+}
+
+void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
+                 void *scratch, cudaStream_t stream, const uint32_t *used) {
   if (count == 0)
     return;
   const int64_t blocks = blocksFor(count, kPerBlock);
-  const int bits = std::bit_width(static_cast<uint64_t>(std::max<int64_t>(keyLimit - 1, 1)));
-  const int passes = (bits + 7) / 8;
-  uint32_t *counts = digitCounts.ensure(blocks * kDigits, stream);
-  uint32_t *spare = passes > 1 ? other.ensure(count, stream) : nullptr;
+  const int passes = passesOf(keyLimit);
+  auto *counts = static_cast<uint32_t *>(scratch), *spare = counts + blocks * kDigits;
   const LaunchShape shape{dim3(static_cast<unsigned>(blocks)), dim3(kThreads)};
   const uint32_t *from = nullptr;
   for (int pass = 0; pass < passes; ++pass) {

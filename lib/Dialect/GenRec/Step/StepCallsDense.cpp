@@ -100,8 +100,10 @@ LogicalResult genrec::lowerCall(WeightGradientOp op, StageBuilder &stage) {
 
 /// The first arguments of distinct_linear and its gradient: for each row of each lookup the number
 /// of its distinct row, the distinct rows' values, the weight, and the rows of the weight that
-/// belong to each lookup.
-template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilder &stage) {
+/// belong to each lookup. On a device the lookups' number and their domain come before, which its
+/// memory does not tell the host.
+template <typename OpT>
+static SmallVector<Value> getFactors(OpT op, Value wide, StageBuilder &stage) {
   EmitCBuilder b = stage.at(op);
   FlatSymbolRefAttr domain = op.getDomain().getType().getDomain();
   std::string name = makeIdentifier(domain.getValue());
@@ -112,12 +114,12 @@ template <typename OpT> static SmallVector<Value> getFactors(OpT op, StageBuilde
     columns.push_back(b.integer(column));
   Value array = stage.makeArray(b.named(name + "_columns"), b.i64(), columns);
   Value values = op.getValues();
-  return {stage.getStep(),
-          places,
-          stage.getPointer(values),
-          stage.getStride(values),
-          stage.getPointer(op.getWeight()),
-          array};
+  SmallVector<Value> operands = {stage.getStep()};
+  if (stage.target.hasDevice)
+    operands.append({b.integer(columns.size()), stage.getDomainOf(wide)});
+  operands.append({places, stage.getPointer(values), stage.getStride(values),
+                   stage.getPointer(op.getWeight()), array});
+  return operands;
 }
 
 /// Template arguments: the sizes of the distinct rows and of the rows of `wide`, the layer's
@@ -131,7 +133,7 @@ static SmallVector<Attribute> getFactorTemplate(OpT op, Value wide, const EmitCB
 
 LogicalResult genrec::lowerCall(DistinctLinearOp op, StageBuilder &stage) {
   Value result = op.getResult();
-  SmallVector<Value> operands = getFactors(op, stage);
+  SmallVector<Value> operands = getFactors(op, result, stage);
   operands.append({stage.getPointer(result), stage.getStride(result)});
   EmitCBuilder b = stage.at(op);
   b.callVoid("kernels::distinctLinear", operands, getFactorTemplate(op, result, b));
@@ -140,7 +142,7 @@ LogicalResult genrec::lowerCall(DistinctLinearOp op, StageBuilder &stage) {
 
 LogicalResult genrec::lowerCall(DistinctLinearGradOp op, StageBuilder &stage) {
   Value gradient = op.getGradient();
-  SmallVector<Value> operands = getFactors(op, stage);
+  SmallVector<Value> operands = getFactors(op, gradient, stage);
   operands.append({stage.getPointer(gradient), stage.getStride(gradient),
                    stage.getPointer(op.getDvalues()), stage.getPointer(op.getDweight())});
   EmitCBuilder b = stage.at(op);

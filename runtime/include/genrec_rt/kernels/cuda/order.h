@@ -15,20 +15,26 @@
 
 namespace genrec::rt::cuda {
 
-/// Scratch of ordering, reused from call to call.
+/// order[count] = the positions 0 … count - 1 by ascending keys[position] below
+/// `keyLimit`; count and keyLimit are at most 2^31. Of `count` keys *used exist (on the device;
+/// null: all). `scratch` has orderScratchBytes.
+void orderStably(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
+                 void *scratch, cudaStream_t stream, const uint32_t *used = nullptr);
+int64_t orderScratchBytes(int64_t count, int64_t keyLimit);
+
+/// The same with scratch of its own, reused from call to call.
 class StableOrder {
 public:
-  explicit StableOrder(const std::string &name)
-      : digitCounts(name + ".digit_counts"), other(name + ".other_order") {}
+  explicit StableOrder(const std::string &name) : scratch(name + ".order") {}
 
-  /// order[count] = the positions 0 … count - 1 by ascending keys[position] below
-  /// `keyLimit`; count and keyLimit are at most 2^31. Of `count` keys *used exist (on the device;
-  /// null: all).
   void run(const uint32_t *keys, int64_t count, int64_t keyLimit, uint32_t *order,
-           cudaStream_t stream, const uint32_t *used = nullptr);
+           cudaStream_t stream, const uint32_t *used = nullptr) {
+    orderStably(keys, count, keyLimit, order,
+                scratch.ensure(orderScratchBytes(count, keyLimit), stream), stream, used);
+  }
 
 private:
-  DeviceArray<uint32_t> digitCounts, other;
+  DeviceArray<char> scratch;
 };
 
 /// offsets[keyLimit + 1]: where each key begins in `order`, for keys that all occur.

@@ -1,0 +1,312 @@
+//===- distinct.cu - Matrix products per distinct row on a device ---------===//
+//
+// Lookups are taken a group at a time, so that what lies between the kernels of a group has a
+// bound: products of all its distinct rows forward, sums of gradients backward.
+//
+//===----------------------------------------------------------------------===//
+
+#include "genrec_rt/kernels/cuda/distinct.h"
+
+#include "genrec_rt/kernels/cuda/domain_view.h"
+#include "genrec_rt/kernels/cuda/order.h"
+#include "genrec_rt/kernels/cuda/product_tile.h"
+#include "genrec_rt/scratch_sizes.h"
+
+namespace genrec::rt::cuda {
+
+namespace {
+
+constexpr int kThreads = kProductThreads, kWarps = kThreads / kWarp;
+constexpr int64_t kMostGroupBytes = int64_t(64) << 20;
+/// Lookups of a group; their columns are an argument of kernels.
+constexpr int64_t kMostParts = 256;
+
+/// Some lookups of a product, as kernels see them.
+struct Group {
+  DistinctProduct p;
+  int64_t first, count; ///< of lookups
+  int32_t columns[kMostParts];
+
+  __device__ int64_t origin() const { return p.lookups.starts[first]; }
+  __device__ int64_t distinct() const { return p.lookups.starts[first + count] - origin(); }
+};
+
+/// The distinct rows of a lookup of a group, numbered within the group.
+struct PartRows {
+  int64_t begin, size;
+
+  __device__ PartRows(const Group &g, int64_t part)
+      : begin(g.p.lookups.starts[g.first + part] - g.origin()),
+        size(g.p.lookups.starts[g.first + part + 1] - g.p.lookups.starts[g.first + part]) {}
+};
+
+int64_t mostChunks(const DistinctProduct &p) {
+  return mostDistinctChunks(p.lookups.capacity, p.d, p.n);
+}
+
+/// Bytes that a lookup has between kernels.
+int64_t forwardBytes(const DistinctProduct &p) { return p.lookups.capacity * p.n * 4; }
+int64_t backwardBytes(const DistinctProduct &p) {
+  return forwardBytes(p) + mostChunks(p) * p.d * p.n * 4;
+}
+
+int64_t partsAtOnce(const DistinctProduct &p, int64_t bytes) {
+  const int64_t fit = kMostGroupBytes / std::max<int64_t>(bytes, 1);
+  return std::min(std::clamp<int64_t>(fit, 1, kMostParts), p.lookups.parts);
+}
+
+template <class Run> void forGroups(const DistinctProduct &p, int64_t bytes, const Run &run) {
+  const int64_t each = partsAtOnce(p, bytes);
+  for (int64_t first = 0; first < p.lookups.parts; first += each) {
+    Group group{p, first, std::min(each, p.lookups.parts - first), {}};
+    for (int64_t part = 0; part < group.count; ++part)
+      group.columns[part] = static_cast<int32_t>(p.columns[first + part]);
+    run(group);
+  }
+}
+
+LaunchShape shapeOfTiles(int64_t rows, int64_t columns, int64_t parts) {
+  return {dim3(static_cast<unsigned>(blocksFor(rows, kProductTile)),
+               static_cast<unsigned>(blocksFor(columns, kProductTile)),
+               static_cast<unsigned>(parts)),
+          dim3(kThreads)};
+}
+
+/// Writes what of a tile lies within [rows, columns] of `to`.
+__device__ void writeTile(const ProductTile &tile, int64_t firstRow, int64_t firstColumn,
+                          int64_t rows, int64_t columns, float *to) {
+  for (int i = 0; i < kProductEach; ++i)
+    for (int j = 0; j < kProductEach; ++j) {
+      const int64_t row = firstRow + ProductTile::row() + i,
+                    column = firstColumn + ProductTile::column() + j;
+      if (row < rows && column < columns)
+        to[row * columns + column] = tile.sums[i][j];
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+/// products[., n]: of the group's distinct rows. A block per tile and lookup.
+__global__ void __launch_bounds__(kThreads) multiplyValues(const Group g, float *products) {
+  const PartRows own(g, blockIdx.z);
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
+                firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
+  if (firstRow >= own.size)
+    return;
+  const float *values = g.p.values + (g.origin() + own.begin) * g.p.ldValues,
+              *weight = g.p.weight + g.columns[blockIdx.z] * g.p.n;
+  const auto left = [&](int place, int64_t step) {
+    const int64_t row = firstRow + place;
+    return row < own.size ? values[row * g.p.ldValues + step] : 0.0f;
+  };
+  const auto right = [&](int place, int64_t step) {
+    const int64_t column = firstColumn + place;
+    return column < g.p.n ? weight[step * g.p.n + column] : 0.0f;
+  };
+  ProductTile tile;
+  tile.add<false, true>(0, g.p.d, left, right);
+  writeTile(tile, firstRow, firstColumn, own.size, g.p.n, products + own.begin * g.p.n);
+}
+
+/// y[row] (+)= the group's products that were found for it.
+__global__ void __launch_bounds__(kThreads)
+    addProducts(const Group g, const float *products, float *y, int64_t ldY) {
+  const int64_t rows = g.p.lookups.rows->count, origin = g.origin();
+  for (int64_t i = threadInGrid(); i < rows * g.p.n; i += threadsInGrid()) {
+    const int64_t row = i / g.p.n, column = i % g.p.n;
+    float *to = y + row * ldY + column;
+    float sum = g.first == 0 ? 0.0f : *to;
+    for (int64_t part = g.first; part < g.first + g.count; ++part)
+      sum += products[(g.p.lookups.numbers[part * rows + row] - origin) * g.p.n + column];
+    *to = sum;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+/// The places (lookup, row) by the number that they found.
+struct FoundBy {
+  const uint32_t *order;
+  const int64_t *begins; ///< by number, and one more
+};
+
+/// How many numbers there are with that of places without a row.
+__global__ void countNumbers(const DistinctLookups lookups, uint32_t *count) {
+  const int64_t places = lookups.parts * lookups.rows->count;
+  *count = static_cast<uint32_t>(lookups.starts[lookups.parts] +
+                                 (places < lookups.parts * lookups.capacity));
+}
+
+/// sums[., n]: of the gradients of the rows that found a distinct row of the group. A warp per
+/// distinct row and 128 columns.
+__global__ void __launch_bounds__(kThreads)
+    sumGradients(const Group g, const DistinctGradient from, const FoundBy found, float *sums) {
+  constexpr int kEach = 4;
+  const int64_t rows = g.p.lookups.rows->count, origin = g.origin(), distinct = g.distinct();
+  const int64_t firstColumn = static_cast<int64_t>(blockIdx.y) * kWarp * kEach + laneOf();
+  for (int64_t i = static_cast<int64_t>(blockIdx.x) * kWarps + warpOf(); i < distinct;
+       i += static_cast<int64_t>(gridDim.x) * kWarps) {
+    float sum[kEach] = {};
+    for (int64_t at = found.begins[origin + i]; at < found.begins[origin + i + 1]; ++at) {
+      const float *row = from.gradient + found.order[at] % rows * from.ldGradient;
+#pragma unroll
+      for (int c = 0; c < kEach; ++c)
+        if (firstColumn + c * kWarp < g.p.n)
+          sum[c] += row[firstColumn + c * kWarp];
+    }
+#pragma unroll
+    for (int c = 0; c < kEach; ++c)
+      if (firstColumn + c * kWarp < g.p.n)
+        sums[i * g.p.n + firstColumn + c * kWarp] = sum[c];
+  }
+}
+
+/// dvalues[., d] = sums weight^T. A block per tile and lookup.
+__global__ void __launch_bounds__(kThreads)
+    multiplySums(const Group g, const float *sums, float *dvalues) {
+  const PartRows own(g, blockIdx.z);
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
+                firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
+  if (firstRow >= own.size)
+    return;
+  const float *weight = g.p.weight + g.columns[blockIdx.z] * g.p.n;
+  const auto left = [&](int place, int64_t step) {
+    const int64_t row = firstRow + place;
+    return row < own.size ? sums[(own.begin + row) * g.p.n + step] : 0.0f;
+  };
+  const auto right = [&](int place, int64_t step) {
+    const int64_t column = firstColumn + place;
+    return column < g.p.d ? weight[column * g.p.n + step] : 0.0f;
+  };
+  ProductTile tile;
+  tile.add<false, false>(0, g.p.n, left, right);
+  writeTile(tile, firstRow, firstColumn, own.size, g.p.d,
+            dvalues + (g.origin() + own.begin) * g.p.d);
+}
+
+/// partials[lookup][chunk][d, n] = values^T sums over a chunk of the lookup's distinct rows. A
+/// block per tile, chunk and lookup.
+__global__ void __launch_bounds__(kThreads)
+    contractSums(const Group g, const float *sums, int64_t mostChunks, float *partials) {
+  const int64_t part = blockIdx.z / mostChunks, chunk = blockIdx.z % mostChunks;
+  const PartRows own(g, part);
+  const int64_t grain = distinctChunks(own.size, g.p.d, g.p.n).grain;
+  const int64_t begin = chunk * grain, end = min(own.size, begin + grain);
+  if (begin >= end)
+    return;
+  const int64_t firstRow = static_cast<int64_t>(blockIdx.x) * kProductTile,
+                firstColumn = static_cast<int64_t>(blockIdx.y) * kProductTile;
+  const float *values = g.p.values + (g.origin() + own.begin + begin) * g.p.ldValues + firstRow,
+              *added = sums + (own.begin + begin) * g.p.n + firstColumn;
+  const int rows = static_cast<int>(min(g.p.d - firstRow, int64_t(kProductTile))),
+            columns = static_cast<int>(min(g.p.n - firstColumn, int64_t(kProductTile)));
+  const auto left = [&](int place, int64_t step) {
+    return place < rows ? values[step * g.p.ldValues + place] : 0.0f;
+  };
+  const auto right = [&](int place, int64_t step) {
+    return place < columns ? added[step * g.p.n + place] : 0.0f;
+  };
+  ProductTile tile;
+  tile.add<true, true>(0, end - begin, left, right);
+  writeTile(tile, firstRow, firstColumn, g.p.d, g.p.n, partials + blockIdx.z * g.p.d * g.p.n);
+}
+
+/// The chunks of each lookup in order.
+__global__ void __launch_bounds__(kThreads)
+    addPartials(const Group g, const float *partials, int64_t mostChunks, float *dweight) {
+  const int64_t size = g.p.d * g.p.n;
+  for (int64_t i = threadInGrid(); i < g.count * size; i += threadsInGrid()) {
+    const int64_t part = i / size;
+    const int64_t chunks = distinctChunks(PartRows(g, part).size, g.p.d, g.p.n).count;
+    float sum = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+      sum += partials[(part * mostChunks + chunk) * size + i % size];
+    dweight[g.first * size + i] = sum;
+  }
+}
+
+/// What lies in the scratch of a gradient; a null pointer only counts.
+struct GradientScratch {
+  uint32_t *order, *count;
+  int64_t *begins;
+  void *ordering;
+  float *sums, *partials;
+  int64_t bytes = 0;
+
+  GradientScratch(const DistinctProduct &p, void *memory) : base(static_cast<char *>(memory)) {
+    const int64_t places = p.lookups.parts * p.lookups.capacity,
+                  parts = partsAtOnce(p, backwardBytes(p));
+    begins = take<int64_t>(places + 2);
+    order = take<uint32_t>(places);
+    count = take<uint32_t>(1);
+    ordering = take<char>(orderScratchBytes(places, places + 1));
+    sums = take<float>(parts * p.lookups.capacity * p.n);
+    partials = take<float>(parts * mostChunks(p) * p.d * p.n);
+  }
+
+private:
+  template <class T> T *take(int64_t count) {
+    char *at = base ? base + bytes : nullptr;
+    bytes += (count * static_cast<int64_t>(sizeof(T)) + 255) / 256 * 256;
+    return reinterpret_cast<T *>(at);
+  }
+
+  char *base;
+};
+
+} // namespace
+
+int64_t distinctProductScratchBytes(const DistinctProduct &product) {
+  return partsAtOnce(product, forwardBytes(product)) * forwardBytes(product);
+}
+
+void multiplyDistinct(const DistinctProduct &product, float *y, int64_t ldY, void *scratch,
+                      cudaStream_t stream) {
+  const int64_t capacity = product.lookups.capacity;
+  if (capacity == 0)
+    return;
+  auto *products = static_cast<float *>(scratch);
+  forGroups(product, forwardBytes(product), [&](const Group &group) {
+    GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.n, group.count), multiplyValues,
+                       group, products);
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(capacity * product.n, kThreads), addProducts, group,
+                       products, y, ldY);
+  });
+}
+
+int64_t distinctGradientScratchBytes(const DistinctProduct &product) {
+  return GradientScratch(product, nullptr).bytes;
+}
+
+void multiplyDistinctGradient(const DistinctProduct &product, const DistinctGradient &gradient,
+                              void *memory, cudaStream_t stream) {
+  const DistinctLookups &lookups = product.lookups;
+  const int64_t capacity = lookups.capacity, places = lookups.parts * capacity;
+  const GradientScratch scratch(product, memory);
+  if (places > 0) {
+    GENREC_CUDA_LAUNCH(stream, (LaunchShape{1, 1}), countNumbers, lookups, scratch.count);
+    orderStably(lookups.numbers, places, places + 1, scratch.order, scratch.ordering, stream);
+    findSegments(lookups.numbers, scratch.order, places, scratch.count, scratch.begins, stream);
+  }
+  const FoundBy found{scratch.order, scratch.begins};
+  const int64_t chunks = mostChunks(product);
+  forGroups(product, backwardBytes(product), [&](const Group &group) {
+    if (capacity > 0) {
+      LaunchShape perRow = shapeOfThreads(group.count * capacity * kWarp, kThreads);
+      perRow.grid.y = static_cast<unsigned>(blocksFor(product.n, kWarp * 4));
+      GENREC_CUDA_LAUNCH(stream, perRow, sumGradients, group, gradient, found, scratch.sums);
+      GENREC_CUDA_LAUNCH(stream, shapeOfTiles(capacity, product.d, group.count), multiplySums,
+                         group, scratch.sums, gradient.dvalues);
+      GENREC_CUDA_LAUNCH(stream, shapeOfTiles(product.d, product.n, group.count * chunks),
+                         contractSums, group, scratch.sums, chunks, scratch.partials);
+    }
+    GENREC_CUDA_LAUNCH(stream, shapeOfThreads(group.count * product.d * product.n, kThreads),
+                       addPartials, group, scratch.partials, chunks, gradient.dweight);
+  });
+}
+
+} // namespace genrec::rt::cuda

@@ -1,0 +1,248 @@
+//===- distinct_test.cpp - Products per distinct row on the device --------===//
+//
+// Against the CPU's: to the bit where it adds in the same order, else against double precision.
+//
+//===----------------------------------------------------------------------===//
+
+#include "domain_copies.h"
+
+#include "../../runtime/embedding/cuda/distinct_lookups.h"
+#include "../../runtime/embedding/distinct.h"
+#include "genrec_rt/kernels/cpu/distinct_gradient.h"
+#include "genrec_rt/kernels/cuda/distinct.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace genrec::rt::cuda::test {
+namespace {
+
+/// `parts` lookups of `count` rows each among `ids` rows of a table, on both sides.
+struct Lookups {
+  int64_t parts, count, capacity;
+  std::unique_ptr<HostDomain> rows;
+  DeviceDomain rowsThere;
+  genrec_domain view; ///< as the host's step has it
+  std::vector<std::vector<float *>> handles;
+  std::vector<Copy<float *>> handlesThere;
+
+  Lookups(int64_t parts, int64_t count, int64_t ids, int64_t spare, std::mt19937_64 &random)
+      : parts(parts), count(count), capacity(count + spare), rows(makeRoot(count, random)),
+        rowsThere(*rows, nullptr, capacity), view(rows->view) {
+    view.capacity = capacity;
+    view.device = rowsThere.get();
+    for (int64_t part = 0; part < parts; ++part) {
+      auto &list = handles.emplace_back(static_cast<size_t>(capacity));
+      for (float *&row : list) // addresses: nothing is read there
+        row = reinterpret_cast<float *>((1 + random() % static_cast<uint64_t>(ids)) * 256);
+      handlesThere.emplace_back(list);
+    }
+  }
+};
+
+/// What the CPU finds.
+struct Found {
+  std::vector<float *> rows;
+  std::vector<int64_t> memory;
+
+  explicit Found(const Lookups &of)
+      : rows(static_cast<size_t>(of.parts * of.count + 1)),
+        memory(static_cast<size_t>(genrec_rt_distinct_bytes(of.parts, of.count) / 8 + 1)) {
+    std::vector<float *const *> lists;
+    for (const auto &list : of.handles)
+      lists.push_back(list.data());
+    std::vector<char> scratch(static_cast<size_t>(distinctScratchBytes(of.count)));
+    rows.resize(static_cast<size_t>(findDistinct(nullptr, of.parts, of.count, lists.data(),
+                                                 rows.data(), memory.data(),
+                                                 [&]() -> void * { return scratch.data(); })));
+  }
+};
+
+/// What the device finds.
+struct FoundThere {
+  DeviceDomain distinct;
+  Copy<float *> rows;
+  Copy<char> memory;
+
+  explicit FoundThere(Lookups &of)
+      : distinct(0, of.parts * of.capacity),
+        rows(std::vector<float *>(static_cast<size_t>(of.parts * of.capacity))),
+        memory(std::vector<char>(static_cast<size_t>(
+            GENREC_DISTINCT_BYTES_PER_ROW * of.parts * of.capacity +
+            GENREC_DISTINCT_BYTES_PER_PART * of.parts + GENREC_DISTINCT_BYTES))) {
+    std::vector<float *const *> lists;
+    for (auto &list : of.handlesThere)
+      lists.push_back(list.data());
+    genrec_domain made{};
+    made.capacity = of.parts * of.capacity;
+    made.device = distinct.get();
+    DistinctLookupRows finder;
+    finder.run({static_cast<int32_t>(of.parts), &of.view, lists.data()}, &made, rows.data(),
+               memory.data(), nullptr);
+    GENREC_CUDA_CHECK(cudaDeviceSynchronize());
+  }
+};
+
+TEST(DistinctLookups, RowsAreThoseOfEachLookupInTheOrderOfFirstAppearance) {
+  std::mt19937_64 random(1);
+  for (auto [parts, count, ids] : {std::tuple<int64_t, int64_t, int64_t>(1, 0, 3),
+                                   {1, 1, 1},
+                                   {3, 31, 5},
+                                   {2, 32, 1000},
+                                   {2, 33, 1},
+                                   {5, 255, 40},
+                                   {2, 257, 100},
+                                   {300, 9, 4}})
+    for (int64_t spare : {0, 7}) {
+      SCOPED_TRACE(testing::Message() << parts << " lookups of " << count << " rows among " << ids);
+      Lookups lookups(parts, count, ids, spare, random);
+      const Found found(lookups);
+      FoundThere there(lookups);
+      ASSERT_EQ(there.distinct.fetch().count, static_cast<int64_t>(found.rows.size()));
+      auto rows = there.rows.fetch();
+      rows.resize(found.rows.size());
+      EXPECT_EQ(rows, found.rows);
+      const kernels::DistinctLookups expected(found.memory.data());
+      auto memory = there.memory.fetch();
+      const DistinctLookups got(parts, &lookups.view, memory.data());
+      for (int64_t part = 0; part <= parts; ++part)
+        ASSERT_EQ(got.starts[part], expected.starts[part]);
+      for (int64_t place = 0; place < parts * count; ++place)
+        ASSERT_EQ(got.numbers[place], expected.starts[place / count] + expected.index[place]);
+    }
+}
+
+/// Numbers whose sums are rounded.
+std::vector<float> fractions(int64_t count, std::mt19937_64 &random) {
+  auto values = randomValues<float>(count, random);
+  for (float &value : values)
+    value /= 1024.0f * 3;
+  return values;
+}
+
+struct Results {
+  std::vector<float> y, dvalues, dweight;
+};
+
+/// A product and its gradient.
+template <int D, int N> struct Case {
+  Lookups lookups;
+  Found found;
+  int64_t distinct, ldY = N + 3, ldValues = D + 1;
+  std::vector<float> values, weight, gradient;
+  std::vector<int64_t> columns;
+
+  Case(int64_t parts, int64_t count, int64_t ids, std::mt19937_64 &random)
+      : lookups(parts, count, ids, /*spare=*/5, random), found(lookups),
+        distinct(static_cast<int64_t>(found.rows.size())),
+        values(fractions(distinct * ldValues, random)),
+        weight(fractions((parts * D + 5) * N, random)), gradient(fractions(count * ldY, random)) {
+    for (int64_t part = 0; part < parts; ++part)
+      columns.push_back((parts - 1 - part) * D + 2); // any order, with gaps
+  }
+
+  /// Memory for results: what is not written stays -7.
+  Results room() const {
+    auto floats = [](int64_t count) { return std::vector<float>(static_cast<size_t>(count), -7); };
+    return {floats(lookups.count * ldY), floats(distinct * D), floats(lookups.parts * D * N)};
+  }
+
+  Results onCpu() {
+    Results results = room();
+    const kernels::DistinctLookups of(found.memory.data());
+    std::vector<float> scratch(
+        static_cast<size_t>(kernels::distinctLinearScratchBytes<D, N>(of, 1) / 4 + 16)),
+        backward(
+            static_cast<size_t>(kernels::distinctLinearGradientScratchBytes<D, N>(of, 1) / 4 + 16));
+    kernels::distinctLinear<D, N>(nullptr, of, values.data(), ldValues, weight.data(),
+                                  columns.data(), results.y.data(), ldY, scratch.data());
+    for (int64_t part = 0; part < lookups.parts; ++part)
+      kernels::distinctLinearGradient<D, N>(
+          nullptr, of, part, values.data(), ldValues, weight.data(), columns.data(),
+          gradient.data(), ldY, results.dvalues.data(), results.dweight.data(), backward.data());
+    return results;
+  }
+
+  Results onDevice() {
+    FoundThere there(lookups);
+    Copy<float> x(values), w(weight), g(gradient);
+    Results results = room();
+    Copy<float> y(results.y), dvalues(results.dvalues), dweight(results.dweight);
+    const DistinctProduct product{{lookups.parts, &lookups.view, there.memory.data()},
+                                  D,
+                                  N,
+                                  x.data(),
+                                  ldValues,
+                                  w.data(),
+                                  columns.data()};
+    Copy<char> scratch(
+        std::vector<char>(static_cast<size_t>(distinctProductScratchBytes(product)))),
+        backward(std::vector<char>(static_cast<size_t>(distinctGradientScratchBytes(product))));
+    multiplyDistinct(product, y.data(), ldY, scratch.data(), nullptr);
+    multiplyDistinctGradient(product, {g.data(), ldY, dvalues.data(), dweight.data()},
+                             backward.data(), nullptr);
+    return {y.fetch(), dvalues.fetch(), dweight.fetch()};
+  }
+};
+
+/// Within k * 2^-24 of the sum of the terms' magnitudes, which values below 1 keep below k.
+void expectClose(const std::vector<float> &got, const std::vector<float> &expected, double terms) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i], 2 * terms * terms * 0x1p-24) << i;
+}
+
+/// Sizes around lanes, warps, tiles and chunks. Where a width fills the CPU's vectors the bits are
+/// its own.
+template <int D, int N> void expectCpus(int64_t parts, int64_t count, int64_t ids) {
+  SCOPED_TRACE(testing::Message() << parts << " lookups of " << D << " by " << N << ", " << count
+                                  << " rows, " << ids << " ids");
+  std::mt19937_64 random(static_cast<uint64_t>(parts * 100 + count));
+  Case<D, N> of(parts, count, ids, random);
+  const Results expected = of.onCpu(), got = of.onDevice();
+  if constexpr (N % 16 == 0) {
+    EXPECT_EQ(got.y, expected.y);
+    EXPECT_EQ(got.dweight, expected.dweight);
+  }
+  if constexpr (D % 16 == 0)
+    EXPECT_EQ(got.dvalues, expected.dvalues);
+  const auto rows = static_cast<double>(count);
+  expectClose(got.y, expected.y, static_cast<double>(parts * D));
+  expectClose(got.dvalues, expected.dvalues, std::max(rows, double(N)));
+  expectClose(got.dweight, expected.dweight, rows);
+}
+
+TEST(DistinctProducts, AreThoseOfTheCpu) {
+  expectCpus<1, 1>(2, 9, 4);
+  expectCpus<4, 128>(7, 31, 20);
+  expectCpus<8, 33>(3, 65, 1);
+  expectCpus<16, 64>(1, 64, 1000);
+  expectCpus<17, 70>(2, 63, 50);
+  expectCpus<64, 16>(2, 255, 300);
+  expectCpus<3, 16>(2, 0, 3);
+  expectCpus<16, 144>(1, 257, 120);
+}
+
+TEST(DistinctProducts, LongSumsAreCutAsOnTheCpu) {
+  expectCpus<16, 16>(2, 700, 100000); // the gradients of a lookup in several chunks
+  expectCpus<4, 16>(300, 5, 3);       // more lookups than a launch takes
+}
+
+TEST(DistinctProducts, HaveTheSameBitsInLargerMemory) {
+  std::mt19937_64 random(5);
+  Case<8, 20> of(3, 90, 30, random);
+  const Results one = of.onDevice();
+  of.lookups.capacity += 2000;
+  for (auto &list : of.lookups.handles)
+    list.resize(static_cast<size_t>(of.lookups.capacity));
+  of.lookups.view.capacity = of.lookups.capacity;
+  DeviceDomain larger(*of.lookups.rows, nullptr, of.lookups.capacity);
+  of.lookups.view.device = larger.get();
+  const Results two = of.onDevice();
+  EXPECT_EQ(one.y, two.y);
+  EXPECT_EQ(one.dvalues, two.dvalues);
+  EXPECT_EQ(one.dweight, two.dweight);
+}
+
+} // namespace
+} // namespace genrec::rt::cuda::test
