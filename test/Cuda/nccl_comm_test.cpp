@@ -26,7 +26,6 @@ protected:
       runThreadRanks(ranks, [&](Communicator &host) {
         GENREC_CUDA_CHECK(cudaSetDevice(host.getRank()));
         std::unique_ptr<Communicator> comm = makeNcclComm(host);
-        comm->setPatience(std::chrono::seconds(20));
         conformance::DeviceMemory memory;
         body(*comm, memory);
       });
