@@ -1,7 +1,7 @@
 """Packs all that is run on a CUDA device into one folder, and runs it where there is one: `make device`.
 
 Usage: python scripts/device_pack.py [--preset release] [--build FOLDER] [--out FOLDER] [--hkv CHECKOUT]
-    [--examples NAME,…] [--small] [--level 6] [--pack-only]
+    [--examples NAME,…] [--small] [--level 9] [--pack-only]
 
 The folder, build/device, needs a driver and Python where it runs: carry it there and call `./run PART OUT` in it
 (scripts/device/run.py). It has tests and benchmarks (programs of nvcc, nothing of the toolkit needed), the examples'
@@ -219,7 +219,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--hkv", help="checkout of HierarchicalKV, to compare with")
     parser.add_argument("--examples", help="only these, separated by commas (default: all)")
     parser.add_argument("--small", action="store_true", help="little data, for tests of this script")
-    parser.add_argument("--level", type=int, default=6, help="of compression, 0 to 9 (default: 6)")
+    parser.add_argument(
+        "--level", type=int, default=9, help="of compression, 0 to 9 (default: 9, which sees equal parts of binaries)"
+    )
     parser.add_argument("--pack-only", action="store_true", help="build and pack, and run nothing")
     return parser.parse_args()
 
