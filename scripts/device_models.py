@@ -22,7 +22,6 @@ sys.path.insert(0, str(ROOT / "examples"))
 
 from example import generate, load_example  # noqa: E402
 
-COMPILE_FLAGS = ["--factor-lookups=false"]  # distinct rows have no CUDA form yet
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ def compile_example(name: str, folder: Path, tools: Path, sizes: Any) -> tuple[d
     gr.write_model(gr.record(model, schema), file)
     # The CPU's code runs on another machine: kernels of the runtime choose by the processor, a model's own do not.
     for side, target in (("device", ["--target=cuda"]), ("cpu", ["--target=cpu", "--march=x86-64-v3"])):
-        command = [tools / "genrec-compile", file, *target, *device_models.COMPILE_FLAGS, "-o", folder / side]
+        command = [tools / "genrec-compile", file, *target, "-o", folder / side]
         made = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
         if made.returncode != 0:
             why = next((line for line in made.stderr.splitlines() if "error:" in line), made.stderr)

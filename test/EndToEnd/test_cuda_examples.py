@@ -37,7 +37,7 @@ def make(name: str, folder: Path) -> tuple[Path, device_models.Packed]:
 
 
 def compile_to(file: Path, binary: Path, target: str) -> subprocess.CompletedProcess[str]:
-    command = [tool("genrec-compile"), file, f"--target={target}", *device_models.COMPILE_FLAGS, "-o", binary]
+    command = [tool("genrec-compile"), file, f"--target={target}", "-o", binary]
     return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
 
 
