@@ -23,7 +23,6 @@ sys.path.insert(0, str(ROOT / "examples"))
 from example import generate, load_example  # noqa: E402
 
 
-
 @dataclass(frozen=True)
 class Sizes:
     """Rows of the generated data, and columns of the widest."""
