@@ -73,7 +73,17 @@ def test_a_run_goes_on_with_rows_elsewhere(clicks: Path, rows: Path, tmp_path: P
     expect_equal(tmp_path / "parts", tmp_path / "whole")
     metrics, outputs = [], []
     for flags in ([], ["--host-tables", MERGED]):
-        common = ["--data", rows, "--checkpoint", tmp_path / "parts", "--batch", str(BATCH), "--progress", "none", *flags]
+        common = [
+            "--data",
+            rows,
+            "--checkpoint",
+            tmp_path / "parts",
+            "--batch",
+            str(BATCH),
+            "--progress",
+            "none",
+            *flags,
+        ]
         call(clicks, "evaluate", *common, "--metrics-json", tmp_path / "metrics.json")
         metrics.append(json.loads((tmp_path / "metrics.json").read_text())["evaluation"]["metrics"])
         call(clicks, "predict", *common, "--out", tmp_path / "out.parquet")
@@ -94,6 +104,7 @@ def test_what_cannot_be_is_refused(clicks: Path, rows: Path, tmp_path: Path) -> 
         assert f"'{wrong}' is not of the form table=rows, as user=1000000" in fail(*words, "--host-tables", wrong)
     assert "'c1' is there twice" in fail(*words, "--host-tables", "c1=3,c1=4")
     assert "the model has no such table" in fail(*words, "--host-tables", "c9=4")
+    assert "beside portions or ranks" in fail(*words, "--host-tables", "c1=4", "--portions", "2")
     ruled = build(Crosses(), tmp_path)
     refusal = fail(ruled, *words[1:], "--host-tables", "c2=4")
     assert "table 'c2' has rules about rows and its values in host memory" in refusal
