@@ -35,7 +35,7 @@ public:
 /// CachedStore with the host's values. Without `step` all calls are of one step.
 class Cached : public HostSide {
 public:
-  static constexpr int64_t kMany = 300; // each id is searched in two tables
+  static constexpr int64_t kMany = 500; // each id is searched in two tables
 
   explicit Cached(const StoreConfig &config, int64_t cachedRows = 100,
                   cuda::StoreStep *step = nullptr)
