@@ -236,6 +236,23 @@ TEST_P(Streams, PageableCopiesAreNotDoneWhenCudaMemcpyReturns) {
   cudaFree(in);
 }
 
+TEST_P(Streams, WhatTheHostWritesIntoPinnedMemoryIsInitialised) {
+  Pinned piece(1);
+  Ints out(host({0}));
+  int *in = nullptr;
+  GENREC_CUDA_CHECK(cudaMalloc(&in, 4));
+  EXPECT_EQ(accusation([&] {
+              // Room of a capacity behind the rows that there are, say.
+              GENREC_CUDA_CHECK(cudaMemcpyAsync(piece.data, in, 4, cudaMemcpyDeviceToHost, first));
+              GENREC_CUDA_CHECK(cudaStreamSynchronize(first));
+              piece.data[0] = 7;
+              GENREC_CUDA_CHECK(cudaMemcpyAsync(in, piece.data, 4, cudaMemcpyHostToDevice, first));
+              launch(first, copyInts, in, out.data, 1);
+            }),
+            "none");
+  cudaFree(in);
+}
+
 TEST_P(Streams, APinnedBufferWrittenWhileACopyReadsIt) {
   Pinned source(4000);
   Ints data(std::vector<int>(4000, 0));

@@ -41,7 +41,8 @@ void moveBytes(void *to, const void *from, size_t bytes) {
   Arena &all = arena();
   if (!all.holds(to))
     return;
-  if (all.holds(from))
+  // What the host writes into pinned memory later is not seen: all of that counts as written.
+  if (all.holds(from) && !all.isPinned(to))
     std::memcpy(all.shadowOf(to), all.shadowOf(from), bytes);
   else
     std::memset(all.shadowOf(to), written, bytes);

@@ -31,8 +31,8 @@ void checkArena(const Accessor &who, const void *memory, size_t bytes, bool isWr
     if (shadow[i] == freed)
       fail("freed memory: " + accessText(bytes, isWrite) + accessPlace() + " by " + self());
     if (!isWrite && shadow[i] == fresh)
-      fail("uninitialised device memory: " + accessText(bytes, isWrite) + " by " + self() + ", " +
-           describeAddress(at));
+      fail("uninitialised device memory: " + accessText(bytes, isWrite) + accessPlace() + " by " +
+           self() + ", " + describeAddress(at));
   }
   if (isWrite && notesIt)
     std::memset(shadow, written, bytes);

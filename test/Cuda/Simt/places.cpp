@@ -59,6 +59,14 @@ std::pair<std::string, size_t> fileOf(const void *address) {
                                     static_cast<const char *>(info.dli_fbase))};
 }
 
+/// A function's name without its arguments; anonymous namespaces are left out, too.
+std::string withoutArguments(std::string function) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (size_t at; (at = function.find(kAnonymous)) != std::string::npos;)
+    function.erase(at, kAnonymous.size());
+  return function.substr(0, function.find('('));
+}
+
 /// Places at an address, the innermost of inlined functions first; those of one file are asked for
 /// together, as that takes most of the time.
 std::map<const void *, std::vector<std::string>> &placesByAddress() {
@@ -131,7 +139,7 @@ std::string functionAt(const void *address) {
   name = "?";
   if (auto [file, offset] = fileOf(address); !file.empty())
     if (auto lines = linesOf(file, {offset}, "-f -C -s"); !lines.empty() && lines[0][0] != '?')
-      name = lines[0].substr(0, lines[0].find('('));
+      name = withoutArguments(lines[0]);
   return name;
 }
 
