@@ -1,16 +1,16 @@
-"""Tables whose rows are in the host's memory, some of them in a cache of the device: the results of tables on the device."""
+"""Tables whose rows are in the host's memory, some in a cache of the device: the results of tables on the device."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import genrec as gr
 import pytest
-from compiled import BUILD, call
-from test_cuda_models import BATCH, ROWS, SCHEMA, Clicks, Crosses, tensors, train, write_rows
+from compiled import call
+from test_cuda_models import BATCH, SCHEMA, Clicks, Crosses, tensors, train, write_rows
+from test_cuda_steps import build, losses
 
 MERGED = "c0=2"  # of the store that c0, c1 and c2 share: a lookup has up to 24 of its rows
 
@@ -23,16 +23,6 @@ def clicks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet")
-
-
-def build(model: gr.Model, folder: Path, *flags: str) -> Path:
-    if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
-        pytest.skip("this build runs no kernels on the host")
-    return gr.compile(model, SCHEMA, target="cuda-emulated", output=folder / "cuda", flags=list(flags)).binary
-
-
-def losses(report: dict[str, Any]) -> list[float]:
-    return [step["loss"] for step in report["step_losses"]]
 
 
 def expect_equal(folder: Path, other: Path) -> None:
@@ -110,4 +100,3 @@ def test_what_cannot_be_is_refused(clicks: Path, rows: Path, tmp_path: Path) -> 
     assert "table 'c2' has rules about rows and its values in host memory" in refusal
     on_cpu = gr.compile(Clicks(), SCHEMA, output=tmp_path / "cpu").binary
     assert "--host-tables" in fail(on_cpu, *words[1:], "--host-tables", "c1=4")
-    assert ROWS > BATCH  # several steps

@@ -25,10 +25,10 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_rows(tmp_path_factory.mktemp("rows") / "rows.parquet")
 
 
-def build(model: gr.Model, folder: Path) -> Path:
+def build(model: gr.Model, folder: Path, *flags: str) -> Path:
     if not (BUILD / "lib" / "libgenrec_rt_cuda_emulated.a").exists():
         pytest.skip("this build runs no kernels on the host")
-    return gr.compile(model, SCHEMA, target="cuda-emulated", output=folder / "cuda").binary
+    return gr.compile(model, SCHEMA, target="cuda-emulated", output=folder / "cuda", flags=list(flags)).binary
 
 
 def run(binary: Path, data: Path, report: Path, *more: str, steps: int) -> dict[str, Any]:
