@@ -13,6 +13,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +42,15 @@ class Suite:
     report: Path
     read: Callable[[Path], Result]
     environment: dict[str, str] = field(default_factory=dict)
+    shards: int = 1
+    """Processes that share the tests, of a GoogleTest program that runs them one by one."""
+
+    def shard(self, index: int) -> "Suite":
+        """One of the processes, with a report of its own."""
+        report = self.report.with_suffix(f".{index}{self.report.suffix}")
+        command = [word.replace(str(self.report), str(report)) for word in self.command]
+        environment = {"GTEST_TOTAL_SHARDS": str(self.shards), "GTEST_SHARD_INDEX": str(index)}
+        return Suite(self.name, command, report, self.read, self.environment | environment)
 
 
 def read_junit(report: Path) -> Result:
@@ -111,7 +121,8 @@ def find_suites(preset: str, folder: Path, reports: Path) -> dict[str, list[Suit
             continue
         report = reports / f"{name}.json"
         command = [str(folder / "bin" / name), "--gtest_brief=1", f"--gtest_output=json:{report}"]
-        suites["gtest"].append(Suite(name, command, report, read_gtest, environment))
+        shards = int(workers) if name == "genrec-simt-tests" else 1
+        suites["gtest"].append(Suite(name, command, report, read_gtest, environment, shards))
     for key, tests in (("python", "test/Python"), ("endtoend", "test/EndToEnd")):
         report = reports / f"{key}.xml"
         command = [python, "-m", "pytest", "-q", "-n", workers, f"--junitxml={report}", str(ROOT / tests)]
@@ -152,6 +163,20 @@ def run(suite: Suite, log: Path) -> Result:
     return result
 
 
+def run_shards(suite: Suite, log: Path) -> Result:
+    """Runs a suite in as many processes as it asks for; a shard that fails as a whole is a failure of its own."""
+    if suite.shards == 1:
+        return run(suite, log)
+    shards = range(suite.shards)
+    with ThreadPoolExecutor(suite.shards) as pool:
+        results = list(pool.map(run, map(suite.shard, shards), (log.with_suffix(f".{i}.log") for i in shards)))
+    return Result(
+        sum(result.passed for result in results),
+        sum(result.skipped for result in results),
+        [failure for result in results for failure in result.failures],
+    )
+
+
 def show(suite: Suite, result: Result, seconds: float) -> None:
     """Prints one line for the suite, then what its failing tests said."""
     skipped = f", {result.skipped} skipped" if result.skipped else ""
@@ -185,7 +210,7 @@ def main() -> int:
     passed = failed = 0
     for suite in [suite for key in chosen for suite in groups[key]]:
         begin = time.monotonic()
-        result = run(suite, reports / f"{suite.name.replace('/', '-')}.log")
+        result = run_shards(suite, reports / f"{suite.name.replace('/', '-')}.log")
         show(suite, result, time.monotonic() - begin)
         passed += result.passed
         failed += len(result.failures)

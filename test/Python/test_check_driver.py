@@ -77,6 +77,23 @@ def test_a_stale_report_is_not_read(tmp_path: Path) -> None:
     assert run(tmp_path, "true").passed == 0
 
 
+def test_shards_are_added_up_and_one_that_crashes_fails(tmp_path: Path) -> None:
+    """Each has a report of its own, and knows its number."""
+    report = tmp_path / "report"
+    case = "<testsuites><testcase name='t$GTEST_SHARD_INDEX'/></testsuites>"
+
+    def run_both(more: str) -> check.Result:
+        shell = f'echo "{case}" > {report}; test $GTEST_TOTAL_SHARDS = 2 {more}'
+        suite = check.Suite("made up", ["sh", "-c", shell], report, check.read_junit, shards=2)
+        return check.run_shards(suite, tmp_path / "log")
+
+    both = run_both("")
+    assert (both.passed, both.failures) == (2, [])
+    broken = run_both("&& test $GTEST_SHARD_INDEX = 0")
+    assert broken.passed == 2
+    assert [name for name, _ in broken.failures] == ["made up"]
+
+
 def test_the_last_line_and_the_exit_status(tmp_path: Path, monkeypatch, capsys) -> None:
     """`N passed, N failed` is the last line, and a run of nothing is a failure."""
     good = suite_of(tmp_path, "echo '<testsuites><testcase name=\"t\"/></testsuites>' > $REPORT")
