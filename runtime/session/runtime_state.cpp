@@ -50,22 +50,21 @@ genrec_runtime::~genrec_runtime() = default;
 void genrec_runtime::makeDevice(const SessionOptions &options) {
   if (!onDevice)
     return;
+  const bool isAlone = options.portions <= 1 && (!options.comm || options.comm->getSize() == 1);
   auto refuse = [&](bool asked, const char *what) {
-    if (asked)
-      throw Error(std::string(what) + ", which model '" + model.name +
+    if (asked && !isAlone)
+      throw Error(std::string(what) + " beside portions or ranks, which model '" + model.name +
                       "', compiled for CUDA, cannot do yet",
                   "leave that out, or compile the model with --target=cpu");
   };
   refuse(!options.replicate.empty(), "tables are to be replicated");
+  refuse(!options.hostTables.empty(), "tables are to be in the host's memory");
   refuse(options.shardOptimizer, "ranks are to share updates of parameters");
   refuse(options.earlyGradients != EarlyGradients::no, "gradients are to travel early");
   refuse(options.rowTravel.bf16Values || options.rowTravel.bf16Sums,
          "rows are to travel as bfloat16");
   refuse(!options.rowTravel.requestersDeduplicate || !options.rowTravel.ownersDeduplicate,
          "equal ids are to travel one by one");
-  refuse(!options.hostTables.empty() &&
-             (options.portions > 1 || (options.comm && options.comm->getSize() > 1)),
-         "tables are to be in the host's memory beside portions or ranks");
   explainNonFinite = false; // a step does not run a second time there
   onDevice->setCaptures(options.captureSteps);
   for (auto &scratch : deviceScratch)
@@ -137,8 +136,7 @@ std::shared_ptr<TableStore> genrec_runtime::makeStore(int32_t first, const RowRu
   config.initializer = makeInitializer(desc, seed);
   for (int32_t j = 0; desc.group && j < model.table_count; ++j)
     if (model.tables[j].group == desc.group) {
-      config.members.resize(
-          std::max<size_t>(config.members.size(), memberOf(model.tables[j]) + 1));
+      config.members.resize(std::max<size_t>(config.members.size(), memberOf(model.tables[j]) + 1));
       config.members[memberOf(model.tables[j])] = makeInitializer(model.tables[j], seed);
     }
   config.keyBits = desc.group ? desc.key_bits : 63;

@@ -203,7 +203,7 @@ static llvm::Error parseWorld(ExplainOptions &options) {
                                    llvm::Twine(worldSize) + " ranks");
   if (!(rankMemory > 0 && network > 0 && bus > 0 && messageTime >= 0 && computeTime >= 0 &&
         deviceMemory >= 0))
-    return llvm::createStringError("--rank-memory, --network and --bus must be above 0, "
+    return llvm::createStringError("--rank-memory, --bus and --network must be above 0, "
                                    "--message-us, --compute-ms and --device-memory not below");
   options.ranks = worldSize;
   options.portions = portions;
